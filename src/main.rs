@@ -1,0 +1,2 @@
+//! retake: arguments, then a command, then an exit code.
+fn main() {}
