@@ -1,1 +1,4 @@
 //! retake
+pub mod dialects;
+pub mod json;
+pub mod session;

@@ -1,0 +1,228 @@
+//! OpenAI Chat Completions: a list of messages; calls hang on assistant messages, outputs are messages of their own.
+
+use super::Fields;
+use super::fields::call_id_within;
+use super::responses::role_kind;
+use crate::json::{Cursor, Fault};
+use crate::session::{CallId, Family, Flags, Fragment, Item, Kind, NameId, Shape, Span};
+
+/// Reads the message at the cursor; `base` is where the walked text begins in the source.
+pub fn read_message(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), Fault> {
+    let bytes = cursor.bytes();
+    let fields = Fields::read(cursor)?;
+    push_message(bytes, base, &fields, out)
+}
+
+/// Adds the items of the message whose members were walked: its text, then its calls.
+pub fn push_message(
+    bytes: &[u8],
+    base: u64,
+    fields: &Fields<'_>,
+    out: &mut Fragment,
+) -> Result<(), Fault> {
+    match fields.role {
+        Some(b"tool") => push_output(bytes, base, fields, Family::Function, out),
+        Some(b"function") => push_output(bytes, base, fields, Family::Legacy, out),
+        Some(b"assistant") => return push_reply(bytes, base, fields, out),
+        role => push(message(base, fields, role_kind(role)), out),
+    }
+    Ok(())
+}
+
+fn push_reply(
+    bytes: &[u8],
+    base: u64,
+    fields: &Fields<'_>,
+    out: &mut Fragment,
+) -> Result<(), Fault> {
+    let first = out.items.len();
+    let says_something = fields
+        .content
+        .clone()
+        .is_some_and(|content| !matches!(&bytes[content], b"null" | b"\"\"" | b"[]"));
+    let has_calls = fields.function_call.is_some() || fields.tool_calls.is_some();
+    if says_something || fields.refusal || !has_calls {
+        let mut item = message(base, fields, Kind::Assistant);
+        item.flags.set_if(Flags::REFUSAL, fields.refusal);
+        push(item, out);
+    }
+    if let Some(call) = fields.function_call.clone()
+        && bytes[call.start] == b'{'
+    {
+        let call = Fields::read(&mut Cursor::at(bytes, call.start))?;
+        push_call(bytes, base, &call, call.name, Family::Legacy, out);
+    }
+    if let Some(calls) = fields.tool_calls.clone() {
+        Cursor::at(bytes, calls.start).array(|cursor| {
+            let (call, function) = read_call(cursor)?;
+            let family = if call.kind == Some(b"custom") {
+                Family::Custom
+            } else {
+                Family::Function
+            };
+            push_call(bytes, base, &call, function.or(call.name), family, out);
+            Ok(())
+        })?;
+    }
+    if let Some(item) = out.items.get_mut(first) {
+        item.flags = item.flags.with(Flags::STARTS_REPLY);
+    }
+    Ok(())
+}
+
+/// The members of one entry of `tool_calls`, and the name inside its `function` (or `custom`).
+fn read_call<'a>(cursor: &mut Cursor<'a>) -> Result<(Fields<'a>, Option<&'a [u8]>), Fault> {
+    let entry = Fields::read(cursor)?;
+    let mut name = None;
+    Cursor::at(cursor.bytes(), entry.range.start).object(|cursor, key| {
+        if matches!(key, b"function" | b"custom") && cursor.peek() == Some(b'{') {
+            name = Fields::read(cursor)?.name;
+        }
+        Ok(())
+    })?;
+    Ok((entry, name))
+}
+
+fn push_call(
+    bytes: &[u8],
+    base: u64,
+    call: &Fields<'_>,
+    name: Option<&[u8]>,
+    family: Family,
+    out: &mut Fragment,
+) {
+    let name = name
+        .map(|raw| out.names.intern(&crate::json::display_text(raw)))
+        .unwrap_or_default();
+    let id = if family == Family::Legacy {
+        None
+    } else {
+        call.id
+    };
+    push(
+        Item {
+            span: call.span(base),
+            call_id: call_id_within(bytes, call.range.start, id),
+            record: 0,
+            turn: 0,
+            name,
+            kind: Kind::Call,
+            family,
+            shape: Shape::Chat,
+            flags: Flags::default(),
+        },
+        out,
+    );
+}
+
+fn push_output(bytes: &[u8], base: u64, fields: &Fields<'_>, family: Family, out: &mut Fragment) {
+    let mut item = message(base, fields, Kind::Output);
+    item.family = family;
+    if family == Family::Function {
+        item.call_id = call_id_within(bytes, fields.range.start, fields.tool_call_id);
+    }
+    item.name = fields
+        .name
+        .map(|raw| out.names.intern(&crate::json::display_text(raw)))
+        .unwrap_or_default();
+    push(item, out);
+}
+
+fn message(base: u64, fields: &Fields<'_>, kind: Kind) -> Item {
+    Item {
+        span: Span::within(base, fields.range.clone()),
+        call_id: CallId::default(),
+        record: 0,
+        turn: 0,
+        name: NameId::default(),
+        kind,
+        family: Family::None,
+        shape: Shape::Chat,
+        flags: Flags::default(),
+    }
+}
+
+fn push(item: Item, out: &mut Fragment) {
+    let record = out.record();
+    out.items.push(Item { record, ..item });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Vec<(Kind, Family, String, String)> {
+        let mut out = Fragment::default();
+        out.begin_record(Span::default());
+        read_message(&mut Cursor::new(text.as_bytes()), 0, &mut out).unwrap();
+        out.items
+            .iter()
+            .map(|item| {
+                let id = item
+                    .call_id
+                    .span(item.span)
+                    .map_or("", |span| &text[span.start as usize..span.end as usize]);
+                (
+                    item.kind,
+                    item.family,
+                    out.names.text(item.name).to_owned(),
+                    id.to_owned(),
+                )
+            })
+            .collect()
+    }
+
+    #[test]
+    fn an_assistant_message_gives_its_text_and_each_of_its_calls() {
+        let text = r#"{"role":"assistant","content":"let me see","tool_calls":[
+            {"id":"call_1","type":"function","function":{"name":"search","arguments":"{}"}},
+            {"id":"call_2","type":"custom","custom":{"name":"patch","input":"x"}}]}"#;
+        let expected = [
+            (Kind::Assistant, Family::None, String::new(), String::new()),
+            (
+                Kind::Call,
+                Family::Function,
+                "search".to_owned(),
+                "call_1".to_owned(),
+            ),
+            (
+                Kind::Call,
+                Family::Custom,
+                "patch".to_owned(),
+                "call_2".to_owned(),
+            ),
+        ];
+        assert_eq!(read(text), expected);
+    }
+
+    #[test]
+    fn a_message_without_words_is_its_calls() {
+        let text = r#"{"role":"assistant","content":null,"tool_calls":[{"id":"a","function":{"name":"f"}}]}"#;
+        assert_eq!(read(text).len(), 1);
+        assert_eq!(
+            read(r#"{"role":"assistant","content":null}"#)[0].0,
+            Kind::Assistant
+        );
+    }
+
+    #[test]
+    fn old_function_calls_have_names_and_no_ids() {
+        let call = read(
+            r#"{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{}"}}"#,
+        );
+        assert_eq!(
+            call,
+            [(Kind::Call, Family::Legacy, "f".to_owned(), String::new())]
+        );
+        let output = read(r#"{"role":"function","name":"f","content":"1"}"#);
+        assert_eq!(
+            output,
+            [(Kind::Output, Family::Legacy, "f".to_owned(), String::new())]
+        );
+    }
+
+    #[test]
+    fn an_unknown_role_is_kept() {
+        assert_eq!(read(r#"{"role":"wizard","content":"x"}"#)[0].0, Kind::Other);
+    }
+}

@@ -1,0 +1,11 @@
+//! How providers spell a conversation: one file per dialect, each with the items it reads and the places it allows for a pair.
+
+pub mod anthropic;
+mod body;
+pub mod chat;
+mod fields;
+pub mod responses;
+pub mod tools;
+
+pub use body::{Arguments, Body, body_of};
+pub use fields::Fields;

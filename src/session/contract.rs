@@ -1,0 +1,157 @@
+//! What a run was told it may do. Unknown is a value: a transcript without tool definitions says nothing about its calls.
+
+use serde_json::Value;
+
+/// The tools, schemas and limits of a run.
+#[derive(Debug, Clone, Default)]
+pub struct Contract {
+    /// Tool lists in the order of the history; empty means that the tools are not known.
+    pub tool_sets: Vec<ToolSet>,
+    /// The schema that the final output must satisfy.
+    pub output_schema: Option<OutputSchema>,
+    /// The most replies that the run may take.
+    pub turn_limit: Option<u32>,
+    /// Older items are kept by the provider (`previous_response_id`, `conversation`), so that a partner may be out of sight.
+    pub server_state: bool,
+    /// The file is a request as it goes to the provider: a call at its end is not waiting, it is unanswered.
+    pub is_request: bool,
+}
+
+/// Tools that are offered from an item on.
+#[derive(Debug, Clone, Default)]
+pub struct ToolSet {
+    /// Index of the first item that could use them.
+    pub from: u32,
+    /// Whether they replace what was offered before (a new request) or add to it (`tool_search`, `additional_tools`).
+    pub replaces: bool,
+    /// The tools.
+    pub tools: Vec<Tool>,
+}
+
+/// One tool as it was offered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tool {
+    /// Its name, qualified as `namespace.name` where it has a namespace.
+    pub name: String,
+    /// Who runs it and how its input looks.
+    pub kind: ToolKind,
+    /// What the model is told about it.
+    pub description: String,
+    /// The schema of its arguments as it was recorded; `None` where there is none.
+    pub parameters: Option<Value>,
+    /// The schema of its output where it declares one.
+    pub output_schema: Option<Value>,
+}
+
+/// Who runs a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolKind {
+    /// The client, with JSON arguments.
+    Function,
+    /// The client, with free-form input.
+    Custom,
+    /// The provider; the name is its type, as `web_search`.
+    Hosted,
+}
+
+/// The schema of the final output.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OutputSchema {
+    /// Its name where the request gives one.
+    pub name: String,
+    /// The JSON Schema.
+    pub schema: Value,
+}
+
+impl Contract {
+    /// Whether any tool list is known.
+    pub fn tools_known(&self) -> bool {
+        !self.tool_sets.is_empty()
+    }
+
+    /// The tools that are offered to the reply that holds the item at `index`; a later definition of a name wins.
+    pub fn tools_at(&self, index: u32) -> Vec<&Tool> {
+        let known = self
+            .tool_sets
+            .iter()
+            .filter(|set| set.from <= index)
+            .collect::<Vec<_>>();
+        let first = known.iter().rposition(|set| set.replaces).unwrap_or(0);
+        let mut tools: Vec<&Tool> = Vec::new();
+        for tool in known[first..].iter().flat_map(|set| &set.tools) {
+            match tools.iter_mut().find(|other| other.name == tool.name) {
+                Some(other) => *other = tool,
+                None => tools.push(tool),
+            }
+        }
+        tools
+    }
+
+    /// The number of tool sets that are in force at an item: items with the same number see the same tools.
+    pub fn epoch(&self, index: u32) -> usize {
+        self.tool_sets
+            .iter()
+            .take_while(|set| set.from <= index)
+            .count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(from: u32, replaces: bool, names: &[&str]) -> ToolSet {
+        let tools = names
+            .iter()
+            .map(|name| Tool {
+                name: (*name).to_owned(),
+                kind: ToolKind::Function,
+                description: String::new(),
+                parameters: None,
+                output_schema: None,
+            })
+            .collect();
+        ToolSet {
+            from,
+            replaces,
+            tools,
+        }
+    }
+
+    fn offered(contract: &Contract, index: u32) -> Vec<String> {
+        contract
+            .tools_at(index)
+            .iter()
+            .map(|tool| tool.name.clone())
+            .collect()
+    }
+
+    #[test]
+    fn tools_arrive_and_are_replaced_as_the_history_goes_on() {
+        let contract = Contract {
+            tool_sets: vec![
+                set(0, true, &["a"]),
+                set(5, false, &["b"]),
+                set(9, true, &["c"]),
+            ],
+            ..Contract::default()
+        };
+        assert_eq!(offered(&contract, 4), ["a"]);
+        assert_eq!(offered(&contract, 5), ["a", "b"]);
+        assert_eq!(offered(&contract, 9), ["c"]);
+        assert_eq!(
+            [contract.epoch(0), contract.epoch(8), contract.epoch(9)],
+            [1, 2, 3]
+        );
+    }
+
+    #[test]
+    fn no_list_means_not_known_and_an_empty_list_means_no_tools() {
+        assert!(!Contract::default().tools_known());
+        let contract = Contract {
+            tool_sets: vec![set(0, true, &[])],
+            ..Contract::default()
+        };
+        assert!(contract.tools_known());
+    }
+}

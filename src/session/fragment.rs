@@ -1,0 +1,245 @@
+//! Items as a reader finds them, in file order: a part of a file, read by itself, that can be joined with the next part.
+
+use super::item::hash;
+use super::{Item, NameId, Names, Problem, ProblemKind, Record, Span};
+
+/// What a part of a file holds.
+#[derive(Debug, Clone, Default)]
+pub struct Fragment {
+    /// The records, in file order.
+    pub records: Vec<Record>,
+    /// The items, in file order; [`Item::record`] points into `records`.
+    pub items: Vec<Item>,
+    /// The names that the items use.
+    pub names: Names,
+    /// What could not be read.
+    pub problems: Vec<Problem>,
+    /// What was said about the run, each with the number of items before it.
+    pub facts: Vec<(u32, Fact)>,
+    /// For formats that are graphs: one link for each record. Empty otherwise.
+    pub links: Vec<Link>,
+}
+
+/// Something that the file says about the run as a whole, or from a point on.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Fact {
+    /// The model's name.
+    Model(String),
+    /// The tools of a new request stand here; they replace what was offered before.
+    Tools(Span),
+    /// Tools that are offered in addition.
+    MoreTools(Span),
+    /// The JSON Schema of the final output stands here.
+    OutputSchema(Span),
+    /// The provider keeps older items.
+    ServerState,
+    /// The most replies that the run may take.
+    TurnLimit(u32),
+    /// The text is a request as it goes to the provider.
+    Request,
+    /// A name for the session.
+    Label(String),
+    /// Why the reply that ends here ended, in the provider's word.
+    Stop(String),
+    /// Another session of the file begins here.
+    NextSession,
+    /// The items of a new request begin here; it repeats the history so far.
+    RequestBegins,
+    /// The items of the request end here, the reply follows.
+    RequestEnds,
+    /// What follows replaces the history so far.
+    HistoryReplaced,
+}
+
+/// How a record hangs together with others (Claude Code: `uuid`, `parentUuid`, `message.id`). Ids are keyed hashes, 0 is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Link {
+    /// Its own id.
+    pub id: u64,
+    /// The record before it.
+    pub parent: u64,
+    /// The message that it is a part of.
+    pub message: u64,
+    /// The record whose call it answers.
+    pub answers: u64,
+    /// What kind of record it is.
+    pub flags: LinkFlags,
+}
+
+/// What a reader saw of a linked record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LinkFlags(u8);
+
+impl LinkFlags {
+    /// An assistant record.
+    pub const ASSISTANT: Self = Self(1);
+    /// A user record.
+    pub const USER: Self = Self(1 << 1);
+    /// A record of a sub-agent or another side chain.
+    pub const SIDE: Self = Self(1 << 2);
+    /// Hidden from the user, not a leaf of the conversation.
+    pub const META: Self = Self(1 << 3);
+    /// A compaction boundary.
+    pub const BOUNDARY: Self = Self(1 << 4);
+    /// The parent is the logical one across a compaction.
+    pub const LOGICAL_PARENT: Self = Self(1 << 5);
+
+    /// Adds the flags of `other` where `condition` holds.
+    pub fn set_if(&mut self, other: Self, condition: bool) {
+        if condition {
+            self.0 |= other.0;
+        }
+    }
+
+    /// Whether all flags of `other` are set.
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+impl Link {
+    /// The hash under which an id is kept; the empty text is no id.
+    pub fn key(raw: &[u8]) -> u64 {
+        if raw.is_empty() { 0 } else { hash(raw).max(1) }
+    }
+}
+
+/// A place to go back to when a record turns out to be broken.
+#[derive(Debug, Clone, Copy)]
+pub struct Mark {
+    records: usize,
+    items: usize,
+    facts: usize,
+    links: usize,
+    problems: usize,
+}
+
+impl Fragment {
+    /// Starts a record and gives its number.
+    pub fn begin_record(&mut self, span: Span) -> u32 {
+        self.records.push(Record { span, number: 0 });
+        count(self.records.len()) - 1
+    }
+
+    /// Sets where the record that was started last ends.
+    pub fn end_record(&mut self, end: u64) {
+        if let Some(record) = self.records.last_mut() {
+            record.span.end = end;
+        }
+    }
+
+    /// The number of the record that was started last.
+    pub fn record(&self) -> u32 {
+        count(self.records.len()).saturating_sub(1)
+    }
+
+    /// Notes a fact at this point of the file.
+    pub fn note(&mut self, fact: Fact) {
+        self.facts.push((count(self.items.len()), fact));
+    }
+
+    /// Notes a problem.
+    pub fn report(&mut self, at: u64, kind: ProblemKind) {
+        self.problems.push(Problem { at, kind });
+    }
+
+    /// A place to go back to.
+    pub fn mark(&self) -> Mark {
+        Mark {
+            records: self.records.len(),
+            items: self.items.len(),
+            facts: self.facts.len(),
+            links: self.links.len(),
+            problems: self.problems.len(),
+        }
+    }
+
+    /// Forgets everything read since `mark`. Names stay: they do no harm.
+    pub fn rewind(&mut self, mark: Mark) {
+        self.records.truncate(mark.records);
+        self.items.truncate(mark.items);
+        self.facts.truncate(mark.facts);
+        self.links.truncate(mark.links);
+        self.problems.truncate(mark.problems);
+    }
+
+    /// Joins what was read behind this part.
+    pub fn append(&mut self, other: Self) {
+        let (records, items) = (count(self.records.len()), count(self.items.len()));
+        let mut renamed = vec![NameId::default()];
+        renamed.extend(other.names.iter().map(|(_, name)| self.names.intern(name)));
+        self.records.extend(other.records);
+        self.items.extend(other.items.into_iter().map(|item| {
+            Item {
+                record: item.record + records,
+                name: renamed
+                    .get(item.name.0 as usize)
+                    .copied()
+                    .unwrap_or_default(),
+                ..item
+            }
+        }));
+        self.problems.extend(other.problems);
+        self.facts
+            .extend(other.facts.into_iter().map(|(at, fact)| (at + items, fact)));
+        self.links.extend(other.links);
+    }
+}
+
+fn count(length: usize) -> u32 {
+    u32::try_from(length).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::{CallId, Family, Flags, Kind, Shape};
+
+    fn part(name: &str) -> Fragment {
+        let mut part = Fragment::default();
+        part.begin_record(Span { start: 0, end: 9 });
+        let name = part.names.intern(name);
+        part.note(Fact::Request);
+        part.items.push(Item {
+            span: Span::default(),
+            call_id: CallId::default(),
+            record: part.record(),
+            turn: 0,
+            name,
+            kind: Kind::Call,
+            family: Family::Function,
+            shape: Shape::Chat,
+            flags: Flags::default(),
+        });
+        part
+    }
+
+    #[test]
+    fn parts_join_with_their_numbers_moved_on() {
+        let mut whole = part("read");
+        whole.append(part("write"));
+        whole.append(part("read"));
+        let told = whole
+            .items
+            .iter()
+            .map(|item| (item.record, whole.names.text(item.name)))
+            .collect::<Vec<_>>();
+        assert_eq!(told, [(0, "read"), (1, "write"), (2, "read")]);
+        assert_eq!(
+            whole.facts.iter().map(|(at, _)| *at).collect::<Vec<_>>(),
+            [0, 1, 2]
+        );
+    }
+
+    #[test]
+    fn a_broken_record_leaves_nothing_behind() {
+        let mut whole = part("read");
+        let mark = whole.mark();
+        whole.append(part("write"));
+        whole.rewind(mark);
+        assert_eq!(
+            (whole.records.len(), whole.items.len(), whole.facts.len()),
+            (1, 1, 1)
+        );
+    }
+}

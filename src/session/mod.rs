@@ -1,0 +1,150 @@
+//! What happened in a run: the source, the contract, the items in the order of the history, and how they belong together.
+//!
+//! Bytes are the truth. An [`Item`] is a small head (kind, call id, name, turn) and the place of its bytes in the
+//! [`Source`]; what an item says is read from there when it is shown or checked. So a session of a gigabyte is a few megabytes
+//! of heads, and an untouched item can always be written back byte for byte.
+//!
+//! Recorded items never change. What the operator does is laid over them as edits.
+
+mod contract;
+mod fragment;
+mod item;
+mod names;
+pub mod pairing;
+mod problem;
+mod source;
+mod turn;
+
+pub use contract::{Contract, OutputSchema, Tool, ToolKind, ToolSet};
+pub use fragment::{Fact, Fragment, Link, LinkFlags};
+pub use item::{CallId, Family, Flags, Item, Kind, Record, Shape};
+pub use names::{NameId, Names};
+pub use pairing::{Pairing, Standing};
+pub use problem::{Problem, ProblemKind};
+pub use source::{Source, SourceError, Span};
+pub use turn::{Speaker, Turn, number_turns};
+
+use std::sync::Arc;
+
+/// How a provider spells requests, replies and streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Dialect {
+    /// OpenAI Responses API.
+    Responses,
+    /// OpenAI Chat Completions API, and the many servers that speak it.
+    Chat,
+    /// Anthropic Messages API.
+    Anthropic,
+    /// Gemini generateContent API.
+    Gemini,
+}
+
+impl Dialect {
+    /// Every dialect with the word that the command line uses for it.
+    pub const ALL: [(Self, &'static str); 4] = [
+        (Self::Responses, "responses"),
+        (Self::Chat, "chat"),
+        (Self::Anthropic, "anthropic"),
+        (Self::Gemini, "gemini"),
+    ];
+
+    /// The word for it on the command line and in reports.
+    pub fn word(self) -> &'static str {
+        Self::ALL
+            .iter()
+            .find(|(dialect, _)| *dialect == self)
+            .map_or("", |(_, word)| word)
+    }
+}
+
+/// One run, or one branch of it, as a file holds it.
+#[derive(Debug, Clone)]
+pub struct Session {
+    /// Where the bytes of the items are.
+    pub source: Arc<dyn Source>,
+    /// Id of the format that read it, as `openai-chat`.
+    pub format: &'static str,
+    /// How the recorded provider spells things.
+    pub dialect: Dialect,
+    /// What tells this session from the others of its file: a session id, a task, "side chain 2". Empty where a file holds one.
+    pub label: String,
+    /// The model's name where it is recorded.
+    pub model: Option<String>,
+    /// What the run was told it may do.
+    pub contract: Contract,
+    /// The tool and function names that items refer to.
+    pub names: Names,
+    /// The records (lines, array elements) that hold the items, in file order.
+    pub records: Vec<Record>,
+    /// What happened, in the order of the history (which may differ from the order in the file).
+    pub items: Vec<Item>,
+    /// The replies and the messages between them.
+    pub turns: Vec<Turn>,
+    /// Which output answers which call.
+    pub pairing: Pairing,
+    /// Whether this is the history that the run would go on from; side chains and abandoned branches are not.
+    pub active: bool,
+    /// Why the last reply ended, as the provider said it: `length`, `max_tokens`, `refusal`, ... by item index.
+    pub stops: Vec<Stop>,
+}
+
+/// Why a reply ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stop {
+    /// Index of the last item of the reply.
+    pub item: u32,
+    /// The provider's word, as `max_tokens`.
+    pub reason: String,
+}
+
+impl Session {
+    /// A session without items.
+    pub fn empty(source: Arc<dyn Source>, format: &'static str, dialect: Dialect) -> Self {
+        Self {
+            source,
+            format,
+            dialect,
+            label: String::new(),
+            model: None,
+            contract: Contract::default(),
+            names: Names::default(),
+            records: Vec::new(),
+            items: Vec::new(),
+            turns: Vec::new(),
+            pairing: Pairing::default(),
+            active: true,
+            stops: Vec::new(),
+        }
+    }
+
+    /// Numbers the turns and pairs calls with outputs; to be called once the items stand in the order of the history.
+    pub fn link(&mut self) -> Result<(), SourceError> {
+        self.turns = number_turns(&mut self.items, &self.records);
+        self.pairing = pairing::pair(self)?;
+        Ok(())
+    }
+
+    /// The bytes of an item.
+    pub fn bytes(&self, item: &Item) -> Result<Vec<u8>, SourceError> {
+        self.source.read(item.span)
+    }
+
+    /// The call id of an item as text; empty where there is none.
+    pub fn call_id(&self, item: &Item) -> Result<String, SourceError> {
+        let Some(span) = item.call_id.span(item.span) else {
+            return Ok(String::new());
+        };
+        let inside = self.source.read(span)?;
+        Ok(crate::json::display_text(&inside).into_owned())
+    }
+
+    /// The tool name of an item; empty where there is none.
+    pub fn name(&self, item: &Item) -> &str {
+        self.names.text(item.name)
+    }
+
+    /// How many calls that this side has to answer, and how many outputs, the session holds.
+    pub fn count(&self, kind: Kind) -> usize {
+        self.items.iter().filter(|item| item.kind == kind).count()
+    }
+}

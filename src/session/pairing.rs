@@ -1,0 +1,229 @@
+//! The only definition of a pair and of an orphan.
+//!
+//! An output answers a call of its own [`Family`] with the same id. Ids come back in real recordings, so an output takes the
+//! nearest call before it that is still open; what is left over is matched with calls that come later (a result written before
+//! its call), and only what then stands alone is an orphan. Nothing pairs across a compaction: the provider sees one side only.
+//!
+//! Where ids are missing (legacy `function_call`, Gemini-style replies) calls and outputs pair by name and order.
+//! Which places a provider accepts for a pair is not decided here but in [`crate::dialects`].
+
+use super::{CallId, Family, Flags, Item, Kind, NameId, Session, SourceError, Speaker};
+use std::collections::HashMap;
+
+/// Which output answers which call, by item index.
+#[derive(Debug, Clone, Default)]
+pub struct Pairing {
+    standings: Vec<Standing>,
+}
+
+/// How an item stands towards its partner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It is no part of a pair.
+    Alone,
+    /// It has its partner.
+    Paired(u32),
+    /// A call whose session ends before its output, or that awaits a decision.
+    Pending,
+    /// A call without output, or an output without call, inside the history.
+    Orphan,
+    /// A further output for a call that was answered already; the number is the call.
+    Duplicate(u32),
+    /// The partner stands on the other side of a compaction.
+    Severed(u32),
+}
+
+impl Pairing {
+    /// How the item at `index` stands.
+    pub fn standing(&self, index: usize) -> Standing {
+        self.standings
+            .get(index)
+            .copied()
+            .unwrap_or(Standing::Alone)
+    }
+
+    /// The other half of the pair, of whatever kind.
+    pub fn partner(&self, index: usize) -> Option<usize> {
+        match self.standing(index) {
+            Standing::Paired(partner)
+            | Standing::Duplicate(partner)
+            | Standing::Severed(partner) => Some(partner as usize),
+            Standing::Alone | Standing::Pending | Standing::Orphan => None,
+        }
+    }
+}
+
+/// Pairs the items of a session whose turns are numbered.
+pub fn pair(session: &Session) -> Result<Pairing, SourceError> {
+    let mut matcher = Matcher::new(&session.items);
+    for (index, item) in session.items.iter().enumerate() {
+        match role_of(item.kind) {
+            Role::Asks => matcher.ask(index, item),
+            Role::Answers => matcher.answer(index, item),
+            Role::Neither if item.kind == Kind::Compaction => matcher.cut(),
+            Role::Neither => {}
+        }
+    }
+    matcher.match_late_calls();
+    let last_reply = session
+        .turns
+        .iter()
+        .rposition(|turn| matches!(turn.speaker, Speaker::Model | Speaker::User));
+    Ok(Pairing {
+        standings: matcher.finish(session, last_reply),
+    })
+}
+
+enum Role {
+    Asks,
+    Answers,
+    Neither,
+}
+
+fn role_of(kind: Kind) -> Role {
+    match kind {
+        Kind::Call | Kind::HostedCall | Kind::ApprovalRequest => Role::Asks,
+        Kind::Output | Kind::HostedOutput | Kind::ApprovalResponse => Role::Answers,
+        Kind::System
+        | Kind::User
+        | Kind::Assistant
+        | Kind::Reasoning
+        | Kind::Compaction
+        | Kind::ToolDefinitions
+        | Kind::Notice
+        | Kind::Other
+        | Kind::Unreadable => Role::Neither,
+    }
+}
+
+/// What a call and its output have in common.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Key {
+    Id(Family, u64),
+    Name(Family, NameId),
+    Order(Family),
+}
+
+/// The key by which an item finds its partner. Hosted calls of all kinds share one family, as their results do.
+fn key_of(item: &Item) -> Key {
+    match (item.family, item.call_id) {
+        (Family::Legacy, _) => Key::Name(Family::Legacy, item.name),
+        (family, CallId { hash: 0, .. }) => Key::Order(family),
+        (family, id) => Key::Id(family, id.hash),
+    }
+}
+
+struct Matcher<'a> {
+    items: &'a [Item],
+    standings: Vec<Standing>,
+    /// Calls without output so far, in order.
+    open: HashMap<Key, Vec<u32>>,
+    /// The last call with this key that has its output.
+    answered: HashMap<Key, u32>,
+    /// Calls that stand before the last compaction.
+    severed: HashMap<Key, u32>,
+    /// Outputs that found no call before them.
+    early: Vec<u32>,
+}
+
+impl<'a> Matcher<'a> {
+    fn new(items: &'a [Item]) -> Self {
+        Self {
+            items,
+            standings: vec![Standing::Alone; items.len()],
+            open: HashMap::new(),
+            answered: HashMap::new(),
+            severed: HashMap::new(),
+            early: Vec::new(),
+        }
+    }
+
+    fn ask(&mut self, index: usize, item: &Item) {
+        self.standings[index] = Standing::Orphan;
+        self.open
+            .entry(key_of(item))
+            .or_default()
+            .push(number(index));
+    }
+
+    fn answer(&mut self, index: usize, item: &Item) {
+        let key = key_of(item);
+        let turn_of = |call: &u32| self.items[*call as usize].turn;
+        let newest = self.open.get(&key).and_then(|calls| {
+            let turn = calls.last().map(turn_of)?;
+            calls.iter().position(|call| turn_of(call) == turn)
+        });
+        if let Some(calls) = self.open.get_mut(&key)
+            && let Some(position) = newest
+        {
+            let call = calls.remove(position);
+            self.join(call, number(index));
+            self.answered.insert(key, call);
+        } else if let (Key::Id(..), Some(call)) = (key, self.answered.get(&key)) {
+            self.standings[index] = Standing::Duplicate(*call);
+        } else {
+            self.early.push(number(index));
+            self.standings[index] = Standing::Orphan;
+        }
+    }
+
+    fn join(&mut self, call: u32, output: u32) {
+        self.standings[call as usize] = Standing::Paired(output);
+        self.standings[output as usize] = Standing::Paired(call);
+    }
+
+    /// A compaction: what is open stays open on the other side, and ids start anew.
+    fn cut(&mut self) {
+        self.match_late_calls();
+        for (key, calls) in self.open.drain() {
+            if let Some(call) = calls.last() {
+                self.severed.insert(key, *call);
+            }
+        }
+        self.severed.extend(self.answered.drain());
+    }
+
+    /// Gives outputs that stood before their call to the calls that are still open.
+    fn match_late_calls(&mut self) {
+        for output in std::mem::take(&mut self.early) {
+            let key = key_of(&self.items[output as usize]);
+            let late = self.open.get_mut(&key).and_then(|calls| {
+                let position = calls.iter().position(|call| *call > output)?;
+                Some(calls.remove(position))
+            });
+            if let (Some(call), Key::Id(..)) = (late, key) {
+                self.join(call, output);
+                self.answered.insert(key, call);
+            } else if let Some(call) = self.severed.get(&key) {
+                self.standings[output as usize] = Standing::Severed(*call);
+                if self.standings[*call as usize] == Standing::Orphan {
+                    self.standings[*call as usize] = Standing::Severed(output);
+                }
+            }
+        }
+    }
+
+    /// Tells what waits from what is lost, and lets hosted calls and decisions stand alone.
+    fn finish(mut self, session: &Session, last_reply: Option<usize>) -> Vec<Standing> {
+        for (standing, item) in self.standings.iter_mut().zip(self.items) {
+            if *standing != Standing::Orphan {
+                continue;
+            }
+            let at_end = last_reply == Some(item.turn as usize) && !session.contract.is_request;
+            *standing = match item.kind {
+                Kind::Call if item.flags.has(Flags::AWAITS_APPROVAL) || at_end => Standing::Pending,
+                Kind::ApprovalRequest => Standing::Pending,
+                Kind::Call | Kind::Output => Standing::Orphan,
+                _ => Standing::Alone,
+            };
+        }
+        self.standings
+    }
+}
+
+fn number(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests;

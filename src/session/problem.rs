@@ -1,0 +1,96 @@
+//! What a reader could not make sense of, and where. A problem costs its record and nothing else.
+
+use crate::json::FaultKind;
+use std::fmt;
+
+/// One thing in a file that could not be read as it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Byte position in the source.
+    pub at: u64,
+    /// What it is.
+    pub kind: ProblemKind,
+}
+
+/// What could not be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProblemKind {
+    /// A record that is not JSON.
+    NotJson(FaultKind),
+    /// The last record is cut: the writer was stopped in the middle.
+    Torn,
+    /// The array or object that holds the records is not closed.
+    Unclosed,
+    /// Text behind the last record that belongs to nothing.
+    Trailing,
+    /// Text before the first record that was jumped over: log lines, a code fence.
+    Leading,
+    /// A run of NUL bytes, as a power loss leaves behind.
+    Nul,
+    /// A JSON value that is no record of the format: a number, a string, an array.
+    NotARecord,
+    /// Two or more records stand on one line; all of them were read.
+    SharedLine,
+    /// The text was UTF-16 or UTF-32 and was read in UTF-8.
+    Transcoded(&'static str),
+    /// Lines of another format among those of this one.
+    MixedFormats(&'static str),
+    /// A Python literal where JSON was expected.
+    PythonLiteral,
+    /// A byte-order mark in the middle, as `cat` leaves behind.
+    ByteOrderMark,
+    /// The chain of parents leads to an entry that is not in the file.
+    MissingParent,
+    /// The chain of parents runs in a circle.
+    ParentCycle,
+    /// A value that could not be decoded; the text says why.
+    Undecodable(String),
+    /// Tool definitions that are no definitions.
+    BadToolDefinitions(String),
+    /// A key that decides what the record is stands twice in it; the last one counts.
+    DuplicateKey(String),
+}
+
+impl fmt::Display for ProblemKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotJson(fault) => write!(f, "not JSON: {fault}; the record is kept as it is"),
+            Self::Torn => write!(
+                f,
+                "the last record is cut; what was written of it is kept as it is"
+            ),
+            Self::Unclosed => write!(
+                f,
+                "the text ends before its closing bracket; the records up to there are shown"
+            ),
+            Self::Trailing => write!(f, "text behind the last record was left alone"),
+            Self::Leading => write!(f, "text before the first record was left alone"),
+            Self::Nul => write!(
+                f,
+                "a run of NUL bytes, as a power loss leaves behind, was left alone"
+            ),
+            Self::NotARecord => write!(f, "a JSON value that is no record of this format"),
+            Self::SharedLine => write!(f, "several records on one line; all of them were read"),
+            Self::Transcoded(encoding) => write!(f, "the file is {encoding}; it is read as UTF-8"),
+            Self::MixedFormats(format) => write!(f, "a record of another format ({format})"),
+            Self::PythonLiteral => {
+                write!(f, "a Python literal, not JSON: write it with json.dumps")
+            }
+            Self::ByteOrderMark => write!(
+                f,
+                "a byte-order mark in the middle of the file was jumped over"
+            ),
+            Self::MissingParent => write!(f, "the entry names a parent that is not in the file"),
+            Self::ParentCycle => {
+                write!(f, "the chain of parents runs in a circle and was cut here")
+            }
+            Self::Undecodable(reason) => write!(f, "cannot be decoded: {reason}"),
+            Self::BadToolDefinitions(reason) => {
+                write!(f, "tool definitions that cannot be used: {reason}")
+            }
+            Self::DuplicateKey(key) => {
+                write!(f, "the key \"{key}\" stands twice; the last one counts")
+            }
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Where the bytes of a session are: a buffer here, a file read by position in `runtime`.
+
+use std::fmt;
+
+/// A range of bytes in a source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, PartialOrd, Ord)]
+pub struct Span {
+    /// First byte.
+    pub start: u64,
+    /// Byte after the last one.
+    pub end: u64,
+}
+
+impl Span {
+    /// The range `start..end` of a slice that begins at `base` in the source.
+    pub fn within(base: u64, range: std::ops::Range<usize>) -> Self {
+        Self {
+            start: base + range.start as u64,
+            end: base + range.end as u64,
+        }
+    }
+
+    /// Length in bytes.
+    pub fn len(self) -> u64 {
+        self.end.saturating_sub(self.start)
+    }
+
+    /// Whether it holds no byte.
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether the byte at `position` is in it.
+    pub fn contains(self, position: u64) -> bool {
+        (self.start..self.end).contains(&position)
+    }
+
+    /// At most the first `limit` bytes of it.
+    pub fn head(self, limit: u64) -> Self {
+        Self {
+            start: self.start,
+            end: self.end.min(self.start.saturating_add(limit)),
+        }
+    }
+}
+
+/// Bytes that can be read at any position, by several readers at once.
+pub trait Source: Send + Sync + fmt::Debug {
+    /// Length in bytes, now.
+    fn len(&self) -> u64;
+
+    /// The bytes of a span.
+    fn read(&self, span: Span) -> Result<Vec<u8>, SourceError>;
+
+    /// Reads a span into `buffer`, which is emptied first; lets a caller that reads many spans keep one buffer.
+    fn read_into(&self, span: Span, buffer: &mut Vec<u8>) -> Result<(), SourceError> {
+        buffer.clear();
+        buffer.append(&mut self.read(span)?);
+        Ok(())
+    }
+
+    /// Whether there is nothing to read.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Why bytes could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SourceError {
+    /// The file is shorter than it was when it was indexed.
+    #[error("the file became shorter while it was open: bytes {0} to {1} are gone", span.start, span.end)]
+    Gone {
+        /// What was asked for.
+        span: Span,
+    },
+    /// The system refused.
+    #[error("cannot read bytes {0} to {1}: {reason}", span.start, span.end)]
+    Refused {
+        /// What was asked for.
+        span: Span,
+        /// The system's words.
+        reason: String,
+    },
+}
+
+/// A buffer is a source: standard input, a decompressed file, an assembled stream.
+impl Source for Vec<u8> {
+    fn len(&self) -> u64 {
+        self.len() as u64
+    }
+
+    fn read(&self, span: Span) -> Result<Vec<u8>, SourceError> {
+        let range = usize::try_from(span.start)
+            .ok()
+            .zip(usize::try_from(span.end).ok());
+        range
+            .and_then(|(start, end)| self.get(start..end))
+            .map(<[u8]>::to_vec)
+            .ok_or(SourceError::Gone { span })
+    }
+
+    fn read_into(&self, span: Span, buffer: &mut Vec<u8>) -> Result<(), SourceError> {
+        buffer.clear();
+        let range = usize::try_from(span.start)
+            .ok()
+            .zip(usize::try_from(span.end).ok());
+        let bytes = range
+            .and_then(|(start, end)| self.get(start..end))
+            .ok_or(SourceError::Gone { span })?;
+        buffer.extend_from_slice(bytes);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_gives_its_bytes_and_says_when_they_are_gone() {
+        let source: Box<dyn Source> = Box::new(b"0123456789".to_vec());
+        assert_eq!(source.read(Span { start: 2, end: 5 }), Ok(b"234".to_vec()));
+        let beyond = Span { start: 8, end: 11 };
+        assert_eq!(source.read(beyond), Err(SourceError::Gone { span: beyond }));
+    }
+}
