@@ -1,4 +1,5 @@
 //! retake
 pub mod dialects;
+pub mod formats;
 pub mod json;
 pub mod session;

@@ -231,6 +231,11 @@ impl Flags {
         Self(self.0 | other.0)
     }
 
+    /// This set without the other.
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
     /// Adds the flags of `other` where `condition` holds.
     pub fn set_if(&mut self, other: Self, condition: bool) {
         if condition {

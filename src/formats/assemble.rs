@@ -1,0 +1,306 @@
+//! From records in file order to sessions: the part that all formats without a graph share.
+
+use super::Contents;
+use crate::dialects::{body_of, tools::read_tools};
+use crate::session::{
+    Contract, Dialect, Fact, Flags, Fragment, Item, Kind, OutputSchema, Problem, ProblemKind,
+    Session, Source, SourceError, Span, Stop, ToolSet,
+};
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+/// Builds the sessions of a file whose records stand in the order of the history.
+///
+/// Requests that repeat the history so far are folded into it, so that a log of exchanges reads as one run.
+pub fn assemble_plain(
+    format: &'static str,
+    dialect: Dialect,
+    fragment: Fragment,
+    source: &Arc<dyn Source>,
+) -> Result<Contents, SourceError> {
+    let mut builder = Builder::new(format, dialect, source, &fragment);
+    let mut facts = fragment.facts.iter().peekable();
+    for (index, item) in fragment.items.iter().enumerate() {
+        while let Some((_, fact)) = facts.next_if(|(at, _)| *at as usize <= index) {
+            builder.fact(fact)?;
+        }
+        builder.item(*item)?;
+    }
+    for (_, fact) in facts {
+        builder.fact(fact)?;
+    }
+    builder.finish()
+}
+
+/// Lays tool definitions that were given from outside under a session.
+pub fn with_tools(session: &mut Session, tools: Vec<crate::session::Tool>) {
+    session.contract.tool_sets.retain(|set| !set.replaces);
+    session.contract.tool_sets.insert(
+        0,
+        ToolSet {
+            from: 0,
+            replaces: true,
+            tools,
+        },
+    );
+}
+
+/// Where the items of an exchange come from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// No requests: items stand for themselves.
+    Plain,
+    /// The items of a request, which repeat the history up to a point.
+    Request { matched: usize, repeats: bool },
+    /// What the provider replied.
+    Reply,
+}
+
+struct Builder<'a> {
+    source: &'a Arc<dyn Source>,
+    fragment: &'a Fragment,
+    format: &'static str,
+    dialect: Dialect,
+    done: Vec<Session>,
+    problems: Vec<Problem>,
+    current: Session,
+    phase: Phase,
+    /// What the items of the history say, to recognise them when a request repeats them.
+    history: Vec<u64>,
+    /// System texts that are part of the history.
+    system: HashSet<u64>,
+    last_tools: u64,
+}
+
+impl<'a> Builder<'a> {
+    fn new(
+        format: &'static str,
+        dialect: Dialect,
+        source: &'a Arc<dyn Source>,
+        fragment: &'a Fragment,
+    ) -> Self {
+        Self {
+            source,
+            fragment,
+            format,
+            dialect,
+            done: Vec::new(),
+            problems: Vec::new(),
+            current: Session::empty(source.clone(), format, dialect),
+            phase: Phase::Plain,
+            history: Vec::new(),
+            system: HashSet::new(),
+            last_tools: 0,
+        }
+    }
+
+    fn item(&mut self, item: Item) -> Result<(), SourceError> {
+        match self.phase {
+            Phase::Plain => {}
+            Phase::Reply => self.history.push(self.meaning(&item)?),
+            Phase::Request { matched, repeats } => {
+                let meaning = self.meaning(&item)?;
+                if item.kind == Kind::System {
+                    if !self.system.insert(meaning) {
+                        return Ok(());
+                    }
+                } else if repeats && self.history.get(matched) == Some(&meaning) {
+                    self.phase = Phase::Request {
+                        matched: matched + 1,
+                        repeats,
+                    };
+                    return Ok(());
+                } else {
+                    if repeats && matched < self.history.len() {
+                        self.rewritten();
+                    }
+                    self.history.push(meaning);
+                    self.phase = Phase::Request {
+                        matched: self.history.len(),
+                        repeats,
+                    };
+                }
+            }
+        }
+        self.current.items.push(item);
+        Ok(())
+    }
+
+    /// The request does not go on from the history: what was is one session, what comes is another.
+    fn rewritten(&mut self) {
+        let kept = self.current.contract.clone();
+        self.close();
+        self.current.contract = Contract {
+            tool_sets: last_tools(kept.tool_sets),
+            ..kept
+        };
+        self.history.clear();
+        self.system.clear();
+    }
+
+    fn fact(&mut self, fact: &Fact) -> Result<(), SourceError> {
+        match fact {
+            Fact::Model(model) => self.current.model = Some(model.clone()),
+            Fact::Tools(span) => self.tools(*span, true)?,
+            Fact::MoreTools(span) => self.tools(*span, false)?,
+            Fact::OutputSchema(span) => self.output_schema(*span)?,
+            Fact::ServerState => self.current.contract.server_state = true,
+            Fact::TurnLimit(limit) => self.current.contract.turn_limit = Some(*limit),
+            Fact::Request => self.current.contract.is_request = true,
+            Fact::Label(label) => self.current.label.clone_from(label),
+            Fact::Stop(reason) => self.stop(reason),
+            Fact::NextSession => {
+                self.close();
+                self.history.clear();
+                self.system.clear();
+                self.phase = Phase::Plain;
+            }
+            Fact::RequestBegins => {
+                let repeats = !self.current.contract.server_state;
+                self.phase = Phase::Request {
+                    matched: 0,
+                    repeats,
+                };
+            }
+            Fact::RequestEnds => self.phase = Phase::Reply,
+            Fact::HistoryReplaced => {}
+        }
+        Ok(())
+    }
+
+    fn stop(&mut self, reason: &str) {
+        if let Some(last) = self.current.items.len().checked_sub(1) {
+            let cut = matches!(
+                reason,
+                "length" | "max_tokens" | "max_output_tokens" | "model_context_window_exceeded"
+            );
+            self.current.items[last]
+                .flags
+                .set_if(Flags::INCOMPLETE, cut);
+            self.current.stops.push(Stop {
+                item: number(last),
+                reason: reason.to_owned(),
+            });
+        }
+    }
+
+    fn tools(&mut self, span: Span, replaces: bool) -> Result<(), SourceError> {
+        let bytes = self.source.read(span)?;
+        let digest = hash_of(&bytes);
+        if replaces && digest == self.last_tools && self.current.contract.tools_known() {
+            return Ok(());
+        }
+        let value = match serde_json::from_slice(&bytes) {
+            Ok(value) => value,
+            Err(error) => {
+                self.complain(span, error.to_string());
+                return Ok(());
+            }
+        };
+        let (tools, complaints) = read_tools(&value);
+        complaints
+            .into_iter()
+            .for_each(|complaint| self.complain(span, complaint));
+        if replaces {
+            self.last_tools = digest;
+        }
+        // The tools of a request hold for what the model says next; the first ones hold for the history before them, too.
+        let first = replaces && !self.current.contract.tools_known();
+        let from = if first {
+            0
+        } else {
+            number(self.current.items.len())
+        };
+        self.current.contract.tool_sets.push(ToolSet {
+            from,
+            replaces,
+            tools,
+        });
+        Ok(())
+    }
+
+    fn complain(&mut self, span: Span, reason: String) {
+        self.problems.push(Problem {
+            at: span.start,
+            kind: ProblemKind::BadToolDefinitions(reason),
+        });
+    }
+
+    fn output_schema(&mut self, span: Span) -> Result<(), SourceError> {
+        let bytes = self.source.read(span)?;
+        let Ok(value) = serde_json::from_slice::<serde_json::Value>(&bytes) else {
+            return Ok(());
+        };
+        // Responses: text.format {type, name, schema}; Chat: response_format {type, json_schema: {name, schema}}.
+        let inner = value.get("json_schema").unwrap_or(&value);
+        if let Some(schema) = inner.get("schema").filter(|schema| schema.is_object()) {
+            let name = inner
+                .get("name")
+                .and_then(serde_json::Value::as_str)
+                .unwrap_or_default();
+            self.current.contract.output_schema = Some(OutputSchema {
+                name: name.to_owned(),
+                schema: schema.clone(),
+            });
+        }
+        Ok(())
+    }
+
+    /// What an item says, apart from how this or that side spells it: a call is its id, a message its text.
+    fn meaning(&self, item: &Item) -> Result<u64, SourceError> {
+        if !item.call_id.is_none() {
+            return Ok(hash_of(&(item.kind as u8, item.call_id.hash)));
+        }
+        let bytes = self.source.read(item.span)?;
+        Ok(match body_of(item, &bytes) {
+            Ok(body) => hash_of(&(
+                item.kind as u8,
+                item.name,
+                body.text.as_str(),
+                body.arguments.as_written(),
+            )),
+            Err(_) => hash_of(&bytes),
+        })
+    }
+
+    fn close(&mut self) {
+        let next = Session::empty(self.source.clone(), self.format, self.dialect);
+        let closed = std::mem::replace(&mut self.current, next);
+        if !closed.items.is_empty() {
+            self.done.push(closed);
+        }
+    }
+
+    fn finish(mut self) -> Result<Contents, SourceError> {
+        self.close();
+        let mut sessions = self.done;
+        for session in &mut sessions {
+            session.names = self.fragment.names.clone();
+            session.records = self.fragment.records.clone();
+            session.link()?;
+        }
+        Ok(Contents {
+            sessions,
+            problems: self.problems,
+        })
+    }
+}
+
+/// The tools in force at the end of a session, as the start of the next.
+fn last_tools(sets: Vec<ToolSet>) -> Vec<ToolSet> {
+    let last = sets.into_iter().rfind(|set| set.replaces);
+    last.map(|set| ToolSet { from: 0, ..set })
+        .into_iter()
+        .collect()
+}
+
+fn hash_of(value: &(impl Hash + ?Sized)) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn number(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,252 @@
+//! Requests, replies and exchanges of the three dialects as they appear in files: bodies on a line, or one large document.
+
+use crate::dialects::{Fields, anthropic, chat, responses};
+use crate::json::{Cursor, Fault, display_text};
+use crate::session::{
+    CallId, Dialect, Fact, Family, Flags, Fragment, Item, Kind, NameId, Shape, Span,
+};
+use std::ops::Range;
+
+/// The arrays of a request in which the conversation stands.
+pub(super) const REQUEST_ARRAYS: &[&str] = &["messages", "input", "items"];
+
+/// Reads one item or message in a dialect.
+pub(super) fn read_element(
+    dialect: Dialect,
+    cursor: &mut Cursor<'_>,
+    base: u64,
+    out: &mut Fragment,
+) -> Result<(), Fault> {
+    match dialect {
+        Dialect::Responses => responses::read_item(cursor, base, out),
+        Dialect::Chat | Dialect::Gemini => chat::read_message(cursor, base, out),
+        Dialect::Anthropic => anthropic::read_message(cursor, base, out).map(|_| ()),
+    }
+}
+
+/// Reads a member of a request or reply other than the conversation itself.
+pub(super) fn read_member(
+    key: &[u8],
+    cursor: &mut Cursor<'_>,
+    base: u64,
+    out: &mut Fragment,
+) -> Result<(), Fault> {
+    match key {
+        b"model" => {
+            if let Some(model) = cursor.string()? {
+                out.note(Fact::Model(display_text(model).into_owned()));
+            }
+        }
+        b"tools" | b"functions" if cursor.peek() == Some(b'[') => {
+            out.note(Fact::Tools(Span::within(base, cursor.skip()?)))
+        }
+        b"response_format" => out.note(Fact::OutputSchema(Span::within(base, cursor.skip()?))),
+        b"text" | b"output_config" => {
+            cursor.object(|cursor, key| {
+                if key == b"format" {
+                    out.note(Fact::OutputSchema(Span::within(base, cursor.skip()?)));
+                }
+                Ok(())
+            })?;
+        }
+        b"previous_response_id" | b"conversation" if !matches!(cursor.peek(), Some(b'n')) => {
+            cursor.skip()?;
+            out.note(Fact::ServerState);
+        }
+        b"max_turns" => {
+            let raw = cursor.raw()?;
+            if let Ok(limit) = String::from_utf8_lossy(raw).parse() {
+                out.note(Fact::TurnLimit(limit));
+            }
+        }
+        b"instructions" | b"system" if !matches!(cursor.peek(), Some(b'n')) => {
+            let span = Span::within(base, cursor.skip()?);
+            push_system(span, out);
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// A system prompt that is a member of the request and no message.
+fn push_system(span: Span, out: &mut Fragment) {
+    let record = out.record();
+    out.items.push(Item {
+        span,
+        call_id: CallId::default(),
+        record,
+        turn: 0,
+        name: NameId::default(),
+        kind: Kind::System,
+        family: Family::None,
+        shape: Shape::Anthropic,
+        flags: Flags::default(),
+    });
+}
+
+/// What kind of body an object is, by its members.
+#[derive(Debug, Default)]
+struct Outline {
+    request: Option<Range<usize>>,
+    response: Option<Range<usize>>,
+    conversation: Option<Range<usize>>,
+    output: Option<Range<usize>>,
+    choices: Option<Range<usize>>,
+    trajectory: Option<Range<usize>>,
+    body: Option<Range<usize>>,
+    others: Vec<Range<usize>>,
+}
+
+/// Reads an object that is a body or an exchange: a request, a reply, `{request, response}`, or a record that wraps one.
+///
+/// Gives `false`, with nothing read, for an object that is none of these.
+pub(super) fn read_body(
+    dialect: Dialect,
+    bytes: &[u8],
+    at: usize,
+    base: u64,
+    out: &mut Fragment,
+) -> Result<bool, Fault> {
+    let outline = outline(bytes, at)?;
+    let part = |range: &Range<usize>| Cursor::at(&bytes[..range.end], range.start);
+    if outline.request.is_some() || outline.response.is_some() {
+        if let Some(request) = &outline.request {
+            out.note(Fact::RequestBegins);
+            read_inner(dialect, bytes, request.start, base, out)?;
+            out.note(Fact::RequestEnds);
+        }
+        if let Some(response) = &outline.response {
+            read_inner(dialect, bytes, response.start, base, out)?;
+        }
+        return Ok(true);
+    }
+    if let Some(body) = &outline.body {
+        return read_body(dialect, bytes, body.start, base, out);
+    }
+    if let Some(trajectory) = &outline.trajectory {
+        out.note(Fact::NextSession);
+        read_list(dialect, &mut part(trajectory), base, out)?;
+        return Ok(true);
+    }
+    let is_body =
+        outline.conversation.is_some() || outline.output.is_some() || outline.choices.is_some();
+    if !is_body {
+        return Ok(false);
+    }
+    Cursor::at(bytes, at).object(|cursor, key| read_member(key, cursor, base, out))?;
+    if let Some(conversation) = &outline.conversation {
+        read_list(dialect, &mut part(conversation), base, out)?;
+    }
+    if let Some(output) = &outline.output {
+        read_list(dialect, &mut part(output), base, out)?;
+        read_incomplete(bytes, at, out)?;
+    }
+    if let Some(choices) = &outline.choices {
+        read_choices(&mut part(choices), base, out)?;
+    }
+    Ok(true)
+}
+
+/// A request or reply inside an exchange: itself a body, or an Anthropic reply, which is a message.
+fn read_inner(
+    dialect: Dialect,
+    bytes: &[u8],
+    at: usize,
+    base: u64,
+    out: &mut Fragment,
+) -> Result<(), Fault> {
+    if bytes.get(at) != Some(&b'{') || read_body(dialect, bytes, at, base, out)? {
+        return Ok(());
+    }
+    let mut cursor = Cursor::at(bytes, at);
+    if Fields::read(&mut cursor.clone())?.role.is_some() {
+        anthropic::read_message(&mut cursor, base, out)?;
+    }
+    Ok(())
+}
+
+fn outline(bytes: &[u8], at: usize) -> Result<Outline, Fault> {
+    let mut outline = Outline::default();
+    Cursor::at(bytes, at).object(|cursor, key| {
+        let opens = cursor.peek();
+        let slot = match (key, opens) {
+            (b"request", Some(b'{')) => &mut outline.request,
+            (b"response", Some(b'{')) => &mut outline.response,
+            (b"messages" | b"input" | b"items", Some(b'[')) => &mut outline.conversation,
+            (b"input", Some(b'"')) => &mut outline.conversation,
+            (b"output", Some(b'[')) => &mut outline.output,
+            (b"choices", Some(b'[')) => &mut outline.choices,
+            (b"traj" | b"trajectory", Some(b'[')) => &mut outline.trajectory,
+            (b"body", Some(b'{')) => &mut outline.body,
+            _ => {
+                outline.others.push(cursor.skip()?);
+                return Ok(());
+            }
+        };
+        *slot = Some(cursor.skip()?);
+        Ok(())
+    })?;
+    Ok(outline)
+}
+
+/// A conversation: a list of items, or the plain string that the Responses API takes for one user message.
+fn read_list(
+    dialect: Dialect,
+    cursor: &mut Cursor<'_>,
+    base: u64,
+    out: &mut Fragment,
+) -> Result<(), Fault> {
+    if cursor.peek() == Some(b'"') {
+        let span = Span::within(base, cursor.skip()?);
+        push_system(span, out);
+        if let Some(item) = out.items.last_mut() {
+            item.kind = Kind::User;
+        }
+        return Ok(());
+    }
+    cursor.array(|cursor| match cursor.peek() {
+        Some(b'{') => read_element(dialect, cursor, base, out),
+        _ => Ok(()),
+    })?;
+    Ok(())
+}
+
+/// Responses: `status: incomplete` with `incomplete_details.reason`.
+fn read_incomplete(bytes: &[u8], at: usize, out: &mut Fragment) -> Result<(), Fault> {
+    Cursor::at(bytes, at).object(|cursor, key| {
+        if key == b"incomplete_details" {
+            cursor.object(|cursor, key| {
+                if let (b"reason", Some(reason)) = (key, cursor.string()?) {
+                    out.note(Fact::Stop(display_text(reason).into_owned()));
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
+    })?;
+    Ok(())
+}
+
+/// Chat: the first choice is the reply; further choices are alternatives that no history holds.
+fn read_choices(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), Fault> {
+    let mut seen = false;
+    cursor.array(|cursor| {
+        if std::mem::replace(&mut seen, true) {
+            return Ok(());
+        }
+        let mut reason = None;
+        cursor.object(|cursor, key| match key {
+            b"message" => chat::read_message(cursor, base, out),
+            b"finish_reason" => {
+                reason = cursor.string()?;
+                Ok(())
+            }
+            _ => Ok(()),
+        })?;
+        if let Some(reason) = reason {
+            out.note(Fact::Stop(display_text(reason).into_owned()));
+        }
+        Ok(())
+    })?;
+    Ok(())
+}

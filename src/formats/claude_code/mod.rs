@@ -1,0 +1,176 @@
+//! Claude Code session logs: JSONL whose entries form a graph by `uuid` and `parentUuid`.
+//!
+//! One message of the model is spread over many lines with the same `message.id`; a result may stand before its call; sub-agents
+//! and abandoned branches lie between the lines of the conversation. `graph` finds the active chain and the others. Lines of sub-agents
+//! that are nested in `progress` entries (2.0 and 2.1) belong to another conversation and are jumped over.
+
+mod graph;
+
+use super::{Format, Reading, Records, Sample};
+use crate::dialects::anthropic;
+use crate::json::{Cursor, Fault, display_text};
+use crate::session::{
+    CallId, Dialect, Fact, Family, Flags, Fragment, Item, Kind, Link, LinkFlags, NameId, Shape,
+    Span,
+};
+
+/// The row of this format.
+pub(super) const FORMAT: Format = Format {
+    id: "claude-code",
+    title: "Claude Code session logs",
+    dialect: Dialect::Anthropic,
+    sniff,
+    reading: Reading::Records(Records {
+        line: read_line,
+        element: read_line,
+        member: |_, _, _, _| Ok(()),
+        arrays: &[],
+        assemble: graph::assemble,
+    }),
+};
+
+fn sniff(sample: &Sample<'_>) -> u8 {
+    let entries = sample
+        .documents
+        .iter()
+        .filter(|document| document.has("uuid") && document.has("parentUuid"));
+    let marks = sample
+        .documents
+        .iter()
+        .filter(|document| document.has("sessionId") && document.has("type"));
+    match (entries.count(), marks.count()) {
+        (1.., _) => 97,
+        (0, 1..)
+            if sample.any(|document| {
+                document.has("leafUuid") || document.says("type", "file-history-snapshot")
+            }) =>
+        {
+            90
+        }
+        _ => 0,
+    }
+}
+
+/// The members of an entry around its message.
+#[derive(Default)]
+struct Entry<'a> {
+    kind: Option<&'a [u8]>,
+    subtype: Option<&'a [u8]>,
+    link: Link,
+    logical_parent: u64,
+    is_compact_summary: bool,
+    is_api_error: bool,
+    is_synthetic: bool,
+    denied: bool,
+}
+
+fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), Fault> {
+    let first = out.items.len();
+    let start = cursor.position();
+    let mut entry = Entry::default();
+    cursor.object(|cursor, key| read_member(key, cursor, base, &mut entry, out))?;
+    let span = Span::within(base, start..cursor.position());
+    settle(&mut entry, span, first, out);
+    out.links.push(entry.link);
+    Ok(())
+}
+
+fn read_member<'a>(
+    key: &[u8],
+    cursor: &mut Cursor<'a>,
+    base: u64,
+    entry: &mut Entry<'a>,
+    out: &mut Fragment,
+) -> Result<(), Fault> {
+    let flags = &mut entry.link.flags;
+    match key {
+        b"type" => entry.kind = cursor.string()?,
+        b"subtype" => entry.subtype = cursor.string()?,
+        b"uuid" => entry.link.id = Link::key(cursor.string()?.unwrap_or_default()),
+        b"parentUuid" => entry.link.parent = Link::key(cursor.string()?.unwrap_or_default()),
+        b"logicalParentUuid" => {
+            entry.logical_parent = Link::key(cursor.string()?.unwrap_or_default())
+        }
+        b"sourceToolAssistantUUID" => {
+            entry.link.answers = Link::key(cursor.string()?.unwrap_or_default())
+        }
+        b"isSidechain" => flags.set_if(LinkFlags::SIDE, cursor.is_true()?),
+        b"isMeta" => flags.set_if(LinkFlags::META, cursor.is_true()?),
+        b"isCompactSummary" => entry.is_compact_summary = cursor.is_true()?,
+        b"isApiErrorMessage" => entry.is_api_error = cursor.is_true()?,
+        b"toolDenialKind" => entry.denied = cursor.peek() == Some(b'"'),
+        b"message" if cursor.peek() == Some(b'{') => {
+            let message = anthropic::read_message(cursor, base, out)?;
+            entry.link.message = Link::key(message.id.unwrap_or_default());
+            entry.is_synthetic = message.model == Some(b"<synthetic>");
+            if let (Some(model), false) = (message.model, entry.is_synthetic) {
+                out.note(Fact::Model(display_text(model).into_owned()));
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Gives the entry its flags, and an item where its message gave none but it belongs to the story.
+fn settle(entry: &mut Entry<'_>, span: Span, first: usize, out: &mut Fragment) {
+    let kind = entry.kind.unwrap_or_default();
+    entry
+        .link
+        .flags
+        .set_if(LinkFlags::ASSISTANT, kind == b"assistant");
+    entry.link.flags.set_if(LinkFlags::USER, kind == b"user");
+    let boundary = kind == b"system" && entry.subtype == Some(b"compact_boundary");
+    entry.link.flags.set_if(LinkFlags::BOUNDARY, boundary);
+    if boundary && entry.link.parent == 0 && entry.logical_parent != 0 {
+        entry.link.parent = entry.logical_parent;
+        entry.link.flags.set_if(LinkFlags::LOGICAL_PARENT, true);
+    }
+    if !matches!(kind, b"assistant" | b"user") {
+        out.items.truncate(first);
+        let notice = matches!(entry.subtype, Some(b"api_error" | b"microcompact_boundary"));
+        if boundary || notice {
+            push(
+                if boundary {
+                    Kind::Compaction
+                } else {
+                    Kind::Notice
+                },
+                span,
+                out,
+            );
+        }
+        return;
+    }
+    for item in &mut out.items[first..] {
+        item.flags.set_if(
+            Flags::SYNTHETIC,
+            entry.is_synthetic || entry.is_compact_summary || entry.link.flags.has(LinkFlags::META),
+        );
+        item.flags
+            .set_if(Flags::REJECTED, entry.denied && item.kind == Kind::Output);
+        if entry.is_api_error {
+            item.kind = Kind::Notice;
+        }
+    }
+}
+
+fn push(kind: Kind, span: Span, out: &mut Fragment) {
+    let record = out.record();
+    out.items.push(Item {
+        span,
+        call_id: CallId::default(),
+        record,
+        turn: 0,
+        name: NameId::default(),
+        kind,
+        family: Family::None,
+        shape: Shape::Format,
+        flags: Flags::default(),
+    });
+}
+
+/// Whether a text of the user is the mark that Claude Code leaves for an interrupt.
+pub(super) fn is_interrupt(text: &str) -> bool {
+    text.starts_with("[Request interrupted by user")
+}

@@ -1,0 +1,164 @@
+//! OpenAI Chat Completions in files: message lists, request and reply bodies, JSONL of these, tau-bench lists of trajectories.
+
+use super::{Contents, Document, Format, Layout, Reading, Records, Sample, assemble_plain, body};
+use crate::dialects::{Fields, anthropic, chat, responses};
+use crate::json::{Cursor, Fault, display_text};
+use crate::session::{Dialect, Fact, Fragment, ProblemKind, Source, SourceError};
+use std::sync::Arc;
+
+/// The row of this format.
+pub(super) const FORMAT: Format = Format {
+    id: "openai-chat",
+    title: "OpenAI Chat Completions: messages, bodies, exchanges, tau-bench lists",
+    dialect: Dialect::Chat,
+    sniff,
+    reading: Reading::Records(Records {
+        line: read_line,
+        element: read_line,
+        member: read_member,
+        arrays: &["messages"],
+        assemble,
+    }),
+};
+
+fn sniff(sample: &Sample<'_>) -> u8 {
+    let telling = |document: &Document<'_>| {
+        document.has("tool_calls")
+            || document.has("tool_call_id")
+            || document.has("function_call")
+            || document.says("role", "tool")
+    };
+    let body = |document: &Document<'_>| {
+        document
+            .array("choices")
+            .iter()
+            .any(|choice| choice.has("message"))
+            || document.array("messages").iter().any(telling)
+            || (document.has("messages")
+                && document
+                    .array("tools")
+                    .iter()
+                    .any(|tool| tool.has("function")))
+    };
+    let wrapped = |document: &Document<'_>| {
+        body(&document.object("request")) || body(&document.object("response"))
+    };
+    let trajectory = |document: &Document<'_>| {
+        document
+            .array("traj")
+            .iter()
+            .any(|message| message.has("role"))
+    };
+    if sample.any(trajectory) {
+        return 95;
+    }
+    if sample.any(|document| telling(document) || body(document) || wrapped(document)) {
+        return if matches!(sample.layout, Layout::Lines) {
+            80
+        } else {
+            88
+        };
+    }
+    // Messages without any call look alike in every dialect; this is the plainest one.
+    let message = |document: &Document<'_>| {
+        document.has("role") && document.has("content") && !document.has("type")
+    };
+    let plain_body = |document: &Document<'_>| document.array("messages").iter().any(message);
+    if sample.any(|document| {
+        message(document) || plain_body(document) || plain_body(&document.object("request"))
+    }) {
+        40
+    } else {
+        0
+    }
+}
+
+fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), Fault> {
+    let (bytes, start) = (cursor.bytes(), cursor.position());
+    let fields = Fields::read(cursor)?;
+    if let Some(key) = fields.twice {
+        out.report(
+            base + start as u64,
+            ProblemKind::DuplicateKey(key.to_owned()),
+        );
+    }
+    if fields.role.is_none() && body::read_body(Dialect::Chat, bytes, start, base, out)? {
+        return name_trajectory(bytes, start, out);
+    }
+    if fields.role.is_none() && fields.kind.is_some() {
+        out.report(
+            base + start as u64,
+            ProblemKind::MixedFormats("openai-responses"),
+        );
+        responses::push_item(bytes, base, &fields, out);
+        return Ok(());
+    }
+    if has_blocks(bytes, &fields) {
+        out.report(
+            base + start as u64,
+            ProblemKind::MixedFormats("anthropic-messages"),
+        );
+        return anthropic::read_message(&mut Cursor::at(bytes, start), base, out).map(|_| ());
+    }
+    chat::push_message(bytes, base, &fields, out)
+}
+
+/// Whether the content holds blocks that only Anthropic knows.
+fn has_blocks(bytes: &[u8], fields: &Fields<'_>) -> bool {
+    let Some(content) = fields
+        .content
+        .clone()
+        .filter(|content| bytes[content.start] == b'[')
+    else {
+        return false;
+    };
+    let mut found = false;
+    // The content was walked once without a fault.
+    let _ = Cursor::at(&bytes[..content.end], content.start).array(|cursor| {
+        found |= cursor.peek() == Some(b'{')
+            && matches!(
+                Fields::read(cursor)?.kind,
+                Some(b"tool_use" | b"tool_result")
+            );
+        Ok(())
+    });
+    found
+}
+
+/// tau-bench: `{task_id, trial, reward, traj}`; the label tells its sessions apart.
+fn name_trajectory(bytes: &[u8], at: usize, out: &mut Fragment) -> Result<(), Fault> {
+    let (mut task, mut trial) = (None, None);
+    Cursor::at(bytes, at).object(|cursor, key| {
+        match key {
+            b"task_id" => task = Some(cursor.raw()?),
+            b"trial" => trial = Some(cursor.raw()?),
+            _ => {}
+        }
+        Ok(())
+    })?;
+    if let Some(task) = task {
+        let word = |raw: &[u8]| display_text(raw).trim_matches('"').to_owned();
+        let trial = trial
+            .map(|trial| format!(", trial {}", word(trial)))
+            .unwrap_or_default();
+        out.note(Fact::Label(format!("task {}{trial}", word(task))));
+    }
+    Ok(())
+}
+
+/// A document that holds `messages` is a request as it goes to the provider.
+fn read_member(
+    key: &[u8],
+    cursor: &mut Cursor<'_>,
+    base: u64,
+    out: &mut Fragment,
+) -> Result<(), Fault> {
+    if key == b"tools" || key == b"model" {
+        out.note(Fact::Request);
+    }
+    body::read_member(key, cursor, base, out)
+}
+
+fn assemble(fragment: Fragment, source: &Arc<dyn Source>) -> Result<Contents, SourceError> {
+    assemble_plain(FORMAT.id, FORMAT.dialect, fragment, source)
+}

@@ -1,0 +1,109 @@
+//! OpenAI Responses in files: item lists (`to_input_list`), request and reply bodies, JSONL of items, bodies or exchanges.
+
+use super::{Contents, Document, Format, Layout, Reading, Records, Sample, assemble_plain, body};
+use crate::dialects::{Fields, responses};
+use crate::json::{Cursor, Fault};
+use crate::session::{Dialect, Fragment, ProblemKind, Source, SourceError};
+use std::sync::Arc;
+
+/// The row of this format.
+pub(super) const FORMAT: Format = Format {
+    id: "openai-responses",
+    title: "OpenAI Responses: items, bodies, exchanges",
+    dialect: Dialect::Responses,
+    sniff,
+    reading: Reading::Records(Records {
+        line: read_line,
+        element: read_line,
+        member: body::read_member,
+        arrays: &["input", "items", "output"],
+        assemble,
+    }),
+};
+
+/// Item types that no other format uses at this place.
+const TYPES: &[&str] = &[
+    "function_call",
+    "function_call_output",
+    "custom_tool_call",
+    "custom_tool_call_output",
+    "reasoning",
+    "computer_call",
+    "computer_call_output",
+    "web_search_call",
+    "mcp_call",
+    "tool_search_call",
+    "item_reference",
+];
+
+fn sniff(sample: &Sample<'_>) -> u8 {
+    if sample.any(|document| is_exchange(document)) {
+        return 85;
+    }
+    if sample.any(|document| is_body(document)) {
+        return 90;
+    }
+    if sample.any(is_item) {
+        return if matches!(sample.layout, Layout::Array(_)) {
+            90
+        } else {
+            80
+        };
+    }
+    0
+}
+
+fn is_item(document: &Document<'_>) -> bool {
+    let kind = document.text("type");
+    kind.is_some_and(|kind| {
+        TYPES.contains(&&*kind)
+            || (kind == "message" && !document.has("stop_reason") && document.has("role"))
+    }) || document
+        .array("content")
+        .iter()
+        .any(|part| part.says("type", "input_text") || part.says("type", "output_text"))
+}
+
+fn is_body(document: &Document<'_>) -> bool {
+    document.says("object", "response")
+        || (document.has("input") && document.has("model") && !document.has("messages"))
+        || document.has("previous_response_id")
+        || ["input", "items", "output"]
+            .iter()
+            .any(|list| document.array(list).iter().any(is_item))
+}
+
+fn is_exchange(document: &Document<'_>) -> bool {
+    let request = document.object("request");
+    is_body(&request) || is_body(&request.object("body")) || is_body(&document.object("response"))
+}
+
+fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), Fault> {
+    let (bytes, start) = (cursor.bytes(), cursor.position());
+    let fields = Fields::read(cursor)?;
+    if let Some(key) = fields.twice {
+        out.report(
+            base + start as u64,
+            ProblemKind::DuplicateKey(key.to_owned()),
+        );
+    }
+    if fields.role.is_none()
+        && fields.kind.is_none()
+        && body::read_body(Dialect::Responses, bytes, start, base, out)?
+    {
+        return Ok(());
+    }
+    if fields.tool_calls.is_some() || matches!(fields.role, Some(b"tool" | b"function")) {
+        out.report(
+            base + start as u64,
+            ProblemKind::MixedFormats("openai-chat"),
+        );
+        return crate::dialects::chat::push_message(bytes, base, &fields, out);
+    }
+    responses::push_item(bytes, base, &fields, out);
+    Ok(())
+}
+
+fn assemble(fragment: Fragment, source: &Arc<dyn Source>) -> Result<Contents, SourceError> {
+    assemble_plain(FORMAT.id, FORMAT.dialect, fragment, source)
+}

@@ -1,0 +1,271 @@
+//! The head of a file, digested once for all formats to judge: how the text is laid out, and the first documents with their keys.
+
+use crate::json::{Cursor, Fault, display_text, skip_value, skip_whitespace};
+use std::borrow::Cow;
+
+/// How many bytes of a file formats are recognised by.
+pub(super) const SAMPLE_BYTES: usize = 256 * 1024;
+
+/// How many documents of the head are digested.
+const DOCUMENTS: usize = 48;
+
+/// The head of a text.
+#[derive(Debug)]
+pub struct Sample<'a> {
+    /// The bytes, without a byte-order mark.
+    pub bytes: &'a [u8],
+    /// How many bytes of a byte-order mark, code fence or log lines were left out before them.
+    pub skipped: usize,
+    /// Whether this is the whole text.
+    pub complete: bool,
+    /// How the text is laid out.
+    pub layout: Layout,
+    /// The first documents: lines, or elements of the array.
+    pub documents: Vec<Document<'a>>,
+}
+
+/// How a text is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// Value after value, mostly one a line.
+    Lines,
+    /// One array; the number is the position behind its bracket, in [`Sample::bytes`].
+    Array(usize),
+    /// One object; the number is the position behind its bracket.
+    Object(usize),
+    /// No JSON.
+    Text,
+}
+
+/// The members of a JSON object in the head, each with its raw value (cut where the sample ends).
+#[derive(Debug, Default)]
+pub struct Document<'a> {
+    members: Vec<(&'a [u8], &'a [u8])>,
+}
+
+impl<'a> Document<'a> {
+    fn read(cursor: &mut Cursor<'a>) -> (Self, Result<bool, Fault>) {
+        let mut document = Self::default();
+        let bytes = cursor.bytes();
+        let walked = cursor.object(|cursor, key| {
+            cursor.peek();
+            let start = cursor.position();
+            match cursor.skip() {
+                Ok(range) => {
+                    document.members.push((key, &bytes[range]));
+                    Ok(())
+                }
+                Err(fault) => {
+                    document.members.push((key, &bytes[start..]));
+                    Err(fault)
+                }
+            }
+        });
+        (document, walked)
+    }
+
+    /// Whether the object has a member of this name.
+    pub fn has(&self, key: &str) -> bool {
+        self.raw(key).is_some()
+    }
+
+    /// The raw text of a member's value.
+    pub fn raw(&self, key: &str) -> Option<&'a [u8]> {
+        self.members
+            .iter()
+            .find(|(name, _)| *name == key.as_bytes())
+            .map(|(_, value)| *value)
+    }
+
+    /// The text of a member that is a string.
+    pub fn text(&self, key: &str) -> Option<Cow<'a, str>> {
+        let inside = self.raw(key)?.strip_prefix(b"\"")?;
+        Some(display_text(inside.strip_suffix(b"\"").unwrap_or(inside)))
+    }
+
+    /// Whether the member is a string with this text.
+    pub fn says(&self, key: &str, text: &str) -> bool {
+        self.text(key).is_some_and(|found| found == text)
+    }
+
+    /// The members of a member that is an object.
+    pub fn object(&self, key: &str) -> Document<'a> {
+        self.raw(key)
+            .map(|raw| Self::read(&mut Cursor::new(raw)).0)
+            .unwrap_or_default()
+    }
+
+    /// The first objects of a member that is an array.
+    pub fn array(&self, key: &str) -> Vec<Document<'a>> {
+        let Some(raw) = self.raw(key) else {
+            return Vec::new();
+        };
+        elements(raw, skip_whitespace(raw, 1.min(raw.len())))
+    }
+
+    /// Whether the object has no members.
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+}
+
+impl<'a> Sample<'a> {
+    /// Digests the head of a text.
+    pub fn new(bytes: &'a [u8], complete: bool) -> Self {
+        let skipped = leading(bytes);
+        let bytes = &bytes[skipped..];
+        let start = skip_whitespace(bytes, 0);
+        let (layout, documents) = match bytes.get(start) {
+            Some(b'[') => {
+                let first = skip_whitespace(bytes, start + 1);
+                (Layout::Array(start + 1), elements(bytes, first))
+            }
+            Some(b'{') => {
+                let documents = stream(bytes, start);
+                let layout = if documents.len() == 1 && is_alone(bytes, start) {
+                    Layout::Object(start + 1)
+                } else {
+                    Layout::Lines
+                };
+                (layout, documents)
+            }
+            _ => (Layout::Text, stream(bytes, start)),
+        };
+        Self {
+            bytes,
+            skipped,
+            complete,
+            layout,
+            documents,
+        }
+    }
+
+    /// Whether the head mentions a text, outside of JSON strings or as a whole one.
+    pub fn mentions(&self, text: &str) -> bool {
+        memchr::memmem::find(self.bytes, text.as_bytes()).is_some()
+    }
+
+    /// Whether any of the first documents meets a condition.
+    pub fn any(&self, condition: impl Fn(&Document<'a>) -> bool) -> bool {
+        self.documents.iter().any(condition)
+    }
+
+    /// The first document.
+    pub fn first(&self) -> Option<&Document<'a>> {
+        self.documents.first()
+    }
+}
+
+/// How much stands before the JSON: a byte-order mark, the first line of a code fence, record separators.
+fn leading(bytes: &[u8]) -> usize {
+    let mut at = if bytes.starts_with(b"\xef\xbb\xbf") {
+        3
+    } else {
+        0
+    };
+    if bytes[at..].starts_with(b"```") {
+        at += memchr::memchr(b'\n', &bytes[at..]).map_or(0, |line_end| line_end + 1);
+    }
+    while let Some(0x1e) = bytes.get(at) {
+        at += 1;
+    }
+    at
+}
+
+/// Whether nothing but white space (or a closing fence) stands behind the first value.
+fn is_alone(bytes: &[u8], start: usize) -> bool {
+    match skip_value(bytes, start) {
+        Ok(end) => {
+            let rest = skip_whitespace(bytes, end);
+            rest == bytes.len() || !matches!(bytes[rest], b'{' | b'[' | b',' | 0x1e | 0xef | b'"')
+        }
+        // A first line that does not close is one large document unless further lines begin like documents.
+        Err(_) => !memchr::memmem::find(&bytes[start..], b"\n{\"").is_some_and(|found| found > 0),
+    }
+}
+
+fn elements<'a>(bytes: &'a [u8], from: usize) -> Vec<Document<'a>> {
+    let mut documents = Vec::new();
+    let mut cursor = Cursor::at(bytes, from);
+    while documents.len() < DOCUMENTS {
+        match cursor.peek() {
+            Some(b']') | None => break,
+            Some(b',') => cursor = Cursor::at(bytes, cursor.position() + 1),
+            Some(b'{') => {
+                let (document, walked) = Document::read(&mut cursor);
+                documents.push(document);
+                if walked.is_err() {
+                    break;
+                }
+            }
+            Some(_) if cursor.skip().is_ok() => {}
+            Some(_) => break,
+        }
+    }
+    documents
+}
+
+/// The first documents of a text of lines; lines that are none are jumped over.
+fn stream(bytes: &[u8], from: usize) -> Vec<Document<'_>> {
+    let mut documents = Vec::new();
+    let mut at = from;
+    let mut misses = 0;
+    while documents.len() < DOCUMENTS && misses < 200 {
+        at = skip_whitespace(bytes, at);
+        match bytes.get(at) {
+            None => break,
+            Some(b'{') => {
+                let mut cursor = Cursor::at(bytes, at);
+                let (document, walked) = Document::read(&mut cursor);
+                let is_whole = walked.is_ok();
+                documents.push(document);
+                at = if is_whole {
+                    cursor.position()
+                } else {
+                    next_line(bytes, at)
+                };
+            }
+            Some(b',' | 0x1e) => at += 1,
+            Some(_) => {
+                misses += 1;
+                at = next_line(bytes, at);
+            }
+        }
+    }
+    documents
+}
+
+fn next_line(bytes: &[u8], at: usize) -> usize {
+    memchr::memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |length| at + length + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layout(text: &str) -> (Layout, usize) {
+        let sample = Sample::new(text.as_bytes(), true);
+        (sample.layout, sample.documents.len())
+    }
+
+    #[test]
+    fn layouts_are_told_apart() {
+        assert_eq!(layout("{\"a\":1}\n{\"a\":2}\n"), (Layout::Lines, 2));
+        assert_eq!(layout("{\"a\":1}"), (Layout::Object(1), 1));
+        assert_eq!(layout("{\n \"a\":1\n}\n{\"a\":2}"), (Layout::Lines, 2));
+        assert_eq!(layout(" [{\"a\":1},{\"a\":2}]"), (Layout::Array(2), 2));
+        assert_eq!(layout("\u{feff}[]"), (Layout::Array(1), 0));
+        assert_eq!(layout("```json\n[{\"a\":1}]\n```"), (Layout::Array(1), 1));
+        assert_eq!(layout("data: {}\n\n"), (Layout::Text, 0));
+    }
+
+    #[test]
+    fn a_cut_document_shows_what_it_has() {
+        let text = br#"{"model":"m","messages":[{"role":"user","content":"he"#;
+        let sample = Sample::new(text, false);
+        let document = sample.first().unwrap();
+        assert!(document.says("model", "m"));
+        assert!(document.array("messages")[0].says("role", "user"));
+        assert_eq!(sample.layout, Layout::Object(1));
+    }
+}

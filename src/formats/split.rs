@@ -1,0 +1,427 @@
+//! Where records begin and end: in streams of values (JSONL and its relatives), in arrays, in documents that hold an array.
+//!
+//! A large file is read in parts. Each part starts at a guess (behind a line end, behind `},`) and reads the records that begin
+//! in it; whoever joins the parts checks that each begins exactly where the one before it ended, and reads again where it does not.
+
+use super::sample::{Layout, Sample};
+use super::{ReadRecord, Records};
+use crate::json::{Cursor, Fault, FaultKind, skip_value, skip_whitespace};
+use crate::session::{
+    CallId, Family, Flags, Fragment, Item, Kind, NameId, ProblemKind, Shape, Span,
+};
+
+/// A part of a text.
+#[derive(Debug, Clone, Copy)]
+pub struct Part<'a> {
+    /// The bytes; they may go on beyond the part, so that its last record is whole.
+    pub bytes: &'a [u8],
+    /// Where they begin in the source.
+    pub base: u64,
+    /// Whether the text ends with them.
+    pub is_last: bool,
+}
+
+/// How far reading came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// The next record begins here, at or behind the limit (or the text ends here).
+    Reached(usize),
+    /// The record that begins here goes on beyond the bytes at hand.
+    Starved(usize),
+    /// The array was closed; the number is the position behind its bracket.
+    Closed(usize),
+}
+
+/// Where a stream of values or the elements of an array are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Within {
+    /// Value after value.
+    Stream,
+    /// The elements of an array, up to its closing bracket.
+    Array,
+}
+
+impl Within {
+    /// Reads the records that begin in `from..limit`.
+    pub fn read(
+        self,
+        records: &Records,
+        part: Part<'_>,
+        from: usize,
+        limit: usize,
+        out: &mut Fragment,
+    ) -> Step {
+        match self {
+            Self::Stream => read_stream(records.line, part, from, limit, out),
+            Self::Array => read_array(records.element, part, from, limit, out),
+        }
+    }
+
+    /// The first place at or behind `from` where a record probably begins.
+    pub fn guess(self, bytes: &[u8], from: usize) -> Option<usize> {
+        match self {
+            Self::Stream => {
+                let line_end = memchr::memchr(b'\n', &bytes[from..])?;
+                Some(skip_filler(bytes, from + line_end + 1)).filter(|at| *at < bytes.len())
+            }
+            Self::Array => guess_element(bytes, from),
+        }
+    }
+}
+
+/// Reads a text that is wholly at hand.
+pub fn read_all(records: &Records, sample: &Sample<'_>, bytes: &[u8]) -> Fragment {
+    let mut out = Fragment::default();
+    let part = Part {
+        bytes,
+        base: 0,
+        is_last: true,
+    };
+    let start = sample.skipped;
+    match sample.layout {
+        Layout::Lines | Layout::Text => {
+            Within::Stream.read(records, part, start, bytes.len(), &mut out);
+        }
+        Layout::Array(inside) => {
+            let step = Within::Array.read(records, part, start + inside, bytes.len(), &mut out);
+            report_rest(step, part, &mut out);
+        }
+        Layout::Object(inside) => {
+            let mut at = start + inside;
+            loop {
+                match read_members(records, part, at, &mut out) {
+                    Members::Array(first) => {
+                        match Within::Array.read(records, part, first, bytes.len(), &mut out) {
+                            Step::Closed(end) => at = end,
+                            Step::Reached(_) | Step::Starved(_) => break,
+                        }
+                    }
+                    Members::Closed(end) => {
+                        report_rest(Step::Closed(end), part, &mut out);
+                        break;
+                    }
+                    Members::Starved(_) | Members::Broken(_) => break,
+                }
+            }
+        }
+    }
+    out
+}
+
+/// Says what stands behind the end of the records.
+pub fn report_rest(step: Step, part: Part<'_>, out: &mut Fragment) {
+    if let Step::Closed(end) = step {
+        let rest = skip_filler(part.bytes, end);
+        if rest < part.bytes.len() && !part.bytes[rest..].starts_with(b"```") {
+            out.report(part.base + rest as u64, ProblemKind::Trailing);
+        }
+    }
+}
+
+/// How far a value may reach beyond its line before it counts as broken: pretty-printed documents are smaller.
+const MULTILINE_LIMIT: usize = 16 << 20;
+
+fn read_stream(
+    read: ReadRecord,
+    part: Part<'_>,
+    from: usize,
+    limit: usize,
+    out: &mut Fragment,
+) -> Step {
+    let bytes = part.bytes;
+    let mut at = skip_marks(part, from, out);
+    // Up to here a value that leaves its line is known to be broken; without this memory a file of `[` lines would be quadratic.
+    let mut one_line_until = 0;
+    while at < limit && at < bytes.len() {
+        let line_end = || memchr::memchr(b'\n', &bytes[at..]).map(|length| at + length);
+        let may_leave_line = at >= one_line_until;
+        let visible = if may_leave_line {
+            bytes.len()
+        } else {
+            line_end().unwrap_or(bytes.len())
+        };
+        let mark = out.mark();
+        match read_record(read, part, &bytes[..visible], at, out) {
+            Ok(end) => {
+                let next = skip_filler(bytes, end);
+                if next < bytes.len() && bytes[next] == b'{' && !bytes[end..next].contains(&b'\n') {
+                    out.report(part.base + next as u64, ProblemKind::SharedLine);
+                }
+                at = skip_marks(part, end, out);
+            }
+            Err(fault) => {
+                out.rewind(mark);
+                let line_end = line_end();
+                let goes_on = fault.kind == FaultKind::End
+                    && may_leave_line
+                    && bytes.len() - at < MULTILINE_LIMIT;
+                if !part.is_last && (goes_on || line_end.is_none()) {
+                    return Step::Starved(at);
+                }
+                one_line_until = one_line_until.max(fault.at);
+                if may_leave_line && line_end.is_some_and(|end| fault.at > end) {
+                    continue;
+                }
+                let end = line_end.unwrap_or(bytes.len());
+                give_up(part, at, end, fault, line_end.is_none(), out);
+                at = skip_marks(part, end, out);
+            }
+        }
+    }
+    if at >= bytes.len() && !part.is_last && at < limit {
+        Step::Starved(at)
+    } else {
+        Step::Reached(at)
+    }
+}
+
+fn read_array(
+    read: ReadRecord,
+    part: Part<'_>,
+    from: usize,
+    limit: usize,
+    out: &mut Fragment,
+) -> Step {
+    let mut at = skip_whitespace(part.bytes, from);
+    loop {
+        match part.bytes.get(at) {
+            Some(b']') => return Step::Closed(at + 1),
+            Some(b',') => at = skip_whitespace(part.bytes, at + 1),
+            Some(_) if at >= limit => return Step::Reached(at),
+            None if !part.is_last => return Step::Starved(at),
+            None => {
+                out.report(part.base + at as u64, ProblemKind::Unclosed);
+                return Step::Reached(at);
+            }
+            Some(_) => {
+                let mark = out.mark();
+                match read_record(read, part, part.bytes, at, out) {
+                    Ok(end) => match end_of_element(part, end) {
+                        Some(next) => at = next,
+                        None => {
+                            out.rewind(mark);
+                            return Step::Starved(at);
+                        }
+                    },
+                    Err(fault) => {
+                        out.rewind(mark);
+                        let next =
+                            guess_element(part.bytes, (at + 1).max(fault.at.min(part.bytes.len())));
+                        if next.is_none() && !part.is_last {
+                            return Step::Starved(at);
+                        }
+                        let end = next.unwrap_or(part.bytes.len());
+                        give_up(part, at, end, fault, next.is_none(), out);
+                        at = end;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The position of what stands behind an element; `None` where the bytes end before it can be seen.
+fn end_of_element(part: Part<'_>, end: usize) -> Option<usize> {
+    let next = skip_whitespace(part.bytes, end);
+    (next < part.bytes.len() || part.is_last).then_some(next)
+}
+
+fn read_record(
+    read: ReadRecord,
+    part: Part<'_>,
+    bytes: &[u8],
+    at: usize,
+    out: &mut Fragment,
+) -> Result<usize, Fault> {
+    let mut cursor = Cursor::at(bytes, at);
+    if cursor.peek() != Some(b'{') {
+        let start = cursor.position();
+        let end = skip_value(bytes, start)?;
+        out.report(part.base + start as u64, ProblemKind::NotARecord);
+        keep_raw(part, start, end, Kind::Other, out);
+        return Ok(end);
+    }
+    out.begin_record(Span::within(part.base, at..at));
+    read(&mut cursor, part.base, out)?;
+    out.end_record(part.base + cursor.position() as u64);
+    Ok(cursor.position())
+}
+
+/// Keeps what could not be read as an item of its own, and says why it could not.
+fn give_up(
+    part: Part<'_>,
+    at: usize,
+    end: usize,
+    fault: Fault,
+    reaches_end: bool,
+    out: &mut Fragment,
+) {
+    let end = at + part.bytes[at..end].trim_ascii_end().len();
+    let text = &part.bytes[at..end];
+    let kind = match fault.kind {
+        FaultKind::End if reaches_end => ProblemKind::Torn,
+        _ if text.starts_with(b"{'") => ProblemKind::PythonLiteral,
+        kind => ProblemKind::NotJson(kind),
+    };
+    let place = if kind == ProblemKind::Torn {
+        at
+    } else {
+        fault.at.clamp(at, end)
+    };
+    out.report(part.base + place as u64, kind);
+    keep_raw(part, at, end, Kind::Unreadable, out);
+}
+
+fn keep_raw(part: Part<'_>, at: usize, end: usize, kind: Kind, out: &mut Fragment) {
+    let span = Span::within(part.base, at..end);
+    let record = out.begin_record(span);
+    out.items.push(Item {
+        span,
+        call_id: CallId::default(),
+        record,
+        turn: 0,
+        name: NameId::default(),
+        kind,
+        family: Family::None,
+        shape: Shape::Format,
+        flags: Flags::default(),
+    });
+}
+
+/// Jumps over what may stand between records: white space, commas, record separators (RFC 7464).
+fn skip_filler(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(b' ' | b'\n' | b'\r' | b'\t' | b',' | 0x1e) = bytes.get(at) {
+        at += 1;
+    }
+    at
+}
+
+/// As [`skip_filler`], and over byte-order marks and runs of NUL bytes, which are reported.
+fn skip_marks(part: Part<'_>, from: usize, out: &mut Fragment) -> usize {
+    let mut at = skip_filler(part.bytes, from);
+    loop {
+        let rest = &part.bytes[at..];
+        if rest.starts_with(b"\xef\xbb\xbf") {
+            if part.base > 0 || at > 0 {
+                out.report(part.base + at as u64, ProblemKind::ByteOrderMark);
+            }
+            at += 3;
+        } else if rest.first() == Some(&0) {
+            out.report(part.base + at as u64, ProblemKind::Nul);
+            at += rest.iter().take_while(|byte| **byte == 0).count();
+        } else {
+            return at;
+        }
+        at = skip_filler(part.bytes, at);
+    }
+}
+
+/// The first place behind `},` where an object begins. Inside a JSON string `{"` would be `{\"`, so what is found stands outside
+/// of strings or at the end of one; whether it is an element of this very array is for the caller to check.
+fn guess_element(bytes: &[u8], from: usize) -> Option<usize> {
+    let mut at = from;
+    loop {
+        let brace = at + memchr::memchr(b'}', bytes.get(at..)?)?;
+        let comma = skip_whitespace(bytes, brace + 1);
+        if bytes.get(comma) == Some(&b',') {
+            let open = skip_whitespace(bytes, comma + 1);
+            if bytes.get(open) == Some(&b'{')
+                && bytes.get(skip_whitespace(bytes, open + 1)) == Some(&b'"')
+            {
+                return Some(open);
+            }
+        }
+        at = brace + 1;
+    }
+}
+
+/// What the walk over the members of a document came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Members {
+    /// An array of records begins; the number is the position behind its bracket.
+    Array(usize),
+    /// The document is closed; the number is the position behind its bracket.
+    Closed(usize),
+    /// The member that begins here goes on beyond the bytes at hand.
+    Starved(usize),
+    /// The document is broken here.
+    Broken(usize),
+}
+
+/// Reads the members of a document from `from` (behind its bracket, or behind an array of records) to the next array of records.
+pub fn read_members(records: &Records, part: Part<'_>, from: usize, out: &mut Fragment) -> Members {
+    let mut at = from;
+    loop {
+        at = skip_whitespace(part.bytes, at);
+        match part.bytes.get(at) {
+            Some(b'}') => return Members::Closed(at + 1),
+            Some(b',') => at += 1,
+            Some(b'"') => match read_member(records, part, at, out) {
+                Ok(Members::Closed(end)) => at = end,
+                Ok(step) => return step,
+                Err(fault) if fault.kind == FaultKind::End && !part.is_last => {
+                    return Members::Starved(at);
+                }
+                Err(fault) => {
+                    out.report(part.base + fault.at as u64, broken(fault));
+                    return Members::Broken(at);
+                }
+            },
+            None if !part.is_last => return Members::Starved(at),
+            None => {
+                out.report(part.base + at as u64, ProblemKind::Unclosed);
+                return Members::Broken(at);
+            }
+            Some(byte) => {
+                out.report(
+                    part.base + at as u64,
+                    ProblemKind::NotJson(FaultKind::Byte(*byte)),
+                );
+                return Members::Broken(at);
+            }
+        }
+    }
+}
+
+fn broken(fault: Fault) -> ProblemKind {
+    if fault.kind == FaultKind::End {
+        ProblemKind::Unclosed
+    } else {
+        ProblemKind::NotJson(fault.kind)
+    }
+}
+
+/// Reads one member; [`Members::Closed`] stands for its end here.
+fn read_member(
+    records: &Records,
+    part: Part<'_>,
+    at: usize,
+    out: &mut Fragment,
+) -> Result<Members, Fault> {
+    let key_end = crate::json::string_end(part.bytes, at)?;
+    let key = &part.bytes[at + 1..key_end - 1];
+    let colon = skip_whitespace(part.bytes, key_end);
+    let value = skip_whitespace(part.bytes, colon + 1);
+    match (part.bytes.get(colon), part.bytes.get(value)) {
+        (Some(b':'), Some(b'[')) if records.arrays.iter().any(|name| name.as_bytes() == key) => {
+            return Ok(Members::Array(value + 1));
+        }
+        (Some(b':'), Some(_)) => {}
+        (Some(byte), _) if *byte != b':' => {
+            return Err(Fault {
+                at: colon,
+                kind: FaultKind::Byte(*byte),
+            });
+        }
+        _ => {
+            return Err(Fault {
+                at: part.bytes.len(),
+                kind: FaultKind::End,
+            });
+        }
+    }
+    let end = skip_value(part.bytes, value)?;
+    let mut cursor = Cursor::at(part.bytes, value);
+    (records.member)(key, &mut cursor, part.base, out)?;
+    Ok(Members::Closed(end))
+}
