@@ -1,4 +1,5 @@
 //! retake
 pub mod dialects;
 pub mod json;
+pub mod safe_text;
 pub mod session;
