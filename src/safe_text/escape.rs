@@ -3,12 +3,14 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use unicode_general_category::{GeneralCategory, get_general_category};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthChar;
 
-use super::flags::{odd_space, right_to_left};
-use super::{Flags, Mark, Run, SafeText, cells, cluster_cells};
+use super::characters::{
+    ENCLOSING_KEYCAP, ZERO_WIDTH_JOINER, control_picture, hidden, is_emoji_selector, is_pictograph,
+    is_plain_letter, is_skin_tone, seen, spacing_sound_mark, stands_on_previous,
+};
+use super::{Flags, Mark, Run, SafeText, cells};
 
 /// No cluster is longer; ratatui puts a whole cluster into one cell and measures it in 16 bits.
 pub(super) const CLUSTER_BYTES: usize = 64;
@@ -21,8 +23,6 @@ const MARKS_ON_BASE: usize = 4;
 const TAB_CELLS: usize = 4;
 
 const DOTTED_CIRCLE: char = '\u{25cc}';
-const ZERO_WIDTH_JOINER: char = '\u{200d}';
-const ENCLOSING_KEYCAP: char = '\u{20e3}';
 
 /// A [`SafeText`] being written.
 pub(super) struct Drawing {
@@ -137,7 +137,8 @@ impl Drawing {
 
     /// Draws one grapheme cluster; `first` is its first character.
     fn cluster(&mut self, cluster: &str, first: char) {
-        if cluster.len() == first.len_utf8() && is_everyday(first) {
+        if cluster.len() == first.len_utf8() && is_plain_letter(first) {
+            self.flags |= seen(first);
             return self.plain(cluster, first.width().unwrap_or(0));
         }
         let mut kept = Kept::default();
@@ -145,6 +146,10 @@ impl Drawing {
             let next = cluster[at + c.len_utf8()..].chars().next();
             if kept.joins_emoji(c, next) {
                 // Part of an emoji.
+            } else if let Some(stand_in) = spacing_sound_mark(c) {
+                self.keep(&mut kept);
+                self.escaped(stand_in, Flags::default());
+                continue;
             } else if let Some(flags) = hidden(c) {
                 self.keep(&mut kept);
                 self.hexadecimal(c, flags);
@@ -176,7 +181,7 @@ impl Drawing {
         if orphan {
             self.escaped(&text, Flags::COMBINING);
         } else if !text.is_empty() {
-            self.plain(&text, cluster_cells(&text));
+            self.plain(&text, cells(&text));
         }
     }
 
@@ -206,16 +211,12 @@ struct Kept {
     code_points: usize,
     /// Marks since the last base.
     marks: usize,
-    /// The last character with what modifies it is a pictograph: a joiner may follow.
-    pictograph: bool,
     /// The cluster stands on a dotted circle of ours.
     orphan: bool,
 }
 
 impl Kept {
     fn push(&mut self, c: char) {
-        let modifies = is_emoji_selector(c) || is_skin_tone(c);
-        self.pictograph = is_pictograph(c) || (self.pictograph && modifies);
         if is_emoji_selector(c) || c == ZERO_WIDTH_JOINER {
             // Shows nothing by itself.
         } else if c.width() == Some(0) {
@@ -232,13 +233,9 @@ impl Kept {
     }
 
     fn has_room_for(&self, c: char) -> bool {
-        let limit = if self.is_emoji() {
-            EMOJI_CODE_POINTS
-        } else {
-            CLUSTER_CODE_POINTS
-        };
-        self.code_points < limit
-            && self.text.len() + c.len_utf8() <= CLUSTER_BYTES
+        let few = self.code_points < CLUSTER_CODE_POINTS
+            || (self.code_points < EMOJI_CODE_POINTS && self.is_emoji());
+        few && self.text.len() + c.len_utf8() <= CLUSTER_BYTES
             && (self.marks < MARKS_ON_BASE || c.width() != Some(0))
     }
 
@@ -246,7 +243,7 @@ impl Kept {
     fn joins_emoji(&self, c: char, next: Option<char>) -> bool {
         let previous = self.text.chars().next_back();
         match c {
-            ZERO_WIDTH_JOINER => self.pictograph && next.is_some_and(is_pictograph),
+            ZERO_WIDTH_JOINER => self.ends_in_pictograph() && next.is_some_and(is_pictograph),
             _ if is_emoji_selector(c) => {
                 let keycap = matches!(previous, Some('0'..='9' | '#' | '*'))
                     && next == Some(ENCLOSING_KEYCAP);
@@ -254,6 +251,16 @@ impl Kept {
             }
             _ => false,
         }
+    }
+
+    /// True where the last character, but for what modifies it, is a pictograph.
+    fn ends_in_pictograph(&self) -> bool {
+        let modifies = |c: &char| is_emoji_selector(*c) || is_skin_tone(*c);
+        self.text
+            .chars()
+            .rev()
+            .find(|c| !modifies(c))
+            .is_some_and(is_pictograph)
     }
 
     /// Removes a joiner at the end, which would join nothing. Returns how many characters went.
@@ -273,99 +280,6 @@ fn drawable_ascii(text: &str) -> usize {
         Some(byte) if !byte.is_ascii() => length.saturating_sub(1),
         _ => length,
     }
-}
-
-/// The picture of a C0 control or DEL (Unicode block Control Pictures).
-fn control_picture(c: char) -> char {
-    match c {
-        '\u{7f}' => '\u{2421}',
-        _ => char::from_u32(0x2400 + u32::from(c)).unwrap_or('\u{fffd}'),
-    }
-}
-
-/// The flags of a character that is not drawn but spelled out as `\u{hex}`, and `None` for one that is drawn.
-pub(super) fn hidden(c: char) -> Option<Flags> {
-    match get_general_category(c) {
-        GeneralCategory::Control => Some(Flags::CONTROL),
-        GeneralCategory::LineSeparator | GeneralCategory::ParagraphSeparator => {
-            Some(Flags::CONTROL | Flags::INVISIBLE)
-        }
-        GeneralCategory::Format if is_bidi_control(c) => Some(Flags::BIDI),
-        GeneralCategory::Format => Some(Flags::INVISIBLE),
-        GeneralCategory::PrivateUse => Some(Flags::PRIVATE_USE),
-        // Letters and emoji younger than the tables of the category crate are drawn.
-        GeneralCategory::Unassigned if !c.is_alphanumeric() && !is_pictograph(c) => {
-            Some(Flags::INVISIBLE)
-        }
-        _ if is_ignorable(c) => Some(Flags::INVISIBLE),
-        _ => None,
-    }
-}
-
-/// Unicode PropList.txt, `Bidi_Control`.
-fn is_bidi_control(c: char) -> bool {
-    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
-/// Unicode DerivedCoreProperties.txt, `Default_Ignorable_Code_Point`, as far as the general category does not say
-/// it (`Cf`, `Cn`); and the blank braille pattern, which no font shows.
-fn is_ignorable(c: char) -> bool {
-    matches!(c, '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
-        | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{ffa0}' | '\u{e0100}'..='\u{e01ef}')
-}
-
-/// Text and emoji presentation selectors.
-fn is_emoji_selector(c: char) -> bool {
-    matches!(c, '\u{fe0e}' | '\u{fe0f}')
-}
-
-fn is_skin_tone(c: char) -> bool {
-    matches!(c, '\u{1f3fb}'..='\u{1f3ff}')
-}
-
-/// `Extended_Pictographic`, asked of the segmentation tables: only between two of these does a joiner join
-/// (UAX #29, rule GB11).
-fn is_pictograph(c: char) -> bool {
-    !c.is_ascii() && c.width() != Some(0) && is_one_cluster(&[c, ZERO_WIDTH_JOINER, '\u{2764}'])
-}
-
-/// True for a character that melts into whatever stands before it.
-fn stands_on_previous(c: char) -> bool {
-    is_one_cluster(&[DOTTED_CIRCLE, c])
-}
-
-fn is_one_cluster(characters: &[char]) -> bool {
-    let mut text = String::with_capacity(16);
-    text.extend(characters);
-    text.graphemes(true).nth(1).is_none()
-}
-
-/// Letters without any trap, by far the most common beside ASCII: they skip the other questions.
-fn is_everyday(c: char) -> bool {
-    matches!(c, '\u{c0}'..='\u{24f}' | '\u{3b1}'..='\u{3c9}' | '\u{400}'..='\u{481}' | '\u{3041}'..='\u{3096}'
-        | '\u{30a1}'..='\u{30fa}' | '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}')
-}
-
-/// Flags of a character that is drawn.
-fn seen(c: char) -> Flags {
-    let mut flags = Flags::default();
-    if right_to_left(c) {
-        flags |= Flags::RIGHT_TO_LEFT;
-    }
-    if odd_space(c) {
-        flags |= Flags::ODD_SPACE;
-    }
-    if stacks_on_anything(c) {
-        flags |= Flags::COMBINING;
-    }
-    flags
-}
-
-/// Marks that belong to no script (Unicode Blocks.txt: the Combining Diacritical Marks blocks, Combining Half
-/// Marks, the Cyrillic thousands and millions signs).
-fn stacks_on_anything(c: char) -> bool {
-    matches!(c, '\u{300}'..='\u{36f}' | '\u{483}'..='\u{489}' | '\u{1ab0}'..='\u{1aff}'
-        | '\u{1dc0}'..='\u{1dff}' | '\u{20d0}'..='\u{20ff}' | '\u{fe20}'..='\u{fe2f}')
 }
 
 #[cfg(test)]
@@ -458,6 +372,13 @@ mod tests {
         assert_eq!(drawn("\u{301}abc"), "◌\u{301}abc");
         assert_eq!(drawn("a\u{1b}\u{301}b"), "a␛◌\u{301}b");
         assert_eq!(drawn("a\u{34f}\u{301}b"), "a\\u{34f}◌\u{301}b");
+    }
+
+    #[test]
+    fn halfwidth_sound_marks_take_the_cells_that_ratatui_gives_them() {
+        let text = SafeText::from_str("ｶ\u{ff9e}ﾊ\u{ff9f}");
+        assert_eq!(text.as_plain(), "ｶ゛ﾊ゜");
+        assert_eq!(text.width(), 6);
     }
 
     #[test]

@@ -2,9 +2,7 @@
 
 use std::ops::{BitOr, BitOrAssign};
 
-use unicode_general_category::{GeneralCategory, get_general_category};
-
-use super::escape;
+use super::characters::{hidden, is_mark, odd_space};
 
 /// Classes of characters that can mislead a reader. A set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -85,7 +83,7 @@ pub fn confusable(name: &str) -> bool {
         None,
     ];
     for c in name.chars().filter(|c| !matches!(c, ' '..='~')) {
-        let hidden = c.is_control() || escape::hidden(c).is_some() || odd_space(c);
+        let hidden = c.is_control() || hidden(c).is_some() || odd_space(c);
         let lookalike = matches!(c, '\u{ff01}'..='\u{ff5e}' | '\u{1d400}'..='\u{1d7ff}');
         let beside_ascii = scripts[0].is_some() && (c.is_alphabetic() || is_mark(c));
         if hidden || lookalike || beside_ascii {
@@ -131,26 +129,6 @@ impl Script {
             _ => Script::Other,
         }
     }
-}
-
-/// Letters of the blocks that the bidirectional algorithm takes as right-to-left by default
-/// (Unicode DerivedBidiClass.txt, `@missing` lines).
-pub(super) fn right_to_left(c: char) -> bool {
-    matches!(c, '\u{590}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{feff}'
-        | '\u{10800}'..='\u{10fff}' | '\u{1e800}'..='\u{1efff}')
-}
-
-pub(super) fn odd_space(c: char) -> bool {
-    c != ' ' && get_general_category(c) == GeneralCategory::SpaceSeparator
-}
-
-/// Combining marks of any script.
-fn is_mark(c: char) -> bool {
-    use GeneralCategory::{EnclosingMark, NonspacingMark, SpacingMark};
-    matches!(
-        get_general_category(c),
-        EnclosingMark | NonspacingMark | SpacingMark
-    )
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! terminal obeys. [`SafeText`] shows such characters instead of obeying them, and marks what it changed, so that
 //! `\u{202e}` made from a bidi control looks different from the same eight letters in the recording.
 //!
-//! What is drawn (the file `escape.rs` holds the policy):
+//! What is drawn (`escape.rs` holds the policy):
 //!
 //! | found | drawn |
 //! |---|---|
@@ -14,11 +14,13 @@
 //! | C1, bidi controls, invisible characters, private use, unassigned | `\u{hex}` |
 //! | bytes that are not UTF-8, among them encoded surrogates | `\xNN` |
 //! | joiners and variation selectors | kept inside emoji, `\u{hex}` elsewhere |
+//! | halfwidth katakana sound marks | their spacing form `゛` |
 //! | a combining mark with nothing to stand on | on a dotted circle |
 //! | a cluster too big for a cell | its beginning, then `…(+N)` with the number of characters left out |
 //!
 //! The store keeps the bytes as they came; this type is derived for looking at and is never written back.
 
+mod characters;
 mod escape;
 mod flags;
 
@@ -129,6 +131,22 @@ impl SafeText {
         })
     }
 
+    /// The rows of at most `width` cells that the lines take, broken behind spaces where there are any. The space
+    /// that a row has no room for is left out.
+    ///
+    /// Views wrap with this: the wrapping of ratatui 0.30 lets a wide character reach one cell over the edge.
+    pub fn wrapped(&self, width: usize) -> impl Iterator<Item = SafeText> {
+        self.lines().flat_map(move |line| {
+            let mut from = Some(0);
+            std::iter::from_fn(move || {
+                let start = from?;
+                let (end, next) = line.row(start, width);
+                from = (next < line.text.len()).then_some(next);
+                Some(line.slice(start..end).cut(width, false))
+            })
+        })
+    }
+
     /// Width in terminal cells; of the widest line, when there are several.
     pub fn width(&self) -> usize {
         let (mut widest, mut line) = (0, 0);
@@ -228,15 +246,43 @@ impl SafeText {
     /// Bytes of the longest beginning that takes at most `width` cells, and whether that is everything.
     fn fitting(&self, width: usize) -> (usize, bool) {
         let mut used = 0;
-        for (_, range) in self.ranges() {
-            for (at, cluster) in self.text[range.clone()].grapheme_indices(true) {
-                used += cells(cluster);
-                if used > width {
-                    return (range.start + at, false);
-                }
+        for (at, cluster) in self.clusters(0) {
+            used += cells(cluster);
+            if used > width {
+                return (at, false);
             }
         }
         (self.text.len(), true)
+    }
+
+    /// Where the row that begins at byte `from` ends, and where the next one begins.
+    fn row(&self, from: usize, width: usize) -> (usize, usize) {
+        let (mut used, mut after_space) = (0, None);
+        for (at, cluster) in self.clusters(from) {
+            let next = at + cluster.len();
+            used += cells(cluster);
+            match (used > width, cluster) {
+                (true, " ") => return (at, next),
+                (true, _) if at == from => return (next, next),
+                (true, _) => return after_space.map_or((at, at), |end| (end, end)),
+                (false, " ") => after_space = Some(next),
+                (false, _) => {}
+            }
+        }
+        (self.text.len(), self.text.len())
+    }
+
+    /// The grapheme clusters from byte `from` on, with their places. None reaches over the end of a run.
+    fn clusters(&self, from: usize) -> impl Iterator<Item = (usize, &str)> {
+        let first = self.runs.partition_point(|run| run.end <= from);
+        let mut start = from;
+        self.runs[first..].iter().flat_map(move |run| {
+            let at = start;
+            start = run.end;
+            self.text[at..run.end]
+                .grapheme_indices(true)
+                .map(move |(offset, cluster)| (at + offset, cluster))
+        })
     }
 
     fn ellipsis() -> Self {
@@ -284,19 +330,11 @@ fn cells(text: &str) -> usize {
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return text.len();
     }
-    text.graphemes(true).map(cluster_cells).sum()
-}
-
-/// Cells of one cluster. Ratatui gives one more cell to each halfwidth sound mark (`CellWidth` in ratatui-core 0.1).
-fn cluster_cells(cluster: &str) -> usize {
-    let sound_marks = cluster
-        .chars()
-        .filter(|c| matches!(c, '\u{ff9e}' | '\u{ff9f}'))
-        .count();
-    cluster.width() + sound_marks
+    text.graphemes(true).map(UnicodeWidthStr::width).sum()
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
@@ -380,6 +418,24 @@ mod tests {
         );
         assert_eq!(text.truncated(5), text);
         assert_eq!(SafeText::from_str("ab\ncd").truncated(9).as_plain(), "ab…");
+    }
+
+    #[test]
+    fn long_lines_wrap_behind_spaces_and_wide_letters_stay_inside() {
+        let rows = |text: &str, width| -> Vec<String> {
+            SafeText::from_str(text)
+                .wrapped(width)
+                .map(|row| row.to_string())
+                .collect()
+        };
+        assert_eq!(
+            rows("one two  three\n\nfour", 7),
+            ["one two", " three", "", "four"]
+        );
+        assert_eq!(rows("abcdefgh", 3), ["abc", "def", "gh"]);
+        assert_eq!(rows("xxx漢x", 4), ["xxx", "漢x"]);
+        assert_eq!(rows("漢", 1), ["…"]);
+        assert_eq!(rows("", 5), Vec::<String>::new());
     }
 
     #[test]
