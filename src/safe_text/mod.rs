@@ -96,14 +96,13 @@ impl SafeText {
 
     /// [`SafeText::single_line`] for bytes that need not be UTF-8.
     pub fn single_line_bytes(bytes: &[u8], width: usize) -> Self {
-        let mut read = bytes.len().min(row_bytes(width));
-        while read > 0
-            && bytes
-                .get(read)
-                .is_some_and(|byte| byte & 0b1100_0000 == 0b1000_0000)
-        {
-            read -= 1;
-        }
+        let limit = bytes.len().min(row_bytes(width));
+        // A character that the limit divides, of four bytes at most, is left out whole.
+        let divides = |at: &usize| bytes.get(*at).is_some_and(|byte| byte & 0xc0 == 0x80);
+        let read = (limit.saturating_sub(3)..=limit)
+            .rev()
+            .find(|at| !divides(at))
+            .unwrap_or(limit);
         let mut drawing = escape::Drawing::of_row(width);
         drawing.bytes(&bytes[..read]);
         drawing.finish().cut(width, read < bytes.len())
@@ -401,8 +400,13 @@ mod tests {
                 SafeText::single_line(&giant[..unit.len() * 10_000], 40),
             );
             assert!(SafeText::single_line(&giant, 40).as_plain().ends_with('…'));
-            assert!(SafeText::single_line_bytes(giant.as_bytes(), 40).width() <= 40);
+            assert_eq!(
+                SafeText::single_line_bytes(giant.as_bytes(), 40).as_plain(),
+                SafeText::single_line(&giant, 40).as_plain()
+            );
         }
+        let continuations = SafeText::single_line_bytes(&[0x80; 100_000], 9);
+        assert_eq!(continuations.as_plain(), "\\x80\\x80…");
     }
 
     #[test]
