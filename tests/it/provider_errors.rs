@@ -188,6 +188,20 @@ fn each_bad_function_name_of_one_refusal_is_a_result() {
 }
 
 #[test]
+fn a_program_item_without_a_valid_id_is_no_unknown_tool() {
+    assert_eq!(
+        one("Model produced program item without a valid call_id.").fault,
+        Fault::MissingCallId
+    );
+}
+
+#[test]
+fn a_place_named_beside_the_message_is_read() {
+    let text = "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'. (param `messages.[3].role`)";
+    assert_eq!(one(text).place.unwrap().indices, [3]);
+}
+
+#[test]
 fn prose_and_other_errors_decode_to_nothing() {
     for text in [
         "",
@@ -212,6 +226,7 @@ fn prose_and_other_errors_decode_to_nothing() {
         "TypeError: Invalid input, expected a number",
         "FileNotFoundError: [Errno 2] No such file or directory: 'tools.json'",
         "Repository not found: check the name of the tool.",
+        "Input tag 'c' found using 'type' does not match any of the expected tags: 'a', 'b'",
     ] {
         assert_eq!(decode(text), [], "{text}");
     }

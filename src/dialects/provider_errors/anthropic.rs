@@ -40,7 +40,7 @@ pub(super) const ROWS: &[Row] = &[
     Row::new(
         Anthropic,
         Fault::ServerPairBroken,
-        "not re-checked",
+        "several public repositories",
         r"(?<value>[a-z_]+) tool use with id (?<ids>[^ ,]+) was found without a corresponding [a-z_]+_tool_result block",
         "messages.3: `web_search` tool use with id `srvtoolu_01X` was found without a corresponding `web_search_tool_result` block",
     )
@@ -95,7 +95,7 @@ pub(super) const ROWS: &[Row] = &[
     Row::new(
         Anthropic,
         Fault::MissingCallId,
-        "not re-checked",
+        "several public repositories",
         r"(?:tool_use\.id|tool_result\.tool_use_id): field required",
         "messages.2.content.0.tool_result.tool_use_id: Field required",
     )
@@ -152,7 +152,7 @@ pub(super) const ROWS: &[Row] = &[
     Row::new(
         Anthropic,
         Fault::BadSignature,
-        "not re-checked",
+        "several public repositories",
         r"thinking\.signature: (?:field required|input should be)",
         "messages.1.content.0.thinking.signature: Field required",
     )
@@ -193,14 +193,14 @@ pub(super) const ROWS: &[Row] = &[
     Row::new(
         Anthropic,
         Fault::ToolsNotOffered,
-        "not re-checked",
+        "several public repositories",
         r"requests which include tool_use or tool_result blocks must define tools",
         "Requests which include `tool_use` or `tool_result` blocks must define tools",
     ),
     Row::new(
         Anthropic,
         Fault::TurnOrder,
-        "not re-checked",
+        "several public repositories",
         r"(?:tool_result blocks can only be in user|tool_use blocks can only be in assistant) messages",
         "messages.2: `tool_result` blocks can only be in `user` messages",
     )
@@ -216,7 +216,7 @@ pub(super) const ROWS: &[Row] = &[
     Row::new(
         Anthropic,
         Fault::UnknownRole,
-        "not re-checked",
+        "several public repositories",
         r"(?<place>messages[.0-9]*): unexpected role (?<value>[a-z_]+)",
         r#"messages: Unexpected role "tool". The Messages API accepts a top-level `system` parameter, not "system" as an input message role."#,
     )
@@ -225,8 +225,8 @@ pub(super) const ROWS: &[Row] = &[
     Row::new(
         Anthropic,
         Fault::UnknownItemType,
-        "not re-checked",
-        r"input tag (?<value>[^ ]+) found using (?:type|[^ ]+\(\)|[^ ]+ \| [^ ]+) does not match any of the expected tags",
+        "several public repositories",
+        r"(?<place>(?:messages|tools)[a-z0-9_.]*): input tag (?<value>[^ ]+) found using (?:type|[^ ]+\(\)|[^ ]+ \| [^ ]+) does not match any of the expected tags",
         "messages.1.content.0: Input tag 'function_call' found using 'type' does not match any of the expected tags: 'text', 'image', 'tool_use'",
     )
     .at("messages", &[1, 0])
@@ -250,7 +250,7 @@ pub(super) const ROWS: &[Row] = &[
     Row::new(
         ClaudeCode,
         Fault::CallWithoutOutput,
-        "not re-checked",
+        "several public repositories",
         r"due to tool use concurrency issues",
         "API Error: 400 due to tool use concurrency issues. Run /rewind to recover the conversation.",
     )

@@ -30,7 +30,7 @@ pub(super) const ROWS: &[Row] = &[
     Row::new(
         Gemini,
         Fault::TurnOrder,
-        "not re-checked",
+        "several public repositories",
         r"please ensure that multiturn requests alternate between user and model",
         "Please ensure that multiturn requests alternate between user and model.",
     ),
@@ -46,7 +46,7 @@ pub(super) const ROWS: &[Row] = &[
     Row::new(
         Gemini,
         Fault::BadSignature,
-        "not re-checked",
+        "several public repositories",
         r"(?:corrupted thought signature|thought signature is not valid)",
         "Corrupted thought signature.",
     ),
@@ -61,7 +61,7 @@ pub(super) const ROWS: &[Row] = &[
     Row::new(
         Gemini,
         Fault::InvalidToolName,
-        "not re-checked",
+        "several public repositories",
         r"function_(?:response|call)\.name: (?:\[[a-z_]+\] )?name cannot be empty",
         "* GenerateContentRequest.contents[3].parts[0].function_response.name: Name cannot be empty.",
     )
@@ -69,7 +69,7 @@ pub(super) const ROWS: &[Row] = &[
     Row::new(
         Gemini,
         Fault::DuplicateToolNames,
-        "not re-checked",
+        "several public repositories",
         r"duplicate function declaration found: (?<tool>[^ ,]+)",
         "Duplicate function declaration found: read_file",
     )
@@ -86,15 +86,15 @@ pub(super) const ROWS: &[Row] = &[
     Row::new(
         Gemini,
         Fault::ToolSchemaInvalid,
-        "not re-checked",
-        r"(?:should be non-empty for object type|\.items: missing field)",
+        "several public repositories",
+        r"parameters[^ ]*: (?:should be non-empty for object type|missing field)",
         "* GenerateContentRequest.tools[0].function_declarations[4].parameters.properties: should be non-empty for OBJECT type",
     )
     .at("tools", &[0, 4]),
     Row::new(
         Gemini,
         Fault::EmptyContent,
-        "not re-checked",
+        "several public repositories",
         r"unable to submit request because it must include at least one parts field|(?:contents\.parts|parts) must not be empty",
         "* GenerateContentRequest.contents[2].parts must not be empty.",
     )
@@ -110,7 +110,7 @@ pub(super) const ROWS: &[Row] = &[
     Row::new(
         Gemini,
         Fault::ContextTooLong,
-        "not re-checked",
+        "several public repositories",
         r"the input token count \(?(?<actual>[0-9]+)\)? exceeds the maximum number of tokens allowed \(?(?<limit>[0-9]+)\)?",
         "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
     )

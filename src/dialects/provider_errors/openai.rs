@@ -45,7 +45,7 @@ pub(super) const ROWS: &[Row] = &[
     Row::new(
         OpenAiResponses,
         Fault::ReasoningNotAccepted,
-        "openai-agents issue threads",
+        "issue threads of agent programs",
         r"reasoning input items can only be provided to a reasoning or computer use model",
         "Reasoning input items can only be provided to a reasoning or computer use model. Remove reasoning items from your input and try again.",
     ),
@@ -188,7 +188,7 @@ pub(super) const ROWS: &[Row] = &[
     Row::new(
         OpenAiChat,
         Fault::EmptyToolCalls,
-        "openai-python issue threads",
+        "not re-checked",
         r"\[\] is too short - (?<place>[a-z0-9_.\[\]]*tool_calls)",
         "[] is too short - 'messages.1.tool_calls'",
     )
@@ -221,7 +221,7 @@ pub(super) const ROWS: &[Row] = &[
     Row::new(
         OpenAiResponses,
         Fault::UnknownItemType,
-        "openai-agents issue threads",
+        "not re-checked",
         r"invalid value: (?<value>[a-z0-9_.-]+)\. supported values are: [a-z0-9_, ]{0,4000}?(?:function_call|input_text|output_text|item_reference)",
         "{'error': {'message': \"Invalid value: 'tool_search_call'. Supported values are: 'apply_patch_call', 'computer_call', 'function_call', and 'reasoning'.\", 'param': 'input[3]', 'code': 'invalid_value'}}",
     )
@@ -248,14 +248,14 @@ pub(super) const ROWS: &[Row] = &[
     Row::new(
         OpenAiResponses,
         Fault::ContextTooLong,
-        "not re-checked",
+        "several public repositories",
         r"your input exceeds the context window of this model|code: ?context_length_exceeded",
         "Your input exceeds the context window of this model. Please adjust your input and try again.",
     ),
     Row::new(
         OpenAiChat,
         Fault::Truncated,
-        "not re-checked",
+        "several public repositories",
         r"could not finish the message because max_tokens or model output limit was reached",
         "Could not finish the message because max_tokens or model output limit was reached. Please try again with higher max_tokens.",
     ),

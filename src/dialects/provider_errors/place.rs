@@ -31,7 +31,7 @@ static PLACE: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 
 static PARAM: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"\bparam(?:eter)?: ?([a-z0-9_.\[\]]+)").ok());
+    LazyLock::new(|| Regex::new(r"\bparam[:=]? ?([a-z0-9_.\[\]]+)").ok());
 
 impl Place {
     /// Reads a path such as `messages.[57].role`; a text that does not begin with one gives nothing.

@@ -13,13 +13,14 @@ pub struct Row {
     pub provider: Provider,
     /// What it means.
     pub fault: Fault,
-    /// Where the text was seen (issue, source file, documentation).
+    /// Where the text was seen: an issue, a source file, a recording. `not re-checked` is from memory: the sentence is known, its
+    /// exact wording has no reference.
     pub source: &'static str,
     /// A regular expression over folded text: lower case, no quotes, single spaces. Groups: `ids` (call ids, separated by a comma
     /// and a space), `item` and `other` (item ids), `tool`, `place`, `message` (an index into `messages`), `value`, `expected`,
     /// `limit` and `actual`.
     pub pattern: &'static str,
-    /// A text as the provider writes it.
+    /// A text as the provider writes it, long lists and ids shortened.
     pub example: &'static str,
     /// What the example names.
     pub expected: Expected<'static>,

@@ -27,7 +27,7 @@ pub(super) const ROWS: &[Row] = &[
         AgentsSdk,
         Fault::UnknownTool,
         "openai-agents turn_resolution.py",
-        r"model produced (?<tool>[a-z_ ]+?) (?:call|action|item) without an? [a-z_ ]+",
+        r"model produced (?<tool>[a-z_ ]+?) (?:call|action|item) without an? (?:[a-z_]+ )+(?:tool|executor)\b",
         "Model produced apply_patch call without an apply_patch tool.",
     )
     .tool("apply_patch"),
@@ -67,7 +67,7 @@ pub(super) const ROWS: &[Row] = &[
         AgentsSdk,
         Fault::MissingCallId,
         "openai-agents tool_planning.py",
-        r"require a non-empty (?:string )?call id|is missing (?:a non-empty )?call[_ ]id|stream ended without a tool call id",
+        r"require a non-empty (?:string )?call id|is missing (?:a non-empty )?call[_ ]id|stream ended without a tool call id|item without a valid call_id",
         "Tool invocations require a non-empty string call ID before execution.",
     ),
     Row::new(
@@ -111,7 +111,7 @@ pub(super) const ROWS: &[Row] = &[
         AgentsSdk,
         Fault::InvalidArgumentsRefused,
         "openai-agents handoffs",
-        r"handoff function expected non[- ](?:null|empty) input",
+        r"handoff function expected non[- ](?:null|empty) input|agent tool called with invalid input",
         "Handoff function expected non-null input, but got None",
     ),
     Row::new(

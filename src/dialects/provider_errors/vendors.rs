@@ -1,6 +1,8 @@
 //! Sentences of single vendors that speak OpenAI's dialect with words of their own, and of Bedrock.
 
-use super::Provider::{Bedrock, DeepSeek, Gateway, Groq, MiniMax, Mistral, Moonshot, Qwen};
+use super::Provider::{
+    Bedrock, DeepSeek, Gateway, Groq, LlamaCpp, MiniMax, Mistral, Moonshot, Qwen,
+};
 use super::{Fault, Row};
 
 pub(super) const ROWS: &[Row] = &[
@@ -23,7 +25,7 @@ pub(super) const ROWS: &[Row] = &[
     Row::new(
         Qwen,
         Fault::InputNotObject,
-        "not re-checked",
+        "several public repositories",
         r"the function\.arguments parameter of the code model must be in json format",
         r#"<400> InternalError.Algo.InvalidParameter: The "function.arguments" parameter of the code model must be in JSON format."#,
     ),
@@ -54,7 +56,7 @@ pub(super) const ROWS: &[Row] = &[
     Row::new(
         DeepSeek,
         Fault::ThinkingMissing,
-        "not re-checked",
+        "several public repositories",
         r"the reasoning_content in the thinking mode must be passed back to the api",
         "The `reasoning_content` in the thinking mode must be passed back to the API.",
     ),
@@ -70,11 +72,10 @@ pub(super) const ROWS: &[Row] = &[
     Row::new(
         Moonshot,
         Fault::OutputWithoutCall,
-        "not re-checked",
+        "several public repositories",
         r"invalid request: tool_call_id (?<ids>[^ ]+)? ?is not found",
-        "Invalid request: tool_call_id search:0 is not found",
-    )
-    .calls(&["search:0"]),
+        "Invalid request: tool_call_id  is not found",
+    ),
     // MiniMax
     Row::new(
         MiniMax,
@@ -129,7 +130,7 @@ pub(super) const ROWS: &[Row] = &[
     Row::new(
         Mistral,
         Fault::EmptyContent,
-        "not re-checked",
+        "several public repositories",
         r"assistant message must have either content or tool_calls",
         "Assistant message must have either content or tool_calls, but not none.",
     ),
@@ -158,12 +159,13 @@ pub(super) const ROWS: &[Row] = &[
         r"failed to call a function\. please adjust your prompt\.(?: see failed_generation for more details)?",
         "Failed to call a function. Please adjust your prompt. See 'failed_generation' for more details.",
     ),
+    // llama.cpp
     Row::new(
-        Groq,
+        LlamaCpp,
         Fault::MalformedCallRefused,
-        "not re-checked",
+        "several public repositories",
         r"failed to parse tool call arguments as json",
-        "Failed to parse tool call arguments as JSON",
+        "HTTP 500: Failed to parse tool call arguments as JSON: [json.exception.parse_error.101] parse error at line 1, column 20: missing closing quote",
     ),
     // Gateways
     Row::new(
@@ -212,7 +214,7 @@ pub(super) const ROWS: &[Row] = &[
     Row::new(
         Bedrock,
         Fault::InputNotObject,
-        "not re-checked",
+        "several public repositories",
         r"the format of the value at (?<place>messages[a-z0-9_.\[\]]*tooluse\.input) is invalid",
         "The format of the value at messages.1.content.1.toolUse.input is invalid. Provide a json object for the field and try again.",
     )
@@ -240,7 +242,7 @@ pub(super) const ROWS: &[Row] = &[
     Row::new(
         Bedrock,
         Fault::ToolsNotOffered,
-        "not re-checked",
+        "several public repositories",
         r"the toolconfig field must be defined when using tooluse and toolresult content blocks",
         "The toolConfig field must be defined when using toolUse and toolResult content blocks.",
     ),
