@@ -1,3 +1,4 @@
 //! One integration binary.
 
+mod provider_errors;
 mod safe_text;

@@ -1,0 +1,224 @@
+//! A provider's refusal, decoded: from the text of a 400 (or of an SDK's exception) to the fact behind it.
+//!
+//! The text may be a bare sentence, a JSON body, a Python or JavaScript rendering of one, or a log line around any of these:
+//! [`decode`] folds them all to one spelling (see `text.rs`) and looks for the sentences of [`table`]. The table is data: one
+//! row per sentence, each with the example that its test decodes.
+//!
+//! Places and indices are those of the **request as it was sent**. A recording may number its messages differently (system
+//! prompt taken out, messages of one role merged, earlier history on the server), so without the request they are estimates.
+
+mod anthropic;
+mod facts;
+mod gemini;
+mod openai;
+mod place;
+mod row;
+mod runtimes;
+mod text;
+mod vendors;
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+pub use facts::{Fault, Provider};
+pub use place::Place;
+pub use row::{Expected, Row};
+
+use text::Folded;
+
+/// One refusal, as facts. What the text does not say stays empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decoded {
+    /// Who speaks like this.
+    pub provider: Provider,
+    /// What is wrong.
+    pub fault: Fault,
+    /// The rule that finds the same fault in a recording.
+    pub rule: Option<&'static str>,
+    /// The call ids that the text names, in its order.
+    pub call_ids: Vec<String>,
+    /// The ids of other items that the text names (`rs_...`, `fc_...`, `msg_...`).
+    pub item_ids: Vec<String>,
+    /// The tool that the text names.
+    pub tool: Option<String>,
+    /// Where in the request as sent.
+    pub place: Option<Place>,
+    /// The offending value that the text quotes: an item type, a role, a reason.
+    pub value: Option<String>,
+    /// What would have been accepted: an id prefix or a pattern, without its quotes.
+    pub expected: Option<String>,
+    /// The numbers that the text compares.
+    pub limits: Option<Limits>,
+    /// What it means, in one sentence.
+    pub meaning: &'static str,
+    /// What to do about it.
+    pub remedy: &'static str,
+    /// When the text also appears for another reason: which.
+    pub misleading: Option<&'static str>,
+}
+
+/// The numbers of an error, in the unit of the error: characters, tokens, tools, parts or turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// What is allowed.
+    pub limit: Option<u64>,
+    /// What was sent.
+    pub actual: Option<u64>,
+}
+
+/// One sentence repeated without end in a log is reported this many times at most.
+const MATCHES_PER_ROW: usize = 32;
+
+/// Every sentence that is recognised, from the specific to the general.
+pub fn table() -> impl Iterator<Item = &'static Row> {
+    [
+        vendors::ROWS,
+        openai::ROWS,
+        anthropic::ROWS,
+        gemini::ROWS,
+        runtimes::ROWS,
+    ]
+    .into_iter()
+    .flatten()
+}
+
+/// The facts in a provider's error text, best first: the more specific sentence, then the earlier one.
+///
+/// Ordinary prose and errors of other kinds give nothing. Of a very long text only the beginning and the end are read.
+pub fn decode(text: &str) -> Vec<Decoded> {
+    decode_rows(text)
+        .into_iter()
+        .map(|(_, decoded)| decoded)
+        .collect()
+}
+
+/// As [`decode`], with the row that each result comes from.
+fn decode_rows(text: &str) -> Vec<(&'static Row, Decoded)> {
+    static COMPILED: LazyLock<Vec<(&'static Row, Regex)>> = LazyLock::new(|| {
+        table()
+            .filter_map(|row| Some((row, Regex::new(row.pattern).ok()?)))
+            .collect()
+    });
+    let folded = Folded::new(text);
+    let mut taken: Vec<Range<usize>> = Vec::new();
+    let mut found: Vec<(&'static Row, Decoded)> = Vec::new();
+    for (row, regex) in COMPILED.iter() {
+        for captures in regex.captures_iter(&folded.lower).take(MATCHES_PER_ROW) {
+            let Some(span) = captures.get(0).map(|whole| whole.range()) else {
+                continue;
+            };
+            if taken
+                .iter()
+                .any(|other| span.start < other.end && other.start < span.end)
+            {
+                continue;
+            }
+            let decoded = row::read(row, &folded, &captures);
+            taken.push(span);
+            absorb(&mut found, row, decoded);
+        }
+    }
+    found
+}
+
+/// Adds a result unless the text said the same before; a repetition may still bring the place.
+fn absorb(found: &mut Vec<(&'static Row, Decoded)>, row: &'static Row, decoded: Decoded) {
+    let known = found.iter_mut().find(|(other_row, other)| {
+        std::ptr::eq(*other_row, row)
+            && other.call_ids == decoded.call_ids
+            && other.item_ids == decoded.item_ids
+            && other.tool == decoded.tool
+            && (other.place == decoded.place || other.place.is_none() || decoded.place.is_none())
+    });
+    match known {
+        Some((_, other)) => {
+            if other.place.is_none() {
+                other.place = decoded.place;
+                other.provider = decoded.provider;
+            }
+        }
+        None => found.push((row, decoded)),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use super::*;
+
+    /// What is wrong with a row, judged by its own example.
+    fn complaint(row: &Row) -> Option<String> {
+        if row.pattern != row.pattern.to_lowercase() || row.source.is_empty() {
+            return Some(format!(
+                "pattern not in lower case, or no source: {}",
+                row.pattern
+            ));
+        }
+        let results = decode_rows(row.example);
+        let [(found, decoded)] = results.as_slice() else {
+            return Some(format!(
+                "{} results for: {}\n{results:#?}",
+                results.len(),
+                row.example
+            ));
+        };
+        if found.pattern != row.pattern || decoded.fault != row.fault {
+            return Some(format!(
+                "another row claims: {}\n{}",
+                row.example, found.pattern
+            ));
+        }
+        let (named, expected) = (Expected::of(decoded), row.expected.owned());
+        (named != expected).then(|| {
+            format!(
+                "{}\n named    {named:?}\n expected {expected:?}",
+                row.example
+            )
+        })
+    }
+
+    #[test]
+    fn every_example_decodes_to_its_own_row_with_what_it_names() {
+        let complaints: Vec<_> = table().filter_map(complaint).collect();
+        assert!(complaints.is_empty(), "{}", complaints.join("\n\n"));
+    }
+
+    #[test]
+    fn every_fault_is_reached_by_a_row() {
+        for fault in Fault::ALL {
+            assert!(
+                table().any(|row| row.fault == *fault),
+                "{fault:?} has no row"
+            );
+        }
+    }
+
+    #[test]
+    fn no_two_rows_share_a_pattern() {
+        let mut patterns: Vec<_> = table().map(|row| row.pattern).collect();
+        patterns.sort_unstable();
+        patterns.dedup();
+        assert_eq!(patterns.len(), table().count());
+    }
+
+    #[test]
+    fn one_fault_said_twice_is_one_result_and_keeps_the_place() {
+        let text = "No tool output found for function call call_a.\n\
+            {\"error\":{\"message\":\"No tool output found for function call call_a.\",\"param\":\"input[4]\"}}";
+        let results = decode(text);
+        assert_eq!(results.len(), 1);
+        assert_eq!(results[0].place.as_ref().unwrap().indices, [4]);
+    }
+
+    #[test]
+    fn two_faults_are_two_results() {
+        let text = "No tool output found for function call call_a.\nNo tool output found for function call call_b.";
+        let ids: Vec<_> = decode(text)
+            .into_iter()
+            .flat_map(|decoded| decoded.call_ids)
+            .collect();
+        assert_eq!(ids, ["call_a", "call_b"]);
+    }
+}
