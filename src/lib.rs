@@ -1,1 +1,2 @@
 //! retake
+pub mod schema;
