@@ -1,2 +1,4 @@
 //! retake
+pub mod repair;
 pub mod schema;
+pub mod suggest;
