@@ -16,7 +16,7 @@ use words::Name;
 const MOST: usize = 3;
 /// Least score of a typo.
 const CUT_OFF: f64 = 0.6;
-/// Least normalised Damerau-Levenshtein similarity of a typo: Jaro-Winkler alone finds `search` in `bash`.
+/// Least edit similarity (optimal string alignment, by length) of a typo: Jaro-Winkler alone finds `search` in `bash`.
 const LEAST_EDIT: f64 = 0.5;
 
 /// How a suggestion was found, the surest first.
@@ -131,30 +131,42 @@ fn same_words(wanted: &Name, offered: &Name) -> Option<(f64, Why)> {
 }
 
 fn spelling(wanted: &Name, offered: &Name) -> Option<(f64, Why)> {
-    let forms = [
-        (&wanted.bare, &offered.bare),
-        (&wanted.whole, &offered.whole),
-    ];
-    let best = forms
-        .iter()
-        .filter_map(|(a, b)| similarity(a, b))
-        .fold(0.0, f64::max);
+    let bare = similarity(&wanted.bare, &offered.bare);
+    let qualified = wanted.whole != wanted.bare || offered.whole != offered.bare;
+    let whole = if qualified {
+        similarity(&wanted.whole, &offered.whole)
+    } else {
+        None
+    };
+    let best = bare.unwrap_or(0.0).max(whole.unwrap_or(0.0));
     (best >= CUT_OFF).then_some((best, Why::Spelling))
 }
 
 /// The larger of the edit similarity and 0.95 of Jaro-Winkler; `None` when too many letters differ.
 fn similarity(a: &str, b: &str) -> Option<f64> {
-    // The difference in length bounds the edit similarity from above, at no cost.
-    let (short, long) = if a.len() < b.len() {
-        (a.len(), b.len())
-    } else {
-        (b.len(), a.len())
-    };
-    if short == 0 || ratio(short, long) < LEAST_EDIT {
+    if a.is_empty() || b.is_empty() || !may_be_near(a, b) {
         return None;
     }
-    let edit = strsim::normalized_damerau_levenshtein(a, b);
+    let longer = a.chars().count().max(b.chars().count());
+    let edit = 1.0 - ratio(strsim::osa_distance(a, b), longer);
     (edit >= LEAST_EDIT).then(|| edit.max(0.95 * strsim::jaro_winkler(a, b)).min(0.99))
+}
+
+/// Whether the edit similarity may reach [`LEAST_EDIT`]: every letter that one name has more often than the other needs an
+/// edit of its own. Cheap, and true for nearly no pair of unrelated names.
+fn may_be_near(a: &str, b: &str) -> bool {
+    if !a.is_ascii() || !b.is_ascii() {
+        return true;
+    }
+    let mut more = [0_i16; 32];
+    a.bytes()
+        .for_each(|letter| more[usize::from(letter & 31)] += 1);
+    b.bytes()
+        .for_each(|letter| more[usize::from(letter & 31)] -= 1);
+    let surplus: i16 = more.iter().filter(|count| **count > 0).sum();
+    let lacking: i16 = more.iter().filter(|count| **count < 0).sum();
+    let edits = usize::from(surplus.max(-lacking).unsigned_abs());
+    1.0 - ratio(edits, a.len().max(b.len())) >= LEAST_EDIT
 }
 
 fn synonym(wanted: &Name, offered: &Name) -> Option<(f64, Why)> {
