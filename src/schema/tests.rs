@@ -1,7 +1,7 @@
 //! What the checks say, told as small stories.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use serde_json::json;
+use serde_json::{Map, json};
 
 use super::*;
 
@@ -187,4 +187,38 @@ fn a_deep_value_under_a_recursive_schema_stays_within_the_stack() {
     assert_eq!(validator.is_valid(&nested(200)), Err(Undecided::TooDeep));
 }
 
-use serde_json::Map;
+/// `count` definitions, each made from a reference to the next one.
+fn chain(count: usize, link: fn(Value) -> Value) -> Value {
+    let reference = |level: usize| json!({"$ref": format!("#/$defs/d{level}")});
+    let mut definitions: Map<String, Value> = (0..count)
+        .map(|level| (format!("d{level}"), link(reference(level + 1))))
+        .collect();
+    definitions.insert(format!("d{count}"), json!({"type": "string"}));
+    json!({"$ref": "#/$defs/d0", "$defs": definitions})
+}
+
+#[test]
+fn long_chains_of_references_stay_within_a_small_stack() {
+    let judge = |schema: &Value| {
+        Validator::compile(schema)
+            .unwrap()
+            .violations(&json!({"a": 1}))
+            .map(|found| found.len())
+    };
+    assert_eq!(judge(&chain(290, |next| json!({"allOf": [next]}))), Ok(1));
+    assert_eq!(judge(&chain(290, |next| json!({"anyOf": [next]}))), Ok(1));
+    assert_eq!(
+        judge(&chain(1600, |next| json!({"allOf": [next]}))),
+        Err(Undecided::TooDeep)
+    );
+    assert_eq!(
+        judge(&chain(1600, |next| json!({"properties": {"a": next}}))),
+        Ok(0)
+    );
+    let tree = json!({"allOf": [{"allOf": [{"allOf": [{"properties": {"c": {"$ref": "#"}}}]}]}]});
+    let nested = (0..100).fold(json!({}), |inner, _| json!({"c": inner}));
+    assert_eq!(
+        Validator::compile(&tree).unwrap().violations(&nested),
+        Ok(Vec::new())
+    );
+}
