@@ -38,6 +38,9 @@ pub(super) struct Place {
     pub(super) again: bool,
 }
 
+/// A list of places within a place.
+type Applied = fn(&mut Place) -> &mut Vec<usize>;
+
 /// What a walk found.
 pub(super) struct Survey<'a> {
     root: &'a Value,
@@ -123,7 +126,7 @@ impl<'a> Survey<'a> {
         pointer: &str,
     ) -> Result<(), Unusable> {
         for (key, value) in object {
-            let here = || format!("{pointer}/{key}");
+            let here = || child(pointer, key);
             match (key.as_str(), value) {
                 ("type", value) => type_words(value, &here())?,
                 ("$id" | "id", Value::String(id)) if !id.starts_with('#') => {
@@ -163,23 +166,16 @@ impl<'a> Survey<'a> {
     ) -> Result<(), Unusable> {
         match (key, value) {
             ("allOf" | "anyOf" | "oneOf", Value::Array(list)) => {
-                for (index, schema) in list.iter().enumerate() {
-                    let place = self.place(schema, format!("{pointer}/{index}"));
-                    self.places[at].same.push(place);
-                }
+                self.listed(at, list, pointer, |place| &mut place.same);
             }
             ("not" | "if" | "then" | "else", Value::Object(_) | Value::Bool(_)) => {
-                let place = self.place(value, pointer.to_owned());
-                self.places[at].same.push(place);
+                self.single(at, value, pointer, |place| &mut place.same);
             }
             ("items" | "prefixItems", Value::Array(list)) => {
                 if key == "items" {
                     self.assume_draft_7();
                 }
-                for (index, schema) in list.iter().enumerate() {
-                    let place = self.place(schema, format!("{pointer}/{index}"));
-                    self.places[at].one_per_child.push(place);
-                }
+                self.listed(at, list, pointer, |place| &mut place.one_per_child);
             }
             ("properties", Value::Object(map)) => {
                 self.places[at].weight += map.len() as u64 / 8;
@@ -192,39 +188,23 @@ impl<'a> Survey<'a> {
                 }
                 self.named(at, map, pointer, |place| &mut place.each_child);
             }
-            (
-                "items"
-                | "additionalProperties"
-                | "additionalItems"
-                | "contains"
-                | "propertyNames"
-                | "unevaluatedItems"
-                | "unevaluatedProperties",
-                _,
-            ) => {
+            ("items" | "additionalProperties" | "additionalItems", _) => {
+                self.single(at, value, pointer, |place| &mut place.one_per_child);
+            }
+            ("contains" | "propertyNames" | "unevaluatedItems" | "unevaluatedProperties", _) => {
                 self.places[at].again |= key.starts_with("unevaluated");
-                let place = self.place(value, pointer.to_owned());
-                let children = &mut self.places[at];
-                if key == "items" || key.starts_with("additional") {
-                    children.one_per_child.push(place);
-                } else {
-                    children.each_child.push(place);
-                }
+                self.single(at, value, pointer, |place| &mut place.each_child);
             }
-            ("dependentSchemas", Value::Object(map)) => {
-                self.named(at, map, pointer, |place| &mut place.same)
-            }
-            ("dependencies", Value::Object(map)) => {
-                self.assume_draft_7();
-                for (name, schema) in map.iter().filter(|(_, schema)| !schema.is_array()) {
-                    let place = self.place(schema, format!("{pointer}/{name}"));
-                    self.places[at].same.push(place);
+            ("dependentSchemas" | "dependencies", Value::Object(map)) => {
+                if key == "dependencies" {
+                    self.assume_draft_7();
                 }
+                self.named(at, map, pointer, |place| &mut place.same);
             }
             // Judged where a reference leads here, but a wrong word in them is a wrong schema all the same.
             ("$defs" | "definitions", Value::Object(map)) => {
                 for (name, schema) in map {
-                    self.place(schema, format!("{pointer}/{name}"));
+                    self.place(schema, child(pointer, name));
                 }
             }
             _ => {}
@@ -232,16 +212,21 @@ impl<'a> Survey<'a> {
         Ok(())
     }
 
-    fn named(
-        &mut self,
-        at: usize,
-        map: &'a Map<String, Value>,
-        pointer: &str,
-        list: fn(&mut Place) -> &mut Vec<usize>,
-    ) {
-        for (name, schema) in map {
-            let place = self.place(schema, format!("{pointer}/{name}"));
-            list(&mut self.places[at]).push(place);
+    fn single(&mut self, at: usize, schema: &'a Value, pointer: &str, list: Applied) {
+        let place = self.place(schema, pointer.to_owned());
+        list(&mut self.places[at]).push(place);
+    }
+
+    fn listed(&mut self, at: usize, schemas: &'a [Value], pointer: &str, list: Applied) {
+        for (index, schema) in schemas.iter().enumerate() {
+            self.single(at, schema, &format!("{pointer}/{index}"), list);
+        }
+    }
+
+    /// Subschemas by name; a list of names (in `dependencies`) is none.
+    fn named(&mut self, at: usize, map: &'a Map<String, Value>, pointer: &str, list: Applied) {
+        for (name, schema) in map.iter().filter(|(_, schema)| !schema.is_array()) {
+            self.single(at, schema, &child(pointer, name), list);
         }
     }
 
@@ -330,6 +315,13 @@ impl<'a> Survey<'a> {
             .map(|(_, schema)| *schema)
             .collect()
     }
+}
+
+/// The pointer of a named child.
+fn child(pointer: &str, name: &str) -> String {
+    let mut path = pointer.to_owned();
+    super::violation::push_segment(&mut path, name);
+    path
 }
 
 /// Cost of judging one value by a meta-schema, which is compiled into the library.

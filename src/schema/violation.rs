@@ -115,7 +115,8 @@ fn number(value: &Value, path: &mut String, next: &mut usize, places: &mut HashM
     }
 }
 
-fn push_segment(path: &mut String, key: &str) {
+/// Adds a key to a JSON pointer (RFC 6901 §3).
+pub(super) fn push_segment(path: &mut String, key: &str) {
     path.push('/');
     for character in key.chars() {
         match character {
