@@ -1,4 +1,7 @@
 //! One integration binary.
 
+mod json_repair_suite;
 mod provider_errors;
 mod safe_text;
+mod schema_hostile;
+mod schema_suite;

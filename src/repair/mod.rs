@@ -1,0 +1,162 @@
+//! What broken JSON probably meant, and what is wrong with it.
+//!
+//! Repair is a guess. Text is read strictly first; only when that fails do two independent libraries guess, and only when both
+//! mean the same value is it called likely. Every text given back was read strictly again.
+
+mod defects;
+
+use std::fmt;
+
+use serde::de::IgnoredAny;
+use serde_json::Value;
+
+pub use defects::{Defect, defects};
+
+/// Deepest nesting that is read; serde_json builds no deeper values either.
+pub const MAX_DEPTH: usize = 128;
+/// Longest text that is repaired, in bytes.
+pub const MAX_REPAIRED: usize = 16 << 20;
+
+/// What a text probably meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Repair {
+    /// It is JSON already.
+    Valid,
+    /// Both libraries mean the same value; the text keeps as much of the original's spacing as possible.
+    Likely {
+        /// JSON.
+        text: String,
+    },
+    /// Only one library has an opinion.
+    OneOpinion {
+        /// JSON.
+        text: String,
+    },
+    /// The two libraries mean different values: the operator picks.
+    Disagree {
+        /// JSON, the more conservative reading.
+        a: String,
+        /// JSON, the more tolerant reading.
+        b: String,
+    },
+    /// Nothing to repair from: empty, plain text, too deep, too large.
+    None,
+}
+
+/// The first place where a text is not JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SyntaxError {
+    /// Counted from 1.
+    pub line: usize,
+    /// In characters, counted from 1.
+    pub column: usize,
+    /// Byte offset, at a character's start.
+    pub byte: usize,
+    /// What was wrong there, without the place.
+    pub message: String,
+}
+
+impl fmt::Display for SyntaxError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            out,
+            "{} at line {} column {}",
+            self.message, self.line, self.column
+        )
+    }
+}
+
+/// Guesses what a text meant.
+#[must_use]
+pub fn repair(text: &str) -> Repair {
+    if is_json(text) {
+        return Repair::Valid;
+    }
+    if text.len() > MAX_REPAIRED || defects::nothing_to_repair(text) {
+        return Repair::None;
+    }
+    let a = jsonrepair_rs::jsonrepair(text)
+        .ok()
+        .filter(|repaired| is_json(repaired));
+    let tolerant = if defects::starts_as_prose(text) {
+        jsonfix::repair_extract(text)
+    } else {
+        jsonfix::repair(text)
+    };
+    let b = tolerant.ok().filter(|repaired| is_json(repaired));
+    match (a, b) {
+        (Some(a), Some(b)) if same_value(&a, &b) => Repair::Likely { text: a },
+        (Some(a), Some(b)) => Repair::Disagree { a, b },
+        (Some(text), None) | (None, Some(text)) => Repair::OneOpinion { text },
+        (None, None) => Repair::None,
+    }
+}
+
+/// The inner JSON of a JSON string that holds an object or a list as text (arguments that were encoded twice).
+#[must_use]
+pub fn decoded_twice(text: &str) -> Option<String> {
+    let inner: String = serde_json::from_str(text).ok()?;
+    let container = inner.trim_start().starts_with(['{', '[']);
+    (container && is_json(&inner)).then_some(inner)
+}
+
+/// Where a text first breaks the grammar of JSON (RFC 8259), or exceeds [`MAX_DEPTH`]; `None` when it is JSON.
+///
+/// Numbers beyond a double's range and lone surrogate escapes are no error here: the grammar allows them, and clients read them.
+#[must_use]
+pub fn first_error(text: &str) -> Option<SyntaxError> {
+    if let Some(byte) = defects::too_deep_at(text) {
+        return Some(place(
+            text,
+            byte,
+            format!("nested deeper than {MAX_DEPTH} levels"),
+        ));
+    }
+    let error = serde_json::from_str::<IgnoredAny>(text).err()?;
+    let message = error.to_string();
+    let message = message
+        .rsplit_once(" at line ")
+        .map_or(message.as_str(), |(message, _)| message);
+    let line_start = text
+        .split_inclusive('\n')
+        .take(error.line().saturating_sub(1))
+        .map(str::len)
+        .sum::<usize>();
+    let byte = if error.is_eof() {
+        text.len()
+    } else {
+        line_start + error.column().saturating_sub(1)
+    };
+    Some(place(text, byte, message.to_owned()))
+}
+
+fn place(text: &str, byte: usize, message: String) -> SyntaxError {
+    let byte = text.floor_char_boundary(byte);
+    let before = &text[..byte];
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    let line = before.bytes().filter(|&byte| byte == b'\n').count() + 1;
+    SyntaxError {
+        line,
+        column: before[line_start..].chars().count() + 1,
+        byte,
+        message,
+    }
+}
+
+/// Whether a text is JSON by the grammar and not too deep.
+fn is_json(text: &str) -> bool {
+    serde_json::from_str::<IgnoredAny>(text).is_ok() && defects::too_deep_at(text).is_none()
+}
+
+fn same_value(a: &str, b: &str) -> bool {
+    match (
+        serde_json::from_str::<Value>(a),
+        serde_json::from_str::<Value>(b),
+    ) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => a == b,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,100 @@
+//! Broken texts of models and what is said about them.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use super::*;
+
+#[test]
+fn valid_text_stays_as_it_is() {
+    for text in ["{}", " [1, 2] ", "\"a\"", "1e400", r#""\ud83d""#, "null"] {
+        assert_eq!(
+            (repair(text), defects(text), first_error(text)),
+            (Repair::Valid, vec![], None),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn each_defect_is_named_and_what_was_meant_is_likely() {
+    use Defect::*;
+    let cases: &[(&str, &[Defect], &str)] = &[
+        (r#"{"a": 1,}"#, &[TrailingComma], r#"{"a":1}"#),
+        ("{'a': 'b'}", &[SingleQuotes], r#"{"a":"b"}"#),
+        ("{a: 1}", &[Unquoted], r#"{"a":1}"#),
+        (
+            r#"{"a": True, "b": None}"#,
+            &[ForeignLiterals],
+            r#"{"a":true,"b":null}"#,
+        ),
+        ("{\"a\": 1 // one\n}", &[Comments], r#"{"a":1}"#),
+        ("```json\n{\"a\": 1}\n```", &[CodeFence], r#"{"a":1}"#),
+        (r#"{"a": [1, 2"#, &[Truncated], r#"{"a":[1,2]}"#),
+        (r#"{"city": "Par"#, &[Truncated], r#"{"city":"Par"}"#),
+        ("{\"a\": \"x\ny\"}", &[ControlCharacters], r#"{"a":"x\ny"}"#),
+        (r#"{"a": "x" + "y"}"#, &[JoinedStrings], r#"{"a":"xy"}"#),
+    ];
+    for (text, expected, meant) in cases {
+        assert_eq!(&defects(text), expected, "{text}");
+        let Repair::Likely { text: repaired } = repair(text) else {
+            panic!("{text}: {:?}", repair(text))
+        };
+        let value: Value = serde_json::from_str(&repaired).unwrap();
+        assert_eq!(value.to_string(), *meant, "{text}");
+    }
+}
+
+#[test]
+fn arguments_written_twice_in_a_row_are_several_values() {
+    assert_eq!(defects(r#"{"a": 1}{"a": 1}"#), [Defect::SeveralValues]);
+}
+
+#[test]
+fn arguments_encoded_twice_are_named_and_unwrapped() {
+    let text = r#""{\"a\": 1}""#;
+    assert_eq!(
+        (defects(text), decoded_twice(text)),
+        (vec![Defect::DoubleEncoded], Some(r#"{"a": 1}"#.to_owned()))
+    );
+    assert_eq!(decoded_twice(r#""just text""#), None);
+}
+
+#[test]
+fn plain_text_is_not_turned_into_json() {
+    for (text, defect) in [
+        ("I will search for it now.", Defect::PlainText),
+        ("  ", Defect::Empty),
+        ("", Defect::Empty),
+    ] {
+        assert_eq!((repair(text), defects(text)), (Repair::None, vec![defect]));
+    }
+    assert!(defects("Sure, here it is: {\"a\": 1}").contains(&Defect::Prose));
+}
+
+#[test]
+fn the_first_error_has_its_place_in_characters_and_bytes() {
+    let error = first_error("{\n  \"é\": 1,\n  \"ü\" 2}").unwrap();
+    assert_eq!((error.line, error.column, error.byte), (3, 7, 20));
+    assert_eq!(error.to_string(), "expected `:` at line 3 column 7");
+    let error = first_error("{\"a\": [1, 2").unwrap();
+    assert_eq!((error.line, error.column, error.byte), (1, 12, 11));
+}
+
+#[test]
+fn huge_nesting_is_refused_by_name() {
+    for text in [
+        "[".repeat(1_000_000),
+        "{\"a\":".repeat(1_000_000),
+        format!("{}{}", "[".repeat(129), "]".repeat(129)),
+    ] {
+        assert_eq!(
+            (repair(&text), defects(&text)),
+            (Repair::None, vec![Defect::TooDeep])
+        );
+        assert_eq!(
+            first_error(&text).unwrap().message,
+            "nested deeper than 128 levels"
+        );
+    }
+    let brackets = format!("\"{}\"", "[".repeat(1000));
+    assert_eq!(repair(&brackets), Repair::Valid);
+}

@@ -1,0 +1,373 @@
+//! Words for the same thing, and the tools of well-known agents.
+
+/// Names for the same thing, written without separators. A name may stand in several groups; at most 32 groups.
+const SYNONYMS: &[&[&str]] = &[
+    // Run a command.
+    &[
+        "shell",
+        "bash",
+        "terminal",
+        "exec",
+        "run",
+        "sh",
+        "zsh",
+        "cmd",
+        "command",
+        "powershell",
+        "runcommand",
+        "executecommand",
+        "execcommand",
+        "runshellcommand",
+        "executebash",
+        "runbash",
+        "runterminalcmd",
+        "runinterminal",
+        "localshell",
+        "shellcommand",
+        "runshell",
+        "execute",
+        "executeshell",
+        "runterminalcommand",
+    ],
+    // Run code.
+    &[
+        "python",
+        "ipython",
+        "executeipythoncell",
+        "codeinterpreter",
+        "runpython",
+        "executepython",
+        "runcode",
+        "executecode",
+        "codeexecution",
+        "pythonrepl",
+        "repl",
+        "jupyter",
+        "pythoninterpreter",
+    ],
+    // Read a file.
+    &[
+        "read",
+        "readfile",
+        "open",
+        "openfile",
+        "cat",
+        "view",
+        "viewfile",
+        "getfile",
+        "fileread",
+        "loadfile",
+        "getfilecontents",
+        "readtextfile",
+        "fsread",
+        "showfile",
+        "readfiles",
+        "readmanyfiles",
+    ],
+    // Write a file.
+    &[
+        "write",
+        "writefile",
+        "createfile",
+        "savefile",
+        "writetofile",
+        "filewrite",
+        "create",
+        "putfile",
+        "fswrite",
+        "newfile",
+    ],
+    // Change a file.
+    &[
+        "edit",
+        "editfile",
+        "strreplace",
+        "replace",
+        "replaceinfile",
+        "applypatch",
+        "applydiff",
+        "multiedit",
+        "strreplaceeditor",
+        "strreplacebasededittool",
+        "searchreplace",
+        "patch",
+        "updatefile",
+        "modifyfile",
+        "texteditor",
+    ],
+    // Find text in files.
+    &[
+        "grep",
+        "search",
+        "searchfiles",
+        "rg",
+        "ripgrep",
+        "findinfiles",
+        "searchfilecontent",
+        "grepsearch",
+        "searchcode",
+        "codebasesearch",
+        "searchtext",
+        "findtext",
+        "codesearch",
+        "semanticsearch",
+    ],
+    // Find files by name.
+    &[
+        "glob",
+        "find",
+        "findfiles",
+        "filesearch",
+        "findbyname",
+        "globfilesearch",
+        "searchfiles",
+        "findfile",
+    ],
+    // List a folder.
+    &[
+        "ls",
+        "list",
+        "dir",
+        "listdir",
+        "listdirectory",
+        "listfiles",
+        "readdir",
+        "listfolder",
+    ],
+    // Search the web.
+    &[
+        "websearch",
+        "searchweb",
+        "googlesearch",
+        "internetsearch",
+        "googlewebsearch",
+        "bravewebsearch",
+        "searchinternet",
+        "browsersearch",
+        "duckduckgosearch",
+        "bingsearch",
+        "google",
+        "searchtheweb",
+        "onlinesearch",
+        "searchonline",
+    ],
+    // Fetch a page.
+    &[
+        "webfetch",
+        "fetch",
+        "fetchurl",
+        "openurl",
+        "geturl",
+        "httpget",
+        "browse",
+        "visit",
+        "curl",
+        "urlfetch",
+        "readurl",
+        "fetchpage",
+        "scrape",
+        "getpage",
+        "openpage",
+        "fetchwebpage",
+        "visitpage",
+    ],
+    // Plans and to-do lists.
+    &[
+        "todowrite",
+        "updateplan",
+        "writetodos",
+        "plan",
+        "todo",
+        "todos",
+        "updatetodos",
+        "updatetodolist",
+        "managetodolist",
+        "tasktracker",
+    ],
+    // Ask the user.
+    &[
+        "askuserquestion",
+        "askuser",
+        "askfollowupquestion",
+        "question",
+        "ask",
+        "requestuserinput",
+        "clarify",
+        "askquestion",
+        "askhuman",
+    ],
+    // Another agent.
+    &[
+        "task",
+        "spawnagent",
+        "delegate",
+        "subagent",
+        "agent",
+        "dispatchagent",
+        "runagent",
+        "newtask",
+    ],
+    // The end.
+    &[
+        "finish",
+        "done",
+        "submit",
+        "attemptcompletion",
+        "complete",
+        "finalanswer",
+        "end",
+        "finaloutput",
+    ],
+    // Thinking aloud.
+    &["think", "sequentialthinking", "reason", "reflect"],
+    // Mail.
+    &["sendemail", "email", "sendmail", "mail"],
+];
+
+/// Bit set of the synonym groups of a name without separators.
+pub(super) fn groups_of(name: &str) -> u32 {
+    let member = |group: &&[&str]| group.contains(&name);
+    SYNONYMS
+        .iter()
+        .take(32)
+        .enumerate()
+        .filter(|(_, group)| member(group))
+        .fold(0, |bits, (index, _)| bits | 1 << index)
+}
+
+/// Tools that belong to one agent. Names that several agents share (`read_file`) tell nothing and are left out.
+const HOMES: &[(&str, &[&str])] = &[
+    (
+        "Claude Code",
+        &[
+            "Bash",
+            "Read",
+            "Edit",
+            "Write",
+            "Grep",
+            "Glob",
+            "LS",
+            "Task",
+            "Agent",
+            "TodoWrite",
+            "TodoRead",
+            "WebFetch",
+            "WebSearch",
+            "NotebookEdit",
+            "NotebookRead",
+            "MultiEdit",
+            "BashOutput",
+            "KillShell",
+            "KillBash",
+            "ExitPlanMode",
+            "EnterPlanMode",
+            "AskUserQuestion",
+            "SlashCommand",
+            "Skill",
+            "ToolSearch",
+            "TaskCreate",
+            "TaskUpdate",
+            "TaskList",
+            "TaskGet",
+            "TaskOutput",
+        ],
+    ),
+    (
+        "Codex",
+        &[
+            "shell",
+            "exec_command",
+            "apply_patch",
+            "update_plan",
+            "write_stdin",
+            "local_shell",
+            "shell_command",
+            "container.exec",
+            "view_image",
+            "spawn_agent",
+            "wait_agent",
+        ],
+    ),
+    (
+        "Gemini CLI",
+        &[
+            "run_shell_command",
+            "google_web_search",
+            "search_file_content",
+            "save_memory",
+            "write_todos",
+            "read_many_files",
+        ],
+    ),
+    (
+        "Cursor",
+        &[
+            "run_terminal_cmd",
+            "codebase_search",
+            "grep_search",
+            "search_replace",
+            "fetch_rules",
+            "reapply",
+        ],
+    ),
+    (
+        "Cline",
+        &[
+            "execute_command",
+            "write_to_file",
+            "replace_in_file",
+            "ask_followup_question",
+            "attempt_completion",
+            "browser_action",
+            "use_mcp_tool",
+            "access_mcp_resource",
+            "list_code_definition_names",
+            "plan_mode_respond",
+        ],
+    ),
+    (
+        "OpenHands",
+        &[
+            "execute_bash",
+            "str_replace_editor",
+            "execute_ipython_cell",
+            "task_tracker",
+        ],
+    ),
+    (
+        "GitHub Copilot",
+        &[
+            "run_in_terminal",
+            "insert_edit_into_file",
+            "semantic_search",
+            "manage_todo_list",
+            "get_errors",
+        ],
+    ),
+    ("ChatGPT", &["python", "multi_tool_use.parallel"]),
+    (
+        "OpenAI's hosted tools",
+        &[
+            "web_search",
+            "web_search_preview",
+            "code_interpreter",
+            "image_generation",
+            "computer_use_preview",
+        ],
+    ),
+    (
+        "Anthropic's built-in tools",
+        &["bash", "str_replace_based_edit_tool", "computer"],
+    ),
+];
+
+/// The agent or provider whose tool this is, for "this is a tool of Claude Code; your agent does not offer it". The name must be
+/// written as that agent writes it (`Bash`, not `BASH`); a `functions.` before it is no matter.
+#[must_use]
+pub fn home_of(name: &str) -> Option<&'static str> {
+    let bare = name.trim().trim_start_matches("functions.");
+    HOMES
+        .iter()
+        .find(|(_, tools)| tools.contains(&bare))
+        .map(|(home, _)| *home)
+}
