@@ -1,0 +1,160 @@
+//! What can be done about a finding: one recovery per file, session in, edits out.
+//!
+//! This table is the vocabulary: offers of rules, keys, menus and policies name actions by these ids.
+
+/// One recovery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Action {
+    /// Its id in reports and policies.
+    pub id: &'static str,
+    /// What the menus call it.
+    pub title: &'static str,
+    /// What it does, in one line.
+    pub what: &'static str,
+}
+
+/// Whether an action keeps what the model meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Safety {
+    /// It keeps what the model meant.
+    Safe,
+    /// It changes what the model saw or did.
+    Unsafe,
+    /// It needs the operator's words.
+    Manual,
+}
+
+impl Safety {
+    /// The word for it in reports.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Safe => "safe",
+            Self::Unsafe => "unsafe",
+            Self::Manual => "manual",
+        }
+    }
+}
+
+/// An action that applies to a finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Offer {
+    /// Id of the action.
+    pub action: &'static str,
+    /// How safe it is for this finding.
+    pub safety: Safety,
+}
+
+impl Offer {
+    /// An offer that keeps what the model meant.
+    pub const fn safe(action: &'static str) -> Self {
+        Self {
+            action,
+            safety: Safety::Safe,
+        }
+    }
+
+    /// An offer that changes what the model saw or did.
+    pub const fn unsafe_(action: &'static str) -> Self {
+        Self {
+            action,
+            safety: Safety::Unsafe,
+        }
+    }
+
+    /// An offer that needs the operator's words.
+    pub const fn manual(action: &'static str) -> Self {
+        Self {
+            action,
+            safety: Safety::Manual,
+        }
+    }
+}
+
+/// Every action, in the order of the menus.
+pub const ACTIONS: &[Action] = &[
+    Action {
+        id: "inject-error",
+        title: "inject error",
+        what: "answer the call with an error that the model can read",
+    },
+    Action {
+        id: "retry",
+        title: "retry turn",
+        what: "ask the model again from this turn, plain or with feedback",
+    },
+    Action {
+        id: "fallback",
+        title: "accept fallback",
+        what: "take a value as the final message or as the tool's output",
+    },
+    Action {
+        id: "take-suggestion",
+        title: "take the suggestion",
+        what: "give the call the name that was meant",
+    },
+    Action {
+        id: "repair-arguments",
+        title: "repair arguments",
+        what: "take what the broken arguments probably meant",
+    },
+    Action {
+        id: "supply-output",
+        title: "supply output",
+        what: "write the output that is missing",
+    },
+    Action {
+        id: "edit",
+        title: "edit",
+        what: "change the item by hand",
+    },
+    Action {
+        id: "drop-item",
+        title: "drop item",
+        what: "leave the item out of the history",
+    },
+    Action {
+        id: "drop-pair",
+        title: "drop pair",
+        what: "leave call, output and their reasoning out of the history",
+    },
+    Action {
+        id: "move-output",
+        title: "move output",
+        what: "put the output where the provider wants it",
+    },
+    Action {
+        id: "renew-id",
+        title: "new id",
+        what: "give the reused id a new one, in the call and in its output",
+    },
+    Action {
+        id: "close-turn",
+        title: "close the turn",
+        what: "end a turn that a crash left open",
+    },
+    Action {
+        id: "output-to-text",
+        title: "output to text",
+        what: "turn an output without a call into plain text",
+    },
+    Action {
+        id: "sanitise-name",
+        title: "sanitise name",
+        what: "spell the name so that the provider takes it",
+    },
+    Action {
+        id: "raise-limit",
+        title: "raise the limit",
+        what: "ask again with more room for the reply",
+    },
+    Action {
+        id: "wait",
+        title: "wait",
+        what: "leave it as it is: somebody else decides",
+    },
+];
+
+/// The action with this id.
+pub fn find(id: &str) -> Option<&'static Action> {
+    ACTIONS.iter().find(|action| action.id == id)
+}

@@ -1,0 +1,110 @@
+//! Runs the rules over a session: the items first (in parts, side by side if the caller wishes), then the session.
+
+use super::{Digest, Digests, Finding, RULES, Run, Scope, Subject, digest};
+use crate::dialects::{Body, body_of};
+use crate::json::complete;
+use crate::session::{Item, Kind, SourceError};
+use std::ops::Range;
+
+/// How much of an output is read: error texts stand at its beginning.
+const OUTPUT_HEAD: u64 = 2 * 1024;
+
+/// Runs every rule, one after the other.
+pub fn check(run: &Run<'_>) -> Result<Vec<Finding>, SourceError> {
+    let (mut findings, digests) = check_items(run, 0..run.session.items.len())?;
+    check_session(run, &Digests::new(digests), &mut findings);
+    sort(&mut findings);
+    Ok(findings)
+}
+
+/// Runs the rules of items over a part of the items.
+pub fn check_items(
+    run: &Run<'_>,
+    part: Range<usize>,
+) -> Result<(Vec<Finding>, Vec<Digest>), SourceError> {
+    let mut findings = Vec::new();
+    let mut digests = Vec::new();
+    let mut bytes = Vec::new();
+    for index in part {
+        let Some(item) = run.session.items.get(index) else {
+            break;
+        };
+        let is_wanted = RULES.iter().any(|rule| wants(&rule.scope, item.kind));
+        if !is_wanted && !matches!(item.kind, Kind::Call | Kind::Output) {
+            continue;
+        }
+        let Some(body) = read_body(run, item, &mut bytes)? else {
+            continue;
+        };
+        examine(run, index, item, &body, &mut findings, &mut digests);
+    }
+    Ok((findings, digests))
+}
+
+fn examine(
+    run: &Run<'_>,
+    index: usize,
+    item: &Item,
+    body: &Body,
+    findings: &mut Vec<Finding>,
+    digests: &mut Vec<Digest>,
+) {
+    let arguments = match item.kind {
+        Kind::Call => body
+            .arguments
+            .json()
+            .and_then(|text| serde_json::from_str(text).ok()),
+        _ => None,
+    };
+    let number = u32::try_from(index).unwrap_or(u32::MAX);
+    match item.kind {
+        Kind::Call => digests.push(digest::of_call(number, body, arguments.as_ref())),
+        Kind::Output => digests.push(digest::of_output(number, item, body)),
+        _ => {}
+    }
+    let subject = Subject {
+        index,
+        item,
+        body,
+        arguments: arguments.as_ref(),
+    };
+    for rule in RULES {
+        if let Scope::Item { kinds, check } = &rule.scope
+            && kinds.contains(&item.kind)
+        {
+            check(run, &subject, findings);
+        }
+    }
+}
+
+/// The body of an item; of an output only its beginning. `None` where the bytes are not JSON, which the reader has reported.
+fn read_body(run: &Run<'_>, item: &Item, bytes: &mut Vec<u8>) -> Result<Option<Body>, SourceError> {
+    let partial = item.kind == Kind::Output && item.span.len() > OUTPUT_HEAD;
+    if partial {
+        run.session
+            .source
+            .read_into(item.span.head(OUTPUT_HEAD), bytes)?;
+        return Ok(body_of(item, &complete(bytes)).ok());
+    }
+    run.session.source.read_into(item.span, bytes)?;
+    Ok(body_of(item, bytes).ok())
+}
+
+fn wants(scope: &Scope, kind: Kind) -> bool {
+    matches!(scope, Scope::Item { kinds, .. } if kinds.contains(&kind))
+}
+
+/// Runs the rules of the session, with the digests of all its items.
+pub fn check_session(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
+    for rule in RULES {
+        if let Scope::Session(check) = &rule.scope {
+            check(run, digests, findings);
+        }
+    }
+}
+
+/// Puts findings in the order of the history, those of one item in the order of the rules.
+pub fn sort(findings: &mut [Finding]) {
+    let rank = |finding: &Finding| RULES.iter().position(|rule| rule.id == finding.rule.id);
+    findings.sort_by_key(|finding| (finding.item.unwrap_or(u32::MAX), rank(finding)));
+}

@@ -1,0 +1,190 @@
+//! One defect: which rule, where, how bad, on what evidence, made by what.
+
+use super::{Rule, fill};
+use crate::actions::Offer;
+use crate::session::{Kind, Session};
+use std::fmt;
+
+/// How bad a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Worth knowing; nothing is broken.
+    Info,
+    /// It hurts the run, or will.
+    Warning,
+    /// It broke the run, or the provider will refuse it.
+    Error,
+}
+
+impl Severity {
+    /// Every severity with its word, the mildest first.
+    pub const ALL: [(Self, &'static str); 3] = [
+        (Self::Info, "info"),
+        (Self::Warning, "warning"),
+        (Self::Error, "error"),
+    ];
+
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// What made the defect, where the history tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// A compaction cut the pair.
+    Compaction,
+    /// The user interrupted the run.
+    Interrupt,
+    /// A user message came before the output.
+    UserMessage,
+    /// The reply was broken off or failed.
+    FailedReply,
+    /// An entry was never written, or its parent is missing.
+    LostWrite,
+    /// The recording starts in the middle: the call is in an earlier file.
+    StartsLate,
+    /// The file ends here.
+    EndOfFile,
+    /// It awaits a decision.
+    Approval,
+    /// The history was pruned or trimmed.
+    Pruned,
+    /// The token limit cut the reply.
+    TokenLimit,
+    /// The call itself was faulty, and the run ended on it.
+    FaultyCall,
+}
+
+impl Cause {
+    /// The words for it in reports.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Compaction => "compaction",
+            Self::Interrupt => "interrupt",
+            Self::UserMessage => "user message",
+            Self::FailedReply => "failed reply",
+            Self::LostWrite => "lost write",
+            Self::StartsLate => "recording starts late",
+            Self::EndOfFile => "end of file",
+            Self::Approval => "approval",
+            Self::Pruned => "pruned",
+            Self::TokenLimit => "token limit",
+            Self::FaultyCall => "faulty call",
+        }
+    }
+}
+
+/// One defect.
+#[derive(Clone)]
+pub struct Finding {
+    /// The rule that found it.
+    pub rule: &'static Rule,
+    /// How bad it is here.
+    pub severity: Severity,
+    /// Index of the item it is about; `None` where it is about the session.
+    pub item: Option<u32>,
+    /// Index of another item that belongs to the story: the partner, the first use of an id, the compaction mark.
+    pub related: Option<u32>,
+    /// JSON pointer into the arguments or the output, where the defect has a place in them.
+    pub pointer: Option<String>,
+    /// What made it.
+    pub cause: Option<Cause>,
+    /// Evidence by name, for the message and for wordings: `tool`, `nearest`, `count`, ...
+    pub facts: Vec<(&'static str, String)>,
+    /// What can be done about it.
+    pub offers: Vec<Offer>,
+}
+
+impl fmt::Debug for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {:?} {}", self.rule.id, self.item, self.message())
+    }
+}
+
+impl Finding {
+    /// A finding of a rule about an item, with the rule's severity and all its offers.
+    pub fn new(rule: &'static Rule, item: usize) -> Self {
+        Self {
+            rule,
+            severity: rule.severity,
+            item: u32::try_from(item).ok(),
+            related: None,
+            pointer: None,
+            cause: None,
+            facts: Vec::new(),
+            offers: rule.offers.to_vec(),
+        }
+    }
+
+    /// Adds evidence; empty text is no evidence.
+    pub fn fact(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        let value = value.into();
+        if !value.is_empty() {
+            self.facts.push((name, value));
+        }
+        self
+    }
+
+    /// Sets the cause.
+    pub fn because(mut self, cause: Option<Cause>) -> Self {
+        self.cause = cause;
+        self
+    }
+
+    /// Sets the other item of the story.
+    pub fn beside(mut self, item: Option<usize>) -> Self {
+        self.related = item.and_then(|item| u32::try_from(item).ok());
+        self
+    }
+
+    /// Sets the severity.
+    pub fn as_bad_as(mut self, severity: Severity) -> Self {
+        self.severity = severity;
+        self
+    }
+
+    /// Keeps only the offers that meet a condition.
+    pub fn offering(mut self, keep: impl Fn(&Offer) -> bool) -> Self {
+        self.offers.retain(keep);
+        self
+    }
+
+    /// The evidence of this name.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.facts
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, value)| value.as_str())
+    }
+
+    /// The sentence. It holds text from the recording: draw it through [`crate::safe_text::SafeText`].
+    pub fn message(&self) -> String {
+        let cause = self.cause.map(Cause::words);
+        fill(self.rule.message, |name| match name {
+            "cause" => cause.map(str::to_owned),
+            "pointer" => self.pointer.clone(),
+            _ => self.get(name).map(str::to_owned),
+        })
+    }
+
+    /// The tool it is about: that of its item, or that of the call which its item answers.
+    pub fn tool<'a>(&self, session: &'a Session) -> Option<&'a str> {
+        let index = self.item? as usize;
+        let item = session.items.get(index)?;
+        let call = match item.kind {
+            Kind::Output => session
+                .pairing
+                .partner(index)
+                .and_then(|call| session.items.get(call))
+                .unwrap_or(item),
+            _ => item,
+        };
+        Some(session.name(call)).filter(|name| !name.is_empty())
+    }
+}

@@ -1,0 +1,117 @@
+//! What is wrong with a session: one rule per file, with its page, its message and what it offers.
+//!
+//! Rules of an item see one item and its body; rules of a session see all heads and the digests that the item pass left behind, so
+//! that no body is read twice. Both kinds judge for a target dialect. A rule states facts; the sentence is made from
+//! [`Rule::message`] in one place, and what to do about a finding is named by its offers.
+
+mod check;
+mod digest;
+mod finding;
+mod message;
+mod run;
+mod unknown_tool;
+
+pub use check::{check, check_items, check_session, sort};
+pub use digest::{Digest, Digests, ErrorClass};
+pub use finding::{Cause, Finding, Severity};
+pub use message::fill;
+pub use run::{Offered, Run, Subject};
+
+use crate::actions::Offer;
+use crate::session::Kind;
+
+/// One rule.
+#[derive(Debug)]
+pub struct Rule {
+    /// Its id, stable for ever.
+    pub id: &'static str,
+    /// How bad a finding is unless it says otherwise.
+    pub severity: Severity,
+    /// When it fires, in one line.
+    pub summary: &'static str,
+    /// The sentence of a finding; see [`fill`] for its placeholders.
+    pub message: &'static str,
+    /// Its page.
+    pub page: Page,
+    /// The actions that may apply, the first one first.
+    pub offers: &'static [Offer],
+    /// What it looks at.
+    pub scope: Scope,
+}
+
+/// What `explain` prints about a rule.
+#[derive(Debug)]
+pub struct Page {
+    /// What it finds.
+    pub what: &'static str,
+    /// Why that is bad for a run.
+    pub why: &'static str,
+    /// A short example.
+    pub example: &'static str,
+    /// What to do about it.
+    pub what_to_do: &'static str,
+    /// What it does not see, or cannot judge.
+    pub limits: &'static str,
+}
+
+/// What a rule looks at.
+#[derive(Debug)]
+pub enum Scope {
+    /// Each item of these kinds, with its body.
+    Item {
+        /// The kinds.
+        kinds: &'static [Kind],
+        /// The check.
+        check: fn(&Run<'_>, &Subject<'_>, &mut Vec<Finding>),
+    },
+    /// The session as a whole: heads, pairing, contract, digests.
+    Session(fn(&Run<'_>, &Digests, &mut Vec<Finding>)),
+}
+
+/// Every rule, in the order in which they are listed and explained.
+pub const RULES: &[&Rule] = &[&unknown_tool::RULE];
+
+/// The rule with this id.
+pub fn find(id: &str) -> Option<&'static Rule> {
+    RULES.iter().copied().find(|rule| rule.id == id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rule_is_complete() {
+        for (index, rule) in RULES.iter().enumerate() {
+            let page = [
+                rule.page.what,
+                rule.page.why,
+                rule.page.example,
+                rule.page.what_to_do,
+                rule.page.limits,
+            ];
+            assert!(
+                page.iter().all(|text| !text.trim().is_empty()),
+                "{}",
+                rule.id
+            );
+            assert!(
+                rule.offers
+                    .iter()
+                    .all(|offer| crate::actions::find(offer.action).is_some()),
+                "{}",
+                rule.id
+            );
+            assert!(
+                RULES[..index].iter().all(|other| other.id != rule.id),
+                "{}",
+                rule.id
+            );
+            assert!(
+                !rule.summary.ends_with('.') && !rule.message.ends_with('.'),
+                "{}",
+                rule.id
+            );
+        }
+    }
+}
