@@ -68,7 +68,12 @@ def arguments():
     parser.add_argument("--calibrate", action="store_true",
                         help="each peer against itself: shows the noise of this machine, needs no retake")
     parser.add_argument("--write-readme", action="store_true", help="put the table into README.md")
-    return parser.parse_args()
+    given = parser.parse_args()
+    if given.pairs < 1:
+        parser.error("--pairs must be at least 1")
+    if given.calibrate and given.write_readme:
+        parser.error("--calibrate measures no retake, so there is nothing for the README")
+    return given
 
 
 def measure(bench, rows):
@@ -93,15 +98,19 @@ def main():
                   small=given.small, full=given.full, calibrate=given.calibrate)
     results = measure(bench, given.rows)
     notes = [f"retake asked the terminal: {', '.join(sorted(bench.questions))}"] if bench.questions else []
-    table = markdown(results, given.pairs, notes)
+    table = markdown(results, given.pairs, notes, given.calibrate)
     print(table)
+    if any(result.wrong() for result in results):
+        if given.write_readme:
+            print("the README was not changed: see what failed above", file=sys.stderr)
+        return 1
     if given.write_readme:
         try:
             write_into(PROJECT / "README.md", table)
         except (OSError, ValueError) as error:
             print(f"the README was not changed: {error}", file=sys.stderr)
             return 2
-    return 1 if any(result.wrong() for result in results) else 0
+    return 0
 
 
 if __name__ == "__main__":

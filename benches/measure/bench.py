@@ -3,6 +3,7 @@ import time
 from dataclasses import dataclass, field
 
 from .files import Files
+from .others import Others
 from .table import Result, median
 from .terminal import Terminal
 
@@ -40,22 +41,25 @@ class Bench:
         return Asked(self.questions, [*self.retake, *map(str, arguments)], quit_key=b"Q", **options)
 
     def pairs_of(self, ours, theirs):
-        """Both sides in turn, once unmeasured, then in changing order; the two lists of their values."""
+        """Both sides in turn, once unmeasured, then in changing order.
+
+        Gives the two lists of their values and the cores that other processes used meanwhile.
+        """
         sides = (theirs, theirs) if self.calibrate else (ours, theirs)
         start = time.perf_counter()
         for side in sides:
             side()
         quick = time.perf_counter() - start < QUICK
-        taken = ([], [])
+        taken, others = ([], []), Others()
         for pair in range(self.pairs * (MORE if quick else 1)):
             for which in ((0, 1) if pair % 2 else (1, 0)):
                 taken[which].append(sides[which]())
-        return taken
+        return *taken, others.cores()
 
     def compare(self, row, work, peer, limit, ours, theirs, kind="seconds"):
         """The line of two functions that give one value each time they are called."""
-        mine, other = (median(values, kind) for values in self.pairs_of(ours, theirs))
-        return Result(row, work, peer, mine, other, limit)
+        mine, other, cores = self.pairs_of(ours, theirs)
+        return Result(row, work, peer, median(mine, kind), median(other, kind), limit, others=cores)
 
 
 class Asked(Terminal):

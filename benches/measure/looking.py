@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import time
 from contextlib import ExitStack
-from itertools import cycle, islice
+from itertools import chain, cycle, islice
 from pathlib import Path
 
 from .commands import seconds
@@ -105,13 +105,13 @@ def press_keys(terminal, far):
     return [one for one in taken if one is not None]
 
 
-def key_rows(bench, work, rounds):
+def key_rows(work, ours, theirs, cores):
     """The p50 and the slowest key of all pairs."""
-    mine, other = ([one for round_ in side for one in round_] for side in rounds)
-    ours, theirs = median(mine), median(other)
-    yield Result(6, f"key to paint, {work}, p50 of {len(mine)}", "minimal ratatui", ours, theirs, Limit(4, 2))
+    mine, other = list(chain(*ours)), list(chain(*theirs))
+    yield Result(6, f"key to paint, {work}, p50 of {len(mine)}", "minimal ratatui", median(mine), median(other),
+                 Limit(4, 2), others=cores)
     yield Result(6, f"key to paint, {work}, slowest", "minimal ratatui", Quantity(max(mine)), Quantity(max(other)),
-                 Limit(16, 8, "ms"))
+                 Limit(16, 8, "ms"), others=cores)
 
 
 def keys(bench):
@@ -132,8 +132,8 @@ def keys(bench):
         if not bench.calibrate:
             subject = stack.enter_context(ready(bench.open(path), FIRST))
             subject.wait_until_idle()
-        yield from key_rows(bench, f"{bench.big} indexed", bench.pairs_of(indexed, theirs))
-        yield from key_rows(bench, f"{bench.big} right after opening", bench.pairs_of(indexing, theirs))
+        yield from key_rows(f"{bench.big} indexed", *bench.pairs_of(indexed, theirs))
+        yield from key_rows(f"{bench.big} right after opening", *bench.pairs_of(indexing, theirs))
 
 
 def find(bench):

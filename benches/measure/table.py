@@ -4,9 +4,12 @@ import platform
 import statistics
 from dataclasses import dataclass
 
+from .others import BUSY
+
 START, END = "<!-- bench:start -->", "<!-- bench:end -->"
 COLUMNS = ("row", "work", "peer", "retake median", "peer median", "ratio", "floor", "goal", "verdict")
 FAILED, WRONG = "FAILED", "DIFFERENT"  # verdicts beside goal, floor, below and exact
+DISTURBED = " (busy)"
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,7 @@ class Result:
     theirs: Quantity | None = None
     limit: Limit | None = None
     said: str | None = None  # the verdict in words, where no limit judges
+    others: float = 0.0  # cores that other processes used meanwhile
 
     def wrong(self):
         """Whether there is no value to trust; a slow one is no fault of the run."""
@@ -73,7 +77,10 @@ class Result:
     def verdict(self):
         if self.said:
             return self.said
-        return self.limit.verdict(self._judged())
+        return self.limit.verdict(self._judged()) + (DISTURBED if self.disturbed() else "")
+
+    def disturbed(self):
+        return self.others > BUSY
 
     def _judged(self):
         if self.limit.unit == "x":
@@ -87,19 +94,22 @@ class Result:
         return [str(self.row), self.work, self.peer, *values, ratio, *bounds, self.verdict()]
 
 
-def markdown(results, pairs, notes):
+def markdown(results, pairs, notes, calibrated=False):
     """The table, the machine below it, and what else was noticed."""
-    lines = ["| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
+    columns = [column.replace("retake", "same peer") for column in COLUMNS] if calibrated else COLUMNS
+    lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(COLUMNS)]
     lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in result.cells()) + " |" for result in results]
     lines += ["", f"{machine()}; medians of at least {pairs} pairs (± half the interquartile range), "
               "both sides in one run, files in the page cache."]
+    if any(result.disturbed() for result in results):
+        notes = [*notes, f"Busy: other processes used more than {BUSY:g} cores meanwhile, so measure again"]
     return "\n".join(lines + [f"{note}." for note in notes])
 
 
 def machine():
-    """Cores, kernel, and how busy the machine was lately: a load near the number of cores spoils the table."""
+    """What the figures depend on, without a name of the machine."""
     kernel = platform.release().partition("-")[0]
-    return f"{os.cpu_count()} cores, {platform.system()} {kernel}, load {os.getloadavg()[0]:.1f}"
+    return f"{os.cpu_count()} cores, {platform.system()} {kernel}"
 
 
 def write_into(readme, table):

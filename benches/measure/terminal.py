@@ -9,6 +9,7 @@ import struct
 import termios
 import time
 
+from .others import process_seconds
 from .screen import Screen
 
 COLUMNS, ROWS = 200, 60
@@ -129,7 +130,7 @@ class Terminal:
     def wait_until_idle(self, patience=PATIENCE):
         """Waits until the program uses no processor: everything is indexed and checked."""
         end, used = time.perf_counter() + patience, -1.0
-        while (now_used := self.processor_seconds()) - used > 0.011:  # a clock tick is 0.01 s
+        while (now_used := process_seconds(self.pid)) - used > 0.011:  # a clock tick is 0.01 s
             used, until = now_used, time.perf_counter() + 0.4
             while (left := until - time.perf_counter()) > 0:
                 self._read(left)
@@ -166,11 +167,6 @@ class Terminal:
 
     # ------------------------------------------------------------------ the process
 
-    def processor_seconds(self):
-        with open(f"/proc/{self.pid}/stat") as stat:
-            fields = stat.read().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
     def peak_memory(self):
         """Peak resident bytes (VmHWM)."""
         with open(f"/proc/{self.pid}/status") as status:
@@ -205,5 +201,5 @@ class Terminal:
     def _absence(self, wanted):
         seen = [row for row in self.screen.rows() if row]
         state = "has ended" if self.closed else "runs"
-        sight = "\n    | ".join(["", *(row[:160] for row in seen[:12])])
-        return f"{' '.join(self.argv)} never showed {wanted!r}; it {state}, its screen:{sight}"
+        sight = "".join(f"\n    | {row[:160]}" for row in seen[:12])
+        return f"{' '.join(self.argv)} never showed {wanted!r}; it {state}, its screen {'shows:' + sight if seen else 'is empty'}"
