@@ -5,6 +5,7 @@ pub mod formats;
 pub mod json;
 pub mod repair;
 pub mod rules;
+pub mod runtime;
 pub mod safe_text;
 pub mod schema;
 pub mod session;
