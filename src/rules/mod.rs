@@ -7,6 +7,9 @@
 mod check;
 mod digest;
 mod finding;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod fixture;
 mod message;
 mod run;
 mod unknown_tool;

@@ -87,3 +87,25 @@ fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
             .push(finding.offering(|offer| offer.action != "take-suggestion" || has_suggestion));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::RULE;
+    use crate::rules::fixture::fixture;
+
+    #[test]
+    fn story_1_a_tool_that_was_never_offered_gets_the_nearest_name() {
+        let story = fixture(
+            r#"[{"role":"user","content":"to Rome"},
+            {"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function",
+                "function":{"name":"serch_flights","arguments":"{}"}}]},
+            {"role":"tool","tool_call_id":"call_1","content":"Tool 'serch_flights' not found."}]"#,
+        )
+        .offering(&["search_flights", "book_flight"]);
+        story.expect(&RULE, &["call_1"]);
+        assert_eq!(
+            story.finding(&RULE).message(),
+            "serch_flights is not offered; nearest: search_flights"
+        );
+    }
+}
