@@ -35,8 +35,10 @@ pub enum Fact {
     ServerState,
     /// The most replies that the run may take.
     TurnLimit(u32),
-    /// The text is a request as it goes to the provider.
+    /// The text is a request as it goes to the provider, unless it turns out to be a reply.
     Request,
+    /// The text is, or ends with, the provider's reply.
+    Reply,
     /// A name for the session.
     Label(String),
     /// Why the reply that ends here ended, in the provider's word.
