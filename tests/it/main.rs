@@ -5,3 +5,4 @@ mod provider_errors;
 mod safe_text;
 mod schema_hostile;
 mod schema_suite;
+mod wire_cases;
