@@ -4,13 +4,13 @@
 //! that no body is read twice. Both kinds judge for a target dialect. A rule states facts; the sentence is made from
 //! [`Rule::message`] in one place, and what to do about a finding is named by its offers.
 
-#[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 mod check;
 mod digest;
 mod duplicate_call_id;
 mod duplicate_output;
 mod finding;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 mod fixture;
 mod message;
 mod misplaced_output;

@@ -1,6 +1,7 @@
 //! Requests that providers take or refuse, as their real answers tell: a request that is refused has an error, one that is taken has none.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
-use retake::formats::{self, Sample, read_buffer};
+use retake::formats::{self, read_buffer};
 use retake::rules::{Finding, Run, Severity, check};
 use retake::session::{Dialect, Source};
 use serde_json::Value;
@@ -67,8 +68,6 @@ fn judge(case: &Value) -> Vec<Finding> {
 fn find(format: &str, target: Dialect, bytes: &[u8], id: &Value) -> Vec<Finding> {
     let format = formats::find(format).unwrap();
     let source: Arc<dyn Source> = Arc::new(bytes.to_vec());
-    let sample = Sample::new(bytes, true);
-    assert!((format.sniff)(&sample) > 0 || !bytes.is_empty());
     let contents = read_buffer(format, &source, bytes).unwrap();
     let session = contents.sessions.first().unwrap();
     assert!(session.contract.is_request, "{id}");
