@@ -164,7 +164,11 @@ impl<'a> Builder<'a> {
                 };
             }
             Fact::RequestEnds => self.phase = Phase::Reply,
-            Fact::HistoryReplaced => {}
+            Fact::HistoryReplaced => {
+                for item in &mut self.current.items {
+                    item.flags = item.flags.with(Flags::COMPACTED);
+                }
+            }
         }
         Ok(())
     }
@@ -212,11 +216,14 @@ impl<'a> Builder<'a> {
         } else {
             number(self.current.items.len())
         };
-        self.current.contract.tool_sets.push(ToolSet {
+        let sets = &mut self.current.contract.tool_sets;
+        let place = if first { 0 } else { sets.len() };
+        let set = ToolSet {
             from,
             replaces,
             tools,
-        });
+        };
+        sets.insert(place, set);
         Ok(())
     }
 

@@ -8,6 +8,7 @@ mod anthropic_messages;
 mod assemble;
 mod body;
 mod claude_code;
+mod codex;
 mod foreign;
 mod openai_chat;
 mod openai_responses;
@@ -87,6 +88,7 @@ pub struct Records {
 /// Every format, the one that is asked first on equal terms first.
 pub const FORMATS: &[Format] = &[
     claude_code::FORMAT,
+    codex::FORMAT,
     openai_responses::FORMAT,
     anthropic_messages::FORMAT,
     openai_chat::FORMAT,
