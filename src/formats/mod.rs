@@ -4,6 +4,8 @@
 //! of a whole file in the order of the history. Reading one record needs no other record, so parts of a file can be read side by
 //! side; `split` says where records begin and end. Reading never fails as a whole: a broken record costs that record.
 
+mod agents_runstate;
+pub mod agents_sqlite;
 mod anthropic_messages;
 mod assemble;
 mod body;
@@ -89,6 +91,8 @@ pub struct Records {
 pub const FORMATS: &[Format] = &[
     claude_code::FORMAT,
     codex::FORMAT,
+    agents_sqlite::FORMAT,
+    agents_runstate::FORMAT,
     openai_responses::FORMAT,
     anthropic_messages::FORMAT,
     openai_chat::FORMAT,
