@@ -4,6 +4,7 @@ pub mod anthropic;
 mod body;
 pub mod chat;
 mod fields;
+pub mod stream;
 pub mod provider_errors;
 pub mod responses;
 pub mod tools;

@@ -4,7 +4,7 @@ use super::Contents;
 use crate::dialects::{body_of, tools::read_tools};
 use crate::session::{
     Contract, Dialect, Fact, Flags, Fragment, Item, Kind, OutputSchema, Problem, ProblemKind,
-    Session, Source, SourceError, Span, Stop, ToolSet,
+    Session, Shape, Source, SourceError, Span, Stop, ToolSet,
 };
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -44,6 +44,17 @@ pub fn with_tools(session: &mut Session, tools: Vec<crate::session::Tool>) {
             tools,
         },
     );
+}
+
+/// Gives a session whose file holds several dialects the one of its first item that has any.
+pub(super) fn take_dialect_of_items(session: &mut Session) {
+    let dialect = session.items.iter().find_map(|item| match item.shape {
+        Shape::Responses => Some(Dialect::Responses),
+        Shape::Chat => Some(Dialect::Chat),
+        Shape::Anthropic => Some(Dialect::Anthropic),
+        Shape::Format => None,
+    });
+    session.dialect = dialect.unwrap_or(session.dialect);
 }
 
 /// Where the items of an exchange come from.

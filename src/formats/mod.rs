@@ -15,6 +15,7 @@ mod foreign;
 mod openai_chat;
 mod openai_responses;
 mod sample;
+mod sse;
 pub mod split;
 
 pub use assemble::{assemble_plain, with_tools};
@@ -93,6 +94,7 @@ pub const FORMATS: &[Format] = &[
     codex::FORMAT,
     agents_sqlite::FORMAT,
     agents_runstate::FORMAT,
+    sse::FORMAT,
     openai_responses::FORMAT,
     anthropic_messages::FORMAT,
     openai_chat::FORMAT,
