@@ -14,6 +14,7 @@ mod codex;
 mod foreign;
 mod openai_chat;
 mod openai_responses;
+pub mod retake_journal;
 mod sample;
 mod sse;
 pub mod split;
@@ -95,6 +96,7 @@ pub const FORMATS: &[Format] = &[
     agents_sqlite::FORMAT,
     agents_runstate::FORMAT,
     sse::FORMAT,
+    retake_journal::FORMAT,
     openai_responses::FORMAT,
     anthropic_messages::FORMAT,
     openai_chat::FORMAT,
