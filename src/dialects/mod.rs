@@ -7,6 +7,7 @@ mod fields;
 mod places;
 pub mod provider_errors;
 pub mod responses;
+pub mod stream;
 pub mod tools;
 
 pub use body::{Arguments, Body, body_of};

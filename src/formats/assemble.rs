@@ -4,7 +4,7 @@ use super::Contents;
 use crate::dialects::{body_of, tools::read_tools};
 use crate::session::{
     Contract, Dialect, Fact, Flags, Fragment, Item, Kind, OutputSchema, Problem, ProblemKind,
-    Session, Source, SourceError, Span, Stop, ToolSet,
+    Session, Shape, Source, SourceError, Span, Stop, ToolSet,
 };
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -44,6 +44,17 @@ pub fn with_tools(session: &mut Session, tools: Vec<crate::session::Tool>) {
             tools,
         },
     );
+}
+
+/// Gives a session whose file holds several dialects the one of its first item that has any.
+pub(super) fn take_dialect_of_items(session: &mut Session) {
+    let dialect = session.items.iter().find_map(|item| match item.shape {
+        Shape::Responses => Some(Dialect::Responses),
+        Shape::Chat => Some(Dialect::Chat),
+        Shape::Anthropic => Some(Dialect::Anthropic),
+        Shape::Format => None,
+    });
+    session.dialect = dialect.unwrap_or(session.dialect);
 }
 
 /// Where the items of an exchange come from.
@@ -173,7 +184,11 @@ impl<'a> Builder<'a> {
                 };
             }
             Fact::RequestEnds => self.phase = Phase::Reply,
-            Fact::HistoryReplaced => {}
+            Fact::HistoryReplaced => {
+                for item in &mut self.current.items {
+                    item.flags = item.flags.with(Flags::COMPACTED);
+                }
+            }
         }
         Ok(())
     }
@@ -221,11 +236,14 @@ impl<'a> Builder<'a> {
         } else {
             number(self.current.items.len())
         };
-        self.current.contract.tool_sets.push(ToolSet {
+        let sets = &mut self.current.contract.tool_sets;
+        let place = if first { 0 } else { sets.len() };
+        let set = ToolSet {
             from,
             replaces,
             tools,
-        });
+        };
+        sets.insert(place, set);
         Ok(())
     }
 

@@ -7,9 +7,6 @@ use crate::session::{
 };
 use std::ops::Range;
 
-/// The arrays of a request in which the conversation stands.
-pub(super) const REQUEST_ARRAYS: &[&str] = &["messages", "input", "items"];
-
 /// Reads one item or message in a dialect.
 pub(super) fn read_element(
     dialect: Dialect,
@@ -137,7 +134,12 @@ pub(super) fn read_body(
     if !is_body {
         return Ok(false);
     }
-    Cursor::at(bytes, at).object(|cursor, key| read_member(key, cursor, base, out))?;
+    let is_reply = outline.output.is_some();
+    Cursor::at(bytes, at).object(|cursor, key| match key {
+        // A Response repeats the instructions of its request.
+        b"instructions" if is_reply => Ok(()),
+        _ => read_member(key, cursor, base, out),
+    })?;
     if let Some(conversation) = &outline.conversation {
         read_list(dialect, &mut part(conversation), base, out)?;
     }

@@ -32,6 +32,9 @@ pub(super) static RULE: Rule = Rule {
 const JSON_TOOL_CALL: &str = "json_tool_call";
 
 fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
+    if !run.session.contract.tools_known() {
+        return;
+    }
     let mut suggestions: HashMap<(usize, NameId), String> = HashMap::new();
     for (index, item) in run.session.items.iter().enumerate() {
         let is_named_call = item.kind == Kind::Call

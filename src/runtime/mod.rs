@@ -6,8 +6,10 @@ mod checking;
 mod files;
 mod inflate;
 mod reading;
+mod sqlite;
 mod transcode;
 
 pub use checking::{check_recording, check_session};
 pub use files::{FileSource, Input, InputError, open, read_stdin};
 pub use reading::{ReadOptions, Recording, read_input, read_path};
+pub use sqlite::{DatabaseError, read_database};

@@ -71,6 +71,16 @@ fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(
     cursor.object(|cursor, key| read_member(key, cursor, base, &mut entry, out))?;
     let span = Span::within(base, start..cursor.position());
     settle(&mut entry, span, first, out);
+    for item in &mut out.items[first..] {
+        if item.kind == Kind::User {
+            let text = &cursor.bytes()[(item.span.start - base) as usize..];
+            let head = &text[..text
+                .len()
+                .min(INTERRUPT_WITHIN)
+                .min(item.span.len() as usize)];
+            item.flags.set_if(Flags::INTERRUPT, is_interrupt(head));
+        }
+    }
     out.links.push(entry.link);
     Ok(())
 }
@@ -170,7 +180,10 @@ fn push(kind: Kind, span: Span, out: &mut Fragment) {
     });
 }
 
+/// How far into an item the mark of an interrupt can begin: behind `{"type":"text","text":"` in any spacing.
+const INTERRUPT_WITHIN: usize = 128;
+
 /// Whether a text of the user is the mark that Claude Code leaves for an interrupt.
-pub(super) fn is_interrupt(text: &str) -> bool {
-    text.starts_with("[Request interrupted by user")
+fn is_interrupt(head: &[u8]) -> bool {
+    memchr::memmem::find(head, b"\"[Request interrupted by user").is_some()
 }
