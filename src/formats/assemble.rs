@@ -302,9 +302,11 @@ impl<'a> Builder<'a> {
     fn finish(mut self) -> Result<Contents, SourceError> {
         self.close();
         let mut sessions = self.done;
+        let names = Arc::new(self.fragment.names.clone());
+        let records: Arc<[_]> = self.fragment.records.as_slice().into();
         for session in &mut sessions {
-            session.names = self.fragment.names.clone();
-            session.records = self.fragment.records.clone();
+            session.names = names.clone();
+            session.records = records.clone();
             session.link()?;
         }
         Ok(Contents {

@@ -168,6 +168,9 @@ impl Fragment {
     /// Joins what was read behind this part.
     pub fn append(&mut self, other: Self) {
         let (records, items) = (count(self.records.len()), count(self.items.len()));
+        if !other.links.is_empty() {
+            self.links.resize(self.records.len(), Link::default());
+        }
         let mut renamed = vec![NameId::default()];
         renamed.extend(other.names.iter().map(|(_, name)| self.names.intern(name)));
         self.records.extend(other.records);
