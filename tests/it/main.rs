@@ -1,5 +1,6 @@
 //! One integration binary.
 
+mod corpus;
 mod json_repair_suite;
 mod provider_errors;
 mod safe_text;
