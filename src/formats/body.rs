@@ -155,6 +155,28 @@ pub(super) fn read_body(
     Ok(true)
 }
 
+/// Whether the content holds blocks that only Anthropic knows.
+pub(super) fn has_blocks(bytes: &[u8], fields: &Fields<'_>) -> bool {
+    let Some(content) = fields
+        .content
+        .clone()
+        .filter(|content| bytes[content.start] == b'[')
+    else {
+        return false;
+    };
+    let mut found = false;
+    // The content was walked once without a fault.
+    let _ = Cursor::at(&bytes[..content.end], content.start).array(|cursor| {
+        found |= cursor.peek() == Some(b'{')
+            && matches!(
+                Fields::read(cursor)?.kind,
+                Some(b"tool_use" | b"tool_result")
+            );
+        Ok(())
+    });
+    found
+}
+
 /// A request or reply inside an exchange: itself a body, or an Anthropic reply, which is a message.
 fn read_inner(
     dialect: Dialect,

@@ -191,6 +191,16 @@ const FOREIGN: &[Foreign] = &[
         recognise: is_pi,
     },
     Foreign {
+        title: "a Python literal",
+        hint: "write it as JSON, with json.dumps",
+        comes_first: false,
+        recognise: |sample| {
+            let text = sample.bytes.trim_ascii_start();
+            let element = text.strip_prefix(b"[").map_or(text, <[u8]>::trim_ascii_start);
+            element.starts_with(b"{'")
+        },
+    },
+    Foreign {
         title: "Gemini request or reply bodies",
         hint: "",
         comes_first: false,

@@ -95,6 +95,7 @@ pub fn read_all(records: &Records, sample: &Sample<'_>, bytes: &[u8]) -> Fragmen
         is_last: true,
     };
     let start = sample.skipped;
+    report_leading(sample, &mut out);
     match layout(records, sample) {
         Layout::Lines | Layout::Text => {
             Within::Stream.read(records, part, start, bytes.len(), &mut out);
@@ -123,6 +124,13 @@ pub fn read_all(records: &Records, sample: &Sample<'_>, bytes: &[u8]) -> Fragmen
         }
     }
     out
+}
+
+/// Says that text before the records was left alone.
+pub fn report_leading(sample: &Sample<'_>, out: &mut Fragment) {
+    if sample.has_leading_text {
+        out.report(0, ProblemKind::Leading);
+    }
 }
 
 /// Says what stands behind the end of the records.
@@ -161,7 +169,8 @@ fn read_stream(
         match read_record(read, part, &bytes[..visible], at, out) {
             Ok(end) => {
                 let next = skip_filler(bytes, end);
-                if next < bytes.len() && bytes[next] == b'{' && !bytes[end..next].contains(&b'\n') {
+                let shares_line = !bytes[end..next].iter().any(|byte| b"\r\n".contains(byte));
+                if shares_line && bytes.get(next) == Some(&b'{') {
                     out.report(part.base + next as u64, ProblemKind::SharedLine);
                 }
                 at = skip_marks(part, end, out);

@@ -136,6 +136,7 @@ fn read_large(
     };
     let mut out = Fragment::default();
     let start = sample.skipped as u64;
+    split::report_leading(sample, &mut out);
     match split::layout(records, sample) {
         Layout::Lines | Layout::Text => {
             file.read_parts(Within::Stream, start, &mut out)?;

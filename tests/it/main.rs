@@ -1,6 +1,7 @@
 //! One integration binary.
 
 mod corpus;
+mod file_hostile;
 mod json_repair_suite;
 mod provider_errors;
 mod safe_text;
