@@ -4,9 +4,9 @@ pub mod anthropic;
 mod body;
 pub mod chat;
 mod fields;
-pub mod stream;
 pub mod provider_errors;
 pub mod responses;
+pub mod stream;
 pub mod tools;
 
 pub use body::{Arguments, Body, body_of};

@@ -50,8 +50,8 @@ fn read(source: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError>
     let mut out = Fragment::default();
     let start = Sample::new(bytes, true).skipped;
     let mut outline = Outline::default();
-    let walked =
-        Cursor::at(bytes, start).object(|cursor, key| read_member(key, cursor, &mut outline, &mut out));
+    let walked = Cursor::at(bytes, start)
+        .object(|cursor, key| read_member(key, cursor, &mut outline, &mut out));
     if let Err(fault) = walked {
         report(fault, &mut out);
     }
@@ -208,7 +208,9 @@ fn read_run_item(
         _ => Ok(()),
     })?;
     let is_approval = kind == Some(b"tool_approval_item");
-    let read = out.items[first..].iter().filter(|item| item.kind == Kind::Call);
+    let read = out.items[first..]
+        .iter()
+        .filter(|item| item.kind == Kind::Call);
     let mut repeats = false;
     for call in read {
         repeats |= !known.insert(call.call_id.hash);

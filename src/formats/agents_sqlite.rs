@@ -155,7 +155,12 @@ mod tests {
     fn each_session_has_its_items_and_its_branches() {
         let rows = [
             row("anna", "", 1, r#"{"role":"user","content":"hi"}"#),
-            row("anna", "", 4, r#"{"type":"message","role":"assistant","content":[]}"#),
+            row(
+                "anna",
+                "",
+                4,
+                r#"{"type":"message","role":"assistant","content":[]}"#,
+            ),
             row("anna", "b2", 1, r#"{"role":"user","content":"hi"}"#),
             row("ben", "", 2, r#"{"role":"user","content":"ho"}"#),
         ];
@@ -165,7 +170,11 @@ mod tests {
             .iter()
             .map(|session| (session.label.as_str(), session.items.len(), session.active))
             .collect::<Vec<_>>();
-        let expected = [("anna", 2, true), ("anna, branch b2", 1, false), ("ben", 1, true)];
+        let expected = [
+            ("anna", 2, true),
+            ("anna, branch b2", 1, false),
+            ("ben", 1, true),
+        ];
         assert_eq!(told, expected);
         let item = contents.sessions[0].items[1];
         assert_eq!(contents.sessions[0].records[item.record as usize].number, 4);
@@ -174,7 +183,12 @@ mod tests {
     #[test]
     fn a_row_that_is_no_item_costs_itself() {
         let rows = [
-            row("a", "", 1, r#"{"__enc__":1,"v":1,"kid":"x","payload":"gAAA"}"#),
+            row(
+                "a",
+                "",
+                1,
+                r#"{"__enc__":1,"v":1,"kid":"x","payload":"gAAA"}"#,
+            ),
             row("a", "", 2, r#"{"role":"us"#),
             row("a", "", 3, r#"{"role":"user","content":"hi"} {}"#),
             row("a", "", 4, r#"{"role":"user","content":"hi"}"#),
@@ -182,7 +196,10 @@ mod tests {
         let contents = sessions_of(&rows).unwrap();
         let kinds = contents.sessions[0].items.iter().map(|item| item.kind);
         let unreadable = Kind::Unreadable;
-        assert_eq!(kinds.collect::<Vec<_>>(), [unreadable, unreadable, unreadable, Kind::User]);
+        assert_eq!(
+            kinds.collect::<Vec<_>>(),
+            [unreadable, unreadable, unreadable, Kind::User]
+        );
         assert_eq!(contents.problems.len(), 3);
         assert!(contents.problems[0].kind.to_string().contains("row 1"));
     }

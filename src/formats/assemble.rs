@@ -153,7 +153,10 @@ impl<'a> Builder<'a> {
 
     fn put_first(&mut self, item: Item) {
         self.current.items.insert(0, item);
-        self.current.stops.iter_mut().for_each(|stop| stop.item += 1);
+        self.current
+            .stops
+            .iter_mut()
+            .for_each(|stop| stop.item += 1);
         let sets = &mut self.current.contract.tool_sets;
         let late = sets.iter_mut().filter(|set| set.from > 0);
         late.for_each(|set| set.from += 1);

@@ -68,7 +68,10 @@ pub(super) fn read_member(
 /// A system prompt that is a member of the request and no message. In a document it is a record of its own.
 fn push_system(span: Span, out: &mut Fragment) {
     // The record at hand, a line, gets its end only when it was read; one that has its end was the element before.
-    let is_member_of_line = out.records.last().is_some_and(|record| record.span.is_empty());
+    let is_member_of_line = out
+        .records
+        .last()
+        .is_some_and(|record| record.span.is_empty());
     let record = if is_member_of_line {
         out.record()
     } else {

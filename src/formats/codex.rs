@@ -83,11 +83,16 @@ fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(
         }
         Ok(())
     })?;
-    let late = payload.clone().filter(|payload| kind_stands_behind(bytes, kind, payload));
+    let late = payload
+        .clone()
+        .filter(|payload| kind_stands_behind(bytes, kind, payload));
     match (kind, late, payload) {
-        (Some(kind), Some(late), _) => {
-            read_payload(kind, &mut Cursor::at(&bytes[..late.end], late.start), base, out)
-        }
+        (Some(kind), Some(late), _) => read_payload(
+            kind,
+            &mut Cursor::at(&bytes[..late.end], late.start),
+            base,
+            out,
+        ),
         (kind, _, None) if has_role || kind.is_some_and(is_bare_item) => {
             responses::read_item(&mut Cursor::at(bytes, start), base, out)
         }
@@ -255,7 +260,10 @@ mod tests {
         ));
         let expected = [Kind::Call, Kind::Compaction, Kind::User, Kind::Output];
         assert_eq!(kinds(&session), expected);
-        let compacted = session.items.iter().map(|item| item.flags.has(Flags::COMPACTED));
+        let compacted = session
+            .items
+            .iter()
+            .map(|item| item.flags.has(Flags::COMPACTED));
         assert_eq!(compacted.collect::<Vec<_>>(), [true, false, false, false]);
         assert_eq!(session.pairing.standing(3), Standing::Severed(0));
     }

@@ -122,11 +122,7 @@ const FOREIGN: &[Foreign] = &[
         title: "a Langfuse trace",
         hint: "",
         comes_first: false,
-        recognise: |sample| {
-            sample.any(|document| {
-                document.has("observations")
-            })
-        },
+        recognise: |sample| sample.any(|document| document.has("observations")),
     },
     Foreign {
         title: "OpenTelemetry spans",
@@ -196,7 +192,9 @@ const FOREIGN: &[Foreign] = &[
         comes_first: false,
         recognise: |sample| {
             let text = sample.bytes.trim_ascii_start();
-            let element = text.strip_prefix(b"[").map_or(text, <[u8]>::trim_ascii_start);
+            let element = text
+                .strip_prefix(b"[")
+                .map_or(text, <[u8]>::trim_ascii_start);
             element.starts_with(b"{'")
         },
     },
@@ -234,7 +232,9 @@ fn is_tool_list(sample: &Sample<'_>) -> bool {
         && sample.complete
         && sample.first().is_some_and(|document| {
             let result = document.object("result");
-            let talks = ["messages", "input", "output", "items", "contents", "request"];
+            let talks = [
+                "messages", "input", "output", "items", "contents", "request",
+            ];
             let holder = if result.is_empty() { document } else { &result };
             !talks.iter().any(|key| document.has(key)) && holder.array("tools").iter().any(defines)
         });

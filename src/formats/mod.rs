@@ -16,8 +16,8 @@ mod openai_chat;
 mod openai_responses;
 pub mod retake_journal;
 mod sample;
-mod sse;
 pub mod split;
+mod sse;
 
 pub use assemble::{assemble_plain, with_tools};
 pub use foreign::{Foreign, recognise_foreign};

@@ -90,7 +90,12 @@ fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(
     }
     let range = start..cursor.position();
     let (Some(seq), Some(entry)) = (line.seq, line.entry) else {
-        damaged("a line of a journal without its seq or entry", base, range, out);
+        damaged(
+            "a line of a journal without its seq or entry",
+            base,
+            range,
+            out,
+        );
         return Ok(());
     };
     if let Some(record) = out.records.last_mut() {
@@ -98,7 +103,12 @@ fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(
     }
     let expected = format!("{:08x}", checksum(seq, &bytes[entry.clone()]));
     if line.crc != Some(expected.as_bytes()) {
-        damaged("the checksum of the line does not fit: it was damaged or changed", base, range, out);
+        damaged(
+            "the checksum of the line does not fit: it was damaged or changed",
+            base,
+            range,
+            out,
+        );
         return Ok(());
     }
     read_entry(&mut Cursor::at(&bytes[..entry.end], entry.start), base, out)
@@ -256,7 +266,10 @@ mod tests {
         let session = &contents.sessions[0];
         let kinds = session.items.iter().map(|item| item.kind);
         assert_eq!(kinds.collect::<Vec<_>>(), [Kind::User, Kind::Assistant]);
-        assert_eq!((session.label.as_str(), session.dialect), ("one", Dialect::Chat));
+        assert_eq!(
+            (session.label.as_str(), session.dialect),
+            ("one", Dialect::Chat)
+        );
     }
 
     #[test]

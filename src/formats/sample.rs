@@ -201,7 +201,7 @@ fn is_alone(bytes: &[u8], start: usize) -> bool {
             rest == bytes.len() || !matches!(bytes[rest], b'{' | b'[' | b',' | 0x1e | 0xef | b'"')
         }
         // A first line that does not close is one large document unless further lines begin like documents.
-        Err(_) => !memchr::memmem::find(&bytes[start..], b"\n{\"").is_some_and(|found| found > 0),
+        Err(_) => memchr::memmem::find(&bytes[start..], b"\n{\"").is_none(),
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::sample::{Layout, Sample};
 use super::{ReadRecord, Records};
-use crate::json::{Cursor, Fault, FaultKind, skip_value, skip_whitespace};
+use crate::json::{Cursor, Fault, FaultKind, skip_value, skip_whitespace, string_end};
 use crate::session::{
     CallId, Family, Flags, Fragment, Item, Kind, NameId, ProblemKind, Shape, Span,
 };
@@ -263,6 +263,12 @@ fn read_record(
     if cursor.peek() != Some(b'{') {
         let start = cursor.position();
         let end = skip_value(bytes, start)?;
+        if let Some(at) = line_feed_in_string(bytes, start, end) {
+            return Err(Fault {
+                at,
+                kind: FaultKind::Byte(b'\n'),
+            });
+        }
         out.report(part.base + start as u64, ProblemKind::NotARecord);
         keep_raw(part, start, end, Kind::Other, out);
         return Ok(end);
@@ -271,6 +277,20 @@ fn read_record(
     read(&mut cursor, part.base, out)?;
     out.end_record(part.base + cursor.position() as u64);
     Ok(cursor.position())
+}
+
+/// A line feed inside of a string of the value at `start..end`: a quote that was left open has swallowed the next line.
+fn line_feed_in_string(bytes: &[u8], start: usize, end: usize) -> Option<usize> {
+    let mut at = start;
+    memchr::memchr(b'\n', &bytes[start..end])?;
+    while let Some(quote) = memchr::memchr(b'"', &bytes[at..end]) {
+        let open = at + quote;
+        at = string_end(bytes, open).ok()?;
+        if let Some(found) = memchr::memchr(b'\n', &bytes[open..at]) {
+            return Some(open + found);
+        }
+    }
+    None
 }
 
 /// Keeps what could not be read as an item of its own, and says why it could not.
@@ -424,7 +444,7 @@ fn read_member(
     at: usize,
     out: &mut Fragment,
 ) -> Result<Members, Fault> {
-    let key_end = crate::json::string_end(part.bytes, at)?;
+    let key_end = string_end(part.bytes, at)?;
     let key = &part.bytes[at + 1..key_end - 1];
     let colon = skip_whitespace(part.bytes, key_end);
     let value = skip_whitespace(part.bytes, colon + 1);

@@ -28,7 +28,13 @@ fn sniff(sample: &Sample<'_>) -> u8 {
     if sample.layout == Layout::Text {
         let head = &sample.bytes[..sample.bytes.len().min(64 * 1024)];
         let knows = |mark: &str| memchr::memmem::find(head, mark.as_bytes()).is_some();
-        let marks = ["\"response.", "\"choices\"", "\"message_start\"", "\"content_block_", "[DONE]"];
+        let marks = [
+            "\"response.",
+            "\"choices\"",
+            "\"message_start\"",
+            "\"content_block_",
+            "[DONE]",
+        ];
         return if is_event_stream(head) && marks.into_iter().any(knows) {
             95
         } else {
@@ -114,7 +120,9 @@ fn read_values(bytes: &[u8], from: usize, capture: &mut Capture) {
                 if is_mark {
                     capture.take("[DONE]", at as u64);
                 } else {
-                    capture.fragment.report(fault.at.clamp(at, line_end) as u64, kind);
+                    capture
+                        .fragment
+                        .report(fault.at.clamp(at, line_end) as u64, kind);
                 }
                 at = line_end;
             }
@@ -183,7 +191,11 @@ impl Capture {
             ended,
             failures,
         } = reply.finish();
-        if self.last.replace(dialect).is_some_and(|last| last != dialect) {
+        if self
+            .last
+            .replace(dialect)
+            .is_some_and(|last| last != dialect)
+        {
             self.fragment.note(Fact::NextSession);
         }
         let first = self.fragment.items.len();
@@ -297,7 +309,10 @@ mod tests {
         let session = &contents.sessions[0];
         assert_eq!((session.turns.len(), session.records.len()), (2, 2));
         assert_eq!(session.dialect, Dialect::Chat);
-        let starts = session.items.iter().map(|item| item.flags.has(Flags::STARTS_REPLY));
+        let starts = session
+            .items
+            .iter()
+            .map(|item| item.flags.has(Flags::STARTS_REPLY));
         assert_eq!(starts.collect::<Vec<_>>(), [true, true]);
     }
 

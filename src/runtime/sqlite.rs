@@ -51,8 +51,9 @@ fn is_about_writing(error: &rusqlite::Error) -> bool {
 }
 
 fn open(path: &Path, immutable: bool) -> Result<Connection, DatabaseError> {
-    let flags =
-        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_URI
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(uri_of(path, immutable), flags)?;
     connection.busy_timeout(PATIENCE)?;
     Ok(connection)
@@ -94,8 +95,8 @@ fn read_rows(connection: &Connection) -> Result<Vec<Row>, DatabaseError> {
 
 /// The tables that have all of these columns, by name.
 fn tables_with(connection: &Connection, columns: &[&str]) -> rusqlite::Result<Vec<String>> {
-    let mut tables = connection
-        .prepare("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")?;
+    let mut tables =
+        connection.prepare("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")?;
     let names = tables
         .query_map([], |row| row.get::<_, String>(0))?
         .collect::<rusqlite::Result<Vec<_>>>()?;
@@ -105,7 +106,10 @@ fn tables_with(connection: &Connection, columns: &[&str]) -> rusqlite::Result<Ve
         let present = statement
             .query_map([&name], |row| row.get::<_, String>(0))?
             .collect::<rusqlite::Result<Vec<_>>>()?;
-        if columns.iter().all(|column| present.iter().any(|name| name == column)) {
+        if columns
+            .iter()
+            .all(|column| present.iter().any(|name| name == column))
+        {
             found.push(name);
         }
     }
@@ -218,7 +222,9 @@ mod tests {
         writer.execute_batch(SCHEMA).unwrap();
         let expected = pairs(&[("z", 2), ("b", 1)]);
         assert_eq!(told(&path), expected);
-        writer.execute_batch("BEGIN IMMEDIATE; DELETE FROM notes;").unwrap();
+        writer
+            .execute_batch("BEGIN IMMEDIATE; DELETE FROM notes;")
+            .unwrap();
         assert_eq!(told(&path), expected);
     }
 
@@ -245,9 +251,15 @@ mod tests {
         let path = folder.path().join("a.db");
         let writer = Connection::open(&path).unwrap();
         writer.execute_batch("CREATE TABLE t (a)").unwrap();
-        assert!(matches!(read_database(&path), Err(DatabaseError::NoMessages)));
+        assert!(matches!(
+            read_database(&path),
+            Err(DatabaseError::NoMessages)
+        ));
         assert!(read_database(&folder.path().join("none.db")).is_err());
         std::fs::write(&path, b"SQLite format 3\0 and then nothing of the kind").unwrap();
-        assert!(matches!(read_database(&path), Err(DatabaseError::Refused(_))));
+        assert!(matches!(
+            read_database(&path),
+            Err(DatabaseError::Refused(_))
+        ));
     }
 }

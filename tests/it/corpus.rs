@@ -22,37 +22,82 @@ use Expected::{Named, Read, Unknown};
 /// By file, or by folder where all of its files are alike.
 const EXPECTED: &[(&str, Expected)] = &[
     ("adk_session/", Named("an ADK session")),
-    ("anthropic_messages/bfcl-claude-base_0.json", Read("anthropic-messages", 20, 14)),
+    (
+        "anthropic_messages/bfcl-claude-base_0.json",
+        Read("anthropic-messages", 20, 14),
+    ),
     ("atif_trajectory/", Named("an ATIF trajectory")),
-    ("claude_code_jsonl/agentcmd-askuserquestion.jsonl", Read("claude-code", 7, 2)),
-    ("claude_code_jsonl/agentcmd-full-session-four.jsonl", Read("claude-code", 36, 27)),
-    ("claude_code_jsonl/agentcmd-full-session-three.jsonl", Read("claude-code", 12, 20)),
-    ("claude_code_jsonl/ccv-sidechains.jsonl", Read("claude-code", 178, 167)),
+    (
+        "claude_code_jsonl/agentcmd-askuserquestion.jsonl",
+        Read("claude-code", 7, 2),
+    ),
+    (
+        "claude_code_jsonl/agentcmd-full-session-four.jsonl",
+        Read("claude-code", 36, 27),
+    ),
+    (
+        "claude_code_jsonl/agentcmd-full-session-three.jsonl",
+        Read("claude-code", 12, 20),
+    ),
+    (
+        "claude_code_jsonl/ccv-sidechains.jsonl",
+        Read("claude-code", 178, 167),
+    ),
     ("codex_exec_stream/", Named("a codex exec --json stream")),
     ("codex_rollout_jsonl/", Read("codex", 37, 34)),
     ("gemini_cli_session/", Named("a Gemini CLI session")),
     ("http_", Named("a VCR cassette (YAML)")),
-    ("inspect_eval_log/docent-ctf.eval", Named("an Inspect eval log (zip)")),
-    ("inspect_eval_log/log_tool_call_error.json", Named("an Inspect eval log")),
+    (
+        "inspect_eval_log/docent-ctf.eval",
+        Named("an Inspect eval log (zip)"),
+    ),
+    (
+        "inspect_eval_log/log_tool_call_error.json",
+        Named("an Inspect eval log"),
+    ),
     ("langfuse_trace/", Named("a Langfuse trace")),
     ("llama_stack_recording/", Named("a llama-stack recording")),
     ("mcp_stdio/", Named("an MCP transcript")),
     ("mini_swe_agent/", Read("openai-chat", 22, 0)),
-    ("openai_chat/bfcl-deepseek-v3.1-long_context_0.json", Read("openai-chat", 33, 26)),
-    ("openai_chat/bfcl-deepseek-v3.1-miss_func_0.json", Read("openai-chat", 43, 34)),
-    ("openai_chat/tau-airline-tools.json", Named("a list of tool definitions")),
-    ("openai_chat/tau-bench-gpt4o-airline-12.json", Read("openai-chat", 359, 165)),
-    ("openai_chat/toolbench-G1_69-deepest-branch.json", Read("openai-chat", 6, 5)),
+    (
+        "openai_chat/bfcl-deepseek-v3.1-long_context_0.json",
+        Read("openai-chat", 33, 26),
+    ),
+    (
+        "openai_chat/bfcl-deepseek-v3.1-miss_func_0.json",
+        Read("openai-chat", 43, 34),
+    ),
+    (
+        "openai_chat/tau-airline-tools.json",
+        Named("a list of tool definitions"),
+    ),
+    (
+        "openai_chat/tau-bench-gpt4o-airline-12.json",
+        Read("openai-chat", 359, 165),
+    ),
+    (
+        "openai_chat/toolbench-G1_69-deepest-branch.json",
+        Read("openai-chat", 6, 5),
+    ),
     ("openhands_events/", Named("OpenHands events")),
     ("otel_genai_spans/", Named("OpenTelemetry spans")),
     ("pi_session_jsonl/", Named("a pi session log")),
     ("reported_cases/", Unknown),
     ("sse_text/", Read("sse", 1, 0)),
-    ("stream_chunks/llamacpp-qwen3.5-9b-weather.request.json", Read("openai-responses", 2, 0)),
-    ("stream_chunks/llamacpp-qwen3.5-9b-weather.result.json", Named("a fast-agent message")),
+    (
+        "stream_chunks/llamacpp-qwen3.5-9b-weather.request.json",
+        Read("openai-responses", 2, 0),
+    ),
+    (
+        "stream_chunks/llamacpp-qwen3.5-9b-weather.result.json",
+        Named("a fast-agent message"),
+    ),
     ("stream_chunks/", Read("sse", 1, 0)),
     ("swe_agent_traj/", Named("a SWE-agent trajectory")),
-    ("tau2_simulation/tau2-airline-tools.json", Named("a list of tool definitions")),
+    (
+        "tau2_simulation/tau2-airline-tools.json",
+        Named("a list of tool definitions"),
+    ),
     ("tau2_simulation/", Named("a tau2 simulation file")),
     ("toolbench/", Named("a ToolBench answer")),
 ];
@@ -98,7 +143,11 @@ fn compare(name: &str, recording: &Recording, counts: &HashMap<String, usize>) {
     // Extracts of requests, text-mode agents and single requests were not counted.
     if count("calls") > 0 {
         assert_eq!(sum(recording, calls_of), count("calls"), "{name}: calls");
-        assert_eq!(sum(recording, unanswered_of), count("orphan_call"), "{name}: orphan_call");
+        assert_eq!(
+            sum(recording, unanswered_of),
+            count("orphan_call"),
+            "{name}: orphan_call"
+        );
         let parallel = sum(recording, parallel_turns_of);
         assert_eq!(parallel, count("parallel_turns"), "{name}: parallel_turns");
     }
@@ -140,13 +189,13 @@ fn parallel_turns_of(session: &Session) -> usize {
 /// The numbers in the last column of the table in SOURCES.md: `calls 27, orphan_call 1; 12 session(s)`.
 fn independent_counts() -> HashMap<String, HashMap<String, usize>> {
     let text = fs::read_to_string(format!("{CORPUS}/SOURCES.md")).unwrap();
-    let rows = text.lines().filter(|line| line.starts_with("| ") && line.contains('/'));
+    let rows = text
+        .lines()
+        .filter(|line| line.starts_with("| ") && line.contains('/'));
     rows.map(|row| {
         let cells = row.trim_matches('|').split(" | ").collect::<Vec<_>>();
         let words = cells[6..].join(" ");
-        let words = words
-            .split_whitespace()
-            .collect::<Vec<_>>();
+        let words = words.split_whitespace().collect::<Vec<_>>();
         let numbers = words.windows(2).filter_map(|pair| {
             let number = |word: &str| word.trim_end_matches([',', ';']).parse();
             match (number(pair[0]), number(pair[1])) {
@@ -167,17 +216,28 @@ fn check_spans(name: &str, recording: &Recording) {
     for session in &recording.sessions {
         let mut end = 0;
         for record in &session.records {
-            assert!(record.span.start >= end, "{name}: {record:?} begins before {end}");
+            assert!(
+                record.span.start >= end,
+                "{name}: {record:?} begins before {end}"
+            );
             end = record.span.end;
         }
         assert!(end <= session.source.len(), "{name}");
-        for item in session.items.iter().filter(|item| item.kind != Kind::Unreadable) {
+        for item in session
+            .items
+            .iter()
+            .filter(|item| item.kind != Kind::Unreadable)
+        {
             let record = session.records[item.record as usize].span;
             let is_inside = record.start <= item.span.start && item.span.end <= record.end;
             assert!(is_inside, "{name}: {item:?} is not in {record:?}");
             let bytes = session.bytes(item).unwrap();
             let parsed = serde_json::from_slice::<serde::de::IgnoredAny>(&bytes);
-            assert!(parsed.is_ok(), "{name}: {:?}", String::from_utf8_lossy(&bytes));
+            assert!(
+                parsed.is_ok(),
+                "{name}: {:?}",
+                String::from_utf8_lossy(&bytes)
+            );
         }
     }
 }
@@ -201,7 +261,13 @@ fn the_bundled_sessions_are_what_their_table_says() {
                 assert_eq!(session.label, label, "{name}");
             }
         }
-        check_spans(&name, &Recording { sessions, ..recording });
+        check_spans(
+            &name,
+            &Recording {
+                sessions,
+                ..recording
+            },
+        );
     }
 }
 
@@ -209,7 +275,9 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else {
         return Vec::new();
     };
-    let mut paths = entries.map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+    let mut paths = entries
+        .map(|entry| entry.unwrap().path())
+        .collect::<Vec<_>>();
     paths.sort();
     let below = |path: PathBuf| match path.is_dir() {
         true => files_below(&path),

@@ -59,15 +59,24 @@ fn assert_nothing_is_passed_over(id: &str, bytes: &[u8], contents: &Contents) {
     let mut at = 0;
     let ends = session.records.iter().map(|record| record.span);
     let last = bytes.len() as u64;
-    for span in ends.chain([retake::session::Span { start: last, end: last }]) {
+    for span in ends.chain([retake::session::Span {
+        start: last,
+        end: last,
+    }]) {
         let between = &bytes[at..span.start as usize];
-        let rest = between.iter().position(|byte| !b" \t\r\n,[]\x1e".contains(byte));
+        let rest = between
+            .iter()
+            .position(|byte| !b" \t\r\n,[]\x1e".contains(byte));
         if let Some(rest) = rest {
             let place = (at + rest) as u64;
             let is_mark = at == 0 && between[rest..].starts_with(b"\xef\xbb\xbf");
             let is_fence = between[rest..].starts_with(b"```");
             let told = contents.problems.iter().any(|problem| problem.at <= place);
-            assert!(told || is_mark || is_fence, "{id}: {:?}", String::from_utf8_lossy(between));
+            assert!(
+                told || is_mark || is_fence,
+                "{id}: {:?}",
+                String::from_utf8_lossy(between)
+            );
         }
         at = span.end as usize;
     }
@@ -107,7 +116,10 @@ fn told(id: &str) -> (Vec<Kind>, Vec<ProblemKind>) {
     let contents = read(&case.bytes).unwrap_or_else(|| panic!("{id} was not recognised"));
     let items = contents.sessions.iter().flat_map(|session| &session.items);
     let kinds = items.map(|item: &Item| item.kind).collect();
-    let problems = contents.problems.into_iter().map(|problem: Problem| problem.kind);
+    let problems = contents
+        .problems
+        .into_iter()
+        .map(|problem: Problem| problem.kind);
     (kinds, problems.collect())
 }
 
@@ -151,10 +163,16 @@ fn trouble_has_a_name_and_costs_its_record_only() {
     assert!(matches!(problems[..], [NotJson(_)]), "{problems:?}");
     let duplicates = |key: &str| vec![DuplicateKey(key.to_owned())];
     assert_eq!(told("F30"), (vec![Kind::Output], duplicates("role")));
-    assert_eq!(told("F31"), (vec![Kind::Output], duplicates("tool_call_id")));
+    assert_eq!(
+        told("F31"),
+        (vec![Kind::Output], duplicates("tool_call_id"))
+    );
     let (kinds, problems) = told("F29");
     assert!(kinds.len() >= 3, "{kinds:?}");
-    assert!(problems.iter().any(|kind| matches!(kind, MixedFormats(_))), "{problems:?}");
+    assert!(
+        problems.iter().any(|kind| matches!(kind, MixedFormats(_))),
+        "{problems:?}"
+    );
     let (kinds, problems) = told("F39");
     assert_eq!(kinds.len(), 6);
     assert_eq!(problems, vec![NotARecord; 4]);

@@ -3,7 +3,9 @@
 mod corpus;
 mod file_hostile;
 mod json_repair_suite;
+mod json_test_suite;
 mod provider_errors;
 mod safe_text;
 mod schema_hostile;
 mod schema_suite;
+mod sse_cases;

@@ -130,7 +130,10 @@ impl Anthropic {
             }
             "signature_delta" => append(&mut block.members, "signature", text(delta, "signature")),
             "citations_delta" => {
-                let citations = block.members.entry("citations").or_insert_with(|| json!([]));
+                let citations = block
+                    .members
+                    .entry("citations")
+                    .or_insert_with(|| json!([]));
                 if let (Value::Array(list), Some(one)) = (citations, delta.get("citation")) {
                     list.push(one.clone());
                 }
@@ -181,7 +184,10 @@ impl Anthropic {
             write_object(&block.members, &raw, &mut content);
         }
         content.push(']');
-        let role = self.message.entry("role").or_insert_with(|| "assistant".into());
+        let role = self
+            .message
+            .entry("role")
+            .or_insert_with(|| "assistant".into());
         if role.is_null() {
             *role = "assistant".into();
         }
@@ -218,7 +224,10 @@ mod tests {
             json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}}),
             json!({"type": "message_stop"}),
         ]);
-        assert_eq!(steps[4..7], [Step::CallGrows(0), Step::CallGrows(0), Step::CallEnds(0)]);
+        assert_eq!(
+            steps[4..7],
+            [Step::CallGrows(0), Step::CallGrows(0), Step::CallEnds(0)]
+        );
         assert_eq!(reply.calls()[0].arguments, "{\"a\": 1e2,\"a\":2}");
         let reply = reply.finish();
         assert!(reply.ended);

@@ -136,7 +136,10 @@ impl Chat {
         };
         let delta = choice.get("delta").or_else(|| choice.get("message"));
         let mut step = delta.map_or(Step::Nothing, |delta| self.grow(delta));
-        if let Some(reason) = choice.get("finish_reason").filter(|reason| reason.is_string()) {
+        if let Some(reason) = choice
+            .get("finish_reason")
+            .filter(|reason| reason.is_string())
+        {
             self.finish_reason = Some(reason.clone());
             step = Step::Ends;
         }
@@ -165,7 +168,10 @@ impl Chat {
     /// Adds a piece to its call, or begins another one.
     fn take(&mut self, piece: Piece<'_>) -> usize {
         let known = match piece.index {
-            Some(_) => self.calls.iter().rposition(|call| call.index == piece.index),
+            Some(_) => self
+                .calls
+                .iter()
+                .rposition(|call| call.index == piece.index),
             None if piece.id.is_empty() => self.calls.len().checked_sub(1),
             None => self.calls.iter().rposition(|call| call.id == piece.id),
         };
@@ -208,7 +214,8 @@ impl Chat {
         }
         let ended = self.done || self.finish_reason.is_some();
         let choice = json!({"index": 0, "message": message, "finish_reason": self.finish_reason});
-        self.head.insert("object".to_owned(), "chat.completion".into());
+        self.head
+            .insert("object".to_owned(), "chat.completion".into());
         self.head.insert("choices".to_owned(), json!([choice]));
         Reply {
             json: Value::Object(self.head).to_string(),
@@ -236,7 +243,11 @@ mod tests {
             reply.push(&json!({"choices": [{"index": 0, "delta": delta}]}));
         }
         let own = |call: &PartialCall<'_>| {
-            (call.id.to_owned(), call.name.to_owned(), call.arguments.to_owned())
+            (
+                call.id.to_owned(),
+                call.name.to_owned(),
+                call.arguments.to_owned(),
+            )
         };
         reply.calls().iter().map(own).collect()
     }

@@ -60,7 +60,7 @@ pub enum Accumulator {
     /// OpenAI Responses API.
     Responses(responses::Responses),
     /// OpenAI Chat Completions API.
-    Chat(chat::Chat),
+    Chat(Box<chat::Chat>),
     /// Anthropic Messages API.
     Anthropic(anthropic::Anthropic),
 }
@@ -70,7 +70,7 @@ impl Accumulator {
     pub fn new(dialect: Dialect) -> Option<Self> {
         match dialect {
             Dialect::Responses => Some(Self::Responses(responses::Responses::default())),
-            Dialect::Chat => Some(Self::Chat(chat::Chat::default())),
+            Dialect::Chat => Some(Self::Chat(Box::default())),
             Dialect::Anthropic => Some(Self::Anthropic(anthropic::Anthropic::default())),
             Dialect::Gemini => None,
         }
@@ -125,8 +125,12 @@ impl Accumulator {
 pub fn dialect_of(event: &Value) -> Option<Dialect> {
     match text(event, "type") {
         kind if kind.starts_with("response.") => Some(Dialect::Responses),
-        "message_start" | "content_block_start" | "content_block_delta" | "content_block_stop"
-        | "message_delta" | "message_stop" => Some(Dialect::Anthropic),
+        "message_start"
+        | "content_block_start"
+        | "content_block_delta"
+        | "content_block_stop"
+        | "message_delta"
+        | "message_stop" => Some(Dialect::Anthropic),
         _ if event.get("choices").is_some_and(Value::is_array) => Some(Dialect::Chat),
         _ => None,
     }

@@ -67,14 +67,46 @@ const fn part(
 
 /// OpenAI API reference, streaming events.
 const GROWTHS: &[Growth] = &[
-    whole("response.function_call_arguments", "function_call", "arguments"),
-    whole("response.custom_tool_call_input", "custom_tool_call", "input"),
+    whole(
+        "response.function_call_arguments",
+        "function_call",
+        "arguments",
+    ),
+    whole(
+        "response.custom_tool_call_input",
+        "custom_tool_call",
+        "input",
+    ),
     whole("response.mcp_call_arguments", "mcp_call", "arguments"),
-    whole("response.code_interpreter_call_code", "code_interpreter_call", "code"),
-    part("response.output_text", "message", ("content", "content_index", "output_text"), "text"),
-    part("response.refusal", "message", ("content", "content_index", "refusal"), "refusal"),
-    part("response.reasoning_text", "reasoning", ("content", "content_index", "reasoning_text"), "text"),
-    part("response.reasoning_summary_text", "reasoning", ("summary", "summary_index", "summary_text"), "text"),
+    whole(
+        "response.code_interpreter_call_code",
+        "code_interpreter_call",
+        "code",
+    ),
+    part(
+        "response.output_text",
+        "message",
+        ("content", "content_index", "output_text"),
+        "text",
+    ),
+    part(
+        "response.refusal",
+        "message",
+        ("content", "content_index", "refusal"),
+        "refusal",
+    ),
+    part(
+        "response.reasoning_text",
+        "reasoning",
+        ("content", "content_index", "reasoning_text"),
+        "text",
+    ),
+    part(
+        "response.reasoning_summary_text",
+        "reasoning",
+        ("summary", "summary_index", "summary_text"),
+        "text",
+    ),
 ];
 
 impl Responses {
@@ -268,7 +300,11 @@ fn change_part(
     event: &Value,
     change: impl FnOnce(&mut Map<String, Value>),
 ) {
-    let place = event.get(count).and_then(Value::as_u64).unwrap_or(0).min(1000) as usize;
+    let place = event
+        .get(count)
+        .and_then(Value::as_u64)
+        .unwrap_or(0)
+        .min(1000) as usize;
     let entry = item.entry(list).or_insert_with(|| json!([]));
     if !entry.is_array() {
         *entry = json!([]);
@@ -307,8 +343,18 @@ mod tests {
             json!({"type": "response.function_call_arguments.delta", "output_index": 0, "delta": "{}"}),
             json!({"type": "response.function_call_arguments.delta", "output_index": 1, "delta": ":1}"}),
         ]);
-        let calls = reply.calls().iter().map(|call| (call.name.to_owned(), call.arguments.to_owned())).collect::<Vec<_>>();
-        assert_eq!(calls, [("g".to_owned(), "{\"x\":1}".to_owned()), ("f".to_owned(), "{}".to_owned())]);
+        let calls = reply
+            .calls()
+            .iter()
+            .map(|call| (call.name.to_owned(), call.arguments.to_owned()))
+            .collect::<Vec<_>>();
+        assert_eq!(
+            calls,
+            [
+                ("g".to_owned(), "{\"x\":1}".to_owned()),
+                ("f".to_owned(), "{}".to_owned())
+            ]
+        );
         let reply = reply.finish();
         assert!(!reply.ended);
         let value: Value = serde_json::from_str(&reply.json).unwrap_or_default();

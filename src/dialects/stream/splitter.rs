@@ -130,7 +130,11 @@ impl Splitter {
             return None;
         }
         Some(Event {
-            name: if name.is_empty() { "message".to_owned() } else { name },
+            name: if name.is_empty() {
+                "message".to_owned()
+            } else {
+                name
+            },
             data,
             id: self.id.clone(),
             range: start.unwrap_or(self.position)..self.position,
@@ -155,6 +159,9 @@ mod tests {
         let expected = ["event: a\r\ndata: 1\r\n\r\n", "data: 2\n\n"];
         assert_eq!(places.collect::<Vec<_>>(), expected);
         assert!(splitter.is_within_line());
-        assert_eq!(splitter.finish().map(|event| event.data), Some("cut".to_owned()));
+        assert_eq!(
+            splitter.finish().map(|event| event.data),
+            Some("cut".to_owned())
+        );
     }
 }

@@ -74,7 +74,10 @@ fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(
     for item in &mut out.items[first..] {
         if item.kind == Kind::User {
             let text = &cursor.bytes()[(item.span.start - base) as usize..];
-            let head = &text[..text.len().min(INTERRUPT_WITHIN).min(item.span.len() as usize)];
+            let head = &text[..text
+                .len()
+                .min(INTERRUPT_WITHIN)
+                .min(item.span.len() as usize)];
             item.flags.set_if(Flags::INTERRUPT, is_interrupt(head));
         }
     }
