@@ -53,15 +53,36 @@ pub fn read_path(path: &Path, options: &ReadOptions) -> Result<Recording, InputE
     read_input(open(path)?, options)
 }
 
+/// Told how many bytes of how many are read.
+pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
+
 /// Reads an input that is open.
 pub fn read_input(input: Input, options: &ReadOptions) -> Result<Recording, InputError> {
     let head = head_of(&input)?;
     let sample = Sample::new(&head, head.len() as u64 == input.source.len());
     let format = choose_format(&sample, options)?;
+    read_as(format, input, &head, &|_, _| ())
+}
+
+/// Reads an input whose format and head are known.
+pub(super) fn read_as(
+    format: &'static Format,
+    input: Input,
+    head: &[u8],
+    progress: Progress<'_>,
+) -> Result<Recording, InputError> {
+    let length = input.source.len();
     let mut contents = match (format.reading, &input.buffer) {
         (_, Some(buffer)) => formats::read_buffer(format, &input.source, buffer)?,
-        (Reading::Records(records), None) if input.source.len() > SMALL => {
-            let mut fragment = read_large(&records, &*input.source, &sample)?;
+        (Reading::Records(records), None) if length > SMALL => {
+            let sample = Sample::new(head, false);
+            let file = File {
+                records: &records,
+                source: &*input.source,
+                length,
+                progress,
+            };
+            let mut fragment = file.read(&sample)?;
             let problems = std::mem::take(&mut fragment.problems);
             let mut contents = (records.assemble)(fragment, &input.source)?;
             contents.problems.splice(0..0, problems);
@@ -70,7 +91,7 @@ pub fn read_input(input: Input, options: &ReadOptions) -> Result<Recording, Inpu
         (_, None) => {
             let bytes = input.source.read(Span {
                 start: 0,
-                end: input.source.len(),
+                end: length,
             })?;
             formats::read_buffer(format, &input.source, &bytes)?
         }
@@ -84,6 +105,33 @@ pub fn read_input(input: Input, options: &ReadOptions) -> Result<Recording, Inpu
         sessions,
         problems,
     })
+}
+
+/// Reads the records that are whole in the head of a file.
+pub(super) fn read_head(
+    records: &Records,
+    sample: &Sample<'_>,
+    part: Part<'_>,
+    out: &mut Fragment,
+) {
+    let (start, end) = (sample.skipped, part.bytes.len());
+    match sample.layout {
+        Layout::Lines | Layout::Text => {
+            Within::Stream.read(records, part, start, end, out);
+        }
+        Layout::Array(inside) => {
+            Within::Array.read(records, part, start + inside, end, out);
+        }
+        Layout::Object(inside) => {
+            let mut at = start + inside;
+            while let Members::Array(first) = split::read_members(records, part, at, out) {
+                match Within::Array.read(records, part, first, end, out) {
+                    Step::Closed(closed) => at = closed,
+                    Step::Reached(_) | Step::Starved(_) => break,
+                }
+            }
+        }
+    }
 }
 
 pub(super) fn head_of(input: &Input) -> Result<Vec<u8>, SourceError> {
@@ -123,36 +171,12 @@ fn looks_binary(head: &[u8]) -> bool {
     odd * 20 > head.len()
 }
 
-/// Reads the records of a file that is too large to be held.
-fn read_large(
-    records: &Records,
-    source: &dyn Source,
-    sample: &Sample<'_>,
-) -> Result<Fragment, SourceError> {
-    let file = File {
-        records,
-        source,
-        length: source.len(),
-    };
-    let mut out = Fragment::default();
-    let start = sample.skipped as u64;
-    match sample.layout {
-        Layout::Lines | Layout::Text => {
-            file.read_parts(Within::Stream, start, &mut out)?;
-        }
-        Layout::Array(inside) => {
-            let closed = file.read_parts(Within::Array, start + inside as u64, &mut out)?;
-            file.report_rest(closed, &mut out)?;
-        }
-        Layout::Object(inside) => file.read_document(start + inside as u64, &mut out)?,
-    }
-    Ok(out)
-}
-
-struct File<'a> {
+/// A file that is too large to be held.
+pub(super) struct File<'a> {
     records: &'a Records,
     source: &'a dyn Source,
     length: u64,
+    progress: Progress<'a>,
 }
 
 /// What one part gave.
@@ -166,7 +190,57 @@ struct Piece {
     fragment: Fragment,
 }
 
-impl File<'_> {
+impl<'a> File<'a> {
+    /// A file whose bytes up to `length` count.
+    pub(super) fn new(records: &'a Records, source: &'a dyn Source, length: u64) -> Self {
+        Self {
+            records,
+            source,
+            length,
+            progress: &|_, _| (),
+        }
+    }
+
+    /// Reads all records.
+    fn read(&self, sample: &Sample<'_>) -> Result<Fragment, SourceError> {
+        let mut out = Fragment::default();
+        let start = sample.skipped as u64;
+        match sample.layout {
+            Layout::Lines | Layout::Text => {
+                self.read_parts(Within::Stream, start, &mut out)?;
+            }
+            Layout::Array(inside) => {
+                let closed = self.read_parts(Within::Array, start + inside as u64, &mut out)?;
+                self.report_rest(closed, &mut out)?;
+            }
+            Layout::Object(inside) => self.read_document(start + inside as u64, &mut out)?,
+        }
+        Ok(out)
+    }
+
+    /// Reads the lines from `start` that have their end; gives the position of the first one that has not.
+    pub(super) fn read_lines_from(
+        &self,
+        start: u64,
+        out: &mut Fragment,
+    ) -> Result<u64, SourceError> {
+        let tail = self.source.read(Span {
+            start: start.max(self.length.saturating_sub(BEYOND)),
+            end: self.length,
+        })?;
+        let complete =
+            memchr::memrchr(b'\n', &tail).map(|last| self.length - (tail.len() - last - 1) as u64);
+        let Some(end) = complete.filter(|end| *end > start) else {
+            return Ok(start);
+        };
+        Self {
+            length: end,
+            ..*self
+        }
+        .read_parts(Within::Stream, start, out)?;
+        Ok(end)
+    }
+
     /// Reads records from `start` to the end of the file or of the array; gives the position behind the array's bracket.
     fn read_parts(
         &self,
@@ -198,6 +272,7 @@ impl File<'_> {
                 };
                 expected = piece.next;
                 out.append(piece.fragment);
+                (self.progress)(expected.min(self.length), self.length);
                 if piece.closed {
                     return Ok(Some(expected));
                 }
