@@ -9,6 +9,7 @@ use crate::formats::split::{self, Members, Part, Step, Within};
 use crate::formats::{self, Contents, Format, Layout, Reading, Records, Sample};
 use crate::session::{Fragment, Problem, Session, Source, SourceError, Span};
 use rayon::prelude::*;
+use std::cell::RefCell;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -171,6 +172,11 @@ fn looks_binary(head: &[u8]) -> bool {
     odd * 20 > head.len()
 }
 
+thread_local! {
+    /// One buffer for all parts that a thread reads: fresh pages cost as much as the reading.
+    static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
 /// A file that is too large to be held.
 pub(super) struct File<'a> {
     records: &'a Records,
@@ -254,13 +260,12 @@ impl<'a> File<'a> {
             .collect::<Vec<_>>();
         let mut expected = start;
         for wave in ranges.chunks(WAVE) {
-            let read = |buffer: &mut Vec<u8>, range: &Range<u64>| {
-                self.read_part(within, range, range.start == start, buffer)
+            let read = |range: &Range<u64>| {
+                BUFFER.with_borrow_mut(|buffer| {
+                    self.read_part(within, range, range.start == start, buffer)
+                })
             };
-            let pieces = wave
-                .par_iter()
-                .map_init(Vec::new, read)
-                .collect::<Result<Vec<_>, _>>()?;
+            let pieces = wave.par_iter().map(read).collect::<Result<Vec<_>, _>>()?;
             for piece in pieces {
                 if piece.range.end <= expected && piece.range.end < self.length {
                     continue;
