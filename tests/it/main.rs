@@ -3,6 +3,7 @@
 mod json_repair_suite;
 mod planted;
 mod provider_errors;
+mod readme;
 mod safe_text;
 mod schema_hostile;
 mod schema_suite;
