@@ -49,7 +49,9 @@ impl Log {
     }
 
     fn call(&mut self, parent: usize, id: &str) -> usize {
-        let block = format!(r#"{{"type":"tool_use","id":"{id}","name":"Bash","input":{{}}}}"#);
+        let block = format!(
+            r#"{{"type":"tool_use","id":"{id}","name":"Bash","input":{{"command":"echo {id}"}}}}"#
+        );
         self.push(Some(parent), "assistant", &block)
     }
 
@@ -188,4 +190,18 @@ fn an_interrupt_leaves_its_call_alone() {
     let found = examine(&log.text, None).concat();
     assert_eq!(ids(&found), ["orphan-call"]);
     assert_eq!(found[0].cause, Some(Cause::Interrupt));
+}
+
+#[test]
+fn a_log_of_requests_repeats_the_history_and_no_id() {
+    let first = r#"{"role":"user","content":"hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"call_1","content":"1"}"#;
+    let more = r#"{"role":"assistant","content":"done"},{"role":"user","content":"again"}"#;
+    let request = |messages: &str| format!(r#"{{"model":"m","messages":[{messages}]}}"#);
+    let log = [request(first), request(&format!("{first},{more}"))].join("\n");
+    let sessions = read(&log).sessions;
+    assert_eq!((sessions.len(), sessions[0].items.len()), (1, 5));
+    assert_eq!(ids(&examine(&log, None).concat()), Vec::<&str>::new());
+    let other = first.replace("hi", "something else");
+    let unrelated = [request(first), request(&other)].join("\n");
+    assert_eq!(read(&unrelated).sessions.len(), 2);
 }
