@@ -3,9 +3,6 @@
 use crate::json::{Cursor, Fault, display_text, skip_value, skip_whitespace};
 use std::borrow::Cow;
 
-/// How many bytes of a file formats are recognised by.
-pub(super) const SAMPLE_BYTES: usize = 256 * 1024;
-
 /// How many documents of the head are digested.
 const DOCUMENTS: usize = 48;
 

@@ -69,6 +69,23 @@ impl Within {
     }
 }
 
+/// How the records of a text are laid out: a lone object that does not hold an array of records is itself a record.
+pub fn layout(records: &Records, sample: &Sample<'_>) -> Layout {
+    let Layout::Object(inside) = sample.layout else {
+        return sample.layout;
+    };
+    let holds_records = sample.first().is_some_and(|document| {
+        let opens = |name: &&str| document.raw(name).is_some_and(|raw| raw.starts_with(b"["));
+        let is_cut = !sample.complete && !document.has("role") && !document.has("type");
+        is_cut || records.arrays.iter().any(opens)
+    });
+    if holds_records {
+        Layout::Object(inside)
+    } else {
+        Layout::Lines
+    }
+}
+
 /// Reads a text that is wholly at hand.
 pub fn read_all(records: &Records, sample: &Sample<'_>, bytes: &[u8]) -> Fragment {
     let mut out = Fragment::default();
@@ -78,7 +95,7 @@ pub fn read_all(records: &Records, sample: &Sample<'_>, bytes: &[u8]) -> Fragmen
         is_last: true,
     };
     let start = sample.skipped;
-    match sample.layout {
+    match layout(records, sample) {
         Layout::Lines | Layout::Text => {
             Within::Stream.read(records, part, start, bytes.len(), &mut out);
         }

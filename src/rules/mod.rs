@@ -6,9 +6,22 @@
 
 mod check;
 mod digest;
+mod duplicate_call_id;
+mod duplicate_output;
 mod finding;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod fixture;
 mod message;
+mod misplaced_output;
+mod missing_call_id;
+mod orphan_call;
+mod orphan_output;
+mod orphan_reasoning;
+mod pairs;
+mod pending_call;
 mod run;
+mod split_pair;
 mod unknown_tool;
 
 pub use check::{check, check_items, check_session, sort};
@@ -69,7 +82,18 @@ pub enum Scope {
 }
 
 /// Every rule, in the order in which they are listed and explained.
-pub const RULES: &[&Rule] = &[&unknown_tool::RULE];
+pub const RULES: &[&Rule] = &[
+    &unknown_tool::RULE,
+    &orphan_call::RULE,
+    &pending_call::RULE,
+    &orphan_output::RULE,
+    &misplaced_output::RULE,
+    &duplicate_call_id::RULE,
+    &duplicate_output::RULE,
+    &missing_call_id::RULE,
+    &orphan_reasoning::RULE,
+    &split_pair::RULE,
+];
 
 /// The rule with this id.
 pub fn find(id: &str) -> Option<&'static Rule> {

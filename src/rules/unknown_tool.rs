@@ -32,6 +32,9 @@ pub(super) static RULE: Rule = Rule {
 const JSON_TOOL_CALL: &str = "json_tool_call";
 
 fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
+    if !run.session.contract.tools_known() {
+        return;
+    }
     let mut suggestions: HashMap<(usize, NameId), String> = HashMap::new();
     for (index, item) in run.session.items.iter().enumerate() {
         let is_named_call = item.kind == Kind::Call
@@ -85,5 +88,27 @@ fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
         let has_suggestion = !nearest.is_empty();
         findings
             .push(finding.offering(|offer| offer.action != "take-suggestion" || has_suggestion));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RULE;
+    use crate::rules::fixture::fixture;
+
+    #[test]
+    fn story_1_a_tool_that_was_never_offered_gets_the_nearest_name() {
+        let story = fixture(
+            r#"[{"role":"user","content":"to Rome"},
+            {"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function",
+                "function":{"name":"serch_flights","arguments":"{}"}}]},
+            {"role":"tool","tool_call_id":"call_1","content":"Tool 'serch_flights' not found."}]"#,
+        )
+        .offering(&["search_flights", "book_flight"]);
+        story.expect(&RULE, &["call_1"]);
+        assert_eq!(
+            story.finding(&RULE).message(),
+            "serch_flights is not offered; nearest: search_flights"
+        );
     }
 }

@@ -8,3 +8,4 @@ mod safe_text;
 mod schema_hostile;
 mod schema_suite;
 mod sessions;
+mod wire_cases;
