@@ -9,6 +9,7 @@
 mod contract;
 mod fragment;
 mod item;
+mod keyed;
 mod names;
 pub mod pairing;
 mod problem;
@@ -18,6 +19,7 @@ mod turn;
 pub use contract::{Contract, OutputSchema, Tool, ToolKind, ToolSet};
 pub use fragment::{Fact, Fragment, Link, LinkFlags};
 pub use item::{CallId, Family, Flags, Item, Kind, Record, Shape};
+pub use keyed::Keyed;
 pub use names::{NameId, Names};
 pub use pairing::{Pairing, Standing};
 pub use problem::{Problem, ProblemKind};

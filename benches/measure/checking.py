@@ -1,0 +1,57 @@
+"""The rows about `check`: speed, findings, and that time grows with size (3, 4, 10)."""
+import os
+import shlex
+
+from . import commands
+from .commands import FINDINGS_EXIT, seconds
+from .table import WRONG, Limit, Result
+
+LINEAR = Limit(12, 12)  # ten times the bytes may take this many times as long
+
+
+def check_time(bench, path, tools):
+    return seconds([*bench.retake, "check", str(path), "--tools", str(tools)], exits=(FINDINGS_EXIT,))
+
+
+def exactness(bench, row, work, path, tools, recordings):
+    """The line that says whether the findings are exactly the planted ones."""
+    differs = commands.difference(bench.retake, path, tools, recordings)
+    planted = sum(len(made.planted()) for made in recordings)
+    return Result(row, f"{work}, findings", f"{planted} planted defects",
+                  said=f"{WRONG}: {differs}" if differs else "exact")
+
+
+def one_file(bench, row, form, limit):
+    made, tenth = (bench.files.recording(form, size) for size in (bench.big, bench.tenth))
+    shape = "JSONL" if form == "claude-jsonl" else f"one-line {form}"
+    work = f"`check` {bench.big} {shape}"
+    yield bench.compare(row, work, "`wc -l`", limit, lambda: check_time(bench, made.path, made.tools),
+                        lambda: seconds(["wc", "-l", str(made.path)]))
+    if bench.calibrate:
+        return
+    yield bench.compare(row, f"{work}, for its growth", f"the same, {bench.tenth}", LINEAR,
+                        lambda: check_time(bench, made.path, made.tools),
+                        lambda: check_time(bench, tenth.path, tenth.tools))
+    yield exactness(bench, row, work, made.path, made.tools, [made])
+
+
+def lines(bench):
+    yield from one_file(bench, 3, "claude-jsonl", Limit(3, 2))
+
+
+def arrays(bench):
+    for form in ("responses", "chat"):
+        yield from one_file(bench, 4, form, Limit(4, 2.5))
+
+
+def folder(bench):
+    path, recordings = bench.files.session_folder()
+    tools = recordings[0].tools  # all were made with the same catalogue
+    work = f"`check` {len(recordings)} sessions, {sum(made.bytes() for made in recordings) / 1e6:.0f} MB"
+    # On two cores the pipe takes up to three times as long, by chance, and the ratio would flatter.
+    core = str(min(os.sched_getaffinity(0)))
+    together = ["taskset", "-c", core, "sh", "-c", f"cat {shlex.quote(str(path))}/* | wc -l"]
+    yield bench.compare(10, work, "`cat * | wc -l`, one core", Limit(4, 2), lambda: check_time(bench, path, tools),
+                        lambda: seconds(together))
+    if not bench.calibrate:
+        yield exactness(bench, 10, work, path, tools, recordings)

@@ -1,0 +1,47 @@
+//! Runs the rules on all cores: items in parts side by side, then the session as a whole.
+
+use super::Recording;
+use crate::rules::{self, Digests, Finding, Run};
+use crate::session::{Dialect, Session, SourceError};
+use rayon::prelude::*;
+
+/// How many items one task checks.
+const PART: usize = 4096;
+
+/// The findings of a session, in the order of the history.
+pub fn check_session(
+    session: &Session,
+    target: Option<Dialect>,
+) -> Result<Vec<Finding>, SourceError> {
+    let run = Run::new(session, target);
+    let count = session.items.len();
+    if count <= PART {
+        return rules::check(&run);
+    }
+    let parts = (0..count)
+        .into_par_iter()
+        .step_by(PART)
+        .map(|from| rules::check_items(&run, from..(from + PART).min(count)))
+        .collect::<Result<Vec<_>, _>>()?;
+    let (found, digests): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+    let mut findings = found.into_iter().flatten().collect();
+    rules::check_session(
+        &run,
+        &Digests::new(digests.into_iter().flatten().collect()),
+        &mut findings,
+    );
+    rules::sort(&mut findings);
+    Ok(findings)
+}
+
+/// The findings of each session of a recording.
+pub fn check_recording(
+    recording: &Recording,
+    target: Option<Dialect>,
+) -> Result<Vec<Vec<Finding>>, SourceError> {
+    recording
+        .sessions
+        .iter()
+        .map(|session| check_session(session, target))
+        .collect()
+}

@@ -1,0 +1,199 @@
+//! Opens what the operator names: files of any kind that can hold a recording, and refuses the rest in one clear line.
+
+use super::{inflate, transcode};
+use crate::session::{Problem, Source, SourceError, Span};
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::{FileExt, FileTypeExt};
+use std::path::Path;
+use std::sync::Arc;
+
+/// A file that is read by position. It may grow while it is open; what was cut off is [`SourceError::Gone`].
+#[derive(Debug)]
+pub struct FileSource {
+    file: File,
+}
+
+impl Source for FileSource {
+    fn len(&self) -> u64 {
+        self.file
+            .metadata()
+            .map(|metadata| metadata.len())
+            .unwrap_or(0)
+    }
+
+    fn read(&self, span: Span) -> Result<Vec<u8>, SourceError> {
+        let mut buffer = Vec::new();
+        self.read_into(span, &mut buffer)?;
+        Ok(buffer)
+    }
+
+    fn read_into(&self, span: Span, buffer: &mut Vec<u8>) -> Result<(), SourceError> {
+        let length = usize::try_from(span.len()).map_err(|_| SourceError::Gone { span })?;
+        buffer.resize(length, 0);
+        self.file
+            .read_exact_at(buffer, span.start)
+            .map_err(|error| match error.kind() {
+                std::io::ErrorKind::UnexpectedEof => SourceError::Gone { span },
+                _ => SourceError::Refused {
+                    span,
+                    reason: error.to_string(),
+                },
+            })
+    }
+}
+
+/// What was opened.
+#[derive(Debug, Clone)]
+pub struct Input {
+    /// What the operator named it.
+    pub name: String,
+    /// Its bytes; of a compressed or transcoded file those that came out.
+    pub source: Arc<dyn Source>,
+    /// The bytes where they are in memory.
+    pub buffer: Option<Arc<Vec<u8>>>,
+    /// What is to be said about the way it was opened.
+    pub notices: Vec<Problem>,
+}
+
+/// Why an input cannot be read at all.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InputError {
+    /// There is nothing of this name.
+    #[error("no such file or folder")]
+    Missing,
+    /// A folder without a recording in it.
+    #[error("no recorded session in this folder")]
+    EmptyFolder,
+    /// A pipe, socket or device.
+    #[error("{0}, not a file; pipe it in and name it `-`")]
+    NotAFile(&'static str),
+    /// The system says no.
+    #[error("permission denied")]
+    Permission,
+    /// Nothing in it, or white space only.
+    #[error("empty file")]
+    Empty,
+    /// No format claims it, and it is no text.
+    #[error("a binary file, not a recording")]
+    Binary,
+    /// No format claims it, but it is known by sight.
+    #[error("format not known yet: this is {title}")]
+    Foreign {
+        /// What it is.
+        title: &'static str,
+        /// What to do instead.
+        hint: &'static str,
+    },
+    /// No format claims it.
+    #[error("format not recognised")]
+    Unrecognised,
+    /// The name given with `--format` is no format.
+    #[error("no format is called \"{0}\"")]
+    UnknownFormat(String),
+    /// A compressed file that grows beyond all measure.
+    #[error("it unpacks to more than {limit_mib} MiB")]
+    TooLarge {
+        /// The limit in MiB.
+        limit_mib: u64,
+    },
+    /// A compressed file that is broken from the start.
+    #[error("cannot be unpacked: {0}")]
+    Compressed(String),
+    /// A database that cannot be read.
+    #[error("{0}")]
+    Database(String),
+    /// Reading failed on the way.
+    #[error("{0}")]
+    Source(#[from] SourceError),
+    /// Anything else the system says.
+    #[error("{0}")]
+    Refused(String),
+}
+
+impl From<std::io::Error> for InputError {
+    fn from(error: std::io::Error) -> Self {
+        match error.kind() {
+            std::io::ErrorKind::NotFound => Self::Missing,
+            std::io::ErrorKind::PermissionDenied => Self::Permission,
+            _ => Self::Refused(error.to_string()),
+        }
+    }
+}
+
+/// Opens a file. Looks before it opens, so that a named pipe without a writer cannot hold it up.
+pub fn open(path: &Path) -> Result<Input, InputError> {
+    let name = path.to_string_lossy().into_owned();
+    let kind = std::fs::metadata(path)?.file_type();
+    // What the shell hands over (`<(command)`, /dev/stdin) is open already and has a writer.
+    let handed_over = path.starts_with("/dev/fd")
+        || path.starts_with("/proc/self/fd")
+        || path == Path::new("/dev/stdin");
+    if kind.is_fifo() && handed_over {
+        return from_reader(&name, File::open(path)?);
+    }
+    if kind.is_dir() {
+        return Err(InputError::EmptyFolder);
+    }
+    let special = [
+        (kind.is_fifo(), "a named pipe"),
+        (kind.is_socket(), "a socket"),
+        (kind.is_char_device(), "a device"),
+        (kind.is_block_device(), "a device"),
+    ];
+    if let Some((_, what)) = special.into_iter().find(|(is, _)| *is) {
+        return Err(InputError::NotAFile(what));
+    }
+    let source = FileSource {
+        file: File::open(path)?,
+    };
+    let head = source.read(Span {
+        start: 0,
+        end: source.len().min(4096),
+    })?;
+    if inflate::is_compressed(&head) || transcode::encoding_of(&head).is_some() {
+        return from_bytes(
+            &name,
+            source.read(Span {
+                start: 0,
+                end: source.len(),
+            })?,
+        );
+    }
+    if source.is_empty() {
+        return Err(InputError::Empty);
+    }
+    Ok(Input {
+        name,
+        source: Arc::new(source),
+        buffer: None,
+        notices: Vec::new(),
+    })
+}
+
+/// Reads standard input to its end.
+pub fn read_stdin() -> Result<Input, InputError> {
+    from_reader("-", std::io::stdin().lock())
+}
+
+fn from_reader(name: &str, mut reader: impl Read) -> Result<Input, InputError> {
+    let mut bytes = Vec::new();
+    reader.read_to_end(&mut bytes)?;
+    from_bytes(name, bytes)
+}
+
+/// Takes bytes as an input: unpacked and in UTF-8.
+fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Input, InputError> {
+    let bytes = inflate::inflate(bytes)?;
+    let (bytes, notices) = transcode::to_utf8(bytes);
+    if bytes.is_empty() {
+        return Err(InputError::Empty);
+    }
+    let buffer = Arc::new(bytes);
+    Ok(Input {
+        name: name.to_owned(),
+        source: buffer.clone(),
+        buffer: Some(buffer),
+        notices,
+    })
+}

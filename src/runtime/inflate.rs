@@ -1,0 +1,97 @@
+//! Unpacks gzip and zstd, with a bound: a few kilobytes may claim to be terabytes.
+
+use super::InputError;
+use std::io::Read;
+
+/// Most bytes that a compressed file may unpack to.
+const LIMIT: u64 = 1 << 30;
+/// From this size on, a file that shrank more than [`RATIO`] times is no transcript.
+const SUSPICIOUS: u64 = 64 << 20;
+/// Transcripts shrink 5 to 30 times.
+const RATIO: u64 = 400;
+
+const GZIP: &[u8] = &[0x1f, 0x8b];
+const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+
+/// Whether the bytes begin like a compressed file.
+pub(super) fn is_compressed(head: &[u8]) -> bool {
+    head.starts_with(GZIP) || head.starts_with(ZSTD)
+}
+
+/// The bytes that were packed; other bytes as they are. A file that breaks off gives what came out before the break.
+pub(super) fn inflate(packed: Vec<u8>) -> Result<Vec<u8>, InputError> {
+    let failed = |error: std::io::Error| InputError::Compressed(error.to_string());
+    if packed.starts_with(GZIP) {
+        read_bounded(flate2::read::MultiGzDecoder::new(&packed[..]), packed.len())
+    } else if packed.starts_with(ZSTD) {
+        read_bounded(
+            zstd::stream::read::Decoder::new(&packed[..]).map_err(failed)?,
+            packed.len(),
+        )
+    } else {
+        Ok(packed)
+    }
+}
+
+fn read_bounded(mut reader: impl Read, packed: usize) -> Result<Vec<u8>, InputError> {
+    let mut bytes = Vec::new();
+    loop {
+        let step = reader.by_ref().take(16 << 20).read_to_end(&mut bytes);
+        let unpacked = bytes.len() as u64;
+        if unpacked > LIMIT || (unpacked > SUSPICIOUS && unpacked / RATIO > packed as u64) {
+            return Err(InputError::TooLarge {
+                limit_mib: if unpacked > LIMIT {
+                    LIMIT >> 20
+                } else {
+                    SUSPICIOUS >> 20
+                },
+            });
+        }
+        match step {
+            Ok(0) => return Ok(bytes),
+            Ok(_) => {}
+            // A rollout that is being written has no end frame yet; what is there counts.
+            Err(_) if !bytes.is_empty() => return Ok(bytes),
+            Err(error) => return Err(InputError::Compressed(error.to_string())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn packed_bytes_come_out_as_they_went_in() {
+        let text = br#"{"role":"user","content":"hi"}"#;
+        assert_eq!(inflate(gzip(text)), Ok(text.to_vec()));
+        assert_eq!(
+            inflate(zstd::encode_all(&text[..], 1).unwrap()),
+            Ok(text.to_vec())
+        );
+        assert_eq!(inflate(text.to_vec()), Ok(text.to_vec()));
+    }
+
+    #[test]
+    fn a_file_that_breaks_off_gives_what_came_before() {
+        let text = (0..100_000)
+            .map(|number| format!("{number}\n"))
+            .collect::<String>();
+        let packed = gzip(text.as_bytes());
+        let part = inflate(packed[..packed.len() / 2].to_vec()).unwrap();
+        assert!(!part.is_empty() && text.as_bytes().starts_with(&part));
+    }
+
+    #[test]
+    fn a_bomb_is_refused() {
+        let bomb = gzip(&vec![b' '; 80 << 20]);
+        assert!(matches!(inflate(bomb), Err(InputError::TooLarge { .. })));
+    }
+}

@@ -1,0 +1,15 @@
+//! The world: files, compression, threads, later also models, tools, listeners and the clock.
+//!
+//! Pure rooms say what bytes mean; this room fetches the bytes and spreads the work over the cores.
+
+mod checking;
+mod files;
+mod inflate;
+mod opening;
+mod reading;
+mod transcode;
+
+pub use checking::{check_recording, check_session};
+pub use files::{FileSource, Input, InputError, open, read_stdin};
+pub use opening::{Follower, Growth, Opening};
+pub use reading::{Progress, ReadOptions, Recording, read_input, read_path};
