@@ -10,7 +10,7 @@ pub(super) static RULE: Rule = Rule {
     id: "invalid-arguments",
     severity: Severity::Error,
     summary: "the arguments of a call break the schema of its tool",
-    message: "the arguments of {tool} break its schema: {violations}",
+    message: "the arguments of {tool} break its schema: {told}",
     page: Page {
         what: "The arguments are JSON, but not what the tool's schema asks for: a type, a missing or unknown property, a value that is not allowed.",
         why: "A strict tool refuses the call, a lenient one runs with values it was not made for.",
@@ -53,22 +53,24 @@ fn check(run: &Run<'_>, subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Adds violations as evidence: `violations` as `pointer: message`, `count`, and the pointer of the first.
+/// Adds violations as evidence: `violations`, one `pointer: message` a line; `told`, the same on one line; `count`; and the pointer
+/// of the first.
 pub(super) fn with_violations(mut finding: Finding, violations: &[Violation]) -> Finding {
     finding.pointer = violations
         .first()
         .map(|violation| violation.pointer.clone());
-    let told = violations.iter().map(|violation| {
+    let lines = violations.iter().map(|violation| {
         if violation.pointer.is_empty() {
             violation.message.clone()
         } else {
             format!("{}: {}", violation.pointer, violation.message)
         }
     });
-    let told = told.collect::<Vec<_>>().join("; ");
+    let lines = lines.collect::<Vec<_>>();
     finding
-        .fact("violations", told)
-        .fact("count", violations.len().to_string())
+        .fact("violations", lines.join("\n"))
+        .fact("told", lines.join("; "))
+        .fact("count", lines.len().to_string())
 }
 
 #[cfg(test)]
@@ -92,7 +94,7 @@ mod tests {
     fn every_violation_is_told_with_its_place() {
         let finding = call(&flight(), r#"{"date": 20240511, "seat": 2}"#).finding(&RULE);
         assert_eq!(finding.get("count"), Some("3"));
-        assert_eq!(finding.pointer.as_deref(), Some("/date"));
+        assert_eq!(finding.pointer.as_deref(), Some("/seats"));
         for place in ["/date: ", "/seat: ", "/seats: "] {
             assert!(finding.message().contains(place), "{}", finding.message());
         }

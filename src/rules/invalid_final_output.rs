@@ -13,7 +13,7 @@ pub(super) static RULE: Rule = Rule {
     id: "invalid-final-output",
     severity: Severity::Error,
     summary: "the final message does not satisfy the output schema",
-    message: "the final output[ is not JSON: {error}][ breaks its schema: {violations}][; {defects}]",
+    message: "the final output[ is not JSON: {error}][ breaks its schema: {told}][; {defects}]",
     page: Page {
         what: "The run asks for a final output of a certain shape, and the model's last message does not have it: no JSON, or JSON that breaks the schema.",
         why: "The SDK raises and the run is lost, although the work may be done.",

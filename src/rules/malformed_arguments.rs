@@ -184,7 +184,7 @@ mod tests {
         let finding = story.finding(&RULE);
         assert_eq!(
             finding.message(),
-            "the arguments of pay are not JSON: trailing comma at line 1 column 15"
+            "the arguments of pay are not JSON: key must be a string at line 1 column 15; trailing comma"
         );
         assert_eq!(repairing(&finding), Some(Safety::Safe));
         call("import os\nos.remove('x')").expect(&RULE, &["call_1"]);

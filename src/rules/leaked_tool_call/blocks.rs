@@ -5,6 +5,9 @@
 
 use crate::json::{Cursor, display_text, skip_value};
 
+/// What Anthropic's own tags begin with.
+const PREFIX: &str = "antml:";
+
 /// One call as text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Block<'a> {
@@ -78,9 +81,14 @@ fn block<'a>(tool: &'a str, form: &'static str, line: usize) -> Block<'a> {
 type Found<'a> = (&'a str, &'static str, usize);
 
 fn block_at(rest: &str, indent: usize) -> Option<Found<'_>> {
-    let unwrapped = ["<function_calls>", "<tool_call>"]
+    let unwrapped = ["function_calls>", "tool_call>"]
         .into_iter()
-        .find_map(|wrapper| rest.strip_prefix(wrapper));
+        .find_map(|wrapper| {
+            let tag = rest.strip_prefix('<')?;
+            tag.strip_prefix(PREFIX)
+                .unwrap_or(tag)
+                .strip_prefix(wrapper)
+        });
     let inner = unwrapped.map_or(rest, str::trim_start);
     let skipped = rest.len() - inner.len();
     let found = match inner.as_bytes().first()? {
@@ -111,14 +119,22 @@ fn tagged(rest: &str) -> Option<Found<'_>> {
             .starts_with("/>")
             .then_some((tool, "call tag", length));
     }
+    let name = rest.strip_prefix('<')?;
+    let bare = name.strip_prefix(PREFIX).unwrap_or(name);
     let forms = [
-        ("<invoke name=\"", "\"", "</invoke>", "invoke block"),
-        ("<invoke name=\"", "\"", "</invoke>", "invoke block"),
-        ("<function=", ">", "</function>", "function block"),
+        ("invoke name=\"", "\"", "invoke>", "invoke block"),
+        ("function=", ">", "function>", "function block"),
     ];
     forms.into_iter().find_map(|(open, end, close, form)| {
-        let (tool, _) = rest.strip_prefix(open)?.split_once(end)?;
-        let length = rest.find(close)? + close.len();
+        let (tool, behind) = bare.strip_prefix(open)?.split_once(end)?;
+        let closed = behind.match_indices(close).find(|(at, _)| {
+            let before = &behind[..*at];
+            before
+                .strip_suffix(PREFIX)
+                .unwrap_or(before)
+                .ends_with("</")
+        });
+        let length = rest.len() - behind.len() + closed?.0 + close.len();
         is_name(tool).then_some((tool, form, length))
     })
 }
