@@ -8,6 +8,9 @@ use crate::json::{Cursor, display_text, skip_value};
 /// What Anthropic's own tags begin with.
 const PREFIX: &str = "antml:";
 
+/// How many beginnings without an end are tried: each costs a look at the rest of the text.
+const MOST_MISSES: usize = 64;
+
 /// One call as text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Block<'a> {
@@ -37,7 +40,7 @@ pub(super) fn find(text: &str) -> Vec<Block<'_>> {
     let mut fence: Option<&str> = None;
     // What stands inside a block that was found is not looked at again.
     let mut behind = 0;
-    let mut at = 0;
+    let (mut at, mut misses) = (0, 0);
     for (number, line) in text.split_inclusive('\n').enumerate() {
         let (start, trimmed) = (at, line.trim());
         at += line.len();
@@ -54,17 +57,42 @@ pub(super) fn find(text: &str) -> Vec<Block<'_>> {
                     found.extend(code.map(|tool| block(tool, "tool_code block", number)));
                 }
             }
-            (None, None) if start >= behind => {
+            (None, None) if start >= behind && begins_like_one(trimmed) => {
                 let indent = line.len() - line.trim_start().len();
-                if let Some((tool, form, length)) = block_at(&text[start + indent..], indent) {
-                    behind = start + indent + length;
-                    found.push(block(tool, form, number));
+                match block_at(&text[start + indent..], indent) {
+                    Some((tool, form, length)) => {
+                        behind = start + indent + length;
+                        found.push(block(tool, form, number));
+                    }
+                    None if misses == MOST_MISSES => break,
+                    None => misses += 1,
                 }
             }
             (None, None) => {}
         }
     }
     found
+}
+
+fn begins_like_one(line: &str) -> bool {
+    let tag = line
+        .strip_prefix('<')
+        .map(|tag| tag.strip_prefix(PREFIX).unwrap_or(tag));
+    let is_tag = tag.is_some_and(|tag| {
+        [
+            "invoke name=",
+            "function=",
+            "function_calls>",
+            "tool_call>",
+            "call:",
+        ]
+        .iter()
+        .any(|start| tag.starts_with(start))
+    });
+    is_tag
+        || line.starts_with('{')
+        || line.starts_with("Action:")
+        || line.starts_with("declaration:")
 }
 
 fn block<'a>(tool: &'a str, form: &'static str, line: usize) -> Block<'a> {
@@ -228,8 +256,13 @@ mod tests {
 
     #[test]
     fn hostile_texts_stay_cheap() {
-        let text = "<invoke name=\"a\">\n".repeat(2_000);
-        assert_eq!(find(&text), []);
-        assert_eq!(find(&"{\n".repeat(2_000)), []);
+        for begin in [
+            "<invoke name=\"a\">\n",
+            "{\n",
+            "<tool_call>{\n",
+            "declaration:a{\n",
+        ] {
+            assert_eq!(find(&begin.repeat(100_000)), []);
+        }
     }
 }
