@@ -4,6 +4,7 @@ use super::ErrorClass;
 use super::check::OUTPUT_HEAD;
 use crate::dialects::Body;
 use crate::session::Item;
+use serde_json::Value;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// What is remembered of one call or output.
@@ -49,7 +50,7 @@ impl Digests {
 }
 
 /// The digest of a call: its arguments without regard to white space and key order.
-pub(super) fn of_call(index: u32, body: &Body, arguments: Option<&serde_json::Value>) -> Digest {
+pub(super) fn of_call(index: u32, body: &Body, arguments: Option<&Value>) -> Digest {
     let mut hasher = DefaultHasher::new();
     match arguments {
         Some(value) => hash_value(value, &mut hasher),
@@ -78,20 +79,30 @@ pub(super) fn of_output(index: u32, item: &Item, body: &Body, error: Option<Erro
     }
 }
 
-fn hash_value(value: &serde_json::Value, hasher: &mut DefaultHasher) {
+/// The order of members counts for nothing, the type of a value does.
+fn hash_value(value: &Value, hasher: &mut DefaultHasher) {
+    std::mem::discriminant(value).hash(hasher);
     match value {
-        serde_json::Value::Object(members) => {
-            let mut sorted = members.iter().collect::<Vec<_>>();
-            sorted.sort_unstable_by_key(|(key, _)| key.as_str());
-            for (key, value) in sorted {
-                key.hash(hasher);
-                hash_value(value, hasher);
-            }
-        }
-        serde_json::Value::Array(values) => {
+        Value::Null => {}
+        Value::Bool(value) => value.hash(hasher),
+        Value::String(text) => text.hash(hasher),
+        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
+            (Some(whole), _) => whole.hash(hasher),
+            (None, Some(float)) => float.to_bits().hash(hasher),
+            (None, None) => number.to_string().hash(hasher),
+        },
+        Value::Array(values) => {
             values.len().hash(hasher);
             values.iter().for_each(|value| hash_value(value, hasher));
         }
-        other => other.to_string().hash(hasher),
+        Value::Object(members) => {
+            let hashes = members.iter().map(|(key, value)| {
+                let mut hasher = DefaultHasher::new();
+                key.hash(&mut hasher);
+                hash_value(value, &mut hasher);
+                hasher.finish()
+            });
+            hashes.fold(0_u64, u64::wrapping_add).hash(hasher);
+        }
     }
 }

@@ -3,7 +3,7 @@
 use super::{Finding, Page, Rule, Run, Scope, Severity, Subject};
 use crate::actions::Offer;
 use crate::json::{Cursor, Fault, display_text};
-use crate::session::{Family, Kind};
+use crate::session::Kind;
 use std::borrow::Cow;
 use std::collections::HashSet;
 
@@ -31,11 +31,14 @@ pub(super) static RULE: Rule = Rule {
     },
 };
 
+/// How many places are told.
+const MOST: usize = 16;
+
 /// Up to how many keys are compared one by one.
 const FEW: usize = 16;
 
 fn check(run: &Run<'_>, subject: &Subject<'_>, findings: &mut Vec<Finding>) {
-    let is_json = subject.arguments.is_some() && subject.item.family != Family::Custom;
+    let is_json = subject.arguments.is_some();
     let Some(text) = subject.body.arguments.json().filter(|_| is_json) else {
         return;
     };
@@ -57,11 +60,7 @@ fn check(run: &Run<'_>, subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 fn keys_twice(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     // The text is known to be JSON; a fault could only shorten the answer.
-    let _ = walk(
-        &mut Cursor::new(text.as_bytes()),
-        &mut Path::Root,
-        &mut found,
-    );
+    let _ = walk(&mut Cursor::new(text.as_bytes()), &Path::Root, &mut found);
     found
 }
 
@@ -96,7 +95,8 @@ fn walk(cursor: &mut Cursor<'_>, path: &Path<'_>, found: &mut Vec<String>) -> Re
                     walk(cursor, &place, found)?;
                 }
                 let pointer = keys.insert_or_else(key.clone(), || place.pointer());
-                found.extend(pointer.filter(|pointer| !found.contains(pointer)));
+                let is_new = |pointer: &String| found.len() < MOST && !found.contains(pointer);
+                found.extend(pointer.filter(is_new));
                 Ok(())
             })?;
         }
