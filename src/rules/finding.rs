@@ -122,6 +122,12 @@ impl Finding {
         }
     }
 
+    /// Sets the item that it is about.
+    pub fn about(mut self, item: usize) -> Self {
+        self.item = u32::try_from(item).ok();
+        self
+    }
+
     /// Adds evidence; empty text is no evidence.
     pub fn fact(mut self, name: &'static str, value: impl Into<String>) -> Self {
         let value = value.into();
