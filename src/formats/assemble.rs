@@ -111,6 +111,10 @@ impl<'a> Builder<'a> {
 
     fn item(&mut self, item: Item) -> Result<(), SourceError> {
         match self.phase {
+            Phase::Plain if self.is_late_system(&item) => {
+                self.put_first(item);
+                return Ok(());
+            }
             Phase::Plain => {}
             Phase::Reply => self.history.push(self.meaning(&item)?),
             Phase::Request { matched, repeats } => {
@@ -139,6 +143,26 @@ impl<'a> Builder<'a> {
         }
         self.current.items.push(item);
         Ok(())
+    }
+
+    /// Whether it is the system prompt of a document that stands behind the messages: a member of its own, whose order means nothing.
+    fn is_late_system(&self, item: &Item) -> bool {
+        let record = self.fragment.records.get(item.record as usize);
+        item.kind == Kind::System
+            && item.shape == Shape::Anthropic
+            && !self.current.items.is_empty()
+            && record.is_some_and(|record| record.span == item.span)
+    }
+
+    fn put_first(&mut self, item: Item) {
+        self.current.items.insert(0, item);
+        self.current
+            .stops
+            .iter_mut()
+            .for_each(|stop| stop.item += 1);
+        let sets = &mut self.current.contract.tool_sets;
+        let late = sets.iter_mut().filter(|set| set.from > 0);
+        late.for_each(|set| set.from += 1);
     }
 
     /// The request does not go on from the history: what was is one session, what comes is another.

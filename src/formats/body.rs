@@ -69,9 +69,18 @@ pub(super) fn read_member(
     Ok(())
 }
 
-/// A system prompt that is a member of the request and no message.
+/// A system prompt that is a member of the request and no message. In a document it is a record of its own.
 fn push_system(span: Span, out: &mut Fragment) {
-    let record = out.record();
+    // The record at hand, a line, gets its end only when it was read; one that has its end was the element before.
+    let is_member_of_line = out
+        .records
+        .last()
+        .is_some_and(|record| record.span.is_empty());
+    let record = if is_member_of_line {
+        out.record()
+    } else {
+        out.begin_record(span)
+    };
     out.items.push(Item {
         span,
         call_id: CallId::default(),
@@ -151,6 +160,28 @@ pub(super) fn read_body(
         read_choices(&mut part(choices), base, out)?;
     }
     Ok(true)
+}
+
+/// Whether the content holds blocks that only Anthropic knows.
+pub(super) fn has_blocks(bytes: &[u8], fields: &Fields<'_>) -> bool {
+    let Some(content) = fields
+        .content
+        .clone()
+        .filter(|content| bytes[content.start] == b'[')
+    else {
+        return false;
+    };
+    let mut found = false;
+    // The content was walked once without a fault.
+    let _ = Cursor::at(&bytes[..content.end], content.start).array(|cursor| {
+        found |= cursor.peek() == Some(b'{')
+            && matches!(
+                Fields::read(cursor)?.kind,
+                Some(b"tool_use" | b"tool_result")
+            );
+        Ok(())
+    });
+    found
 }
 
 /// A request or reply inside an exchange: itself a body, or an Anthropic reply, which is a message.

@@ -109,6 +109,9 @@ pub fn find(id: &str) -> Option<&'static Format> {
 
 /// The format that claims a text most surely.
 pub fn recognise(sample: &Sample<'_>) -> Option<&'static Format> {
+    if foreign::is_rather_foreign(sample) {
+        return None;
+    }
     let scored = FORMATS
         .iter()
         .map(|format| ((format.sniff)(sample), format))

@@ -93,7 +93,7 @@ fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(
         responses::push_item(bytes, base, &fields, out);
         return Ok(());
     }
-    if has_blocks(bytes, &fields) {
+    if body::has_blocks(bytes, &fields) {
         out.report(
             base + start as u64,
             ProblemKind::MixedFormats("anthropic-messages"),
@@ -101,28 +101,6 @@ fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(
         return anthropic::read_message(&mut Cursor::at(bytes, start), base, out).map(|_| ());
     }
     chat::push_message(bytes, base, &fields, out)
-}
-
-/// Whether the content holds blocks that only Anthropic knows.
-fn has_blocks(bytes: &[u8], fields: &Fields<'_>) -> bool {
-    let Some(content) = fields
-        .content
-        .clone()
-        .filter(|content| bytes[content.start] == b'[')
-    else {
-        return false;
-    };
-    let mut found = false;
-    // The content was walked once without a fault.
-    let _ = Cursor::at(&bytes[..content.end], content.start).array(|cursor| {
-        found |= cursor.peek() == Some(b'{')
-            && matches!(
-                Fields::read(cursor)?.kind,
-                Some(b"tool_use" | b"tool_result")
-            );
-        Ok(())
-    });
-    found
 }
 
 /// tau-bench: `{task_id, trial, reward, traj}`; the label tells its sessions apart.

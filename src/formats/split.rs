@@ -5,7 +5,7 @@
 
 use super::sample::{Layout, Sample};
 use super::{ReadRecord, Records};
-use crate::json::{Cursor, Fault, FaultKind, skip_value, skip_whitespace};
+use crate::json::{Cursor, Fault, FaultKind, skip_value, skip_whitespace, string_end};
 use crate::session::{
     CallId, Family, Flags, Fragment, Item, Kind, NameId, ProblemKind, Shape, Span,
 };
@@ -95,6 +95,7 @@ pub fn read_all(records: &Records, sample: &Sample<'_>, bytes: &[u8]) -> Fragmen
         is_last: true,
     };
     let start = sample.skipped;
+    report_leading(sample, &mut out);
     match layout(records, sample) {
         Layout::Lines | Layout::Text => {
             Within::Stream.read(records, part, start, bytes.len(), &mut out);
@@ -123,6 +124,13 @@ pub fn read_all(records: &Records, sample: &Sample<'_>, bytes: &[u8]) -> Fragmen
         }
     }
     out
+}
+
+/// Says that text before the records was left alone.
+pub fn report_leading(sample: &Sample<'_>, out: &mut Fragment) {
+    if sample.has_leading_text {
+        out.report(0, ProblemKind::Leading);
+    }
 }
 
 /// Says what stands behind the end of the records.
@@ -161,7 +169,8 @@ fn read_stream(
         match read_record(read, part, &bytes[..visible], at, out) {
             Ok(end) => {
                 let next = skip_filler(bytes, end);
-                if next < bytes.len() && bytes[next] == b'{' && !bytes[end..next].contains(&b'\n') {
+                let shares_line = !bytes[end..next].iter().any(|byte| b"\r\n".contains(byte));
+                if shares_line && bytes.get(next) == Some(&b'{') {
                     out.report(part.base + next as u64, ProblemKind::SharedLine);
                 }
                 at = skip_marks(part, end, out);
@@ -254,6 +263,12 @@ fn read_record(
     if cursor.peek() != Some(b'{') {
         let start = cursor.position();
         let end = skip_value(bytes, start)?;
+        if let Some(at) = line_feed_in_string(bytes, start, end) {
+            return Err(Fault {
+                at,
+                kind: FaultKind::Byte(b'\n'),
+            });
+        }
         out.report(part.base + start as u64, ProblemKind::NotARecord);
         keep_raw(part, start, end, Kind::Other, out);
         return Ok(end);
@@ -262,6 +277,20 @@ fn read_record(
     read(&mut cursor, part.base, out)?;
     out.end_record(part.base + cursor.position() as u64);
     Ok(cursor.position())
+}
+
+/// A line feed inside of a string of the value at `start..end`: a quote that was left open has swallowed the next line.
+fn line_feed_in_string(bytes: &[u8], start: usize, end: usize) -> Option<usize> {
+    let mut at = start;
+    memchr::memchr(b'\n', &bytes[start..end])?;
+    while let Some(quote) = memchr::memchr(b'"', &bytes[at..end]) {
+        let open = at + quote;
+        at = string_end(bytes, open).ok()?;
+        if let Some(found) = memchr::memchr(b'\n', &bytes[open..at]) {
+            return Some(open + found);
+        }
+    }
+    None
 }
 
 /// Keeps what could not be read as an item of its own, and says why it could not.
@@ -415,7 +444,7 @@ fn read_member(
     at: usize,
     out: &mut Fragment,
 ) -> Result<Members, Fault> {
-    let key_end = crate::json::string_end(part.bytes, at)?;
+    let key_end = string_end(part.bytes, at)?;
     let key = &part.bytes[at + 1..key_end - 1];
     let colon = skip_whitespace(part.bytes, key_end);
     let value = skip_whitespace(part.bytes, colon + 1);

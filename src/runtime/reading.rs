@@ -121,6 +121,7 @@ pub(super) fn read_head(
     out: &mut Fragment,
 ) {
     let (start, end) = (sample.skipped, part.bytes.len());
+    split::report_leading(sample, out);
     match split::layout(records, sample) {
         Layout::Lines | Layout::Text => {
             Within::Stream.read(records, part, start, end, out);
@@ -220,6 +221,7 @@ impl<'a> File<'a> {
     fn read(&self, sample: &Sample<'_>) -> Result<Fragment, SourceError> {
         let mut out = Fragment::default();
         let start = sample.skipped as u64;
+        split::report_leading(sample, &mut out);
         match split::layout(self.records, sample) {
             Layout::Lines | Layout::Text => {
                 self.read_parts(Within::Stream, start, &mut out)?;

@@ -60,7 +60,7 @@ pub enum Accumulator {
     /// OpenAI Responses API.
     Responses(responses::Responses),
     /// OpenAI Chat Completions API.
-    Chat(chat::Chat),
+    Chat(Box<chat::Chat>),
     /// Anthropic Messages API.
     Anthropic(anthropic::Anthropic),
 }
@@ -70,7 +70,7 @@ impl Accumulator {
     pub fn new(dialect: Dialect) -> Option<Self> {
         match dialect {
             Dialect::Responses => Some(Self::Responses(responses::Responses::default())),
-            Dialect::Chat => Some(Self::Chat(chat::Chat::default())),
+            Dialect::Chat => Some(Self::Chat(Box::default())),
             Dialect::Anthropic => Some(Self::Anthropic(anthropic::Anthropic::default())),
             Dialect::Gemini => None,
         }
