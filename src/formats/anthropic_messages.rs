@@ -15,7 +15,7 @@ pub(super) const FORMAT: Format = Format {
     reading: Reading::Records(Records {
         line: read_line,
         element: read_line,
-        member: read_member,
+        member: body::read_member,
         arrays: &["messages"],
         assemble,
     }),
@@ -99,19 +99,6 @@ fn read_other(
     }
     responses::push_item(bytes, base, &fields, out);
     Ok(())
-}
-
-/// A document that holds `messages` is a request as it goes to the provider.
-fn read_member(
-    key: &[u8],
-    cursor: &mut Cursor<'_>,
-    base: u64,
-    out: &mut Fragment,
-) -> Result<(), Fault> {
-    if key == b"tools" || key == b"model" {
-        out.note(Fact::Request);
-    }
-    body::read_member(key, cursor, base, out)
 }
 
 fn assemble(fragment: Fragment, source: &Arc<dyn Source>) -> Result<Contents, SourceError> {

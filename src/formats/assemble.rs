@@ -77,6 +77,8 @@ struct Builder<'a> {
     problems: Vec<Problem>,
     current: Session,
     phase: Phase,
+    /// Whether the body that is read now is a reply.
+    replied: bool,
     /// What the items of the history say, to recognise them when a request repeats them.
     history: Vec<u64>,
     /// System texts that are part of the history.
@@ -100,6 +102,7 @@ impl<'a> Builder<'a> {
             problems: Vec::new(),
             current: Session::empty(source.clone(), format, dialect),
             phase: Phase::Plain,
+            replied: false,
             history: Vec::new(),
             system: HashSet::new(),
             last_tools: 0,
@@ -182,16 +185,22 @@ impl<'a> Builder<'a> {
             Fact::OutputSchema(span) => self.output_schema(*span)?,
             Fact::ServerState => self.current.contract.server_state = true,
             Fact::TurnLimit(limit) => self.current.contract.turn_limit = Some(*limit),
-            Fact::Request => self.current.contract.is_request = true,
+            Fact::Request => self.current.contract.is_request = !self.replied,
+            Fact::Reply => {
+                self.replied = true;
+                self.current.contract.is_request = false;
+            }
             Fact::Label(label) => self.current.label.clone_from(label),
             Fact::Stop(reason) => self.stop(reason),
             Fact::NextSession => {
                 self.close();
                 self.history.clear();
                 self.system.clear();
+                self.replied = false;
                 self.phase = Phase::Plain;
             }
             Fact::RequestBegins => {
+                self.replied = false;
                 let repeats = !self.current.contract.server_state;
                 self.phase = Phase::Request {
                     matched: 0,
@@ -317,9 +326,11 @@ impl<'a> Builder<'a> {
     fn finish(mut self) -> Result<Contents, SourceError> {
         self.close();
         let mut sessions = self.done;
+        let names = Arc::new(self.fragment.names.clone());
+        let records: Arc<[_]> = self.fragment.records.as_slice().into();
         for session in &mut sessions {
-            session.names = self.fragment.names.clone();
-            session.records = self.fragment.records.clone();
+            session.names = names.clone();
+            session.records = records.clone();
             session.link()?;
         }
         Ok(Contents {

@@ -21,7 +21,8 @@ pub(super) fn read_element(
     }
 }
 
-/// Reads a member of a request or reply other than the conversation itself.
+/// Reads a member of a request or reply other than the conversation itself. Both name a model and tools; what only replies have
+/// tells that it is one.
 pub(super) fn read_member(
     key: &[u8],
     cursor: &mut Cursor<'_>,
@@ -32,11 +33,14 @@ pub(super) fn read_member(
         b"model" => {
             if let Some(model) = cursor.string()? {
                 out.note(Fact::Model(display_text(model).into_owned()));
+                out.note(Fact::Request);
             }
         }
         b"tools" | b"functions" if cursor.peek() == Some(b'[') => {
-            out.note(Fact::Tools(Span::within(base, cursor.skip()?)))
+            out.note(Fact::Tools(Span::within(base, cursor.skip()?)));
+            out.note(Fact::Request);
         }
+        b"choices" | b"output" | b"usage" | b"object" | b"status" => out.note(Fact::Reply),
         b"response_format" => out.note(Fact::OutputSchema(Span::within(base, cursor.skip()?))),
         b"text" | b"output_config" => {
             cursor.object(|cursor, key| {
@@ -194,6 +198,7 @@ fn read_inner(
     let mut cursor = Cursor::at(bytes, at);
     if Fields::read(&mut cursor.clone())?.role.is_some() {
         anthropic::read_message(&mut cursor, base, out)?;
+        out.note(Fact::Reply);
     }
     Ok(())
 }

@@ -32,6 +32,11 @@ const TYPES: &[&str] = &[
     "computer_call_output",
     "web_search_call",
     "mcp_call",
+    "mcp_approval_request",
+    "mcp_approval_response",
+    "local_shell_call",
+    "shell_call",
+    "apply_patch_call",
     "tool_search_call",
     "item_reference",
 ];

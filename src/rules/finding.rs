@@ -1,7 +1,7 @@
 //! One defect: which rule, where, how bad, on what evidence, made by what.
 
 use super::{Rule, fill};
-use crate::actions::Offer;
+use crate::actions::{Offer, Safety};
 use crate::session::{Kind, Session};
 use std::fmt;
 
@@ -122,6 +122,12 @@ impl Finding {
         }
     }
 
+    /// Sets the item that it is about.
+    pub fn about(mut self, item: usize) -> Self {
+        self.item = u32::try_from(item).ok();
+        self
+    }
+
     /// Adds evidence; empty text is no evidence.
     pub fn fact(mut self, name: &'static str, value: impl Into<String>) -> Self {
         let value = value.into();
@@ -146,6 +152,16 @@ impl Finding {
     /// Sets the severity.
     pub fn as_bad_as(mut self, severity: Severity) -> Self {
         self.severity = severity;
+        self
+    }
+
+    /// In a branch that the run has left (or a side chain) nothing is fatal: an error is a warning there, and nothing is offered as
+    /// safe, so that a repair of all that is safe leaves dead branches alone.
+    pub fn in_branch_of(mut self, session: &Session) -> Self {
+        if !session.active {
+            self.severity = self.severity.min(Severity::Warning);
+            self.offers.retain(|offer| offer.safety != Safety::Safe);
+        }
         self
     }
 

@@ -74,10 +74,10 @@ pub struct Session {
     pub model: Option<String>,
     /// What the run was told it may do.
     pub contract: Contract,
-    /// The tool and function names that items refer to.
-    pub names: Names,
-    /// The records (lines, array elements) that hold the items, in file order.
-    pub records: Vec<Record>,
+    /// The tool and function names that items refer to; the sessions of one file share them.
+    pub names: Arc<Names>,
+    /// The records (lines, array elements) that hold the items, in file order; the sessions of one file share them.
+    pub records: Arc<[Record]>,
     /// What happened, in the order of the history (which may differ from the order in the file).
     pub items: Vec<Item>,
     /// The replies and the messages between them.
@@ -109,8 +109,8 @@ impl Session {
             label: String::new(),
             model: None,
             contract: Contract::default(),
-            names: Names::default(),
-            records: Vec::new(),
+            names: Arc::default(),
+            records: Arc::default(),
             items: Vec::new(),
             turns: Vec::new(),
             pairing: Pairing::default(),

@@ -215,7 +215,7 @@ fn independent_counts() -> HashMap<String, HashMap<String, usize>> {
 fn check_spans(name: &str, recording: &Recording) {
     for session in &recording.sessions {
         let mut end = 0;
-        for record in &session.records {
+        for record in session.records.iter() {
             assert!(
                 record.span.start >= end,
                 "{name}: {record:?} begins before {end}"

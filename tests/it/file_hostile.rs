@@ -40,7 +40,7 @@ fn read(bytes: &[u8]) -> Option<Contents> {
 fn assert_nothing_is_lost(id: &str, bytes: &[u8], session: &Session) {
     let mut rebuilt = Vec::new();
     let mut at = 0;
-    for record in &session.records {
+    for record in session.records.iter() {
         let (start, end) = (record.span.start as usize, record.span.end as usize);
         assert!(at <= start && start <= end, "{id}: {record:?}");
         rebuilt.extend_from_slice(&bytes[at..start]);

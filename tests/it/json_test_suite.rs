@@ -63,7 +63,7 @@ fn a_line_costs_nothing_but_itself() {
             String::from_utf8_lossy(&bytes)
         );
         let mut end = 0;
-        for record in &session.records {
+        for record in session.records.iter() {
             assert!(
                 end <= record.span.start && record.span.end <= text.len() as u64,
                 "{name}"

@@ -12,3 +12,4 @@ mod schema_hostile;
 mod schema_suite;
 mod sessions;
 mod sse_cases;
+mod wire_cases;

@@ -4,7 +4,11 @@
 //! and abandoned branches lie between the lines of the conversation. `graph` finds the active chain and the others. Lines of sub-agents
 //! that are nested in `progress` entries (2.0 and 2.1) belong to another conversation and are jumped over.
 
+mod assemble;
 mod graph;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests;
 
 use super::{Format, Reading, Records, Sample};
 use crate::dialects::anthropic;
@@ -25,7 +29,7 @@ pub(super) const FORMAT: Format = Format {
         element: read_line,
         member: |_, _, _, _| Ok(()),
         arrays: &[],
-        assemble: graph::assemble,
+        assemble: assemble::assemble,
     }),
 };
 
@@ -81,6 +85,8 @@ fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(
             item.flags.set_if(Flags::INTERRUPT, is_interrupt(head));
         }
     }
+    // A line that could not be read left a record without a link.
+    out.links.resize(out.record() as usize, Link::default());
     out.links.push(entry.link);
     Ok(())
 }
