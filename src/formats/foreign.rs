@@ -222,6 +222,9 @@ pub(super) fn is_rather_foreign(sample: &Sample<'_>) -> bool {
 /// Definitions in any spelling, bare or as the result of `tools/list`, without a conversation beside them.
 fn is_tool_list(sample: &Sample<'_>) -> bool {
     let defines = |tool: &Document<'_>| {
+        if tool.has("functionDeclarations") || tool.has("function_declarations") {
+            return true;
+        }
         let inner = tool.object("function");
         let tool = if inner.is_empty() { tool } else { &inner };
         let schema = ["parameters", "input_schema", "inputSchema"];

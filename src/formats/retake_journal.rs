@@ -12,7 +12,7 @@ use super::{Contents, Format, Reading, Records, Sample, assemble_plain, body};
 use crate::json::{Cursor, Fault, display_text};
 use crate::session::{
     CallId, Dialect, Fact, Family, Flags, Fragment, Item, Kind, NameId, Problem, ProblemKind,
-    Shape, Source, SourceError,
+    Shape, Source, SourceError, Span,
 };
 use std::ops::Range;
 use std::sync::Arc;
@@ -90,12 +90,7 @@ fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(
     }
     let range = start..cursor.position();
     let (Some(seq), Some(entry)) = (line.seq, line.entry) else {
-        damaged(
-            "a line of a journal without its seq or entry",
-            base,
-            range,
-            out,
-        );
+        keep_damaged(base, range, out);
         return Ok(());
     };
     if let Some(record) = out.records.last_mut() {
@@ -103,24 +98,17 @@ fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(
     }
     let expected = format!("{:08x}", checksum(seq, &bytes[entry.clone()]));
     if line.crc != Some(expected.as_bytes()) {
-        damaged(
-            "the checksum of the line does not fit: it was damaged or changed",
-            base,
-            range,
-            out,
-        );
+        keep_damaged(base, range, out);
         return Ok(());
     }
     read_entry(&mut Cursor::at(&bytes[..entry.end], entry.start), base, out)
 }
 
-/// Keeps a line that cannot be trusted, and says why.
-fn damaged(reason: &str, base: u64, range: Range<usize>, out: &mut Fragment) {
-    let span = crate::session::Span::within(base, range);
-    out.report(span.start, ProblemKind::Undecodable(reason.to_owned()));
+/// Keeps a line that cannot be trusted. What is said about it waits until the version is known.
+fn keep_damaged(base: u64, range: Range<usize>, out: &mut Fragment) {
     let record = out.record();
     out.items.push(Item {
-        span,
+        span: Span::within(base, range),
         call_id: CallId::default(),
         record,
         turn: 0,
@@ -128,7 +116,7 @@ fn damaged(reason: &str, base: u64, range: Range<usize>, out: &mut Fragment) {
         kind: Kind::Unreadable,
         family: Family::None,
         shape: Shape::Format,
-        flags: Flags::default(),
+        flags: Flags::ERROR,
     });
 }
 
@@ -176,7 +164,8 @@ fn assemble(fragment: Fragment, source: &Arc<dyn Source>) -> Result<Contents, So
             problems: vec![problem],
         });
     }
-    let mut problems = gaps(&fragment);
+    let mut problems = damages(&fragment);
+    problems.append(&mut gaps(&fragment));
     let mut contents = assemble_plain(FORMAT.id, FORMAT.dialect, fragment, source)?;
     contents.sessions.iter_mut().for_each(take_dialect_of_items);
     problems.append(&mut contents.problems);
@@ -211,6 +200,19 @@ fn newer_version(
         at: first.span.start,
         kind: ProblemKind::Undecodable(reason),
     }))
+}
+
+/// Lines that were kept but cannot be trusted.
+fn damages(fragment: &Fragment) -> Vec<Problem> {
+    let is_damaged = |item: &&Item| item.kind == Kind::Unreadable && item.flags.has(Flags::ERROR);
+    let problem = |item: &Item| Problem {
+        at: item.span.start,
+        kind: ProblemKind::Undecodable(
+            "a damaged or changed line of the journal: its checksum does not fit".to_owned(),
+        ),
+    };
+    let damaged = fragment.items.iter().filter(is_damaged);
+    damaged.map(problem).collect()
 }
 
 /// Lines that are lost or stand twice: `seq` goes up by one.

@@ -94,10 +94,7 @@ impl Opening {
         let Some(records) = self.records() else {
             return Ok(None);
         };
-        if split::layout(&records, &sample) != Layout::Lines {
-            return Ok(None);
-        }
-        if self.input.buffer.is_some() {
+        if self.input.buffer.is_some() || split::layout(&records, &sample) != Layout::Lines {
             return Ok(None);
         }
         let mut follower = Follower {

@@ -209,3 +209,28 @@ fn depth_costs_no_stack() {
         assert_eq!(read(open.as_bytes()).unwrap().problems.len(), 1, "{depth}");
     }
 }
+
+#[test]
+fn a_bundled_session_may_be_cut_anywhere() {
+    for entry in std::fs::read_dir("sessions").unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.display().to_string();
+        let bytes = std::fs::read(&path).unwrap();
+        let sample = Sample::new(&bytes, true);
+        let Some(format) = formats::recognise(&sample) else {
+            continue;
+        };
+        for end in (0..bytes.len()).step_by(61) {
+            let source: Arc<dyn Source> = Arc::new(bytes[..end].to_vec());
+            let contents = formats::read_buffer(format, &source, &bytes[..end]).unwrap();
+            for session in &contents.sessions {
+                for item in &session.items {
+                    assert!(session.bytes(item).is_ok(), "{name} cut at {end}: {item:?}");
+                }
+            }
+            for problem in &contents.problems {
+                assert!(problem.at <= end as u64, "{name} cut at {end}: {problem:?}");
+            }
+        }
+    }
+}
