@@ -122,6 +122,12 @@ impl Finding {
         }
     }
 
+    /// Sets the item that it is about.
+    pub fn about(mut self, item: usize) -> Self {
+        self.item = u32::try_from(item).ok();
+        self
+    }
+
     /// Adds evidence; empty text is no evidence.
     pub fn fact(mut self, name: &'static str, value: impl Into<String>) -> Self {
         let value = value.into();
@@ -183,18 +189,21 @@ impl Finding {
         })
     }
 
-    /// The tool it is about: that of its item, or that of the call which its item answers.
-    pub fn tool<'a>(&self, session: &'a Session) -> Option<&'a str> {
-        let index = self.item? as usize;
-        let item = session.items.get(index)?;
-        let call = match item.kind {
-            Kind::Output => session
-                .pairing
-                .partner(index)
-                .and_then(|call| session.items.get(call))
-                .unwrap_or(item),
-            _ => item,
+    /// The tool it is about: that of its item, or that of the call which its item answers, or the one that the evidence names.
+    pub fn tool<'a>(&'a self, session: &'a Session) -> Option<&'a str> {
+        let of_item = || {
+            let index = self.item? as usize;
+            let item = session.items.get(index)?;
+            let call = match item.kind {
+                Kind::Output => session
+                    .pairing
+                    .partner(index)
+                    .and_then(|call| session.items.get(call))
+                    .unwrap_or(item),
+                _ => item,
+            };
+            Some(session.name(call)).filter(|name| !name.is_empty())
         };
-        Some(session.name(call)).filter(|name| !name.is_empty())
+        of_item().or_else(|| self.get("tool"))
     }
 }

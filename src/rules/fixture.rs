@@ -4,8 +4,9 @@
 
 use super::{Finding, Rule, Run, check};
 use crate::dialects::tools::read_tools;
-use crate::formats::{Sample, read_buffer, recognise, with_tools};
-use crate::session::{Dialect, OutputSchema, Session, Source};
+use crate::formats::split::{Part, Within};
+use crate::formats::{Reading, Sample, read_buffer, recognise, with_tools};
+use crate::session::{Dialect, Fragment, OutputSchema, Session, Source};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -66,7 +67,18 @@ impl Fixture {
         let bytes = self.text.as_bytes();
         let format = recognise(&Sample::new(bytes, true)).expect("no format claims the fixture");
         let source: Arc<dyn Source> = Arc::new(bytes.to_vec());
-        let contents = read_buffer(format, &source, bytes).unwrap();
+        let mut contents = read_buffer(format, &source, bytes).unwrap();
+        if let (true, Reading::Records(records)) = (contents.sessions.is_empty(), format.reading) {
+            // A lone exchange, as a stream of one record.
+            let part = Part {
+                bytes,
+                base: 0,
+                is_last: true,
+            };
+            let mut fragment = Fragment::default();
+            Within::Stream.read(&records, part, 0, bytes.len(), &mut fragment);
+            contents = (records.assemble)(fragment, &source).unwrap();
+        }
         assert!(contents.problems.is_empty(), "{:?}", contents.problems);
         assert!(!contents.sessions.is_empty(), "the fixture is empty");
         contents

@@ -4,7 +4,7 @@
 //! begin exactly where the one before it ended, and one that guessed wrong is read again from the right place. So a one-line array
 //! of a gigabyte is read as fast as lines, and what comes out never depends on the guesses.
 
-use super::{Input, InputError, open};
+use super::{Input, InputError, open, read_database};
 use crate::formats::split::{self, Members, Part, Step, Within};
 use crate::formats::{self, Contents, Format, Layout, Reading, Records, Sample};
 use crate::session::{Fragment, Problem, Session, Source, SourceError, Span};
@@ -74,6 +74,9 @@ pub(super) fn read_as(
 ) -> Result<Recording, InputError> {
     let length = input.source.len();
     let mut contents = match (format.reading, &input.buffer) {
+        (Reading::Database, _) => {
+            read_database(input.path.as_deref().ok_or(InputError::DatabaseInPipe)?)?
+        }
         (_, Some(buffer)) => formats::read_buffer(format, &input.source, buffer)?,
         (Reading::Records(records), None) if length > SMALL => {
             let sample = Sample::new(head, false);

