@@ -19,13 +19,15 @@ pub(super) const SAMPLE_BYTES: u64 = 256 * 1024;
 /// Smaller files are read in one piece.
 const SMALL: u64 = 4 << 20;
 /// The size of a part.
-const PART: u64 = 2 << 20;
+const PART: u64 = 4 << 20;
+/// How much of a part is at hand at a time: what is copied in is still in the cache when it is walked.
+const STEP: u64 = 256 * 1024;
 /// How much is read beyond a part at first, so that its last record is whole.
-const BEYOND: u64 = 64 * 1024;
+const BEYOND: u64 = 16 * 1024;
 /// How far before its part a reader looks for the boundary at the very start of it.
 const OVERLAP: u64 = 16;
 /// How many parts are read before they are joined: bounds the memory of parts that wait.
-const WAVE: usize = 64;
+const WAVE: usize = 32;
 
 /// How a file is to be read.
 #[derive(Debug, Clone, Default)]
@@ -87,6 +89,7 @@ pub(super) fn read_as(
                 progress,
                 part: PART,
                 beyond: BEYOND,
+                step: STEP,
             };
             let mut fragment = file.read(&sample)?;
             let problems = std::mem::take(&mut fragment.problems);
@@ -191,6 +194,7 @@ pub(super) struct File<'a> {
     progress: Progress<'a>,
     part: u64,
     beyond: u64,
+    step: u64,
 }
 
 /// What one part gave.
@@ -214,6 +218,7 @@ impl<'a> File<'a> {
             progress: &|_, _| (),
             part: PART,
             beyond: BEYOND,
+            step: STEP,
         }
     }
 
@@ -305,13 +310,20 @@ impl<'a> File<'a> {
         exact: bool,
         bytes: &mut Vec<u8>,
     ) -> Result<Piece, SourceError> {
-        let mut base = if exact {
+        let start = if exact {
             range.start
         } else {
             range.start - OVERLAP
         };
-        let mut end = (range.end + self.beyond).min(self.length);
-        self.source.read_into(Span { start: base, end }, bytes)?;
+        let mut window = Window {
+            file: self,
+            base: start,
+            end: start,
+            until: range.end,
+            bytes,
+        };
+        window.bytes.clear();
+        window.grow()?;
         let mut piece = Piece {
             range: range.clone(),
             start: None,
@@ -319,23 +331,24 @@ impl<'a> File<'a> {
             closed: false,
             fragment: Fragment::default(),
         };
-        let first = if exact {
-            Some(0)
-        } else {
-            guess_from(within, bytes, OVERLAP as usize)
-        };
-        let Some(mut from) = first.filter(|first| base + (*first as u64) < range.end) else {
-            return Ok(piece);
-        };
-        piece.start = Some(base + from as u64);
+        let mut from = 0;
+        if !exact {
+            match window.guess(within)? {
+                Some(first) if start + (first as u64) < range.end => from = first,
+                Some(_) | None => return Ok(piece),
+            }
+        }
+        piece.start = Some(start + from as u64);
         loop {
-            let part = Part {
-                bytes,
-                base,
-                is_last: end == self.length,
-            };
+            let base = window.base;
             let limit = usize::try_from(range.end - base).unwrap_or(usize::MAX);
-            match within.read(self.records, part, from, limit, &mut piece.fragment) {
+            match within.read(
+                self.records,
+                window.part(),
+                from,
+                limit,
+                &mut piece.fragment,
+            ) {
                 Step::Reached(at) => {
                     piece.next = base + at as u64;
                     return Ok(piece);
@@ -346,14 +359,13 @@ impl<'a> File<'a> {
                     return Ok(piece);
                 }
                 Step::Starved(at) => {
-                    base += at as u64;
+                    window.forget(at);
                     from = 0;
-                    end = (end + self.beyond.max(2 * (end - base))).min(self.length);
-                    self.source.read_into(Span { start: base, end }, bytes)?;
-                    if base >= range.end {
-                        piece.next = base;
+                    if window.base >= range.end {
+                        piece.next = window.base;
                         return Ok(piece);
                     }
+                    window.grow()?;
                 }
             }
         }
@@ -401,15 +413,70 @@ impl<'a> File<'a> {
     }
 }
 
-/// The first guess at or behind `least`; the bytes before it are there to see the boundary.
-fn guess_from(within: Within, bytes: &[u8], least: usize) -> Option<usize> {
-    let mut from = 0;
-    loop {
-        let guess = within.guess(bytes, from)?;
-        if guess >= least {
-            return Some(guess);
+/// The bytes of a part that are at hand: a piece that fits the processor's cache moves through the part.
+struct Window<'a> {
+    file: &'a File<'a>,
+    base: u64,
+    end: u64,
+    /// Where the part ends; beyond it only the rest of its last record is wanted.
+    until: u64,
+    bytes: &'a mut Vec<u8>,
+}
+
+impl Window<'_> {
+    /// Reads on: a step inside the part, as much again as is at hand beyond it or when one record fills the window.
+    fn grow(&mut self) -> Result<(), SourceError> {
+        let held = self.end - self.base;
+        let step = self
+            .file
+            .step
+            .max(if held >= self.file.step { held } else { 0 });
+        let wanted = if self.end < self.until {
+            (self.end + step).min(self.until.max(self.end) + self.file.beyond)
+        } else {
+            self.end + self.file.beyond.max(held)
+        };
+        let end = wanted.min(self.file.length);
+        self.file.source.read_more(
+            Span {
+                start: self.end,
+                end,
+            },
+            self.bytes,
+        )?;
+        self.end = end;
+        Ok(())
+    }
+
+    /// Lets go of the first `count` bytes.
+    fn forget(&mut self, count: usize) {
+        self.bytes.drain(..count);
+        self.base += count as u64;
+    }
+
+    fn part(&self) -> Part<'_> {
+        Part {
+            bytes: self.bytes,
+            base: self.base,
+            is_last: self.end == self.file.length,
         }
-        from = guess;
+    }
+
+    /// The first guess at or behind the start of the part; the bytes before it are there to see the boundary.
+    fn guess(&mut self, within: Within) -> Result<Option<usize>, SourceError> {
+        let mut from = 0;
+        loop {
+            match within.guess(self.bytes, from) {
+                Some(guess) if guess >= OVERLAP as usize => return Ok(Some(guess)),
+                Some(guess) => from = guess,
+                None if self.end >= self.until => return Ok(None),
+                None => {
+                    // A boundary may lie across the end of the window.
+                    from = from.max(self.bytes.len().saturating_sub(OVERLAP as usize));
+                    self.grow()?;
+                }
+            }
+        }
     }
 }
 
@@ -441,7 +508,7 @@ mod tests {
         };
         for part in [17, 40, 64, 100, 333, 1000] {
             let mut file = File::new(&records, &bytes, bytes.len() as u64);
-            (file.part, file.beyond) = (part, part / 2);
+            (file.part, file.beyond, file.step) = (part, part / 2, 1 + part / 3);
             let read = file.read(&sample).unwrap();
             assert_eq!(told(&read), told(&whole), "parts of {part} bytes");
         }
