@@ -86,21 +86,22 @@ pub enum Scope {
     Session(fn(&Run<'_>, &Digests, &mut Vec<Finding>)),
 }
 
-/// Every rule, in the order in which they are listed and explained.
+/// Every rule, in the order in which they are listed and explained. Those of a session run in this order, too: turn-limit looks
+/// at what the rules before it found.
 pub const RULES: &[&Rule] = &[
     &unknown_tool::RULE,
     &malformed_arguments::RULE,
     &invalid_arguments::RULE,
     &duplicate_argument_key::RULE,
     &invalid_tool_name::RULE,
+    &invalid_final_output::RULE,
+    &missing_final_output::RULE,
     &truncated_response::RULE,
     &refused::RULE,
     &leaked_tool_call::RULE,
     &tool_error::RULE,
     &repeated_call::RULE,
     &failing_tool::RULE,
-    &invalid_final_output::RULE,
-    &missing_final_output::RULE,
     &turn_limit::RULE,
 ];
 
