@@ -69,8 +69,9 @@ pub(super) fn sources() -> &'static [Source] {
 
 /// The modules that a file declares for tests only (`#[cfg(test)] mod fixture;`), by their path without its ending.
 fn modules_for_tests(source: &Source) -> Vec<String> {
-    static MODULE: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new(r"#\[cfg\(test\)\]\s*(?:pub\S*\s+)?mod (\w+);").unwrap());
+    static MODULE: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"#\[cfg\(test\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub\S*\s+)?mod (\w+);").unwrap()
+    });
     let folder = source.path.trim_end_matches(".rs");
     let folder = folder.trim_end_matches("mod").trim_end_matches("lib");
     let declared = MODULE.captures_iter(&source.text);
