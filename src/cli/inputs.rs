@@ -13,9 +13,12 @@ use std::path::{Path, PathBuf};
 /// How recordings are read and judged in this run of the program.
 #[derive(Debug, Clone, Default)]
 pub struct Inputs {
-    options: ReadOptions,
-    tools: Option<Vec<Tool>>,
-    output_schema: Option<OutputSchema>,
+    /// How files are read.
+    pub options: ReadOptions,
+    /// The tools that were given.
+    pub tools: Option<Vec<Tool>>,
+    /// The schema of the final output that was given.
+    pub output_schema: Option<OutputSchema>,
     /// The dialect to judge for; that of the recording if `None`.
     pub target: Option<Dialect>,
 }
