@@ -7,6 +7,7 @@ mod files;
 mod inflate;
 mod interrupt;
 mod opening;
+mod parts;
 mod reading;
 mod sqlite;
 mod transcode;
