@@ -1,0 +1,3 @@
+//! The operator's face.
+
+pub mod theme;
