@@ -7,6 +7,7 @@ mod files;
 mod inflate;
 mod opening;
 mod reading;
+pub mod search;
 mod transcode;
 
 pub use checking::{check_recording, check_session};
