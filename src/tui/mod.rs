@@ -1,3 +1,4 @@
 //! The operator's face.
 
+pub mod prompt;
 pub mod theme;
