@@ -1,4 +1,7 @@
 //! The operator's face.
 
+pub mod fuzzy;
+pub mod list;
+pub mod palette;
 pub mod prompt;
 pub mod theme;
