@@ -3,6 +3,7 @@
 //! Pure rooms say what bytes mean; this room fetches the bytes and spreads the work over the cores.
 
 mod checking;
+pub mod editor;
 mod files;
 mod inflate;
 mod opening;

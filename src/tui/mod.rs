@@ -1,6 +1,8 @@
 //! The operator's face.
 
+pub mod copy;
 pub mod fuzzy;
+pub mod help;
 pub mod list;
 pub mod palette;
 pub mod prompt;
