@@ -5,5 +5,6 @@ pub mod fuzzy;
 pub mod help;
 pub mod list;
 pub mod palette;
+pub mod picker;
 pub mod prompt;
 pub mod theme;
