@@ -1,6 +1,7 @@
 //! The operator's face.
 
 pub mod copy;
+pub mod filter;
 pub mod fuzzy;
 pub mod help;
 pub mod list;
