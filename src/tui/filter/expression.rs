@@ -12,6 +12,16 @@ const LENGTH: usize = 2000;
 const DEPTH: usize = 100;
 /// How many results of an expression are looked at: one without end would never answer.
 const RESULTS: usize = 1000;
+/// What can run for ever, or use up the stack, before it gives its first result. Nobody can stop it then.
+const ENDLESS: [&str; 7] = [
+    "def",
+    "recurse",
+    "repeat",
+    "until",
+    "while",
+    "range",
+    "combinations",
+];
 
 /// A jq expression, ready to run.
 #[derive(Clone)]
@@ -48,9 +58,9 @@ pub enum ExpressionError {
     /// It is too long or too deep.
     #[error("jq: the expression is too long or too deep")]
     TooLarge,
-    /// A definition of its own, which might call itself for ever.
-    #[error("jq: `def` is not possible in a filter")]
-    Definition,
+    /// A word that can make an expression run for ever.
+    #[error("jq: `{0}` is not possible in a filter, since it might never end")]
+    Endless(&'static str),
 }
 
 impl Expression {
@@ -59,8 +69,8 @@ impl Expression {
         if text.len() > LENGTH || depth(text.as_bytes()) > DEPTH {
             return Err(ExpressionError::TooLarge);
         }
-        if defines(text) {
-            return Err(ExpressionError::Definition);
+        if let Some(word) = ENDLESS.into_iter().find(|word| uses(text, word)) {
+            return Err(ExpressionError::Endless(word));
         }
         let definitions = jaq_core::defs()
             .chain(jaq_std::defs())
@@ -128,16 +138,16 @@ fn depth(text: &[u8]) -> usize {
     deepest
 }
 
-/// Whether the word `def` stands somewhere outside of strings, and is no key as in `.def`.
-fn defines(text: &str) -> bool {
-    let outside = text.split('"').step_by(2);
-    outside.into_iter().any(|part| {
-        part.match_indices("def").any(|(at, _)| {
+/// Whether a word is used outside of strings and not as a key, as in `.range`. Strings count where expressions stand in them.
+fn uses(text: &str, word: &str) -> bool {
+    let step = if text.contains("\\(") { 1 } else { 2 };
+    let continues = |character: char| character.is_alphanumeric() || character == '_';
+    text.split('"').step_by(step).any(|part| {
+        part.match_indices(word).any(|(at, _)| {
             let before = part[..at].chars().next_back();
-            let after = part[at + 3..].chars().next();
-            let continues = |character: char| character.is_alphanumeric() || character == '_';
+            let after = part[at + word.len()..].chars().next();
             before.is_none_or(|character| !continues(character) && character != '.')
-                && after.is_none_or(|character| !continues(character))
+                && !after.is_some_and(continues)
         })
     })
 }
@@ -207,7 +217,7 @@ mod tests {
 
     #[test]
     fn errors_say_what_was_expected_and_where() {
-        assert_eq!(error(".a["), "jq: expected closing bracket before `[`");
+        assert_eq!(error(".a["), "jq: expected closing bracket at the end");
         assert_eq!(
             error(".a | frobnicate"),
             "jq: no filter is called `frobnicate`"
@@ -217,18 +227,21 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_is_written_can_end_the_program() {
+    fn nothing_that_is_written_can_end_or_stop_the_program() {
         assert!(!holds(".a | halt", "{}"));
-        assert!(!holds(". | repeat(empty)", "{}"));
-        assert!(
-            !holds(".x, (range(1e15) | false)", "{}"),
-            "results without end"
-        );
-        assert_eq!(
-            error(". | def f: 1 + f; f"),
-            "jq: `def` is not possible in a filter"
-        );
-        assert!(Expression::parse(".def, .a_def | . == \"def \"").is_ok());
+        for endless in [
+            ".a | def f: 1 + f; f",
+            ". | [repeat(.)]",
+            ". | until(false; .)",
+            ".a, \"\\([range(1e15)])\"",
+            "..|recurse(.)",
+        ] {
+            assert!(error(endless).contains("might never end"), "{endless}");
+        }
+        assert!(holds(
+            ".def, .a_def, .range | . == \"def range \"",
+            "{\"range\":\"def range \"}"
+        ));
         assert_eq!(
             error(&format!(".{}", "(".repeat(500))),
             "jq: the expression is too long or too deep"
