@@ -143,8 +143,8 @@ impl Filter {
             Self::Everything => Some(true),
             Self::Jq(_) => None,
             Self::Terms(terms) => {
-                let of_head = terms.iter().filter_map(|term| term.holds_for_head(head));
-                let is_true = of_head.fold(true, |all, holds| all && holds);
+                let mut of_head = terms.iter().filter_map(|term| term.holds_for_head(head));
+                let is_true = of_head.all(|holds| holds);
                 (!is_true || self.need() == Need::Head).then_some(is_true)
             }
         }
