@@ -55,3 +55,4 @@ pub mod safe_text;
 pub mod schema;
 pub mod session;
 pub mod suggest;
+pub mod tui;

@@ -3,12 +3,16 @@
 //! Pure rooms say what bytes mean; this room fetches the bytes and spreads the work over the cores.
 
 mod checking;
+pub mod discover;
+pub mod editor;
 mod files;
 mod inflate;
+pub mod inspect;
 mod interrupt;
 mod opening;
 mod parts;
 mod reading;
+pub mod search;
 mod sqlite;
 mod transcode;
 
