@@ -1,0 +1,228 @@
+//! Reads and checks the file on a thread of its own, and watches it while it grows. Sends reports; the screen never waits for it.
+
+use super::state::document::{Checked, Document, Extent};
+use super::update::Report;
+use crate::formats::with_tools;
+use crate::runtime::{Follower, Growth, InputError, Opening, Recording, check_session};
+use crate::session::{Dialect, OutputSchema, Tool};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc::UnboundedSender;
+
+/// Least time between two reports of progress.
+const PROGRESS: Duration = Duration::from_millis(50);
+/// How often a followed file is looked at.
+const LOOK: Duration = Duration::from_millis(4);
+/// Above this many items, a followed file is shown by its end first.
+const LARGE: usize = 20_000;
+
+/// What is known about a session besides the file.
+#[derive(Debug, Clone, Default)]
+pub struct Knowledge {
+    /// The tools that were offered, where the file does not tell.
+    pub tools: Option<Vec<Tool>>,
+    /// The schema of the final output.
+    pub output_schema: Option<OutputSchema>,
+    /// The dialect to judge for; that of the recording if `None`.
+    pub target: Option<Dialect>,
+}
+
+impl Knowledge {
+    /// Adds what is known to the sessions of a recording.
+    pub fn apply(&self, recording: &mut Recording) {
+        for session in &mut recording.sessions {
+            if let Some(tools) = &self.tools {
+                with_tools(session, tools.clone());
+                for tool in tools {
+                    session.names.intern(&tool.name);
+                }
+            }
+            if let Some(schema) = &self.output_schema {
+                session.contract.output_schema = Some(schema.clone());
+            }
+        }
+    }
+}
+
+/// An order to the loader.
+enum Order {
+    Drop(Arc<Document>),
+}
+
+/// The loader from outside.
+#[derive(Debug)]
+pub struct Loader {
+    orders: Sender<Order>,
+    watching: Arc<AtomicBool>,
+    opening: Arc<Opening>,
+    knowledge: Arc<Knowledge>,
+    reports: UnboundedSender<Report>,
+}
+
+impl Loader {
+    /// Starts to read; `reports` hears of it.
+    pub fn start(
+        opening: Arc<Opening>,
+        knowledge: Arc<Knowledge>,
+        reports: UnboundedSender<Report>,
+    ) -> Self {
+        let (orders, received) = channel();
+        let work = Work {
+            opening: opening.clone(),
+            knowledge: knowledge.clone(),
+            reports: reports.clone(),
+        };
+        std::thread::spawn(move || {
+            if let Err(error) = work.read() {
+                work.tell(Report::Failed(error.to_string()));
+            }
+            drop_all(&received);
+        });
+        Self {
+            orders,
+            watching: Arc::new(AtomicBool::new(false)),
+            opening,
+            knowledge,
+            reports,
+        }
+    }
+
+    /// Drops a document where nobody waits for it.
+    pub fn discard(&self, document: Arc<Document>) {
+        // Without a thread to do it, it is dropped here.
+        let _ = self.orders.send(Order::Drop(document));
+    }
+
+    /// The end of the file, read on its own.
+    pub fn tail(&self) -> Result<Option<Report>, InputError> {
+        let Some(mut recording) = self.opening.tail()? else {
+            return Ok(None);
+        };
+        self.knowledge.apply(&mut recording);
+        Ok(Some(Report::Tail(Arc::new(Document {
+            recording,
+            extent: Extent::Tail,
+        }))))
+    }
+
+    /// Starts or stops to watch the file.
+    pub fn watch(&self, on: bool) {
+        let was_on = self.watching.swap(on, Ordering::Relaxed);
+        if !on || was_on {
+            return;
+        }
+        let work = Work {
+            opening: self.opening.clone(),
+            knowledge: self.knowledge.clone(),
+            reports: self.reports.clone(),
+        };
+        let watching = self.watching.clone();
+        std::thread::spawn(move || {
+            if let Err(error) = work.watch(&watching) {
+                work.tell(Report::Failed(error.to_string()));
+            }
+        });
+    }
+}
+
+fn drop_all(orders: &Receiver<Order>) {
+    while let Ok(Order::Drop(document)) = orders.recv() {
+        drop(document);
+    }
+}
+
+struct Work {
+    opening: Arc<Opening>,
+    knowledge: Arc<Knowledge>,
+    reports: UnboundedSender<Report>,
+}
+
+impl Work {
+    /// Sends a report; nobody hears it once the debugger is closed.
+    fn tell(&self, report: Report) {
+        let _ = self.reports.send(report);
+    }
+
+    fn read(&self) -> Result<(), InputError> {
+        let last = std::sync::Mutex::new(Instant::now());
+        let recording = self.opening.read(&|done, total| {
+            if let Ok(mut last) = last.lock()
+                && last.elapsed() >= PROGRESS
+            {
+                *last = Instant::now();
+                self.tell(Report::Progress { done, total });
+            }
+        })?;
+        let document = self.whole(recording);
+        self.tell(Report::Whole(document.clone()));
+        self.check(&document)
+    }
+
+    fn whole(&self, mut recording: Recording) -> Arc<Document> {
+        self.knowledge.apply(&mut recording);
+        Arc::new(Document {
+            recording,
+            extent: Extent::Whole,
+        })
+    }
+
+    fn check(&self, document: &Document) -> Result<(), InputError> {
+        for (number, session) in document.recording.sessions.iter().enumerate() {
+            let findings = check_session(session, self.knowledge.target)?;
+            self.tell(Report::Checked {
+                session: number,
+                checked: Arc::new(Checked::new(findings)),
+            });
+        }
+        self.tell(Report::Finished);
+        Ok(())
+    }
+
+    /// Looks for growth until told to stop.
+    fn watch(&self, watching: &AtomicBool) -> Result<(), InputError> {
+        let Some(mut follower) = self.opening.follow()? else {
+            self.tell(Report::Failed("this file cannot be followed".to_owned()));
+            return Ok(());
+        };
+        let mut unshown = false;
+        let mut shown_at = Instant::now();
+        while watching.load(Ordering::Relaxed) {
+            match follower.advance()? {
+                Growth::Grown => {
+                    unshown = self.show_end(&follower)?;
+                    shown_at = Instant::now();
+                }
+                Growth::Shrunk => return self.read(),
+                Growth::None => {}
+            }
+            if unshown && shown_at.elapsed() > Duration::from_millis(500) {
+                unshown = false;
+                let document = self.whole(follower.recording()?);
+                self.tell(Report::Grown(document.clone()));
+                self.check(&document)?;
+            }
+            std::thread::sleep(LOOK);
+        }
+        Ok(())
+    }
+
+    /// Shows what was appended; of a large file its end only. Says whether the rest is still to be shown.
+    fn show_end(&self, follower: &Follower<'_>) -> Result<bool, InputError> {
+        if follower.items() > LARGE
+            && let Some(mut recording) = self.opening.tail()?
+        {
+            self.knowledge.apply(&mut recording);
+            self.tell(Report::Tail(Arc::new(Document {
+                recording,
+                extent: Extent::Tail,
+            })));
+            return Ok(true);
+        }
+        let document = self.whole(follower.recording()?);
+        self.tell(Report::Grown(document.clone()));
+        self.check(&document)?;
+        Ok(false)
+    }
+}
