@@ -1,4 +1,48 @@
-//! retake
+//! retake: a debugger for tool-calling agents.
+//!
+//! A run of an agent is a history of messages, calls and outputs. One hallucinated tool name, one broken JSON or one call
+//! without its output ends it. retake opens the recording, marks what is broken, says why, and lets the operator mend it.
+//!
+//! # The journey of the data
+//!
+//! ```text
+//! bytes ─formats─▶ Session ─rules─▶ Findings ─offers─▶ actions ─▶ edits ─▶ new take ─formats─▶ bytes
+//!   ▲                 ▲
+//! runtime          dialects
+//! ```
+//!
+//! # The rooms, in reading order
+//!
+//! | room | question it answers | to add one |
+//! |---|---|---|
+//! | [`json`] | where do values stand in JSON text? | |
+//! | [`session`] | what happened? items, turns, pairs, contract | |
+//! | [`dialects`] | how does a provider spell it? | one file per dialect; error texts are rows in `provider_errors` |
+//! | [`formats`] | how does a file hold it? | one file and one line in [`formats::FORMATS`] |
+//! | [`rules`] | what is wrong? | one file and one line in [`rules::RULES`] |
+//! | [`actions`] | what can be done? | one line in [`actions::ACTIONS`]; the recoveries themselves come next |
+//! | [`schema`], [`repair`], [`suggest`], [`safe_text`] | guards around libraries: JSON Schema, JSON repair, near names, drawable text | |
+//! | [`runtime`] | the world: files, compression, threads | |
+//! | [`tui`] | the operator's face | a key is one row of the table in `tui::keymap` |
+//! | [`cli`] | the headless face | one file per subcommand, one file per report |
+//!
+//! Everything above [`runtime`] is pure: no files, no clock, no threads, no terminal. A room uses only rooms above it in
+//! the table (rules also use actions); nothing names [`tui`] or [`cli`]. `tests/it/tidy.rs` reads the sources and enforces this.
+//!
+//! # What holds everywhere
+//!
+//! - **Bytes are the truth.** A session keeps its source and items hold spans into it. Opening costs what is looked at, memory
+//!   goes with the number of items, and an untouched item is written back byte for byte.
+//! - **Reading never fails as a whole.** A broken line costs that line and is reported with its place; only "no format claims this"
+//!   is an error. Every type of every provider is an open enum: what is not known is kept and shown.
+//! - **There is one definition of a pair and of an orphan**: [`session::pairing`]. What a provider accepts beyond it is the
+//!   dialect's to say.
+//! - **Unknown is a value.** Without tool definitions no call is called unknown; a schema that cannot be used judges nothing.
+//! - **Text from outside is hostile.** Nothing reaches a terminal or a report except through [`safe_text::SafeText`].
+//! - **One table per vocabulary.** Formats, rules, actions and keys are tables; help, README and `explain` come from them.
+//!
+//! What is deliberately absent: retake fetches nothing, runs nothing and writes nothing while it looks at a recording.
+
 pub mod actions;
 pub mod dialects;
 pub mod formats;

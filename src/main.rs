@@ -20,9 +20,6 @@ fn main() {
         let (tools, _) = retake::dialects::tools::read_tools(&v);
         for s in &mut rec.sessions {
             retake::formats::with_tools(s, tools.clone());
-            for t in &tools {
-                s.names.intern(&t.name);
-            }
         }
     }
     let f = retake::runtime::check_recording(&rec, None).unwrap();

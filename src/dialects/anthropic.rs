@@ -19,6 +19,8 @@ pub struct Message<'a> {
     pub model: Option<&'a [u8]>,
     /// `stop_reason`.
     pub stop_reason: Option<&'a [u8]>,
+    /// Whether there is a list `tool_calls`, which only Chat messages have.
+    pub has_tool_calls: bool,
 }
 
 /// Reads the message at the cursor and adds its blocks; `base` is where the walked text begins in the source.
@@ -37,6 +39,7 @@ pub fn read_message<'a>(
             b"id" => message.id = cursor.string()?,
             b"model" => message.model = cursor.string()?,
             b"stop_reason" => message.stop_reason = cursor.string()?,
+            b"tool_calls" => message.has_tool_calls = cursor.peek() == Some(b'['),
             b"content" => read_content(cursor, base, out)?,
             _ => {}
         }

@@ -4,9 +4,12 @@ pub mod anthropic;
 mod body;
 pub mod chat;
 mod fields;
+mod places;
 pub mod provider_errors;
 pub mod responses;
+pub mod stream;
 pub mod tools;
 
 pub use body::{Arguments, Body, body_of};
 pub use fields::Fields;
+pub use places::{Misplaced, Misplacement, misplaced};

@@ -1,9 +1,9 @@
 //! Anthropic Messages in files: message lists, request and reply bodies, JSONL of messages, bodies or exchanges.
 
 use super::{Contents, Document, Format, Layout, Reading, Records, Sample, assemble_plain, body};
-use crate::dialects::anthropic;
+use crate::dialects::{Fields, anthropic, chat, responses};
 use crate::json::{Cursor, Fault, display_text};
-use crate::session::{Dialect, Fact, Fragment, Source, SourceError};
+use crate::session::{Dialect, Fact, Fragment, ProblemKind, Source, SourceError};
 use std::sync::Arc;
 
 /// The row of this format.
@@ -15,7 +15,7 @@ pub(super) const FORMAT: Format = Format {
     reading: Reading::Records(Records {
         line: read_line,
         element: read_line,
-        member: read_member,
+        member: body::read_member,
         arrays: &["messages"],
         assemble,
     }),
@@ -63,37 +63,42 @@ fn sniff(sample: &Sample<'_>) -> u8 {
 
 fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), Fault> {
     let (bytes, start) = (cursor.bytes(), cursor.position());
-    if !has_role(cursor.clone())? && body::read_body(Dialect::Anthropic, bytes, start, base, out)? {
-        cursor.skip()?;
-        return Ok(());
-    }
+    let mark = out.mark();
     let message = anthropic::read_message(cursor, base, out)?;
+    let is_chat = message.has_tool_calls || matches!(message.role, Some(b"tool" | b"function"));
+    if message.role.is_none() || is_chat {
+        out.rewind(mark);
+        return read_other(bytes, start, base, is_chat, out);
+    }
     if let Some(model) = message.model {
         out.note(Fact::Model(display_text(model).into_owned()));
     }
     Ok(())
 }
 
-fn has_role(mut cursor: Cursor<'_>) -> Result<bool, Fault> {
-    let mut found = false;
-    cursor.object(|_, key| {
-        found |= key == b"role";
-        Ok(())
-    })?;
-    Ok(found)
-}
-
-/// A document that holds `messages` is a request as it goes to the provider.
-fn read_member(
-    key: &[u8],
-    cursor: &mut Cursor<'_>,
+/// A record that is no message of this dialect: a body, or a record of another format.
+fn read_other(
+    bytes: &[u8],
+    start: usize,
     base: u64,
+    is_chat: bool,
     out: &mut Fragment,
 ) -> Result<(), Fault> {
-    if key == b"tools" || key == b"model" {
-        out.note(Fact::Request);
+    let mut cursor = Cursor::at(bytes, start);
+    let place = base + start as u64;
+    if is_chat {
+        out.report(place, ProblemKind::MixedFormats("openai-chat"));
+        return chat::read_message(&mut cursor, base, out);
     }
-    body::read_member(key, cursor, base, out)
+    if body::read_body(Dialect::Anthropic, bytes, start, base, out)? {
+        return Ok(());
+    }
+    let fields = Fields::read(&mut cursor)?;
+    if fields.call_id.is_some() {
+        out.report(place, ProblemKind::MixedFormats("openai-responses"));
+    }
+    responses::push_item(bytes, base, &fields, out);
+    Ok(())
 }
 
 fn assemble(fragment: Fragment, source: &Arc<dyn Source>) -> Result<Contents, SourceError> {

@@ -4,7 +4,7 @@ use super::Contents;
 use crate::dialects::{body_of, tools::read_tools};
 use crate::session::{
     Contract, Dialect, Fact, Flags, Fragment, Item, Kind, OutputSchema, Problem, ProblemKind,
-    Session, Source, SourceError, Span, Stop, ToolSet,
+    Session, Shape, Source, SourceError, Span, Stop, ToolSet,
 };
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -46,6 +46,17 @@ pub fn with_tools(session: &mut Session, tools: Vec<crate::session::Tool>) {
     );
 }
 
+/// Gives a session whose file holds several dialects the one of its first item that has any.
+pub(super) fn take_dialect_of_items(session: &mut Session) {
+    let dialect = session.items.iter().find_map(|item| match item.shape {
+        Shape::Responses => Some(Dialect::Responses),
+        Shape::Chat => Some(Dialect::Chat),
+        Shape::Anthropic => Some(Dialect::Anthropic),
+        Shape::Format => None,
+    });
+    session.dialect = dialect.unwrap_or(session.dialect);
+}
+
 /// Where the items of an exchange come from.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
@@ -66,6 +77,8 @@ struct Builder<'a> {
     problems: Vec<Problem>,
     current: Session,
     phase: Phase,
+    /// Whether the body that is read now is a reply.
+    replied: bool,
     /// What the items of the history say, to recognise them when a request repeats them.
     history: Vec<u64>,
     /// System texts that are part of the history.
@@ -89,6 +102,7 @@ impl<'a> Builder<'a> {
             problems: Vec::new(),
             current: Session::empty(source.clone(), format, dialect),
             phase: Phase::Plain,
+            replied: false,
             history: Vec::new(),
             system: HashSet::new(),
             last_tools: 0,
@@ -97,6 +111,10 @@ impl<'a> Builder<'a> {
 
     fn item(&mut self, item: Item) -> Result<(), SourceError> {
         match self.phase {
+            Phase::Plain if self.is_late_system(&item) => {
+                self.put_first(item);
+                return Ok(());
+            }
             Phase::Plain => {}
             Phase::Reply => self.history.push(self.meaning(&item)?),
             Phase::Request { matched, repeats } => {
@@ -127,6 +145,26 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
+    /// Whether it is the system prompt of a document that stands behind the messages: a member of its own, whose order means nothing.
+    fn is_late_system(&self, item: &Item) -> bool {
+        let record = self.fragment.records.get(item.record as usize);
+        item.kind == Kind::System
+            && item.shape == Shape::Anthropic
+            && !self.current.items.is_empty()
+            && record.is_some_and(|record| record.span == item.span)
+    }
+
+    fn put_first(&mut self, item: Item) {
+        self.current.items.insert(0, item);
+        self.current
+            .stops
+            .iter_mut()
+            .for_each(|stop| stop.item += 1);
+        let sets = &mut self.current.contract.tool_sets;
+        let late = sets.iter_mut().filter(|set| set.from > 0);
+        late.for_each(|set| set.from += 1);
+    }
+
     /// The request does not go on from the history: what was is one session, what comes is another.
     fn rewritten(&mut self) {
         let kept = self.current.contract.clone();
@@ -147,16 +185,22 @@ impl<'a> Builder<'a> {
             Fact::OutputSchema(span) => self.output_schema(*span)?,
             Fact::ServerState => self.current.contract.server_state = true,
             Fact::TurnLimit(limit) => self.current.contract.turn_limit = Some(*limit),
-            Fact::Request => self.current.contract.is_request = true,
+            Fact::Request => self.current.contract.is_request = !self.replied,
+            Fact::Reply => {
+                self.replied = true;
+                self.current.contract.is_request = false;
+            }
             Fact::Label(label) => self.current.label.clone_from(label),
             Fact::Stop(reason) => self.stop(reason),
             Fact::NextSession => {
                 self.close();
                 self.history.clear();
                 self.system.clear();
+                self.replied = false;
                 self.phase = Phase::Plain;
             }
             Fact::RequestBegins => {
+                self.replied = false;
                 let repeats = !self.current.contract.server_state;
                 self.phase = Phase::Request {
                     matched: 0,
@@ -164,7 +208,11 @@ impl<'a> Builder<'a> {
                 };
             }
             Fact::RequestEnds => self.phase = Phase::Reply,
-            Fact::HistoryReplaced => {}
+            Fact::HistoryReplaced => {
+                for item in &mut self.current.items {
+                    item.flags = item.flags.with(Flags::COMPACTED);
+                }
+            }
         }
         Ok(())
     }
@@ -212,11 +260,14 @@ impl<'a> Builder<'a> {
         } else {
             number(self.current.items.len())
         };
-        self.current.contract.tool_sets.push(ToolSet {
+        let sets = &mut self.current.contract.tool_sets;
+        let place = if first { 0 } else { sets.len() };
+        let set = ToolSet {
             from,
             replaces,
             tools,
-        });
+        };
+        sets.insert(place, set);
         Ok(())
     }
 
@@ -275,9 +326,11 @@ impl<'a> Builder<'a> {
     fn finish(mut self) -> Result<Contents, SourceError> {
         self.close();
         let mut sessions = self.done;
+        let names = Arc::new(self.fragment.names.clone());
+        let records: Arc<[_]> = self.fragment.records.as_slice().into();
         for session in &mut sessions {
-            session.names = self.fragment.names.clone();
-            session.records = self.fragment.records.clone();
+            session.names = names.clone();
+            session.records = records.clone();
             session.link()?;
         }
         Ok(Contents {

@@ -7,9 +7,6 @@ use crate::session::{
 };
 use std::ops::Range;
 
-/// The arrays of a request in which the conversation stands.
-pub(super) const REQUEST_ARRAYS: &[&str] = &["messages", "input", "items"];
-
 /// Reads one item or message in a dialect.
 pub(super) fn read_element(
     dialect: Dialect,
@@ -24,7 +21,8 @@ pub(super) fn read_element(
     }
 }
 
-/// Reads a member of a request or reply other than the conversation itself.
+/// Reads a member of a request or reply other than the conversation itself. Both name a model and tools; what only replies have
+/// tells that it is one.
 pub(super) fn read_member(
     key: &[u8],
     cursor: &mut Cursor<'_>,
@@ -35,11 +33,14 @@ pub(super) fn read_member(
         b"model" => {
             if let Some(model) = cursor.string()? {
                 out.note(Fact::Model(display_text(model).into_owned()));
+                out.note(Fact::Request);
             }
         }
         b"tools" | b"functions" if cursor.peek() == Some(b'[') => {
-            out.note(Fact::Tools(Span::within(base, cursor.skip()?)))
+            out.note(Fact::Tools(Span::within(base, cursor.skip()?)));
+            out.note(Fact::Request);
         }
+        b"choices" | b"output" | b"usage" | b"object" | b"status" => out.note(Fact::Reply),
         b"response_format" => out.note(Fact::OutputSchema(Span::within(base, cursor.skip()?))),
         b"text" | b"output_config" => {
             cursor.object(|cursor, key| {
@@ -68,9 +69,18 @@ pub(super) fn read_member(
     Ok(())
 }
 
-/// A system prompt that is a member of the request and no message.
+/// A system prompt that is a member of the request and no message. In a document it is a record of its own.
 fn push_system(span: Span, out: &mut Fragment) {
-    let record = out.record();
+    // The record at hand, a line, gets its end only when it was read; one that has its end was the element before.
+    let is_member_of_line = out
+        .records
+        .last()
+        .is_some_and(|record| record.span.is_empty());
+    let record = if is_member_of_line {
+        out.record()
+    } else {
+        out.begin_record(span)
+    };
     out.items.push(Item {
         span,
         call_id: CallId::default(),
@@ -133,7 +143,12 @@ pub(super) fn read_body(
     if !is_body {
         return Ok(false);
     }
-    Cursor::at(bytes, at).object(|cursor, key| read_member(key, cursor, base, out))?;
+    let is_reply = outline.output.is_some();
+    Cursor::at(bytes, at).object(|cursor, key| match key {
+        // A Response repeats the instructions of its request.
+        b"instructions" if is_reply => Ok(()),
+        _ => read_member(key, cursor, base, out),
+    })?;
     if let Some(conversation) = &outline.conversation {
         read_list(dialect, &mut part(conversation), base, out)?;
     }
@@ -145,6 +160,28 @@ pub(super) fn read_body(
         read_choices(&mut part(choices), base, out)?;
     }
     Ok(true)
+}
+
+/// Whether the content holds blocks that only Anthropic knows.
+pub(super) fn has_blocks(bytes: &[u8], fields: &Fields<'_>) -> bool {
+    let Some(content) = fields
+        .content
+        .clone()
+        .filter(|content| bytes[content.start] == b'[')
+    else {
+        return false;
+    };
+    let mut found = false;
+    // The content was walked once without a fault.
+    let _ = Cursor::at(&bytes[..content.end], content.start).array(|cursor| {
+        found |= cursor.peek() == Some(b'{')
+            && matches!(
+                Fields::read(cursor)?.kind,
+                Some(b"tool_use" | b"tool_result")
+            );
+        Ok(())
+    });
+    found
 }
 
 /// A request or reply inside an exchange: itself a body, or an Anthropic reply, which is a message.
@@ -161,6 +198,7 @@ fn read_inner(
     let mut cursor = Cursor::at(bytes, at);
     if Fields::read(&mut cursor.clone())?.role.is_some() {
         anthropic::read_message(&mut cursor, base, out)?;
+        out.note(Fact::Reply);
     }
     Ok(())
 }

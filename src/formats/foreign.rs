@@ -1,6 +1,6 @@
 //! Formats that retake knows by sight and does not read yet, so that it can say so by name.
 
-use super::{Document, Sample};
+use super::{Document, Layout, Sample};
 
 /// A format that is recognised and not read.
 #[derive(Debug, Clone, Copy)]
@@ -9,6 +9,8 @@ pub struct Foreign {
     pub title: &'static str,
     /// What to do instead, where there is something.
     pub hint: &'static str,
+    /// Whether it is asked before the formats: parts of it look like one of theirs.
+    comes_first: bool,
     recognise: fn(&Sample<'_>) -> bool,
 }
 
@@ -17,26 +19,45 @@ const FOREIGN: &[Foreign] = &[
     Foreign {
         title: "a VCR cassette (YAML)",
         hint: "extract the request and response bodies as {\"request\", \"response\"} lines",
+        comes_first: true,
         recognise: is_cassette,
+    },
+    Foreign {
+        title: "a list of tool definitions",
+        hint: "give it to --tools together with a recording",
+        comes_first: true,
+        recognise: is_tool_list,
+    },
+    Foreign {
+        title: "a fast-agent message",
+        hint: "",
+        comes_first: true,
+        recognise: |sample| {
+            sample.any(|document| document.has("is_template") && document.has("channels"))
+        },
     },
     Foreign {
         title: "an Inspect eval log (zip)",
         hint: "",
+        comes_first: false,
         recognise: |sample| sample.bytes.starts_with(b"PK\x03\x04"),
     },
     Foreign {
         title: "an HTTP archive (HAR)",
         hint: "extract the bodies as {\"request\", \"response\"} lines",
+        comes_first: false,
         recognise: |sample| sample.any(|document| document.object("log").has("entries")),
     },
     Foreign {
         title: "an MCP transcript",
         hint: "give its tools/list result to --tools",
+        comes_first: false,
         recognise: is_mcp,
     },
     Foreign {
         title: "a Gemini CLI session",
         hint: "",
+        comes_first: false,
         recognise: |sample| {
             sample.any(|document| {
                 document.has("sessionId") && document.has("messages") && document.has("startTime")
@@ -46,6 +67,7 @@ const FOREIGN: &[Foreign] = &[
     Foreign {
         title: "an Inspect eval log",
         hint: "",
+        comes_first: false,
         recognise: |sample| {
             sample.any(|document| {
                 document.has("eval") && (document.has("samples") || document.has("plan"))
@@ -55,21 +77,27 @@ const FOREIGN: &[Foreign] = &[
     Foreign {
         title: "a tau2 simulation file",
         hint: "",
+        comes_first: false,
         recognise: |sample| sample.any(|document| document.has("simulations")),
     },
     Foreign {
         title: "a SWE-agent trajectory",
         hint: "its \"history\" is a list of chat messages",
+        comes_first: false,
         recognise: |sample| {
             sample.any(|document| {
-                document.has("trajectory")
-                    && (document.has("history") || document.has("environment"))
+                let runs = document.has("trajectory") || document.has("environment");
+                let is_demonstration = |message: &Document<'_>| message.has("message_type");
+                document.has("trajectory") && document.has("environment")
+                    || document.has("history") && runs
+                    || document.array("history").iter().any(is_demonstration)
             })
         },
     },
     Foreign {
         title: "a mini-swe-agent trajectory",
         hint: "",
+        comes_first: false,
         recognise: |sample| {
             sample.any(|document| {
                 document.has("info")
@@ -81,6 +109,7 @@ const FOREIGN: &[Foreign] = &[
     Foreign {
         title: "an ATIF trajectory",
         hint: "",
+        comes_first: false,
         recognise: |sample| {
             sample.any(|document| {
                 document
@@ -92,16 +121,13 @@ const FOREIGN: &[Foreign] = &[
     Foreign {
         title: "a Langfuse trace",
         hint: "",
-        recognise: |sample| {
-            sample.any(|document| {
-                document.has("observations") && document.has("trace")
-                    || document.has("observations")
-            })
-        },
+        comes_first: false,
+        recognise: |sample| sample.any(|document| document.has("observations")),
     },
     Foreign {
         title: "OpenTelemetry spans",
         hint: "",
+        comes_first: false,
         recognise: |sample| {
             sample.any(|document| document.has("resourceSpans") || document.has("spans"))
         },
@@ -109,11 +135,13 @@ const FOREIGN: &[Foreign] = &[
     Foreign {
         title: "a ToolBench answer",
         hint: "",
+        comes_first: false,
         recognise: |sample| sample.any(|document| document.has("answer_generation")),
     },
     Foreign {
         title: "a llama-stack recording",
         hint: "",
+        comes_first: false,
         recognise: |sample| {
             sample.any(|document| {
                 document.has("response") && document.object("request").has("endpoint")
@@ -123,6 +151,7 @@ const FOREIGN: &[Foreign] = &[
     Foreign {
         title: "an ADK session",
         hint: "",
+        comes_first: false,
         recognise: |sample| {
             sample.any(|document| {
                 document.has("events") && (document.has("context") || document.has("app_name"))
@@ -132,6 +161,7 @@ const FOREIGN: &[Foreign] = &[
     Foreign {
         title: "OpenHands events",
         hint: "",
+        comes_first: false,
         recognise: |sample| {
             sample.any(|document| {
                 document.has("source")
@@ -143,6 +173,7 @@ const FOREIGN: &[Foreign] = &[
     Foreign {
         title: "a codex exec --json stream",
         hint: "open the rollout under ~/.codex/sessions instead",
+        comes_first: false,
         recognise: |sample| {
             sample.any(|document| {
                 document.says("type", "thread.started") || document.says("type", "item.completed")
@@ -152,11 +183,25 @@ const FOREIGN: &[Foreign] = &[
     Foreign {
         title: "a pi session log",
         hint: "",
+        comes_first: false,
         recognise: is_pi,
+    },
+    Foreign {
+        title: "a Python literal",
+        hint: "write it as JSON, with json.dumps",
+        comes_first: false,
+        recognise: |sample| {
+            let text = sample.bytes.trim_ascii_start();
+            let element = text
+                .strip_prefix(b"[")
+                .map_or(text, <[u8]>::trim_ascii_start);
+            element.starts_with(b"{'")
+        },
     },
     Foreign {
         title: "Gemini request or reply bodies",
         hint: "",
+        comes_first: false,
         recognise: |sample| {
             sample.any(|document| document.has("contents") || document.has("candidates"))
         },
@@ -168,7 +213,41 @@ pub fn recognise_foreign(sample: &Sample<'_>) -> Option<&'static Foreign> {
     FOREIGN.iter().find(|foreign| (foreign.recognise)(sample))
 }
 
+/// Names a text that looks like one of the formats in parts, but is another thing as a whole.
+pub(super) fn is_rather_foreign(sample: &Sample<'_>) -> bool {
+    let mut first = FOREIGN.iter().filter(|foreign| foreign.comes_first);
+    first.any(|foreign| (foreign.recognise)(sample))
+}
+
+/// Definitions in any spelling, bare or as the result of `tools/list`, without a conversation beside them.
+fn is_tool_list(sample: &Sample<'_>) -> bool {
+    let defines = |tool: &Document<'_>| {
+        if tool.has("functionDeclarations") || tool.has("function_declarations") {
+            return true;
+        }
+        let inner = tool.object("function");
+        let tool = if inner.is_empty() { tool } else { &inner };
+        let schema = ["parameters", "input_schema", "inputSchema"];
+        tool.has("name") && !tool.has("role") && schema.iter().any(|key| tool.has(key))
+    };
+    let is_list = matches!(sample.layout, Layout::Array(_)) && sample.first().is_some_and(defines);
+    let is_document = matches!(sample.layout, Layout::Object(_))
+        && sample.complete
+        && sample.first().is_some_and(|document| {
+            let result = document.object("result");
+            let talks = [
+                "messages", "input", "output", "items", "contents", "request",
+            ];
+            let holder = if result.is_empty() { document } else { &result };
+            !talks.iter().any(|key| document.has(key)) && holder.array("tools").iter().any(defines)
+        });
+    is_list || is_document
+}
+
 fn is_cassette(sample: &Sample<'_>) -> bool {
+    if sample.layout != Layout::Text {
+        return false;
+    }
     let head = &sample.bytes[..sample.bytes.len().min(4096)];
     let text = String::from_utf8_lossy(head);
     text.lines()
@@ -205,6 +284,10 @@ mod tests {
         assert_eq!(
             title("interactions:\n- request:\n"),
             Some("a VCR cassette (YAML)")
+        );
+        assert_eq!(
+            title(r#"[{"type":"function","function":{"name":"f","parameters":{}}}]"#),
+            Some("a list of tool definitions")
         );
         assert_eq!(title(r#"{"a":1}"#), None);
     }

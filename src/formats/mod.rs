@@ -4,15 +4,20 @@
 //! of a whole file in the order of the history. Reading one record needs no other record, so parts of a file can be read side by
 //! side; `split` says where records begin and end. Reading never fails as a whole: a broken record costs that record.
 
+mod agents_runstate;
+pub mod agents_sqlite;
 mod anthropic_messages;
 mod assemble;
 mod body;
 mod claude_code;
+mod codex;
 mod foreign;
 mod openai_chat;
 mod openai_responses;
+pub mod retake_journal;
 mod sample;
 pub mod split;
+mod sse;
 
 pub use assemble::{assemble_plain, with_tools};
 pub use foreign::{Foreign, recognise_foreign};
@@ -87,6 +92,11 @@ pub struct Records {
 /// Every format, the one that is asked first on equal terms first.
 pub const FORMATS: &[Format] = &[
     claude_code::FORMAT,
+    codex::FORMAT,
+    agents_sqlite::FORMAT,
+    agents_runstate::FORMAT,
+    sse::FORMAT,
+    retake_journal::FORMAT,
     openai_responses::FORMAT,
     anthropic_messages::FORMAT,
     openai_chat::FORMAT,
@@ -99,6 +109,9 @@ pub fn find(id: &str) -> Option<&'static Format> {
 
 /// The format that claims a text most surely.
 pub fn recognise(sample: &Sample<'_>) -> Option<&'static Format> {
+    if foreign::is_rather_foreign(sample) {
+        return None;
+    }
     let scored = FORMATS
         .iter()
         .map(|format| ((format.sniff)(sample), format))

@@ -15,7 +15,7 @@ pub(super) const FORMAT: Format = Format {
     reading: Reading::Records(Records {
         line: read_line,
         element: read_line,
-        member: read_member,
+        member: body::read_member,
         arrays: &["messages"],
         assemble,
     }),
@@ -93,7 +93,7 @@ fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(
         responses::push_item(bytes, base, &fields, out);
         return Ok(());
     }
-    if has_blocks(bytes, &fields) {
+    if body::has_blocks(bytes, &fields) {
         out.report(
             base + start as u64,
             ProblemKind::MixedFormats("anthropic-messages"),
@@ -101,28 +101,6 @@ fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(
         return anthropic::read_message(&mut Cursor::at(bytes, start), base, out).map(|_| ());
     }
     chat::push_message(bytes, base, &fields, out)
-}
-
-/// Whether the content holds blocks that only Anthropic knows.
-fn has_blocks(bytes: &[u8], fields: &Fields<'_>) -> bool {
-    let Some(content) = fields
-        .content
-        .clone()
-        .filter(|content| bytes[content.start] == b'[')
-    else {
-        return false;
-    };
-    let mut found = false;
-    // The content was walked once without a fault.
-    let _ = Cursor::at(&bytes[..content.end], content.start).array(|cursor| {
-        found |= cursor.peek() == Some(b'{')
-            && matches!(
-                Fields::read(cursor)?.kind,
-                Some(b"tool_use" | b"tool_result")
-            );
-        Ok(())
-    });
-    found
 }
 
 /// tau-bench: `{task_id, trial, reward, traj}`; the label tells its sessions apart.
@@ -144,19 +122,6 @@ fn name_trajectory(bytes: &[u8], at: usize, out: &mut Fragment) -> Result<(), Fa
         out.note(Fact::Label(format!("task {}{trial}", word(task))));
     }
     Ok(())
-}
-
-/// A document that holds `messages` is a request as it goes to the provider.
-fn read_member(
-    key: &[u8],
-    cursor: &mut Cursor<'_>,
-    base: u64,
-    out: &mut Fragment,
-) -> Result<(), Fault> {
-    if key == b"tools" || key == b"model" {
-        out.note(Fact::Request);
-    }
-    body::read_member(key, cursor, base, out)
 }
 
 fn assemble(fragment: Fragment, source: &Arc<dyn Source>) -> Result<Contents, SourceError> {

@@ -1,7 +1,7 @@
 //! OpenAI Responses in files: item lists (`to_input_list`), request and reply bodies, JSONL of items, bodies or exchanges.
 
 use super::{Contents, Document, Format, Layout, Reading, Records, Sample, assemble_plain, body};
-use crate::dialects::{Fields, responses};
+use crate::dialects::{Fields, anthropic, responses};
 use crate::json::{Cursor, Fault};
 use crate::session::{Dialect, Fragment, ProblemKind, Source, SourceError};
 use std::sync::Arc;
@@ -32,6 +32,11 @@ const TYPES: &[&str] = &[
     "computer_call_output",
     "web_search_call",
     "mcp_call",
+    "mcp_approval_request",
+    "mcp_approval_response",
+    "local_shell_call",
+    "shell_call",
+    "apply_patch_call",
     "tool_search_call",
     "item_reference",
 ];
@@ -56,7 +61,9 @@ fn sniff(sample: &Sample<'_>) -> u8 {
 fn is_item(document: &Document<'_>) -> bool {
     let kind = document.text("type");
     kind.is_some_and(|kind| {
+        let is_family = kind.ends_with("_call") || kind.ends_with("_output");
         TYPES.contains(&&*kind)
+            || (is_family && document.has("call_id"))
             || (kind == "message" && !document.has("stop_reason") && document.has("role"))
     }) || document
         .array("content")
@@ -99,6 +106,13 @@ fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(
             ProblemKind::MixedFormats("openai-chat"),
         );
         return crate::dialects::chat::push_message(bytes, base, &fields, out);
+    }
+    if fields.kind.is_none() && body::has_blocks(bytes, &fields) {
+        out.report(
+            base + start as u64,
+            ProblemKind::MixedFormats("anthropic-messages"),
+        );
+        return anthropic::read_message(&mut Cursor::at(bytes, start), base, out).map(|_| ());
     }
     responses::push_item(bytes, base, &fields, out);
     Ok(())

@@ -3,9 +3,6 @@
 use crate::json::{Cursor, Fault, display_text, skip_value, skip_whitespace};
 use std::borrow::Cow;
 
-/// How many bytes of a file formats are recognised by.
-pub(super) const SAMPLE_BYTES: usize = 256 * 1024;
-
 /// How many documents of the head are digested.
 const DOCUMENTS: usize = 48;
 
@@ -16,6 +13,8 @@ pub struct Sample<'a> {
     pub bytes: &'a [u8],
     /// How many bytes of a byte-order mark, code fence or log lines were left out before them.
     pub skipped: usize,
+    /// Whether text that belongs to nothing (log lines) is among them.
+    pub has_leading_text: bool,
     /// Whether this is the whole text.
     pub complete: bool,
     /// How the text is laid out.
@@ -112,7 +111,9 @@ impl<'a> Document<'a> {
 impl<'a> Sample<'a> {
     /// Digests the head of a text.
     pub fn new(bytes: &'a [u8], complete: bool) -> Self {
-        let skipped = leading(bytes);
+        let marks = leading_marks(bytes);
+        let text = leading_text(&bytes[marks..]);
+        let skipped = marks + text;
         let bytes = &bytes[skipped..];
         let start = skip_whitespace(bytes, 0);
         let (layout, documents) = match bytes.get(start) {
@@ -134,6 +135,7 @@ impl<'a> Sample<'a> {
         Self {
             bytes,
             skipped,
+            has_leading_text: text > 0,
             complete,
             layout,
             documents,
@@ -157,7 +159,7 @@ impl<'a> Sample<'a> {
 }
 
 /// How much stands before the JSON: a byte-order mark, the first line of a code fence, record separators.
-fn leading(bytes: &[u8]) -> usize {
+fn leading_marks(bytes: &[u8]) -> usize {
     let mut at = if bytes.starts_with(b"\xef\xbb\xbf") {
         3
     } else {
@@ -172,6 +174,25 @@ fn leading(bytes: &[u8]) -> usize {
     at
 }
 
+/// How many bytes of log lines stand before an array of objects that begins a line. Before lines of JSON they need no care: each is a
+/// line that is not JSON.
+fn leading_text(bytes: &[u8]) -> usize {
+    const LOOK: usize = 4096;
+    let first = skip_whitespace(bytes, 0);
+    if matches!(bytes.get(first), None | Some(b'{' | b'[')) {
+        return 0;
+    }
+    let mut at = next_line(bytes, first);
+    while at < bytes.len().min(LOOK) {
+        let opens = bytes[at] == b'[' && bytes.get(skip_whitespace(bytes, at + 1)) == Some(&b'{');
+        if opens {
+            return at;
+        }
+        at = next_line(bytes, at);
+    }
+    0
+}
+
 /// Whether nothing but white space (or a closing fence) stands behind the first value.
 fn is_alone(bytes: &[u8], start: usize) -> bool {
     match skip_value(bytes, start) {
@@ -180,7 +201,7 @@ fn is_alone(bytes: &[u8], start: usize) -> bool {
             rest == bytes.len() || !matches!(bytes[rest], b'{' | b'[' | b',' | 0x1e | 0xef | b'"')
         }
         // A first line that does not close is one large document unless further lines begin like documents.
-        Err(_) => !memchr::memmem::find(&bytes[start..], b"\n{\"").is_some_and(|found| found > 0),
+        Err(_) => memchr::memmem::find(&bytes[start..], b"\n{\"").is_none(),
     }
 }
 

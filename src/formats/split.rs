@@ -5,7 +5,7 @@
 
 use super::sample::{Layout, Sample};
 use super::{ReadRecord, Records};
-use crate::json::{Cursor, Fault, FaultKind, skip_value, skip_whitespace};
+use crate::json::{Cursor, Fault, FaultKind, skip_value, skip_whitespace, string_end};
 use crate::session::{
     CallId, Family, Flags, Fragment, Item, Kind, NameId, ProblemKind, Shape, Span,
 };
@@ -69,6 +69,23 @@ impl Within {
     }
 }
 
+/// How the records of a text are laid out: a lone object that does not hold an array of records is itself a record.
+pub fn layout(records: &Records, sample: &Sample<'_>) -> Layout {
+    let Layout::Object(inside) = sample.layout else {
+        return sample.layout;
+    };
+    let holds_records = sample.first().is_some_and(|document| {
+        let opens = |name: &&str| document.raw(name).is_some_and(|raw| raw.starts_with(b"["));
+        let is_cut = !sample.complete && !document.has("role") && !document.has("type");
+        is_cut || records.arrays.iter().any(opens)
+    });
+    if holds_records {
+        Layout::Object(inside)
+    } else {
+        Layout::Lines
+    }
+}
+
 /// Reads a text that is wholly at hand.
 pub fn read_all(records: &Records, sample: &Sample<'_>, bytes: &[u8]) -> Fragment {
     let mut out = Fragment::default();
@@ -78,7 +95,8 @@ pub fn read_all(records: &Records, sample: &Sample<'_>, bytes: &[u8]) -> Fragmen
         is_last: true,
     };
     let start = sample.skipped;
-    match sample.layout {
+    report_leading(sample, &mut out);
+    match layout(records, sample) {
         Layout::Lines | Layout::Text => {
             Within::Stream.read(records, part, start, bytes.len(), &mut out);
         }
@@ -106,6 +124,13 @@ pub fn read_all(records: &Records, sample: &Sample<'_>, bytes: &[u8]) -> Fragmen
         }
     }
     out
+}
+
+/// Says that text before the records was left alone.
+pub fn report_leading(sample: &Sample<'_>, out: &mut Fragment) {
+    if sample.has_leading_text {
+        out.report(0, ProblemKind::Leading);
+    }
 }
 
 /// Says what stands behind the end of the records.
@@ -144,7 +169,8 @@ fn read_stream(
         match read_record(read, part, &bytes[..visible], at, out) {
             Ok(end) => {
                 let next = skip_filler(bytes, end);
-                if next < bytes.len() && bytes[next] == b'{' && !bytes[end..next].contains(&b'\n') {
+                let shares_line = !bytes[end..next].iter().any(|byte| b"\r\n".contains(byte));
+                if shares_line && bytes.get(next) == Some(&b'{') {
                     out.report(part.base + next as u64, ProblemKind::SharedLine);
                 }
                 at = skip_marks(part, end, out);
@@ -237,6 +263,12 @@ fn read_record(
     if cursor.peek() != Some(b'{') {
         let start = cursor.position();
         let end = skip_value(bytes, start)?;
+        if let Some(at) = line_feed_in_string(bytes, start, end) {
+            return Err(Fault {
+                at,
+                kind: FaultKind::Byte(b'\n'),
+            });
+        }
         out.report(part.base + start as u64, ProblemKind::NotARecord);
         keep_raw(part, start, end, Kind::Other, out);
         return Ok(end);
@@ -245,6 +277,20 @@ fn read_record(
     read(&mut cursor, part.base, out)?;
     out.end_record(part.base + cursor.position() as u64);
     Ok(cursor.position())
+}
+
+/// A line feed inside of a string of the value at `start..end`: a quote that was left open has swallowed the next line.
+fn line_feed_in_string(bytes: &[u8], start: usize, end: usize) -> Option<usize> {
+    let mut at = start;
+    memchr::memchr(b'\n', &bytes[start..end])?;
+    while let Some(quote) = memchr::memchr(b'"', &bytes[at..end]) {
+        let open = at + quote;
+        at = string_end(bytes, open).ok()?;
+        if let Some(found) = memchr::memchr(b'\n', &bytes[open..at]) {
+            return Some(open + found);
+        }
+    }
+    None
 }
 
 /// Keeps what could not be read as an item of its own, and says why it could not.
@@ -398,7 +444,7 @@ fn read_member(
     at: usize,
     out: &mut Fragment,
 ) -> Result<Members, Fault> {
-    let key_end = crate::json::string_end(part.bytes, at)?;
+    let key_end = string_end(part.bytes, at)?;
     let key = &part.bytes[at + 1..key_end - 1];
     let colon = skip_whitespace(part.bytes, key_end);
     let value = skip_whitespace(part.bytes, colon + 1);

@@ -1,13 +1,17 @@
 //! Runs the rules over a session: the items first (in parts, side by side if the caller wishes), then the session.
 
+use super::error_class::classify;
 use super::{Digest, Digests, Finding, RULES, Run, Scope, Subject, digest};
 use crate::dialects::{Body, body_of};
 use crate::json::complete;
-use crate::session::{Item, Kind, SourceError};
+use crate::session::{Flags, Item, Kind, SourceError};
 use std::ops::Range;
 
 /// How much of an output is read: error texts stand at its beginning.
-const OUTPUT_HEAD: u64 = 2 * 1024;
+pub(super) const OUTPUT_HEAD: u64 = 2 * 1024;
+
+/// Longest excerpt of a text that a finding quotes, in characters.
+const QUOTE: usize = 200;
 
 /// Runs every rule, one after the other.
 pub fn check(run: &Run<'_>) -> Result<Vec<Finding>, SourceError> {
@@ -57,9 +61,14 @@ fn examine(
         _ => None,
     };
     let number = u32::try_from(index).unwrap_or(u32::MAX);
+    let mut error = None;
     match item.kind {
         Kind::Call => digests.push(digest::of_call(number, body, arguments.as_ref())),
-        Kind::Output => digests.push(digest::of_output(number, item, body)),
+        Kind::HostedOutput if !item.flags.has(Flags::ERROR) => {}
+        Kind::Output | Kind::HostedOutput => {
+            error = classify(run.session, item, &body.text);
+            digests.push(digest::of_output(number, item, body, error));
+        }
         _ => {}
     }
     let subject = Subject {
@@ -67,6 +76,7 @@ fn examine(
         item,
         body,
         arguments: arguments.as_ref(),
+        error,
     };
     for rule in RULES {
         if let Scope::Item { kinds, check } = &rule.scope
@@ -79,7 +89,8 @@ fn examine(
 
 /// The body of an item; of an output only its beginning. `None` where the bytes are not JSON, which the reader has reported.
 fn read_body(run: &Run<'_>, item: &Item, bytes: &mut Vec<u8>) -> Result<Option<Body>, SourceError> {
-    let partial = item.kind == Kind::Output && item.span.len() > OUTPUT_HEAD;
+    let partial =
+        matches!(item.kind, Kind::Output | Kind::HostedOutput) && item.span.len() > OUTPUT_HEAD;
     if partial {
         run.session
             .source
@@ -88,6 +99,28 @@ fn read_body(run: &Run<'_>, item: &Item, bytes: &mut Vec<u8>) -> Result<Option<B
     }
     run.session.source.read_into(item.span, bytes)?;
     Ok(body_of(item, bytes).ok())
+}
+
+/// The text of an item, for rules of the session; empty where it cannot be read.
+pub(super) fn text_of(run: &Run<'_>, index: usize) -> String {
+    let item = run.session.items.get(index);
+    let body = item.and_then(|item| read_body(run, item, &mut Vec::new()).ok().flatten());
+    body.map(|body| body.text).unwrap_or_default()
+}
+
+/// The first line of an item that says something, for rules of the session that quote it; empty where it cannot be read.
+pub(super) fn quote_item(run: &Run<'_>, index: usize) -> String {
+    quote(&text_of(run, index))
+}
+
+/// The first line of a text that says something, shortened.
+pub(super) fn quote(text: &str) -> String {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty());
+    let line = line.unwrap_or_default();
+    match line.char_indices().nth(QUOTE) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    }
 }
 
 fn wants(scope: &Scope, kind: Kind) -> bool {

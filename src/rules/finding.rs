@@ -1,7 +1,7 @@
 //! One defect: which rule, where, how bad, on what evidence, made by what.
 
 use super::{Rule, fill};
-use crate::actions::Offer;
+use crate::actions::{Offer, Safety};
 use crate::session::{Kind, Session};
 use std::fmt;
 
@@ -122,6 +122,12 @@ impl Finding {
         }
     }
 
+    /// Sets the item that it is about.
+    pub fn about(mut self, item: usize) -> Self {
+        self.item = u32::try_from(item).ok();
+        self
+    }
+
     /// Adds evidence; empty text is no evidence.
     pub fn fact(mut self, name: &'static str, value: impl Into<String>) -> Self {
         let value = value.into();
@@ -149,6 +155,16 @@ impl Finding {
         self
     }
 
+    /// In a branch that the run has left (or a side chain) nothing is fatal: an error is a warning there, and nothing is offered as
+    /// safe, so that a repair of all that is safe leaves dead branches alone.
+    pub fn in_branch_of(mut self, session: &Session) -> Self {
+        if !session.active {
+            self.severity = self.severity.min(Severity::Warning);
+            self.offers.retain(|offer| offer.safety != Safety::Safe);
+        }
+        self
+    }
+
     /// Keeps only the offers that meet a condition.
     pub fn offering(mut self, keep: impl Fn(&Offer) -> bool) -> Self {
         self.offers.retain(keep);
@@ -173,18 +189,21 @@ impl Finding {
         })
     }
 
-    /// The tool it is about: that of its item, or that of the call which its item answers.
-    pub fn tool<'a>(&self, session: &'a Session) -> Option<&'a str> {
-        let index = self.item? as usize;
-        let item = session.items.get(index)?;
-        let call = match item.kind {
-            Kind::Output => session
-                .pairing
-                .partner(index)
-                .and_then(|call| session.items.get(call))
-                .unwrap_or(item),
-            _ => item,
+    /// The tool it is about: that of its item, or that of the call which its item answers, or the one that the evidence names.
+    pub fn tool<'a>(&'a self, session: &'a Session) -> Option<&'a str> {
+        let of_item = || {
+            let index = self.item? as usize;
+            let item = session.items.get(index)?;
+            let call = match item.kind {
+                Kind::Output => session
+                    .pairing
+                    .partner(index)
+                    .and_then(|call| session.items.get(call))
+                    .unwrap_or(item),
+                _ => item,
+            };
+            Some(session.name(call)).filter(|name| !name.is_empty())
         };
-        Some(session.name(call)).filter(|name| !name.is_empty())
+        of_item().or_else(|| self.get("tool"))
     }
 }

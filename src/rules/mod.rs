@@ -6,13 +6,41 @@
 
 mod check;
 mod digest;
+mod duplicate_argument_key;
+mod duplicate_call_id;
+mod duplicate_output;
+mod error_class;
+mod failing_tool;
 mod finding;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod fixture;
+mod invalid_arguments;
+mod invalid_final_output;
+mod invalid_tool_name;
+mod leaked_tool_call;
+mod malformed_arguments;
 mod message;
+mod misplaced_output;
+mod missing_call_id;
+mod missing_final_output;
+mod orphan_call;
+mod orphan_output;
+mod orphan_reasoning;
+mod pairs;
+mod pending_call;
+mod refused;
+mod repeated_call;
 mod run;
+mod split_pair;
+mod tool_error;
+mod truncated_response;
+mod turn_limit;
 mod unknown_tool;
 
 pub use check::{check, check_items, check_session, sort};
-pub use digest::{Digest, Digests, ErrorClass};
+pub use digest::{Digest, Digests};
+pub use error_class::ErrorClass;
 pub use finding::{Cause, Finding, Severity};
 pub use message::fill;
 pub use run::{Offered, Run, Subject};
@@ -69,7 +97,31 @@ pub enum Scope {
 }
 
 /// Every rule, in the order in which they are listed and explained.
-pub const RULES: &[&Rule] = &[&unknown_tool::RULE];
+pub const RULES: &[&Rule] = &[
+    &unknown_tool::RULE,
+    &malformed_arguments::RULE,
+    &invalid_arguments::RULE,
+    &duplicate_argument_key::RULE,
+    &orphan_call::RULE,
+    &pending_call::RULE,
+    &orphan_output::RULE,
+    &misplaced_output::RULE,
+    &duplicate_call_id::RULE,
+    &duplicate_output::RULE,
+    &missing_call_id::RULE,
+    &invalid_tool_name::RULE,
+    &orphan_reasoning::RULE,
+    &invalid_final_output::RULE,
+    &missing_final_output::RULE,
+    &truncated_response::RULE,
+    &refused::RULE,
+    &leaked_tool_call::RULE,
+    &tool_error::RULE,
+    &repeated_call::RULE,
+    &failing_tool::RULE,
+    &split_pair::RULE,
+    &turn_limit::RULE,
+];
 
 /// The rule with this id.
 pub fn find(id: &str) -> Option<&'static Rule> {

@@ -1,8 +1,10 @@
 //! What rules are given: the session, the target, and what was offered where, prepared once.
 
+use super::ErrorClass;
+use super::truncated_response::is_limit;
 use crate::dialects::Body;
-use crate::schema::{Unusable, Validator};
-use crate::session::{Dialect, Item, NameId, Session, Tool, ToolKind};
+use crate::schema::{Unusable, Validator, normalise_gemini};
+use crate::session::{Dialect, Flags, Item, NameId, Session, Tool, ToolKind};
 use crate::suggest::Catalogue;
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -15,7 +17,9 @@ pub struct Run<'a> {
     /// The dialect that it is judged for.
     pub target: Dialect,
     /// What is offered, by the number of tool sets in force.
-    epochs: Vec<Offered<'a>>,
+    epochs: Vec<OnceLock<Offered<'a>>>,
+    /// The items whose reply was stopped by a token limit right behind them, in order.
+    cut: Vec<u32>,
 }
 
 /// The tools that are offered during a part of the history.
@@ -38,33 +42,55 @@ pub struct Subject<'a> {
     pub body: &'a Body,
     /// The strictly parsed arguments of a call: `None` where they are not JSON, or for items that have none.
     pub arguments: Option<&'a serde_json::Value>,
+    /// What kind of error an output reports.
+    pub error: Option<ErrorClass>,
 }
 
 impl<'a> Run<'a> {
     /// Prepares a session; `target` is the dialect to judge for, the recorded one if `None`.
     pub fn new(session: &'a Session, target: Option<Dialect>) -> Self {
-        let sets = &session.contract.tool_sets;
-        let starts = std::iter::once(None).chain(sets.iter().map(|set| Some(set.from)));
-        let epochs = starts
-            .map(|from| from.map_or_else(Offered::default, |from| Offered::new(session, from)))
-            .collect();
+        let epochs = session.contract.tool_sets.iter().map(|_| OnceLock::new());
+        let limits = session.stops.iter().filter(|stop| is_limit(&stop.reason));
+        let mut cut = limits.map(|stop| stop.item).collect::<Vec<_>>();
+        cut.sort_unstable();
         Self {
             session,
             target: target.unwrap_or(session.dialect),
-            epochs,
+            epochs: epochs.collect(),
+            cut,
         }
     }
 
-    /// What is offered to the reply that holds the item at `index`; `None` where no tool list is known.
-    pub fn offered(&self, index: usize) -> Option<&Offered<'a>> {
+    /// Whether the reply was broken off in this item: by a token limit, or a stream that ended early.
+    pub fn is_cut(&self, index: usize) -> bool {
+        let item = self.session.items.get(index);
+        item.is_some_and(|item| item.flags.has(Flags::INCOMPLETE))
+            || u32::try_from(index).is_ok_and(|index| self.cut.binary_search(&index).is_ok())
+    }
+
+    /// The number of tool sets in force for the item at `index`: what replaces the tools holds from the next reply on, what is
+    /// added holds at once (a hosted `tool_search` finds a tool that the same reply calls).
+    pub fn epoch(&self, index: usize) -> usize {
+        let sets = &self.session.contract.tool_sets;
         let turn = self
             .session
             .items
             .get(index)
             .and_then(|item| self.session.turns.get(item.turn as usize));
         let reply = turn.map_or(index as u32, |turn| turn.first);
-        let epoch = self.session.contract.epoch(reply);
-        self.epochs.get(epoch).filter(|_| epoch > 0)
+        let known = self.session.contract.epoch(reply);
+        let added = sets[known..]
+            .iter()
+            .take_while(|set| !set.replaces && set.from as usize <= index);
+        known + added.count()
+    }
+
+    /// What is offered to the reply that holds the item at `index`; `None` where no tool list is known.
+    pub fn offered(&self, index: usize) -> Option<&Offered<'a>> {
+        let last = self.epoch(index).checked_sub(1)?;
+        let from = self.session.contract.tool_sets.get(last)?.from;
+        let offered = self.epochs.get(last)?;
+        Some(offered.get_or_init(|| Offered::new(self.session, from)))
     }
 }
 
@@ -118,8 +144,16 @@ impl<'a> Offered<'a> {
         let schema = self.tools[position].parameters.as_ref()?;
         Some(
             self.validators[position]
-                .get_or_init(|| Validator::compile(schema))
+                .get_or_init(|| compile(schema))
                 .as_ref(),
         )
     }
+}
+
+/// Compiles a schema in either spelling: JSON Schema, or Gemini's with its upper-case types.
+pub(super) fn compile(schema: &serde_json::Value) -> Result<Validator, Unusable> {
+    Validator::compile(schema).or_else(|refusal| match refusal {
+        Unusable::NotASchema { .. } => Validator::compile(&normalise_gemini(schema)),
+        other => Err(other),
+    })
 }

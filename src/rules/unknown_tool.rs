@@ -32,6 +32,9 @@ pub(super) static RULE: Rule = Rule {
 const JSON_TOOL_CALL: &str = "json_tool_call";
 
 fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
+    if !run.session.contract.tools_known() {
+        return;
+    }
     let mut suggestions: HashMap<(usize, NameId), String> = HashMap::new();
     for (index, item) in run.session.items.iter().enumerate() {
         let is_named_call = item.kind == Kind::Call
@@ -50,7 +53,7 @@ fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
         if offered.tool(item.name).is_some() || is_json_output {
             continue;
         }
-        let epoch = run.session.contract.epoch(index as u32);
+        let epoch = run.epoch(index);
         let nearest = suggestions.entry((epoch, item.name)).or_insert_with(|| {
             let near = offered.catalogue().nearest(name);
             near.iter()
@@ -85,5 +88,177 @@ fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
         let has_suggestion = !nearest.is_empty();
         findings
             .push(finding.offering(|offer| offer.action != "take-suggestion" || has_suggestion));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RULE;
+    use crate::rules::Severity;
+    use crate::rules::fixture::{Fixture, fixture};
+    use crate::session::Flags;
+    use serde_json::json;
+
+    /// One call of `name`, answered with `output`, where these tools are offered.
+    fn called(name: &str, output: &str, offered: &[&str]) -> Fixture {
+        let messages = json!([
+            {"role": "assistant", "tool_calls": [{"id": "call_1", "type": "function",
+                "function": {"name": name, "arguments": "{}"}}]},
+            {"role": "tool", "tool_call_id": "call_1", "content": output}]);
+        fixture(&messages.to_string()).offering(offered)
+    }
+
+    #[test]
+    fn story_1_a_tool_that_was_never_offered_gets_the_nearest_name() {
+        // openai-agents #325: the second of the turns calls what does not exist, and the run is lost.
+        let story = fixture(
+            r#"[{"role":"user","content":"to Rome"},
+            {"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function",
+                "function":{"name":"book_flight","arguments":"{}"}}]},
+            {"role":"tool","tool_call_id":"call_1","content":"which one?"},
+            {"role":"assistant","content":null,"tool_calls":[{"id":"call_2","type":"function",
+                "function":{"name":"serch_flights","arguments":"{}"}}]},
+            {"role":"tool","tool_call_id":"call_2","content":"Tool 'serch_flights' not found."}]"#,
+        )
+        .offering(&["search_flights", "book_flight"]);
+        story.expect(&RULE, &["call_2"]);
+        let finding = story.finding(&RULE);
+        assert_eq!(
+            finding.message(),
+            "serch_flights is not offered; nearest: search_flights"
+        );
+        assert_eq!(finding.severity, Severity::Error);
+        assert_eq!(finding.offers[0].action, "take-suggestion");
+    }
+
+    #[test]
+    fn without_a_tool_list_nothing_is_known_to_be_unknown() {
+        fixture(
+            r#"[{"role":"assistant","tool_calls":[{"id":"call_1","type":"function","function":{"name":"anything","arguments":"{}"}}]}]"#,
+        )
+        .expect(&RULE, &[]);
+        // An empty list is a list.
+        called("anything", "Error: no", &[]).expect(&RULE, &["call_1"]);
+    }
+
+    #[test]
+    fn story_4_the_same_tool_in_another_spelling_is_recognised() {
+        let error = "unsupported call: x";
+        for name in ["mcp__files__read", "files__read", "read"] {
+            let finding = called(name, error, &["files.read", "write"]).finding(&RULE);
+            assert_eq!(finding.get("nearest"), Some("files.read"), "{name}");
+        }
+        called("files.read", "text", &["files.read"]).expect(&RULE, &[]);
+        let far = called("paint", error, &["files.read"]).finding(&RULE);
+        assert_eq!(far.get("nearest"), None);
+        assert!(
+            far.offers
+                .iter()
+                .all(|offer| offer.action != "take-suggestion")
+        );
+    }
+
+    #[test]
+    fn a_namespaced_call_is_looked_up_with_its_namespace() {
+        fixture(
+            r#"{"type":"function_call","call_id":"call_1","namespace":"files","name":"read","arguments":"{}"}
+            {"type":"function_call_output","call_id":"call_1","output":"unsupported call: files.read"}
+            {"type":"function_call","call_id":"call_2","namespace":"crm","name":"find","arguments":"{}"}
+            {"type":"function_call_output","call_id":"call_2","output":"found"}"#,
+        )
+        .tools(json!([{"type": "namespace", "name": "crm", "tools": [{"type": "function", "name": "find"}]},
+            {"type": "function", "name": "read"}]))
+        .expect(&RULE, &["call_1"]);
+    }
+
+    #[test]
+    fn story_5_the_pseudo_tool_of_an_output_schema_is_legal() {
+        let story = called("json_tool_call", "Error: no", &["search"]);
+        story
+            .clone()
+            .output_schema(json!({"type": "object"}))
+            .expect(&RULE, &[]);
+        story.expect(&RULE, &["call_1"]);
+    }
+
+    #[test]
+    fn what_the_provider_runs_itself_needs_no_offer() {
+        fixture(
+            r#"[{"role":"assistant","content":[
+                {"type":"server_tool_use","id":"srvtoolu_1","name":"bash_code_execution","input":{}},
+                {"type":"bash_code_execution_tool_result","tool_use_id":"srvtoolu_1","content":{}},
+                {"type":"tool_use","id":"toolu_1","name":"search","input":{}}]},
+            {"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"ok"}]}]"#,
+        )
+        .offering(&["search"])
+        .expect(&RULE, &[]);
+        fixture(
+            r#"{"type":"web_search_call","id":"ws_1","status":"completed"}
+            {"type":"custom_tool_call","call_id":"c","name":"apply_patch","input":"x"}
+            {"type":"shell_call","call_id":"s","action":{}}"#,
+        )
+        .tools(json!([{"type": "custom", "name": "apply_patch"}]))
+        .expect(&RULE, &[]);
+    }
+
+    #[test]
+    fn tools_that_a_search_finds_are_offered_from_there_on() {
+        fixture(
+            r#"{"type":"function_call","call_id":"call_1","name":"weather","arguments":"{}"}
+            {"type":"function_call_output","call_id":"call_1","output":"unknown tool weather"}
+            {"type":"tool_search_call","call_id":"s1","execution":"client","arguments":{}}
+            {"type":"tool_search_output","call_id":"s1","execution":"client","tools":[{"type":"function","name":"weather"}]}
+            {"type":"function_call","call_id":"call_2","name":"weather","arguments":"{}"}
+            {"type":"function_call_output","call_id":"call_2","output":"sunny"}"#,
+        )
+        .offering(&["tool_search"])
+        .expect(&RULE, &["call_1"]);
+        // The provider's own search finds and the same reply calls.
+        fixture(
+            r#"{"type":"tool_search_call","id":"s1","execution":"server","arguments":{}}
+            {"type":"tool_search_output","id":"s2","execution":"server","tools":[{"type":"function","name":"weather"}]}
+            {"type":"function_call","call_id":"call_2","name":"weather","arguments":"{}"}
+            {"type":"function_call_output","call_id":"call_2","output":"sunny"}"#,
+        )
+        .offering(&["search"])
+        .expect(&RULE, &[]);
+    }
+
+    #[test]
+    fn a_handoff_is_a_tool_like_any_other_and_the_agents_name_is_not() {
+        let offered = ["transfer_to_booking_agent"];
+        called(
+            "transfer_to_booking_agent",
+            "{\"assistant\":\"booking\"}",
+            &offered,
+        )
+        .expect(&RULE, &[]);
+        let finding =
+            called("booking_agent", "Tool 'booking_agent' not found.", &offered).finding(&RULE);
+        assert_eq!(finding.get("nearest"), Some("transfer_to_booking_agent"));
+    }
+
+    #[test]
+    fn a_call_that_was_answered_was_offered_when_it_ran() {
+        let finding = called("old_search", "three hits", &["search"]).finding(&RULE);
+        assert_eq!(finding.severity, Severity::Warning);
+        assert!(
+            finding
+                .message()
+                .ends_with("but it was answered, so it was offered when it ran")
+        );
+    }
+
+    #[test]
+    fn the_simulated_users_calls_are_not_the_agents() {
+        let mut sessions = called("toggle_data", "Error: no", &["search"]).sessions();
+        let find = |session: &crate::session::Session| {
+            let findings = crate::rules::check(&crate::rules::Run::new(session, None)).unwrap();
+            findings.iter().any(|finding| finding.rule.id == RULE.id)
+        };
+        assert!(find(&sessions[0]));
+        let call = &mut sessions[0].items[0];
+        call.flags = call.flags.with(Flags::FOREIGN_CALLER);
+        assert!(!find(&sessions[0]));
     }
 }

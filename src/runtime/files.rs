@@ -1,11 +1,11 @@
 //! Opens what the operator names: files of any kind that can hold a recording, and refuses the rest in one clear line.
 
-use super::{inflate, transcode};
+use super::{DatabaseError, inflate, transcode};
 use crate::session::{Problem, Source, SourceError, Span};
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::{FileExt, FileTypeExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A file that is read by position. It may grow while it is open; what was cut off is [`SourceError::Gone`].
@@ -48,6 +48,8 @@ impl Source for FileSource {
 pub struct Input {
     /// What the operator named it.
     pub name: String,
+    /// Where it is, if it is a file: databases are opened by their path.
+    pub path: Option<PathBuf>,
     /// Its bytes; of a compressed or transcoded file those that came out.
     pub source: Arc<dyn Source>,
     /// The bytes where they are in memory.
@@ -57,7 +59,7 @@ pub struct Input {
 }
 
 /// Why an input cannot be read at all.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum InputError {
     /// There is nothing of this name.
     #[error("no such file or folder")]
@@ -101,8 +103,11 @@ pub enum InputError {
     #[error("cannot be unpacked: {0}")]
     Compressed(String),
     /// A database that cannot be read.
-    #[error("{0}")]
-    Database(String),
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+    /// A database that does not lie in a file of its own: SQLite reads files only.
+    #[error("a database can only be read as a file, not packed and not from a pipe")]
+    DatabaseInPipe,
     /// Reading failed on the way.
     #[error("{0}")]
     Source(#[from] SourceError),
@@ -165,6 +170,7 @@ pub fn open(path: &Path) -> Result<Input, InputError> {
     }
     Ok(Input {
         name,
+        path: Some(path.to_owned()),
         source: Arc::new(source),
         buffer: None,
         notices: Vec::new(),
@@ -192,6 +198,7 @@ fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Input, InputError> {
     let buffer = Arc::new(bytes);
     Ok(Input {
         name: name.to_owned(),
+        path: None,
         source: buffer.clone(),
         buffer: Some(buffer),
         notices,

@@ -7,9 +7,11 @@ mod files;
 mod inflate;
 mod opening;
 mod reading;
+mod sqlite;
 mod transcode;
 
 pub use checking::{check_recording, check_session};
 pub use files::{FileSource, Input, InputError, open, read_stdin};
 pub use opening::{Follower, Growth, Opening};
 pub use reading::{Progress, ReadOptions, Recording, read_input, read_path};
+pub use sqlite::{DatabaseError, read_database};

@@ -3,7 +3,7 @@
 
 use super::reading::{self, File, Progress, ReadOptions, Recording};
 use super::{Input, InputError};
-use crate::formats::split::{Part, Within};
+use crate::formats::split::{self, Part, Within};
 use crate::formats::{Contents, Format, Layout, Reading, Records, Sample};
 use crate::session::{Fragment, SourceError, Span};
 
@@ -66,7 +66,7 @@ impl Opening {
         let start = length.saturating_sub(TAIL);
         let bytes = self.input.source.read(Span { start, end: length })?;
         let sample = Sample::new(&self.head, self.is_small());
-        let within = match sample.layout {
+        let within = match split::layout(&records, &sample) {
             Layout::Lines | Layout::Text => Within::Stream,
             Layout::Array(_) | Layout::Object(_) => Within::Array,
         };
@@ -91,10 +91,10 @@ impl Opening {
     /// Starts to follow a file: what is appended to it is read from where reading stopped.
     pub fn follow(&self) -> Result<Option<Follower<'_>>, InputError> {
         let sample = Sample::new(&self.head, self.is_small());
-        let (Some(records), Layout::Lines) = (self.records(), sample.layout) else {
+        let Some(records) = self.records() else {
             return Ok(None);
         };
-        if self.input.buffer.is_some() {
+        if self.input.buffer.is_some() || split::layout(&records, &sample) != Layout::Lines {
             return Ok(None);
         }
         let mut follower = Follower {

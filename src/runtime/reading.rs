@@ -4,11 +4,12 @@
 //! begin exactly where the one before it ended, and one that guessed wrong is read again from the right place. So a one-line array
 //! of a gigabyte is read as fast as lines, and what comes out never depends on the guesses.
 
-use super::{Input, InputError, open};
+use super::{Input, InputError, open, read_database};
 use crate::formats::split::{self, Members, Part, Step, Within};
 use crate::formats::{self, Contents, Format, Layout, Reading, Records, Sample};
 use crate::session::{Fragment, Problem, Session, Source, SourceError, Span};
 use rayon::prelude::*;
+use std::cell::RefCell;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -73,6 +74,9 @@ pub(super) fn read_as(
 ) -> Result<Recording, InputError> {
     let length = input.source.len();
     let mut contents = match (format.reading, &input.buffer) {
+        (Reading::Database, _) => {
+            read_database(input.path.as_deref().ok_or(InputError::DatabaseInPipe)?)?
+        }
         (_, Some(buffer)) => formats::read_buffer(format, &input.source, buffer)?,
         (Reading::Records(records), None) if length > SMALL => {
             let sample = Sample::new(head, false);
@@ -81,6 +85,8 @@ pub(super) fn read_as(
                 source: &*input.source,
                 length,
                 progress,
+                part: PART,
+                beyond: BEYOND,
             };
             let mut fragment = file.read(&sample)?;
             let problems = std::mem::take(&mut fragment.problems);
@@ -115,7 +121,8 @@ pub(super) fn read_head(
     out: &mut Fragment,
 ) {
     let (start, end) = (sample.skipped, part.bytes.len());
-    match sample.layout {
+    split::report_leading(sample, out);
+    match split::layout(records, sample) {
         Layout::Lines | Layout::Text => {
             Within::Stream.read(records, part, start, end, out);
         }
@@ -171,12 +178,19 @@ fn looks_binary(head: &[u8]) -> bool {
     odd * 20 > head.len()
 }
 
+thread_local! {
+    /// One buffer for all parts that a thread reads: fresh pages cost as much as the reading.
+    static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
 /// A file that is too large to be held.
 pub(super) struct File<'a> {
     records: &'a Records,
     source: &'a dyn Source,
     length: u64,
     progress: Progress<'a>,
+    part: u64,
+    beyond: u64,
 }
 
 /// What one part gave.
@@ -198,6 +212,8 @@ impl<'a> File<'a> {
             source,
             length,
             progress: &|_, _| (),
+            part: PART,
+            beyond: BEYOND,
         }
     }
 
@@ -205,7 +221,8 @@ impl<'a> File<'a> {
     fn read(&self, sample: &Sample<'_>) -> Result<Fragment, SourceError> {
         let mut out = Fragment::default();
         let start = sample.skipped as u64;
-        match sample.layout {
+        split::report_leading(sample, &mut out);
+        match split::layout(self.records, sample) {
             Layout::Lines | Layout::Text => {
                 self.read_parts(Within::Stream, start, &mut out)?;
             }
@@ -249,18 +266,17 @@ impl<'a> File<'a> {
         out: &mut Fragment,
     ) -> Result<Option<u64>, SourceError> {
         let ranges = (start..self.length)
-            .step_by(PART as usize)
-            .map(|from| from..(from + PART).min(self.length))
+            .step_by(self.part as usize)
+            .map(|from| from..(from + self.part).min(self.length))
             .collect::<Vec<_>>();
         let mut expected = start;
         for wave in ranges.chunks(WAVE) {
-            let read = |buffer: &mut Vec<u8>, range: &Range<u64>| {
-                self.read_part(within, range, range.start == start, buffer)
+            let read = |range: &Range<u64>| {
+                BUFFER.with_borrow_mut(|buffer| {
+                    self.read_part(within, range, range.start == start, buffer)
+                })
             };
-            let pieces = wave
-                .par_iter()
-                .map_init(Vec::new, read)
-                .collect::<Result<Vec<_>, _>>()?;
+            let pieces = wave.par_iter().map(read).collect::<Result<Vec<_>, _>>()?;
             for piece in pieces {
                 if piece.range.end <= expected && piece.range.end < self.length {
                     continue;
@@ -294,7 +310,7 @@ impl<'a> File<'a> {
         } else {
             range.start - OVERLAP
         };
-        let mut end = (range.end + BEYOND).min(self.length);
+        let mut end = (range.end + self.beyond).min(self.length);
         self.source.read_into(Span { start: base, end }, bytes)?;
         let mut piece = Piece {
             range: range.clone(),
@@ -332,7 +348,7 @@ impl<'a> File<'a> {
                 Step::Starved(at) => {
                     base += at as u64;
                     from = 0;
-                    end = (end + BEYOND.max(2 * (end - base))).min(self.length);
+                    end = (end + self.beyond.max(2 * (end - base))).min(self.length);
                     self.source.read_into(Span { start: base, end }, bytes)?;
                     if base >= range.end {
                         piece.next = base;
@@ -394,5 +410,91 @@ fn guess_from(within: Within, bytes: &[u8], least: usize) -> Option<usize> {
             return Some(guess);
         }
         from = guess;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads a text in parts of every small size and compares with reading it in one piece.
+    fn parts_change_nothing(text: &str) {
+        let bytes = text.as_bytes().to_vec();
+        let sample = Sample::new(&bytes, true);
+        let format = formats::recognise(&sample).unwrap();
+        let Reading::Records(records) = format.reading else {
+            panic!("{}", format.id)
+        };
+        let whole = split::read_all(&records, &sample, &bytes);
+        let told = |fragment: &Fragment| {
+            let items = fragment
+                .items
+                .iter()
+                .map(|item| (item.span, item.kind, item.record))
+                .collect::<Vec<_>>();
+            (
+                items,
+                fragment.records.clone(),
+                fragment.problems.clone(),
+                fragment.facts.clone(),
+            )
+        };
+        for part in [17, 40, 64, 100, 333, 1000] {
+            let mut file = File::new(&records, &bytes, bytes.len() as u64);
+            (file.part, file.beyond) = (part, part / 2);
+            let read = file.read(&sample).unwrap();
+            assert_eq!(told(&read), told(&whole), "parts of {part} bytes");
+        }
+    }
+
+    #[test]
+    fn lines_read_in_parts_are_the_lines() {
+        let line = |index: usize| {
+            format!(
+                "{{\"role\":\"user\",\"content\":\"{}\"}}\n",
+                "x".repeat(index * 7 % 90)
+            )
+        };
+        parts_change_nothing(&(0..60).map(line).collect::<String>());
+    }
+
+    #[test]
+    fn broken_lines_and_shared_lines_stay_where_they_are() {
+        let good = "{\"role\":\"user\",\"content\":\"a\"}";
+        let text = format!(
+            "{good}\n{{oops}}\n{good}{good}\n\n[1,\n{good}\n\"x\"\n{{\"role\":\"us\n{good}\n{{\"role\":\"user\",\"con"
+        );
+        parts_change_nothing(&text.repeat(3));
+    }
+
+    #[test]
+    fn an_array_on_one_line_is_read_like_lines() {
+        // Contents hold arrays of objects and text that looks like a boundary: both invite wrong guesses.
+        let message = |index: usize| {
+            format!(
+                r#"{{"role":"assistant","content":[{{"type":"text","text":"a}},{{"}},{{"type":"text","text":"\"}},{{\"role\":{index}"}}],"tool_calls":[{{"id":"c{index}","function":{{"name":"f","arguments":"{{}}"}}}},{{"id":"d{index}","function":{{"name":"g"}}}}]}}"#
+            )
+        };
+        let messages = (0..40).map(message).collect::<Vec<_>>().join(",");
+        parts_change_nothing(&format!("[{messages}]"));
+        parts_change_nothing(&format!(
+            r#"{{"model":"m","messages":[{messages}],"tools":[{{"type":"function","function":{{"name":"f"}}}}]}}"#
+        ));
+    }
+
+    #[test]
+    fn a_record_larger_than_a_part_is_one_record() {
+        let long = format!(
+            "{{\"role\":\"user\",\"content\":\"{}\"}}\n",
+            "},{\\\"a\\\":".repeat(300)
+        );
+        let short = "{\"role\":\"tool\",\"tool_call_id\":\"c\",\"content\":\"y\"}\n";
+        parts_change_nothing(&[short, &long, short, &long, &long, short].concat());
+    }
+
+    #[test]
+    fn pretty_documents_are_read_across_their_lines() {
+        let document = "{\n  \"role\": \"user\",\n  \"content\": \"hello\"\n}\n";
+        parts_change_nothing(&document.repeat(40));
     }
 }

@@ -5,7 +5,8 @@ use serde_json::Value;
 /// The tools, schemas and limits of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Contract {
-    /// Tool lists in the order of the history; empty means that the tools are not known.
+    /// Tool lists in the order of the history. Unless one of them replaces what was before, the tools are not known: additions alone
+    /// (`tool_search`, the dynamic tools of Codex) stand beside tools that are not recorded.
     pub tool_sets: Vec<ToolSet>,
     /// The schema that the final output must satisfy.
     pub output_schema: Option<OutputSchema>,
@@ -64,9 +65,9 @@ pub struct OutputSchema {
 }
 
 impl Contract {
-    /// Whether any tool list is known.
+    /// Whether a whole tool list is known, so that a name which is not in it was not offered.
     pub fn tools_known(&self) -> bool {
-        !self.tool_sets.is_empty()
+        self.tool_sets.iter().any(|set| set.replaces)
     }
 
     /// The tools that are offered to the reply that holds the item at `index`; a later definition of a name wins.
@@ -89,10 +90,7 @@ impl Contract {
 
     /// The number of tool sets that are in force at an item: items with the same number see the same tools.
     pub fn epoch(&self, index: u32) -> usize {
-        self.tool_sets
-            .iter()
-            .take_while(|set| set.from <= index)
-            .count()
+        self.tool_sets.partition_point(|set| set.from <= index)
     }
 }
 
@@ -148,10 +146,13 @@ mod tests {
     #[test]
     fn no_list_means_not_known_and_an_empty_list_means_no_tools() {
         assert!(!Contract::default().tools_known());
-        let contract = Contract {
+        let mut contract = Contract {
             tool_sets: vec![set(0, true, &[])],
             ..Contract::default()
         };
         assert!(contract.tools_known());
+        contract.tool_sets = vec![set(0, false, &["a"])];
+        assert!(!contract.tools_known());
+        assert_eq!(offered(&contract, 0), ["a"]);
     }
 }

@@ -35,8 +35,10 @@ pub enum Fact {
     ServerState,
     /// The most replies that the run may take.
     TurnLimit(u32),
-    /// The text is a request as it goes to the provider.
+    /// The text is a request as it goes to the provider, unless it turns out to be a reply.
     Request,
+    /// The text is, or ends with, the provider's reply.
+    Reply,
     /// A name for the session.
     Label(String),
     /// Why the reply that ends here ended, in the provider's word.
@@ -166,6 +168,9 @@ impl Fragment {
     /// Joins what was read behind this part.
     pub fn append(&mut self, other: Self) {
         let (records, items) = (count(self.records.len()), count(self.items.len()));
+        if !other.links.is_empty() {
+            self.links.resize(self.records.len(), Link::default());
+        }
         let mut renamed = vec![NameId::default()];
         renamed.extend(other.names.iter().map(|(_, name)| self.names.intern(name)));
         self.records.extend(other.records);

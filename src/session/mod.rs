@@ -9,6 +9,7 @@
 mod contract;
 mod fragment;
 mod item;
+mod keyed;
 mod names;
 pub mod pairing;
 mod problem;
@@ -18,6 +19,7 @@ mod turn;
 pub use contract::{Contract, OutputSchema, Tool, ToolKind, ToolSet};
 pub use fragment::{Fact, Fragment, Link, LinkFlags};
 pub use item::{CallId, Family, Flags, Item, Kind, Record, Shape};
+pub use keyed::Keyed;
 pub use names::{NameId, Names};
 pub use pairing::{Pairing, Standing};
 pub use problem::{Problem, ProblemKind};
@@ -72,10 +74,10 @@ pub struct Session {
     pub model: Option<String>,
     /// What the run was told it may do.
     pub contract: Contract,
-    /// The tool and function names that items refer to.
-    pub names: Names,
-    /// The records (lines, array elements) that hold the items, in file order.
-    pub records: Vec<Record>,
+    /// The tool and function names that items refer to; the sessions of one file share them.
+    pub names: Arc<Names>,
+    /// The records (lines, array elements) that hold the items, in file order; the sessions of one file share them.
+    pub records: Arc<[Record]>,
     /// What happened, in the order of the history (which may differ from the order in the file).
     pub items: Vec<Item>,
     /// The replies and the messages between them.
@@ -107,8 +109,8 @@ impl Session {
             label: String::new(),
             model: None,
             contract: Contract::default(),
-            names: Names::default(),
-            records: Vec::new(),
+            names: Arc::default(),
+            records: Arc::default(),
             items: Vec::new(),
             turns: Vec::new(),
             pairing: Pairing::default(),

@@ -7,8 +7,9 @@
 //! Where ids are missing (legacy `function_call`, Gemini-style replies) calls and outputs pair by name and order.
 //! Which places a provider accepts for a pair is not decided here but in [`crate::dialects`].
 
+use super::keyed::Keyed;
 use super::{CallId, Family, Flags, Item, Kind, NameId, Session, SourceError, Speaker};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 /// Which output answers which call, by item index.
 #[derive(Debug, Clone, Default)]
@@ -116,12 +117,12 @@ fn key_of(item: &Item) -> Key {
 struct Matcher<'a> {
     items: &'a [Item],
     standings: Vec<Standing>,
-    /// Calls without output so far, in order.
-    open: HashMap<Key, Vec<u32>>,
+    /// Calls without output so far.
+    open: HashMap<Key, Waiting, Keyed>,
     /// The last call with this key that has its output.
-    answered: HashMap<Key, u32>,
+    answered: HashMap<Key, u32, Keyed>,
     /// Calls that stand before the last compaction.
-    severed: HashMap<Key, u32>,
+    severed: HashMap<Key, u32, Keyed>,
     /// Outputs that found no call before them.
     early: Vec<u32>,
 }
@@ -131,9 +132,9 @@ impl<'a> Matcher<'a> {
         Self {
             items,
             standings: vec![Standing::Alone; items.len()],
-            open: HashMap::new(),
-            answered: HashMap::new(),
-            severed: HashMap::new(),
+            open: HashMap::default(),
+            answered: HashMap::default(),
+            severed: HashMap::default(),
             early: Vec::new(),
         }
     }
@@ -143,20 +144,12 @@ impl<'a> Matcher<'a> {
         self.open
             .entry(key_of(item))
             .or_default()
-            .push(number(index));
+            .push(number(index), item.turn);
     }
 
     fn answer(&mut self, index: usize, item: &Item) {
         let key = key_of(item);
-        let turn_of = |call: &u32| self.items[*call as usize].turn;
-        let newest = self.open.get(&key).and_then(|calls| {
-            let turn = calls.last().map(turn_of)?;
-            calls.iter().position(|call| turn_of(call) == turn)
-        });
-        if let Some(calls) = self.open.get_mut(&key)
-            && let Some(position) = newest
-        {
-            let call = calls.remove(position);
+        if let Some(call) = self.open.get_mut(&key).and_then(Waiting::take) {
             self.join(call, number(index));
             self.answered.insert(key, call);
         } else if let (Key::Id(..), Some(call)) = (key, self.answered.get(&key)) {
@@ -177,7 +170,7 @@ impl<'a> Matcher<'a> {
         self.match_late_calls();
         for (key, calls) in self.open.drain() {
             if let Some(call) = calls.last() {
-                self.severed.insert(key, *call);
+                self.severed.insert(key, call);
             }
         }
         self.severed.extend(self.answered.drain());
@@ -187,10 +180,8 @@ impl<'a> Matcher<'a> {
     fn match_late_calls(&mut self) {
         for output in std::mem::take(&mut self.early) {
             let key = key_of(&self.items[output as usize]);
-            let late = self.open.get_mut(&key).and_then(|calls| {
-                let position = calls.iter().position(|call| *call > output)?;
-                Some(calls.remove(position))
-            });
+            // A call before the output would have taken it at once, so whatever is open now comes later.
+            let late = self.open.get_mut(&key).and_then(Waiting::take);
             if let (Some(call), Key::Id(..)) = (late, key) {
                 self.join(call, output);
                 self.answered.insert(key, call);
@@ -218,6 +209,51 @@ impl<'a> Matcher<'a> {
             };
         }
         self.standings
+    }
+}
+
+/// The calls of one key that wait, by turn. Nearly always there is one, which needs no list.
+#[derive(Default)]
+struct Waiting {
+    only: Option<(u32, u32)>,
+    by_turn: Vec<(u32, VecDeque<u32>)>,
+}
+
+impl Waiting {
+    fn push(&mut self, call: u32, turn: u32) {
+        if self.only.is_none() && self.by_turn.is_empty() {
+            self.only = Some((call, turn));
+            return;
+        }
+        if let Some((first, its_turn)) = self.only.take() {
+            self.by_turn.push((its_turn, VecDeque::from([first])));
+        }
+        match self.by_turn.last_mut() {
+            Some((last, calls)) if *last == turn => calls.push_back(call),
+            _ => self.by_turn.push((turn, VecDeque::from([call]))),
+        }
+    }
+
+    /// The first call of the newest turn.
+    fn take(&mut self) -> Option<u32> {
+        if let Some((call, _)) = self.only.take() {
+            return Some(call);
+        }
+        let (_, calls) = self.by_turn.last_mut()?;
+        let call = calls.pop_front();
+        if calls.is_empty() {
+            self.by_turn.pop();
+        }
+        call
+    }
+
+    fn last(&self) -> Option<u32> {
+        let listed = || {
+            self.by_turn
+                .last()
+                .and_then(|(_, calls)| calls.back().copied())
+        };
+        self.only.map(|(call, _)| call).or_else(listed)
     }
 }
 

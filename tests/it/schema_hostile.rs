@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use retake::schema::Validator;
 use serde_json::{Map, Value, json};
 
-/// Most time for compiling, judging and explaining one case, in an unoptimised build.
-const LIMIT: Duration = Duration::from_millis(200);
+/// Most time for compiling, judging and explaining one case. The bound of the room is static: this only tells a check that ends
+/// from one that does not, also in an unoptimised build on a busy machine; the slowest case takes 140 ms on an idle one.
+const LIMIT: Duration = Duration::from_secs(4);
 
 const CASES: &str = include_str!("hostile/schema_hostile.json");
 

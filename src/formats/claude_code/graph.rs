@@ -2,340 +2,387 @@
 //!
 //! The official reader takes the leaf that comes latest in the file and walks `parentUuid` to the root. That alone loses the
 //! results of parallel calls, which hang on their own line of the message and not on the chain; so lines of a message that is on
-//! the chain, and the results that answer its calls, belong to it too.
+//! the chain, and the results that answer its calls, belong to it too. All of it is linear in the lines of the file.
 
-use super::FORMAT;
-use crate::formats::Contents;
-use crate::session::{
-    Fact, Flags, Fragment, Item, Kind, Link, LinkFlags, Problem, ProblemKind, Session, Source,
-    SourceError, Stop,
-};
+use crate::session::{Fragment, Item, Keyed, Kind, Link, LinkFlags, Problem, ProblemKind};
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 
-/// Puts the lines in the order of the history: the active chain first, then each branch that is not part of it.
-pub(super) fn assemble(
-    fragment: Fragment,
-    source: &Arc<dyn Source>,
-) -> Result<Contents, SourceError> {
-    let graph = Graph::new(&fragment);
-    let mut problems = Vec::new();
-    let branches = graph.branches(&mut problems);
-    let mut items_of: Vec<Vec<u32>> = vec![Vec::new(); fragment.records.len()];
-    for (index, item) in fragment.items.iter().enumerate() {
-        items_of[item.record as usize].push(index as u32);
-    }
-    let mut sessions = Vec::new();
-    for (number, branch) in branches.into_iter().enumerate() {
-        let mut session = Session::empty(source.clone(), FORMAT.id, FORMAT.dialect);
-        session.active = branch.active;
-        session.label = branch.label(number);
-        session.records = fragment.records.clone();
-        session.names = fragment.names.clone();
-        let mut place: HashMap<u32, u32> = HashMap::new();
-        let mut messages = HashSet::new();
-        for record in branch.records {
-            for index in &items_of[record] {
-                let mut item = fragment.items[*index as usize];
-                mark_reply(&mut item, &fragment.links[record], &mut messages);
-                place.insert(*index, session.items.len() as u32);
-                session.items.push(item);
-            }
-        }
-        tell(&mut session, &fragment, &place);
-        mark_compacted(&mut session.items);
-        if !session.items.is_empty() {
-            session.link()?;
-            sessions.push(session);
-        }
-    }
-    Ok(Contents { sessions, problems })
+/// A chain of lines, in the order of the history.
+#[derive(Debug)]
+pub(super) struct Branch {
+    /// The records.
+    pub(super) records: Vec<u32>,
+    /// What it is to the conversation.
+    pub(super) role: Role,
 }
 
-/// One message over many lines: only its first line starts the reply.
-fn mark_reply(item: &mut Item, link: &Link, messages: &mut HashSet<u64>) {
-    if link.flags.has(LinkFlags::ASSISTANT) && link.message != 0 && item.kind.is_from_model() {
-        let known = !messages.insert(link.message);
-        if known {
-            item.flags = item
-                .flags
-                .without(Flags::STARTS_REPLY)
-                .with(Flags::CONTINUES_REPLY);
+/// What a branch is to the conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// The conversation itself.
+    Active,
+    /// The work of a sub-agent.
+    SideChain,
+    /// What the user went back from.
+    Abandoned,
+    /// Lines whose ids stand in the file before.
+    Repeated,
+}
+
+impl Role {
+    /// What tells a branch from the other sessions of the file.
+    pub(super) fn label(self, number: usize) -> String {
+        match self {
+            Self::Active => String::new(),
+            Self::SideChain => format!("side chain {number}"),
+            Self::Abandoned => format!("abandoned branch {number}"),
+            Self::Repeated => "repeated lines".to_owned(),
         }
     }
 }
 
-/// What stands before the last compaction is no longer sent to the provider.
-fn mark_compacted(items: &mut [Item]) {
-    let last = items
-        .iter()
-        .rposition(|item| item.kind == Kind::Compaction)
-        .unwrap_or(0);
-    for item in &mut items[..last] {
-        item.flags = item.flags.with(Flags::COMPACTED);
-    }
+/// Where a record belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Open,
+    Branch(u32),
 }
 
-/// The model and the stop reasons of the items that belong to this session.
-fn tell(session: &mut Session, fragment: &Fragment, place: &HashMap<u32, u32>) {
-    for (at, fact) in &fragment.facts {
-        let Some(item) = at.checked_sub(1).and_then(|index| place.get(&index)) else {
-            continue;
-        };
-        match fact {
-            Fact::Model(model) => session.model = Some(model.clone()),
-            Fact::Stop(reason) => session.stops.push(Stop {
-                item: *item,
-                reason: reason.clone(),
-            }),
-            _ => {}
-        }
-    }
-    session.stops.sort_by_key(|stop| stop.item);
-}
-
-/// A chain of lines.
-struct Branch {
-    records: Vec<usize>,
-    active: bool,
-    is_side_chain: bool,
-}
-
-impl Branch {
-    fn label(&self, number: usize) -> String {
-        match (self.active, self.is_side_chain) {
-            (true, _) => String::new(),
-            (false, true) => format!("side chain {number}"),
-            (false, false) => format!("abandoned branch {number}"),
-        }
-    }
-}
-
-struct Graph<'a> {
+/// The lines of a file and how they hang together.
+pub(super) struct Graph<'a> {
     fragment: &'a Fragment,
-    /// The record with this id; the first of its name.
-    by_id: HashMap<u64, usize>,
+    parents: Vec<Option<u32>>,
+    /// The first item of each record, and behind the last record the number of items.
+    first_items: Vec<u32>,
+    places: Vec<Place>,
+    branches: Vec<Branch>,
+    problems: Vec<Problem>,
 }
+
+type Ids = HashSet<u64, Keyed>;
 
 impl<'a> Graph<'a> {
-    fn new(fragment: &'a Fragment) -> Self {
-        let mut by_id = HashMap::with_capacity(fragment.links.len());
-        for (record, link) in fragment.links.iter().enumerate() {
-            if link.id != 0 {
-                by_id.entry(link.id).or_insert(record);
-            }
-        }
-        Self { fragment, by_id }
+    /// The branches of a file, the active one first.
+    pub(super) fn branches(fragment: &'a Fragment) -> (Vec<Branch>, Vec<Problem>) {
+        let mut graph = Self {
+            fragment,
+            parents: Vec::new(),
+            first_items: first_items(fragment),
+            places: vec![Place::Open; fragment.links.len()],
+            branches: Vec::new(),
+            problems: Vec::new(),
+        };
+        let repeated = graph.resolve();
+        let chain = graph.chain();
+        let active = graph.with_siblings(&chain, &repeated);
+        graph.add(Role::Active, active);
+        graph.add_others(&repeated);
+        graph.add(Role::Repeated, repeated.ones());
+        (graph.branches, graph.problems)
     }
 
     fn links(&self) -> &'a [Link] {
         &self.fragment.links
     }
 
-    fn parent(&self, record: usize) -> Option<usize> {
-        let link = &self.links()[record];
-        self.by_id
-            .get(&link.parent)
-            .copied()
-            .filter(|_| link.parent != 0)
+    /// Finds the parent of each record; gives the records whose id another one had before.
+    fn resolve(&mut self) -> Marks {
+        let mut by_id: HashMap<u64, u32, Keyed> = HashMap::default();
+        by_id.reserve(self.links().len());
+        let mut repeated = Marks::new(self.links().len());
+        for (record, link) in self.links().iter().enumerate() {
+            if link.id != 0 && *by_id.entry(link.id).or_insert(number(record)) != number(record) {
+                repeated.set(record);
+            }
+        }
+        let parent = |link: &Link| {
+            by_id
+                .get(&link.parent)
+                .copied()
+                .filter(|_| link.parent != 0)
+        };
+        self.parents = self.links().iter().map(parent).collect();
+        repeated
     }
 
-    fn branches(&self, problems: &mut Vec<Problem>) -> Vec<Branch> {
-        let side = |record: usize| self.links()[record].flags.has(LinkFlags::SIDE);
-        let mut taken = vec![false; self.links().len()];
-        let mut branches = Vec::new();
-        let conversation = (0..self.links().len())
-            .filter(|record| !side(*record))
+    fn parent(&self, record: usize) -> Option<usize> {
+        self.parents[record].map(|parent| parent as usize)
+    }
+
+    /// The lines that may be the conversation: those of no sub-agent; all of them where a file holds nothing but a sub-agent's
+    /// lines (`subagents/agent-*.jsonl`).
+    fn candidates(&self) -> Vec<usize> {
+        let linked = |record: &usize| self.links()[*record].id != 0;
+        let side = |record: &usize| self.links()[*record].flags.has(LinkFlags::SIDE);
+        let all = 0..self.links().len();
+        let main = all
+            .clone()
+            .filter(linked)
+            .filter(|record| !side(record))
             .collect::<Vec<_>>();
-        // A file that holds nothing but a sub-agent's lines (subagents/agent-*.jsonl) is that agent's own conversation.
-        let whole = if conversation.is_empty() {
-            (0..self.links().len()).collect()
+        if main.iter().any(|record| self.speaks(*record)) {
+            main
         } else {
-            conversation
-        };
-        let chain = self.chain(&whole, problems);
-        let active = self.with_siblings(&whole, &chain);
-        for record in &active {
-            taken[*record] = true;
+            all.filter(linked).collect()
         }
-        branches.push(Branch {
-            records: self.in_causal_order(active),
-            active: true,
-            is_side_chain: false,
-        });
-        let rest = (0..self.links().len())
-            .filter(|record| !taken[*record])
-            .collect::<Vec<_>>();
-        branches.extend(self.others(&rest));
-        branches
+    }
+
+    fn speaks(&self, record: usize) -> bool {
+        let flags = self.links()[record].flags;
+        (flags.has(LinkFlags::ASSISTANT) || flags.has(LinkFlags::USER))
+            && !flags.has(LinkFlags::META)
     }
 
     /// From the leaf that comes latest in the file up to the root.
-    fn chain(&self, records: &[usize], problems: &mut Vec<Problem>) -> HashSet<usize> {
-        let parents = records
-            .iter()
-            .filter_map(|record| self.parent(*record))
-            .collect::<HashSet<_>>();
-        let speaks = |record: &usize| {
-            let flags = self.links()[*record].flags;
-            (flags.has(LinkFlags::ASSISTANT) || flags.has(LinkFlags::USER))
-                && !flags.has(LinkFlags::META)
-        };
-        let leaf = records
-            .iter()
-            .rev()
-            .filter(|record| !parents.contains(record))
-            .find_map(|record| {
-                let mut at = Some(*record);
-                let mut steps = 0;
-                while let Some(here) = at.filter(|here| !speaks(here)) {
-                    at = self.parent(here).filter(|_| steps < 10_000);
-                    steps += 1;
-                }
-                at
-            });
-        let mut chain = HashSet::new();
-        let mut at = leaf.or_else(|| records.last().copied());
+    fn chain(&mut self) -> Marks {
+        let candidates = self.candidates();
+        let mut before = None;
+        let mut previous = vec![None; self.links().len()];
+        for record in &candidates {
+            previous[*record] = before;
+            before = Some(*record);
+        }
+        let mut chain = Marks::new(self.links().len());
+        let mut at = self.leaf(&candidates).or(before);
+        let mut child: Option<usize> = None;
         while let Some(record) = at {
-            if !chain.insert(record) {
-                problems.push(self.problem(record, ProblemKind::ParentCycle));
+            if chain.has(record) {
+                self.report(record, ProblemKind::ParentCycle);
+                // The circle is cut where the walk came back.
+                if let Some(child) = child {
+                    self.parents[child] = None;
+                }
                 break;
             }
+            child = Some(record);
+            chain.set(record);
             at = self.parent(record);
-            if at.is_none() && self.links()[record].parent != 0 {
-                problems.push(self.problem(record, ProblemKind::MissingParent));
-                // The lines before the gap are still the story so far.
-                at = record
-                    .checked_sub(1)
-                    .filter(|before| records.binary_search(before).is_ok());
-            } else if at.is_none() && self.links()[record].flags.has(LinkFlags::BOUNDARY) {
-                at = record
-                    .checked_sub(1)
-                    .filter(|before| records.binary_search(before).is_ok());
+            let link = &self.links()[record];
+            if at.is_none() {
+                let is_boundary = link.flags.has(LinkFlags::BOUNDARY);
+                if link.parent != 0 && !is_boundary {
+                    self.report(record, ProblemKind::MissingParent);
+                }
+                // Across a gap, and behind a compaction, the lines before are still the story so far.
+                if link.parent != 0 || is_boundary {
+                    at = previous[record];
+                }
             }
         }
         chain
     }
 
-    fn problem(&self, record: usize, kind: ProblemKind) -> Problem {
-        Problem {
-            at: self.fragment.records[record].span.start,
-            kind,
-        }
-    }
-
-    /// The lines of the same messages, the results that answer them, and lines that are in no chain at all.
-    fn with_siblings(&self, records: &[usize], chain: &HashSet<usize>) -> Vec<usize> {
-        let links = self.links();
-        let messages = chain
-            .iter()
-            .map(|record| links[*record].message)
-            .filter(|message| *message != 0)
-            .collect::<HashSet<_>>();
-        let mut active = chain.clone();
-        active.extend(
-            records
-                .iter()
-                .filter(|record| messages.contains(&links[**record].message)),
-        );
-        let asked = active
-            .iter()
-            .flat_map(|record| self.asks(*record))
-            .collect::<HashSet<_>>();
-        for record in records {
-            let link = &links[*record];
-            let is_loose = link.id == 0;
-            if is_loose || (link.flags.has(LinkFlags::USER) && self.answers(*record, &asked)) {
-                active.insert(*record);
+    fn leaf(&self, candidates: &[usize]) -> Option<usize> {
+        let mut seen = Marks::new(self.links().len());
+        let mut is_parent = Marks::new(self.links().len());
+        for record in candidates {
+            if let Some(parent) = self.parent(*record) {
+                is_parent.set(parent);
             }
         }
-        let mut active = active.into_iter().collect::<Vec<_>>();
-        active.sort_unstable();
-        active
-    }
-
-    fn items_of(&self, record: usize) -> impl Iterator<Item = &'a Item> {
-        let items = &self.fragment.items;
-        let first = items.partition_point(|item| (item.record as usize) < record);
-        items[first..]
+        let leaves = candidates
             .iter()
-            .take_while(move |item| item.record as usize == record)
+            .rev()
+            .filter(|record| !is_parent.has(**record));
+        for leaf in leaves {
+            let mut at = Some(*leaf);
+            while let Some(record) = at.filter(|record| !seen.has(*record)) {
+                if self.speaks(record) {
+                    return Some(record);
+                }
+                seen.set(record);
+                at = self.parent(record);
+            }
+        }
+        None
     }
 
-    fn asks(&self, record: usize) -> impl Iterator<Item = u64> {
-        self.items_of(record)
-            .filter(|item| item.kind == Kind::Call)
+    fn report(&mut self, record: usize, kind: ProblemKind) {
+        let at = self.fragment.records[record].span.start;
+        self.problems.push(Problem { at, kind });
+    }
+
+    /// The chain with the lines of the same messages, the results that answer its calls, and lines that are in no chain at all.
+    fn with_siblings(&self, chain: &Marks, repeated: &Marks) -> Vec<usize> {
+        let links = self.links();
+        let mut messages = Ids::default();
+        let mut answered = Ids::default();
+        for record in chain.ones() {
+            messages.insert(links[record].message);
+            answered.extend(self.ids(record, Kind::Output));
+        }
+        messages.remove(&0);
+        let mut active = chain.clone();
+        let mut asked = Ids::default();
+        for (record, link) in links.iter().enumerate() {
+            if !repeated.has(record) && (active.has(record) || messages.contains(&link.message)) {
+                active.set(record);
+                asked.extend(self.ids(record, Kind::Call));
+            }
+        }
+        for (record, link) in links.iter().enumerate() {
+            if active.has(record) || repeated.has(record) {
+                continue;
+            }
+            let answers = link.flags.has(LinkFlags::USER)
+                && self
+                    .ids(record, Kind::Output)
+                    .any(|id| asked.contains(&id) && answered.insert(id));
+            if answers || link.id == 0 {
+                active.set(record);
+            }
+        }
+        active.ones()
+    }
+
+    /// The call ids of the items of one kind in a record.
+    fn ids(&self, record: usize, kind: Kind) -> impl Iterator<Item = u64> {
+        self.items(record)
+            .iter()
+            .filter(move |item| item.kind == kind)
             .map(|item| item.call_id.hash)
     }
 
-    fn answers(&self, record: usize, asked: &HashSet<u64>) -> bool {
-        self.items_of(record)
-            .any(|item| item.kind == Kind::Output && asked.contains(&item.call_id.hash))
+    fn items(&self, record: usize) -> &'a [Item] {
+        let (first, end) = (self.first_items[record], self.first_items[record + 1]);
+        &self.fragment.items[first as usize..end as usize]
+    }
+
+    fn add(&mut self, role: Role, records: Vec<usize>) {
+        let place = Place::Branch(number(self.branches.len()));
+        for record in &records {
+            self.places[*record] = place;
+        }
+        let records = self.in_causal_order(records, place);
+        self.branches.push(Branch { records, role });
     }
 
     /// File order, but no line before the one that it hangs on.
-    fn in_causal_order(&self, records: Vec<usize>) -> Vec<usize> {
-        let members = records.iter().copied().collect::<HashSet<_>>();
+    fn in_causal_order(&self, records: Vec<usize>, place: Place) -> Vec<u32> {
         let cause = |record: usize| {
             self.parent(record)
-                .filter(|parent| members.contains(parent) && *parent > record)
+                .filter(|parent| *parent > record && self.places[*parent] == place)
         };
         if records.iter().all(|record| cause(*record).is_none()) {
-            return records;
+            return records.into_iter().map(number).collect();
         }
         let mut waiting: HashMap<usize, Vec<usize>> = HashMap::new();
-        let mut placed = HashSet::new();
+        let mut placed = Marks::new(self.links().len());
         let mut ordered = Vec::with_capacity(records.len());
         for record in &records {
-            match cause(*record).filter(|parent| !placed.contains(parent)) {
-                Some(parent) => waiting.entry(parent).or_default().push(*record),
-                None => {
-                    let mut ready = vec![*record];
-                    while let Some(next) = ready.pop() {
-                        placed.insert(next);
-                        ordered.push(next);
-                        ready.extend(waiting.remove(&next).into_iter().flatten().rev());
-                    }
-                }
+            if let Some(parent) = cause(*record).filter(|parent| !placed.has(*parent)) {
+                waiting.entry(parent).or_default().push(*record);
+                continue;
+            }
+            let mut ready = vec![*record];
+            while let Some(next) = ready.pop() {
+                placed.set(next);
+                ordered.push(number(next));
+                ready.extend(waiting.remove(&next).into_iter().flatten().rev());
             }
         }
         // A circle of parents: nothing is lost, the file order stands.
-        ordered.extend(records.iter().filter(|record| !placed.contains(record)));
+        let left = records.iter().filter(|record| !placed.has(**record));
+        ordered.extend(left.map(|record| number(*record)));
         ordered
     }
 
     /// The branches that the active conversation does not hold, each by its root.
-    fn others(&self, rest: &[usize]) -> Vec<Branch> {
-        let members = rest.iter().copied().collect::<HashSet<_>>();
-        let mut root_of: HashMap<usize, usize> = HashMap::new();
+    fn add_others(&mut self, repeated: &Marks) {
+        let mut root_of: Vec<Option<usize>> = vec![None; self.links().len()];
+        let mut group_of: HashMap<usize, usize> = HashMap::new();
         let mut groups: Vec<(usize, Vec<usize>)> = Vec::new();
-        for record in rest {
-            let mut path = vec![*record];
-            let mut root = *record;
-            while let Some(parent) = self
-                .parent(root)
-                .filter(|parent| members.contains(parent) && !path.contains(parent))
-            {
-                root = parent;
-                if let Some(known) = root_of.get(&root) {
-                    root = *known;
-                    break;
-                }
-                path.push(root);
+        for record in 0..self.links().len() {
+            if self.places[record] != Place::Open || repeated.has(record) {
+                continue;
             }
-            path.iter().for_each(|step| {
-                root_of.insert(*step, root);
-            });
-            match groups.iter_mut().find(|(known, _)| *known == root) {
-                Some((_, group)) => group.push(*record),
-                None => groups.push((root, vec![*record])),
+            let root = self.root(record, &mut root_of);
+            let group = *group_of.entry(root).or_insert(groups.len());
+            match groups.get_mut(group) {
+                Some((_, records)) => records.push(record),
+                None => groups.push((root, vec![record])),
             }
         }
-        let to_branch = |(root, records): (usize, Vec<usize>)| Branch {
-            records: self.in_causal_order(records),
-            active: false,
-            is_side_chain: self.links()[root].flags.has(LinkFlags::SIDE),
-        };
-        groups.into_iter().map(to_branch).collect()
+        for (root, records) in groups {
+            let is_side = self.links()[root].flags.has(LinkFlags::SIDE);
+            let role = if is_side {
+                Role::SideChain
+            } else {
+                Role::Abandoned
+            };
+            self.add(role, records);
+        }
     }
+
+    /// The first record above `record` that hangs on nothing outside of the conversation; remembered for all on the way.
+    fn root(&self, record: usize, root_of: &mut [Option<usize>]) -> usize {
+        let mut path = Vec::new();
+        let mut at = record;
+        let root = loop {
+            if let Some(known) = root_of[at] {
+                break known;
+            }
+            // For the time being: a walk in a circle ends where it comes back.
+            root_of[at] = Some(at);
+            path.push(at);
+            match self
+                .parent(at)
+                .filter(|parent| self.places[*parent] == Place::Open)
+            {
+                Some(parent) => at = parent,
+                None => break at,
+            }
+        };
+        for step in path {
+            root_of[step] = Some(root);
+        }
+        root
+    }
+}
+
+fn first_items(fragment: &Fragment) -> Vec<u32> {
+    let mut first_items = vec![0; fragment.records.len() + 1];
+    for item in &fragment.items {
+        first_items[item.record as usize + 1] += 1;
+    }
+    for record in 1..first_items.len() {
+        first_items[record] += first_items[record - 1];
+    }
+    first_items
+}
+
+/// One bit for each record.
+#[derive(Debug, Clone)]
+struct Marks {
+    words: Vec<u64>,
+}
+
+impl Marks {
+    fn new(length: usize) -> Self {
+        Self {
+            words: vec![0; length.div_ceil(64)],
+        }
+    }
+
+    fn set(&mut self, index: usize) {
+        self.words[index / 64] |= 1 << (index % 64);
+    }
+
+    fn has(&self, index: usize) -> bool {
+        self.words[index / 64] >> (index % 64) & 1 == 1
+    }
+
+    fn ones(&self) -> Vec<usize> {
+        let bits = |(place, word): (usize, &u64)| {
+            let word = *word;
+            (0..64)
+                .filter(move |bit| word >> bit & 1 == 1)
+                .map(move |bit| place * 64 + bit)
+        };
+        self.words.iter().enumerate().flat_map(bits).collect()
+    }
+}
+
+fn number(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
 }

@@ -4,7 +4,11 @@
 //! and abandoned branches lie between the lines of the conversation. `graph` finds the active chain and the others. Lines of sub-agents
 //! that are nested in `progress` entries (2.0 and 2.1) belong to another conversation and are jumped over.
 
+mod assemble;
 mod graph;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests;
 
 use super::{Format, Reading, Records, Sample};
 use crate::dialects::anthropic;
@@ -25,7 +29,7 @@ pub(super) const FORMAT: Format = Format {
         element: read_line,
         member: |_, _, _, _| Ok(()),
         arrays: &[],
-        assemble: graph::assemble,
+        assemble: assemble::assemble,
     }),
 };
 
@@ -71,6 +75,18 @@ fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(
     cursor.object(|cursor, key| read_member(key, cursor, base, &mut entry, out))?;
     let span = Span::within(base, start..cursor.position());
     settle(&mut entry, span, first, out);
+    for item in &mut out.items[first..] {
+        if item.kind == Kind::User {
+            let text = &cursor.bytes()[(item.span.start - base) as usize..];
+            let head = &text[..text
+                .len()
+                .min(INTERRUPT_WITHIN)
+                .min(item.span.len() as usize)];
+            item.flags.set_if(Flags::INTERRUPT, is_interrupt(head));
+        }
+    }
+    // A line that could not be read left a record without a link.
+    out.links.resize(out.record() as usize, Link::default());
     out.links.push(entry.link);
     Ok(())
 }
@@ -170,7 +186,10 @@ fn push(kind: Kind, span: Span, out: &mut Fragment) {
     });
 }
 
+/// How far into an item the mark of an interrupt can begin: behind `{"type":"text","text":"` in any spacing.
+const INTERRUPT_WITHIN: usize = 128;
+
 /// Whether a text of the user is the mark that Claude Code leaves for an interrupt.
-pub(super) fn is_interrupt(text: &str) -> bool {
-    text.starts_with("[Request interrupted by user")
+fn is_interrupt(head: &[u8]) -> bool {
+    memchr::memmem::find(head, b"\"[Request interrupted by user").is_some()
 }

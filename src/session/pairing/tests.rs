@@ -7,6 +7,7 @@ use std::sync::Arc;
 /// Pairs a history written as words and writes each standing behind its word.
 fn stand(history: &str) -> String {
     let mut session = Session::empty(Arc::new(Vec::new()), "test", Dialect::Responses);
+    let mut records = Vec::new();
     for (index, word) in history.split(", ").enumerate() {
         let (verb, id) = word.split_once(' ').unwrap_or((word, ""));
         let kind = match verb {
@@ -23,7 +24,7 @@ fn stand(history: &str) -> String {
             "hosted" => Family::Hosted,
             _ => Family::Function,
         };
-        session.records.push(Record {
+        records.push(Record {
             span: Span {
                 start: index as u64,
                 end: index as u64 + 1,
@@ -42,6 +43,7 @@ fn stand(history: &str) -> String {
             flags: Flags::default(),
         });
     }
+    session.records = records.into();
     session.link().unwrap();
     let told = (0..session.items.len()).map(|index| match session.pairing.standing(index) {
         Standing::Alone => "-".to_owned(),

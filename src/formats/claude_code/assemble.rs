@@ -1,0 +1,130 @@
+//! From the lines of a Claude Code log to sessions: the conversation first, then each side chain and each abandoned branch.
+
+use super::FORMAT;
+use super::graph::{Branch, Graph, Role};
+use crate::formats::Contents;
+use crate::session::{
+    Fact, Flags, Fragment, Item, Keyed, Kind, Link, LinkFlags, Record, Session, Source,
+    SourceError, Stop,
+};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// Puts the lines in the order of the history: the active chain first, then each branch that is not part of it.
+pub(super) fn assemble(
+    mut fragment: Fragment,
+    source: &Arc<dyn Source>,
+) -> Result<Contents, SourceError> {
+    // Lines that could not be read have no link.
+    fragment
+        .links
+        .resize(fragment.records.len(), Link::default());
+    let (branches, problems) = Graph::branches(&fragment);
+    let mut builder = Builder {
+        records: std::mem::take(&mut fragment.records).into(),
+        names: Arc::new(std::mem::take(&mut fragment.names)),
+        places: vec![None; fragment.items.len()],
+        sessions: Vec::new(),
+        fragment: &fragment,
+        source,
+    };
+    for branch in branches {
+        builder.add(&branch);
+    }
+    builder.tell();
+    let mut sessions = builder.sessions;
+    for session in &mut sessions {
+        mark_compacted(&mut session.items);
+        session.link()?;
+    }
+    Ok(Contents { sessions, problems })
+}
+
+struct Builder<'a> {
+    records: Arc<[Record]>,
+    names: Arc<crate::session::Names>,
+    /// The session of each item, and its index there.
+    places: Vec<Option<(u32, u32)>>,
+    sessions: Vec<Session>,
+    fragment: &'a Fragment,
+    source: &'a Arc<dyn Source>,
+}
+
+impl Builder<'_> {
+    fn add(&mut self, branch: &Branch) {
+        let items = &self.fragment.items;
+        let mut session = Session::empty(self.source.clone(), FORMAT.id, FORMAT.dialect);
+        let mut messages = HashSet::with_hasher(Keyed::default());
+        for record in &branch.records {
+            let first = items.partition_point(|item| item.record < *record);
+            let own = items[first..]
+                .iter()
+                .take_while(|item| item.record == *record);
+            for (offset, item) in own.enumerate() {
+                let place = (number(self.sessions.len()), number(session.items.len()));
+                self.places[first + offset] = Some(place);
+                let link = &self.fragment.links[*record as usize];
+                session.items.push(mark_reply(*item, link, &mut messages));
+            }
+        }
+        if session.items.is_empty() {
+            return;
+        }
+        session.active = branch.role == Role::Active;
+        session.label = branch.role.label(self.sessions.len());
+        session.records = self.records.clone();
+        session.names = self.names.clone();
+        self.sessions.push(session);
+    }
+
+    /// Gives each session its model and the reasons for which its replies ended.
+    fn tell(&mut self) {
+        for (at, fact) in &self.fragment.facts {
+            let last = at
+                .checked_sub(1)
+                .and_then(|last| self.places.get(last as usize));
+            let Some(Some((session, item))) = last.copied() else {
+                continue;
+            };
+            let session = &mut self.sessions[session as usize];
+            match fact {
+                Fact::Model(model) => session.model = Some(model.clone()),
+                Fact::Stop(reason) => session.stops.push(Stop {
+                    item,
+                    reason: reason.clone(),
+                }),
+                _ => {}
+            }
+        }
+        for session in &mut self.sessions {
+            session.stops.sort_by_key(|stop| stop.item);
+        }
+    }
+}
+
+/// One message over many lines: only its first line starts the reply.
+fn mark_reply(mut item: Item, link: &Link, messages: &mut HashSet<u64, Keyed>) -> Item {
+    let is_reply = link.flags.has(LinkFlags::ASSISTANT) && item.kind.is_from_model();
+    if is_reply && link.message != 0 && !messages.insert(link.message) {
+        item.flags = item
+            .flags
+            .without(Flags::STARTS_REPLY)
+            .with(Flags::CONTINUES_REPLY);
+    }
+    item
+}
+
+/// What stands before the last compaction is no longer sent to the provider.
+fn mark_compacted(items: &mut [Item]) {
+    let last = items
+        .iter()
+        .rposition(|item| item.kind == Kind::Compaction)
+        .unwrap_or(0);
+    for item in &mut items[..last] {
+        item.flags = item.flags.with(Flags::COMPACTED);
+    }
+}
+
+fn number(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}

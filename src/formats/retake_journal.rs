@@ -1,0 +1,304 @@
+//! retake's own journal: what was live or decided, line after line, appended as it happens.
+//!
+//! The first line says what it is: `{"retake":"journal","version":1,...}`. Each further line is
+//! `{"seq":1,"crc":"89abcdef","entry":{"type":...}}`: `seq` counts from 1 without gaps, `crc` is the CRC-32 (IEEE) of the decimal `seq`, a
+//! space and the bytes of `entry` as they stand. So a torn tail, a damaged line and a lost one are told apart, and every line is JSON.
+//!
+//! Entries: `session` (`{"path","format","label"}`, what was opened), `item` (`{"dialect","item"}`, one item as it was on the wire). Types
+//! that this version does not know are kept and left alone.
+
+use super::assemble::take_dialect_of_items;
+use super::{Contents, Format, Reading, Records, Sample, assemble_plain, body};
+use crate::json::{Cursor, Fault, display_text};
+use crate::session::{
+    CallId, Dialect, Fact, Family, Flags, Fragment, Item, Kind, NameId, Problem, ProblemKind,
+    Shape, Source, SourceError, Span,
+};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// The version that is written, and the newest that is read.
+pub const VERSION: u64 = 1;
+
+/// The row of this format.
+pub(super) const FORMAT: Format = Format {
+    id: "retake-journal",
+    title: "retake's journal",
+    dialect: Dialect::Responses,
+    sniff: |sample: &Sample<'_>| {
+        let is_header = sample
+            .first()
+            .is_some_and(|document| document.says("retake", "journal") && document.has("version"));
+        if is_header { 100 } else { 0 }
+    },
+    reading: Reading::Records(Records {
+        line: read_line,
+        element: read_line,
+        member: |_, _, _, _| Ok(()),
+        arrays: &[],
+        assemble,
+    }),
+};
+
+/// The first line of a journal, with its line feed. `about` is a JSON object without `retake` and `version`, or empty.
+pub fn encode_header(about: &serde_json::Map<String, serde_json::Value>) -> String {
+    let mut header = serde_json::json!({"retake": "journal", "version": VERSION});
+    if let Some(members) = header.as_object_mut() {
+        members.extend(about.clone());
+    }
+    format!("{header}\n")
+}
+
+/// One line with its line feed; `entry` is the JSON of one object without line feeds.
+pub fn encode_line(seq: u64, entry: &str) -> String {
+    let crc = checksum(seq, entry.as_bytes());
+    format!("{{\"seq\":{seq},\"crc\":\"{crc:08x}\",\"entry\":{entry}}}\n")
+}
+
+fn checksum(seq: u64, entry: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(seq.to_string().as_bytes());
+    hasher.update(b" ");
+    hasher.update(entry);
+    hasher.finalize()
+}
+
+/// A line's own members.
+#[derive(Default)]
+struct Line<'a> {
+    seq: Option<u64>,
+    crc: Option<&'a [u8]>,
+    entry: Option<Range<usize>>,
+    is_header: bool,
+}
+
+fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), Fault> {
+    let (bytes, start) = (cursor.bytes(), cursor.position());
+    let mut line = Line::default();
+    cursor.object(|cursor, key| {
+        match key {
+            b"retake" => line.is_header = cursor.string()? == Some(b"journal"),
+            b"seq" => line.seq = String::from_utf8_lossy(cursor.raw()?).parse().ok(),
+            b"crc" => line.crc = cursor.string()?,
+            b"entry" => line.entry = Some(cursor.skip()?),
+            _ => {}
+        }
+        Ok(())
+    })?;
+    if line.is_header {
+        return Ok(());
+    }
+    let range = start..cursor.position();
+    let (Some(seq), Some(entry)) = (line.seq, line.entry) else {
+        keep_damaged(base, range, out);
+        return Ok(());
+    };
+    if let Some(record) = out.records.last_mut() {
+        record.number = seq;
+    }
+    let expected = format!("{:08x}", checksum(seq, &bytes[entry.clone()]));
+    if line.crc != Some(expected.as_bytes()) {
+        keep_damaged(base, range, out);
+        return Ok(());
+    }
+    read_entry(&mut Cursor::at(&bytes[..entry.end], entry.start), base, out)
+}
+
+/// Keeps a line that cannot be trusted. What is said about it waits until the version is known.
+fn keep_damaged(base: u64, range: Range<usize>, out: &mut Fragment) {
+    let record = out.record();
+    out.items.push(Item {
+        span: Span::within(base, range),
+        call_id: CallId::default(),
+        record,
+        turn: 0,
+        name: NameId::default(),
+        kind: Kind::Unreadable,
+        family: Family::None,
+        shape: Shape::Format,
+        flags: Flags::ERROR,
+    });
+}
+
+fn read_entry(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), Fault> {
+    let bytes = cursor.bytes();
+    let (mut kind, mut dialect, mut label, mut item) = (None, None, None, None);
+    cursor.object(|cursor, key| {
+        match key {
+            b"type" => kind = cursor.string()?,
+            b"dialect" => dialect = cursor.string()?,
+            b"label" => label = cursor.string()?,
+            b"item" if cursor.peek() == Some(b'{') => item = Some(cursor.skip()?),
+            _ => {}
+        }
+        Ok(())
+    })?;
+    let dialect = dialect.and_then(|word| {
+        let known = Dialect::ALL.iter();
+        known
+            .into_iter()
+            .find(|(_, known)| known.as_bytes() == word)
+            .map(|(dialect, _)| *dialect)
+    });
+    match (kind, dialect, item) {
+        (Some(b"session"), ..) => {
+            out.note(Fact::NextSession);
+            let label = label.map(|label| display_text(label).into_owned());
+            out.note(Fact::Label(label.unwrap_or_default()));
+            Ok(())
+        }
+        (Some(b"item"), Some(dialect), Some(item)) => body::read_element(
+            dialect,
+            &mut Cursor::at(&bytes[..item.end], item.start),
+            base,
+            out,
+        ),
+        _ => Ok(()),
+    }
+}
+
+fn assemble(fragment: Fragment, source: &Arc<dyn Source>) -> Result<Contents, SourceError> {
+    if let Some(problem) = newer_version(&fragment, source)? {
+        return Ok(Contents {
+            sessions: Vec::new(),
+            problems: vec![problem],
+        });
+    }
+    let mut problems = damages(&fragment);
+    problems.append(&mut gaps(&fragment));
+    let mut contents = assemble_plain(FORMAT.id, FORMAT.dialect, fragment, source)?;
+    contents.sessions.iter_mut().for_each(take_dialect_of_items);
+    problems.append(&mut contents.problems);
+    contents.problems = problems;
+    Ok(contents)
+}
+
+/// A journal of a newer retake may mean something else by the same words, so nothing of it is read.
+fn newer_version(
+    fragment: &Fragment,
+    source: &Arc<dyn Source>,
+) -> Result<Option<Problem>, SourceError> {
+    let Some(first) = fragment.records.first() else {
+        return Ok(None);
+    };
+    let header = source.read(first.span)?;
+    let mut version = None;
+    let walked = Cursor::new(&header).object(|cursor, key| {
+        if key == b"version" {
+            version = String::from_utf8_lossy(cursor.raw()?).parse::<u64>().ok();
+        }
+        Ok(())
+    });
+    let reason = match (walked, version) {
+        (Ok(_), Some(1..=VERSION)) => return Ok(None),
+        (Ok(_), Some(version)) => format!(
+            "a journal of version {version}, and this retake reads up to version {VERSION}: open it with a newer one"
+        ),
+        _ => "a journal whose first line does not say its version".to_owned(),
+    };
+    Ok(Some(Problem {
+        at: first.span.start,
+        kind: ProblemKind::Undecodable(reason),
+    }))
+}
+
+/// Lines that were kept but cannot be trusted.
+fn damages(fragment: &Fragment) -> Vec<Problem> {
+    let is_damaged = |item: &&Item| item.kind == Kind::Unreadable && item.flags.has(Flags::ERROR);
+    let problem = |item: &Item| Problem {
+        at: item.span.start,
+        kind: ProblemKind::Undecodable(
+            "a damaged or changed line of the journal: its checksum does not fit".to_owned(),
+        ),
+    };
+    let damaged = fragment.items.iter().filter(is_damaged);
+    damaged.map(problem).collect()
+}
+
+/// Lines that are lost or stand twice: `seq` goes up by one.
+fn gaps(fragment: &Fragment) -> Vec<Problem> {
+    let numbered = fragment.records.iter().filter(|record| record.number > 0);
+    let mut expected = 1;
+    let mut problems = Vec::new();
+    for record in numbered {
+        if record.number != expected {
+            problems.push(Problem {
+                at: record.span.start,
+                kind: ProblemKind::Undecodable(format!(
+                    "line {} of the journal stands where line {expected} was expected",
+                    record.number
+                )),
+            });
+        }
+        expected = record.number.saturating_add(1);
+    }
+    problems
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::formats::{read_buffer, recognise};
+
+    fn read(text: &str) -> Contents {
+        let format = recognise(&Sample::new(text.as_bytes(), true)).unwrap();
+        assert_eq!(format.id, "retake-journal");
+        let source: Arc<dyn Source> = Arc::new(text.as_bytes().to_vec());
+        read_buffer(format, &source, text.as_bytes()).unwrap()
+    }
+
+    fn journal() -> Vec<String> {
+        let items = [
+            r#"{"type":"session","path":"a.jsonl","format":"openai-chat","label":"one"}"#,
+            r#"{"type":"item","dialect":"chat","item":{"role":"user","content":"hi"}}"#,
+            r#"{"type":"exchange","later":true}"#,
+            r#"{"type":"item","dialect":"chat","item":{"role":"assistant","content":"yo"}}"#,
+        ];
+        let lines = (1..).zip(items).map(|(seq, entry)| encode_line(seq, entry));
+        std::iter::once(encode_header(&serde_json::Map::new()))
+            .chain(lines)
+            .collect()
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let contents = read(&journal().concat());
+        assert_eq!(contents.problems, []);
+        let session = &contents.sessions[0];
+        let kinds = session.items.iter().map(|item| item.kind);
+        assert_eq!(kinds.collect::<Vec<_>>(), [Kind::User, Kind::Assistant]);
+        assert_eq!(
+            (session.label.as_str(), session.dialect),
+            ("one", Dialect::Chat)
+        );
+    }
+
+    #[test]
+    fn a_torn_tail_costs_its_line() {
+        let text = journal().concat();
+        let contents = read(&text[..text.len() - 20]);
+        assert_eq!(contents.problems[0].kind, ProblemKind::Torn);
+        let kinds = contents.sessions[0].items.iter().map(|item| item.kind);
+        assert_eq!(kinds.collect::<Vec<_>>(), [Kind::User, Kind::Unreadable]);
+    }
+
+    #[test]
+    fn a_changed_line_and_a_lost_line_are_said() {
+        let changed = read(&journal().concat().replace("\"hi\"", "\"ho\""));
+        assert!(changed.problems[0].kind.to_string().contains("checksum"));
+        assert_eq!(changed.sessions[0].items[0].kind, Kind::Unreadable);
+        let mut lines = journal();
+        lines.remove(2);
+        let lost = read(&lines.concat());
+        assert!(lost.problems[0].kind.to_string().contains("line 3"));
+    }
+
+    #[test]
+    fn a_newer_journal_is_refused() {
+        let newer = journal().concat().replace("\"version\":1", "\"version\":2");
+        let contents = read(&newer);
+        assert_eq!(contents.sessions.len(), 0);
+        assert!(contents.problems[0].kind.to_string().contains("version 2"));
+    }
+}

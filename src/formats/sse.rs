@@ -1,0 +1,328 @@
+//! Captured streams: server-sent events, or their data as a list of JSON values, of Responses, Chat and Anthropic replies.
+//!
+//! No item stands in such a file as it is, so each reply is put together into a line of a buffer, in the shape that its provider
+//! gives to replies that are not streamed. Problems keep their places in the file.
+
+use super::assemble::take_dialect_of_items;
+use super::{Contents, Document, Format, Layout, Reading, Sample, assemble_plain, body};
+use crate::dialects::anthropic;
+use crate::dialects::stream::{Accumulator, Reply, Splitter, dialect_of};
+use crate::json::{Cursor, Fault, FaultKind, display_text, skip_value, skip_whitespace};
+use crate::session::{
+    CallId, Dialect, Fact, Family, Flags, Fragment, Item, Kind, NameId, ProblemKind, Shape, Source,
+    SourceError, Span,
+};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// The row of this format. The dialect is that of the captured provider.
+pub(super) const FORMAT: Format = Format {
+    id: "sse",
+    title: "captured streams: SSE or lists of chunks",
+    dialect: Dialect::Responses,
+    sniff,
+    reading: Reading::Whole(read),
+};
+
+fn sniff(sample: &Sample<'_>) -> u8 {
+    if sample.layout == Layout::Text {
+        let head = &sample.bytes[..sample.bytes.len().min(64 * 1024)];
+        let knows = |mark: &str| memchr::memmem::find(head, mark.as_bytes()).is_some();
+        let marks = [
+            "\"response.",
+            "\"choices\"",
+            "\"message_start\"",
+            "\"content_block_",
+            "[DONE]",
+        ];
+        return if is_event_stream(head) && marks.into_iter().any(knows) {
+            95
+        } else {
+            0
+        };
+    }
+    let chunk = |document: &Document<'_>| {
+        document.says("object", "chat.completion.chunk")
+            || document.text("type").is_some_and(|kind| {
+                kind.starts_with("response.")
+                    || kind == "message_start"
+                    || kind.starts_with("content_block_")
+            })
+    };
+    if sample.any(chunk) { 96 } else { 0 }
+}
+
+/// Whether the first line that is no comment is a field of an event.
+fn is_event_stream(head: &[u8]) -> bool {
+    let mut lines = head.split(|byte| matches!(byte, b'\n' | b'\r'));
+    lines
+        .find(|line| !line.is_empty() && !line.starts_with(b":"))
+        .is_some_and(|line| {
+            [&b"data:"[..], b"event:", b"id:", b"retry:"]
+                .iter()
+                .any(|field| line.starts_with(field))
+        })
+}
+
+fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
+    let sample = Sample::new(bytes, true);
+    let mut capture = Capture::default();
+    match sample.layout {
+        Layout::Text => read_events(&bytes[sample.skipped..], sample.skipped, &mut capture),
+        Layout::Array(inside) => read_values(bytes, sample.skipped + inside, &mut capture),
+        Layout::Lines | Layout::Object(_) => read_values(bytes, sample.skipped, &mut capture),
+    }
+    capture.finish()
+}
+
+fn read_events(bytes: &[u8], base: usize, capture: &mut Capture) {
+    let mut splitter = Splitter::default();
+    let base = base as u64;
+    splitter.push(bytes, |event| {
+        capture.take(&event.data, base + event.range.start);
+    });
+    // A browser drops an event without the blank line behind it. Editors and scripts drop that line from files, so what is whole counts.
+    if let Some(event) = splitter.finish() {
+        let at = base + event.range.start;
+        let end = skip_value(event.data.as_bytes(), 0);
+        if event.data.trim() == "[DONE]" || end.is_ok() {
+            capture.take(&event.data, at);
+        } else {
+            capture.fragment.report(at, ProblemKind::Torn);
+        }
+    }
+}
+
+/// JSON values one after another, in lines or in an array.
+fn read_values(bytes: &[u8], from: usize, capture: &mut Capture) {
+    let mut at = from;
+    loop {
+        while let Some(b' ' | b'\n' | b'\r' | b'\t' | b',' | 0x1e) = bytes.get(at) {
+            at += 1;
+        }
+        match bytes.get(at) {
+            None | Some(b']') => return,
+            Some(_) => {}
+        }
+        match skip_value(bytes, at) {
+            Ok(end) => {
+                capture.take(&String::from_utf8_lossy(&bytes[at..end]), at as u64);
+                at = end;
+            }
+            Err(fault) => {
+                let line_end = memchr::memchr(b'\n', &bytes[at..]).map(|length| at + length);
+                let kind = match (fault.kind, line_end) {
+                    (FaultKind::End, None) => ProblemKind::Torn,
+                    (kind, _) => ProblemKind::NotJson(kind),
+                };
+                let line_end = line_end.unwrap_or(bytes.len());
+                let is_mark = bytes[at..line_end].trim_ascii().ends_with(b"[DONE]");
+                if is_mark {
+                    capture.take("[DONE]", at as u64);
+                } else {
+                    capture
+                        .fragment
+                        .report(fault.at.clamp(at, line_end) as u64, kind);
+                }
+                at = line_end;
+            }
+        }
+    }
+}
+
+/// The replies of a capture, one line each.
+#[derive(Default)]
+struct Capture {
+    buffer: Vec<u8>,
+    fragment: Fragment,
+    current: Option<(Dialect, Accumulator)>,
+    last: Option<Dialect>,
+    /// Where the last event stands in the file.
+    at: u64,
+}
+
+impl Capture {
+    /// Takes the data of one event.
+    fn take(&mut self, data: &str, at: u64) {
+        let data = data.trim();
+        self.at = at;
+        if data == "[DONE]" {
+            if let Some((_, reply)) = &mut self.current {
+                reply.push_done();
+            }
+            return;
+        }
+        let event = match serde_json::from_str::<Value>(data) {
+            Ok(event) if event.is_object() => event,
+            Ok(_) => return self.fragment.report(at, ProblemKind::NotARecord),
+            Err(error) => {
+                let kind = match skip_value(data.as_bytes(), 0) {
+                    Err(fault) => ProblemKind::NotJson(fault.kind),
+                    Ok(_) => ProblemKind::Undecodable(error.to_string()),
+                };
+                return self.fragment.report(at, kind);
+            }
+        };
+        let dialect = dialect_of(&event);
+        let goes_on = self.current.as_ref().is_some_and(|(known, reply)| {
+            dialect.is_none_or(|dialect| dialect == *known) && !reply.begins_next(&event)
+        });
+        if !goes_on && let Some(dialect) = dialect {
+            self.flush();
+            self.current = Accumulator::new(dialect).map(|reply| (dialect, reply));
+        }
+        match &mut self.current {
+            Some((_, reply)) => {
+                reply.push(&event);
+            }
+            // A failure before any reply: gateways answer so.
+            None if event.get("error").is_some() => self.push_failure(&event),
+            None => {}
+        }
+    }
+
+    /// Writes the reply at hand and reads its items.
+    fn flush(&mut self) {
+        let Some((dialect, reply)) = self.current.take() else {
+            return;
+        };
+        let Reply {
+            json,
+            ended,
+            failures,
+        } = reply.finish();
+        if self
+            .last
+            .replace(dialect)
+            .is_some_and(|last| last != dialect)
+        {
+            self.fragment.note(Fact::NextSession);
+        }
+        let first = self.fragment.items.len();
+        let start = self.begin_line(&json);
+        // What was just written is JSON.
+        let read = read_reply(dialect, &self.buffer, start, &mut self.fragment);
+        if let Err(Fault { kind, .. }) = read {
+            self.fragment.report(self.at, ProblemKind::NotJson(kind));
+        }
+        let items = &mut self.fragment.items[first..];
+        if let Some(item) = items.iter_mut().find(|item| item.kind.is_from_model()) {
+            item.flags = item.flags.with(Flags::STARTS_REPLY);
+        }
+        match items.last_mut() {
+            Some(item) => item.flags.set_if(Flags::INCOMPLETE, !ended),
+            None if !ended => self.fragment.report(self.at, ProblemKind::Torn),
+            None => {}
+        }
+        for failure in failures {
+            self.push_failure(&failure);
+        }
+    }
+
+    fn begin_line(&mut self, json: &str) -> usize {
+        let start = self.buffer.len();
+        self.buffer.extend_from_slice(json.as_bytes());
+        let span = Span::within(0, start..self.buffer.len());
+        self.fragment.begin_record(span);
+        self.buffer.push(b'\n');
+        start
+    }
+
+    /// A failure that the provider reported in the stream.
+    fn push_failure(&mut self, failure: &Value) {
+        let failure = failure.get("error").unwrap_or(failure);
+        let start = self.begin_line(&failure.to_string());
+        let record = self.fragment.record();
+        self.fragment.items.push(Item {
+            span: Span::within(0, start..self.buffer.len() - 1),
+            call_id: CallId::default(),
+            record,
+            turn: 0,
+            name: NameId::default(),
+            kind: Kind::Notice,
+            family: Family::None,
+            shape: Shape::Format,
+            flags: Flags::default(),
+        });
+    }
+
+    fn finish(mut self) -> Result<Contents, SourceError> {
+        self.flush();
+        let mut problems = std::mem::take(&mut self.fragment.problems);
+        let source: Arc<dyn Source> = Arc::new(self.buffer);
+        let mut contents = assemble_plain(FORMAT.id, FORMAT.dialect, self.fragment, &source)?;
+        contents.sessions.iter_mut().for_each(take_dialect_of_items);
+        problems.append(&mut contents.problems);
+        contents.problems = problems;
+        Ok(contents)
+    }
+}
+
+fn read_reply(
+    dialect: Dialect,
+    buffer: &[u8],
+    start: usize,
+    out: &mut Fragment,
+) -> Result<(), Fault> {
+    if dialect != Dialect::Anthropic {
+        return body::read_body(dialect, buffer, start, 0, out).map(|_| ());
+    }
+    let start = skip_whitespace(buffer, start);
+    let message = anthropic::read_message(&mut Cursor::at(buffer, start), 0, out)?;
+    if let Some(model) = message.model {
+        out.note(Fact::Model(display_text(model).into_owned()));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::formats::{read_buffer, recognise};
+
+    fn read_text(text: &str) -> Contents {
+        let format = recognise(&Sample::new(text.as_bytes(), true)).unwrap();
+        assert_eq!(format.id, "sse", "{text}");
+        let source: Arc<dyn Source> = Arc::new(text.as_bytes().to_vec());
+        read_buffer(format, &source, text.as_bytes()).unwrap()
+    }
+
+    const CHUNK: &str = r#"{"id":"1","object":"chat.completion.chunk","model":"m","choices":[{"index":0,"delta":{"content":"ok"}}]}"#;
+    const END: &str = r#"{"id":"1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
+
+    #[test]
+    fn a_stream_without_its_end_is_incomplete() {
+        let whole = read_text(&format!("data: {CHUNK}\n\ndata: {END}\n\ndata: [DONE]\n\n"));
+        assert!(!whole.sessions[0].items[0].flags.has(Flags::INCOMPLETE));
+        assert_eq!(whole.sessions[0].model.as_deref(), Some("m"));
+        let cut = read_text(&format!("data: {CHUNK}\n\ndata: {{\"id\":"));
+        assert!(cut.sessions[0].items[0].flags.has(Flags::INCOMPLETE));
+        assert_eq!(cut.problems[0].kind, ProblemKind::Torn);
+        assert_eq!(cut.problems[0].at, 8 + CHUNK.len() as u64);
+    }
+
+    #[test]
+    fn replies_follow_each_other() {
+        let next = CHUNK.replace("\"1\"", "\"2\"");
+        let contents = read_text(&format!("{CHUNK}\n{END}\n{next}\n"));
+        let session = &contents.sessions[0];
+        assert_eq!((session.turns.len(), session.records.len()), (2, 2));
+        assert_eq!(session.dialect, Dialect::Chat);
+        let starts = session
+            .items
+            .iter()
+            .map(|item| item.flags.has(Flags::STARTS_REPLY));
+        assert_eq!(starts.collect::<Vec<_>>(), [true, true]);
+    }
+
+    #[test]
+    fn a_failure_in_the_middle_is_shown() {
+        let text = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
+        let contents = read_text(&format!(
+            "data: {{\"type\":\"message_start\",\"message\":{{\"role\":\"assistant\",\"content\":[]}}}}\n\n{text}"
+        ));
+        let kinds = contents.sessions[0].items.iter().map(|item| item.kind);
+        assert_eq!(kinds.collect::<Vec<_>>(), [Kind::Assistant, Kind::Notice]);
+    }
+}

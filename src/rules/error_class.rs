@@ -1,0 +1,183 @@
+//! Whether an output reports an error, and of what kind: by its own mark, or by the texts that known runtimes write.
+
+use crate::session::{Flags, Item, Session};
+
+/// What kind of error an output reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ErrorClass {
+    /// The tool does not exist.
+    UnknownTool,
+    /// The arguments were refused.
+    BadArguments,
+    /// The tool failed.
+    Exception,
+    /// It took too long.
+    Timeout,
+    /// It was not allowed.
+    Permission,
+    /// The operator rejected the call.
+    Rejected,
+    /// The call was interrupted or cancelled.
+    Interrupted,
+}
+
+impl ErrorClass {
+    /// The words for it.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::UnknownTool => "unknown tool",
+            Self::BadArguments => "bad arguments",
+            Self::Exception => "exception",
+            Self::Timeout => "timeout",
+            Self::Permission => "permission",
+            Self::Rejected => "rejected",
+            Self::Interrupted => "interrupted",
+        }
+    }
+
+    /// Whether the model can do better after reading it.
+    pub fn is_recoverable(self) -> bool {
+        matches!(
+            self,
+            Self::UnknownTool | Self::BadArguments | Self::Exception | Self::Timeout
+        )
+    }
+}
+
+/// Texts of known runtimes, lower case: how an output begins, or what one that is marked as an error contains. Sources: wire formats
+/// of openai-agents 0.22, openai-node, Vercel AI SDK, LangGraph, deepagents, Gemini CLI, Claude Code, Codex, MCP servers.
+const TEXTS: &[(&str, ErrorClass)] = &[
+    ("no such tool available", ErrorClass::UnknownTool),
+    ("unknown tool", ErrorClass::UnknownTool),
+    ("unknown function", ErrorClass::UnknownTool),
+    ("unsupported call:", ErrorClass::UnknownTool),
+    ("unsupported custom tool call", ErrorClass::UnknownTool),
+    ("is not a valid tool, try one of", ErrorClass::UnknownTool),
+    (
+        "model tried to call unavailable tool",
+        ErrorClass::UnknownTool,
+    ),
+    ("invalid tool_call:", ErrorClass::UnknownTool),
+    ("no such function name", ErrorClass::UnknownTool),
+    ("inputvalidationerror", ErrorClass::BadArguments),
+    (
+        "failed to parse function arguments",
+        ErrorClass::BadArguments,
+    ),
+    (
+        "an error occurred while parsing tool arguments",
+        ErrorClass::BadArguments,
+    ),
+    ("invalid json input for tool", ErrorClass::BadArguments),
+    ("invalid input for tool", ErrorClass::BadArguments),
+    ("error invoking tool", ErrorClass::BadArguments),
+    ("validation error", ErrorClass::BadArguments),
+    ("is malformed or truncated", ErrorClass::BadArguments),
+    (
+        "the user doesn't want to proceed with this tool use",
+        ErrorClass::Rejected,
+    ),
+    (
+        "the user doesn't want to take this action right now",
+        ErrorClass::Rejected,
+    ),
+    ("tool execution was not approved", ErrorClass::Rejected),
+    ("exec command rejected by user", ErrorClass::Rejected),
+    ("patch rejected by user", ErrorClass::Rejected),
+    ("sibling tool call errored", ErrorClass::Interrupted),
+    ("[request interrupted by user", ErrorClass::Interrupted),
+    ("cancelled: parallel tool call", ErrorClass::Interrupted),
+    ("aborted by user", ErrorClass::Interrupted),
+    ("timed out", ErrorClass::Timeout),
+    ("permission denied", ErrorClass::Permission),
+    ("permission to use", ErrorClass::Permission),
+    ("claude requested permissions to", ErrorClass::Permission),
+];
+
+/// How an output without an error mark begins if it is an error nevertheless: tau-bench, ToolBench and most hand-made runtimes.
+const BEGINNINGS: &[&str] = &[
+    "error:",
+    "error executing tool",
+    "an error occurred while",
+    "<tool_use_error>",
+];
+
+/// What kind of error an output is, if it is one.
+pub(super) fn classify(session: &Session, item: &Item, text: &str) -> Option<ErrorClass> {
+    if item.flags.has(Flags::REJECTED) {
+        return Some(ErrorClass::Rejected);
+    }
+    let text = text.trim_start();
+    if let Some(class) = told_whole(text) {
+        return Some(class);
+    }
+    if item.flags.has(Flags::ERROR) || (!marks_errors(session) && is_error_text(text)) {
+        return Some(class_of(text));
+    }
+    // Unmarked: only what a runtime writes, at the very beginning. Words that tools use themselves tell nothing.
+    let known = TEXTS.iter().find(|(known, _)| begins(text, known))?.1;
+    let is_ambiguous = matches!(known, ErrorClass::Timeout | ErrorClass::Permission);
+    (!is_ambiguous || begins(text, "claude requested")).then_some(known)
+}
+
+/// Claude Code marks every error; an unmarked output that begins like one is a file or a log that was read.
+fn marks_errors(session: &Session) -> bool {
+    session.format == "claude-code"
+}
+
+/// Sentences around a tool's name: `Tool 'x' not found`, `Tool 'x' timed out`, `Tool call x with id y was cancelled`.
+fn told_whole(text: &str) -> Option<ErrorClass> {
+    if text.trim_end() == "aborted" {
+        return Some(ErrorClass::Interrupted);
+    }
+    if !begins(text, "tool ") {
+        return None;
+    }
+    let line = text.lines().next().unwrap_or_default();
+    let quoted = matches!(text.as_bytes().get(5), Some(b'\'' | b'"' | b'`'));
+    [
+        (
+            quoted && line.contains(" not found"),
+            ErrorClass::UnknownTool,
+        ),
+        (
+            quoted && line.contains(" timed out after "),
+            ErrorClass::Timeout,
+        ),
+        (
+            begins(text, "tool call ") && line.contains(" was cancelled"),
+            ErrorClass::Interrupted,
+        ),
+    ]
+    .into_iter()
+    .find_map(|(said, class)| said.then_some(class))
+}
+
+/// The class of an output that is an error.
+fn class_of(text: &str) -> ErrorClass {
+    let head = text.chars().take(400).collect::<String>().to_lowercase();
+    let found = TEXTS.iter().find(|(known, _)| head.contains(known));
+    found.map_or(ErrorClass::Exception, |(_, class)| *class)
+}
+
+fn is_error_text(text: &str) -> bool {
+    BEGINNINGS.iter().any(|start| begins(text, start)) || is_error_object(text)
+}
+
+/// `{"error": "..."}` with something in it; ToolBench writes `{"error": "", ...}` for success.
+fn is_error_object(text: &str) -> bool {
+    let after_key = text
+        .strip_prefix('{')
+        .and_then(|rest| rest.trim_start().strip_prefix("\"error\""))
+        .and_then(|rest| rest.trim_start().strip_prefix(':'))
+        .map(str::trim_start);
+    after_key.is_some_and(|value| {
+        let nothing = ["\"\"", "null", "false", "0", "[]", "{}"];
+        !nothing.iter().any(|empty| value.starts_with(empty))
+    })
+}
+
+fn begins(text: &str, start: &str) -> bool {
+    let head = text.as_bytes().get(..start.len());
+    head.is_some_and(|head| head.eq_ignore_ascii_case(start.as_bytes()))
+}

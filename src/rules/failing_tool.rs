@@ -1,0 +1,161 @@
+//! failing-tool: one tool fails several times in a row.
+
+use super::check::quote_item;
+use super::{Digests, ErrorClass, Finding, Page, Rule, Run, Scope, Severity};
+use crate::actions::Offer;
+use crate::session::{Flags, Kind, NameId};
+use std::collections::HashMap;
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "failing-tool",
+    severity: Severity::Warning,
+    summary: "one tool fails three times or more in a row",
+    message: "{tool} failed {count} times in a row[; last: {text}]",
+    page: Page {
+        what: "Three or more outputs of one tool in a row are errors, whatever its arguments were.",
+        why: "It is the tool that does not work, not the call: the model goes on trying, and each try costs a turn.",
+        example: "start_print fails with other arguments each time: printer offline.",
+        what_to_do: "Switch the tool off until it works (the breaker does so in a live run), supply its output by hand, or accept a fallback.",
+        limits: "Calls that were rejected or interrupted count neither way; a tool that does not exist is unknown-tool.",
+    },
+    offers: &[
+        Offer::manual("supply-output"),
+        Offer::unsafe_("fallback"),
+        Offer::unsafe_("retry"),
+    ],
+    scope: Scope::Session(check),
+};
+
+/// From how many errors in a row on a tool counts as failing: the threshold of the breaker.
+const LEAST: u32 = 3;
+
+/// Errors in a row.
+#[derive(Clone, Copy)]
+struct Streak {
+    first: usize,
+    last: usize,
+    count: u32,
+}
+
+fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
+    let mut streaks: HashMap<NameId, Streak> = HashMap::new();
+    for (index, item) in run.session.items.iter().enumerate() {
+        if item.kind != Kind::Output {
+            continue;
+        }
+        let call = run.session.pairing.partner(index);
+        let call = call
+            .and_then(|call| run.session.items.get(call))
+            .unwrap_or(item);
+        if call.name.is_none() || call.flags.has(Flags::FOREIGN_CALLER) {
+            continue;
+        }
+        match digests.error(index) {
+            None => {
+                let ended = streaks.remove(&call.name);
+                ended
+                    .iter()
+                    .for_each(|streak| report(run, call.name, streak, findings));
+            }
+            Some(ErrorClass::UnknownTool | ErrorClass::Rejected | ErrorClass::Interrupted) => {}
+            Some(_) => {
+                let streak = streaks.entry(call.name).or_insert(Streak {
+                    first: index,
+                    last: index,
+                    count: 0,
+                });
+                streak.last = index;
+                streak.count += 1;
+            }
+        }
+    }
+    let mut rest = streaks.into_iter().collect::<Vec<_>>();
+    rest.sort_unstable_by_key(|(_, streak)| streak.last);
+    rest.iter()
+        .for_each(|(name, streak)| report(run, *name, streak, findings));
+}
+
+fn report(run: &Run<'_>, name: NameId, streak: &Streak, findings: &mut Vec<Finding>) {
+    if streak.count < LEAST {
+        return;
+    }
+    findings.push(
+        Finding::new(&RULE, streak.last)
+            .fact("tool", run.session.names.text(name))
+            .fact("count", streak.count.to_string())
+            .fact("text", quote_item(run, streak.last))
+            .beside(Some(streak.first)),
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RULE;
+    use crate::rules::fixture::{Fixture, fixture};
+    use serde_json::{Value, json};
+
+    /// Outputs of calls with ever new arguments: `("print", "Error: offline")`.
+    fn run(steps: &[(&str, &str)]) -> Fixture {
+        let messages = steps
+            .iter()
+            .enumerate()
+            .flat_map(|(number, (name, output))| {
+                let id = format!("call_{}", number + 1);
+                let arguments = json!({"page": number}).to_string();
+                [
+                    json!({"role": "assistant", "tool_calls": [{"id": id, "type": "function",
+                    "function": {"name": name, "arguments": arguments}}]}),
+                    json!({"role": "tool", "tool_call_id": id, "content": output}),
+                ]
+            });
+        fixture(&messages.collect::<Value>().to_string())
+    }
+
+    #[test]
+    fn three_errors_in_a_row_are_the_tools_own_matter() {
+        let story = run(&[
+            ("print", "Error: offline"),
+            ("list", "two printers"),
+            ("print", "Error: offline"),
+            ("print", "Error: no paper"),
+        ]);
+        story.expect(&RULE, &["call_4"]);
+        assert_eq!(
+            story.finding(&RULE).message(),
+            "print failed 3 times in a row; last: Error: no paper"
+        );
+    }
+
+    #[test]
+    fn a_success_in_between_breaks_the_row() {
+        run(&[
+            ("print", "Error: a"),
+            ("print", "Error: b"),
+            ("print", "done"),
+            ("print", "Error: c"),
+        ])
+        .expect(&RULE, &[]);
+        run(&[
+            ("print", "Error: a"),
+            ("scan", "Error: b"),
+            ("copy", "Error: c"),
+        ])
+        .expect(&RULE, &[]);
+    }
+
+    #[test]
+    fn a_row_that_ended_is_told_too_and_what_the_operator_refused_does_not_count() {
+        run(&[
+            ("print", "Error: a"),
+            ("print", "Error: b"),
+            ("print", "Error: c"),
+            ("print", "done"),
+        ])
+        .expect(&RULE, &["call_3"]);
+        let refused = ("print", "Tool execution was not approved.");
+        run(&[refused, refused, refused]).expect(&RULE, &[]);
+        let unknown = ("print", "Tool 'print' not found.");
+        run(&[unknown, unknown, unknown]).expect(&RULE, &[]);
+    }
+}

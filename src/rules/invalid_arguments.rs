@@ -1,0 +1,146 @@
+//! invalid-arguments: the arguments of a call break the schema of its tool.
+
+use super::{Finding, Page, Rule, Run, Scope, Severity, Subject};
+use crate::actions::Offer;
+use crate::schema::Violation;
+use crate::session::{Family, Flags, Kind};
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "invalid-arguments",
+    severity: Severity::Error,
+    summary: "the arguments of a call break the schema of its tool",
+    message: "the arguments of {tool} break its schema: {told}",
+    page: Page {
+        what: "The arguments are JSON, but not what the tool's schema asks for: a type, a missing or unknown property, a value that is not allowed.",
+        why: "A strict tool refuses the call, a lenient one runs with values it was not made for.",
+        example: r#"The schema says {"date": {"type": "string"}}, the call says {"date": 20240511}."#,
+        what_to_do: "Inject an error that lists every violation with its place; models correct most of them at once.",
+        limits: "Silent where the tools are not recorded (give them with --tools) and where a schema cannot be used: not JSON Schema, remote references, too costly. A wrong format, such as a bad e-mail address, is no violation. Missing and unknown properties are told at their own place.",
+    },
+    offers: &[
+        Offer::safe("inject-error"),
+        Offer::unsafe_("retry"),
+        Offer::manual("edit"),
+        Offer::unsafe_("drop-pair"),
+    ],
+    scope: Scope::Item {
+        kinds: &[Kind::Call],
+        check,
+    },
+};
+
+fn check(run: &Run<'_>, subject: &Subject<'_>, findings: &mut Vec<Finding>) {
+    let item = subject.item;
+    let is_judged = matches!(item.family, Family::Function | Family::Legacy)
+        && !item.flags.has(Flags::FOREIGN_CALLER)
+        && !run.is_cut(subject.index);
+    let arguments = subject.arguments.filter(|value| value.is_object());
+    let (true, Some(arguments)) = (is_judged, arguments) else {
+        return;
+    };
+    let offered = run.offered(subject.index);
+    let Some(Ok(validator)) = offered.and_then(|offered| offered.validator(item.name)) else {
+        return;
+    };
+    match validator.violations(arguments) {
+        Ok(violations) if !violations.is_empty() => {
+            let finding = Finding::new(&RULE, subject.index).fact("tool", run.session.name(item));
+            findings.push(with_violations(finding, &violations));
+        }
+        // Valid, or the check was refused because it could take too long: that says nothing about the call.
+        Ok(_) | Err(_) => {}
+    }
+}
+
+/// Adds violations as evidence: `violations`, one `pointer: message` a line; `told`, the same on one line; `count`; and the pointer
+/// of the first.
+pub(super) fn with_violations(mut finding: Finding, violations: &[Violation]) -> Finding {
+    finding.pointer = violations
+        .first()
+        .map(|violation| violation.pointer.clone());
+    let lines = violations.iter().map(|violation| {
+        if violation.pointer.is_empty() {
+            violation.message.clone()
+        } else {
+            format!("{}: {}", violation.pointer, violation.message)
+        }
+    });
+    let lines = lines.collect::<Vec<_>>();
+    finding
+        .fact("violations", lines.join("\n"))
+        .fact("told", lines.join("; "))
+        .fact("count", lines.len().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RULE;
+    use crate::rules::fixture::{Fixture, fixture};
+    use serde_json::{Value, json};
+
+    fn call(parameters: &Value, arguments: &str) -> Fixture {
+        let call = json!([{"role": "assistant", "tool_calls": [{"id": "call_1", "type": "function",
+            "function": {"name": "book", "arguments": arguments}}]}]);
+        fixture(&call.to_string()).tools(json!([{"name": "book", "parameters": parameters}]))
+    }
+
+    fn flight() -> Value {
+        json!({"type": "object", "required": ["date", "seats"], "additionalProperties": false,
+            "properties": {"date": {"type": "string"}, "seats": {"type": "integer"}}})
+    }
+
+    #[test]
+    fn every_violation_is_told_with_its_place() {
+        let finding = call(&flight(), r#"{"date": 20240511, "seat": 2}"#).finding(&RULE);
+        assert_eq!(finding.get("count"), Some("3"));
+        assert_eq!(finding.pointer.as_deref(), Some("/seats"));
+        for place in ["/date: ", "/seat: ", "/seats: "] {
+            assert!(finding.message().contains(place), "{}", finding.message());
+        }
+    }
+
+    #[test]
+    fn empty_arguments_lack_what_is_required() {
+        call(&flight(), "").expect(&RULE, &["call_1"]);
+        call(&json!({"type": "object"}), "").expect(&RULE, &[]);
+    }
+
+    #[test]
+    fn valid_arguments_and_unusable_schemas_give_nothing() {
+        call(&flight(), r#"{"date":"2024-05-11","seats":2}"#).expect(&RULE, &[]);
+        // BFCL function docs: `dict` and `float` are no JSON Schema.
+        let foreign = json!({"type": "dict", "properties": {"x": {"type": "float"}}});
+        call(&foreign, r#"{"x":"1"}"#).expect(&RULE, &[]);
+        let remote = json!({"$ref": "https://example.com/flight.json"});
+        call(&remote, r#"{"x":"1"}"#).expect(&RULE, &[]);
+    }
+
+    #[test]
+    fn upper_case_types_of_gemini_are_understood() {
+        let schema = json!({"type": "OBJECT", "properties": {"seats": {"type": "INTEGER"}}});
+        call(&schema, r#"{"seats":"two"}"#).expect(&RULE, &["call_1"]);
+        call(&schema, r#"{"seats":2}"#).expect(&RULE, &[]);
+    }
+
+    #[test]
+    fn without_tools_and_for_broken_json_it_is_silent() {
+        fixture(
+            r#"[{"role":"assistant","tool_calls":[{"id":"call_1","type":"function",
+                "function":{"name":"book","arguments":"{\"seats\":\"two\"}"}}]}]"#,
+        )
+        .expect(&RULE, &[]);
+        call(&flight(), "{seats").expect(&RULE, &[]);
+    }
+
+    #[test]
+    fn arguments_that_a_limit_cut_are_not_judged() {
+        fixture(
+            r#"{"request":{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"book"}],
+                    "tools":[{"name":"book","input_schema":{"type":"object","required":["date"]}}]},
+                "response":{"type":"message","role":"assistant","stop_reason":"max_tokens","content":[
+                    {"type":"tool_use","id":"toolu_1","name":"book","input":{}}]}}"#,
+        )
+        .expect(&RULE, &[]);
+    }
+}

@@ -1,0 +1,202 @@
+//! invalid-tool-name: a name that the provider's pattern refuses.
+
+use super::{Digests, Finding, Page, Rule, Run, Scope, Severity};
+use crate::actions::Offer;
+use crate::dialects::Fields;
+use crate::json::Cursor;
+use crate::session::{Dialect, Family, Item, Kind, NameId, Shape, ToolKind};
+use std::collections::HashMap;
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "invalid-tool-name",
+    severity: Severity::Error,
+    summary: "a tool name that the provider does not accept",
+    message: "the tool name[ {tool}] {reason}: {provider} refuses every request that holds it",
+    page: Page {
+        what: "A call in the history, or a definition in the request, has a name that does not fit the provider's pattern.",
+        why: "The whole history goes out with every request, so one such name, though the call was answered long ago, makes each later request fail.",
+        example: "functions.get_weather: letters, digits, _ and - are accepted, the dot is not.",
+        what_to_do: "Sanitise the name, or drop the pair.",
+        limits: "Judged for the target: up to 64 characters of a-z A-Z 0-9 _ - in Chat, 128 in Responses and Anthropic; Gemini also takes dots and colons. A namespaced name of the Responses API is judged by its parts. Compatible servers may accept more.",
+    },
+    offers: &[
+        Offer::safe("sanitise-name"),
+        Offer::unsafe_("drop-pair"),
+        Offer::manual("edit"),
+    ],
+    scope: Scope::Session(check),
+};
+
+fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
+    let mut known: HashMap<(NameId, Shape), Option<String>> = HashMap::new();
+    for (index, item) in run.session.items.iter().enumerate() {
+        let is_named = item.kind == Kind::Call
+            && matches!(
+                item.family,
+                Family::Function | Family::Custom | Family::Legacy
+            );
+        if !is_named || item.flags.has(crate::session::Flags::COMPACTED) {
+            continue;
+        }
+        let fault = known
+            .entry((item.name, item.shape))
+            .or_insert_with(|| fault_of_call(run, item));
+        if let Some(reason) = fault {
+            let name = run.session.name(item);
+            findings.push(finding(run.target, name, reason).about(index));
+        }
+    }
+    check_definitions(run, findings);
+}
+
+/// The names of a request's own definitions; a list from elsewhere may be renamed on its way to the provider.
+fn check_definitions(run: &Run<'_>, findings: &mut Vec<Finding>) {
+    let contract = &run.session.contract;
+    if !contract.is_request {
+        return;
+    }
+    let tools = contract.tool_sets.iter().flat_map(|set| &set.tools);
+    for tool in tools.filter(|tool| tool.kind != ToolKind::Hosted) {
+        let namespaced = run.target == Dialect::Responses;
+        if let Some(reason) = fault(run.target, &tool.name, namespaced) {
+            findings.push(finding(run.target, &tool.name, &reason));
+        }
+    }
+}
+
+fn finding(target: Dialect, name: &str, reason: &str) -> Finding {
+    let mut finding = Finding::new(&RULE, 0)
+        .fact("tool", name)
+        .fact("reason", reason)
+        .fact("provider", provider(target));
+    finding.item = None;
+    finding
+}
+
+fn provider(target: Dialect) -> &'static str {
+    match target {
+        Dialect::Responses | Dialect::Chat => "OpenAI",
+        Dialect::Anthropic => "Anthropic",
+        Dialect::Gemini => "Gemini",
+    }
+}
+
+fn fault_of_call(run: &Run<'_>, item: &Item) -> Option<String> {
+    let name = run.session.name(item);
+    let dotted = run.target == Dialect::Responses && name.contains('.');
+    fault(run.target, name, dotted && has_namespace(run, item))
+}
+
+/// Whether the part before the dot stands in a member of its own: namespaces are sent apart from names.
+fn has_namespace(run: &Run<'_>, item: &Item) -> bool {
+    // Bytes that cannot be read have been reported by the item pass.
+    let Ok(bytes) = run.session.bytes(item) else {
+        return true;
+    };
+    let fields = Fields::read(&mut Cursor::new(&bytes));
+    fields.is_ok_and(|fields| {
+        fields
+            .namespace
+            .is_some_and(|namespace| !namespace.is_empty())
+    })
+}
+
+/// What is wrong with a name. Patterns: OpenAI API reference (`FunctionToolParam`, `FunctionObject`), Anthropic's and Gemini's
+/// own error texts.
+fn fault(target: Dialect, name: &str, namespaced: bool) -> Option<String> {
+    let (longest, more): (usize, &[u8]) = match target {
+        Dialect::Responses | Dialect::Anthropic => (128, b""),
+        Dialect::Chat => (64, b""),
+        Dialect::Gemini => (64, b".:"),
+    };
+    let parts = match name.split_once('.').filter(|_| namespaced) {
+        Some((namespace, name)) => vec![namespace, name],
+        None => vec![name],
+    };
+    parts.into_iter().find_map(|part| {
+        let stranger = part.chars().find(|character| {
+            let is_known = u8::try_from(*character).is_ok_and(|byte| more.contains(&byte));
+            !character.is_ascii_alphanumeric() && !matches!(character, '_' | '-') && !is_known
+        });
+        match stranger {
+            _ if part.is_empty() => Some("is empty".to_owned()),
+            Some(' ') => Some("has a space in it".to_owned()),
+            Some(stranger) => Some(format!("has {stranger} in it")),
+            None if part.len() > longest => Some(format!("is longer than {longest} characters")),
+            None => None,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::fixture::{Fixture, fixture};
+    use serde_json::json;
+
+    fn call(name: &str) -> Fixture {
+        let call = json!([{"role": "assistant", "tool_calls": [{"id": "call_1", "type": "function",
+            "function": {"name": name, "arguments": "{}"}}]}]);
+        fixture(&call.to_string())
+    }
+
+    #[test]
+    fn a_name_with_a_dot_poisons_the_history() {
+        call("functions.get_tide_table").expect(&RULE, &["call_1"]);
+        assert_eq!(
+            call("functions.get").finding(&RULE).message(),
+            "the tool name functions.get has . in it: OpenAI refuses every request that holds it"
+        );
+        call("").expect(&RULE, &["call_1"]);
+        call("größe").expect(&RULE, &["call_1"]);
+    }
+
+    #[test]
+    fn what_the_pattern_allows_is_no_fault() {
+        call("mcp__files-2__read").expect(&RULE, &[]);
+        call(&"x".repeat(64)).expect(&RULE, &[]);
+        call("files.read")
+            .target(Dialect::Gemini)
+            .expect(&RULE, &[]);
+    }
+
+    #[test]
+    fn length_is_judged_for_the_target() {
+        let long = call(&"x".repeat(65));
+        long.expect(&RULE, &["call_1"]);
+        long.target(Dialect::Responses).expect(&RULE, &[]);
+        call(&"x".repeat(129))
+            .target(Dialect::Anthropic)
+            .expect(&RULE, &["call_1"]);
+    }
+
+    #[test]
+    fn a_namespace_is_no_part_of_the_name() {
+        let story = fixture(
+            r#"{"type":"function_call","call_id":"call_1","namespace":"files","name":"read","arguments":"{}"}
+            {"type":"function_call_output","call_id":"call_1","output":"text"}
+            // the model wrote the dot into the name itself
+            {"type":"function_call","call_id":"call_2","name":"functions.read","arguments":"{}"}
+            {"type":"function_call_output","call_id":"call_2","output":"text"}
+            {"type":"web_search_call","id":"ws_1","name":"web.search","status":"completed"}"#,
+        );
+        story.expect(&RULE, &["call_2"]);
+        // Chat knows no namespaces.
+        story
+            .target(Dialect::Chat)
+            .expect(&RULE, &["call_1", "call_2"]);
+    }
+
+    #[test]
+    fn definitions_of_a_request_are_judged_but_not_a_list_from_elsewhere() {
+        fixture(
+            r#"{"model":"m","messages":[{"role":"user","content":"hi"}],
+                "tools":[{"type":"function","function":{"name":"get weather"}}]}"#,
+        )
+        .expect(&RULE, &["session"]);
+        call("read")
+            .offering(&["admin.tools.list", "read"])
+            .expect(&RULE, &[]);
+    }
+}

@@ -1,0 +1,268 @@
+//! malformed-arguments: the arguments of a call are not JSON, or no object.
+
+use super::{Finding, Page, Rule, Run, Scope, Severity, Subject};
+use crate::actions::{Offer, Safety};
+use crate::dialects::Body;
+use crate::dialects::tools::type_word;
+use crate::json::{skip_value, skip_whitespace};
+use crate::repair::{Defect, Repair, decoded_twice, defects, first_error, repair};
+use crate::session::{Dialect, Family, Kind, Shape};
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "malformed-arguments",
+    severity: Severity::Error,
+    summary: "the arguments of a call are not JSON, or JSON that is no object",
+    message: "the arguments of {tool} are {fault}[: {error}][; {defects}][; {replay}]",
+    page: Page {
+        what: "The model wrote arguments that cannot be read as JSON, or JSON that is not an object.",
+        why: "The tool cannot run. Runtimes raise, or answer with a parser's message; and providers that take arguments as JSON in place refuse every later request that holds such a call.",
+        example: r#"{"principal": 1000, "rate": 4.1/100/12}"#,
+        what_to_do: "Look at the repair as a diff and take it if it says what the model meant; or inject an error that shows the place.",
+        limits: "Empty arguments count as {}. Free-form input of custom tools is never checked. Arguments that a token limit cut off are truncated-response. JSON that is nested deeper than 128 levels is not judged.",
+    },
+    offers: &[
+        Offer::unsafe_("repair-arguments"),
+        Offer::safe("inject-error"),
+        Offer::unsafe_("retry"),
+        Offer::manual("edit"),
+        Offer::unsafe_("drop-pair"),
+    ],
+    scope: Scope::Item {
+        kinds: &[Kind::Call],
+        check,
+    },
+};
+
+/// What is wrong, in the words of the message.
+struct Fault {
+    fault: String,
+    error: String,
+    defects: String,
+}
+
+fn check(run: &Run<'_>, subject: &Subject<'_>, findings: &mut Vec<Finding>) {
+    if !matches!(subject.item.family, Family::Function | Family::Legacy) {
+        return;
+    }
+    let Some(text) = subject.body.arguments.json() else {
+        return;
+    };
+    let found = match subject.arguments {
+        Some(value) if value.is_object() => quoted_in_place(subject),
+        Some(value) => Some(not_an_object(text, value)),
+        None => not_json(text),
+    };
+    let Some(found) = found.filter(|_| !run.is_cut(subject.index)) else {
+        return;
+    };
+    let finding = Finding::new(&RULE, subject.index)
+        .fact("tool", run.session.name(subject.item))
+        .fact("fault", found.fault)
+        .fact("error", found.error)
+        .fact("defects", found.defects)
+        .fact("replay", replay(run.target, subject.item.shape));
+    findings.push(with_repair(finding, text));
+}
+
+/// A JSON object in a string where the dialect wants the object itself.
+fn quoted_in_place(subject: &Subject<'_>) -> Option<Fault> {
+    let Body { arguments, .. } = subject.body;
+    let is_quoted = subject.item.shape == Shape::Anthropic
+        && matches!(arguments, crate::dialects::Arguments::Text(text) if !text.trim().is_empty());
+    is_quoted.then(|| Fault {
+        fault: "a string where Anthropic wants an object".to_owned(),
+        error: String::new(),
+        defects: String::new(),
+    })
+}
+
+fn not_an_object(text: &str, value: &serde_json::Value) -> Fault {
+    let twice = decoded_twice(text).is_some();
+    Fault {
+        fault: format!("{}, not an object", type_word(value)),
+        error: String::new(),
+        defects: if twice {
+            Defect::DoubleEncoded.to_string()
+        } else {
+            String::new()
+        },
+    }
+}
+
+/// `None` for text that is JSON although the reader gave up on it: nested too deeply, numbers or characters out of range.
+fn not_json(text: &str) -> Option<Fault> {
+    let error = first_error(text)?;
+    let found = defects(text);
+    let bytes = text.as_bytes();
+    let is_whole = skip_value(bytes, 0).is_ok_and(|end| skip_whitespace(bytes, end) == bytes.len());
+    if is_whole && found.contains(&Defect::TooDeep) {
+        return None;
+    }
+    let telling = found.iter().filter(|defect| **defect != Defect::Other);
+    Some(Fault {
+        fault: "not JSON".to_owned(),
+        error: error.to_string(),
+        defects: telling
+            .map(Defect::to_string)
+            .collect::<Vec<_>>()
+            .join(", "),
+    })
+}
+
+/// Providers that take arguments as JSON in place cannot be sent text that is none (vercel/ai #14280).
+fn replay(target: Dialect, shape: Shape) -> &'static str {
+    match (target, shape) {
+        (Dialect::Anthropic, Shape::Responses | Shape::Chat) => {
+            "Anthropic takes only an object and would refuse the history"
+        }
+        (Dialect::Gemini, Shape::Responses | Shape::Chat) => {
+            "Gemini takes only an object and would refuse the history"
+        }
+        _ => "",
+    }
+}
+
+/// Offers the repair as far as the text can be repaired: two readers who agree make it safe.
+fn with_repair(mut finding: Finding, text: &str) -> Finding {
+    let safety = match repair(text) {
+        Repair::Likely { .. } => Some(Safety::Safe),
+        Repair::OneOpinion { .. } => Some(Safety::Unsafe),
+        Repair::Disagree { .. } => Some(Safety::Manual),
+        // JSON in a string: taking off the quotes changes nothing that was meant.
+        Repair::Valid => is_object_in_string(text).then_some(Safety::Safe),
+        Repair::None => None,
+    };
+    match safety {
+        Some(safety) => {
+            for offer in &mut finding.offers {
+                if offer.action == "repair-arguments" {
+                    offer.safety = safety;
+                }
+            }
+            finding
+        }
+        None => finding.offering(|offer| offer.action != "repair-arguments"),
+    }
+}
+
+fn is_object_in_string(text: &str) -> bool {
+    let inner = decoded_twice(text);
+    inner
+        .as_deref()
+        .unwrap_or(text)
+        .trim_start()
+        .starts_with('{')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RULE;
+    use crate::actions::Safety;
+    use crate::rules::fixture::{Fixture, fixture};
+    use crate::rules::{Finding, malformed_arguments, truncated_response};
+    use crate::session::Dialect;
+    use serde_json::json;
+
+    fn call(arguments: &str) -> Fixture {
+        let call = json!([{"role": "assistant", "tool_calls": [{"id": "call_1", "type": "function",
+            "function": {"name": "pay", "arguments": arguments}}]}]);
+        fixture(&call.to_string())
+    }
+
+    fn repairing(finding: &Finding) -> Option<Safety> {
+        let offer = finding
+            .offers
+            .iter()
+            .find(|offer| offer.action == "repair-arguments");
+        offer.map(|offer| offer.safety)
+    }
+
+    #[test]
+    fn text_that_is_no_json_is_told_with_its_place_and_a_repair() {
+        let story = call(r#"{"amount": 5, }"#);
+        let finding = story.finding(&RULE);
+        assert_eq!(
+            finding.message(),
+            "the arguments of pay are not JSON: key must be a string at line 1 column 15; trailing comma"
+        );
+        assert_eq!(repairing(&finding), Some(Safety::Safe));
+        call("import os\nos.remove('x')").expect(&RULE, &["call_1"]);
+        call("{\"a\":1} {\"b\":2}").expect(&RULE, &["call_1"]);
+    }
+
+    #[test]
+    fn json_that_is_no_object_is_a_fault_too() {
+        let finding = call("[1,2]").finding(&RULE);
+        assert_eq!(
+            finding.message(),
+            "the arguments of pay are an array, not an object"
+        );
+        assert_eq!(repairing(&finding), None);
+        let twice = call(r#""{\"amount\":5}""#).finding(&RULE);
+        assert_eq!(repairing(&twice), Some(Safety::Safe));
+        assert_eq!(
+            twice.message(),
+            "the arguments of pay are a string, not an object; encoded twice: a JSON string that holds JSON"
+        );
+    }
+
+    #[test]
+    fn empty_arguments_are_an_empty_object() {
+        for empty in ["", "  ", "{}", " { } "] {
+            call(empty).expect(&RULE, &[]);
+        }
+    }
+
+    #[test]
+    fn deep_or_extreme_json_is_still_json() {
+        let deep = format!("{{\"a\":{}{}}}", "[".repeat(300), "]".repeat(300));
+        call(&deep).expect(&RULE, &[]);
+        call(r#"{"a":1e999}"#).expect(&RULE, &[]);
+        call(r#"{"a":"\ud800"}"#).expect(&RULE, &[]);
+        let broken = format!("{{\"a\":{}}}", "[".repeat(300));
+        call(&broken).expect(&RULE, &["call_1"]);
+    }
+
+    #[test]
+    fn free_form_input_of_custom_tools_is_no_json() {
+        fixture(
+            r#"{"type":"custom_tool_call","call_id":"call_1","name":"apply_patch","input":"*** Begin Patch"}
+            {"type":"custom_tool_call_output","call_id":"call_1","output":"Done!"}"#,
+        )
+        .expect(&RULE, &[]);
+    }
+
+    #[test]
+    fn story_7_arguments_cut_by_the_token_limit_are_a_truncation() {
+        let story = fixture(
+            r#"{"request":{"model":"m","messages":[{"role":"user","content":"pay"}],
+                    "tools":[{"type":"function","function":{"name":"pay"}}]},
+                "response":{"choices":[{"finish_reason":"length","message":{"role":"assistant","tool_calls":[
+                // a whole call before the one that was cut
+                {"id":"call_1","type":"function","function":{"name":"pay","arguments":"{,}"}},
+                {"id":"call_2","type":"function","function":{"name":"pay","arguments":"{\"amo"}}]}}]}}"#,
+        );
+        story.expect(&RULE, &["call_1"]);
+        story.expect(&truncated_response::RULE, &["call_2"]);
+    }
+
+    #[test]
+    fn story_9_broken_arguments_would_be_refused_by_a_provider_that_wants_objects() {
+        let finding = call("{'a': 1}")
+            .target(Dialect::Anthropic)
+            .finding(&malformed_arguments::RULE);
+        assert!(
+            finding
+                .message()
+                .ends_with("Anthropic takes only an object and would refuse the history")
+        );
+        // Anthropic's own: input is JSON in place, and text there is refused, even if the text is JSON.
+        fixture(
+            r#"[{"role":"assistant","content":[
+                {"type":"tool_use","id":"toolu_1","name":"pay","input":"{\"a\":1}"},
+                {"type":"tool_use","id":"toolu_2","name":"pay","input":{"a":1}}]}]"#,
+        )
+        .expect(&RULE, &["toolu_1"]);
+    }
+}

@@ -1,0 +1,140 @@
+//! misplaced-output: call and output exist, but the target wants the output elsewhere.
+
+use super::{Digests, Finding, Page, Rule, Run, Scope, Severity, pairs};
+use crate::actions::Offer;
+use crate::dialects::{Misplaced, Misplacement, misplaced};
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "misplaced-output",
+    severity: Severity::Error,
+    summary: "the pair exists, but the target dialect forbids its place",
+    message: "{tool}: {place}",
+    page: Page {
+        what: "A call and its output that are both in the history, in an order that the provider refuses.",
+        why: "The refusal says that the output is missing, although it is there; a repair that adds a second output makes it worse.",
+        example: "Anthropic: the user's message holds a text block before the tool_result. Chat: a user message stands between the call and its tool message.",
+        what_to_do: "Move the output to where the provider wants it: Chat, behind the message of its call before any other message; Anthropic, first in the very next message; everywhere, behind its call.",
+        limits: "Judged for the target dialect. OpenAI Responses takes an output anywhere behind its call. Text behind a tool_use of the same Anthropic message is a warning: the refusal was seen in one probe of the live API only.",
+    },
+    offers: &[
+        Offer::safe("move-output"),
+        Offer::manual("edit"),
+        Offer::unsafe_("drop-pair"),
+    ],
+    scope: Scope::Session(check),
+};
+
+fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
+    let session = run.session;
+    for Misplaced { item, fact } in misplaced(session, run.target) {
+        let (place, beside) = tell(fact);
+        let finding = Finding::new(&RULE, item)
+            .fact("tool", pairs::tool(session, item))
+            .fact("place", place)
+            .beside(Some(beside.unwrap_or(item)));
+        let movable = !matches!(
+            fact,
+            Misplacement::TextBehindCall(_) | Misplacement::OpensHistory
+        );
+        let severity = match fact {
+            Misplacement::TextBehindCall(_) => Severity::Warning,
+            _ => Severity::Error,
+        };
+        findings.push(
+            finding
+                .as_bad_as(severity)
+                .offering(|offer| movable || offer.action == "edit")
+                .in_branch_of(session),
+        );
+    }
+}
+
+/// The fact in words, and the other item of the story.
+fn tell(fact: Misplacement) -> (String, Option<usize>) {
+    let with = |words: &str, other: usize| {
+        let number = pairs::ordinal(other);
+        (words.replace("{}", &number), Some(other))
+    };
+    match fact {
+        Misplacement::BeforeCall(call) => with("the output stands before its call, item {}", call),
+        Misplacement::TooLate(between) => {
+            with("item {} stands between the call and its output", between)
+        }
+        Misplacement::NotFirst(before) => with(
+            "item {} stands before the output in the user's turn",
+            before,
+        ),
+        Misplacement::TextBehindCall(text) => with(
+            "text, item {}, stands behind the call in the same message",
+            text,
+        ),
+        Misplacement::OpensHistory => (
+            "the call opens the history; a turn of the user must come first".to_owned(),
+            None,
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::fixture::fixture;
+    use crate::session::Dialect;
+
+    const TEXT_FIRST: &str = r#"[{"role":"user","content":"hi"},
+        {"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"read","input":{}}]},
+        {"role":"user","content":[{"type":"text","text":"and?"},{"type":"tool_result","tool_use_id":"toolu_1","content":"x"}]}]"#;
+
+    const TEXT_BEHIND: &str = r#"[{"role":"user","content":"hi"},
+        {"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"read","input":{}},{"type":"text","text":"a moment"}]},
+        {"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"x"}]}]"#;
+
+    #[test]
+    fn text_before_the_result_is_refused_by_anthropic() {
+        let finding = fixture(TEXT_FIRST).finding(&RULE);
+        assert_eq!(
+            finding.message(),
+            "read: item 3 stands before the output in the user's turn"
+        );
+        assert_eq!(finding.severity, Severity::Error);
+    }
+
+    #[test]
+    fn text_behind_a_call_is_a_warning_for_anthropic_and_nothing_for_openai() {
+        let finding = fixture(TEXT_BEHIND).finding(&RULE);
+        assert_eq!(
+            (finding.severity, finding.related),
+            (Severity::Warning, Some(2))
+        );
+        assert_eq!(finding.offers.len(), 1);
+        for target in [Dialect::Chat, Dialect::Responses] {
+            fixture(TEXT_BEHIND).target(target).expect(&RULE, &[]);
+        }
+    }
+
+    #[test]
+    fn an_output_before_its_call() {
+        let text = r#"[{"role":"user","content":"hi"},{"type":"function_call_output","call_id":"call_1","output":"1"},
+            {"type":"function_call","call_id":"call_1","name":"f","arguments":"{}"}]"#;
+        fixture(text).expect(&RULE, &["call_1"]);
+    }
+
+    #[test]
+    fn responses_takes_an_output_behind_a_message_and_chat_does_not() {
+        let text = r#"[{"role":"user","content":"hi"},{"type":"function_call","call_id":"call_1","name":"f","arguments":"{}"},
+            {"role":"user","content":"well?"},{"type":"function_call_output","call_id":"call_1","output":"1"}]"#;
+        fixture(text).expect(&RULE, &[]);
+        fixture(text)
+            .target(Dialect::Chat)
+            .expect(&RULE, &["call_1"]);
+    }
+
+    #[test]
+    fn text_before_the_calls_and_behind_the_results_is_fine() {
+        let text = r#"[{"role":"user","content":"hi"},
+            {"role":"assistant","content":[{"type":"text","text":"look"},{"type":"tool_use","id":"toolu_1","name":"read","input":{}},{"type":"tool_use","id":"toolu_2","name":"read","input":{}}]},
+            {"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_2","content":"x"},{"type":"tool_result","tool_use_id":"toolu_1","content":"x"},{"type":"text","text":"and?"}]}]"#;
+        fixture(text).expect(&RULE, &[]);
+    }
+}

@@ -1,0 +1,115 @@
+//! orphan-call: a call inside the history that was never answered.
+
+use super::pairs::{self, Aftermath};
+use super::{Digests, Finding, Page, Rule, Run, Scope, Severity};
+use crate::actions::Offer;
+use crate::session::{Kind, Standing};
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "orphan-call",
+    severity: Severity::Error,
+    summary: "a call without output inside the active history",
+    message: "{tool} was called and never answered[; cause: {cause}]",
+    page: Page {
+        what: "A call that has no output although the history goes on behind it, or that ends a request as it goes to the provider.",
+        why: "Every provider refuses a history with an unanswered call, so the session cannot go on: each later request fails in the same way.",
+        example: "assistant calls book_flight (call_1); the user writes \"stop\"; no output for call_1 follows.",
+        what_to_do: "Answer the call with an error that says what happened, or supply the output by hand if it is known. Dropping the call hides from the model that it asked. If the tool may have run, never run it again: record its output.",
+        limits: "The cause is read from what stands behind the call: a compaction, an interrupt, a message of the user, a reply that failed, a faulty call; where the run simply went on, the entry was probably never written. In abandoned branches and side chains it is only a warning.",
+    },
+    offers: &[
+        Offer::safe("inject-error"),
+        Offer::manual("supply-output"),
+        Offer::unsafe_("drop-pair"),
+    ],
+    scope: Scope::Session(check),
+};
+
+fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
+    let session = run.session;
+    let mut aftermath = None;
+    for (index, item) in session.items.iter().enumerate() {
+        if item.kind != Kind::Call || session.pairing.standing(index) != Standing::Orphan {
+            continue;
+        }
+        let aftermath = aftermath.get_or_insert_with(|| Aftermath::of(session));
+        findings.push(
+            Finding::new(&RULE, index)
+                .fact("tool", pairs::tool(session, index))
+                .because(Some(aftermath.cause(run, index)))
+                .in_branch_of(session),
+        );
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::rules::Cause;
+    use crate::rules::fixture::fixture;
+
+    fn cause(text: &str) -> Option<Cause> {
+        fixture(text).finding(&RULE).cause
+    }
+
+    #[test]
+    fn a_user_message_in_place_of_the_output() {
+        let text = r#"[{"role":"user","content":"book it"},
+            {"role":"assistant","content":null,"tool_calls":[{"id":"call_1","function":{"name":"book","arguments":"{}"}}]},
+            {"role":"user","content":"stop"}]"#;
+        fixture(text).expect(&RULE, &["call_1"]);
+        assert_eq!(cause(text), Some(Cause::UserMessage));
+    }
+
+    #[test]
+    fn a_reply_that_goes_on_as_if_the_output_were_there() {
+        let text = r#"[{"role":"user","content":"book it"},
+            {"type":"function_call","call_id":"call_1","name":"book","arguments":"{}"},
+            {"type":"function_call","call_id":"call_2","name":"pay","arguments":"{}"},
+            {"type":"function_call_output","call_id":"call_2","output":"paid"},
+            {"type":"message","role":"assistant","content":[{"type":"output_text","text":"done"}]}]"#;
+        fixture(text).expect(&RULE, &["call_1"]);
+        assert_eq!(cause(text), Some(Cause::LostWrite));
+    }
+
+    #[test]
+    fn a_call_of_a_tool_that_was_not_offered() {
+        let text = r#"{"tools":[{"type":"function","function":{"name":"book"}}],"messages":[{"role":"user","content":"book it"},
+            {"role":"assistant","content":null,"tool_calls":[{"id":"call_1","function":{"name":"boook","arguments":"{}"}}]},
+            {"role":"user","content":"well?"}]}"#;
+        assert_eq!(cause(text), Some(Cause::FaultyCall));
+    }
+
+    #[test]
+    fn a_request_that_ends_on_a_call() {
+        let text = r#"{"model":"m","input":[{"role":"user","content":"book it"},
+            {"type":"function_call","call_id":"call_1","name":"book","arguments":"{}"}]}"#;
+        assert_eq!(cause(text), Some(Cause::EndOfFile));
+    }
+
+    #[test]
+    fn a_recording_that_ends_on_a_call_is_not_lost() {
+        let text = r#"[{"role":"user","content":"book it"},
+            {"type":"function_call","call_id":"call_1","name":"book","arguments":"{}"}]"#;
+        fixture(text).expect(&RULE, &[]);
+    }
+
+    #[test]
+    fn the_provider_answers_its_own_calls() {
+        let text = r#"[{"role":"user","content":"news?"},{"type":"web_search_call","id":"ws_1","status":"completed"},
+            {"type":"message","role":"assistant","content":[{"type":"output_text","text":"none"}]},{"role":"user","content":"ok"}]"#;
+        fixture(text).expect(&RULE, &[]);
+    }
+
+    #[test]
+    fn outputs_in_another_order_are_outputs() {
+        let text = r#"[{"role":"user","content":"book it"},
+            {"type":"function_call","call_id":"call_1","name":"book","arguments":"{}"},
+            {"type":"function_call","call_id":"call_2","name":"pay","arguments":"{}"},
+            {"type":"function_call_output","call_id":"call_2","output":"paid"},
+            {"type":"function_call_output","call_id":"call_1","output":"booked"},{"role":"user","content":"ok"}]"#;
+        fixture(text).expect(&RULE, &[]);
+    }
+}

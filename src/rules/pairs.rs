@@ -1,0 +1,106 @@
+//! What the rules about pairs share: what made a call lose its output, as far as the history shows it, and how a half is called.
+
+use super::{Cause, Run};
+use crate::session::{Family, Flags, Kind, Session};
+
+/// What broke off each turn, read once for a session.
+#[derive(Debug)]
+pub(super) struct Aftermath {
+    of_turn: Vec<Option<Cause>>,
+}
+
+impl Aftermath {
+    /// Reads the notices and the stop reasons of the turns.
+    pub(super) fn of(session: &Session) -> Self {
+        let mut of_turn = vec![None; session.turns.len()];
+        for item in &session.items {
+            let Some(place) = of_turn.get_mut(item.turn as usize) else {
+                continue;
+            };
+            let is_notice = item.kind == Kind::Notice;
+            if is_notice && item.flags.has(Flags::INTERRUPT) {
+                *place = Some(Cause::Interrupt);
+            } else if (is_notice && item.flags.has(Flags::ERROR))
+                || item.flags.has(Flags::INCOMPLETE)
+            {
+                *place = place.or(Some(Cause::FailedReply));
+            }
+        }
+        for stop in &session.stops {
+            let turn = session.items.get(stop.item as usize).map(|item| item.turn);
+            let place = turn.and_then(|turn| of_turn.get_mut(turn as usize));
+            if let (Some(place), Some(cause)) = (place, cause_of_stop(&stop.reason)) {
+                *place = Some(cause);
+            }
+        }
+        Self { of_turn }
+    }
+
+    /// Why the call at `index` has no output.
+    pub(super) fn cause(&self, run: &Run<'_>, index: usize) -> Cause {
+        let session = run.session;
+        let turn = session.items[index].turn as usize;
+        let next = session
+            .turns
+            .get(turn)
+            .and_then(|turn| session.items.get(turn.end as usize));
+        let behind = match next {
+            None => Cause::EndOfFile,
+            Some(next) if next.kind == Kind::Compaction => return Cause::Compaction,
+            Some(next) if next.flags.has(Flags::INTERRUPT) => return Cause::Interrupt,
+            Some(next) if next.kind == Kind::User && !next.flags.has(Flags::SYNTHETIC) => {
+                Cause::UserMessage
+            }
+            Some(_) => Cause::LostWrite,
+        };
+        match self.of_turn.get(turn) {
+            Some(Some(cause)) => *cause,
+            _ if is_faulty(run, index) => Cause::FaultyCall,
+            _ => behind,
+        }
+    }
+}
+
+/// What the provider's word for the end of a reply says about its calls.
+fn cause_of_stop(reason: &str) -> Option<Cause> {
+    match reason {
+        "length" | "max_tokens" | "max_output_tokens" | "model_context_window_exceeded" => {
+            Some(Cause::TokenLimit)
+        }
+        "error" | "aborted" | "failed" | "cancelled" => Some(Cause::FailedReply),
+        _ => None,
+    }
+}
+
+/// Whether the call names a tool that is not offered, on which many runtimes end the run.
+fn is_faulty(run: &Run<'_>, index: usize) -> bool {
+    let item = &run.session.items[index];
+    let is_named = matches!(
+        item.family,
+        Family::Function | Family::Custom | Family::Legacy
+    );
+    is_named
+        && run
+            .offered(index)
+            .is_some_and(|offered| offered.tool(item.name).is_none())
+}
+
+/// The tool of a call, or of the call that an output answers; where no name is known, what the item is.
+pub(super) fn tool(session: &Session, index: usize) -> &str {
+    let item = &session.items[index];
+    let own = session.name(item);
+    let partner = session
+        .pairing
+        .partner(index)
+        .map(|partner| session.name(&session.items[partner]));
+    match partner.filter(|name| own.is_empty() && !name.is_empty()) {
+        Some(name) => name,
+        None if own.is_empty() => item.kind.word(),
+        None => own,
+    }
+}
+
+/// The number by which the screen and reports call an item.
+pub(super) fn ordinal(index: usize) -> String {
+    (index + 1).to_string()
+}

@@ -1,0 +1,98 @@
+//! pending-call: a call that waits, for the end of the recording to be reached or for somebody's decision.
+
+use super::pairs::{self, Aftermath};
+use super::{Cause, Digests, Finding, Page, Rule, Run, Scope, Severity};
+use crate::actions::Offer;
+use crate::session::{Flags, Kind, Standing};
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "pending-call",
+    severity: Severity::Info,
+    summary: "the session ends on the call, or the call awaits an approval",
+    message: "{tool} waits[ {for}]",
+    page: Page {
+        what: "The session ends on a call, or a call awaits a decision of the operator.",
+        why: "Nothing is broken: the output is still to come. A repair would write a text where the real answer belongs.",
+        example: "assistant calls refund (call_1), which needs an approval; the state is saved while it waits.",
+        what_to_do: "Nothing, or decide what waits and go on with the run. Supply the output by hand if the run is over.",
+        limits: "Whether the tool had started when the recording ended cannot be seen; it may have run.",
+    },
+    offers: &[Offer::safe("wait"), Offer::manual("supply-output")],
+    scope: Scope::Session(check),
+};
+
+fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
+    let session = run.session;
+    let mut aftermath = None;
+    for (index, item) in session.items.iter().enumerate() {
+        if session.pairing.standing(index) != Standing::Pending {
+            continue;
+        }
+        let awaits = item.kind == Kind::ApprovalRequest || item.flags.has(Flags::AWAITS_APPROVAL);
+        let cause = if awaits {
+            Cause::Approval
+        } else {
+            aftermath
+                .get_or_insert_with(|| Aftermath::of(session))
+                .cause(run, index)
+        };
+        let what = if awaits {
+            "for your decision"
+        } else {
+            "for its output; the recording ends here"
+        };
+        findings.push(
+            Finding::new(&RULE, index)
+                .fact("tool", pairs::tool(session, index))
+                .fact("for", what)
+                .because(Some(cause)),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::fixture::fixture;
+
+    #[test]
+    fn a_recording_that_ends_on_its_calls() {
+        let text = r#"[{"role":"user","content":"hi"},
+            {"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"read","input":{}},{"type":"tool_use","id":"toolu_2","name":"list","input":{}}]},
+            {"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"x"}]}]"#;
+        fixture(text).expect(&RULE, &["toolu_2"]);
+        assert_eq!(fixture(text).finding(&RULE).cause, Some(Cause::EndOfFile));
+    }
+
+    #[test]
+    fn a_request_for_an_approval_waits_wherever_it_stands() {
+        let text = r#"[{"role":"user","content":"hi"},
+            {"type":"mcp_approval_request","id":"mcpr_1","server_label":"shop","name":"refund","arguments":"{}"}]"#;
+        let finding = fixture(text).finding(&RULE);
+        assert_eq!(finding.cause, Some(Cause::Approval));
+        assert_eq!(finding.message(), "refund waits for your decision");
+        assert_eq!(finding.offers[0].action, "wait");
+    }
+
+    #[test]
+    fn an_answered_call_does_not_wait() {
+        let text = r#"[{"role":"user","content":"hi"},{"type":"function_call","call_id":"call_1","name":"f","arguments":"{}"},
+            {"type":"function_call_output","call_id":"call_1","output":"1"}]"#;
+        fixture(text).expect(&RULE, &[]);
+    }
+
+    #[test]
+    fn a_request_that_goes_to_the_provider_does_not_wait() {
+        let text = r#"{"model":"m","input":[{"role":"user","content":"hi"},{"type":"function_call","call_id":"call_1","name":"f","arguments":"{}"}]}"#;
+        fixture(text).expect(&RULE, &[]);
+    }
+
+    #[test]
+    fn a_decision_that_was_made_does_not_wait() {
+        let text = r#"[{"role":"user","content":"hi"},
+            {"type":"mcp_approval_request","id":"mcpr_1","server_label":"shop","name":"refund","arguments":"{}"},
+            {"type":"mcp_approval_response","approval_request_id":"mcpr_1","approve":true}]"#;
+        fixture(text).expect(&RULE, &[]);
+    }
+}

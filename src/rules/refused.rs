@@ -1,0 +1,151 @@
+//! refused: the model refused, or the provider withheld its reply.
+
+use super::check::quote_item;
+use super::{Digests, Finding, Page, Rule, Run, Scope, Severity};
+use crate::actions::Offer;
+use crate::session::{Flags, Kind};
+use std::collections::HashMap;
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "refused",
+    severity: Severity::Warning,
+    summary: "the model refused, or the provider withheld the reply",
+    message: "{what}[ ({reason})][: {text}]",
+    page: Page {
+        what: "The model declined to answer, or the provider's filter withheld the reply.",
+        why: "The run ends without what it was for, and asking the same again usually gives the same.",
+        example: "A message part of type refusal; stop_reason \"refusal\"; finish_reason \"content_filter\" or SAFETY.",
+        what_to_do: "Accept a fallback, or retry with other words.",
+        limits: "Seen by the provider's own marks. A polite no in plain text is not recognised.",
+    },
+    offers: &[
+        Offer::unsafe_("fallback"),
+        Offer::unsafe_("retry"),
+        Offer::manual("edit"),
+    ],
+    scope: Scope::Session(check),
+};
+
+/// Reasons to stop with who said so. Chat, Responses, Bedrock; Anthropic; Gemini (`FinishReason`).
+const REASONS: &[(&str, Who)] = &[
+    ("refusal", Who::Model),
+    ("content_filter", Who::Provider),
+    ("content_filtered", Who::Provider),
+    ("guardrail_intervened", Who::Provider),
+    ("SAFETY", Who::Provider),
+    ("RECITATION", Who::Provider),
+    ("BLOCKLIST", Who::Provider),
+    ("PROHIBITED_CONTENT", Who::Provider),
+    ("SPII", Who::Provider),
+    ("IMAGE_SAFETY", Who::Provider),
+];
+
+#[derive(Clone, Copy)]
+enum Who {
+    Model,
+    Provider,
+}
+
+impl Who {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Model => "the model refused",
+            Self::Provider => "the provider withheld the reply",
+        }
+    }
+}
+
+/// One refusal for each turn: by the mark of a message, by the reason to stop, or both.
+fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
+    let session = run.session;
+    let mut turns: HashMap<u32, (usize, Who, &str)> = HashMap::new();
+    for (index, item) in session.items.iter().enumerate() {
+        if item.flags.has(Flags::REFUSAL) {
+            turns.entry(item.turn).or_insert((index, Who::Model, ""));
+        }
+    }
+    for stop in &session.stops {
+        let index = stop.item as usize;
+        let reason = REASONS.iter().find(|(known, _)| *known == stop.reason);
+        let (Some((reason, who)), Some(item)) = (reason, session.items.get(index)) else {
+            continue;
+        };
+        turns.entry(item.turn).or_insert((index, *who, "")).2 = reason;
+    }
+    let mut found = turns.into_values().collect::<Vec<_>>();
+    found.sort_unstable_by_key(|(index, ..)| *index);
+    for (index, who, reason) in found {
+        let is_text = session.items[index].kind == Kind::Assistant;
+        let text = if is_text {
+            quote_item(run, index)
+        } else {
+            String::new()
+        };
+        findings.push(
+            Finding::new(&RULE, index)
+                .fact("what", who.words())
+                .fact("reason", reason)
+                .fact("text", text),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RULE;
+    use crate::rules::fixture::fixture;
+
+    #[test]
+    fn a_refusal_part_is_quoted() {
+        let story = fixture(
+            r#"[{"type":"message","role":"user","content":"x"},
+            {"type":"message","role":"assistant","content":[{"type":"refusal","refusal":"I can't help with that."}]}]"#,
+        );
+        story.expect(&RULE, &["#2"]);
+        assert_eq!(
+            story.finding(&RULE).message(),
+            "the model refused: I can't help with that."
+        );
+    }
+
+    #[test]
+    fn a_stop_reason_and_its_text_are_one_refusal() {
+        let story = fixture(
+            r#"[{"role":"user","content":[{"type":"text","text":"x"}]},
+            {"type":"message","role":"assistant","stop_reason":"refusal","content":[
+                {"type":"text","text":"No."},{"type":"text","text":"Sorry."}]}]"#,
+        );
+        assert_eq!(
+            story.finding(&RULE).message(),
+            "the model refused (refusal): No."
+        );
+    }
+
+    #[test]
+    fn the_providers_filter_is_told_apart() {
+        let story = fixture(
+            r#"{"request":{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f"}}]},
+            "response":{"choices":[{"finish_reason":"content_filter","message":{"role":"assistant","content":""}}]}}"#,
+        );
+        assert_eq!(
+            story.finding(&RULE).message(),
+            "the provider withheld the reply (content_filter)"
+        );
+    }
+
+    #[test]
+    fn words_about_refusals_are_none() {
+        fixture(
+            r#"[{"role":"user","content":"write a refusal"},
+            {"role":"assistant","content":"I can't help with that.","refusal":null},
+            {"role":"assistant","content":null,"refusal":"","tool_calls":[
+                {"id":"c","type":"function","function":{"name":"refusal","arguments":"{}"}}]}]"#,
+        )
+        .expect(&RULE, &[]);
+        fixture(
+            r#"{"type":"message","role":"assistant","content":[{"type":"output_text","text":"content_filter"}]}"#,
+        )
+        .expect(&RULE, &[]);
+    }
+}

@@ -1,0 +1,302 @@
+//! repeated-call: the same call again and again although nothing has changed.
+
+use super::check::quote_item;
+use super::{Digests, Finding, Page, Rule, Run, Scope, Severity};
+use crate::actions::Offer;
+use crate::session::{Family, Flags, Item, Kind, NameId};
+use std::collections::{HashMap, HashSet};
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "repeated-call",
+    severity: Severity::Warning,
+    summary: "the same call three times or more, with no change in between",
+    message: "{tool} was called {count} times with the same arguments and nothing changed[; it read each time: {text}]",
+    page: Page {
+        what: "The same tool with the same arguments, three times or more, and nothing new in between: its output was the same or an error, no other call brought anything that was not known, and the user said nothing.",
+        why: "The model is in a loop: what it reads does not help it. Loops end at the turn limit, and cost until then.",
+        example: "parcel_status {\"id\": \"P-1\"} five times, each time answered: status unknown.",
+        what_to_do: "Read the output that failed to help, and try a wording that says what else can be done.",
+        limits: "Polling whose output changes is no loop. Waiting for something that does not change looks like one.",
+    },
+    offers: &[
+        Offer::safe("inject-error"),
+        Offer::unsafe_("retry"),
+        Offer::unsafe_("fallback"),
+        Offer::manual("supply-output"),
+    ],
+    scope: Scope::Session(check),
+};
+
+/// From how many equal calls on it is a loop.
+const LEAST: u32 = 3;
+
+/// A tool with its arguments.
+type Call = (NameId, u64);
+
+/// Equal calls without a change between them.
+struct Series {
+    first: usize,
+    last: usize,
+    /// The one before the last.
+    before: usize,
+    count: u32,
+    /// The state of the world, as [`Changes::count`], when it was called last and its output had been read.
+    world: u32,
+    /// The last output that failed to help.
+    output: Option<usize>,
+}
+
+fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
+    let mut changes = Changes::default();
+    let mut series: HashMap<Call, Series> = HashMap::new();
+    for (index, item) in run.session.items.iter().enumerate() {
+        if is_judged(item)
+            && let Some(digest) = digests.get(index)
+        {
+            let call = (item.name, digest.content);
+            if let Some(ended) = count(&mut series, call, index, changes.count) {
+                report(run, &ended, findings);
+            }
+        }
+        if item.kind == Kind::Output
+            && let Some(call) = run.session.pairing.partner(index)
+            && let Some(key) = call_key(run, digests, call)
+        {
+            changes.output(digests, key, index);
+            if let Some(series) = series.get_mut(&key).filter(|series| series.last == call) {
+                let ended = changes.is_news.then(|| series.start_anew(call));
+                series.world = changes.count;
+                series.output = Some(index);
+                ended.iter().for_each(|ended| report(run, ended, findings));
+            }
+        }
+        changes.message(item);
+    }
+    let mut rest = series.into_values().collect::<Vec<_>>();
+    rest.sort_unstable_by_key(|series| series.last);
+    rest.iter().for_each(|series| report(run, series, findings));
+}
+
+impl Series {
+    fn new(index: usize, world: u32) -> Self {
+        Self {
+            first: index,
+            last: index,
+            before: index,
+            count: 1,
+            world,
+            output: None,
+        }
+    }
+
+    /// The last call brought something new: the loop ended before it.
+    fn start_anew(&mut self, call: usize) -> Self {
+        let ended = std::mem::replace(self, Self::new(call, self.world));
+        Self {
+            count: ended.count - 1,
+            last: ended.before,
+            ..ended
+        }
+    }
+}
+
+/// Pictures of a screen are not compared, so calls that act on one are not judged.
+fn is_judged(item: &Item) -> bool {
+    item.kind == Kind::Call
+        && !matches!(item.family, Family::Computer | Family::Program)
+        && !item.flags.has(Flags::FOREIGN_CALLER)
+}
+
+fn call_key(run: &Run<'_>, digests: &Digests, call: usize) -> Option<Call> {
+    let item = run.session.items.get(call)?;
+    Some((item.name, digests.get(call)?.content))
+}
+
+/// Counts a call; gives the series that ends because something has changed since.
+fn count(
+    series: &mut HashMap<Call, Series>,
+    call: Call,
+    index: usize,
+    world: u32,
+) -> Option<Series> {
+    let Some(known) = series.get_mut(&call) else {
+        series.insert(call, Series::new(index, world));
+        return None;
+    };
+    if known.world == world {
+        known.count += 1;
+        known.before = std::mem::replace(&mut known.last, index);
+        return None;
+    }
+    Some(std::mem::replace(known, Series::new(index, world)))
+}
+
+fn report(run: &Run<'_>, series: &Series, findings: &mut Vec<Finding>) {
+    if series.count < LEAST {
+        return;
+    }
+    let text = series.output.map(|output| quote_item(run, output));
+    findings.push(
+        Finding::new(&RULE, series.last)
+            .fact("tool", run.session.name(&run.session.items[series.last]))
+            .fact("count", series.count.to_string())
+            .fact("text", text.unwrap_or_default())
+            .beside(Some(series.first)),
+    );
+}
+
+/// What has changed so far: outputs that brought something new, and messages of the user.
+#[derive(Default)]
+struct Changes {
+    count: u32,
+    /// Whether the last output brought something new.
+    is_news: bool,
+    seen: HashSet<(Call, u64)>,
+}
+
+impl Changes {
+    fn output(&mut self, digests: &Digests, call: Call, output: usize) {
+        let digest = digests.get(output);
+        self.is_news = digest.is_some_and(|digest| {
+            digest.error.is_none() && self.seen.insert((call, digest.content))
+        });
+        self.count += u32::from(self.is_news);
+    }
+
+    fn message(&mut self, item: &Item) {
+        let speaks = match item.kind {
+            Kind::User => !item.flags.has(Flags::SYNTHETIC),
+            Kind::Compaction | Kind::ToolDefinitions | Kind::ApprovalResponse => true,
+            _ => false,
+        };
+        self.count += u32::from(speaks);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RULE;
+    use crate::rules::fixture::{Fixture, fixture};
+    use serde_json::{Value, json};
+
+    /// Calls with their outputs, one after the other: `("status 7", "late")`; `"user"` is a message.
+    fn run(steps: &[(&str, &str)]) -> Fixture {
+        let mut messages = Vec::<Value>::new();
+        for (number, (call, output)) in steps.iter().enumerate() {
+            if *call == "user" {
+                messages.push(json!({"role": "user", "content": output}));
+                continue;
+            }
+            let (name, arguments) = call.split_once(' ').unwrap_or((call, ""));
+            let id = format!("call_{}", number + 1);
+            messages.push(
+                json!({"role": "assistant", "tool_calls": [{"id": id, "type": "function",
+                "function": {"name": name, "arguments": json!({"x": arguments}).to_string()}}]}),
+            );
+            messages.push(json!({"role": "tool", "tool_call_id": id, "content": output}));
+        }
+        fixture(&Value::from(messages).to_string())
+    }
+
+    #[test]
+    fn story_10_the_same_call_three_times_is_a_loop_with_the_text_that_failed_to_help() {
+        let story = run(&[
+            ("status 7", "late"),
+            ("status 7", "late"),
+            ("status 7", "late"),
+        ]);
+        story.expect(&RULE, &["call_3"]);
+        let finding = story.finding(&RULE);
+        assert_eq!(
+            finding.message(),
+            "status was called 3 times with the same arguments and nothing changed; it read each time: late"
+        );
+        assert_eq!(finding.related, Some(0));
+    }
+
+    #[test]
+    fn key_order_and_white_space_make_no_other_call() {
+        fixture(
+            r#"[{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{\"x\":1,\"y\":2}"}}]},
+            {"role":"assistant","tool_calls":[{"id":"b","type":"function","function":{"name":"f","arguments":"{\"y\": 2, \"x\": 1}"}}]},
+            {"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{ \"x\":1, \"y\":2 }"}}]}]"#,
+        )
+        .expect(&RULE, &["c"]);
+    }
+
+    #[test]
+    fn errors_are_no_change_whatever_they_say() {
+        run(&[
+            ("read a", "Error: at 10:01"),
+            ("list", "Error: no"),
+            ("read a", "Error: at 10:02"),
+            ("read a", "Error: at 10:03"),
+        ])
+        .expect(&RULE, &["call_4"]);
+    }
+
+    #[test]
+    fn two_calls_in_turn_are_a_loop_too() {
+        let round = [("a", "1"), ("b", "2")];
+        run(&[round, round, round, round].concat()).expect(&RULE, &["call_7", "call_8"]);
+    }
+
+    #[test]
+    fn polling_whose_output_changes_is_no_loop() {
+        run(&[
+            ("status 7", "10 %"),
+            ("status 7", "20 %"),
+            ("status 7", "30 %"),
+            ("status 7", "30 %"),
+        ])
+        .expect(&RULE, &[]);
+    }
+
+    #[test]
+    fn an_edit_between_two_test_runs_is_a_change() {
+        run(&[
+            ("test", "1 failed"),
+            ("edit a", "ok"),
+            ("test", "1 failed"),
+            ("edit b", "ok"),
+            ("test", "1 failed"),
+        ])
+        .expect(&RULE, &[]);
+    }
+
+    #[test]
+    fn the_user_is_a_change_and_other_arguments_are_another_call() {
+        run(&[
+            ("status 7", "late"),
+            ("status 7", "late"),
+            ("user", "again!"),
+            ("status 7", "late"),
+            ("status 7", "late"),
+        ])
+        .expect(&RULE, &[]);
+        run(&[
+            ("status 7", "late"),
+            ("status 8", "late"),
+            ("status 9", "late"),
+        ])
+        .expect(&RULE, &[]);
+    }
+
+    #[test]
+    fn two_loops_of_one_call_are_two_findings() {
+        run(&[
+            ("a", "x"),
+            ("a", "x"),
+            ("a", "x"),
+            ("user", "stop"),
+            ("a", "x"),
+            ("a", "x"),
+            ("a", "x"),
+            ("a", "x"),
+        ])
+        .expect(&RULE, &["call_3", "call_8"]);
+        // The fourth call brought something new.
+        run(&[("a", "x"), ("a", "x"), ("a", "x"), ("a", "y")]).expect(&RULE, &["call_3"]);
+    }
+}

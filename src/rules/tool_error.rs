@@ -1,0 +1,168 @@
+//! tool-error: the output of a call reports an error.
+
+use super::check::quote;
+use super::{ErrorClass, Finding, Page, Rule, Run, Scope, Severity, Subject};
+use crate::actions::Offer;
+use crate::session::Kind;
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "tool-error",
+    severity: Severity::Warning,
+    summary: "the output of a call is an error",
+    message: "[{tool}: ]{class}[: {text}]",
+    page: Page {
+        what: "The output says that the call failed: unknown tool, bad arguments, exception, timeout, permission, rejected, interrupted.",
+        why: "The model has to recover from what it reads there; a text that does not say what was wrong is how loops begin.",
+        example: "Error: user not found",
+        what_to_do: "Often nothing. If the model did not recover, edit the text, or try other wordings of it in the lab.",
+        limits: "Recognised by the recording's own mark, or by how the texts of known runtimes begin. An error that a tool tells in its own words is not seen; a command that ended with an exit code is none.",
+    },
+    offers: &[
+        Offer::manual("edit"),
+        Offer::manual("supply-output"),
+        Offer::unsafe_("retry"),
+        Offer::unsafe_("fallback"),
+        Offer::unsafe_("drop-pair"),
+    ],
+    scope: Scope::Item {
+        kinds: &[Kind::Output, Kind::HostedOutput],
+        check,
+    },
+};
+
+fn check(run: &Run<'_>, subject: &Subject<'_>, findings: &mut Vec<Finding>) {
+    let Some(class) = subject.error else {
+        return;
+    };
+    let call = run.session.pairing.partner(subject.index);
+    let named = call.and_then(|call| run.session.items.get(call));
+    let can_recover = if class.is_recoverable() { "yes" } else { "no" };
+    findings.push(
+        Finding::new(&RULE, subject.index)
+            .fact("tool", run.session.name(named.unwrap_or(subject.item)))
+            .fact("class", class.words())
+            .fact("recoverable", can_recover)
+            .fact("text", quote(told(&subject.body.text)))
+            .beside(call)
+            .offering(|offer| class != ErrorClass::Rejected || offer.action == "edit"),
+    );
+}
+
+/// The text without the tag that Claude Code puts around it.
+fn told(text: &str) -> &str {
+    let text = text.trim();
+    let inner = text.strip_prefix("<tool_use_error>").unwrap_or(text);
+    inner.strip_suffix("</tool_use_error>").unwrap_or(inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RULE;
+    use crate::rules::fixture::{Fixture, fixture};
+    use serde_json::json;
+
+    fn chat(output: &str) -> Fixture {
+        let messages = json!([
+            {"role": "assistant", "tool_calls": [{"id": "call_1", "type": "function",
+                "function": {"name": "find", "arguments": "{}"}}]},
+            {"role": "tool", "tool_call_id": "call_1", "content": output}]);
+        fixture(&messages.to_string())
+    }
+
+    #[test]
+    fn texts_of_known_runtimes_are_classed() {
+        let texts = [
+            ("Error: user not found", "exception"),
+            ("Tool 'find' not found.", "unknown tool"),
+            (
+                "Error: find is not a valid tool, try one of [search].",
+                "unknown tool",
+            ),
+            ("unsupported call: find", "unknown tool"),
+            (
+                "Invalid tool_call: \"find\". Available options are: \"search\". Please try again",
+                "unknown tool",
+            ),
+            (
+                "An error occurred while parsing tool arguments. Please try again with valid JSON.",
+                "bad arguments",
+            ),
+            (
+                "Error executing tool find: 2 validation errors for findArguments",
+                "bad arguments",
+            ),
+            (
+                "failed to parse function arguments: missing field",
+                "bad arguments",
+            ),
+            (
+                "An error occurred while running the tool. Please try again. Error: boom",
+                "exception",
+            ),
+            ("Tool 'find' timed out after 30s", "timeout"),
+            ("Tool execution was not approved.", "rejected"),
+            ("aborted", "interrupted"),
+            (
+                "Tool call find with id call_1 was cancelled - another message came in before it could be completed.",
+                "interrupted",
+            ),
+            (
+                "{\"error\": \"Unauthorized\", \"response\": \"\"}",
+                "exception",
+            ),
+        ];
+        for (text, class) in texts {
+            let finding = chat(text).finding(&RULE);
+            assert_eq!(finding.get("class"), Some(class), "{text}");
+        }
+        assert_eq!(
+            chat("\nError: user not found\nsee log")
+                .finding(&RULE)
+                .message(),
+            "find: exception: Error: user not found"
+        );
+    }
+
+    #[test]
+    fn outputs_that_speak_of_errors_are_none() {
+        for text in [
+            "{\"error\": \"\", \"response\": \"ok\"}",
+            "{\"error\": null, \"response\": \"ok\"}",
+            "No errors found.",
+            "src/main.rs: Error: this line was found",
+            "The request timed out in 3 of 100 runs",
+            "Tool results were not found in the catalogue",
+            "Permission denied is what it said",
+            "aborted missions of the Apollo programme",
+            "",
+        ] {
+            chat(text).expect(&RULE, &[]);
+        }
+    }
+
+    #[test]
+    fn the_mark_of_the_recording_counts_whatever_the_text_says() {
+        let story = fixture(
+            r#"[{"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"Read","input":{}},
+                {"type":"tool_use","id":"toolu_2","name":"Read","input":{}}]},
+            {"role":"user","content":[
+                {"type":"tool_result","tool_use_id":"toolu_1","is_error":true,"content":"<tool_use_error>File does not exist.</tool_use_error>"},
+                {"type":"tool_result","tool_use_id":"toolu_2","is_error":false,"content":"The exists."}]}]"#,
+        );
+        story.expect(&RULE, &["toolu_1"]);
+        assert_eq!(
+            story.finding(&RULE).message(),
+            "Read: exception: File does not exist."
+        );
+    }
+
+    #[test]
+    fn claude_code_marks_its_errors_so_a_log_that_was_read_is_none() {
+        fixture(
+            r#"{"type":"assistant","uuid":"a1","parentUuid":null,"sessionId":"s","message":{"id":"m1","role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"Read","input":{}}]}}
+            {"type":"user","uuid":"u1","parentUuid":"a1","sessionId":"s","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"Error: first line of a log"}]}}"#,
+        )
+        .expect(&RULE, &[]);
+    }
+}

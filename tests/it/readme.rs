@@ -1,0 +1,59 @@
+//! The tables of the README are the tables of the program. `UPDATE=1 cargo test readme` writes them.
+
+use retake::formats::FORMATS;
+use retake::rules::RULES;
+use std::fmt::Write as _;
+
+fn formats() -> String {
+    let mut table = "| format | what it is |\n|---|---|\n".to_owned();
+    for format in FORMATS {
+        writeln!(table, "| `{}` | {} |", format.id, format.title).unwrap();
+    }
+    table
+}
+
+fn rules() -> String {
+    let mut table = "| rule | severity | fires when |\n|---|---|---|\n".to_owned();
+    for rule in RULES {
+        writeln!(
+            table,
+            "| `{}` | {} | {} |",
+            rule.id,
+            rule.severity.word(),
+            rule.summary
+        )
+        .unwrap();
+    }
+    table
+}
+
+/// The README with the part between the marks of `name` replaced.
+fn with_block(readme: &str, name: &str, block: &str) -> String {
+    let (start, end) = (
+        format!("<!-- {name}:start -->\n"),
+        format!("<!-- {name}:end -->"),
+    );
+    let from = readme.find(&start).unwrap_or_else(|| panic!("no {start}")) + start.len();
+    let to = from
+        + readme[from..]
+            .find(&end)
+            .unwrap_or_else(|| panic!("no {end}"));
+    format!("{}{block}{}", &readme[..from], &readme[to..])
+}
+
+#[test]
+fn readme_tables_are_true() {
+    let readme = std::fs::read_to_string("README.md").unwrap();
+    let mut wanted = readme.clone();
+    for (name, block) in [("formats", formats()), ("rules", rules())] {
+        wanted = with_block(&wanted, name, &block);
+    }
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write("README.md", &wanted).unwrap();
+    } else {
+        assert!(
+            readme == wanted,
+            "README.md is behind the tables: UPDATE=1 cargo test readme"
+        );
+    }
+}

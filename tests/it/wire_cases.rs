@@ -1,0 +1,75 @@
+//! Requests that providers take or refuse, as their real answers tell: a request that is refused has an error, one that is taken has none.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use retake::formats::{self, read_buffer};
+use retake::rules::{Finding, Run, Severity, check};
+use retake::session::{Dialect, Source};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Refused for the shape of a message, which no rule is about; each with what the provider says is wrong.
+const SHAPE_FAULTS: &[(&str, &str)] = &[];
+
+/// Taken by the provider, and yet the model made a mistake that breaks the run; each with the rule that says so.
+const MISTAKES_OF_THE_MODEL: &[(&str, &str)] = &[];
+
+#[test]
+fn a_refused_request_has_an_error_and_an_accepted_one_has_none() {
+    let cases: Value = serde_json::from_str(include_str!("hostile/wire_cases.json")).unwrap();
+    let cases = cases["cases"].as_array().unwrap();
+    assert_eq!(cases.len(), 71);
+    let mut wrong = Vec::new();
+    for case in cases {
+        let id = case["id"].as_str().unwrap();
+        let findings = judge(case);
+        let errors = findings
+            .iter()
+            .filter(|finding| finding.severity == Severity::Error)
+            .map(|finding| finding.rule.id)
+            .collect::<BTreeSet<_>>();
+        let as_expected = match case["verdict"].as_str().unwrap() {
+            "ok" => match excused(MISTAKES_OF_THE_MODEL, id) {
+                Some(rule) => errors == BTreeSet::from([rule]),
+                None => errors.is_empty(),
+            },
+            "reject" => errors.is_empty() == excused(SHAPE_FAULTS, id).is_some(),
+            _ => true,
+        };
+        if !as_expected {
+            wrong.push(format!("{id} ({}): {findings:?}", case["rule"]));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn excused(list: &[(&'static str, &'static str)], id: &str) -> Option<&'static str> {
+    let found = list.iter().find(|(known, _)| *known == id);
+    found.map(|(_, reason)| *reason)
+}
+
+/// The findings of a request, judged for the provider that it was sent to; the same whether it stands in a file of its own or on a line.
+fn judge(case: &Value) -> Vec<Finding> {
+    let dialect = case["dialect"].as_str().unwrap();
+    let (format, target) = match dialect {
+        "chat" => ("openai-chat", Dialect::Chat),
+        "responses" => ("openai-responses", Dialect::Responses),
+        "anthropic" => ("anthropic-messages", Dialect::Anthropic),
+        other => panic!("{other}"),
+    };
+    let document = serde_json::to_vec_pretty(&case["body"]).unwrap();
+    let line = [serde_json::to_vec(&case["body"]).unwrap(), b"\n".to_vec()].concat();
+    let [document, line] = [document, line].map(|bytes| find(format, target, &bytes, &case["id"]));
+    let told = |findings: &[Finding]| format!("{findings:?}");
+    assert_eq!(told(&document), told(&line), "{}", case["id"]);
+    document
+}
+
+fn find(format: &str, target: Dialect, bytes: &[u8], id: &Value) -> Vec<Finding> {
+    let format = formats::find(format).unwrap();
+    let source: Arc<dyn Source> = Arc::new(bytes.to_vec());
+    let contents = read_buffer(format, &source, bytes).unwrap();
+    let session = contents.sessions.first().unwrap();
+    assert!(session.contract.is_request, "{id}");
+    check(&Run::new(session, Some(target))).unwrap()
+}
