@@ -3,10 +3,14 @@
 //! Pure rooms say what bytes mean; this room fetches the bytes and spreads the work over the cores.
 
 mod checking;
+pub mod discover;
+pub mod editor;
 mod files;
 mod inflate;
+pub mod inspect;
 mod opening;
 mod reading;
+pub mod search;
 mod sqlite;
 mod transcode;
 

@@ -1,5 +1,6 @@
 //! The one table of keys. The keys that work, the footer, the help and the table of the README are all read from it.
 
+use super::palette;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// What a key does.
@@ -127,6 +128,14 @@ impl Group {
         (Self::Files, "Files"),
         (Self::Program, "Program"),
     ];
+
+    /// Its title.
+    pub fn title(self) -> &'static str {
+        Self::ALL
+            .iter()
+            .find(|(group, _)| *group == self)
+            .map_or("", |(_, title)| title)
+    }
 }
 
 /// Where a key works.
@@ -142,73 +151,47 @@ pub enum Context {
     Overlay,
 }
 
-/// A key as it is pressed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Press {
-    code: KeyCode,
-    control: bool,
-}
-
-const fn key(character: char) -> Press {
-    Press {
-        code: KeyCode::Char(character),
-        control: false,
-    }
-}
-
-const fn control(character: char) -> Press {
-    Press {
-        code: KeyCode::Char(character),
-        control: true,
-    }
-}
-
-const fn named(code: KeyCode) -> Press {
-    Press {
-        code,
-        control: false,
-    }
-}
-
-impl Press {
-    /// The key of an event; shift is in the character already.
-    pub fn of(event: &KeyEvent) -> Self {
-        let control = event.modifiers.contains(KeyModifiers::CONTROL);
-        let code = match event.code {
-            KeyCode::Char(character) if control => KeyCode::Char(character.to_ascii_lowercase()),
-            code => code,
-        };
-        Self { code, control }
-    }
-
-    /// How it is written in help texts.
-    pub fn label(self) -> String {
-        let name = match self.code {
-            KeyCode::Char(' ') => "space".to_owned(),
-            KeyCode::Char(character) => character.to_string(),
-            KeyCode::Up => "up".to_owned(),
-            KeyCode::Down => "down".to_owned(),
-            KeyCode::Left => "left".to_owned(),
-            KeyCode::Right => "right".to_owned(),
-            KeyCode::PageUp => "PgUp".to_owned(),
-            KeyCode::PageDown => "PgDn".to_owned(),
-            KeyCode::BackTab => "S-tab".to_owned(),
-            KeyCode::F(number) => format!("F{number}"),
-            code => format!("{code:?}").to_lowercase(),
-        };
-        if self.control {
-            format!("^{name}")
-        } else {
-            name
+/// Whether an event is the key that the table calls by this name.
+fn is_key(name: &str, event: &KeyEvent) -> bool {
+    let control = event.modifiers.contains(KeyModifiers::CONTROL);
+    let mut characters = name.chars();
+    match (characters.next(), characters.next(), characters.next()) {
+        (Some(only), None, None) => !control && event.code == KeyCode::Char(only),
+        (Some('^'), Some(letter), None) => {
+            let is_letter = |code| matches!(code, KeyCode::Char(pressed) if pressed.eq_ignore_ascii_case(&letter));
+            control && is_letter(event.code)
         }
+        _ => !control && named(name) == Some(event.code),
     }
+}
+
+/// The keys that have a name of more than one letter.
+fn named(name: &str) -> Option<KeyCode> {
+    let code = match name {
+        "space" => KeyCode::Char(' '),
+        "up" => KeyCode::Up,
+        "down" => KeyCode::Down,
+        "left" => KeyCode::Left,
+        "right" => KeyCode::Right,
+        "PgUp" => KeyCode::PageUp,
+        "PgDn" => KeyCode::PageDown,
+        "home" => KeyCode::Home,
+        "end" => KeyCode::End,
+        "tab" => KeyCode::Tab,
+        "S-tab" => KeyCode::BackTab,
+        "enter" => KeyCode::Enter,
+        "esc" => KeyCode::Esc,
+        "F1" => KeyCode::F(1),
+        _ => return None,
+    };
+    Some(code)
 }
 
 /// A row of the table.
 #[derive(Debug)]
 pub struct Binding {
-    /// The keys; the first one is named in the footer.
-    pub keys: &'static [Press],
+    /// The keys as people read them, `^d` with control, with spaces between; the first one is named in the footer.
+    pub keys: &'static str,
     /// What they do.
     pub command: Command,
     /// Where they do it.
@@ -219,6 +202,8 @@ pub struct Binding {
     pub help: &'static str,
     /// What the footer says, and how much that matters there; 0 keeps it out.
     pub footer: (u8, &'static str),
+    /// Other names for the palette, as gdb's.
+    pub aliases: &'static [&'static str],
 }
 
 use Command as C;
@@ -230,7 +215,7 @@ const PANES: &[Context] = &[Browse, Detail, List];
 const HISTORY: &[Context] = &[Browse, Detail];
 
 const fn row(
-    keys: &'static [Press],
+    keys: &'static str,
     command: Command,
     contexts: &'static [Context],
     group: Group,
@@ -243,6 +228,7 @@ const fn row(
         group,
         help,
         footer: (0, ""),
+        aliases: &[],
     }
 }
 
@@ -252,91 +238,99 @@ impl Binding {
         self
     }
 
-    /// Its keys as they are written in help texts.
-    pub fn labels(&self) -> String {
-        let labels: Vec<String> = self.keys.iter().map(|key| key.label()).collect();
-        labels.join(" ")
+    const fn alias(mut self, aliases: &'static [&'static str]) -> Self {
+        self.aliases = aliases;
+        self
+    }
+
+    /// Whether an event is one of its keys.
+    fn is_pressed(&self, event: &KeyEvent) -> bool {
+        self.keys.split(' ').any(|name| is_key(name, event))
+    }
+
+    /// The key that the footer names.
+    pub fn first_key(&self) -> &'static str {
+        self.keys.split(' ').next().unwrap_or_default()
     }
 }
 
 /// Every key.
 #[rustfmt::skip]
 pub const KEYMAP: &[Binding] = &[
-    row(&[key('j'), named(KeyCode::Down)], C::Step(Forward), EVERYWHERE, Group::Move, "down"),
-    row(&[key('k'), named(KeyCode::Up)], C::Step(Backward), EVERYWHERE, Group::Move, "up"),
-    row(&[control('d')], C::HalfPage(Forward), EVERYWHERE, Group::Move, "half a page down"),
-    row(&[control('u')], C::HalfPage(Backward), EVERYWHERE, Group::Move, "half a page up"),
-    row(&[named(KeyCode::PageDown), control('f')], C::Page(Forward), EVERYWHERE, Group::Move, "a page down"),
-    row(&[named(KeyCode::PageUp), control('b')], C::Page(Backward), EVERYWHERE, Group::Move, "a page up"),
-    row(&[key('g'), named(KeyCode::Home)], C::Edge(Backward), EVERYWHERE, Group::Move, "to the beginning"),
-    row(&[key('G'), named(KeyCode::End)], C::Edge(Forward), EVERYWHERE, Group::Move, "to the end"),
-    row(&[key('J')], C::Turn(Forward), HISTORY, Group::Move, "next turn"),
-    row(&[key('K')], C::Turn(Backward), HISTORY, Group::Move, "previous turn"),
-    row(&[key('l'), named(KeyCode::Right)], C::Unfold, HISTORY, Group::Tree, "unfold the turn; then go right"),
-    row(&[key('h'), named(KeyCode::Left)], C::Fold, HISTORY, Group::Tree, "fold the turn; else go left"),
-    row(&[key(' ')], C::Toggle, &[Browse], Group::Tree, "fold or unfold the turn"),
-    row(&[key('=')], C::FoldAll(true), HISTORY, Group::Tree, "unfold all turns"),
-    row(&[key('-')], C::FoldAll(false), HISTORY, Group::Tree, "fold all turns"),
-    row(&[key(']')], C::Finding(Forward), PANES, Group::Findings, "next finding").in_footer(90, "finding"),
-    row(&[key('[')], C::Finding(Backward), PANES, Group::Findings, "previous finding"),
-    row(&[key('}')], C::Error(Forward), PANES, Group::Findings, "next error"),
-    row(&[key('{')], C::Error(Backward), PANES, Group::Findings, "previous error"),
-    row(&[key('%')], C::Partner, PANES, Group::Findings, "from a call to its output and back").in_footer(80, "pair"),
-    row(&[key('/')], C::Find, PANES, Group::Find, "find a text").in_footer(70, "find"),
-    row(&[key('n')], C::Hit(Forward), PANES, Group::Find, "next hit"),
-    row(&[key('N')], C::Hit(Backward), PANES, Group::Find, "previous hit"),
-    row(&[key('*')], C::SameTool, PANES, Group::Find, "next item of the same tool"),
-    row(&[key('f')], C::Filter, PANES, Group::Find, "filter the items").in_footer(50, "filter"),
-    row(&[key('m')], C::Mark, PANES, Group::Find, "mark the item"),
-    row(&[key('M')], C::OnlyMarked, PANES, Group::Find, "marked items only, or all"),
-    row(&[named(KeyCode::Tab)], C::NextPane(Forward), PANES, Group::Panes, "next pane").in_footer(60, "pane"),
-    row(&[named(KeyCode::BackTab)], C::NextPane(Backward), PANES, Group::Panes, "previous pane"),
-    row(&[key('1')], C::Pane(0), PANES, Group::Panes, "turns"),
-    row(&[key('2')], C::Pane(1), PANES, Group::Panes, "items of the turn"),
-    row(&[key('3')], C::Pane(2), PANES, Group::Panes, "the item in full"),
-    row(&[key('4')], C::Pane(3), PANES, Group::Panes, "all findings").in_footer(40, "findings"),
-    row(&[key('5'), key('S')], C::Pane(4), PANES, Group::Panes, "the sessions of the file"),
-    row(&[key('t')], C::View, PANES, Group::Panes, "pretty or raw"),
-    row(&[named(KeyCode::Enter)], C::Open, PANES, Group::Recover, "everything that can be done about the finding; in lists: open").in_footer(30, "offers"),
-    row(&[key('i')], C::Later("inject error"), PANES, Group::Recover, "inject an error that the model can read"),
-    row(&[key('r')], C::Later("retry turn"), PANES, Group::Recover, "retry the turn"),
-    row(&[key('a')], C::Later("accept fallback"), PANES, Group::Recover, "accept a fallback"),
-    row(&[key('s')], C::Later("take the suggestion"), PANES, Group::Recover, "take the suggestion"),
-    row(&[key('e')], C::Later("edit"), PANES, Group::Recover, "edit the item"),
-    row(&[key('o')], C::Later("supply output"), PANES, Group::Recover, "supply the output"),
-    row(&[key('x')], C::Later("drop pair"), PANES, Group::Recover, "drop the pair"),
-    row(&[key('u')], C::Later("undo"), PANES, Group::Recover, "undo"),
-    row(&[control('r')], C::Later("redo"), PANES, Group::Recover, "redo"),
-    row(&[key('D')], C::Later("fork here"), PANES, Group::Recover, "fork a take here"),
-    row(&[key('T')], C::Later("takes"), PANES, Group::Recover, "the takes and their differences"),
-    row(&[key('W')], C::Later("wording lab"), PANES, Group::Recover, "the wording lab"),
-    row(&[key('I')], C::Later("interception"), PANES, Group::Live, "interception on or off"),
-    row(&[key('b')], C::Later("breakpoint"), PANES, Group::Live, "breakpoint here"),
-    row(&[key('B')], C::Later("breakpoints"), PANES, Group::Live, "all breakpoints"),
-    row(&[key('.')], C::Later("step"), PANES, Group::Live, "step"),
-    row(&[key('c')], C::Later("continue"), PANES, Group::Live, "continue"),
-    row(&[key('X')], C::Later("abort"), PANES, Group::Live, "abort the run"),
-    row(&[key('F')], C::Follow, PANES, Group::Live, "follow the file as it grows").in_footer(20, "follow"),
-    row(&[key('H')], C::Later("tool health"), PANES, Group::Live, "tool health"),
-    row(&[key('L')], C::Log, PANES, Group::Files, "what could not be read"),
-    row(&[key('y')], C::Copy, PANES, Group::Files, "copy"),
-    row(&[control('e')], C::Editor, PANES, Group::Files, "open the item in $EDITOR"),
-    row(&[key('w')], C::Later("save as"), PANES, Group::Files, "save as"),
-    row(&[key(':'), control('p')], C::Palette, PANES, Group::Program, "all commands by name"),
-    row(&[key('?'), named(KeyCode::F(1))], C::Help, EVERYWHERE, Group::Program, "the keys").in_footer(100, "help"),
-    row(&[named(KeyCode::Esc)], C::Back, EVERYWHERE, Group::Program, "back"),
-    row(&[key('q')], C::Close, EVERYWHERE, Group::Program, "close; at the root quit").in_footer(95, "quit"),
-    row(&[key('Q'), control('c')], C::Quit, EVERYWHERE, Group::Program, "quit"),
-    row(&[control('z')], C::Suspend, EVERYWHERE, Group::Program, "suspend"),
-    row(&[control('l')], C::Redraw, EVERYWHERE, Group::Program, "draw the screen anew"),
+    row("j down", C::Step(Forward), EVERYWHERE, Group::Move, "down"),
+    row("k up", C::Step(Backward), EVERYWHERE, Group::Move, "up"),
+    row("^d", C::HalfPage(Forward), EVERYWHERE, Group::Move, "half a page down"),
+    row("^u", C::HalfPage(Backward), EVERYWHERE, Group::Move, "half a page up"),
+    row("PgDn ^f", C::Page(Forward), EVERYWHERE, Group::Move, "a page down"),
+    row("PgUp ^b", C::Page(Backward), EVERYWHERE, Group::Move, "a page up"),
+    row("g home", C::Edge(Backward), EVERYWHERE, Group::Move, "to the beginning"),
+    row("G end", C::Edge(Forward), EVERYWHERE, Group::Move, "to the end"),
+    row("J", C::Turn(Forward), HISTORY, Group::Move, "next turn").alias(&["until"]),
+    row("K", C::Turn(Backward), HISTORY, Group::Move, "previous turn"),
+    row("l right", C::Unfold, HISTORY, Group::Tree, "unfold the turn; then go right"),
+    row("h left", C::Fold, HISTORY, Group::Tree, "fold the turn; else go left"),
+    row("space", C::Toggle, &[Browse], Group::Tree, "fold or unfold the turn"),
+    row("=", C::FoldAll(true), HISTORY, Group::Tree, "unfold all turns"),
+    row("-", C::FoldAll(false), HISTORY, Group::Tree, "fold all turns"),
+    row("]", C::Finding(Forward), PANES, Group::Findings, "next finding").in_footer(90, "finding").alias(&["next"]),
+    row("[", C::Finding(Backward), PANES, Group::Findings, "previous finding"),
+    row("}", C::Error(Forward), PANES, Group::Findings, "next error"),
+    row("{", C::Error(Backward), PANES, Group::Findings, "previous error"),
+    row("%", C::Partner, PANES, Group::Findings, "from a call to its output and back").in_footer(80, "pair").alias(&["finish"]),
+    row("/", C::Find, PANES, Group::Find, "find a text").in_footer(70, "find"),
+    row("n", C::Hit(Forward), PANES, Group::Find, "next hit"),
+    row("N", C::Hit(Backward), PANES, Group::Find, "previous hit"),
+    row("*", C::SameTool, PANES, Group::Find, "next item of the same tool"),
+    row("f", C::Filter, PANES, Group::Find, "filter the items").in_footer(50, "filter"),
+    row("m", C::Mark, PANES, Group::Find, "mark the item"),
+    row("M", C::OnlyMarked, PANES, Group::Find, "marked items only, or all"),
+    row("tab", C::NextPane(Forward), PANES, Group::Panes, "next pane").in_footer(60, "pane"),
+    row("S-tab", C::NextPane(Backward), PANES, Group::Panes, "previous pane"),
+    row("1", C::Pane(0), PANES, Group::Panes, "turns"),
+    row("2", C::Pane(1), PANES, Group::Panes, "items of the turn"),
+    row("3", C::Pane(2), PANES, Group::Panes, "the item in full").alias(&["print", "list"]),
+    row("4", C::Pane(3), PANES, Group::Panes, "all findings").in_footer(40, "findings").alias(&["backtrace", "where"]),
+    row("5 S", C::Pane(4), PANES, Group::Panes, "the sessions of the file").alias(&["info threads", "info inferiors"]),
+    row("t", C::View, PANES, Group::Panes, "pretty or raw"),
+    row("enter", C::Open, PANES, Group::Recover, "everything that can be done about the finding; in lists: open").in_footer(30, "offers"),
+    row("i", C::Later("inject error"), PANES, Group::Recover, "inject an error that the model can read"),
+    row("r", C::Later("retry turn"), PANES, Group::Recover, "retry the turn").alias(&["run", "jump"]),
+    row("a", C::Later("accept fallback"), PANES, Group::Recover, "accept a fallback"),
+    row("s", C::Later("take the suggestion"), PANES, Group::Recover, "take the suggestion"),
+    row("e", C::Later("edit"), PANES, Group::Recover, "edit the item").alias(&["set"]),
+    row("o", C::Later("supply output"), PANES, Group::Recover, "supply the output"),
+    row("x", C::Later("drop pair"), PANES, Group::Recover, "drop the pair"),
+    row("u", C::Later("undo"), PANES, Group::Recover, "undo").alias(&["reverse-step"]),
+    row("^r", C::Later("redo"), PANES, Group::Recover, "redo"),
+    row("D", C::Later("fork here"), PANES, Group::Recover, "fork a take here"),
+    row("T", C::Later("takes"), PANES, Group::Recover, "the takes and their differences"),
+    row("W", C::Later("wording lab"), PANES, Group::Recover, "the wording lab"),
+    row("I", C::Later("interception"), PANES, Group::Live, "interception on or off"),
+    row("b", C::Later("breakpoint"), PANES, Group::Live, "breakpoint here").alias(&["break", "tbreak"]),
+    row("B", C::Later("breakpoints"), PANES, Group::Live, "all breakpoints").alias(&["info breakpoints"]),
+    row(".", C::Later("step"), PANES, Group::Live, "step").alias(&["step", "stepi"]),
+    row("c", C::Later("continue"), PANES, Group::Live, "continue").alias(&["continue", "cont"]),
+    row("X", C::Later("abort"), PANES, Group::Live, "abort the run").alias(&["kill"]),
+    row("F", C::Follow, PANES, Group::Live, "follow the file as it grows").in_footer(20, "follow"),
+    row("H", C::Later("tool health"), PANES, Group::Live, "tool health").alias(&["info tools"]),
+    row("L", C::Log, PANES, Group::Files, "what could not be read"),
+    row("y", C::Copy, PANES, Group::Files, "copy"),
+    row("^e", C::Editor, PANES, Group::Files, "open the item in $EDITOR"),
+    row("w", C::Later("save as"), PANES, Group::Files, "save as"),
+    row(": ^p", C::Palette, PANES, Group::Program, "all commands by name"),
+    row("? F1", C::Help, EVERYWHERE, Group::Program, "the keys").in_footer(100, "help").alias(&["help"]),
+    row("esc", C::Back, EVERYWHERE, Group::Program, "back"),
+    row("q", C::Close, EVERYWHERE, Group::Program, "close; at the root quit").in_footer(95, "quit").alias(&["exit", "quit!"]),
+    row("Q ^c", C::Quit, EVERYWHERE, Group::Program, "quit").alias(&["exit", "quit!"]),
+    row("^z", C::Suspend, EVERYWHERE, Group::Program, "suspend"),
+    row("^l", C::Redraw, EVERYWHERE, Group::Program, "draw the screen anew"),
 ];
 
 /// What a key does here.
 pub fn command(context: Context, event: &KeyEvent) -> Option<Command> {
-    let press = Press::of(event);
     KEYMAP
         .iter()
-        .find(|binding| binding.contexts.contains(&context) && binding.keys.contains(&press))
+        .find(|binding| binding.contexts.contains(&context) && binding.is_pressed(event))
         .map(|binding| binding.command)
 }
 
@@ -350,6 +344,19 @@ pub fn footer(context: Context) -> Vec<&'static Binding> {
     bindings
 }
 
+/// The table for the palette and the help; a row has the same number in both.
+pub fn commands() -> Vec<palette::Command> {
+    KEYMAP
+        .iter()
+        .map(|binding| palette::Command {
+            title: binding.help,
+            key: binding.keys,
+            group: binding.group.title(),
+            aliases: binding.aliases,
+        })
+        .collect()
+}
+
 /// The keys as the table of the README.
 pub fn markdown_table() -> String {
     let mut table = String::from("| | keys | |\n|---|---|---|\n");
@@ -358,8 +365,8 @@ pub fn markdown_table() -> String {
         for binding in KEYMAP.iter().filter(|binding| binding.group == group) {
             let keys: Vec<String> = binding
                 .keys
-                .iter()
-                .map(|key| format!("`{}`", key.label()))
+                .split(' ')
+                .map(|key| format!("`{key}`"))
                 .collect();
             let later = match binding.command {
                 Command::Later(_) => " (not yet)",
@@ -388,7 +395,8 @@ mod tests {
                     .contexts
                     .iter()
                     .any(|context| other.contexts.contains(context));
-                let shares_key = binding.keys.iter().any(|key| other.keys.contains(key));
+                let mut keys = binding.keys.split(' ');
+                let shares_key = keys.any(|key| other.keys.split(' ').any(|other| other == key));
                 assert!(!(shares_place && shares_key), "{binding:?} {other:?}");
             }
         }

@@ -1,8 +1,11 @@
 //! Reads and checks the file on a thread of its own, and watches it while it grows. Sends reports; the screen never waits for it.
 
+mod hits;
+
 use super::state::document::{Checked, Document, Extent};
-use super::update::Report;
+use super::update::{Report, Search};
 use crate::formats::with_tools;
+use crate::runtime::search::SearchError;
 use crate::runtime::{Follower, Growth, InputError, Opening, Recording, check_session};
 use crate::session::{Dialect, OutputSchema, Tool};
 use std::sync::Arc;
@@ -35,9 +38,6 @@ impl Knowledge {
         for session in &mut recording.sessions {
             if let Some(tools) = &self.tools {
                 with_tools(session, tools.clone());
-                for tool in tools {
-                    session.names.intern(&tool.name);
-                }
             }
             if let Some(schema) = &self.output_schema {
                 session.contract.output_schema = Some(schema.clone());
@@ -56,6 +56,8 @@ enum Order {
 pub struct Loader {
     orders: Sender<Order>,
     watching: Arc<AtomicBool>,
+    /// Calls the last search off.
+    searching: Arc<AtomicBool>,
     opening: Arc<Opening>,
     knowledge: Arc<Knowledge>,
     reports: UnboundedSender<Report>,
@@ -83,6 +85,7 @@ impl Loader {
         Self {
             orders,
             watching: Arc::new(AtomicBool::new(false)),
+            searching: Arc::new(AtomicBool::new(false)),
             opening,
             knowledge,
             reports,
@@ -105,6 +108,23 @@ impl Loader {
             recording,
             extent: Extent::Tail,
         }))))
+    }
+
+    /// Looks for the item that a search asks for; a new search calls the one before off.
+    pub fn search(&mut self, search: Search) {
+        self.searching.store(true, Ordering::Relaxed);
+        let cancel = Arc::new(AtomicBool::new(false));
+        self.searching = cancel.clone();
+        let reports = self.reports.clone();
+        std::thread::spawn(move || {
+            let report = match hits::find(&search, &cancel) {
+                Ok(found) => Report::Found(found),
+                Err(SearchError::Cancelled) => return,
+                Err(SearchError::Source(error)) => Report::Failed(error.to_string()),
+            };
+            // Nobody hears it once the debugger is closed.
+            let _ = reports.send(report);
+        });
     }
 
     /// Starts or stops to watch the file.

@@ -10,16 +10,23 @@
 //! is the only one here that knows tokio's runtime. The first frame is painted from the head of the file before anything else is
 //! read or started; the rest is read by `loader` on threads of its own.
 
-mod editor;
+pub mod copy;
+pub mod fuzzy;
+pub mod help;
 pub mod keymap;
+pub mod list;
 pub mod loader;
+pub mod palette;
+pub mod picker;
+pub mod prompt;
 pub mod state;
 mod terminal;
 pub mod theme;
 pub mod update;
 pub mod view;
 
-use crate::runtime::{self, InputError, Opening, ReadOptions};
+use crate::runtime::{self, InputError, Opening, ReadOptions, editor};
+use crate::session::Span;
 use anyhow::Context as _;
 use crossterm::event::{Event, EventStream};
 use futures_util::{FutureExt as _, StreamExt as _};
@@ -107,9 +114,9 @@ impl Debugger {
             .enable_all()
             .build()?;
         let (sender, reports) = unbounded_channel();
-        let loader = Loader::start(opening, knowledge, sender);
+        let mut loader = Loader::start(opening, knowledge, sender);
         terminal::exit_when_hung_up();
-        let ended = runtime.block_on(self.drive(&loader, reports));
+        let ended = runtime.block_on(self.drive(&mut loader, reports));
         // Restored before the error is told, and before large files are let go.
         drop(self.screen);
         ended
@@ -117,7 +124,7 @@ impl Debugger {
 
     async fn drive(
         &mut self,
-        loader: &Loader,
+        loader: &mut Loader,
         mut reports: UnboundedReceiver<Report>,
     ) -> anyhow::Result<ExitCode> {
         let mut events = EventStream::new();
@@ -175,7 +182,7 @@ impl Debugger {
     fn perform(
         &mut self,
         effect: Effect,
-        loader: &Loader,
+        loader: &mut Loader,
         events: &mut EventStream,
     ) -> anyhow::Result<Next> {
         match effect {
@@ -192,14 +199,7 @@ impl Debugger {
                 })?;
             }
             Effect::Edit(span) => {
-                let document = self.state.document.clone();
-                if let Some(document) = document {
-                    let bytes = document.recording.source.read(span);
-                    let shown = self.away(events, || Ok(editor::show(&bytes?)?));
-                    if let Err(error) = shown {
-                        self.state.notice = Some(format!("{error:#}"));
-                    }
-                }
+                self.edit(span, events);
             }
             Effect::ReadTail => match loader.tail() {
                 Ok(Some(report)) => {
@@ -213,18 +213,41 @@ impl Debugger {
                 }
                 Err(error) => self.state.notice = Some(error.to_string()),
             },
+            Effect::Search(search) => loader.search(search),
+            Effect::Copy(bytes) => {
+                let said = copy::copy(&mut std::io::stdout(), &bytes)?;
+                self.state.notice = Some(said.as_plain().to_owned());
+            }
             Effect::Watch(on) => loader.watch(on),
             Effect::Discard(document) => loader.discard(document),
         }
         Ok(Next::Goes)
     }
 
+    /// Shows bytes of the file in the operator's editor. What is changed there is not taken over yet.
+    fn edit(&mut self, span: Span, events: &mut EventStream) {
+        let Some(session) = self.state.session() else {
+            return;
+        };
+        let bytes = session.source.read(span);
+        let command = editor::editor_command(&|name| std::env::var(name).ok());
+        let edited = self.away(events, || {
+            let text = String::from_utf8_lossy(&bytes?).into_owned();
+            Ok(editor::edit(&text, ".json", &command)?)
+        });
+        self.state.notice = match edited {
+            Ok(None) => None,
+            Ok(Some(_)) => Some("not yet: taking over what was edited".to_owned()),
+            Err(error) => Some(format!("{error:#}")),
+        };
+    }
+
     /// Gives the terminal away while something else has it.
-    fn away(
+    fn away<T>(
         &mut self,
         events: &mut EventStream,
-        work: impl FnOnce() -> anyhow::Result<()>,
-    ) -> anyhow::Result<()> {
+        work: impl FnOnce() -> anyhow::Result<T>,
+    ) -> anyhow::Result<T> {
         // The thread of the old stream reads keys until the stream is dropped; that of the new one waits to be asked.
         *events = EventStream::new();
         self.screen.suspend()?;

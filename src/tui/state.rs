@@ -11,7 +11,12 @@ pub mod preview;
 pub(crate) mod testing;
 pub mod tree;
 
+use super::copy::CopyMenu;
+use super::help::Help;
+use super::palette::Palette;
+use super::prompt::Prompt;
 use crate::rules::Finding;
+use crate::runtime::search::Needle;
 use crate::session::{Item, Session};
 use detail::{Line, Mode, Scroll};
 use document::{Checked, Counts, Document, Extent, Place};
@@ -55,7 +60,13 @@ pub enum Follow {
 #[derive(Debug)]
 pub enum Overlay {
     /// The keys.
-    Help,
+    Help(Help),
+    /// All commands by name.
+    Palette(Palette),
+    /// What can be copied.
+    Copy(CopyMenu),
+    /// A text is asked for, to find it.
+    Find,
     /// What could not be read.
     Log,
     /// What can be done about the finding.
@@ -145,6 +156,10 @@ pub struct State {
     pub overlays: Vec<Overlay>,
     /// A line for the operator until the next key.
     pub notice: Option<String>,
+    /// Asks for the text to find.
+    pub find: Prompt,
+    /// What is searched for.
+    pub needle: Option<Arc<Needle>>,
     /// Whether the operator has moved since the file was opened.
     pub has_moved: bool,
     /// Whether the end is kept in sight.
@@ -186,6 +201,8 @@ impl State {
             },
             overlays: Vec::new(),
             notice: None,
+            find: Prompt::new("/", "smart case"),
+            needle: None,
             has_moved: false,
             follow: Follow::Off,
             frame: Frame::default(),

@@ -430,7 +430,7 @@ mod tests {
     fn no_text_is_white_black_or_yellow_and_mono_has_no_colour() {
         for (variant, word) in Variant::ALL {
             let theme = format!("{:?}", Theme::new(variant, Glyphs::UNICODE)).to_lowercase();
-            for colour in ["white", "black", "yellow", "rgb", "indexed", "on_"] {
+            for colour in ["white", "black", "yellow", "rgb", "indexed", ").on_"] {
                 assert!(!theme.contains(colour), "{colour} in {word}");
             }
             let coloured = theme.contains("red()") && theme.contains("magenta()");

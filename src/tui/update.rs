@@ -1,13 +1,18 @@
 //! What happens next: a message changes the state and asks for effects. No terminal, no files, no clock.
 
 mod arrive;
+mod layers;
 mod motion;
 mod mouse;
 
-use super::keymap::{self, Command, Context};
-use super::state::document::{Checked, Document};
+use super::copy;
+use super::help::Help;
+use super::keymap::{self, Command, Context, Direction};
+use super::palette::Palette;
+use super::state::document::{Checked, Document, Place};
 use super::state::layout::Pane;
 use super::state::{Follow, Overlay, State};
+use crate::runtime::search::Needle;
 use crate::session::Span;
 use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent};
 use std::sync::Arc;
@@ -56,6 +61,21 @@ pub enum Report {
     Grown(Arc<Document>),
     /// Reading failed.
     Failed(String),
+    /// A search ended; the item with the text, and whether it was searched for from the other end again.
+    Found(Option<(Place, bool)>),
+}
+
+/// A search for an item that holds a text.
+#[derive(Debug, Clone)]
+pub struct Search {
+    /// What is searched through.
+    pub document: Arc<Document>,
+    /// What is searched for.
+    pub needle: Arc<Needle>,
+    /// The item to begin behind, or before.
+    pub from: Place,
+    /// Where to.
+    pub direction: Direction,
 }
 
 /// Something to be done outside.
@@ -73,6 +93,10 @@ pub enum Effect {
     Watch(bool),
     /// Show bytes of the file in the editor.
     Edit(Span),
+    /// Look for a text.
+    Search(Search),
+    /// Put bytes on the clipboard.
+    Copy(Vec<u8>),
     /// Drop what may take a while to drop.
     Discard(Arc<Document>),
 }
@@ -83,7 +107,7 @@ pub fn update(state: &mut State, message: Message) -> Vec<Effect> {
         Message::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
         Message::Key(key) => press(state, &key),
         Message::Mouse(event) => mouse::mouse(state, event),
-        Message::Paste(_) => Vec::new(),
+        Message::Paste(text) => layers::paste(state, &text),
         Message::Resize(width, height) => {
             state.size = (width, height);
             Vec::new()
@@ -112,6 +136,9 @@ pub fn context_of(state: &State) -> Context {
 
 fn press(state: &mut State, key: &KeyEvent) -> Vec<Effect> {
     state.notice = None;
+    if let Some(effects) = layers::press(state, key) {
+        return effects;
+    }
     match keymap::command(context(state), key) {
         Some(command) => obey(state, command),
         None => Vec::new(),
@@ -134,10 +161,20 @@ pub fn obey(state: &mut State, command: Command) -> Vec<Effect> {
         | Command::Error(_)
         | Command::Partner
         | Command::SameTool => motion::motion(state, command),
-        Command::Find | Command::Hit(_) => not_yet(state, "find"),
+        Command::Find => {
+            state.find.open("");
+            overlay(state, Overlay::Find)
+        }
+        Command::Hit(direction) => layers::next_hit(state, direction),
         Command::Filter => not_yet(state, "filter"),
-        Command::Copy => not_yet(state, "copy"),
-        Command::Palette => not_yet(state, "palette"),
+        Command::Copy => {
+            let menu = layers::copy_menu(state);
+            overlay(state, Overlay::Copy(menu))
+        }
+        Command::Palette => {
+            let palette = Palette::new(&keymap::commands());
+            overlay(state, Overlay::Palette(palette))
+        }
         Command::Mark => {
             mark(state);
             Vec::new()
@@ -164,7 +201,10 @@ pub fn obey(state: &mut State, command: Command) -> Vec<Effect> {
         Command::Later(what) => not_yet(state, what),
         Command::Follow => follow(state),
         Command::Log => overlay(state, Overlay::Log),
-        Command::Help => overlay(state, Overlay::Help),
+        Command::Help => overlay(
+            state,
+            Overlay::Help(Help::new(&keymap::commands(), &[copy::NOTE])),
+        ),
         Command::Editor => state
             .item()
             .map(|item| Effect::Edit(item.span))

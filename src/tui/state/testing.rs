@@ -11,6 +11,7 @@ pub(crate) fn recording(text: &str) -> Recording {
     let buffer = Arc::new(text.as_bytes().to_vec());
     let input = crate::runtime::Input {
         name: "test.json".to_owned(),
+        path: None,
         source: buffer.clone(),
         buffer: Some(buffer),
         notices: Vec::new(),

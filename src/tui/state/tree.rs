@@ -236,21 +236,23 @@ mod tests {
     fn folded_turns_are_one_row_each() {
         let session = session();
         let mut folds = Folds::default();
-        let tree = |folds| Tree {
-            session: &session,
-            shown: None,
-            folds,
-        };
-        assert_eq!(rows(tree(&folds)), [0, 1, 2].map(Row::Turn));
+        fn tree<'a>(session: &'a Session, folds: &'a Folds) -> Tree<'a> {
+            Tree {
+                session,
+                shown: None,
+                folds,
+            }
+        }
+        assert_eq!(rows(tree(&session, &folds)), [0, 1, 2].map(Row::Turn));
         folds.set(1, true);
         assert_eq!(
-            rows(tree(&folds)),
+            rows(tree(&session, &folds)),
             [Row::Turn(0), Row::Turn(1), Row::Item(3), Row::Turn(2)]
         );
         folds.set_all(true);
         folds.set(0, false);
         assert_eq!(
-            rows(tree(&folds)),
+            rows(tree(&session, &folds)),
             [
                 Row::Turn(0),
                 Row::Turn(1),

@@ -1,6 +1,6 @@
 //! What the loader brings: parts of the file, the whole of it, findings, growth.
 
-use super::{Effect, Report, motion};
+use super::{Effect, Report, layers, motion};
 use crate::tui::state::document::{Document, Extent, Place};
 use crate::tui::state::{Follow, Stage, State};
 use std::sync::Arc;
@@ -40,6 +40,10 @@ pub(super) fn arrive(state: &mut State, report: Report) -> Vec<Effect> {
                 motion::to_end(state);
             }
             effects
+        }
+        Report::Found(found) => {
+            layers::found(state, found);
+            Vec::new()
         }
         Report::Failed(reason) => {
             state.stage = Stage::Failed(reason);

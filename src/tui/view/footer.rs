@@ -17,10 +17,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
     let mut room = width.saturating_sub(said.width() + 2);
     let mut keys: Vec<Span<'static>> = Vec::new();
     for binding in keymap::footer(context_of(state)) {
-        let Some(key) = binding.keys.first() else {
-            continue;
-        };
-        let (key, words) = (key.label(), binding.footer.1);
+        let (key, words) = (binding.first_key(), binding.footer.1);
         let needed = key.len() + words.len() + 3;
         if needed > room {
             continue;

@@ -1,24 +1,45 @@
-//! What lies over the panes: the keys, the problems of reading, the offers.
+//! What lies over the panes: the problems of reading, the offers, and what has a view of its own.
 
 use super::{Row, rect, title};
 use crate::actions;
 use crate::safe_text::SafeText;
-use crate::tui::keymap::{Command, Group, KEYMAP};
 use crate::tui::state::layout::Area;
 use crate::tui::state::{Overlay, State};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
+use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Clear;
 
 pub(super) fn draw(frame: &mut Frame<'_>, overlay: &Overlay, state: &State, theme: &Theme) {
+    match overlay {
+        Overlay::Help(help) => help.view(frame, frame.area(), theme),
+        Overlay::Palette(palette) => palette.view(frame, frame.area(), theme),
+        Overlay::Copy(menu) => menu.view(frame, above_footer(frame.area()), theme),
+        Overlay::Find => {
+            let footer = rect(state.layout.footer);
+            frame.render_widget(Clear, footer);
+            state.find.view(frame, footer, theme);
+        }
+        Overlay::Log => popup(frame, overlay, state, theme),
+        Overlay::Offers => popup(frame, overlay, state, theme),
+    }
+}
+
+fn above_footer(area: Rect) -> Rect {
+    Rect {
+        height: area.height.saturating_sub(1),
+        ..area
+    }
+}
+
+fn popup(frame: &mut Frame<'_>, overlay: &Overlay, state: &State, theme: &Theme) {
     let (width, height) = state.size;
     let room = usize::from(height.saturating_sub(4));
     let (name, mut lines) = match overlay {
-        Overlay::Help => (" Keys ".to_owned(), help(theme, width >= 110)),
-        Overlay::Log => log(state, theme, room),
         Overlay::Offers => (" What can be done ".to_owned(), offers(state, theme)),
+        _ => log(state, theme, room),
     };
     let total = lines.len();
     let needed = lines.iter().map(Line::width).max().unwrap_or(0) + 4;
@@ -35,11 +56,11 @@ pub(super) fn draw(frame: &mut Frame<'_>, overlay: &Overlay, state: &State, them
         height: high,
     });
     let top = match overlay {
-        Overlay::Log => 0,
-        Overlay::Help | Overlay::Offers => state
+        Overlay::Offers => state
             .tops
             .overlay
             .min(total.saturating_sub(usize::from(high.saturating_sub(2)))),
+        _ => 0,
     };
     frame.render_widget(Clear, area);
     let block = theme.pane(title(name), true);
@@ -55,36 +76,6 @@ pub(super) fn draw(frame: &mut Frame<'_>, overlay: &Overlay, state: &State, them
         };
         row.draw(frame, inside, at);
     }
-}
-
-/// The table of keys, in two columns where there is room.
-fn help(theme: &Theme, wide: bool) -> Vec<Line<'static>> {
-    let mut lines = Vec::new();
-    for (group, name) in Group::ALL {
-        lines.push(Line::from(Span::styled(name, theme.title)));
-        for binding in KEYMAP.iter().filter(|binding| binding.group == group) {
-            let later = match binding.command {
-                Command::Later(_) => "  (not yet)",
-                _ => "",
-            };
-            lines.push(Line::from(vec![
-                Span::styled(format!("  {:<13}", binding.labels()), theme.key),
-                Span::raw(binding.help),
-                Span::styled(later, theme.dim),
-            ]));
-        }
-    }
-    if !wide {
-        return lines;
-    }
-    let half = lines.len().div_ceil(2);
-    let right = lines.split_off(half);
-    for (at, line) in right.into_iter().enumerate() {
-        let gap = 52_usize.saturating_sub(lines[at].width());
-        lines[at].spans.push(Span::raw(" ".repeat(gap + 1)));
-        lines[at].spans.extend(line.spans);
-    }
-    lines
 }
 
 /// The problems of reading, a window of them.
