@@ -205,7 +205,10 @@ impl Exchange {
     fn take(&mut self, index: usize, item: &Item) {
         match item.kind {
             Kind::Call => self.last_call = Some(index),
-            Kind::User if self.first_of_user.is_none() => self.first_of_user = Some(index),
+            // What the runtime says in the user's name it puts behind the outputs itself.
+            Kind::User if !item.flags.has(Flags::SYNTHETIC) => {
+                self.first_of_user = self.first_of_user.or(Some(index));
+            }
             Kind::Assistant if self.interleaved.is_none() && !item.flags.has(Flags::SYNTHETIC) => {
                 self.interleaved = self.last_call.map(|call| (call, index));
             }

@@ -144,6 +144,11 @@ pub(super) fn read_body(
         return Ok(false);
     }
     let is_reply = outline.output.is_some();
+    // Requests that stand one behind the other repeat the history as those of exchanges do.
+    let is_request = !is_reply && outline.choices.is_none();
+    if is_request {
+        out.note(Fact::RequestBegins);
+    }
     Cursor::at(bytes, at).object(|cursor, key| match key {
         // A Response repeats the instructions of its request.
         b"instructions" if is_reply => Ok(()),
@@ -151,6 +156,9 @@ pub(super) fn read_body(
     })?;
     if let Some(conversation) = &outline.conversation {
         read_list(dialect, &mut part(conversation), base, out)?;
+    }
+    if is_request {
+        out.note(Fact::RequestEnds);
     }
     if let Some(output) = &outline.output {
         read_list(dialect, &mut part(output), base, out)?;

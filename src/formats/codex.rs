@@ -189,7 +189,12 @@ fn read_event(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<
                 item.flags = item.flags.with(Flags::INTERRUPT);
             }
         }
-        Some(b"error" | b"stream_error") => push(Kind::Notice, span, out),
+        Some(b"error" | b"stream_error") => {
+            push(Kind::Notice, span, out);
+            if let Some(item) = out.items.last_mut() {
+                item.flags = item.flags.with(Flags::ERROR);
+            }
+        }
         _ => {}
     }
     Ok(())

@@ -75,6 +75,20 @@ mod tests {
     }
 
     #[test]
+    fn a_stream_that_broke_and_a_turn_that_was_aborted() {
+        let log = |event: &str| {
+            format!(
+                r#"{{"type":"session_meta","payload":{{"id":"1"}}}}
+{{"type":"response_item","payload":{{"type":"function_call","name":"shell","arguments":"{{}}","call_id":"call_1"}}}}
+{{"type":"event_msg","payload":{{"type":"{event}"}}}}
+{{"type":"response_item","payload":{{"type":"message","role":"user","content":[]}}}}"#
+            )
+        };
+        assert_eq!(cause(&log("stream_error")), Some(Cause::FailedReply));
+        assert_eq!(cause(&log("turn_aborted")), Some(Cause::Interrupt));
+    }
+
+    #[test]
     fn a_call_of_a_tool_that_was_not_offered() {
         let text = r#"{"tools":[{"type":"function","function":{"name":"book"}}],"messages":[{"role":"user","content":"book it"},
             {"role":"assistant","content":null,"tool_calls":[{"id":"call_1","function":{"name":"boook","arguments":"{}"}}]},

@@ -4,6 +4,7 @@ mod corpus;
 mod file_hostile;
 mod json_repair_suite;
 mod json_test_suite;
+mod pairing_stories;
 mod planted;
 mod provider_errors;
 mod readme;
