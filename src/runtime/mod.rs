@@ -5,6 +5,7 @@
 mod checking;
 mod files;
 mod inflate;
+mod interrupt;
 mod opening;
 mod reading;
 mod sqlite;
@@ -12,6 +13,7 @@ mod transcode;
 
 pub use checking::{check_recording, check_session};
 pub use files::{FileSource, Input, InputError, open, read_stdin};
+pub use interrupt::exit_on_interrupt;
 pub use opening::{Follower, Growth, Opening};
 pub use reading::{Progress, ReadOptions, Recording, read_input, read_path};
 pub use sqlite::{DatabaseError, read_database};
