@@ -5,8 +5,9 @@ use crate::formats::FORMATS;
 use crate::rules::Severity;
 use crate::session::Dialect;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 const AFTER_HELP: &str = "\
@@ -26,7 +27,7 @@ A file that has the name of a command is opened as ./NAME.";
 pub struct Arguments {
     /// What to do; without a command the debugger opens.
     #[command(subcommand)]
-    pub command: Option<Command>,
+    pub command: Option<Task>,
     /// What to open.
     #[command(flatten)]
     pub open: OpenArguments,
@@ -34,7 +35,7 @@ pub struct Arguments {
 
 /// The commands.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub enum Task {
     /// Report what is broken in recordings
     Check(CheckArguments),
     /// Print the transcript of a recording with its findings
@@ -52,7 +53,7 @@ pub enum Command {
 pub struct ReadingArguments {
     /// Read input in this format instead of recognising it by content
     #[arg(long = "as", value_name = "FORMAT", value_parser = formats())]
-    pub format: Option<String>,
+    pub read_as: Option<String>,
     /// The tools that the agent was offered: a request, an MCP tools/list, or a bare list [default: FILE.tools.json beside FILE, where the recording has none]
     #[arg(long, value_name = "FILE")]
     pub tools: Option<PathBuf>,
@@ -186,6 +187,21 @@ pub struct CompletionsArguments {
     pub shell: Shell,
 }
 
+/// The command line. Where no report has a format, `--format` forces that of the input, as `--as` does everywhere.
+pub(super) fn command() -> Command {
+    let alias = |command: Command| command.mut_arg("read_as", |arg| arg.visible_alias("format"));
+    alias(Arguments::command())
+        .mut_subcommand("show", alias)
+        .mut_subcommand("explain", alias)
+}
+
+/// Reads the arguments of the process.
+pub(super) fn parse(
+    arguments: impl IntoIterator<Item = OsString>,
+) -> Result<Arguments, clap::Error> {
+    Arguments::from_arg_matches(&command().try_get_matches_from(arguments)?)
+}
+
 fn formats() -> PossibleValuesParser {
     PossibleValuesParser::new(
         FORMATS
@@ -205,23 +221,30 @@ fn dialects() -> impl TypedValueParser<Value = Target> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_consistent() {
-        Arguments::command().debug_assert();
+        command().debug_assert();
     }
 
     #[test]
     fn a_path_opens_and_a_command_commands() {
-        let parse = |words: &[&str]| Arguments::try_parse_from(words).unwrap();
-        let open = parse(&["retake", "a.json", "--target", "chat"]);
+        let parse = |words: &[&str]| super::parse(words.iter().map(OsString::from)).unwrap();
+        let open = parse(&[
+            "retake",
+            "a.json",
+            "--target",
+            "chat",
+            "--format",
+            "openai-chat",
+        ]);
         assert!(open.command.is_none());
         assert_eq!(open.open.paths, [PathBuf::from("a.json")]);
         assert_eq!(open.open.reading.target.0, Some(Dialect::Chat));
+        assert_eq!(open.open.reading.read_as.as_deref(), Some("openai-chat"));
         assert!(matches!(
             parse(&["retake", "check", "-"]).command,
-            Some(Command::Check(_))
+            Some(Task::Check(_))
         ));
     }
 }

@@ -10,7 +10,7 @@ pub(super) fn run(arguments: &CompletionsArguments) -> Result<Exit, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(
         arguments.shell,
-        &mut super::command(),
+        &mut super::arguments::command(),
         "retake",
         &mut script,
     );

@@ -93,7 +93,7 @@ pub(super) fn section(
 ) -> io::Result<()> {
     writeln!(out, "\n{}", palette.bold(title))?;
     for line in SafeText::from_str(text).wrapped(WIDTH) {
-        writeln!(out, "  {line}")?;
+        writeln!(out, "  {}", line.as_plain().trim_end())?;
     }
     Ok(())
 }

@@ -40,7 +40,7 @@ impl Inputs {
             .transpose();
         Ok(Self {
             options: ReadOptions {
-                format: arguments.format.clone(),
+                format: arguments.read_as.clone(),
             },
             tools: tools.map_err(Failure::refused)?,
             output_schema: schema.map_err(Failure::refused)?,

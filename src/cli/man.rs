@@ -15,7 +15,7 @@ pub(super) fn run() -> Result<Exit, Failure> {
 
 /// The manual page in roff: the program, then the arguments of each command.
 fn page() -> io::Result<Vec<u8>> {
-    let mut command = super::command();
+    let mut command = super::arguments::command();
     command.build();
     let mut page = Vec::new();
     let man = Man::new(command.clone());

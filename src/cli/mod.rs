@@ -25,18 +25,17 @@ mod style;
 mod transcript;
 mod walk;
 
-pub use arguments::{Arguments, Command};
+pub use arguments::{Arguments, Task};
 pub use exit::Exit;
 pub use inputs::{Inputs, Opened};
 
-use clap::{CommandFactory, Parser};
 use exit::Failure;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// Runs the command that the arguments name, and says how it ended.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let arguments = match Arguments::try_parse_from(arguments) {
+    let arguments = match arguments::parse(arguments) {
         Ok(arguments) => arguments,
         Err(answer) => return answer_of_clap(&answer),
     };
@@ -49,11 +48,11 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn dispatch(arguments: &Arguments) -> Result<Exit, Failure> {
     match &arguments.command {
         None => open::run(&arguments.open),
-        Some(Command::Check(arguments)) => check::run(arguments),
-        Some(Command::Show(arguments)) => show::run(arguments),
-        Some(Command::Explain(arguments)) => explain::run(arguments),
-        Some(Command::Completions(arguments)) => completions::run(arguments),
-        Some(Command::Man) => man::run(),
+        Some(Task::Check(arguments)) => check::run(arguments),
+        Some(Task::Show(arguments)) => show::run(arguments),
+        Some(Task::Explain(arguments)) => explain::run(arguments),
+        Some(Task::Completions(arguments)) => completions::run(arguments),
+        Some(Task::Man) => man::run(),
     }
 }
 
@@ -66,9 +65,4 @@ fn answer_of_clap(answer: &clap::Error) -> ExitCode {
     } else {
         Exit::Clean.into()
     }
-}
-
-/// The whole command line, for completions, the manual page and help.
-fn command() -> clap::Command {
-    Arguments::command()
 }

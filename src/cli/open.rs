@@ -13,7 +13,7 @@ pub(super) fn run(arguments: &OpenArguments) -> Result<Exit, Failure> {
         return Err(no_such_path(missing));
     }
     if !io::stdout().is_terminal() {
-        let help = super::command().render_help();
+        let help = super::arguments::command().render_help();
         // Help is no data: it must not end up in the file that stdout is directed to.
         let _ = write!(io::stderr(), "{help}");
         return Ok(Exit::Usage);
@@ -36,7 +36,7 @@ fn is_missing(path: &Path) -> bool {
 /// A path that is not there may be a command that was mistyped.
 fn no_such_path(path: &Path) -> Failure {
     let name = path.to_string_lossy();
-    let command = super::command();
+    let command = super::arguments::command();
     let names = command
         .get_subcommands()
         .map(|subcommand| subcommand.get_name().to_owned())

@@ -83,7 +83,7 @@ fn choose<'a>(
             .and_then(|number| number.checked_sub(1));
         let known = named
             .iter()
-            .map(|(name, _)| safe_line(name))
+            .map(|(name, _)| format!("\"{}\"", safe_line(name)))
             .collect::<Vec<_>>();
         let place = named
             .iter()
@@ -98,7 +98,7 @@ fn choose<'a>(
                         name_of(&arguments.path),
                         safe_line(wanted)
                     ),
-                    format!("its sessions are {}", known.join(", ")),
+                    format!("its sessions: {}", known.join(", ")),
                 ));
             }
         }
