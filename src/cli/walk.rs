@@ -70,6 +70,8 @@ fn walk(folder: &Path, walked: &mut Walked) {
         if is_folder {
             walk(&path, walked);
         } else if may_be_recording(&path) && path.is_file() {
+            // Nobody needs the dot of `retake check .`.
+            let path = path.strip_prefix(".").map(Path::to_owned).unwrap_or(path);
             walked.files.push(Named {
                 path,
                 in_folder: true,

@@ -1,5 +1,7 @@
 //! One integration binary.
 
+mod cli;
+mod cli_hostile;
 mod corpus;
 mod file_hostile;
 mod json_repair_suite;
