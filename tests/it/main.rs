@@ -1,7 +1,6 @@
 //! One integration binary.
 
 mod cli;
-mod cli_hostile;
 mod corpus;
 mod file_hostile;
 mod json_repair_suite;
@@ -15,4 +14,5 @@ mod schema_hostile;
 mod schema_suite;
 mod sessions;
 mod sse_cases;
+mod tidy;
 mod wire_cases;

@@ -1,15 +1,13 @@
 //! Hostile strings through every printed surface: nothing that a terminal obeys or hides leaves the program.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
-use super::cli::retake;
+use super::retake;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde::Deserialize;
 use serde_json::Value;
 use std::path::Path;
 
-const CORPUS: &str = include_str!("hostile/escape_corpus.json");
+const CORPUS: &str = include_str!("../hostile/escape_corpus.json");
 
 #[derive(Deserialize)]
 struct Corpus {
