@@ -1,5 +1,6 @@
 //! stdout behind a buffer, or a pager where a person looks at it.
 
+use crate::runtime::leave_interrupts;
 use crate::safe_text::SafeText;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -44,7 +45,10 @@ impl Output {
     /// `$PAGER` where stdout is a terminal and a pager can be started, else stdout.
     pub(super) fn paged() -> Self {
         match io::stdout().is_terminal().then(Pager::start) {
-            Some(Some(pager)) => Self::Pager(pager),
+            Some(Some(pager)) => {
+                leave_interrupts();
+                Self::Pager(pager)
+            }
             _ => Self::stdout(),
         }
     }
