@@ -8,6 +8,7 @@ pub mod editor;
 mod files;
 mod inflate;
 pub mod inspect;
+mod interrupt;
 mod opening;
 mod reading;
 pub mod search;
@@ -16,6 +17,7 @@ mod transcode;
 
 pub use checking::{check_recording, check_session};
 pub use files::{FileSource, Input, InputError, open, read_stdin};
+pub use interrupt::{exit_on_interrupt, leave_interrupts};
 pub use opening::{Follower, Growth, Opening};
 pub use reading::{Progress, ReadOptions, Recording, read_input, read_path};
 pub use sqlite::{DatabaseError, read_database};

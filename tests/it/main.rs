@@ -1,5 +1,6 @@
 //! One integration binary.
 
+mod cli;
 mod corpus;
 mod file_hostile;
 mod json_repair_suite;
@@ -13,4 +14,5 @@ mod schema_hostile;
 mod schema_suite;
 mod sessions;
 mod sse_cases;
+mod tidy;
 mod wire_cases;
