@@ -8,11 +8,11 @@ use crate::formats::with_tools;
 use crate::runtime::search::SearchError;
 use crate::runtime::{Follower, Growth, InputError, Opening, Recording, check_session};
 use crate::session::{Dialect, OutputSchema, Tool};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
-use tokio::sync::mpsc::UnboundedSender;
 
 /// Least time between two reports of progress.
 const PROGRESS: Duration = Duration::from_millis(50);
@@ -21,23 +21,56 @@ const LOOK: Duration = Duration::from_millis(4);
 /// Above this many items, a followed file is shown by its end first.
 const LARGE: usize = 20_000;
 
-/// What is known about a session besides the file.
+/// What is known about the runs besides the files.
 #[derive(Debug, Clone, Default)]
 pub struct Knowledge {
-    /// The tools that were offered, where the file does not tell.
-    pub tools: Option<Vec<Tool>>,
-    /// The schema of the final output.
-    pub output_schema: Option<OutputSchema>,
-    /// The dialect to judge for; that of the recording if `None`.
-    pub target: Option<Dialect>,
+    tools: Option<Vec<Tool>>,
+    tools_beside: Option<fn(&Path) -> Option<Vec<Tool>>>,
+    output_schema: Option<OutputSchema>,
+    target: Option<Dialect>,
+    /// The file that this is about.
+    path: PathBuf,
 }
 
 impl Knowledge {
+    /// What the command line says: the tools that were offered, whatever the file says; how the tools of a file are found that does not
+    /// tell; the schema of the final output; the dialect to judge for, if not that of the recording.
+    pub fn new(
+        tools: Option<Vec<Tool>>,
+        tools_beside: fn(&Path) -> Option<Vec<Tool>>,
+        output_schema: Option<OutputSchema>,
+        target: Option<Dialect>,
+    ) -> Self {
+        Self {
+            tools,
+            tools_beside: Some(tools_beside),
+            output_schema,
+            target,
+            path: PathBuf::new(),
+        }
+    }
+
+    /// What is known about the runs of a file.
+    pub fn of_file(&self, path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            ..self.clone()
+        }
+    }
+
     /// Adds what is known to the sessions of a recording.
-    pub fn apply(&self, recording: &mut Recording) {
+    fn apply(&self, recording: &mut Recording) {
+        let beside = match (&self.tools, self.tools_beside) {
+            (None, Some(find)) => find(&self.path),
+            _ => None,
+        };
         for session in &mut recording.sessions {
-            if let Some(tools) = &self.tools {
-                with_tools(session, tools.clone());
+            match (&self.tools, &beside) {
+                (Some(tools), _) => with_tools(session, tools.clone()),
+                (None, Some(tools)) if !session.contract.tools_known() => {
+                    with_tools(session, tools.clone());
+                }
+                _ => {}
             }
             if let Some(schema) = &self.output_schema {
                 session.contract.output_schema = Some(schema.clone());
@@ -46,13 +79,15 @@ impl Knowledge {
     }
 }
 
+/// Hears reports, in any thread.
+type Hear = Arc<dyn Fn(Report) + Send + Sync>;
+
 /// An order to the loader.
 enum Order {
     Drop(Arc<Document>),
 }
 
 /// The loader from outside.
-#[derive(Debug)]
 pub struct Loader {
     orders: Sender<Order>,
     watching: Arc<AtomicBool>,
@@ -60,16 +95,12 @@ pub struct Loader {
     searching: Arc<AtomicBool>,
     opening: Arc<Opening>,
     knowledge: Arc<Knowledge>,
-    reports: UnboundedSender<Report>,
+    reports: Hear,
 }
 
 impl Loader {
     /// Starts to read; `reports` hears of it.
-    pub fn start(
-        opening: Arc<Opening>,
-        knowledge: Arc<Knowledge>,
-        reports: UnboundedSender<Report>,
-    ) -> Self {
+    pub fn start(opening: Arc<Opening>, knowledge: Arc<Knowledge>, reports: Hear) -> Self {
         let (orders, received) = channel();
         let work = Work {
             opening: opening.clone(),
@@ -100,10 +131,9 @@ impl Loader {
 
     /// The end of the file, read on its own.
     pub fn tail(&self) -> Result<Option<Report>, InputError> {
-        let Some(mut recording) = self.opening.tail()? else {
+        let Some(recording) = self.opening.tail()? else {
             return Ok(None);
         };
-        self.knowledge.apply(&mut recording);
         Ok(Some(Report::Tail(Arc::new(Document {
             recording,
             extent: Extent::Tail,
@@ -122,8 +152,7 @@ impl Loader {
                 Err(SearchError::Cancelled) => return,
                 Err(SearchError::Source(error)) => Report::Failed(error.to_string()),
             };
-            // Nobody hears it once the debugger is closed.
-            let _ = reports.send(report);
+            reports(report);
         });
     }
 
@@ -156,13 +185,12 @@ fn drop_all(orders: &Receiver<Order>) {
 struct Work {
     opening: Arc<Opening>,
     knowledge: Arc<Knowledge>,
-    reports: UnboundedSender<Report>,
+    reports: Hear,
 }
 
 impl Work {
-    /// Sends a report; nobody hears it once the debugger is closed.
     fn tell(&self, report: Report) {
-        let _ = self.reports.send(report);
+        (self.reports)(report);
     }
 
     fn read(&self) -> Result<(), InputError> {
@@ -231,9 +259,8 @@ impl Work {
     /// Shows what was appended; of a large file its end only. Says whether the rest is still to be shown.
     fn show_end(&self, follower: &Follower<'_>) -> Result<bool, InputError> {
         if follower.items() > LARGE
-            && let Some(mut recording) = self.opening.tail()?
+            && let Some(recording) = self.opening.tail()?
         {
-            self.knowledge.apply(&mut recording);
             self.tell(Report::Tail(Arc::new(Document {
                 recording,
                 extent: Extent::Tail,

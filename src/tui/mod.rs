@@ -1,4 +1,4 @@
-//! The operator's face: a debugger on the screen.
+//! The operator's face: a debugger on the screen, and before it a picker of what to open.
 //!
 //! ```text
 //! keys, mouse ─┐                        ┌─▶ effects: editor, suspend, the end of the file
@@ -7,10 +7,11 @@
 //! ```
 //!
 //! `state` holds what is shown, `update` changes it, `view` draws it, `keymap` says which key means what. This file owns the loop and
-//! is the only one here that knows tokio's runtime. The first frame is painted from the head of the file before anything else is
-//! read or started; the rest is read by `loader` on threads of its own.
+//! is the only one here that knows tokio. The first frame is painted from the head of the file before anything else is read or
+//! started; the rest is read by `loader` on threads of its own.
 
 pub mod copy;
+mod debugger;
 pub mod fuzzy;
 pub mod help;
 pub mod keymap;
@@ -18,6 +19,7 @@ pub mod list;
 pub mod loader;
 pub mod palette;
 pub mod picker;
+mod picking;
 pub mod prompt;
 pub mod state;
 mod terminal;
@@ -25,31 +27,31 @@ pub mod theme;
 pub mod update;
 pub mod view;
 
-use crate::runtime::{self, InputError, Opening, ReadOptions, editor};
-use crate::session::Span;
-use anyhow::Context as _;
+use crate::runtime::discover::Discovery;
+use crate::runtime::inspect::Summary;
+use crate::runtime::{InputError, ReadOptions};
 use crossterm::event::{Event, EventStream};
+use debugger::{Debugger, Opened};
 use futures_util::{FutureExt as _, StreamExt as _};
-use loader::{Knowledge, Loader};
-use state::State;
-use state::document::{Document, Extent};
-use std::path::PathBuf;
-use std::process::ExitCode;
-use std::sync::Arc;
+use loader::Knowledge;
+use picking::Picking;
+use rustix::process::{Signal, kill_current_process_group};
+use std::io;
+use std::path::{Path, PathBuf};
 use terminal::Screen;
 use theme::{Theme, Wish};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
-use update::{Effect, Message, Report};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use update::Report;
 
 /// What is to be opened, and how.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct OpenRequest {
-    /// The file; `-` is standard input.
-    pub path: PathBuf,
-    /// How it is read.
+    /// Files and folders; `-` is standard input. Unless it is one file, the operator chooses.
+    pub paths: Vec<PathBuf>,
+    /// How files are read.
     pub options: ReadOptions,
-    /// What is known about the run besides the file.
+    /// What is known about the runs besides the files.
     pub knowledge: Knowledge,
     /// How things are to look.
     pub wish: Wish,
@@ -57,207 +59,268 @@ pub struct OpenRequest {
     pub without_mouse: bool,
 }
 
-/// Opens the debugger and returns when the operator leaves it. An input that cannot be read at all is an error before the screen is
-/// taken, so that it can be told in one line.
-pub fn run(request: &OpenRequest) -> anyhow::Result<ExitCode> {
-    let input = if request.path.as_os_str() == "-" {
-        runtime::read_stdin()
-    } else {
-        runtime::open(&request.path)
-    };
-    let name = request.path.to_string_lossy().into_owned();
-    let told = |error: InputError| anyhow::Error::new(error).context(name.clone());
-    let opening = Opening::begin(input.map_err(told)?, &request.options).map_err(told)?;
-    let mut head = opening.head().map_err(told)?;
-    let screen = Screen::open(!request.without_mouse).context("cannot open the terminal")?;
-    let mut state = State::new(name.clone(), screen.size()?);
-    if let Some(recording) = &mut head {
-        request.knowledge.apply(recording);
-    }
-    if let Some(recording) = head {
-        let document = Arc::new(Document {
-            recording,
-            extent: Extent::Head,
-        });
-        state.head = Some(document.clone());
-        state.show(document);
-    }
-    let mut debugger = Debugger {
-        theme: Theme::choose(request.wish, &|name| std::env::var(name).ok()),
-        screen,
-        state,
-    };
-    debugger.draw()?;
-    debugger.run(Arc::new(opening), Arc::new(request.knowledge.clone()))
+/// How the operator left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Left {
+    /// By a key.
+    Quit,
+    /// By a signal, by its number: SIGTERM, or SIGHUP when the terminal went away.
+    Signal(i32),
 }
 
-struct Debugger {
+/// Why the debugger could not be opened, or had to be closed.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The input cannot be read at all. Told before the screen is taken.
+    #[error("{}: {error}", path.display())]
+    Input {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: InputError,
+    },
+    /// The terminal cannot be used.
+    #[error("the terminal cannot be used: {0}")]
+    Terminal(#[from] io::Error),
+}
+
+/// News from other threads.
+#[derive(Debug)]
+enum News {
+    /// Of the file that is open; the number tells it from those that were open before.
+    Report(u32, Report),
+    /// A file was found.
+    Found(Discovery),
+    /// What a file holds.
+    Inspected(usize, Result<Summary, String>),
+}
+
+/// Opens the debugger and returns when the operator leaves it.
+pub fn run(request: &OpenRequest) -> Result<Left, OpenError> {
+    let theme = Theme::choose(request.wish, &|name| std::env::var(name).ok());
+    let one_file = match &request.paths[..] {
+        [path] if !path.is_dir() => Some(path.clone()),
+        _ => None,
+    };
+    let opened = one_file
+        .map(|path| Opened::new(&path, request).map_err(|error| OpenError::Input { path, error }));
+    let opened = opened.transpose()?;
+    let (news, received) = unbounded_channel();
+    let mut face = Face {
+        request,
+        theme,
+        screen: Screen::open(!request.without_mouse)?,
+        picking: None,
+        debugger: None,
+        opened: 0,
+        news,
+    };
+    match opened {
+        Some(opened) => face.debug(opened)?,
+        None => {
+            face.picking = Some(Picking::new(&request.paths));
+            face.draw()?;
+            if let Some(picking) = &mut face.picking {
+                picking.start(&face.news);
+            }
+        }
+    }
+    terminal::exit_when_hung_up();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    Ok(runtime.block_on(face.run(received))?)
+}
+
+/// What the terminal shows.
+struct Face<'a> {
+    request: &'a OpenRequest,
     theme: Theme,
     screen: Screen,
-    state: State,
+    /// The choice of files; stays below the file that was chosen.
+    picking: Option<Picking>,
+    debugger: Option<Debugger>,
+    /// How many files were opened.
+    opened: u32,
+    news: UnboundedSender<News>,
 }
 
-/// Whether the loop goes on.
+/// What is to be done once an event was taken.
+#[derive(Debug)]
 enum Next {
-    Goes,
-    Ends(ExitCode),
+    /// Nothing.
+    Wait,
+    /// Leave.
+    Leave,
+    /// Close the file; leave where nothing is below it.
+    Close,
+    /// Open this file.
+    Open(PathBuf),
+    /// Stop the process until the shell calls again.
+    Suspend,
+    /// Draw everything anew.
+    Redraw,
+    /// Show a text in the operator's editor.
+    Edit(String),
 }
 
-impl Debugger {
-    fn draw(&mut self) -> std::io::Result<()> {
-        self.state.prepare();
-        self.screen.draw(&self.state, &self.theme)
+impl Face<'_> {
+    fn draw(&mut self) -> io::Result<()> {
+        match (&mut self.debugger, &mut self.picking) {
+            (Some(debugger), _) => {
+                let state = &mut debugger.state;
+                state.prepare();
+                self.screen
+                    .draw(|frame| view::draw(frame, state, &self.theme))
+            }
+            (None, Some(picking)) => {
+                self.screen
+                    .draw(|frame| picking.picker.view(frame, frame.area(), &self.theme))?;
+                picking.inspect_visible();
+                Ok(())
+            }
+            (None, None) => Ok(()),
+        }
     }
 
-    fn run(mut self, opening: Arc<Opening>, knowledge: Arc<Knowledge>) -> anyhow::Result<ExitCode> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()?;
-        let (sender, reports) = unbounded_channel();
-        let mut loader = Loader::start(opening, knowledge, sender);
-        terminal::exit_when_hung_up();
-        let ended = runtime.block_on(self.drive(&mut loader, reports));
-        // Restored before the error is told, and before large files are let go.
-        drop(self.screen);
-        ended
+    /// Shows a file: its head at once, the rest as it is read.
+    fn debug(&mut self, opened: Opened) -> io::Result<()> {
+        self.opened += 1;
+        let (number, news) = (self.opened, self.news.clone());
+        let mut state = opened.state(self.screen.size()?);
+        state.prepare();
+        self.screen
+            .draw(|frame| view::draw(frame, &state, &self.theme))?;
+        let report = move |report| {
+            // Nobody hears it once the debugger is closed.
+            let _ = news.send(News::Report(number, report));
+        };
+        self.debugger = Some(Debugger::start(state, opened, report));
+        Ok(())
     }
 
-    async fn drive(
-        &mut self,
-        loader: &mut Loader,
-        mut reports: UnboundedReceiver<Report>,
-    ) -> anyhow::Result<ExitCode> {
+    async fn run(mut self, mut received: UnboundedReceiver<News>) -> io::Result<Left> {
         let mut events = EventStream::new();
         let mut terminate = signal(SignalKind::terminate())?;
         let mut hangup = signal(SignalKind::hangup())?;
-        let mut resumed = signal(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw()))?;
+        let mut resumed = signal(SignalKind::from_raw(Signal::CONT.as_raw()))?;
         loop {
-            let mut effects = Vec::new();
+            let mut nexts = Vec::new();
             tokio::select! {
                 biased;
-                _ = terminate.recv() => return Ok(ended_by(rustix::process::Signal::TERM)),
-                _ = hangup.recv() => return Ok(ended_by(rustix::process::Signal::HUP)),
-                _ = resumed.recv() => effects.push(Effect::Redraw),
+                _ = terminate.recv() => return Ok(Left::Signal(Signal::TERM.as_raw())),
+                _ = hangup.recv() => return Ok(Left::Signal(Signal::HUP.as_raw())),
+                _ = resumed.recv() => nexts.push(Next::Redraw),
                 event = events.next() => {
                     let mut next = Some(event);
                     while let Some(event) = next {
                         let Some(Ok(event)) = event else {
-                            return Ok(ended_by(rustix::process::Signal::HUP));
+                            return Ok(Left::Signal(Signal::HUP.as_raw()));
                         };
-                        effects.extend(self.take(event));
+                        nexts.extend(self.take(event));
                         next = events.next().now_or_never();
                     }
                 }
-                Some(report) = reports.recv() => {
-                    effects.extend(update::update(&mut self.state, Message::Report(report)));
-                    while let Ok(report) = reports.try_recv() {
-                        effects.extend(update::update(&mut self.state, Message::Report(report)));
+                Some(news) = received.recv() => {
+                    self.hear(news);
+                    while let Ok(news) = received.try_recv() {
+                        self.hear(news);
                     }
                 }
             }
-            for effect in effects {
-                if let Next::Ends(code) = self.perform(effect, loader, &mut events)? {
-                    return Ok(code);
+            for next in nexts {
+                if let Some(left) = self.perform(next, &mut events)? {
+                    return Ok(left);
                 }
             }
             self.draw()?;
         }
     }
 
-    fn take(&mut self, event: Event) -> Vec<Effect> {
-        let message = match event {
-            Event::Key(key) => Message::Key(key),
-            Event::Mouse(event) => Message::Mouse(event),
-            Event::Paste(text) => Message::Paste(text),
-            Event::Resize(width, height) => Message::Resize(width, height),
-            Event::FocusGained | Event::FocusLost => return Vec::new(),
-        };
-        // A page is as long as the screen is now, not as it was when the last frame was drawn.
-        let effects = update::update(&mut self.state, message);
-        self.state.layout =
-            state::layout::Layout::new(self.state.size, self.state.left, self.state.focus);
-        effects
-    }
-
-    fn perform(
-        &mut self,
-        effect: Effect,
-        loader: &mut Loader,
-        events: &mut EventStream,
-    ) -> anyhow::Result<Next> {
-        match effect {
-            Effect::Quit => return Ok(Next::Ends(ExitCode::SUCCESS)),
-            Effect::Redraw => {
-                self.screen.resume()?;
-                self.state.size = self.screen.size()?;
-            }
-            Effect::Suspend => {
-                self.away(events, || {
-                    Ok(rustix::process::kill_current_process_group(
-                        rustix::process::Signal::TSTP,
-                    )?)
-                })?;
-            }
-            Effect::Edit(span) => {
-                self.edit(span, events);
-            }
-            Effect::ReadTail => match loader.tail() {
-                Ok(Some(report)) => {
-                    let effects = update::update(&mut self.state, Message::Report(report));
-                    for effect in effects {
-                        self.perform(effect, loader, events)?;
-                    }
-                }
-                Ok(None) => {
-                    self.state.notice = Some("the end is shown once the file is read".to_owned());
-                }
-                Err(error) => self.state.notice = Some(error.to_string()),
-            },
-            Effect::Search(search) => loader.search(search),
-            Effect::Copy(bytes) => {
-                let said = copy::copy(&mut std::io::stdout(), &bytes)?;
-                self.state.notice = Some(said.as_plain().to_owned());
-            }
-            Effect::Watch(on) => loader.watch(on),
-            Effect::Discard(document) => loader.discard(document),
+    fn take(&mut self, event: Event) -> Vec<Next> {
+        match (&mut self.debugger, &mut self.picking) {
+            (Some(debugger), _) => debugger.take(event),
+            (None, Some(picking)) => vec![picking.take(event)],
+            (None, None) => vec![Next::Leave],
         }
-        Ok(Next::Goes)
     }
 
-    /// Shows bytes of the file in the operator's editor. What is changed there is not taken over yet.
-    fn edit(&mut self, span: Span, events: &mut EventStream) {
-        let Some(session) = self.state.session() else {
-            return;
-        };
-        let bytes = session.source.read(span);
-        let command = editor::editor_command(&|name| std::env::var(name).ok());
-        let edited = self.away(events, || {
-            let text = String::from_utf8_lossy(&bytes?).into_owned();
-            Ok(editor::edit(&text, ".json", &command)?)
-        });
-        self.state.notice = match edited {
-            Ok(None) => None,
-            Ok(Some(_)) => Some("not yet: taking over what was edited".to_owned()),
-            Err(error) => Some(format!("{error:#}")),
-        };
+    fn hear(&mut self, news: News) {
+        match news {
+            News::Report(number, report) => {
+                if let Some(debugger) = self.debugger.as_mut().filter(|_| number == self.opened) {
+                    debugger.hear(report);
+                }
+            }
+            News::Found(discovery) => {
+                if let Some(picking) = &mut self.picking {
+                    picking.discover(discovery);
+                }
+            }
+            News::Inspected(number, summary) => {
+                if let Some(picking) = &mut self.picking {
+                    picking.picker.learn(number, summary);
+                }
+            }
+        }
+    }
+
+    fn perform(&mut self, next: Next, events: &mut EventStream) -> io::Result<Option<Left>> {
+        match next {
+            Next::Wait => {}
+            Next::Leave => return Ok(Some(Left::Quit)),
+            Next::Close if self.picking.is_none() => return Ok(Some(Left::Quit)),
+            Next::Close => {
+                // A large session takes a while to drop.
+                let closed = self.debugger.take();
+                std::thread::spawn(move || drop(closed));
+            }
+            Next::Open(path) => self.open(&path)?,
+            Next::Redraw => {
+                self.screen.resume()?;
+                self.resize()?;
+            }
+            Next::Suspend => {
+                self.away(events, || kill_current_process_group(Signal::TSTP))??;
+            }
+            Next::Edit(text) => {
+                let said = self.away(events, || debugger::edit(&text))?;
+                if let Some(debugger) = &mut self.debugger {
+                    debugger.state.notice = said;
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn open(&mut self, path: &Path) -> io::Result<()> {
+        match Opened::new(path, self.request) {
+            Ok(opened) => self.debug(opened),
+            Err(error) => {
+                if let Some(picking) = &mut self.picking {
+                    picking.picker.complain(path, &error.to_string());
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn resize(&mut self) -> io::Result<()> {
+        let size = self.screen.size()?;
+        if let Some(debugger) = &mut self.debugger {
+            debugger.state.size = size;
+        }
+        Ok(())
     }
 
     /// Gives the terminal away while something else has it.
-    fn away<T>(
-        &mut self,
-        events: &mut EventStream,
-        work: impl FnOnce() -> anyhow::Result<T>,
-    ) -> anyhow::Result<T> {
+    fn away<T>(&mut self, events: &mut EventStream, work: impl FnOnce() -> T) -> io::Result<T> {
         // The thread of the old stream reads keys until the stream is dropped; that of the new one waits to be asked.
         *events = EventStream::new();
         self.screen.suspend()?;
         let done = work();
         self.screen.resume()?;
-        self.state.size = self.screen.size()?;
-        done
+        self.resize()?;
+        Ok(done)
     }
-}
-
-fn ended_by(signal: rustix::process::Signal) -> ExitCode {
-    ExitCode::from(u8::try_from(128 + signal.as_raw()).unwrap_or(u8::MAX))
 }

@@ -321,9 +321,14 @@ impl State {
         !self.overlays.is_empty()
     }
 
+    /// Divides the screen anew.
+    pub fn lay_out(&mut self) {
+        self.layout = Layout::new(self.size, self.left, self.focus);
+    }
+
     /// Makes the rows that the screen shows.
     pub fn prepare(&mut self) {
-        self.layout = Layout::new(self.size, self.left, self.focus);
+        self.lay_out();
         self.prepare_detail();
         frame::prepare(self);
     }

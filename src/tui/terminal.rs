@@ -1,9 +1,6 @@
 //! The terminal: taken when the debugger opens, given back whatever happens. The guard restores it on drop, the panic hook before
 //! the message prints, and a watcher ends the program when the terminal itself goes away.
 
-use super::state::State;
-use super::theme::Theme;
-use super::view;
 use crossterm::cursor::{Hide, Show};
 use crossterm::event::{
     DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
@@ -13,8 +10,8 @@ use crossterm::terminal::{
     disable_raw_mode, enable_raw_mode,
 };
 use crossterm::{execute, queue};
-use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
+use ratatui::{Frame, Terminal};
 use rustix::event::{PollFd, PollFlags, poll};
 use std::io::{self, BufWriter, IsTerminal as _, Stdout, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -51,11 +48,10 @@ impl Screen {
         Ok((size.width, size.height))
     }
 
-    /// Draws the state as one update, so that no half of a frame is seen.
-    pub(super) fn draw(&mut self, state: &State, theme: &Theme) -> io::Result<()> {
+    /// Draws a frame as one update, so that no half of a frame is seen.
+    pub(super) fn draw(&mut self, view: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
         queue!(self.terminal.backend_mut(), BeginSynchronizedUpdate)?;
-        self.terminal
-            .draw(|frame| view::draw(frame, state, theme))?;
+        self.terminal.draw(view)?;
         execute!(self.terminal.backend_mut(), EndSynchronizedUpdate)
     }
 

@@ -83,6 +83,8 @@ pub struct Search {
 pub enum Effect {
     /// Leave.
     Quit,
+    /// Close the file.
+    Close,
     /// Give the terminal back until the shell calls again.
     Suspend,
     /// Draw everything anew.
@@ -215,7 +217,8 @@ pub fn obey(state: &mut State, command: Command) -> Vec<Effect> {
             Vec::new()
         }
         Command::Close if back_from_list(state) => Vec::new(),
-        Command::Close | Command::Quit => vec![Effect::Quit],
+        Command::Close => vec![Effect::Close],
+        Command::Quit => vec![Effect::Quit],
         Command::Suspend => vec![Effect::Suspend],
         Command::Redraw => vec![Effect::Redraw],
     }
