@@ -32,12 +32,14 @@ use crate::runtime::inspect::Summary;
 use crate::runtime::{InputError, ReadOptions};
 use crossterm::event::{Event, EventStream};
 use debugger::{Debugger, Opened};
-use futures_util::{FutureExt as _, StreamExt as _};
+use futures_util::StreamExt as _;
 use loader::Knowledge;
 use picking::Picking;
 use rustix::process::{Signal, kill_current_process_group};
+use std::future::poll_fn;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::task::Poll;
 use terminal::Screen;
 use theme::{Theme, Wish};
 use tokio::signal::unix::{SignalKind, signal};
@@ -212,13 +214,14 @@ impl Face<'_> {
                 _ = hangup.recv() => return Ok(Left::Signal(Signal::HUP.as_raw())),
                 _ = resumed.recv() => nexts.push(Next::Redraw),
                 event = events.next() => {
-                    let mut next = Some(event);
-                    while let Some(event) = next {
+                    let mut waiting = Poll::Ready(event);
+                    while let Poll::Ready(event) = waiting {
                         let Some(Ok(event)) = event else {
                             return Ok(Left::Signal(Signal::HUP.as_raw()));
                         };
                         nexts.extend(self.take(event));
-                        next = events.next().now_or_never();
+                        // Asked with the waker of this task: the stream keeps the first waker that finds it empty.
+                        waiting = poll_fn(|task| Poll::Ready(events.poll_next_unpin(task))).await;
                     }
                 }
                 Some(news) = received.recv() => {
