@@ -151,18 +151,27 @@ pub enum Context {
     Overlay,
 }
 
-/// Whether an event is the key that the table calls by this name.
-fn is_key(name: &str, event: &KeyEvent) -> bool {
-    let control = event.modifiers.contains(KeyModifiers::CONTROL);
+/// The event of the key that the table calls by this name; shift is in the character already.
+pub(crate) fn event(name: &str) -> Option<KeyEvent> {
     let mut characters = name.chars();
+    let plain = |code| Some(KeyEvent::new(code, KeyModifiers::NONE));
     match (characters.next(), characters.next(), characters.next()) {
-        (Some(only), None, None) => !control && event.code == KeyCode::Char(only),
+        (Some(only), None, None) => plain(KeyCode::Char(only)),
         (Some('^'), Some(letter), None) => {
-            let is_letter = |code| matches!(code, KeyCode::Char(pressed) if pressed.eq_ignore_ascii_case(&letter));
-            control && is_letter(event.code)
+            Some(KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL))
         }
-        _ => !control && named(name) == Some(event.code),
+        _ => named(name).and_then(plain),
     }
+}
+
+/// Whether two events are the same key. Terminals differ in what they say of shift, and of capital letters with control.
+fn is_same_key(one: &KeyEvent, other: &KeyEvent) -> bool {
+    let control = |event: &KeyEvent| event.modifiers.contains(KeyModifiers::CONTROL);
+    let code = |event: &KeyEvent| match event.code {
+        KeyCode::Char(letter) if control(event) => KeyCode::Char(letter.to_ascii_lowercase()),
+        code => code,
+    };
+    control(one) == control(other) && code(one) == code(other)
 }
 
 /// The keys that have a name of more than one letter.
@@ -245,7 +254,8 @@ impl Binding {
 
     /// Whether an event is one of its keys.
     fn is_pressed(&self, event: &KeyEvent) -> bool {
-        self.keys.split(' ').any(|name| is_key(name, event))
+        let mut keys = self.keys.split(' ').filter_map(self::event);
+        keys.any(|key| is_same_key(&key, event))
     }
 
     /// The key that the footer names.

@@ -23,6 +23,8 @@ mod picking;
 pub mod prompt;
 pub mod state;
 mod terminal;
+#[cfg(test)]
+mod tests;
 pub mod theme;
 pub mod update;
 pub mod view;
