@@ -16,9 +16,12 @@ use std::path::{Path, PathBuf};
 /// How recordings are read and judged in this run of the program.
 #[derive(Debug, Clone, Default)]
 pub struct Inputs {
-    options: ReadOptions,
-    tools: Option<Vec<Tool>>,
-    output_schema: Option<OutputSchema>,
+    /// How files are read.
+    pub options: ReadOptions,
+    /// The tools that were given.
+    pub tools: Option<Vec<Tool>>,
+    /// The schema of the final output that was given.
+    pub output_schema: Option<OutputSchema>,
     /// The dialect to judge for; that of the recording if `None`.
     pub target: Option<Dialect>,
 }
@@ -66,14 +69,14 @@ impl Inputs {
     }
 
     /// The same for the debugger, which reads by itself.
-    pub(super) fn request(&self, arguments: &OpenArguments) -> OpenRequest {
+    pub(super) fn request(self, arguments: &OpenArguments) -> OpenRequest {
         OpenRequest {
             paths: arguments.paths.clone(),
-            options: self.options.clone(),
+            options: self.options,
             knowledge: Knowledge::new(
-                self.tools.clone(),
+                self.tools,
                 |path| Some(tools_beside(path)?.1),
-                self.output_schema.clone(),
+                self.output_schema,
                 self.target,
             ),
             wish: Wish {

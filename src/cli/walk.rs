@@ -140,7 +140,7 @@ mod tests {
     fn a_folder_without_recordings_is_said() {
         let folder = tempfile::tempdir().unwrap();
         let walked = expand(&[folder.path().to_owned()]);
-        let [(path, InputError::EmptyFolder)] = &walked.failures[..] else {
+        let [(path, InputError::EmptyFolder)] = walked.failures.as_slice() else {
             panic!("{:?}", walked.failures);
         };
         assert_eq!(path, folder.path());

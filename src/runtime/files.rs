@@ -29,10 +29,16 @@ impl Source for FileSource {
     }
 
     fn read_into(&self, span: Span, buffer: &mut Vec<u8>) -> Result<(), SourceError> {
+        buffer.clear();
+        self.read_more(span, buffer)
+    }
+
+    fn read_more(&self, span: Span, buffer: &mut Vec<u8>) -> Result<(), SourceError> {
         let length = usize::try_from(span.len()).map_err(|_| SourceError::Gone { span })?;
-        buffer.resize(length, 0);
+        let held = buffer.len();
+        buffer.resize(held + length, 0);
         self.file
-            .read_exact_at(buffer, span.start)
+            .read_exact_at(&mut buffer[held..], span.start)
             .map_err(|error| match error.kind() {
                 std::io::ErrorKind::UnexpectedEof => SourceError::Gone { span },
                 _ => SourceError::Refused {

@@ -10,6 +10,7 @@ mod inflate;
 pub mod inspect;
 mod interrupt;
 mod opening;
+mod parts;
 mod reading;
 pub mod search;
 mod sqlite;

@@ -1,7 +1,8 @@
 //! A recording while it is being opened: its head at once, its tail when asked, the whole in the background, and what is appended
 //! later. A face paints the head before anything else is read.
 
-use super::reading::{self, File, Progress, ReadOptions, Recording};
+use super::parts::File;
+use super::reading::{self, Progress, ReadOptions, Recording};
 use super::{Input, InputError};
 use crate::formats::split::{self, Part, Within};
 use crate::formats::{Contents, Format, Layout, Reading, Records, Sample};

@@ -124,8 +124,10 @@ pub fn run(request: &OpenRequest) -> Result<Left, OpenError> {
         None => {
             face.picking = Some(Picking::new(&request.paths));
             face.draw()?;
+            let news = face.news.clone();
             if let Some(picking) = &mut face.picking {
-                picking.start(&face.news);
+                // Nobody hears the news once the program ends.
+                picking.start(move |told| drop(news.send(told)));
             }
         }
     }
@@ -195,10 +197,8 @@ impl Face<'_> {
         state.prepare();
         self.screen
             .draw(|frame| view::draw(frame, &state, &self.theme))?;
-        let report = move |report| {
-            // Nobody hears it once the debugger is closed.
-            let _ = news.send(News::Report(number, report));
-        };
+        // Nobody hears the news once the program ends.
+        let report = move |report| drop(news.send(News::Report(number, report)));
         self.debugger = Some(Debugger::start(state, opened, report));
         Ok(())
     }

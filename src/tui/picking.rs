@@ -7,7 +7,6 @@ use crate::runtime::inspect::Inspector;
 use crossterm::event::{Event, KeyCode, KeyEventKind, KeyModifiers};
 use std::path::PathBuf;
 use std::time::SystemTime;
-use tokio::sync::mpsc::UnboundedSender;
 
 /// The choice of files.
 pub(super) struct Picking {
@@ -35,15 +34,14 @@ impl Picking {
         }
     }
 
-    /// Starts to look; to be called once the picker is painted.
-    pub(super) fn start(&mut self, news: &UnboundedSender<News>) {
-        let (found, inspected) = (news.clone(), news.clone());
-        // Nobody hears the news once the program ends.
+    /// Starts to look; to be called once the picker is painted. `tell` is called in other threads.
+    pub(super) fn start(&mut self, tell: impl Fn(News) + Clone + Send + Sync + 'static) {
+        let found = tell.clone();
         let walk = Walk::start(self.places.clone(), move |discovery| {
-            let _ = found.send(News::Found(discovery));
+            found(News::Found(discovery));
         });
         let inspector = Inspector::start(move |number, summary| {
-            let _ = inspected.send(News::Inspected(number, summary));
+            tell(News::Inspected(number, summary));
         });
         self.work = Some((walk, inspector));
     }

@@ -1,5 +1,8 @@
 //! One integration binary.
 
+// Everything here is test code, also the functions that set a test up.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 mod cli;
 mod corpus;
 mod file_hostile;

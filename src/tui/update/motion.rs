@@ -402,10 +402,11 @@ pub(super) fn focus(state: &mut State, pane: Pane) {
         Pane::Turns | Pane::Items => state.left = Pane::Turns,
         Pane::Findings => {
             state.left = Pane::Findings;
-            let here = state
-                .checked()
-                .map(|checked| checked.range(state.item..usize::MAX).start);
-            state.finding = here.unwrap_or_default();
+            if let Some(checked) = state.checked.get(state.session).cloned().flatten() {
+                let here = checked.range(state.item..usize::MAX).start;
+                let last = checked.findings().len().saturating_sub(1);
+                go_to_finding(state, &checked, here.min(last));
+            }
         }
         Pane::Sessions => {
             state.left = Pane::Sessions;

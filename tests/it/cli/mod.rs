@@ -1,7 +1,5 @@
 //! The program as a process.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 mod ends;
 mod hostile;
 mod looking;

@@ -2,8 +2,6 @@
 //!
 //! Each failure names the place and the reason. The tables below are the rules; `src/lib.rs` tells them in words.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 mod source;
 
 use regex::Regex;

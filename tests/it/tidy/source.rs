@@ -54,9 +54,30 @@ pub(super) fn sources() -> &'static [Source] {
                 &std::fs::read_to_string(path).unwrap(),
             )
         };
-        files.iter().map(read).collect()
+        let mut sources = files.iter().map(read).collect::<Vec<_>>();
+        let for_tests = sources.iter().flat_map(modules_for_tests);
+        let for_tests = for_tests.collect::<BTreeSet<_>>();
+        for source in &mut sources {
+            if for_tests.contains(source.path.trim_end_matches(".rs").trim_end_matches("/mod")) {
+                source.code.clear();
+            }
+        }
+        sources
     });
     &SOURCES
+}
+
+/// The modules that a file declares for tests only (`#[cfg(test)] mod fixture;`), by their path without its ending.
+fn modules_for_tests(source: &Source) -> Vec<String> {
+    static MODULE: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"#\[cfg\(test\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub\S*\s+)?mod (\w+);").unwrap()
+    });
+    let folder = source.path.trim_end_matches(".rs");
+    let folder = folder.trim_end_matches("mod").trim_end_matches("lib");
+    let declared = MODULE.captures_iter(&source.text);
+    declared
+        .map(|found| format!("{}/{}", folder.trim_end_matches('/'), &found[1]))
+        .collect()
 }
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
