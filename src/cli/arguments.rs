@@ -4,6 +4,7 @@ use super::style::Color;
 use crate::formats::FORMATS;
 use crate::rules::Severity;
 use crate::session::Dialect;
+use crate::tui::theme::Variant;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -75,6 +76,15 @@ pub struct OpenArguments {
     /// Recordings or folders of them, - for standard input
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
+    /// Colours that fit the terminal; chosen from the environment if not given
+    #[arg(long, value_name = "THEME", value_parser = themes())]
+    pub theme: Option<Variant>,
+    /// Only ASCII characters on the screen
+    #[arg(long)]
+    pub ascii: bool,
+    /// Leave the mouse to the terminal
+    #[arg(long)]
+    pub no_mouse: bool,
     /// How to read and judge them.
     #[command(flatten)]
     pub reading: ReadingArguments,
@@ -208,6 +218,14 @@ fn formats() -> PossibleValuesParser {
             .iter()
             .map(|format| PossibleValue::new(format.id).help(format.title)),
     )
+}
+
+fn themes() -> impl TypedValueParser<Value = Variant> {
+    let words = Variant::ALL.iter().map(|(_, word)| *word);
+    PossibleValuesParser::new(words).map(|word| {
+        let chosen = Variant::ALL.iter().find(|(_, known)| *known == word);
+        chosen.map_or(Variant::Ansi16, |(variant, _)| *variant)
+    })
 }
 
 fn dialects() -> impl TypedValueParser<Value = Target> {

@@ -15,6 +15,8 @@ pub enum Exit {
     Usage,
     /// Some input could not be read; the rest was.
     Unreadable,
+    /// A signal of this number ended the debugger.
+    Signal(i32),
 }
 
 impl Exit {
@@ -25,6 +27,7 @@ impl Exit {
             Self::Findings => 1,
             Self::Usage => 2,
             Self::Unreadable => 3,
+            Self::Signal(number) => u8::try_from(128 + number).unwrap_or(u8::MAX),
         }
     }
 }

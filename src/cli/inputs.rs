@@ -1,12 +1,15 @@
 //! Recordings as the command line asks for them: read, with tools and an output schema laid under them where they are given.
 
-use super::arguments::ReadingArguments;
+use super::arguments::{OpenArguments, ReadingArguments};
 use super::exit::Failure;
 use super::output::safe_line;
 use crate::dialects::tools::read_tools;
 use crate::formats::{FORMATS, with_tools};
 use crate::runtime::{InputError, ReadOptions, Recording, read_input, read_path, read_stdin};
 use crate::session::{Dialect, OutputSchema, Tool};
+use crate::tui::OpenRequest;
+use crate::tui::loader::Knowledge;
+use crate::tui::theme::Wish;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -63,6 +66,25 @@ impl Inputs {
             None => tools_beside(path),
         };
         Ok(self.prepare(recording, beside))
+    }
+
+    /// The same for the debugger, which reads by itself.
+    pub(super) fn request(self, arguments: &OpenArguments) -> OpenRequest {
+        OpenRequest {
+            paths: arguments.paths.clone(),
+            options: self.options,
+            knowledge: Knowledge::new(
+                self.tools,
+                |path| Some(tools_beside(path)?.1),
+                self.output_schema,
+                self.target,
+            ),
+            wish: Wish {
+                variant: arguments.theme,
+                ascii: arguments.ascii,
+            },
+            without_mouse: arguments.no_mouse,
+        }
     }
 
     fn prepare(&self, mut recording: Recording, beside: Option<(PathBuf, Vec<Tool>)>) -> Opened {

@@ -2,8 +2,10 @@
 
 use super::arguments::OpenArguments;
 use super::exit::{Exit, Failure};
+use super::inputs::{Inputs, describe, hint_for};
 use super::output::safe_line;
 use crate::suggest;
+use crate::tui::{self, Left, OpenError};
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
@@ -22,11 +24,17 @@ pub(super) fn run(arguments: &OpenArguments) -> Result<Exit, Failure> {
 }
 
 /// The one place where the screen is entered.
-fn open(_arguments: &OpenArguments) -> Result<Exit, Failure> {
-    Err(Failure::with_hint(
-        "this build has no screen",
-        "`retake show PATH` prints a recording, `retake check PATH` its findings",
-    ))
+fn open(arguments: &OpenArguments) -> Result<Exit, Failure> {
+    let request = Inputs::new(&arguments.reading)?.request(arguments);
+    match tui::run(&request) {
+        Ok(Left::Quit) => Ok(Exit::Clean),
+        Ok(Left::Signal(signal)) => Ok(Exit::Signal(signal)),
+        Err(OpenError::Input { path, error }) => Err(match hint_for(&error) {
+            Some(hint) => Failure::with_hint(describe(&path, &error), hint),
+            None => Failure::refused(describe(&path, &error)),
+        }),
+        Err(error @ OpenError::Terminal(_)) => Err(Failure::refused(error.to_string())),
+    }
 }
 
 fn is_missing(path: &Path) -> bool {

@@ -106,6 +106,14 @@ impl Picker {
         }
     }
 
+    /// Says that a file cannot be opened.
+    pub fn complain(&mut self, path: &Path, reason: &str) {
+        let mut notice = SafeText::single_line_bytes(path.as_os_str().as_bytes(), 200);
+        notice.push(&SafeText::from_static(": "));
+        notice.push(&SafeText::single_line(reason, 200));
+        self.notice = Some(notice);
+    }
+
     /// Takes what a file holds.
     pub fn learn(&mut self, number: usize, summary: Result<Summary, String>) {
         let Some(row) = self.rows.get_mut(number) else {
