@@ -168,7 +168,10 @@ mod tests {
         assert_eq!(kinds(text), [Kind::Reasoning, Kind::Assistant, Kind::Call]);
         let read = read(text);
         assert!(read.items[0].flags.has(Flags::STARTS_REPLY));
-        assert_eq!(read.facts, [(3, Fact::Stop("tool_use".into()))]);
+        assert_eq!(
+            read.facts,
+            [(3, crate::session::Fact::Stop("tool_use".into()))]
+        );
     }
 
     #[test]
