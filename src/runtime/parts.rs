@@ -186,6 +186,7 @@ impl<'a> File<'a> {
             }
         }
         piece.start = Some(start + from as u64);
+        piece.fragment.count_lines_from(start + from as u64, 0);
         loop {
             let base = window.base;
             let limit = usize::try_from(range.end - base).unwrap_or(usize::MAX);
@@ -231,6 +232,7 @@ impl<'a> File<'a> {
             };
             match split::read_members(self.records, part, 0, out) {
                 Members::Array(first) => {
+                    out.pass_lines(&bytes, at, first);
                     match self.read_parts(Within::Array, at + first as u64, out)? {
                         Some(closed) => (at, window) = (closed, BEYOND),
                         None => return Ok(()),
