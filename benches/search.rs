@@ -7,7 +7,7 @@
 
 use divan::Bencher;
 use retake::runtime::search::{Needle, Place, Search};
-use retake::session::{Source, Span};
+use retake::session::Span;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;

@@ -130,6 +130,9 @@ pub fn walk(places: &[Place], cancel: &AtomicBool, on_discovery: &mut dyn FnMut(
         batch: Vec::new(),
     };
     for (index, place) in places.iter().enumerate() {
+        if cancel.load(Ordering::Relaxed) {
+            return;
+        }
         match fs::metadata(&place.path) {
             Ok(metadata) if metadata.is_dir() => walker.folder(index, place),
             Ok(metadata) => walker.file(place.path.clone(), index, place.origin, &metadata),

@@ -2,6 +2,20 @@
 
 use super::item::hash;
 use super::{Item, NameId, Names, Problem, ProblemKind, Record, Span};
+use crate::json::display_text;
+use std::borrow::Cow;
+
+/// The usual reasons, so that a log of many replies keeps no copy of each.
+const STOPS: [&str; 8] = [
+    "tool_use",
+    "end_turn",
+    "stop",
+    "tool_calls",
+    "stop_sequence",
+    "length",
+    "max_tokens",
+    "STOP",
+];
 
 /// What a part of a file holds.
 #[derive(Debug, Clone, Default)]
@@ -18,6 +32,7 @@ pub struct Fragment {
     pub facts: Vec<(u32, Fact)>,
     /// For formats that are graphs: one link for each record. Empty otherwise.
     pub links: Vec<Link>,
+    last_model: Vec<u8>,
 }
 
 /// Something that the file says about the run as a whole, or from a point on.
@@ -42,7 +57,7 @@ pub enum Fact {
     /// A name for the session.
     Label(String),
     /// Why the reply that ends here ended, in the provider's word.
-    Stop(String),
+    Stop(Cow<'static, str>),
     /// Another session of the file begins here.
     NextSession,
     /// The items of a new request begin here; it repeats the history so far.
@@ -140,6 +155,24 @@ impl Fragment {
         self.facts.push((count(self.items.len()), fact));
     }
 
+    /// Notes the model's name (as it stands in a JSON string) unless it was the last one noted: logs repeat it with each reply.
+    pub fn note_model(&mut self, raw: &[u8]) {
+        if self.last_model != raw {
+            self.last_model = raw.to_vec();
+            self.note(Fact::Model(display_text(raw).into_owned()));
+        }
+    }
+
+    /// Notes why the reply that ends here ended (as it stands in a JSON string).
+    pub fn note_stop(&mut self, raw: &[u8]) {
+        let known = STOPS.iter().find(|known| known.as_bytes() == raw);
+        let word = known.map_or_else(
+            || Cow::Owned(display_text(raw).into_owned()),
+            |known| Cow::Borrowed(*known),
+        );
+        self.note(Fact::Stop(word));
+    }
+
     /// Notes a problem.
     pub fn report(&mut self, at: u64, kind: ProblemKind) {
         self.problems.push(Problem { at, kind });
@@ -161,6 +194,8 @@ impl Fragment {
         self.records.truncate(mark.records);
         self.items.truncate(mark.items);
         self.facts.truncate(mark.facts);
+        // Its note may be among what is forgotten.
+        self.last_model.clear();
         self.links.truncate(mark.links);
         self.problems.truncate(mark.problems);
     }

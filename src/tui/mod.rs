@@ -12,6 +12,7 @@
 
 pub mod copy;
 mod debugger;
+pub mod filter;
 pub mod fuzzy;
 pub mod help;
 pub mod keymap;

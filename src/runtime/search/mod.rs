@@ -278,8 +278,6 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 pub(super) mod tests {
     use super::*;
 
-    const NEVER: AtomicBool = AtomicBool::new(false);
-
     fn search<'a>(source: &'a Vec<u8>, needle: &'a Needle, cancel: &'a AtomicBool) -> Search<'a> {
         Search {
             source,
@@ -306,7 +304,7 @@ pub(super) mod tests {
             let offsets = &offsets.map(|offset| offset.min(12 * block - text.len()));
             let source = source_with(text, offsets, 12 * block);
             let needle = Needle::new(text).unwrap();
-            let cancel = NEVER;
+            let cancel = AtomicBool::new(false);
             let search = search(&source, &needle, &cancel);
             for from in (0..source.len()).step_by(block / 3).chain(*offsets) {
                 let after = offsets.iter().find(|offset| **offset >= from);
@@ -332,7 +330,7 @@ pub(super) mod tests {
     #[test]
     fn an_empty_source_and_places_beyond_the_end_have_no_hit() {
         let needle = Needle::new("x").unwrap();
-        let cancel = NEVER;
+        let cancel = AtomicBool::new(false);
         for source in [Vec::new(), b"abc".to_vec()] {
             let search = search(&source, &needle, &cancel);
             for place in [Place::AtOrAfter(0), Place::AtOrAfter(99), Place::Before(99)] {
@@ -367,7 +365,7 @@ pub(super) mod tests {
             }
         }
         let needle = Needle::new("x").unwrap();
-        let cancel = NEVER;
+        let cancel = AtomicBool::new(false);
         let search = Search {
             source: &Cut,
             needle: &needle,

@@ -153,3 +153,46 @@ fn a_refusal_may_come_from_standard_input_and_need_no_recording() {
         .unwrap();
     assert_eq!(both.status.code(), Some(2));
 }
+
+#[test]
+fn a_place_leads_to_the_block_of_a_message() {
+    let request = r#"{"model": "claude", "max_tokens": 9, "system": "Be brief.", "messages": [
+{"role": "user", "content": "Read a and b."},
+{"role": "assistant", "content": [
+ {"type": "text", "text": "Reading."},
+ {"type": "tool_use", "id": "toolu_a", "name": "read.file", "input": {}}]},
+{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_a", "content": "A"}]}]}"#;
+    let here = folder(&[("request.json", request)]);
+    let error =
+        "messages.1.content.1.tool_use.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'";
+    let (_, out, _) = told(here.path(), &["explain", "--error", error, "request.json"]);
+    let place = "request.json:5: turn 3, item 4: call read.file toolu_a\n    at the place that the error names\n";
+    assert!(out.contains(place), "{out}");
+    assert!(!out.contains("item 3:"), "only the block: {out}");
+}
+
+#[test]
+fn a_named_item_id_leads_to_its_item() {
+    let items = r#"{"type":"message","role":"user","content":"hi"}
+{"type":"reasoning","id":"rs_68af4030592c81938ec0a5fbab4a3e9f05438e46b5f69a3b","summary":[]}
+{"type":"message","role":"user","content":"and?"}"#;
+    let here = folder(&[("items.jsonl", items)]);
+    let error = "Item 'rs_68af4030592c81938ec0a5fbab4a3e9f05438e46b5f69a3b' of type 'reasoning' was provided without its required following item.";
+    let (_, out, _) = told(here.path(), &["explain", "--error", error, "items.jsonl"]);
+    let place = "items.jsonl:2: turn 2, item 2: reasoning\n    named by its id\n";
+    assert!(out.contains(place), "{out}");
+    assert!(out.contains("error orphan-reasoning"), "{out}");
+}
+
+#[test]
+fn a_refusal_that_names_nothing_is_traced_by_its_rule() {
+    let cut = STORY.replace(
+        r#"    {"role": "tool", "tool_call_id": "call_1", "content": "KS 218 at nine"},"#,
+        r#"    {"role": "user", "content": "hello?"},"#,
+    );
+    let here = folder(&[("cut.json", &cut)]);
+    let error = "Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.";
+    let (_, out, _) = told(here.path(), &["explain", "--error", error, "cut.json"]);
+    assert!(out.contains("item 2: call serch_flights call_1"), "{out}");
+    assert!(out.contains("not named by the error"), "{out}");
+}
