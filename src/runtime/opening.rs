@@ -89,15 +89,24 @@ impl Opening {
         reading::read_as(self.format, self.input.clone(), &self.head, progress)
     }
 
+    /// How long the source is now, in bytes: a file may grow.
+    pub fn length(&self) -> u64 {
+        self.input.source.len()
+    }
+
+    /// Whether the last line has its end; a writer may be in the middle of it.
+    pub fn ends_with_line(&self) -> Result<bool, SourceError> {
+        let end = self.length();
+        let start = end.saturating_sub(1);
+        Ok(self.input.source.read(Span { start, end })?.as_slice() == b"\n")
+    }
+
     /// Starts to follow a file: what is appended to it is read from where reading stopped.
     pub fn follow(&self) -> Result<Option<Follower<'_>>, InputError> {
         let sample = Sample::new(&self.head, self.is_small());
-        let Some(records) = self.records() else {
+        let Some(records) = self.lines() else {
             return Ok(None);
         };
-        if self.input.buffer.is_some() || split::layout(&records, &sample) != Layout::Lines {
-            return Ok(None);
-        }
         let mut follower = Follower {
             opening: self,
             records,
@@ -107,6 +116,19 @@ impl Opening {
         };
         follower.advance()?;
         Ok(Some(follower))
+    }
+
+    /// Whether what is appended to the file can be read on its own.
+    pub fn can_follow(&self) -> bool {
+        self.lines().is_some()
+    }
+
+    /// How the lines of a file are read that can be followed.
+    fn lines(&self) -> Option<Records> {
+        let sample = Sample::new(&self.head, self.is_small());
+        self.records().filter(|records| {
+            self.input.buffer.is_none() && split::layout(records, &sample) == Layout::Lines
+        })
     }
 
     fn records(&self) -> Option<Records> {
