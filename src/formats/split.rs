@@ -170,6 +170,11 @@ fn read_stream(
             Ok(end) => {
                 let next = skip_filler(bytes, end);
                 let shares_line = !bytes[end..next].iter().any(|byte| b"\r\n".contains(byte));
+                if shares_line && next == bytes.len() && !part.is_last {
+                    // What stands behind it is not to be seen yet.
+                    out.rewind(mark);
+                    return Step::Starved(at);
+                }
                 if shares_line && bytes.get(next) == Some(&b'{') {
                     out.report(part.base + next as u64, ProblemKind::SharedLine);
                 }

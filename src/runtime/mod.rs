@@ -4,14 +4,17 @@
 
 mod checking;
 mod files;
+mod follower;
 mod inflate;
 mod opening;
+mod parts;
 mod reading;
 mod sqlite;
 mod transcode;
 
 pub use checking::{check_recording, check_session};
 pub use files::{FileSource, Input, InputError, open, read_stdin};
-pub use opening::{Follower, Growth, Opening};
+pub use follower::{Follower, Growth};
+pub use opening::Opening;
 pub use reading::{Progress, ReadOptions, Recording, read_input, read_path};
 pub use sqlite::{DatabaseError, read_database};
