@@ -226,7 +226,12 @@ fn read_array(
             }
             Some(_) => {
                 let mark = out.mark();
-                match read_record(read, part, part.bytes, at, out) {
+                let step = if part.bytes[at] == b'{' {
+                    read_record(read, part, part.bytes, at, out)
+                } else {
+                    read_run(part, at, out)
+                };
+                match step {
                     Ok(end) => match end_of_element(part, end) {
                         Some(next) => at = next,
                         None => {
@@ -267,13 +272,7 @@ fn read_record(
     let mut cursor = Cursor::at(bytes, at);
     if cursor.peek() != Some(b'{') {
         let start = cursor.position();
-        let end = skip_value(bytes, start)?;
-        if let Some(at) = line_feed_in_string(bytes, start, end) {
-            return Err(Fault {
-                at,
-                kind: FaultKind::Byte(b'\n'),
-            });
-        }
+        let end = skip_one_line_value(bytes, start)?;
         out.report(part.base + start as u64, ProblemKind::NotARecord);
         keep_raw(part, start, end, Kind::Other, out);
         return Ok(end);
@@ -282,6 +281,49 @@ fn read_record(
     read(&mut cursor, part.base, out)?;
     out.end_record(part.base + cursor.position() as u64);
     Ok(cursor.position())
+}
+
+/// Keeps elements that are no objects as one item, as far as they follow each other: an array may hold millions of numbers.
+fn read_run(part: Part<'_>, start: usize, out: &mut Fragment) -> Result<usize, Fault> {
+    let bytes = part.bytes;
+    let mut end = skip_one_line_value(bytes, start)?;
+    loop {
+        let comma = skip_whitespace(bytes, end);
+        let next = skip_whitespace(bytes, comma + 1);
+        match (bytes.get(comma), bytes.get(next)) {
+            (Some(b','), None) | (None, _) if !part.is_last => {
+                return Err(Fault {
+                    at: bytes.len(),
+                    kind: FaultKind::End,
+                });
+            }
+            (Some(b','), Some(first)) if !b"{]}".contains(first) => {
+                match skip_one_line_value(bytes, next) {
+                    Ok(after) => end = after,
+                    Err(fault) if fault.kind == FaultKind::End && !part.is_last => {
+                        return Err(fault);
+                    }
+                    Err(_) => break,
+                }
+            }
+            _ => break,
+        }
+    }
+    out.report(part.base + start as u64, ProblemKind::NotARecord);
+    keep_raw(part, start, end, Kind::Other, out);
+    Ok(end)
+}
+
+/// The end of a value none of whose strings holds a line feed.
+fn skip_one_line_value(bytes: &[u8], start: usize) -> Result<usize, Fault> {
+    let end = skip_value(bytes, start)?;
+    match line_feed_in_string(bytes, start, end) {
+        Some(at) => Err(Fault {
+            at,
+            kind: FaultKind::Byte(b'\n'),
+        }),
+        None => Ok(end),
+    }
 }
 
 /// A line feed inside of a string of the value at `start..end`: a quote that was left open has swallowed the next line.

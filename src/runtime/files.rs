@@ -57,7 +57,7 @@ impl Source for FileSource {
         let length = usize::try_from(span.len()).map_err(|error| refused(error.to_string()))?;
         buffer.clear();
         buffer
-            .try_reserve(length)
+            .try_reserve_exact(length)
             .map_err(|error| refused(error.to_string()))?;
         buffer.resize(length, 0);
         self.file

@@ -2,6 +2,7 @@
 
 mod corpus;
 mod file_hostile;
+mod files;
 mod json_repair_suite;
 mod json_test_suite;
 mod pairing_stories;
