@@ -44,6 +44,7 @@
 //! What is deliberately absent: retake fetches nothing, runs nothing and writes nothing while it looks at a recording.
 
 pub mod actions;
+pub mod cli;
 pub mod dialects;
 pub mod formats;
 pub mod json;
@@ -54,3 +55,4 @@ pub mod safe_text;
 pub mod schema;
 pub mod session;
 pub mod suggest;
+pub mod tui;

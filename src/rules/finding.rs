@@ -189,21 +189,15 @@ impl Finding {
         })
     }
 
-    /// The tool it is about: that of its item, or that of the call which its item answers, or the one that the evidence names.
+    /// The tool it is about: that of its item, that of the call which its item answers, or the one that its evidence names.
     pub fn tool<'a>(&'a self, session: &'a Session) -> Option<&'a str> {
-        let of_item = || {
-            let index = self.item? as usize;
-            let item = session.items.get(index)?;
-            let call = match item.kind {
-                Kind::Output => session
-                    .pairing
-                    .partner(index)
-                    .and_then(|call| session.items.get(call))
-                    .unwrap_or(item),
-                _ => item,
-            };
-            Some(session.name(call)).filter(|name| !name.is_empty())
-        };
-        of_item().or_else(|| self.get("tool"))
+        let index = self.item.map(|item| item as usize);
+        let item = index.and_then(|index| session.items.get(index));
+        let answered = index
+            .filter(|_| item.is_some_and(|item| item.kind == Kind::Output))
+            .and_then(|index| session.pairing.partner(index))
+            .and_then(|call| session.items.get(call));
+        let name = answered.or(item).map(|item| session.name(item));
+        name.filter(|name| !name.is_empty()).or(self.get("tool"))
     }
 }

@@ -4,9 +4,9 @@ use super::{Finding, Page, Rule, Run, Scope, Severity, Subject};
 use crate::actions::{Offer, Safety};
 use crate::dialects::Body;
 use crate::dialects::tools::type_word;
-use crate::json::{skip_value, skip_whitespace};
 use crate::repair::{Defect, Repair, decoded_twice, defects, first_error, repair};
 use crate::session::{Dialect, Family, Kind, Shape};
+use serde::de::IgnoredAny;
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
@@ -33,6 +33,9 @@ pub(super) static RULE: Rule = Rule {
         check,
     },
 };
+
+/// Up to how many bytes of arguments are tried to be repaired here; of longer ones the repair is offered as unsafe, untried.
+const MOST_TRIED: usize = 4 * 1024;
 
 /// What is wrong, in the words of the message.
 struct Fault {
@@ -92,13 +95,13 @@ fn not_an_object(text: &str, value: &serde_json::Value) -> Fault {
 
 /// `None` for text that is JSON although the reader gave up on it: nested too deeply, numbers or characters out of range.
 fn not_json(text: &str) -> Option<Fault> {
+    serde_json::from_str::<IgnoredAny>(text).err()?;
     let error = first_error(text)?;
-    let found = defects(text);
-    let bytes = text.as_bytes();
-    let is_whole = skip_value(bytes, 0).is_ok_and(|end| skip_whitespace(bytes, end) == bytes.len());
-    if is_whole && found.contains(&Defect::TooDeep) {
-        return None;
-    }
+    let found = if text.len() <= MOST_TRIED {
+        defects(text)
+    } else {
+        Vec::new()
+    };
     let telling = found.iter().filter(|defect| **defect != Defect::Other);
     Some(Fault {
         fault: "not JSON".to_owned(),
@@ -125,6 +128,9 @@ fn replay(target: Dialect, shape: Shape) -> &'static str {
 
 /// Offers the repair as far as the text can be repaired: two readers who agree make it safe.
 fn with_repair(mut finding: Finding, text: &str) -> Finding {
+    if text.len() > MOST_TRIED {
+        return finding;
+    }
     let safety = match repair(text) {
         Repair::Likely { .. } => Some(Safety::Safe),
         Repair::OneOpinion { .. } => Some(Safety::Unsafe),

@@ -96,7 +96,8 @@ pub enum Scope {
     Session(fn(&Run<'_>, &Digests, &mut Vec<Finding>)),
 }
 
-/// Every rule, in the order in which they are listed and explained.
+/// Every rule, in the order in which they are listed and explained. Those of a session run in this order, too: turn-limit looks
+/// at what the rules before it found.
 pub const RULES: &[&Rule] = &[
     &unknown_tool::RULE,
     &malformed_arguments::RULE,

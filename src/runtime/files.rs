@@ -53,15 +53,20 @@ impl Source for FileSource {
     }
 
     fn read_into(&self, span: Span, buffer: &mut Vec<u8>) -> Result<(), SourceError> {
+        buffer.clear();
+        self.read_more(span, buffer)
+    }
+
+    fn read_more(&self, span: Span, buffer: &mut Vec<u8>) -> Result<(), SourceError> {
         let refused = |reason: String| SourceError::Refused { span, reason };
         let length = usize::try_from(span.len()).map_err(|error| refused(error.to_string()))?;
-        buffer.clear();
+        let held = buffer.len();
         buffer
-            .try_reserve_exact(length)
+            .try_reserve(length)
             .map_err(|error| refused(error.to_string()))?;
-        buffer.resize(length, 0);
+        buffer.resize(held + length, 0);
         self.file
-            .read_exact_at(buffer, span.start)
+            .read_exact_at(&mut buffer[held..], span.start)
             .map_err(|error| match error.kind() {
                 std::io::ErrorKind::UnexpectedEof => SourceError::Gone { span },
                 _ => refused(error.to_string()),

@@ -77,6 +77,11 @@ impl<'a> Follower<'a> {
         }
     }
 
+    /// How many items were read.
+    pub fn items(&self) -> usize {
+        self.fragment.items.len()
+    }
+
     /// The recording as it stands now.
     pub fn recording(&self) -> Result<Recording, InputError> {
         self.opening.recording(&self.records, self.fragment.clone())

@@ -3,18 +3,24 @@
 //! Pure rooms say what bytes mean; this room fetches the bytes and spreads the work over the cores.
 
 mod checking;
+pub mod discover;
+pub mod editor;
 mod files;
 mod follower;
 mod inflate;
+pub mod inspect;
+mod interrupt;
 mod opening;
 mod parts;
 mod reading;
+pub mod search;
 mod sqlite;
 mod transcode;
 
 pub use checking::{check_recording, check_session};
 pub use files::{FileSource, Input, InputError, open, read_stdin};
 pub use follower::{Follower, Growth};
+pub use interrupt::{exit_on_interrupt, leave_interrupts};
 pub use opening::Opening;
 pub use reading::{Progress, ReadOptions, Recording, read_input, read_path};
 pub use sqlite::{DatabaseError, read_database};

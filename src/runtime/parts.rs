@@ -1,8 +1,8 @@
-//! Reads a file that is too large to be held, in parts, on all cores.
+//! Reads a large file in parts on all cores.
 //!
-//! Each part guesses where its first record begins and reads from there; joining them, each must begin exactly where the one before
-//! it ended, and one that guessed wrong is read again from the right place. So a one-line array of a gigabyte is read as fast as
-//! lines, and what comes out never depends on the guesses.
+//! Each part guesses where its first record begins and reads from there; joining them, each must begin exactly where the one
+//! before it ended, and one that guessed wrong is read again from the right place. So a one-line array of a gigabyte is read as
+//! fast as lines, and what comes out never depends on the guesses.
 
 use super::reading::Progress;
 use crate::formats::split::{self, Members, Part, Step, Within};
@@ -12,20 +12,20 @@ use rayon::prelude::*;
 use std::cell::RefCell;
 use std::ops::Range;
 
-/// Smaller files are read in one piece.
-pub(super) const SMALL: u64 = 4 << 20;
 /// The size of a part.
-const PART: u64 = 2 << 20;
+const PART: u64 = 4 << 20;
+/// How much of a part is at hand at a time: what is copied in is still in the cache when it is walked.
+const STEP: u64 = 256 * 1024;
 /// How much is read beyond a part at first, so that its last record is whole.
-const BEYOND: u64 = 64 * 1024;
+const BEYOND: u64 = 16 * 1024;
 /// How far beyond its part a guess is followed: a wrong one could lead every part to the end of the file.
-const PATIENCE: u64 = 16 << 20;
+const PATIENCE: u64 = 8 << 20;
 /// How far before its part a reader looks for the boundary at the very start of it.
 const OVERLAP: u64 = 16;
 /// How many parts are read before they are joined: bounds the memory of parts that wait.
-const WAVE: usize = 64;
+const WAVE: usize = 32;
 /// A larger buffer, which a giant record needed, is given back.
-const KEPT_BUFFER: usize = 8 << 20;
+const KEPT_BUFFER: usize = 16 << 20;
 
 thread_local! {
     /// One buffer for all parts that a thread reads: fresh pages cost as much as the reading.
@@ -40,6 +40,7 @@ pub(super) struct File<'a> {
     progress: Progress<'a>,
     part: u64,
     beyond: u64,
+    step: u64,
     patience: u64,
 }
 
@@ -77,12 +78,13 @@ impl<'a> File<'a> {
             progress: &|_, _| (),
             part: PART,
             beyond: BEYOND,
+            step: STEP,
             patience: PATIENCE,
         }
     }
 
-    /// Tells how many bytes are done.
-    pub(super) fn with_progress(self, progress: Progress<'a>) -> Self {
+    /// Tells `progress` how far reading is.
+    pub(super) fn telling(self, progress: Progress<'a>) -> Self {
         Self { progress, ..self }
     }
 
@@ -199,43 +201,47 @@ impl<'a> File<'a> {
         bytes: &mut Vec<u8>,
     ) -> Result<Piece, SourceError> {
         let guessed = first == First::Guessed;
-        let before = if guessed { OVERLAP } else { 0 };
-        let mut base = range.start - before.min(range.start);
-        let mut end = (range.end + self.beyond).min(self.length);
-        self.source.read_into(Span { start: base, end }, bytes)?;
+        let start = range.start - if guessed { OVERLAP } else { 0 };
+        let mut window = Window {
+            file: self,
+            base: start,
+            end: start,
+            until: range.end,
+            bytes,
+        };
+        window.bytes.clear();
+        window.grow()?;
         let mut piece = Piece::empty(range.clone());
-        let from = match first {
-            First::Guessed => guess_from(within, bytes, (range.start - base) as usize),
-            First::Here => Some(0),
-            First::BehindNuls => Some(nuls(bytes)),
+        let mut from = match first {
+            First::Here => 0,
+            First::BehindNuls => nuls(window.bytes),
+            First::Guessed => match window.guess(within)? {
+                Some(first) if start + (first as u64) < range.end => first,
+                Some(_) | None => return Ok(piece),
+            },
         };
-        let Some(mut from) = from.filter(|from| !guessed || base + (*from as u64) < range.end)
-        else {
-            return Ok(piece);
-        };
-        piece.start = Some(base + from as u64);
+        piece.start = Some(start + from as u64);
         loop {
-            let part = Part {
-                bytes,
-                base,
-                is_last: end == self.length,
-            };
-            let limit = usize::try_from(range.end.saturating_sub(base)).unwrap_or(usize::MAX);
-            let step = within.read(self.records, part, from, limit, &mut piece.fragment);
+            let limit = usize::try_from(range.end - window.base).unwrap_or(usize::MAX);
+            let (part, out) = (window.part(), &mut piece.fragment);
+            let step = within.read(self.records, part, from, limit, out);
             let (Step::Reached(at) | Step::Closed(at) | Step::Starved(at)) = step;
-            piece.next = base + at as u64;
-            piece.behind_nul = at > 0 && bytes.get(at - 1) == Some(&0);
+            piece.next = window.base + at as u64;
+            piece.behind_nul = at > 0 && window.bytes[at - 1] == 0;
             piece.closed = matches!(step, Step::Closed(_));
             if !matches!(step, Step::Starved(_)) || piece.next >= range.end {
                 return Ok(piece);
             }
-            if guessed && end > range.end + self.patience {
+            if guessed && window.end > range.end + self.patience {
                 return Ok(Piece::empty(range.clone()));
             }
-            base = piece.next;
-            end = (end + self.beyond.max(2 * (end - base))).min(self.length);
-            self.source.read_into(Span { start: base, end }, bytes)?;
-            from = if piece.behind_nul { nuls(bytes) } else { 0 };
+            window.forget(at);
+            window.grow()?;
+            from = if piece.behind_nul {
+                nuls(window.bytes)
+            } else {
+                0
+            };
         }
     }
 
@@ -312,130 +318,73 @@ fn nuls(bytes: &[u8]) -> usize {
     bytes.iter().take_while(|byte| **byte == 0).count()
 }
 
-/// The first guess at or behind `least`; the bytes before it are there to see the boundary.
-fn guess_from(within: Within, bytes: &[u8], least: usize) -> Option<usize> {
-    let mut from = 0;
-    loop {
-        let guess = within.guess(bytes, from)?;
-        if guess >= least {
-            return Some(guess);
+/// The bytes of a part that are at hand: a piece that fits the processor's cache moves through the part.
+struct Window<'a> {
+    file: &'a File<'a>,
+    base: u64,
+    end: u64,
+    /// Where the part ends; beyond it only the rest of its last record is wanted.
+    until: u64,
+    bytes: &'a mut Vec<u8>,
+}
+
+impl Window<'_> {
+    /// Reads on: a step inside the part, as much again as is at hand beyond it or when one record fills the window.
+    fn grow(&mut self) -> Result<(), SourceError> {
+        let held = self.end - self.base;
+        let step = self
+            .file
+            .step
+            .max(if held >= self.file.step { held } else { 0 });
+        let wanted = if self.end < self.until {
+            (self.end + step).min(self.until.max(self.end) + self.file.beyond)
+        } else {
+            self.end + self.file.beyond.max(held)
+        };
+        let end = wanted.min(self.file.length);
+        self.file.source.read_more(
+            Span {
+                start: self.end,
+                end,
+            },
+            self.bytes,
+        )?;
+        self.end = end;
+        Ok(())
+    }
+
+    /// Lets go of the first `count` bytes.
+    fn forget(&mut self, count: usize) {
+        self.bytes.drain(..count);
+        self.base += count as u64;
+    }
+
+    fn part(&self) -> Part<'_> {
+        Part {
+            bytes: self.bytes,
+            base: self.base,
+            is_last: self.end == self.file.length,
         }
-        from = guess;
+    }
+
+    /// The first guess at or behind the start of the part; the bytes before it are there to see the boundary.
+    fn guess(&mut self, within: Within) -> Result<Option<usize>, SourceError> {
+        let mut from = 0;
+        loop {
+            match within.guess(self.bytes, from) {
+                Some(guess) if guess >= OVERLAP as usize => return Ok(Some(guess)),
+                Some(guess) => from = guess,
+                None if self.end >= self.until => return Ok(None),
+                None => {
+                    // A boundary may lie across the end of the window.
+                    from = from.max(self.bytes.len().saturating_sub(OVERLAP as usize));
+                    self.grow()?;
+                }
+            }
+        }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::formats::{self, Reading};
-
-    /// Reads a text in parts of every small size and compares with reading it in one piece.
-    fn parts_change_nothing(text: &str) {
-        let bytes = text.as_bytes().to_vec();
-        let sample = Sample::new(&bytes, true);
-        let format = formats::recognise(&sample).unwrap();
-        let Reading::Records(records) = format.reading else {
-            panic!("{}", format.id)
-        };
-        let whole = split::read_all(&records, &sample, &bytes);
-        let told = |fragment: &Fragment| {
-            let items = fragment
-                .items
-                .iter()
-                .map(|item| (item.span, item.kind, item.record))
-                .collect::<Vec<_>>();
-            (
-                items,
-                fragment.records.clone(),
-                fragment.problems.clone(),
-                fragment.facts.clone(),
-            )
-        };
-        for part in [17, 40, 64, 100, 333, 1000] {
-            let mut file = File::new(&records, &bytes, bytes.len() as u64);
-            (file.part, file.beyond, file.patience) = (part, part / 2, 2 * part);
-            let read = file
-                .read(&sample, split::layout(&records, &sample))
-                .unwrap();
-            assert_eq!(told(&read), told(&whole), "parts of {part} bytes");
-        }
-    }
-
-    #[test]
-    fn lines_read_in_parts_are_the_lines() {
-        let line = |index: usize| {
-            format!(
-                "{{\"role\":\"user\",\"content\":\"{}\"}}\n",
-                "x".repeat(index * 7 % 90)
-            )
-        };
-        parts_change_nothing(&(0..60).map(line).collect::<String>());
-    }
-
-    #[test]
-    fn broken_lines_and_shared_lines_stay_where_they_are() {
-        let good = "{\"role\":\"user\",\"content\":\"a\"}";
-        let text = format!(
-            "{good}\n{{oops}}\n{good}{good}\n\n[1,\n{good}\n\"x\"\n{{\"role\":\"us\n{good}\n{{\"role\":\"user\",\"con"
-        );
-        parts_change_nothing(&text.repeat(3));
-    }
-
-    #[test]
-    fn an_array_on_one_line_is_read_like_lines() {
-        // Contents hold arrays of objects and text that looks like a boundary: both invite wrong guesses.
-        let message = |index: usize| {
-            format!(
-                r#"{{"role":"assistant","content":[{{"type":"text","text":"a}},{{"}},{{"type":"text","text":"\"}},{{\"role\":{index}"}}],"tool_calls":[{{"id":"c{index}","function":{{"name":"f","arguments":"{{}}"}}}},{{"id":"d{index}","function":{{"name":"g"}}}}]}}"#
-            )
-        };
-        let messages = (0..40).map(message).collect::<Vec<_>>().join(",");
-        parts_change_nothing(&format!("[{messages}]"));
-        parts_change_nothing(&format!(
-            r#"{{"model":"m","messages":[{messages}],"tools":[{{"type":"function","function":{{"name":"f"}}}}]}}"#
-        ));
-    }
-
-    #[test]
-    fn runs_of_nul_bytes_are_told_once() {
-        let line = "{\"role\":\"user\",\"content\":\"a\"}\n";
-        let hole = "\0".repeat(300);
-        parts_change_nothing(&[line, &hole, line, &hole, "\n", &hole, line, "\0"].concat());
-    }
-
-    #[test]
-    fn a_document_that_others_follow_is_one_of_them() {
-        let body = format!(
-            r#"{{"model":"m","messages":[{}],"tools":[]}}"#,
-            [r#"{"role":"user","content":"a"}"#; 9].join(",")
-        );
-        let text = format!("{body}\n{body}\n").into_bytes();
-        let head = &text[..100];
-        let sample = Sample::new(head, false);
-        let format = formats::recognise(&Sample::new(&text, true)).unwrap();
-        let Reading::Records(records) = format.reading else {
-            panic!("{}", format.id)
-        };
-        let layout = split::layout(&records, &sample);
-        assert!(matches!(layout, Layout::Object(_)));
-        let file = File::new(&records, &text, text.len() as u64);
-        let read = file.read(&sample, layout).unwrap();
-        assert_eq!((read.records.len(), read.problems.len()), (2, 0));
-    }
-
-    #[test]
-    fn a_record_larger_than_a_part_is_one_record() {
-        let long = format!(
-            "{{\"role\":\"user\",\"content\":\"{}\"}}\n",
-            "},{\\\"a\\\":".repeat(300)
-        );
-        let short = "{\"role\":\"tool\",\"tool_call_id\":\"c\",\"content\":\"y\"}\n";
-        parts_change_nothing(&[short, &long, short, &long, &long, short].concat());
-    }
-
-    #[test]
-    fn pretty_documents_are_read_across_their_lines() {
-        let document = "{\n  \"role\": \"user\",\n  \"content\": \"hello\"\n}\n";
-        parts_change_nothing(&document.repeat(40));
-    }
-}
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests;

@@ -1,6 +1,6 @@
-//! From a file to its sessions.
+//! From a file to its sessions: recognised by its head, read in one piece or in parts, put in the order of the history.
 
-use super::parts::{File, SMALL};
+use super::parts::File;
 use super::{Input, InputError, open, read_database};
 use crate::formats::split::{self, Members, Part, Step, Within};
 use crate::formats::{self, Contents, Format, Layout, Reading, Records, Sample};
@@ -10,6 +10,8 @@ use std::sync::Arc;
 
 /// How many bytes of a file formats are recognised by.
 pub(super) const SAMPLE_BYTES: u64 = 256 * 1024;
+/// Smaller files are read in one piece.
+const SMALL: u64 = 4 << 20;
 
 /// How a file is to be read.
 #[derive(Debug, Clone, Default)]
@@ -65,7 +67,7 @@ pub(super) fn read_as(
         (Reading::Records(records), None) if length > SMALL => {
             let sample = Sample::new(head, false);
             let layout = layout_of(&records, &sample, &*input.source)?;
-            let file = File::new(&records, &*input.source, length).with_progress(progress);
+            let file = File::new(&records, &*input.source, length).telling(progress);
             let mut fragment = file.read(&sample, layout)?;
             let problems = std::mem::take(&mut fragment.problems);
             let mut contents = (records.assemble)(fragment, &input.source)?;

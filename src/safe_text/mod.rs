@@ -135,10 +135,18 @@ impl SafeText {
     ///
     /// Views wrap with this: the wrapping of ratatui 0.30 lets a wide character reach one cell over the edge.
     pub fn wrapped(&self, width: usize) -> impl Iterator<Item = SafeText> {
+        self.wrapped_behind(width, width)
+    }
+
+    /// [`SafeText::wrapped`] for a text that begins behind another one: its first row has only `room` cells.
+    pub fn wrapped_behind(&self, room: usize, width: usize) -> impl Iterator<Item = SafeText> {
+        let mut room = Some(room);
         self.lines().flat_map(move |line| {
             let mut from = Some(0);
+            let mut first = room.take();
             std::iter::from_fn(move || {
                 let start = from?;
+                let width = first.take().unwrap_or(width);
                 let (end, next) = line.row(start, width);
                 from = (next < line.text.len()).then_some(next);
                 Some(line.slice(start..end).cut(width, false))

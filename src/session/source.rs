@@ -59,6 +59,12 @@ pub trait Source: Send + Sync + fmt::Debug {
         Ok(())
     }
 
+    /// Reads a span behind what `buffer` holds.
+    fn read_more(&self, span: Span, buffer: &mut Vec<u8>) -> Result<(), SourceError> {
+        buffer.append(&mut self.read(span)?);
+        Ok(())
+    }
+
     /// Whether there is nothing to read.
     fn is_empty(&self) -> bool {
         self.len() == 0

@@ -1,5 +1,9 @@
 //! One integration binary.
 
+// Everything here is test code, also the functions that set a test up.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod cli;
 mod corpus;
 mod file_hostile;
 mod files;
@@ -14,4 +18,5 @@ mod schema_hostile;
 mod schema_suite;
 mod sessions;
 mod sse_cases;
+mod tidy;
 mod wire_cases;

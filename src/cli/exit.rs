@@ -1,0 +1,113 @@
+//! How a command ends: its exit code, and the one line that says why it failed.
+
+use super::style;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Exit {
+    /// Done, nothing to complain about.
+    Clean,
+    /// Findings at or above `--fail-on`.
+    Findings,
+    /// The command line is wrong, or nothing could be read.
+    Usage,
+    /// Some input could not be read; the rest was.
+    Unreadable,
+    /// A signal of this number ended the debugger.
+    Signal(i32),
+}
+
+impl Exit {
+    /// The exit code of the process. An interrupt is 130 and ends the process where it happens.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Clean => 0,
+            Self::Findings => 1,
+            Self::Usage => 2,
+            Self::Unreadable => 3,
+            Self::Signal(number) => u8::try_from(128 + number).unwrap_or(u8::MAX),
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}
+
+/// Why a command could not go on.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// The operator asked for something that cannot be done.
+    Refused {
+        /// What is wrong, with its place.
+        message: String,
+        /// What to do instead.
+        hint: Option<String>,
+    },
+    /// stdout could not be written; what was known until then decides the exit code.
+    Output {
+        /// The system's answer.
+        error: io::Error,
+        /// How the command stood.
+        so_far: Exit,
+    },
+}
+
+impl Failure {
+    /// A refusal; `message` is made of safe text.
+    pub(super) fn refused(message: impl Into<String>) -> Self {
+        Self::Refused {
+            message: message.into(),
+            hint: None,
+        }
+    }
+
+    /// A refusal that says what to do instead.
+    pub(super) fn with_hint(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Refused {
+            message: message.into(),
+            hint: Some(hint.into()),
+        }
+    }
+
+    /// Says on stderr what went wrong; nothing for a closed pipe.
+    pub(super) fn report(&self) -> ExitCode {
+        match self {
+            Self::Refused { message, hint } => {
+                complain(message, hint.as_deref());
+                Exit::Usage.into()
+            }
+            Self::Output { error, so_far } if error.kind() == io::ErrorKind::BrokenPipe => {
+                (*so_far).into()
+            }
+            Self::Output { error, .. } => {
+                complain(&format!("cannot write: {error}"), None);
+                Exit::Usage.into()
+            }
+        }
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Output {
+            error,
+            so_far: Exit::Clean,
+        }
+    }
+}
+
+/// One line on stderr, and a hint under it.
+pub(super) fn complain(message: &str, hint: Option<&str>) {
+    let palette = style::Palette::of_stderr();
+    let mut stderr = io::stderr().lock();
+    // Without stderr there is nobody to tell.
+    let _ = writeln!(stderr, "{} {message}", palette.error("retake:"));
+    if let Some(hint) = hint {
+        let _ = writeln!(stderr, "  {} {hint}", palette.dim("hint:"));
+    }
+}

@@ -1,0 +1,190 @@
+//! Recordings as the command line asks for them: read, with tools and an output schema laid under them where they are given.
+
+use super::arguments::{OpenArguments, ReadingArguments};
+use super::exit::Failure;
+use super::output::safe_line;
+use crate::dialects::tools::read_tools;
+use crate::formats::{FORMATS, with_tools};
+use crate::runtime::{InputError, ReadOptions, Recording, read_input, read_path, read_stdin};
+use crate::session::{Dialect, OutputSchema, Tool};
+use crate::tui::OpenRequest;
+use crate::tui::loader::Knowledge;
+use crate::tui::theme::Wish;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// How recordings are read and judged in this run of the program.
+#[derive(Debug, Clone, Default)]
+pub struct Inputs {
+    /// How files are read.
+    pub options: ReadOptions,
+    /// The tools that were given.
+    pub tools: Option<Vec<Tool>>,
+    /// The schema of the final output that was given.
+    pub output_schema: Option<OutputSchema>,
+    /// The dialect to judge for; that of the recording if `None`.
+    pub target: Option<Dialect>,
+}
+
+/// A recording that is ready to be judged.
+#[derive(Debug, Clone)]
+pub struct Opened {
+    /// The recording.
+    pub recording: Recording,
+    /// The file beside the recording that its tools were taken from.
+    pub tools_from: Option<PathBuf>,
+}
+
+impl Inputs {
+    /// Reads what the arguments name; the tools and the schema must be usable.
+    pub(super) fn new(arguments: &ReadingArguments) -> Result<Self, Failure> {
+        let tools = arguments.tools.as_deref().map(tools_of).transpose();
+        let schema = arguments
+            .output_schema
+            .as_deref()
+            .map(schema_of)
+            .transpose();
+        Ok(Self {
+            options: ReadOptions {
+                format: arguments.read_as.clone(),
+            },
+            tools: tools.map_err(Failure::refused)?,
+            output_schema: schema.map_err(Failure::refused)?,
+            target: arguments.target.0,
+        })
+    }
+
+    /// Reads a recording; `-` is standard input.
+    pub fn read(&self, path: &Path) -> Result<Opened, InputError> {
+        if path == Path::new("-") {
+            let recording = read_input(read_stdin()?, &self.options)?;
+            return Ok(self.prepare(recording, None));
+        }
+        let recording = read_path(path, &self.options)?;
+        let beside = match self.tools {
+            Some(_) => None,
+            None => tools_beside(path),
+        };
+        Ok(self.prepare(recording, beside))
+    }
+
+    /// The same for the debugger, which reads by itself.
+    pub(super) fn request(self, arguments: &OpenArguments) -> OpenRequest {
+        OpenRequest {
+            paths: arguments.paths.clone(),
+            options: self.options,
+            knowledge: Knowledge::new(
+                self.tools,
+                |path| Some(tools_beside(path)?.1),
+                self.output_schema,
+                self.target,
+            ),
+            wish: Wish {
+                variant: arguments.theme,
+                ascii: arguments.ascii,
+            },
+            without_mouse: arguments.no_mouse,
+        }
+    }
+
+    fn prepare(&self, mut recording: Recording, beside: Option<(PathBuf, Vec<Tool>)>) -> Opened {
+        let mut tools_from = None;
+        for session in &mut recording.sessions {
+            match (&self.tools, &beside) {
+                (Some(tools), _) => with_tools(session, tools.clone()),
+                (None, Some((path, tools))) if !session.contract.tools_known() => {
+                    with_tools(session, tools.clone());
+                    tools_from = Some(path.clone());
+                }
+                _ => {}
+            }
+            if let Some(schema) = &self.output_schema {
+                session.contract.output_schema = Some(schema.clone());
+            }
+        }
+        Opened {
+            recording,
+            tools_from,
+        }
+    }
+}
+
+/// The end of the names of files that hold the tools of the recording beside them.
+pub(super) const TOOLS_SUFFIX: &str = ".tools.json";
+
+/// `run.tools.json` or `run.jsonl.tools.json` beside `run.jsonl`. One that cannot be used is as good as none: nobody asked for it.
+fn tools_beside(path: &Path) -> Option<(PathBuf, Vec<Tool>)> {
+    let names = [path.file_name()?, path.file_stem()?];
+    names.into_iter().find_map(|name| {
+        let mut name = name.to_owned();
+        name.push(TOOLS_SUFFIX);
+        let beside = path.with_file_name(name);
+        let tools = tools_of(&beside).ok()?;
+        Some((beside, tools))
+    })
+}
+
+/// The tools of a file, or what is wrong with it.
+fn tools_of(path: &Path) -> Result<Vec<Tool>, String> {
+    let (tools, complaints) = read_tools(&json_of(path)?);
+    match complaints.first() {
+        Some(complaint) => Err(format!("{}: {}", name_of(path), safe_line(complaint))),
+        None => Ok(tools),
+    }
+}
+
+/// A schema by itself, or as requests carry it: `{name, schema}`, within `json_schema` or not.
+fn schema_of(path: &Path) -> Result<OutputSchema, String> {
+    let value = json_of(path)?;
+    let carrier = value.get("json_schema").unwrap_or(&value);
+    let carried = carrier.get("schema").filter(|schema| schema.is_object());
+    let schema = carried.unwrap_or(&value);
+    if !(schema.is_object() || schema.is_boolean()) {
+        return Err(format!("{}: not a JSON Schema", name_of(path)));
+    }
+    let name = carried.and_then(|_| carrier.get("name")?.as_str());
+    Ok(OutputSchema {
+        name: name.unwrap_or_default().to_owned(),
+        schema: schema.clone(),
+    })
+}
+
+fn json_of(path: &Path) -> Result<Value, String> {
+    let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", name_of(path));
+    let bytes = std::fs::read(path).map_err(|error| failed(&InputError::from(error)))?;
+    serde_json::from_slice(&bytes).map_err(|error| failed(&format!("not JSON: {error}")))
+}
+
+/// A path for a message.
+pub(super) fn name_of(path: &Path) -> String {
+    if path == Path::new("-") {
+        "standard input".to_owned()
+    } else {
+        safe_line(&path.to_string_lossy())
+    }
+}
+
+/// What to do about an input that cannot be read.
+pub(super) fn hint_for(error: &InputError) -> Option<String> {
+    match error {
+        InputError::EmptyFolder => Some(
+            "recordings are .json, .jsonl, .sse or .db files; Claude Code keeps its own in ~/.claude/projects, Codex in ~/.codex/sessions"
+                .to_owned(),
+        ),
+        InputError::Unrecognised => Some(format!(
+            "`--as FORMAT` forces one of {}",
+            FORMATS
+                .iter()
+                .map(|format| format.id)
+                .collect::<Vec<_>>()
+                .join(", ")
+        )),
+        InputError::Foreign { hint, .. } if !hint.is_empty() => Some((*hint).to_owned()),
+        _ => None,
+    }
+}
+
+/// What is wrong with an input, in one safe line.
+pub(super) fn describe(path: &Path, error: &InputError) -> String {
+    format!("{}: {}", name_of(path), safe_line(&error.to_string()))
+}

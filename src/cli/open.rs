@@ -1,0 +1,58 @@
+//! Without a command: the debugger, on a terminal.
+
+use super::arguments::OpenArguments;
+use super::exit::{Exit, Failure};
+use super::inputs::{Inputs, describe, hint_for};
+use super::output::safe_line;
+use crate::suggest;
+use crate::tui::{self, Left, OpenError};
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+
+/// Opens the debugger; without a terminal there is only help to give.
+pub(super) fn run(arguments: &OpenArguments) -> Result<Exit, Failure> {
+    if let Some(missing) = arguments.paths.iter().find(|path| is_missing(path)) {
+        return Err(no_such_path(missing));
+    }
+    if !io::stdout().is_terminal() {
+        let help = super::arguments::command().render_help();
+        // Help is no data: it must not end up in the file that stdout is directed to.
+        let _ = write!(io::stderr(), "{help}");
+        return Ok(Exit::Usage);
+    }
+    open(arguments)
+}
+
+/// The one place where the screen is entered.
+fn open(arguments: &OpenArguments) -> Result<Exit, Failure> {
+    let request = Inputs::new(&arguments.reading)?.request(arguments);
+    match tui::run(&request) {
+        Ok(Left::Quit) => Ok(Exit::Clean),
+        Ok(Left::Signal(signal)) => Ok(Exit::Signal(signal)),
+        Err(OpenError::Input { path, error }) => Err(match hint_for(&error) {
+            Some(hint) => Failure::with_hint(describe(&path, &error), hint),
+            None => Failure::refused(describe(&path, &error)),
+        }),
+        Err(error @ OpenError::Terminal(_)) => Err(Failure::refused(error.to_string())),
+    }
+}
+
+fn is_missing(path: &Path) -> bool {
+    path != Path::new("-") && !path.exists() && path.symlink_metadata().is_err()
+}
+
+/// A path that is not there may be a command that was mistyped.
+fn no_such_path(path: &Path) -> Failure {
+    let name = path.to_string_lossy();
+    let command = super::arguments::command();
+    let names = command
+        .get_subcommands()
+        .map(|subcommand| subcommand.get_name().to_owned())
+        .collect::<Vec<_>>();
+    let names = names.iter().map(String::as_str).collect::<Vec<_>>();
+    let message = format!("{}: no such file, folder or command", safe_line(&name));
+    match suggest::nearest(&name, &names).first() {
+        Some(near) => Failure::with_hint(message, format!("did you mean `retake {}`?", near.name)),
+        None => Failure::with_hint(message, "`retake --help` lists the commands"),
+    }
+}

@@ -1,0 +1,386 @@
+//! Looks for recordings: in the files and folders that were named, in `./sessions`, and where Claude Code and Codex keep theirs.
+//!
+//! Looking runs behind: [`Walk`] hands over what it finds in batches, so that a picker can paint before a folder of ten thousand
+//! files is read. Nothing is opened here; what a file holds is told by `inspect`.
+
+use std::ffi::OsStr;
+use std::fs::{self, Metadata};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::SystemTime;
+
+/// How many files one batch holds.
+const BATCH: usize = 256;
+/// How deep folders are entered.
+const DEPTH: usize = 32;
+
+/// The endings of files that may hold a recording.
+const ENDINGS: [&str; 10] = [
+    "json", "jsonl", "ndjson", "zst", "gz", "db", "sqlite", "sqlite3", "sse", "txt",
+];
+
+/// How a place came to be searched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Origin {
+    /// The operator named it.
+    Named,
+    /// It is `./sessions`.
+    Sessions,
+    /// Claude Code writes its sessions there.
+    ClaudeCode,
+    /// Codex writes its sessions there.
+    Codex,
+}
+
+/// Where to look.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// A file or a folder.
+    pub path: PathBuf,
+    /// Why it is looked at.
+    pub origin: Origin,
+}
+
+/// The places to look in when the operator names none; `variable` looks a variable up. Folders of agents whose home cannot be
+/// known are left out.
+pub fn usual_places(variable: &dyn Fn(&str) -> Option<std::ffi::OsString>) -> Vec<Place> {
+    let folder = |name: &str, default: &str| {
+        let set = variable(name).filter(|value| !value.is_empty());
+        set.map(PathBuf::from)
+            .or_else(|| Some(Path::new(&variable("HOME")?).join(default)))
+    };
+    let mut places = vec![Place {
+        path: "sessions".into(),
+        origin: Origin::Sessions,
+    }];
+    if let Some(home) = folder("CLAUDE_CONFIG_DIR", ".claude") {
+        places.push(Place {
+            path: home.join("projects"),
+            origin: Origin::ClaudeCode,
+        });
+    }
+    if let Some(home) = folder("CODEX_HOME", ".codex") {
+        places.push(Place {
+            path: home.join("sessions"),
+            origin: Origin::Codex,
+        });
+    }
+    places
+}
+
+/// A file that may hold a recording.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    /// How it is opened.
+    pub path: PathBuf,
+    /// The place it was found in, as an index into the places.
+    pub place: usize,
+    /// Why it was looked for.
+    pub origin: Origin,
+    /// Its size in bytes.
+    pub size: u64,
+    /// When it was last written.
+    pub modified: Option<SystemTime>,
+}
+
+/// What looking tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Discovery {
+    /// Some files.
+    Found(Vec<Candidate>),
+    /// A place, or a folder in it, cannot be read; the system's words.
+    Refused(PathBuf, String),
+    /// Everything was looked at.
+    Finished,
+}
+
+/// Looking, in a thread of its own. Dropping it ends it.
+#[derive(Debug)]
+pub struct Walk {
+    cancel: Arc<AtomicBool>,
+}
+
+impl Walk {
+    /// Starts to look; `on_discovery` is called in another thread.
+    pub fn start(
+        places: Vec<Place>,
+        mut on_discovery: impl FnMut(Discovery) + Send + 'static,
+    ) -> Self {
+        let cancel = Arc::new(AtomicBool::new(false));
+        let watched = cancel.clone();
+        thread::spawn(move || walk(&places, &watched, &mut on_discovery));
+        Self { cancel }
+    }
+}
+
+impl Drop for Walk {
+    fn drop(&mut self) {
+        self.cancel.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Looks at all places, one after the other.
+pub fn walk(places: &[Place], cancel: &AtomicBool, on_discovery: &mut dyn FnMut(Discovery)) {
+    let mut walker = Walker {
+        cancel,
+        on_discovery,
+        batch: Vec::new(),
+    };
+    for (index, place) in places.iter().enumerate() {
+        if cancel.load(Ordering::Relaxed) {
+            return;
+        }
+        match fs::metadata(&place.path) {
+            Ok(metadata) if metadata.is_dir() => walker.folder(index, place),
+            Ok(metadata) => walker.file(place.path.clone(), index, place.origin, &metadata),
+            Err(error) if place.origin == Origin::Named => {
+                (walker.on_discovery)(Discovery::Refused(place.path.clone(), error.to_string()));
+            }
+            // The usual places need not exist.
+            Err(_) => {}
+        }
+    }
+    walker.flush();
+    (walker.on_discovery)(Discovery::Finished);
+}
+
+struct Walker<'a> {
+    cancel: &'a AtomicBool,
+    on_discovery: &'a mut dyn FnMut(Discovery),
+    batch: Vec<Candidate>,
+}
+
+impl Walker<'_> {
+    /// Looks through a folder and those below it. Links to folders are not followed, so no circle is walked.
+    fn folder(&mut self, index: usize, place: &Place) {
+        let mut folders = vec![(place.path.clone(), 0)];
+        while let Some((folder, depth)) = folders.pop() {
+            let entries = match fs::read_dir(&folder) {
+                Ok(entries) => entries,
+                Err(error) => {
+                    (self.on_discovery)(Discovery::Refused(folder, error.to_string()));
+                    continue;
+                }
+            };
+            for entry in entries.flatten() {
+                if self.cancel.load(Ordering::Relaxed) {
+                    return;
+                }
+                let (name, Ok(kind)) = (entry.file_name(), entry.file_type()) else {
+                    continue;
+                };
+                if kind.is_dir() && depth < DEPTH && !is_hidden(&name) {
+                    folders.push((entry.path(), depth + 1));
+                } else if !kind.is_dir() && is_candidate(&name, place.origin) {
+                    // Follows a link, so that its size is that of the file.
+                    match fs::metadata(entry.path()) {
+                        Ok(metadata) if metadata.is_file() => {
+                            self.file(entry.path(), index, place.origin, &metadata);
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+    }
+
+    fn file(&mut self, path: PathBuf, place: usize, origin: Origin, metadata: &Metadata) {
+        self.batch.push(Candidate {
+            path,
+            place,
+            origin,
+            size: metadata.len(),
+            modified: metadata.modified().ok(),
+        });
+        if self.batch.len() >= BATCH {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        if !self.batch.is_empty() {
+            (self.on_discovery)(Discovery::Found(std::mem::take(&mut self.batch)));
+        }
+    }
+}
+
+fn is_hidden(name: &OsStr) -> bool {
+    name.as_bytes().starts_with(b".")
+}
+
+/// Whether a file of this name in a folder may hold a recording.
+pub fn is_recording_name(name: &OsStr) -> bool {
+    let name = name.as_bytes();
+    let lower = name.to_ascii_lowercase();
+    let beside = [&b".tools.json"[..], b".truth.json"];
+    let is_known = ENDINGS.iter().any(|ending| {
+        let stem = lower.strip_suffix(ending.as_bytes());
+        stem.is_some_and(|stem| stem.len() > 1 && stem.ends_with(b"."))
+    });
+    is_known
+        && !name.starts_with(b".")
+        && !lower.starts_with(b"readme")
+        && lower != b"truth.json"
+        && lower != b"tools.json"
+        && !beside.iter().any(|ending| lower.ends_with(ending))
+}
+
+/// Agents keep other files beside their sessions; only the sessions count.
+fn is_candidate(name: &OsStr, origin: Origin) -> bool {
+    let bytes = name.as_bytes();
+    match origin {
+        Origin::Named | Origin::Sessions => is_recording_name(name),
+        Origin::ClaudeCode => bytes.ends_with(b".jsonl") && !is_hidden(name),
+        Origin::Codex => {
+            bytes.starts_with(b"rollout-")
+                && (bytes.ends_with(b".jsonl") || bytes.ends_with(b".jsonl.zst"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(places: &[Place]) -> (Vec<String>, Vec<Discovery>) {
+        let (mut names, mut rest) = (Vec::new(), Vec::new());
+        walk(
+            places,
+            &AtomicBool::new(false),
+            &mut |discovery| match discovery {
+                Discovery::Found(batch) => names.extend(batch.iter().map(|candidate| {
+                    let root = &places[candidate.place].path;
+                    let inside = candidate.path.strip_prefix(root);
+                    inside.unwrap().to_string_lossy().into_owned()
+                })),
+                other => rest.push(other),
+            },
+        );
+        names.sort();
+        (names, rest)
+    }
+
+    fn folder_with(names: &[&[u8]]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for name in names {
+            let path = folder.path().join(OsStr::from_bytes(name));
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, b"{}").unwrap();
+        }
+        folder
+    }
+
+    fn place(folder: &tempfile::TempDir, origin: Origin) -> Place {
+        Place {
+            path: folder.path().to_owned(),
+            origin,
+        }
+    }
+
+    #[test]
+    fn folders_are_searched_and_what_is_no_recording_is_left_out() {
+        let folder = folder_with(&[
+            b"a.json",
+            b"deep/er/b.jsonl.zst",
+            b"deep/C.JSONL",
+            b"a.json.tools.json",
+            b"a.json.truth.json",
+            b"truth.json",
+            b"tools.json",
+            b"README.txt",
+            b".hidden.json",
+            b".git/c.json",
+            b"main.rs",
+            b"json",
+        ]);
+        std::os::unix::fs::symlink(folder.path(), folder.path().join("circle")).unwrap();
+        std::os::unix::fs::symlink("a.json", folder.path().join("link.json")).unwrap();
+        std::os::unix::fs::symlink("nowhere", folder.path().join("dead.json")).unwrap();
+        let (names, rest) = found(&[place(&folder, Origin::Named)]);
+        assert_eq!(
+            names,
+            ["a.json", "deep/C.JSONL", "deep/er/b.jsonl.zst", "link.json"]
+        );
+        assert_eq!(rest, [Discovery::Finished]);
+    }
+
+    #[test]
+    fn of_agents_only_their_sessions_count() {
+        let claude = folder_with(&[
+            b"-home-me-project/1.jsonl",
+            b"-home-me-project/1/subagents/agent-2.jsonl",
+            b"-home-me-project/notes.json",
+        ]);
+        let codex = folder_with(&[
+            b"2026/11/20/rollout-1.jsonl",
+            b"2026/11/20/rollout-2.jsonl.zst",
+            b"index.jsonl",
+        ]);
+        let places = [
+            place(&claude, Origin::ClaudeCode),
+            place(&codex, Origin::Codex),
+        ];
+        let (names, _) = found(&places);
+        assert_eq!(
+            names,
+            [
+                "-home-me-project/1.jsonl",
+                "-home-me-project/1/subagents/agent-2.jsonl",
+                "2026/11/20/rollout-1.jsonl",
+                "2026/11/20/rollout-2.jsonl.zst",
+            ]
+        );
+    }
+
+    #[test]
+    fn hostile_names_are_kept_as_they_are() {
+        let folder = folder_with(&[b"-a\n\x1b[m\xff.json"]);
+        let mut paths = Vec::new();
+        let places = [place(&folder, Origin::Named)];
+        walk(&places, &AtomicBool::new(false), &mut |discovery| {
+            if let Discovery::Found(batch) = discovery {
+                paths.extend(batch.into_iter().map(|candidate| candidate.path));
+            }
+        });
+        assert!(fs::read(&paths[0]).is_ok());
+        assert!(
+            paths[0]
+                .as_os_str()
+                .as_bytes()
+                .ends_with(b"/-a\n\x1b[m\xff.json")
+        );
+    }
+
+    #[test]
+    fn a_named_place_that_is_missing_is_told_and_a_usual_one_is_not() {
+        let missing = |origin| Place {
+            path: "/no/such/place".into(),
+            origin,
+        };
+        let (_, rest) = found(&[missing(Origin::Named), missing(Origin::Codex)]);
+        assert_eq!(rest.len(), 2, "{rest:?}");
+        assert!(matches!(&rest[0], Discovery::Refused(path, _) if path.ends_with("place")));
+    }
+
+    #[test]
+    fn the_environment_says_where_agents_keep_their_sessions() {
+        let paths = |set: &[(&str, &str)]| {
+            let places = usual_places(&|name| {
+                let found = set.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| (*value).into())
+            });
+            places
+                .iter()
+                .map(|place| place.path.display().to_string())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            paths(&[("HOME", "/home/me"), ("CODEX_HOME", "/x")]),
+            ["sessions", "/home/me/.claude/projects", "/x/sessions"]
+        );
+        assert_eq!(paths(&[]), ["sessions"]);
+    }
+}

@@ -1,0 +1,263 @@
+//! Says in short what files hold: format, findings, the project and the first words. Many files are inspected behind, on all cores,
+//! those that are wanted first at first.
+
+use super::{ReadOptions, check_recording, read_path};
+use crate::dialects::body_of;
+use crate::json::{display_text, string_end};
+use crate::rules::Severity;
+use crate::session::{Kind, Session, Source, Span};
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+/// Larger files are not read before they are opened: they would keep the cores from the rest.
+const LIMIT: u64 = 256 << 20;
+/// How much of the start of a recording is searched for its project.
+const HEAD: u64 = 64 * 1024;
+/// How much of the first words is kept, in bytes.
+const WORDS: usize = 400;
+
+/// What a file holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Id of the format.
+    pub format: &'static str,
+    /// How many sessions.
+    pub sessions: usize,
+    /// How many turns in all.
+    pub turns: usize,
+    /// How many findings are errors.
+    pub errors: usize,
+    /// How many findings are warnings.
+    pub warnings: usize,
+    /// The folder in which the agent worked, where it is recorded.
+    pub folder: Option<String>,
+    /// The first thing that the user said, cut.
+    pub words: String,
+}
+
+/// Reads and checks one file. The error is a line for people.
+pub fn inspect(path: &Path) -> Result<Summary, String> {
+    let size = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+    if size > LIMIT {
+        return Err("large; open it to see what it holds".to_owned());
+    }
+    let recording = read_path(path, &ReadOptions::default()).map_err(|error| error.to_string())?;
+    let findings = check_recording(&recording, None).map_err(|error| error.to_string())?;
+    let count = |severity| {
+        let all = findings.iter().flatten();
+        all.filter(|finding| finding.severity == severity).count()
+    };
+    Ok(Summary {
+        format: recording.format.id,
+        sessions: recording.sessions.len(),
+        turns: recording
+            .sessions
+            .iter()
+            .map(|session| session.turns.len())
+            .sum(),
+        errors: count(Severity::Error),
+        warnings: count(Severity::Warning),
+        folder: folder_of(&*recording.source),
+        words: recording
+            .sessions
+            .first()
+            .and_then(first_words)
+            .unwrap_or_default(),
+    })
+}
+
+/// The `cwd` that Claude Code and Codex record.
+fn folder_of(source: &dyn Source) -> Option<String> {
+    let end = source.len().min(HEAD);
+    let head = source.read(Span { start: 0, end }).ok()?;
+    let key = b"\"cwd\":\"";
+    let inside = memchr::memmem::find(&head, key)? + key.len();
+    let end = string_end(&head, inside - 1).ok()?;
+    Some(display_text(head.get(inside..end - 1)?).into_owned())
+}
+
+fn first_words(session: &Session) -> Option<String> {
+    let item = session.items.iter().find(|item| item.kind == Kind::User)?;
+    let body = body_of(item, &session.bytes(item).ok()?).ok()?;
+    let words = body.text.trim_start();
+    Some(words[..words.floor_char_boundary(WORDS)].to_owned())
+}
+
+/// Inspects files behind, on all cores. Dropping it ends it after the files that are being read.
+#[derive(Debug)]
+pub struct Inspector {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    queue: Mutex<Queue>,
+    changed: Condvar,
+}
+
+/// Files are known by numbers that the caller gives.
+#[derive(Debug, Default)]
+struct Queue {
+    /// The files that wait, by number; `None` once they are taken.
+    paths: Vec<Option<PathBuf>>,
+    /// Which of them are wanted first.
+    preferred: VecDeque<usize>,
+    /// The rest, in the order in which they are taken.
+    rest: VecDeque<usize>,
+    closed: bool,
+}
+
+impl Queue {
+    fn take(&mut self) -> Option<(usize, PathBuf)> {
+        loop {
+            let number = self
+                .preferred
+                .pop_front()
+                .or_else(|| self.rest.pop_front())?;
+            if let Some(path) = self.paths.get_mut(number).and_then(Option::take) {
+                return Some((number, path));
+            }
+        }
+    }
+}
+
+impl Inspector {
+    /// Starts as many threads as there are cores; `on_summary` is told the number of a file and what it holds.
+    pub fn start(
+        on_summary: impl Fn(usize, Result<Summary, String>) + Send + Sync + 'static,
+    ) -> Self {
+        let shared = Arc::new(Shared::default());
+        let on_summary = Arc::new(on_summary);
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            let (shared, on_summary) = (shared.clone(), on_summary.clone());
+            thread::spawn(move || {
+                while let Some((number, path)) = shared.next() {
+                    on_summary(number, inspect(&path));
+                }
+            });
+        }
+        Self { shared }
+    }
+
+    /// Adds files; the first one gets the number behind those added before.
+    pub fn add(&self, paths: impl IntoIterator<Item = PathBuf>) {
+        let mut queue = self.shared.lock();
+        for path in paths {
+            let number = queue.paths.len();
+            queue.paths.push(Some(path));
+            queue.rest.push_back(number);
+        }
+        self.shared.changed.notify_all();
+    }
+
+    /// These are wanted before all others, the rest in the order of `rest` where it is given.
+    pub fn prefer(&self, first: impl IntoIterator<Item = usize>) {
+        self.shared.lock().preferred = first.into_iter().collect();
+    }
+
+    /// The order in which files are taken that nobody prefers.
+    pub fn order(&self, numbers: impl IntoIterator<Item = usize>) {
+        self.shared.lock().rest = numbers.into_iter().collect();
+    }
+}
+
+impl Drop for Inspector {
+    fn drop(&mut self) {
+        self.shared.lock().closed = true;
+        self.shared.changed.notify_all();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for the next file; `None` when there will be none.
+    fn next(&self) -> Option<(usize, PathBuf)> {
+        let mut queue = self.lock();
+        loop {
+            if queue.closed {
+                return None;
+            }
+            if let Some(next) = queue.take() {
+                return Some(next);
+            }
+            queue = self
+                .changed
+                .wait(queue)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    const BROKEN: &str = r#"{"model":"m","tools":[{"type":"function","function":{"name":"search_flights"}}],"messages":[
+        {"role":"user","content":"Find me\na flight"},
+        {"role":"assistant","tool_calls":[{"id":"1","type":"function","function":{"name":"serch_flights","arguments":"{}"}}]},
+        {"role":"tool","tool_call_id":"1","content":"no such tool"}]}"#;
+
+    #[test]
+    fn a_summary_tells_format_findings_and_first_words() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.json");
+        std::fs::write(&path, BROKEN).unwrap();
+        let summary = inspect(&path).unwrap();
+        assert_eq!(summary.format, "openai-chat");
+        assert!(summary.errors + summary.warnings > 0);
+        assert_eq!(summary.words, "Find me\na flight");
+        std::fs::write(&path, "what").unwrap();
+        assert!(inspect(&path).is_err());
+    }
+
+    #[test]
+    fn the_folder_is_the_recorded_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl");
+        let line = r#"{"type":"user","uuid":"a","parentUuid":null,"sessionId":"s","cwd":"/home/me/a \"b\"","message":{"role":"user","content":"hi"}}"#;
+        let reply = r#"{"type":"assistant","uuid":"b","parentUuid":"a","sessionId":"s","message":{"role":"assistant","content":[{"type":"text","text":"hello"}]}}"#;
+        std::fs::write(&path, format!("{line}\n{reply}\n")).unwrap();
+        let summary = inspect(&path).unwrap();
+        assert_eq!(summary.folder.as_deref(), Some("/home/me/a \"b\""));
+        assert_eq!(summary.words, "hi");
+    }
+
+    #[test]
+    fn what_is_preferred_is_taken_first_and_nothing_twice() {
+        let mut queue = Queue {
+            paths: (0..4)
+                .map(|number| Some(number.to_string().into()))
+                .collect(),
+            preferred: VecDeque::from([2, 9]),
+            rest: VecDeque::from([3, 2, 1, 0]),
+            closed: false,
+        };
+        let order: Vec<usize> = std::iter::from_fn(|| queue.take())
+            .map(|(number, _)| number)
+            .collect();
+        assert_eq!(order, [2, 3, 1, 0]);
+    }
+
+    #[test]
+    fn every_file_is_told_once() {
+        let (send, receive) = mpsc::channel();
+        let inspector = Inspector::start(move |number, summary| {
+            let _closed = send.send((number, summary.is_err()));
+        });
+        inspector.add((0..20).map(|_| PathBuf::from("/no/such/file")));
+        let mut told: Vec<_> = (0..20).map(|_| receive.recv().unwrap()).collect();
+        told.sort_unstable();
+        assert_eq!(
+            told,
+            (0..20).map(|number| (number, true)).collect::<Vec<_>>()
+        );
+        drop(inspector);
+        assert!(receive.recv().is_err(), "the threads have ended");
+    }
+}

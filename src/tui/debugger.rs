@@ -1,0 +1,155 @@
+//! A file that is open: its state, its loader, and what effects ask for between the two.
+
+use super::loader::{Knowledge, Loader};
+use super::state::State;
+use super::state::document::{Document, Extent};
+use super::update::{self, Effect, Message, Report};
+use super::{Next, OpenRequest, copy};
+use crate::runtime::{self, InputError, Opening, editor};
+use crate::session::Span;
+use crossterm::event::Event;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A file whose head is read.
+pub(super) struct Opened {
+    name: String,
+    opening: Arc<Opening>,
+    head: Option<Arc<Document>>,
+    knowledge: Arc<Knowledge>,
+}
+
+impl Opened {
+    /// Opens a file; `-` is standard input.
+    pub(super) fn new(path: &Path, request: &OpenRequest) -> Result<Self, InputError> {
+        let input = if path.as_os_str() == "-" {
+            runtime::read_stdin()?
+        } else {
+            runtime::open(path)?
+        };
+        let opening = Opening::begin(input, &request.options)?;
+        let head = opening.head()?.map(|recording| {
+            Arc::new(Document {
+                recording,
+                extent: Extent::Head,
+            })
+        });
+        Ok(Self {
+            name: path.to_string_lossy().into_owned(),
+            opening: Arc::new(opening),
+            head,
+            knowledge: Arc::new(request.knowledge.of_file(path)),
+        })
+    }
+
+    /// What is shown of it at first.
+    pub(super) fn state(&self, size: (u16, u16)) -> State {
+        let mut state = State::new(self.name.clone(), size);
+        if let Some(head) = &self.head {
+            state.head = Some(head.clone());
+            state.show(head.clone());
+        }
+        state
+    }
+}
+
+/// A file that is open.
+pub(super) struct Debugger {
+    pub(super) state: State,
+    loader: Loader,
+}
+
+impl Debugger {
+    /// Starts to read the rest of a file; `report` hears of it, in other threads.
+    pub(super) fn start(
+        state: State,
+        opened: Opened,
+        report: impl Fn(Report) + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            state,
+            loader: Loader::start(opened.opening, opened.knowledge, Arc::new(report)),
+        }
+    }
+
+    /// Takes an event of the terminal.
+    pub(super) fn take(&mut self, event: Event) -> Vec<Next> {
+        let message = match event {
+            Event::Key(key) => Message::Key(key),
+            Event::Mouse(event) => Message::Mouse(event),
+            Event::Paste(text) => Message::Paste(text),
+            Event::Resize(width, height) => Message::Resize(width, height),
+            Event::FocusGained | Event::FocusLost => return Vec::new(),
+        };
+        self.update(message)
+    }
+
+    /// Takes news of the file.
+    pub(super) fn hear(&mut self, report: Report) {
+        // News of the file move nothing but the state and the loader.
+        self.update(Message::Report(report));
+    }
+
+    fn update(&mut self, message: Message) -> Vec<Next> {
+        let effects = update::update(&mut self.state, message);
+        // The next key of a burst moves by the pages of the screen as it is now.
+        self.state.lay_out();
+        effects
+            .into_iter()
+            .filter_map(|effect| self.perform(effect))
+            .collect()
+    }
+
+    /// Does what concerns this file alone; gives what is left to do.
+    fn perform(&mut self, effect: Effect) -> Option<Next> {
+        match effect {
+            Effect::Quit => return Some(Next::Leave),
+            Effect::Close => return Some(Next::Close),
+            Effect::Suspend => return Some(Next::Suspend),
+            Effect::Redraw => return Some(Next::Redraw),
+            Effect::Edit(span) => return self.text(span).map(Next::Edit),
+            Effect::ReadTail => self.read_tail(),
+            Effect::Search(search) => self.loader.search(search),
+            Effect::Copy(bytes) => {
+                let said = copy::copy(&mut std::io::stdout(), &bytes);
+                self.state.notice = Some(match said {
+                    Ok(said) => said.as_plain().to_owned(),
+                    Err(error) => error.to_string(),
+                });
+            }
+            Effect::Watch(on) => self.loader.watch(on),
+            Effect::Discard(document) => self.loader.discard(document),
+        }
+        None
+    }
+
+    fn read_tail(&mut self) {
+        match self.loader.tail() {
+            Ok(Some(report)) => self.hear(report),
+            Ok(None) => {
+                self.state.notice = Some("the end is shown once the file is read".to_owned());
+            }
+            Err(error) => self.state.notice = Some(error.to_string()),
+        }
+    }
+
+    fn text(&mut self, span: Span) -> Option<String> {
+        match self.state.session()?.source.read(span) {
+            Ok(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+            Err(error) => {
+                self.state.notice = Some(error.to_string());
+                None
+            }
+        }
+    }
+}
+
+/// Shows a text in the operator's editor; gives what is to be said about it. What is changed there is not taken over yet.
+pub(super) fn edit(text: &str) -> Option<String> {
+    let command = editor::editor_command(&|name| std::env::var(name).ok());
+    match editor::edit(text, ".json", &command) {
+        Ok(None) => None,
+        Ok(Some(_)) => Some("not yet: taking over what was edited".to_owned()),
+        Err(error) => Some(error.to_string()),
+    }
+}

@@ -1,0 +1,90 @@
+//! Names with `*` and `?`.
+
+use crate::runtime::search::ignores_case;
+
+/// One or more alternatives, with commas between them. Without capital letters they match in any case.
+#[derive(Debug, Clone)]
+pub(super) struct Pattern {
+    alternatives: Vec<Vec<char>>,
+    any_case: bool,
+}
+
+impl Pattern {
+    pub(super) fn new(text: &str) -> Self {
+        let alternatives = text.split(',').filter(|part| !part.is_empty());
+        Self {
+            alternatives: alternatives.map(|part| part.chars().collect()).collect(),
+            any_case: ignores_case(text),
+        }
+    }
+
+    pub(super) fn matches(&self, name: &str) -> bool {
+        let name: Vec<char> = if self.any_case {
+            name.chars().flat_map(char::to_lowercase).collect()
+        } else {
+            name.chars().collect()
+        };
+        self.alternatives
+            .iter()
+            .any(|pattern| matches_whole(pattern, &name))
+    }
+}
+
+/// Whether the pattern matches all of the name. On a mismatch the last `*` takes one character more, which is enough, since an
+/// earlier one could only leave less for the later ones.
+fn matches_whole(pattern: &[char], name: &[char]) -> bool {
+    let (mut at, mut from) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while from < name.len() {
+        match pattern.get(at) {
+            Some('*') => {
+                star = Some((at, from));
+                at += 1;
+            }
+            Some(letter) if *letter == '?' || *letter == name[from] => {
+                at += 1;
+                from += 1;
+            }
+            _ => match star.as_mut() {
+                Some((star, taken)) => {
+                    *taken += 1;
+                    (at, from) = (*star + 1, *taken);
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[at..].iter().all(|letter| *letter == '*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stars_stand_for_any_letters() {
+        let yes = [
+            ("search*", "search_flights"),
+            ("*flights", "search_flights"),
+            ("s*_f*s", "search_flights"),
+            ("get_?ser", "get_user"),
+            ("a,b*", "bcd"),
+            ("read", "Read"),
+            ("*", ""),
+        ];
+        for (pattern, name) in yes {
+            assert!(Pattern::new(pattern).matches(name), "{pattern} {name}");
+        }
+        let no = [
+            ("search", "search_flights"),
+            ("Read", "read"),
+            ("a?", "a"),
+            ("", "a"),
+        ];
+        for (pattern, name) in no {
+            assert!(!Pattern::new(pattern).matches(name), "{pattern} {name}");
+        }
+        let slow = "*a".repeat(50);
+        assert!(!Pattern::new(&slow).matches(&("a".repeat(49) + &"b".repeat(5000))));
+    }
+}

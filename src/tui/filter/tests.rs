@@ -1,0 +1,171 @@
+//! Filters as they are written, and what they keep.
+
+use super::*;
+use crate::tui::theme::{Glyphs, Theme, Variant};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::crossterm::event::KeyCode;
+
+const UNKNOWN: &[(&str, Severity)] = &[("unknown-tool", Severity::Error)];
+
+fn head<'a>(kind: Kind, tool: &'a str, findings: &'a [(&'static str, Severity)]) -> Head<'a> {
+    Head {
+        kind,
+        tool,
+        findings,
+    }
+}
+
+/// A bad call, its output, and a message.
+fn items() -> [ItemView<'static>; 3] {
+    [
+        ItemView {
+            head: head(Kind::Call, "serch_flights", UNKNOWN),
+            row: "serch_flights",
+            bytes: br#"{"name":"serch_flights","arguments":"{\"from\":\"Oslo\"}"}"#,
+        },
+        ItemView {
+            head: head(Kind::Output, "serch_flights", &[]),
+            row: "no such tool",
+            bytes: br#"{"output":"Tool not found: say \"sorry\""}"#,
+        },
+        ItemView {
+            head: head(Kind::Assistant, "", &[("refused", Severity::Warning)]),
+            row: "I am sorry",
+            bytes: br#"{"role":"assistant","content":"I am sorry"}"#,
+        },
+    ]
+}
+
+fn kept(filter: &str) -> Vec<usize> {
+    let mut filter = Filter::parse(filter).unwrap();
+    let items = items();
+    let mut kept = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        let of_head = filter.matches_head(&item.head);
+        let of_all = filter.matches(item);
+        assert!(of_head.is_none_or(|holds| holds == of_all));
+        if of_all {
+            kept.push(index);
+        }
+    }
+    kept
+}
+
+#[test]
+fn each_word_keeps_what_it_says() {
+    let table: &[(&str, &[usize])] = &[
+        ("", &[0, 1, 2]),
+        ("sorry", &[1, 2]),
+        ("oslo", &[0]),
+        ("OSLO", &[]),
+        ("!sorry", &[0]),
+        ("\"say \"", &[1]),
+        ("~srch", &[0]),
+        ("!~srch", &[1, 2]),
+        ("kind:call", &[0]),
+        ("kind:call,output", &[0, 1]),
+        ("!kind:call", &[1, 2]),
+        ("tool:se*", &[0, 1]),
+        ("rule:unknown-*", &[0]),
+        ("error", &[0]),
+        ("warning", &[2]),
+        ("finding", &[0, 2]),
+        ("!finding", &[1]),
+        ("\"error\"", &[]),
+        ("kind:output tool:s* sorry", &[1]),
+        ("kind:call sorry", &[]),
+        (".output", &[1]),
+        (".role == \"assistant\"", &[2]),
+    ];
+    for (filter, expected) in table {
+        assert_eq!(kept(filter), *expected, "{filter}");
+    }
+}
+
+#[test]
+fn heads_decide_where_they_can() {
+    let call = head(Kind::Call, "read", &[]);
+    let decided = |filter: &str| Filter::parse(filter).unwrap().matches_head(&call);
+    assert_eq!(decided("kind:call tool:read"), Some(true));
+    assert_eq!(
+        decided("kind:output text"),
+        Some(false),
+        "the text need not be read"
+    );
+    assert_eq!(decided("kind:call text"), None);
+    assert_eq!(decided(".a"), None);
+    assert_eq!(Filter::parse("kind:call error").unwrap().need(), Need::Head);
+    assert_eq!(Filter::parse("kind:call x").unwrap().need(), Need::Body);
+}
+
+#[test]
+fn kinds_are_found_by_their_beginning_and_unknown_ones_are_told() {
+    let Ok(Filter::Terms(terms)) = Filter::parse("kind:hosted") else {
+        panic!("no terms");
+    };
+    assert!(matches!(&terms[0].test, Test::Kind(kinds) if kinds.len() == 2));
+    let error = Filter::parse("kind:banana").unwrap_err().to_string();
+    assert!(
+        error.starts_with("no kind is called `banana`; kinds: system user"),
+        "{error}"
+    );
+    for (text, prefix) in [
+        ("kind:", "kind:"),
+        ("!", "!"),
+        ("~", "~"),
+        ("!tool:", "tool:"),
+    ] {
+        let error = Filter::parse(text).unwrap_err();
+        assert_eq!(error, FilterError::Incomplete(prefix.into()));
+    }
+    assert!(
+        Filter::parse("https://x.y").is_ok(),
+        "a colon alone is text"
+    );
+}
+
+#[test]
+fn the_bar_previews_what_is_cheap_and_says_what_is_wrong() {
+    let mut bar = FilterBar::default();
+    bar.open();
+    let mut type_in = |text: &str| {
+        let mut last = Filtering::Pending;
+        for character in text.chars() {
+            last = bar.key(match character {
+                '\n' => KeyCode::Enter.into(),
+                _ => KeyCode::Char(character).into(),
+            });
+        }
+        last
+    };
+    assert!(matches!(type_in("kind:call"), Filtering::Preview(_)));
+    assert!(matches!(type_in(" x"), Filtering::Pending));
+    assert!(matches!(type_in("\n"), Filtering::Apply(Filter::Terms(_))));
+    bar.open();
+    assert_eq!(bar.applied(), "kind:call x");
+    bar.paste(" kind:zebra");
+    assert!(matches!(bar.key(KeyCode::Enter.into()), Filtering::Pending));
+    let mut terminal = Terminal::new(TestBackend::new(80, 1)).unwrap();
+    let theme = Theme::new(Variant::Mono, Glyphs::UNICODE);
+    terminal
+        .draw(|frame| bar.view(frame, frame.area(), &theme))
+        .unwrap();
+    let shown = terminal.backend().to_string();
+    assert!(shown.contains("no kind is called `zebra`"), "{shown}");
+    assert!(matches!(bar.key(KeyCode::Esc.into()), Filtering::Cancelled));
+    assert_eq!(bar.applied(), "kind:call x");
+}
+
+#[test]
+fn a_filter_by_kind_and_tool_is_instant_for_many_items() {
+    let filter = Filter::parse("kind:call tool:serch* !error").unwrap();
+    let heads = [
+        head(Kind::Call, "serch_flights", &[]),
+        head(Kind::Output, "x", &[]),
+    ];
+    let count = (0..400_000)
+        .filter(|index| filter.matches_head(&heads[index % 2]) == Some(true))
+        .count();
+    assert_eq!(count, 200_000);
+}

@@ -1,0 +1,439 @@
+//! The one table of keys. The keys that work, the footer, the help and the table of the README are all read from it.
+
+use super::palette;
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+/// What a key does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Command {
+    /// One row down, or up.
+    Step(Direction),
+    /// Half a page down, or up.
+    HalfPage(Direction),
+    /// A page down, or up.
+    Page(Direction),
+    /// To the beginning or the end.
+    Edge(Direction),
+    /// The next or the previous turn.
+    Turn(Direction),
+    /// Unfold the turn, or go right.
+    Unfold,
+    /// Fold the turn, or go left.
+    Fold,
+    /// Fold or unfold the turn.
+    Toggle,
+    /// Fold or unfold all turns.
+    FoldAll(bool),
+    /// The next or previous finding.
+    Finding(Direction),
+    /// The next or previous error.
+    Error(Direction),
+    /// From a call to its output and back.
+    Partner,
+    /// Ask for a text to find.
+    Find,
+    /// The next or previous hit.
+    Hit(Direction),
+    /// The next item of the same tool.
+    SameTool,
+    /// Ask for a filter.
+    Filter,
+    /// Mark the item, or take its mark away.
+    Mark,
+    /// Show marked items only, or all.
+    OnlyMarked,
+    /// The next or previous pane.
+    NextPane(Direction),
+    /// The pane of this number.
+    Pane(u8),
+    /// Open what the cursor is on.
+    Open,
+    /// Pretty or raw.
+    View,
+    /// A recovery of a later version, by its title.
+    Later(&'static str),
+    /// Follow the file as it grows.
+    Follow,
+    /// The problems of reading.
+    Log,
+    /// Copy.
+    Copy,
+    /// Open the item in the editor.
+    Editor,
+    /// All commands by name.
+    Palette,
+    /// The keys.
+    Help,
+    /// Back.
+    Back,
+    /// Close the view; at the root quit.
+    Close,
+    /// Quit.
+    Quit,
+    /// Suspend.
+    Suspend,
+    /// Draw everything anew.
+    Redraw,
+}
+
+/// Towards the end or towards the beginning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// Towards the end.
+    Forward,
+    /// Towards the beginning.
+    Backward,
+}
+
+impl Direction {
+    /// Whether it leads towards the end.
+    pub fn is_forward(self) -> bool {
+        self == Self::Forward
+    }
+}
+
+/// Under which title a key stands in the help.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Group {
+    /// Moving.
+    Move,
+    /// Folding turns.
+    Tree,
+    /// From finding to finding.
+    Findings,
+    /// Finding and filtering.
+    Find,
+    /// Panes.
+    Panes,
+    /// Recoveries.
+    Recover,
+    /// Live runs.
+    Live,
+    /// Files, copies, editors.
+    Files,
+    /// The program.
+    Program,
+}
+
+impl Group {
+    /// Every group with its title, in the order of the help.
+    pub const ALL: [(Self, &'static str); 9] = [
+        (Self::Move, "Move"),
+        (Self::Tree, "Turns"),
+        (Self::Findings, "Findings"),
+        (Self::Find, "Find"),
+        (Self::Panes, "Panes"),
+        (Self::Recover, "Recover"),
+        (Self::Live, "Live"),
+        (Self::Files, "Files"),
+        (Self::Program, "Program"),
+    ];
+
+    /// Its title.
+    pub fn title(self) -> &'static str {
+        Self::ALL
+            .iter()
+            .find(|(group, _)| *group == self)
+            .map_or("", |(_, title)| title)
+    }
+}
+
+/// Where a key works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Context {
+    /// Turns and items.
+    Browse,
+    /// The detail pane.
+    Detail,
+    /// Lists that are not the history: findings, sessions.
+    List,
+    /// A text over the screen: help, log.
+    Overlay,
+}
+
+/// The event of the key that the table calls by this name; shift is in the character already.
+pub(crate) fn event(name: &str) -> Option<KeyEvent> {
+    let mut characters = name.chars();
+    let plain = |code| Some(KeyEvent::new(code, KeyModifiers::NONE));
+    match (characters.next(), characters.next(), characters.next()) {
+        (Some(only), None, None) => plain(KeyCode::Char(only)),
+        (Some('^'), Some(letter), None) => {
+            Some(KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL))
+        }
+        _ => named(name).and_then(plain),
+    }
+}
+
+/// Whether two events are the same key. Terminals differ in what they say of shift, and of capital letters with control.
+fn is_same_key(one: &KeyEvent, other: &KeyEvent) -> bool {
+    let control = |event: &KeyEvent| event.modifiers.contains(KeyModifiers::CONTROL);
+    let code = |event: &KeyEvent| match event.code {
+        KeyCode::Char(letter) if control(event) => KeyCode::Char(letter.to_ascii_lowercase()),
+        code => code,
+    };
+    control(one) == control(other) && code(one) == code(other)
+}
+
+/// The keys that have a name of more than one letter.
+fn named(name: &str) -> Option<KeyCode> {
+    let code = match name {
+        "space" => KeyCode::Char(' '),
+        "up" => KeyCode::Up,
+        "down" => KeyCode::Down,
+        "left" => KeyCode::Left,
+        "right" => KeyCode::Right,
+        "PgUp" => KeyCode::PageUp,
+        "PgDn" => KeyCode::PageDown,
+        "home" => KeyCode::Home,
+        "end" => KeyCode::End,
+        "tab" => KeyCode::Tab,
+        "S-tab" => KeyCode::BackTab,
+        "enter" => KeyCode::Enter,
+        "esc" => KeyCode::Esc,
+        "F1" => KeyCode::F(1),
+        _ => return None,
+    };
+    Some(code)
+}
+
+/// A row of the table.
+#[derive(Debug)]
+pub struct Binding {
+    /// The keys as people read them, `^d` with control, with spaces between; the first one is named in the footer.
+    pub keys: &'static str,
+    /// What they do.
+    pub command: Command,
+    /// Where they do it.
+    pub contexts: &'static [Context],
+    /// Where they stand in the help.
+    pub group: Group,
+    /// What they do, for people.
+    pub help: &'static str,
+    /// What the footer says, and how much that matters there; 0 keeps it out.
+    pub footer: (u8, &'static str),
+    /// Other names for the palette, as gdb's.
+    pub aliases: &'static [&'static str],
+}
+
+use Command as C;
+use Context::{Browse, Detail, List, Overlay};
+use Direction::{Backward, Forward};
+
+const EVERYWHERE: &[Context] = &[Browse, Detail, List, Overlay];
+const PANES: &[Context] = &[Browse, Detail, List];
+const HISTORY: &[Context] = &[Browse, Detail];
+
+const fn row(
+    keys: &'static str,
+    command: Command,
+    contexts: &'static [Context],
+    group: Group,
+    help: &'static str,
+) -> Binding {
+    Binding {
+        keys,
+        command,
+        contexts,
+        group,
+        help,
+        footer: (0, ""),
+        aliases: &[],
+    }
+}
+
+impl Binding {
+    const fn in_footer(mut self, weight: u8, words: &'static str) -> Self {
+        self.footer = (weight, words);
+        self
+    }
+
+    const fn alias(mut self, aliases: &'static [&'static str]) -> Self {
+        self.aliases = aliases;
+        self
+    }
+
+    /// Whether an event is one of its keys.
+    fn is_pressed(&self, event: &KeyEvent) -> bool {
+        let mut keys = self.keys.split(' ').filter_map(self::event);
+        keys.any(|key| is_same_key(&key, event))
+    }
+
+    /// The key that the footer names.
+    pub fn first_key(&self) -> &'static str {
+        self.keys.split(' ').next().unwrap_or_default()
+    }
+}
+
+/// Every key.
+#[rustfmt::skip]
+pub const KEYMAP: &[Binding] = &[
+    row("j down", C::Step(Forward), EVERYWHERE, Group::Move, "down"),
+    row("k up", C::Step(Backward), EVERYWHERE, Group::Move, "up"),
+    row("^d", C::HalfPage(Forward), EVERYWHERE, Group::Move, "half a page down"),
+    row("^u", C::HalfPage(Backward), EVERYWHERE, Group::Move, "half a page up"),
+    row("PgDn ^f", C::Page(Forward), EVERYWHERE, Group::Move, "a page down"),
+    row("PgUp ^b", C::Page(Backward), EVERYWHERE, Group::Move, "a page up"),
+    row("g home", C::Edge(Backward), EVERYWHERE, Group::Move, "to the beginning"),
+    row("G end", C::Edge(Forward), EVERYWHERE, Group::Move, "to the end"),
+    row("J", C::Turn(Forward), HISTORY, Group::Move, "next turn").alias(&["until"]),
+    row("K", C::Turn(Backward), HISTORY, Group::Move, "previous turn"),
+    row("l right", C::Unfold, HISTORY, Group::Tree, "unfold the turn; then go right"),
+    row("h left", C::Fold, HISTORY, Group::Tree, "fold the turn; else go left"),
+    row("space", C::Toggle, &[Browse], Group::Tree, "fold or unfold the turn"),
+    row("=", C::FoldAll(true), HISTORY, Group::Tree, "unfold all turns"),
+    row("-", C::FoldAll(false), HISTORY, Group::Tree, "fold all turns"),
+    row("]", C::Finding(Forward), PANES, Group::Findings, "next finding").in_footer(90, "finding").alias(&["next"]),
+    row("[", C::Finding(Backward), PANES, Group::Findings, "previous finding"),
+    row("}", C::Error(Forward), PANES, Group::Findings, "next error"),
+    row("{", C::Error(Backward), PANES, Group::Findings, "previous error"),
+    row("%", C::Partner, PANES, Group::Findings, "from a call to its output and back").in_footer(80, "pair").alias(&["finish"]),
+    row("/", C::Find, PANES, Group::Find, "find a text").in_footer(70, "find"),
+    row("n", C::Hit(Forward), PANES, Group::Find, "next hit"),
+    row("N", C::Hit(Backward), PANES, Group::Find, "previous hit"),
+    row("*", C::SameTool, PANES, Group::Find, "next item of the same tool"),
+    row("f", C::Filter, PANES, Group::Find, "filter the items").in_footer(50, "filter"),
+    row("m", C::Mark, PANES, Group::Find, "mark the item"),
+    row("M", C::OnlyMarked, PANES, Group::Find, "marked items only, or all"),
+    row("tab", C::NextPane(Forward), PANES, Group::Panes, "next pane").in_footer(60, "pane"),
+    row("S-tab", C::NextPane(Backward), PANES, Group::Panes, "previous pane"),
+    row("1", C::Pane(0), PANES, Group::Panes, "turns"),
+    row("2", C::Pane(1), PANES, Group::Panes, "items of the turn"),
+    row("3", C::Pane(2), PANES, Group::Panes, "the item in full").alias(&["print", "list"]),
+    row("4", C::Pane(3), PANES, Group::Panes, "all findings").in_footer(40, "findings").alias(&["backtrace", "where"]),
+    row("5 S", C::Pane(4), PANES, Group::Panes, "the sessions of the file").alias(&["info threads", "info inferiors"]),
+    row("t", C::View, PANES, Group::Panes, "pretty or raw"),
+    row("enter", C::Open, PANES, Group::Recover, "everything that can be done about the finding; in lists: open").in_footer(30, "offers"),
+    row("i", C::Later("inject error"), PANES, Group::Recover, "inject an error that the model can read"),
+    row("r", C::Later("retry turn"), PANES, Group::Recover, "retry the turn").alias(&["run", "jump"]),
+    row("a", C::Later("accept fallback"), PANES, Group::Recover, "accept a fallback"),
+    row("s", C::Later("take the suggestion"), PANES, Group::Recover, "take the suggestion"),
+    row("e", C::Later("edit"), PANES, Group::Recover, "edit the item").alias(&["set"]),
+    row("o", C::Later("supply output"), PANES, Group::Recover, "supply the output"),
+    row("x", C::Later("drop pair"), PANES, Group::Recover, "drop the pair"),
+    row("u", C::Later("undo"), PANES, Group::Recover, "undo").alias(&["reverse-step"]),
+    row("^r", C::Later("redo"), PANES, Group::Recover, "redo"),
+    row("D", C::Later("fork here"), PANES, Group::Recover, "fork a take here"),
+    row("T", C::Later("takes"), PANES, Group::Recover, "the takes and their differences"),
+    row("W", C::Later("wording lab"), PANES, Group::Recover, "the wording lab"),
+    row("I", C::Later("interception"), PANES, Group::Live, "interception on or off"),
+    row("b", C::Later("breakpoint"), PANES, Group::Live, "breakpoint here").alias(&["break", "tbreak"]),
+    row("B", C::Later("breakpoints"), PANES, Group::Live, "all breakpoints").alias(&["info breakpoints"]),
+    row(".", C::Later("step"), PANES, Group::Live, "step").alias(&["step", "stepi"]),
+    row("c", C::Later("continue"), PANES, Group::Live, "continue").alias(&["continue", "cont"]),
+    row("X", C::Later("abort"), PANES, Group::Live, "abort the run").alias(&["kill"]),
+    row("F", C::Follow, PANES, Group::Live, "follow the file as it grows").in_footer(20, "follow"),
+    row("H", C::Later("tool health"), PANES, Group::Live, "tool health").alias(&["info tools"]),
+    row("L", C::Log, PANES, Group::Files, "what could not be read"),
+    row("y", C::Copy, PANES, Group::Files, "copy"),
+    row("^e", C::Editor, PANES, Group::Files, "open the item in $EDITOR"),
+    row("w", C::Later("save as"), PANES, Group::Files, "save as"),
+    row(": ^p", C::Palette, PANES, Group::Program, "all commands by name"),
+    row("? F1", C::Help, EVERYWHERE, Group::Program, "the keys").in_footer(100, "help").alias(&["help"]),
+    row("esc", C::Back, EVERYWHERE, Group::Program, "back"),
+    row("q", C::Close, EVERYWHERE, Group::Program, "close; at the root quit").in_footer(95, "quit").alias(&["exit", "quit!"]),
+    row("Q ^c", C::Quit, EVERYWHERE, Group::Program, "quit").alias(&["exit", "quit!"]),
+    row("^z", C::Suspend, EVERYWHERE, Group::Program, "suspend"),
+    row("^l", C::Redraw, EVERYWHERE, Group::Program, "draw the screen anew"),
+];
+
+/// What a key does here.
+pub fn command(context: Context, event: &KeyEvent) -> Option<Command> {
+    KEYMAP
+        .iter()
+        .find(|binding| binding.contexts.contains(&context) && binding.is_pressed(event))
+        .map(|binding| binding.command)
+}
+
+/// What the footer may say here, what matters most first.
+pub fn footer(context: Context) -> Vec<&'static Binding> {
+    let mut bindings: Vec<_> = KEYMAP
+        .iter()
+        .filter(|binding| binding.footer.0 > 0 && binding.contexts.contains(&context))
+        .collect();
+    bindings.sort_by_key(|binding| std::cmp::Reverse(binding.footer.0));
+    bindings
+}
+
+/// The table for the palette and the help; a row has the same number in both.
+pub fn commands() -> Vec<palette::Command> {
+    KEYMAP
+        .iter()
+        .map(|binding| palette::Command {
+            title: binding.help,
+            key: binding.keys,
+            group: binding.group.title(),
+            aliases: binding.aliases,
+        })
+        .collect()
+}
+
+/// The keys as the table of the README.
+pub fn markdown_table() -> String {
+    let mut table = String::from("| | keys | |\n|---|---|---|\n");
+    for (group, title) in Group::ALL {
+        let mut title = title;
+        for binding in KEYMAP.iter().filter(|binding| binding.group == group) {
+            let keys: Vec<String> = binding
+                .keys
+                .split(' ')
+                .map(|key| format!("`{key}`"))
+                .collect();
+            let later = match binding.command {
+                Command::Later(_) => " (not yet)",
+                _ => "",
+            };
+            table.push_str(&format!(
+                "| {title} | {} | {}{later} |\n",
+                keys.join(" "),
+                binding.help
+            ));
+            title = "";
+        }
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_key_means_two_things_in_one_place() {
+        for (number, binding) in KEYMAP.iter().enumerate() {
+            for other in &KEYMAP[..number] {
+                let shares_place = binding
+                    .contexts
+                    .iter()
+                    .any(|context| other.contexts.contains(context));
+                let mut keys = binding.keys.split(' ');
+                let shares_key = keys.any(|key| other.keys.split(' ').any(|other| other == key));
+                assert!(!(shares_place && shares_key), "{binding:?} {other:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn shift_and_control_are_read_as_terminals_send_them() {
+        let pressed = |code, modifiers| command(Browse, &KeyEvent::new(code, modifiers));
+        assert_eq!(
+            pressed(KeyCode::Char('G'), KeyModifiers::SHIFT),
+            Some(Command::Edge(Forward))
+        );
+        assert_eq!(
+            pressed(KeyCode::Char('d'), KeyModifiers::CONTROL),
+            Some(Command::HalfPage(Forward))
+        );
+        assert_eq!(
+            pressed(KeyCode::BackTab, KeyModifiers::SHIFT),
+            Some(Command::NextPane(Backward))
+        );
+    }
+
+    #[test]
+    fn every_key_stands_in_the_table_of_the_readme() {
+        let table = markdown_table();
+        for binding in KEYMAP {
+            assert!(table.contains(binding.help), "{binding:?}");
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The cursor of a list and the window that shows it.
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent, MouseEventKind};
+use ratatui::layout::Rect;
+use std::cell::Cell;
+use std::ops::Range;
+
+/// Which row is chosen, and which rows are seen. Drawing remembers the height of the window, so that a page is as long as
+/// what the operator sees.
+#[derive(Debug, Clone, Default)]
+pub struct ListCursor {
+    cursor: usize,
+    top: Cell<usize>,
+    area: Cell<Rect>,
+}
+
+impl ListCursor {
+    /// The row with the cursor.
+    pub fn get(&self) -> usize {
+        self.cursor
+    }
+
+    /// Puts the cursor on a row.
+    pub fn set(&mut self, row: usize) {
+        self.cursor = row;
+    }
+
+    /// Moves the cursor through `count` rows; false if the key does not move.
+    pub fn key(&mut self, key: KeyEvent, count: usize) -> bool {
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        let last = count.saturating_sub(1);
+        let page = usize::from(self.area.get().height).max(2);
+        self.cursor = match (key.code, control) {
+            (KeyCode::Down, _) | (KeyCode::Char('j'), false) => self.cursor + 1,
+            (KeyCode::Up, _) | (KeyCode::Char('k'), false) => self.cursor.saturating_sub(1),
+            (KeyCode::Home, _) | (KeyCode::Char('g'), false) => 0,
+            (KeyCode::End, _) | (KeyCode::Char('G'), false) => last,
+            (KeyCode::PageDown, _) | (KeyCode::Char('f'), true) => self.cursor + page,
+            (KeyCode::PageUp, _) | (KeyCode::Char('b'), true) => self.cursor.saturating_sub(page),
+            (KeyCode::Char('d'), true) => self.cursor + page / 2,
+            (KeyCode::Char('u'), true) => self.cursor.saturating_sub(page / 2),
+            _ => return false,
+        }
+        .min(last);
+        true
+    }
+
+    /// Takes the mouse: a click on a row moves the cursor there, the wheel by three rows. True if it was for this list.
+    pub fn mouse(&mut self, event: MouseEvent, count: usize) -> bool {
+        let area = self.area.get();
+        let (column, row) = (event.column, event.row);
+        if !area.contains((column, row).into()) {
+            return false;
+        }
+        let last = count.saturating_sub(1);
+        self.cursor = match event.kind {
+            MouseEventKind::ScrollDown => (self.cursor + 3).min(last),
+            MouseEventKind::ScrollUp => self.cursor.saturating_sub(3),
+            MouseEventKind::Down(_) => {
+                let clicked = self.top.get() + usize::from(row - area.y);
+                if clicked >= count {
+                    return false;
+                }
+                clicked
+            }
+            _ => return false,
+        };
+        true
+    }
+
+    /// The rows to draw in `area`, one line each; the cursor is among them.
+    pub fn window(&self, area: Rect, count: usize) -> Range<usize> {
+        let height = usize::from(area.height);
+        let cursor = self.cursor.min(count.saturating_sub(1));
+        let top = self
+            .top
+            .get()
+            .max((cursor + 1).saturating_sub(height))
+            .min(cursor)
+            .min(count.saturating_sub(height));
+        self.top.set(top);
+        self.area.set(area);
+        top..(top + height).min(count)
+    }
+
+    /// The rows that were drawn last.
+    pub fn visible(&self) -> Range<usize> {
+        let top = self.top.get();
+        top..top + usize::from(self.area.get().height)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn area(height: u16) -> Rect {
+        Rect::new(0, 2, 20, height)
+    }
+
+    #[test]
+    fn the_window_follows_the_cursor_and_stays_while_it_is_inside() {
+        let mut list = ListCursor::default();
+        assert_eq!(list.window(area(5), 100), 0..5);
+        assert!(list.key(KeyCode::Char('G').into(), 100));
+        assert_eq!((list.get(), list.window(area(5), 100)), (99, 95..100));
+        list.key(KeyCode::Up.into(), 100);
+        assert_eq!(list.window(area(5), 100), 95..100);
+        list.key(KeyCode::PageUp.into(), 100);
+        assert_eq!((list.get(), list.window(area(5), 100)), (93, 93..98));
+        let half = KeyEvent::new(KeyCode::Char('d'), KeyModifiers::CONTROL);
+        list.key(half, 100);
+        assert_eq!((list.get(), list.window(area(5), 100)), (95, 93..98));
+        assert!(!list.key(KeyCode::Char('x').into(), 100));
+    }
+
+    #[test]
+    fn lists_without_rows_and_windows_without_height_are_harmless() {
+        let mut list = ListCursor::default();
+        list.key(KeyCode::Down.into(), 0);
+        assert_eq!((list.get(), list.window(area(5), 0)), (0, 0..0));
+        list.set(7);
+        assert_eq!(list.window(area(0), 9), 7..7);
+    }
+
+    #[test]
+    fn a_click_chooses_the_row_under_it() {
+        let mut list = ListCursor::default();
+        list.set(50);
+        assert_eq!(list.window(area(5), 100), 46..51);
+        let click = |row, kind| MouseEvent {
+            kind,
+            column: 3,
+            row,
+            modifiers: KeyModifiers::NONE,
+        };
+        let down = MouseEventKind::Down(ratatui::crossterm::event::MouseButton::Left);
+        assert!(list.mouse(click(3, down), 100));
+        assert_eq!(list.get(), 47);
+        assert!(!list.mouse(click(9, down), 100));
+        assert!(list.mouse(click(3, MouseEventKind::ScrollDown), 100));
+        assert_eq!(list.get(), 50);
+    }
+}

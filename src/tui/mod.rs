@@ -1,0 +1,332 @@
+//! The operator's face: a debugger on the screen, and before it a picker of what to open.
+//!
+//! ```text
+//! keys, mouse ─┐                        ┌─▶ effects: editor, suspend, the end of the file
+//! loader ──────┼─▶ Message ─▶ update ───┤
+//! signals ─────┘   (pure)     state ────┴─▶ view ─▶ cells
+//! ```
+//!
+//! `state` holds what is shown, `update` changes it, `view` draws it, `keymap` says which key means what. This file owns the loop and
+//! is the only one here that knows tokio. The first frame is painted from the head of the file before anything else is read or
+//! started; the rest is read by `loader` on threads of its own.
+
+pub mod copy;
+mod debugger;
+pub mod filter;
+pub mod fuzzy;
+pub mod help;
+pub mod keymap;
+pub mod list;
+pub mod loader;
+pub mod palette;
+pub mod picker;
+mod picking;
+pub mod prompt;
+pub mod state;
+mod terminal;
+#[cfg(test)]
+mod tests;
+pub mod theme;
+pub mod update;
+pub mod view;
+
+use crate::runtime::discover::Discovery;
+use crate::runtime::inspect::Summary;
+use crate::runtime::{InputError, ReadOptions};
+use crossterm::event::{Event, EventStream};
+use debugger::{Debugger, Opened};
+use futures_util::StreamExt as _;
+use loader::Knowledge;
+use picking::Picking;
+use rustix::process::{Signal, kill_current_process_group};
+use std::future::poll_fn;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::task::Poll;
+use terminal::Screen;
+use theme::{Theme, Wish};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use update::Report;
+
+/// What is to be opened, and how.
+#[derive(Debug, Clone, Default)]
+pub struct OpenRequest {
+    /// Files and folders; `-` is standard input. Unless it is one file, the operator chooses.
+    pub paths: Vec<PathBuf>,
+    /// How files are read.
+    pub options: ReadOptions,
+    /// What is known about the runs besides the files.
+    pub knowledge: Knowledge,
+    /// How things are to look.
+    pub wish: Wish,
+    /// Whether the mouse is left to the terminal.
+    pub without_mouse: bool,
+}
+
+/// How the operator left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Left {
+    /// By a key.
+    Quit,
+    /// By a signal, by its number: SIGTERM, or SIGHUP when the terminal went away.
+    Signal(i32),
+}
+
+/// Why the debugger could not be opened, or had to be closed.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The input cannot be read at all. Told before the screen is taken.
+    #[error("{}: {error}", path.display())]
+    Input {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: InputError,
+    },
+    /// The terminal cannot be used.
+    #[error("the terminal cannot be used: {0}")]
+    Terminal(#[from] io::Error),
+}
+
+/// News from other threads.
+#[derive(Debug)]
+enum News {
+    /// Of the file that is open; the number tells it from those that were open before.
+    Report(u32, Report),
+    /// A file was found.
+    Found(Discovery),
+    /// What a file holds.
+    Inspected(usize, Result<Summary, String>),
+}
+
+/// Opens the debugger and returns when the operator leaves it.
+pub fn run(request: &OpenRequest) -> Result<Left, OpenError> {
+    let theme = Theme::choose(request.wish, &|name| std::env::var(name).ok());
+    let one_file = match &request.paths[..] {
+        [path] if !path.is_dir() => Some(path.clone()),
+        _ => None,
+    };
+    let opened = one_file
+        .map(|path| Opened::new(&path, request).map_err(|error| OpenError::Input { path, error }));
+    let opened = opened.transpose()?;
+    let (news, received) = unbounded_channel();
+    let mut face = Face {
+        request,
+        theme,
+        screen: Screen::open(!request.without_mouse)?,
+        picking: None,
+        debugger: None,
+        opened: 0,
+        news,
+    };
+    match opened {
+        Some(opened) => face.debug(opened)?,
+        None => {
+            face.picking = Some(Picking::new(&request.paths));
+            face.draw()?;
+            let news = face.news.clone();
+            if let Some(picking) = &mut face.picking {
+                // Nobody hears the news once the program ends.
+                picking.start(move |told| drop(news.send(told)));
+            }
+        }
+    }
+    terminal::exit_when_hung_up();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    Ok(runtime.block_on(face.run(received))?)
+}
+
+/// What the terminal shows.
+struct Face<'a> {
+    request: &'a OpenRequest,
+    theme: Theme,
+    screen: Screen,
+    /// The choice of files; stays below the file that was chosen.
+    picking: Option<Picking>,
+    debugger: Option<Debugger>,
+    /// How many files were opened.
+    opened: u32,
+    news: UnboundedSender<News>,
+}
+
+/// What is to be done once an event was taken.
+#[derive(Debug)]
+enum Next {
+    /// Nothing.
+    Wait,
+    /// Leave.
+    Leave,
+    /// Close the file; leave where nothing is below it.
+    Close,
+    /// Open this file.
+    Open(PathBuf),
+    /// Stop the process until the shell calls again.
+    Suspend,
+    /// Draw everything anew.
+    Redraw,
+    /// Show a text in the operator's editor.
+    Edit(String),
+}
+
+impl Face<'_> {
+    fn draw(&mut self) -> io::Result<()> {
+        match (&mut self.debugger, &mut self.picking) {
+            (Some(debugger), _) => {
+                let state = &mut debugger.state;
+                state.prepare();
+                self.screen
+                    .draw(|frame| view::draw(frame, state, &self.theme))
+            }
+            (None, Some(picking)) => {
+                self.screen
+                    .draw(|frame| picking.picker.view(frame, frame.area(), &self.theme))?;
+                picking.inspect_visible();
+                Ok(())
+            }
+            (None, None) => Ok(()),
+        }
+    }
+
+    /// Shows a file: its head at once, the rest as it is read.
+    fn debug(&mut self, opened: Opened) -> io::Result<()> {
+        self.opened += 1;
+        let (number, news) = (self.opened, self.news.clone());
+        let mut state = opened.state(self.screen.size()?);
+        state.prepare();
+        self.screen
+            .draw(|frame| view::draw(frame, &state, &self.theme))?;
+        // Nobody hears the news once the program ends.
+        let report = move |report| drop(news.send(News::Report(number, report)));
+        self.debugger = Some(Debugger::start(state, opened, report));
+        Ok(())
+    }
+
+    async fn run(mut self, mut received: UnboundedReceiver<News>) -> io::Result<Left> {
+        let mut events = EventStream::new();
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut hangup = signal(SignalKind::hangup())?;
+        let mut resumed = signal(SignalKind::from_raw(Signal::CONT.as_raw()))?;
+        loop {
+            let mut nexts = Vec::new();
+            tokio::select! {
+                biased;
+                _ = terminate.recv() => return Ok(Left::Signal(Signal::TERM.as_raw())),
+                _ = hangup.recv() => return Ok(Left::Signal(Signal::HUP.as_raw())),
+                _ = resumed.recv() => nexts.push(Next::Redraw),
+                event = events.next() => {
+                    let mut waiting = Poll::Ready(event);
+                    while let Poll::Ready(event) = waiting {
+                        let Some(Ok(event)) = event else {
+                            return Ok(Left::Signal(Signal::HUP.as_raw()));
+                        };
+                        nexts.extend(self.take(event));
+                        // Asked with the waker of this task: the stream keeps the first waker that finds it empty.
+                        waiting = poll_fn(|task| Poll::Ready(events.poll_next_unpin(task))).await;
+                    }
+                }
+                Some(news) = received.recv() => {
+                    self.hear(news);
+                    while let Ok(news) = received.try_recv() {
+                        self.hear(news);
+                    }
+                }
+            }
+            for next in nexts {
+                if let Some(left) = self.perform(next, &mut events)? {
+                    return Ok(left);
+                }
+            }
+            self.draw()?;
+        }
+    }
+
+    fn take(&mut self, event: Event) -> Vec<Next> {
+        match (&mut self.debugger, &mut self.picking) {
+            (Some(debugger), _) => debugger.take(event),
+            (None, Some(picking)) => vec![picking.take(event)],
+            (None, None) => vec![Next::Leave],
+        }
+    }
+
+    fn hear(&mut self, news: News) {
+        match news {
+            News::Report(number, report) => {
+                if let Some(debugger) = self.debugger.as_mut().filter(|_| number == self.opened) {
+                    debugger.hear(report);
+                }
+            }
+            News::Found(discovery) => {
+                if let Some(picking) = &mut self.picking {
+                    picking.discover(discovery);
+                }
+            }
+            News::Inspected(number, summary) => {
+                if let Some(picking) = &mut self.picking {
+                    picking.picker.learn(number, summary);
+                }
+            }
+        }
+    }
+
+    fn perform(&mut self, next: Next, events: &mut EventStream) -> io::Result<Option<Left>> {
+        match next {
+            Next::Wait => {}
+            Next::Leave => return Ok(Some(Left::Quit)),
+            Next::Close if self.picking.is_none() => return Ok(Some(Left::Quit)),
+            Next::Close => {
+                // A large session takes a while to drop.
+                let closed = self.debugger.take();
+                std::thread::spawn(move || drop(closed));
+            }
+            Next::Open(path) => self.open(&path)?,
+            Next::Redraw => {
+                self.screen.resume()?;
+                self.resize()?;
+            }
+            Next::Suspend => {
+                self.away(events, || kill_current_process_group(Signal::TSTP))??;
+            }
+            Next::Edit(text) => {
+                let said = self.away(events, || debugger::edit(&text))?;
+                if let Some(debugger) = &mut self.debugger {
+                    debugger.state.notice = said;
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn open(&mut self, path: &Path) -> io::Result<()> {
+        match Opened::new(path, self.request) {
+            Ok(opened) => self.debug(opened),
+            Err(error) => {
+                if let Some(picking) = &mut self.picking {
+                    picking.picker.complain(path, &error.to_string());
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn resize(&mut self) -> io::Result<()> {
+        let size = self.screen.size()?;
+        if let Some(debugger) = &mut self.debugger {
+            debugger.state.size = size;
+        }
+        Ok(())
+    }
+
+    /// Gives the terminal away while something else has it.
+    fn away<T>(&mut self, events: &mut EventStream, work: impl FnOnce() -> T) -> io::Result<T> {
+        // The thread of the old stream reads keys until the stream is dropped; that of the new one waits to be asked.
+        *events = EventStream::new();
+        self.screen.suspend()?;
+        let done = work();
+        self.screen.resume()?;
+        self.resize()?;
+        Ok(done)
+    }
+}

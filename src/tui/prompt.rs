@@ -1,0 +1,484 @@
+//! Where the operator types: [`TextBox`], an editor of one line or many, and [`Prompt`], one line with a title, a hint and a history.
+//!
+//! This is the only file that names the editor widget. The text is the operator's own or a recording's and is kept as it is; what
+//! reaches the screen is checked cell by cell, since the widget itself lets invisible characters through.
+//!
+//! A prompt is kept as long as the program runs and opened again and again:
+//!
+//! ```text
+//! prompt.open("");  ...  match prompt.key(key) { Typing::Submitted(text) => find(text), Typing::Changed => ..., ... }
+//! ```
+
+use super::theme::Theme;
+use crate::safe_text::{Mark, SafeText};
+use ratatui::Frame;
+use ratatui::buffer::Buffer;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style};
+use ratatui::widgets::Widget;
+use tui_textarea::{CursorMove, TextArea, WrapMode};
+
+/// How many entries a history keeps.
+const HISTORY: usize = 100;
+
+/// An editor for a text of one line or of many.
+#[derive(Debug, Clone)]
+pub struct TextBox {
+    area: TextArea<'static>,
+    is_single: bool,
+}
+
+impl TextBox {
+    /// A box of one line: line breaks that are pasted become spaces.
+    pub fn single(text: &str) -> Self {
+        Self::new(text, true)
+    }
+
+    /// A box of many lines, wrapped at its edge.
+    pub fn multi(text: &str) -> Self {
+        Self::new(text, false)
+    }
+
+    fn new(text: &str, is_single: bool) -> Self {
+        let mut textbox = Self {
+            area: TextArea::default(),
+            is_single,
+        };
+        textbox.set_text(text);
+        textbox
+    }
+
+    /// Replaces the text; the cursor goes to its end, and nothing is left to undo.
+    pub fn set_text(&mut self, text: &str) {
+        let lines = if self.is_single {
+            vec![one_line(text)]
+        } else {
+            text.split('\n').map(str::to_owned).collect()
+        };
+        self.area = TextArea::new(lines);
+        if !self.is_single {
+            self.area.set_wrap_mode(WrapMode::WordOrGlyph);
+        }
+        self.area.set_cursor_line_style(Style::new());
+        self.area
+            .set_selection_style(Style::new().add_modifier(Modifier::REVERSED));
+        self.area.move_cursor(CursorMove::Bottom);
+        self.area.move_cursor(CursorMove::End);
+    }
+
+    /// The text.
+    pub fn text(&self) -> String {
+        self.area.lines().join("\n")
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.area.is_empty()
+    }
+
+    /// Whether the cursor stands at the start of the text.
+    pub fn is_at_start(&self) -> bool {
+        let cursor = self.area.cursor();
+        (cursor.0, cursor.1) == (0, 0)
+    }
+
+    /// Takes a key; true if the text is another one now. Enter, and what terminals send for it, is no text in a single line.
+    pub fn key(&mut self, key: KeyEvent) -> bool {
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        let breaks_line = match key.code {
+            KeyCode::Enter => true,
+            KeyCode::Char('m' | 'j') => control,
+            _ => false,
+        };
+        if self.is_single && breaks_line {
+            return false;
+        }
+        self.area.input(key)
+    }
+
+    /// Takes a pasted text as one edit; true if there was any.
+    pub fn paste(&mut self, text: &str) -> bool {
+        let text = text.replace("\r\n", "\n").replace('\r', "\n");
+        let text = if self.is_single {
+            one_line(&text)
+        } else {
+            text
+        };
+        self.area.insert_str(text)
+    }
+
+    /// Shows or hides the cursor; at first it is shown.
+    pub fn focus(&mut self, focused: bool) {
+        self.area.set_cursor_style(if focused {
+            Style::new().add_modifier(Modifier::REVERSED)
+        } else {
+            Style::new()
+        });
+    }
+
+    /// Draws the box.
+    pub fn view(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+        let area = area.intersection(frame.area());
+        if area.is_empty() {
+            return;
+        }
+        // Drawing the box itself and no copy lets the widget remember how far it is scrolled.
+        (&self.area).render(area, frame.buffer_mut());
+        make_safe(frame.buffer_mut(), area, theme);
+    }
+}
+
+/// A text without line breaks.
+fn one_line(text: &str) -> String {
+    text.trim_end_matches('\n').replace(['\n', '\t'], " ")
+}
+
+/// Takes out of the cells what a terminal would obey or hide. Where something was taken out, the cell says so by its style.
+fn make_safe(buffer: &mut Buffer, area: Rect, theme: &Theme) {
+    for position in area.positions() {
+        let Some(cell) = buffer.cell_mut(position) else {
+            continue;
+        };
+        let symbol = cell.symbol();
+        if symbol.len() == 1 && !symbol.as_bytes()[0].is_ascii_control() || symbol.is_empty() {
+            continue;
+        }
+        let safe = SafeText::from_str(symbol);
+        let is_changed = safe.runs().any(|(mark, _)| mark == Mark::Escaped);
+        if !is_changed && !theme.glyphs.ascii {
+            continue;
+        }
+        let kept: String = safe
+            .runs()
+            .filter(|(mark, _)| *mark == Mark::Plain)
+            .map(|(_, run)| run)
+            .collect();
+        if is_changed {
+            let shown = if kept.is_empty() { "?" } else { &kept };
+            let style = cell.style().patch(theme.escaped);
+            cell.set_symbol(shown).set_style(style);
+        }
+        if theme.glyphs.ascii && !cell.symbol().is_ascii() {
+            cell.set_symbol("?");
+        }
+    }
+}
+
+/// What a key did to a prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Typing {
+    /// Nothing that concerns others.
+    Pending,
+    /// The text is another one now.
+    Changed,
+    /// The operator wants this.
+    Submitted(String),
+    /// The operator wants nothing.
+    Cancelled,
+}
+
+/// One line that asks for something.
+#[derive(Debug, Clone)]
+pub struct Prompt {
+    title: &'static str,
+    hint: &'static str,
+    textbox: TextBox,
+    history: Vec<String>,
+    /// Which entry of the history is shown, and what was typed before.
+    recalled: Option<(usize, String)>,
+    complaint: Option<SafeText>,
+}
+
+impl Prompt {
+    /// A prompt with an empty history. The title stands before the text, the hint behind it.
+    pub fn new(title: &'static str, hint: &'static str) -> Self {
+        Self {
+            title,
+            hint,
+            textbox: TextBox::single(""),
+            history: Vec::new(),
+            recalled: None,
+            complaint: None,
+        }
+    }
+
+    /// Begins anew with this text.
+    pub fn open(&mut self, text: &str) {
+        self.textbox.set_text(text);
+        self.recalled = None;
+        self.complaint = None;
+    }
+
+    /// The text so far.
+    pub fn text(&self) -> String {
+        self.textbox.text()
+    }
+
+    /// What is wrong with the text; stands in the place of the hint until the text changes.
+    pub fn complain(&mut self, complaint: SafeText) {
+        self.complaint = Some(complaint);
+    }
+
+    /// What was submitted before, the newest last.
+    pub fn history(&self) -> &[String] {
+        &self.history
+    }
+
+    /// Takes a key.
+    pub fn key(&mut self, key: KeyEvent) -> Typing {
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Esc => Typing::Cancelled,
+            KeyCode::Char('c' | 'g') if control => Typing::Cancelled,
+            KeyCode::Backspace if self.textbox.is_empty() => Typing::Cancelled,
+            KeyCode::Enter => self.submit(),
+            KeyCode::Char('m' | 'j') if control => self.submit(),
+            KeyCode::Up => self.recall(true),
+            KeyCode::Char('p') if control => self.recall(true),
+            KeyCode::Down => self.recall(false),
+            KeyCode::Char('n') if control => self.recall(false),
+            _ => {
+                let is_changed = self.textbox.key(key);
+                self.changed(is_changed)
+            }
+        }
+    }
+
+    /// Takes a pasted text.
+    pub fn paste(&mut self, text: &str) -> Typing {
+        let is_changed = self.textbox.paste(text);
+        self.changed(is_changed)
+    }
+
+    fn changed(&mut self, is_changed: bool) -> Typing {
+        if !is_changed {
+            return Typing::Pending;
+        }
+        self.complaint = None;
+        self.recalled = None;
+        Typing::Changed
+    }
+
+    fn submit(&mut self) -> Typing {
+        let text = self.text();
+        if !text.is_empty() {
+            self.history.retain(|entry| *entry != text);
+            self.history.push(text.clone());
+            let surplus = self.history.len().saturating_sub(HISTORY);
+            self.history.drain(..surplus);
+        }
+        self.recalled = None;
+        Typing::Submitted(text)
+    }
+
+    /// Shows the entry before or behind the one that is shown; behind the newest stands what was typed.
+    fn recall(&mut self, older: bool) -> Typing {
+        let (at, typed) = match self.recalled.take() {
+            Some(recalled) => recalled,
+            None => (self.history.len(), self.text()),
+        };
+        let next = if older {
+            at.saturating_sub(1)
+        } else {
+            (at + 1).min(self.history.len())
+        };
+        match self.history.get(next) {
+            Some(entry) => self.textbox.set_text(entry),
+            None => self.textbox.set_text(&typed),
+        }
+        self.recalled = (next < self.history.len()).then_some((next, typed));
+        if next == at {
+            return Typing::Pending;
+        }
+        self.complaint = None;
+        Typing::Changed
+    }
+
+    /// Draws the prompt in the first row of `area`.
+    pub fn view(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+        let row = Rect { height: 1, ..area }.intersection(frame.area());
+        if row.is_empty() {
+            return;
+        }
+        let width = usize::from(row.width);
+        let title = SafeText::from_static(self.title).truncated(width);
+        let (note, style) = match &self.complaint {
+            Some(complaint) => (complaint.truncated(width * 2 / 3), theme.error),
+            None => (SafeText::from_static(self.hint), theme.dim),
+        };
+        // The text always has room; the hint only where there is plenty.
+        let needed = title.width() + 1 + note.width() + 2;
+        let typed = SafeText::single_line(&self.text(), width).width() + 1;
+        let shows_note = if self.complaint.is_some() {
+            needed + 8 <= width
+        } else {
+            needed + typed.max(20) <= width
+        };
+        let note_width = if shows_note { note.width() + 1 } else { 0 };
+        let [title_area, input_area, note_area] = columns(row, title.width() + 1, note_width);
+        frame.render_widget(theme.line(&title, theme.title), title_area);
+        self.textbox.view(frame, input_area, theme);
+        if shows_note {
+            frame.render_widget(theme.line(&note, style).right_aligned(), note_area);
+        }
+    }
+}
+
+/// A row as three columns, the outer ones of known width.
+fn columns(row: Rect, left: usize, right: usize) -> [Rect; 3] {
+    let left = u16::try_from(left).unwrap_or(u16::MAX).min(row.width);
+    let right = u16::try_from(right)
+        .unwrap_or(u16::MAX)
+        .min(row.width - left);
+    let middle = row.width - left - right;
+    [
+        Rect { width: left, ..row },
+        Rect {
+            x: row.x + left,
+            width: middle,
+            ..row
+        },
+        Rect {
+            x: row.x + left + middle,
+            width: right,
+            ..row
+        },
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::theme::{Glyphs, Variant};
+    use super::*;
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+
+    const THEME: fn() -> Theme = || Theme::new(Variant::Mono, Glyphs::UNICODE);
+
+    fn press(prompt: &mut Prompt, keys: &str) -> Typing {
+        let mut last = Typing::Pending;
+        for character in keys.chars() {
+            last = prompt.key(match character {
+                '\n' => KeyCode::Enter.into(),
+                '\u{1b}' => KeyCode::Esc.into(),
+                '\u{8}' => KeyCode::Backspace.into(),
+                '↑' => KeyCode::Up.into(),
+                '↓' => KeyCode::Down.into(),
+                _ => KeyCode::Char(character).into(),
+            });
+        }
+        last
+    }
+
+    fn screen(prompt: &Prompt, width: u16) -> String {
+        let mut terminal = Terminal::new(TestBackend::new(width, 1)).unwrap();
+        terminal
+            .draw(|frame| prompt.view(frame, frame.area(), &THEME()))
+            .unwrap();
+        terminal.backend().to_string()
+    }
+
+    #[test]
+    fn what_is_typed_is_shown_and_submitted() {
+        let mut prompt = Prompt::new("find", "n next  N previous");
+        prompt.open("");
+        assert_eq!(press(&mut prompt, "serch"), Typing::Changed);
+        assert_eq!(
+            screen(&prompt, 50),
+            "\"find serch                      n next  N previous\"\n"
+        );
+        assert_eq!(screen(&prompt, 24), "\"find serch              \"\n");
+        assert_eq!(
+            press(&mut prompt, "\u{8}\u{8}x\n"),
+            Typing::Submitted("serx".into())
+        );
+    }
+
+    #[test]
+    fn esc_and_backspace_on_nothing_leave() {
+        let mut prompt = Prompt::new("find", "");
+        assert_eq!(press(&mut prompt, "a\u{1b}"), Typing::Cancelled);
+        prompt.open("");
+        assert_eq!(press(&mut prompt, "a\u{8}"), Typing::Changed);
+        assert_eq!(press(&mut prompt, "\u{8}"), Typing::Cancelled);
+    }
+
+    #[test]
+    fn the_history_brings_back_what_was_submitted_and_then_what_was_typed() {
+        let mut prompt = Prompt::new("find", "");
+        for text in ["one\n", "two\n", "one\n"] {
+            prompt.open("");
+            press(&mut prompt, text);
+        }
+        assert_eq!(prompt.history(), ["two", "one"]);
+        prompt.open("");
+        press(&mut prompt, "dra↑");
+        assert_eq!(prompt.text(), "one");
+        press(&mut prompt, "↑↑");
+        assert_eq!(prompt.text(), "two");
+        press(&mut prompt, "↓↓");
+        assert_eq!(prompt.text(), "dra");
+    }
+
+    #[test]
+    fn a_complaint_stands_in_place_of_the_hint_until_the_text_changes() {
+        let mut prompt = Prompt::new("filter", "esc leaves");
+        prompt.open(".a[");
+        prompt.complain(SafeText::from_str("no \u{1b}closing bracket"));
+        assert_eq!(
+            screen(&prompt, 40),
+            "\"filter .a[           no ␛closing bracket\"\n"
+        );
+        press(&mut prompt, "]");
+        assert!(screen(&prompt, 40).contains("esc leaves"));
+    }
+
+    #[test]
+    fn pasted_lines_become_one_and_a_box_of_many_keeps_them() {
+        let mut prompt = Prompt::new("find", "");
+        assert_eq!(prompt.paste("one\r\ntwo\n"), Typing::Changed);
+        assert_eq!(prompt.text(), "one two");
+        let mut textbox = TextBox::multi("a");
+        textbox.paste("b\r\nc");
+        textbox.key(KeyCode::Enter.into());
+        assert_eq!(textbox.text(), "ab\nc\n");
+        assert!(!textbox.is_at_start());
+    }
+
+    #[test]
+    fn hostile_text_reaches_the_terminal_without_its_invisible_characters() {
+        let mut prompt = Prompt::new("find", "");
+        prompt.open("a\u{202e}b\u{1b}[2J\u{200b}c 漢 👩\u{200d}🚀");
+        let shown = screen(&prompt, 40);
+        assert!(
+            shown.contains("漢") && shown.contains("👩\u{200d}🚀"),
+            "{shown}"
+        );
+        for character in ['\u{202e}', '\u{1b}', '\u{200b}'] {
+            assert!(!shown.contains(character), "{shown:?}");
+        }
+        assert!(
+            prompt.text().contains('\u{202e}'),
+            "the text itself is kept"
+        );
+    }
+
+    #[test]
+    fn every_size_can_be_drawn() {
+        let mut prompt = Prompt::new("find", "hint");
+        prompt.open(&"漢字 and more ".repeat(20));
+        prompt.complain(SafeText::from_str("complaint"));
+        let textbox = TextBox::multi("one\ntwo\nthree");
+        for (width, height) in [(1, 1), (2, 1), (3, 2), (7, 3), (200, 2)] {
+            let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+            terminal
+                .draw(|frame| {
+                    prompt.view(frame, frame.area(), &THEME());
+                    textbox.view(frame, frame.area(), &THEME());
+                    textbox.view(frame, Rect::new(0, 0, 0, 0), &THEME());
+                })
+                .unwrap();
+        }
+    }
+}

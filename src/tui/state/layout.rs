@@ -1,0 +1,147 @@
+//! Where the panes are: plain arithmetic, so that the mouse and the views agree.
+
+/// A part of the screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pane {
+    /// Turns, and items below those that are unfolded.
+    Turns,
+    /// Items of one turn.
+    Items,
+    /// One item.
+    Detail,
+    /// All findings of the session.
+    Findings,
+    /// The sessions of the file.
+    Sessions,
+}
+
+impl Pane {
+    /// Every pane, in the order of the keys `1` to `5`.
+    pub const ALL: [Self; 5] = [
+        Self::Turns,
+        Self::Items,
+        Self::Detail,
+        Self::Findings,
+        Self::Sessions,
+    ];
+
+    /// Its name in titles and in the help.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Turns => "Turns",
+            Self::Items => "Items",
+            Self::Detail => "Detail",
+            Self::Findings => "Findings",
+            Self::Sessions => "Sessions",
+        }
+    }
+}
+
+/// A rectangle in cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Area {
+    /// Column of its left edge.
+    pub x: u16,
+    /// Row of its upper edge.
+    pub y: u16,
+    /// Width in columns.
+    pub width: u16,
+    /// Height in rows.
+    pub height: u16,
+}
+
+impl Area {
+    /// Whether a cell lies in it.
+    pub fn contains(self, column: u16, row: u16) -> bool {
+        (self.x..self.x + self.width).contains(&column)
+            && (self.y..self.y + self.height).contains(&row)
+    }
+
+    /// What a frame of one cell leaves.
+    pub fn inside(self) -> Self {
+        Self {
+            x: self.x + 1,
+            y: self.y + 1,
+            width: self.width.saturating_sub(2),
+            height: self.height.saturating_sub(2),
+        }
+    }
+}
+
+/// Least columns for three panes side by side.
+pub const WIDE: u16 = 100;
+/// Least size for anything.
+pub const LEAST: (u16, u16) = (40, 10);
+
+/// The screen, divided.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Layout {
+    /// The upper row.
+    pub header: Area,
+    /// The panes that are shown.
+    pub panes: Vec<(Pane, Area)>,
+    /// The lower row.
+    pub footer: Area,
+}
+
+impl Layout {
+    /// Divides a screen. `left` is what stands left of the detail; `focus` is the pane that is shown where there is room for one
+    /// only. No panes: the screen is too small.
+    pub fn new((width, height): (u16, u16), left: Pane, focus: Pane) -> Self {
+        if width < LEAST.0 || height < LEAST.1 {
+            return Self::default();
+        }
+        let row = |y| Area {
+            x: 0,
+            y,
+            width,
+            height: 1,
+        };
+        let column = |x, width| Area {
+            x,
+            y: 1,
+            width,
+            height: height - 2,
+        };
+        let detail = share(width, 42);
+        let turns = share(width, 24).min(60);
+        let rest = width - detail;
+        let panes = match left {
+            _ if width < WIDE => vec![(focus, column(0, width))],
+            Pane::Findings | Pane::Sessions => {
+                vec![
+                    (left, column(0, rest)),
+                    (Pane::Detail, column(rest, detail)),
+                ]
+            }
+            Pane::Turns | Pane::Items | Pane::Detail => vec![
+                (Pane::Turns, column(0, turns)),
+                (Pane::Items, column(turns, rest - turns)),
+                (Pane::Detail, column(rest, detail)),
+            ],
+        };
+        Self {
+            header: row(0),
+            panes,
+            footer: row(height - 1),
+        }
+    }
+
+    /// Where a pane is; `None` where it is not shown.
+    pub fn area(&self, pane: Pane) -> Option<Area> {
+        self.panes
+            .iter()
+            .find(|(shown, _)| *shown == pane)
+            .map(|(_, area)| *area)
+    }
+
+    /// How many rows a pane has for its content.
+    pub fn height(&self, pane: Pane) -> usize {
+        self.area(pane)
+            .map_or(0, |area| usize::from(area.inside().height))
+    }
+}
+
+fn share(width: u16, percent: u32) -> u16 {
+    u16::try_from(u32::from(width) * percent / 100).unwrap_or(width)
+}

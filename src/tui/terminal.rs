@@ -1,0 +1,146 @@
+//! The terminal: taken when the debugger opens, given back whatever happens. The guard restores it on drop, the panic hook before
+//! the message prints, and a watcher ends the program when the terminal itself goes away.
+
+use crossterm::cursor::{Hide, Show};
+use crossterm::event::{
+    DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
+};
+use crossterm::terminal::{
+    BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen,
+    disable_raw_mode, enable_raw_mode,
+};
+use crossterm::{execute, queue};
+use ratatui::backend::CrosstermBackend;
+use ratatui::{Frame, Terminal};
+use rustix::event::{PollFd, PollFlags, poll};
+use std::io::{self, BufWriter, IsTerminal as _, Stdout, Write as _};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::time::Duration;
+
+/// More than a frame of a large terminal, so that a frame is one write.
+const FRAME_BYTES: usize = 1 << 18;
+
+/// The exit code of a program that was hung up on: 128 and the number of SIGHUP.
+const HUNG_UP: i32 = 129;
+
+/// The terminal while the debugger has it.
+#[derive(Debug)]
+pub(super) struct Screen {
+    terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
+    mouse: bool,
+}
+
+impl Screen {
+    /// Takes the terminal. Asks it nothing: no answer may stand before the first paint.
+    pub(super) fn open(mouse: bool) -> io::Result<Self> {
+        // Installs the handler of SIGWINCH, which crossterm does at the first poll only; a resize before that would be lost.
+        crossterm::event::poll(Duration::ZERO)?;
+        restore_on_panic();
+        enter(mouse)?;
+        let writer = BufWriter::with_capacity(FRAME_BYTES, io::stdout());
+        let terminal = Terminal::new(CrosstermBackend::new(writer)).inspect_err(|_| leave())?;
+        Ok(Self { terminal, mouse })
+    }
+
+    /// Columns and rows.
+    pub(super) fn size(&self) -> io::Result<(u16, u16)> {
+        let size = self.terminal.size()?;
+        Ok((size.width, size.height))
+    }
+
+    /// Draws a frame as one update, so that no half of a frame is seen.
+    pub(super) fn draw(&mut self, view: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
+        queue!(self.terminal.backend_mut(), BeginSynchronizedUpdate)?;
+        self.terminal.draw(view)?;
+        execute!(self.terminal.backend_mut(), EndSynchronizedUpdate)
+    }
+
+    /// Forgets what was drawn: the next frame is drawn whole.
+    pub(super) fn clear(&mut self) -> io::Result<()> {
+        self.terminal.clear()
+    }
+
+    /// Gives the terminal back for a while.
+    pub(super) fn suspend(&mut self) -> io::Result<()> {
+        self.terminal.backend_mut().flush()?;
+        leave();
+        Ok(())
+    }
+
+    /// Takes it again.
+    pub(super) fn resume(&mut self) -> io::Result<()> {
+        enter(self.mouse)?;
+        self.clear()
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        leave();
+    }
+}
+
+fn enter(mouse: bool) -> io::Result<()> {
+    enable_raw_mode()?;
+    let mut out = io::stdout();
+    execute!(out, EnterAlternateScreen, Hide, EnableBracketedPaste)?;
+    if mouse {
+        execute!(out, EnableMouseCapture)?;
+    }
+    Ok(())
+}
+
+/// Restores what can be restored; there is nobody to tell when it fails.
+fn leave() {
+    let mut out = io::stdout();
+    let _ = execute!(
+        out,
+        EndSynchronizedUpdate,
+        DisableMouseCapture,
+        DisableBracketedPaste,
+        LeaveAlternateScreen,
+        Show
+    );
+    let _ = disable_raw_mode();
+}
+
+fn restore_on_panic() {
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        leave();
+        before(panic);
+    }));
+}
+
+/// The terminal that keys come from.
+fn keyboard() -> io::Result<OwnedFd> {
+    let stdin = io::stdin();
+    if stdin.is_terminal() {
+        stdin.as_fd().try_clone_to_owned()
+    } else {
+        Ok(std::fs::File::open("/dev/tty")?.into())
+    }
+}
+
+/// Ends the program when the terminal goes away. Reading keys from a terminal that is gone never returns and spins
+/// (crossterm issue 793), so the loop cannot be asked to do it.
+pub(super) fn exit_when_hung_up() {
+    std::thread::spawn(|| {
+        let Ok(tty) = keyboard() else { return };
+        loop {
+            let mut watched = [PollFd::new(&tty, PollFlags::empty())];
+            let polled = poll(&mut watched, None);
+            let gone = watched[0]
+                .revents()
+                .intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL);
+            if polled.is_ok() && gone {
+                // The loop ends by itself where it can.
+                std::thread::sleep(Duration::from_millis(100));
+                std::process::exit(HUNG_UP);
+            }
+            if polled.is_err_and(|error| error != rustix::io::Errno::INTR) {
+                return;
+            }
+        }
+    });
+}

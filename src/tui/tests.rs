@@ -1,0 +1,209 @@
+//! Keys in, screens out.
+
+use super::keymap;
+use super::state::State;
+use super::state::testing::opened;
+use super::theme::{Glyphs, Theme, Variant};
+use super::update::{Effect, Message, update};
+use super::view;
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use proptest::prelude::*;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::style::Color;
+
+const BROKEN_JSON: &str = include_str!("../../sessions/broken-json.json");
+const SCHEMA_BREAK: &str = include_str!("../../sessions/schema-break.json");
+const TWO_SESSIONS: &str = include_str!("../../sessions/reused-call-id.json");
+
+/// Presses keys, written as in the table of keys.
+fn press(state: &mut State, keys: &str) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    for name in keys.split(' ').filter(|name| !name.is_empty()) {
+        let event = keymap::event(name).unwrap();
+        effects.extend(update(state, Message::Key(event)));
+        state.prepare();
+    }
+    effects
+}
+
+fn terminal(state: &State, theme: &Theme) -> Terminal<TestBackend> {
+    let mut terminal = Terminal::new(TestBackend::new(state.size.0, state.size.1)).unwrap();
+    terminal
+        .draw(|frame| view::draw(frame, state, theme))
+        .unwrap();
+    terminal
+}
+
+fn screen(state: &State) -> String {
+    let theme = Theme::new(Variant::Dark, Glyphs::UNICODE);
+    terminal(state, &theme).backend().to_string()
+}
+
+#[test]
+fn a_session_opens_on_its_turns_and_the_finding_key_leads_to_the_broken_call() {
+    let mut state = opened(BROKEN_JSON, (120, 16));
+    insta::assert_snapshot!("opened", screen(&state));
+    press(&mut state, "]");
+    insta::assert_snapshot!("finding", screen(&state));
+    press(&mut state, "%");
+    insta::assert_snapshot!("partner", screen(&state));
+}
+
+#[test]
+fn violations_stand_at_their_place() {
+    let mut state = opened(SCHEMA_BREAK, (120, 40));
+    press(&mut state, "]");
+    insta::assert_snapshot!("violations", screen(&state));
+}
+
+#[test]
+fn below_a_hundred_columns_one_pane_is_shown() {
+    let mut state = opened(BROKEN_JSON, (80, 24));
+    press(&mut state, "] l");
+    insta::assert_snapshot!("narrow_turns", screen(&state));
+    press(&mut state, "j l");
+    insta::assert_snapshot!("narrow_detail", screen(&state));
+}
+
+#[test]
+fn a_small_terminal_shows_the_findings_too() {
+    let mut state = opened(BROKEN_JSON, (60, 15));
+    press(&mut state, "4");
+    insta::assert_snapshot!("small_findings", screen(&state));
+    press(&mut state, "enter enter");
+    insta::assert_snapshot!("small_offers", screen(&state));
+}
+
+#[test]
+fn a_file_with_several_sessions_lists_them_and_findings_lead_from_one_to_the_next() {
+    let mut state = opened(TWO_SESSIONS, (100, 14));
+    press(&mut state, "S");
+    insta::assert_snapshot!("sessions", screen(&state));
+    press(&mut state, "esc ]");
+    assert_eq!(state.session, 1);
+    press(&mut state, "S k enter");
+    assert_eq!(
+        (state.session, state.focus),
+        (0, super::state::layout::Pane::Turns)
+    );
+}
+
+#[test]
+fn turns_fold_and_unfold() {
+    let mut state = opened(BROKEN_JSON, (80, 24));
+    press(&mut state, "J J space");
+    insta::assert_snapshot!("unfolded", screen(&state));
+    press(&mut state, "=");
+    let all = state.frame.turns_total;
+    assert_eq!(
+        all,
+        state.session().unwrap().items.len() + state.session().unwrap().turns.len()
+    );
+    press(&mut state, "-");
+    assert_eq!(
+        state.frame.turns_total,
+        state.session().unwrap().turns.len()
+    );
+}
+
+#[test]
+fn marked_items_can_be_seen_alone() {
+    let mut state = opened(BROKEN_JSON, (120, 14));
+    press(&mut state, "J m J J m M");
+    insta::assert_snapshot!("marked", screen(&state));
+    press(&mut state, "esc");
+    assert!(state.shown.is_none());
+}
+
+#[test]
+fn recoveries_of_a_later_version_say_so() {
+    let mut state = opened(BROKEN_JSON, (120, 14));
+    press(&mut state, "] i");
+    assert!(screen(&state).contains("not yet: inject error"));
+    press(&mut state, "j");
+    assert!(!screen(&state).contains("not yet"));
+}
+
+#[test]
+fn closing_leads_back_step_by_step() {
+    let mut state = opened(BROKEN_JSON, (120, 14));
+    assert!(press(&mut state, "4 ? q q").is_empty());
+    assert!(matches!(press(&mut state, "q")[..], [Effect::Close]));
+    assert!(matches!(press(&mut state, "4 Q")[..], [Effect::Quit]));
+}
+
+#[test]
+fn a_click_puts_the_cursor_on_a_row_and_the_wheel_moves_the_pane_below_it() {
+    let mut state = opened(BROKEN_JSON, (120, 16));
+    let mouse = |kind, column, row| {
+        Message::Mouse(MouseEvent {
+            kind,
+            column,
+            row,
+            modifiers: KeyModifiers::NONE,
+        })
+    };
+    update(
+        &mut state,
+        mouse(MouseEventKind::Down(MouseButton::Left), 3, 5),
+    );
+    state.prepare();
+    assert_eq!(state.turn(), 3);
+    update(&mut state, mouse(MouseEventKind::ScrollUp, 3, 5));
+    assert_eq!(state.turn(), 0);
+    update(
+        &mut state,
+        mouse(MouseEventKind::Down(MouseButton::Left), 60, 99),
+    );
+    assert_eq!(state.turn(), 0);
+}
+
+#[test]
+fn without_colour_and_without_utf_8_everything_is_still_told() {
+    let mut state = opened(BROKEN_JSON, (120, 16));
+    press(&mut state, "]");
+    let theme = Theme::new(Variant::Mono, Glyphs::ASCII);
+    let terminal = terminal(&state, &theme);
+    let buffer = terminal.backend().buffer();
+    for cell in buffer.content() {
+        assert!(cell.symbol().is_ascii(), "{:?}", cell.symbol());
+        assert_eq!((cell.fg, cell.bg), (Color::Reset, Color::Reset));
+    }
+    insta::assert_snapshot!("ascii", terminal.backend());
+}
+
+#[test]
+fn a_text_that_is_asked_for_is_searched_for() {
+    let mut state = opened(BROKEN_JSON, (120, 16));
+    press(&mut state, "/ l o a n s");
+    assert!(screen(&state).contains("/ loans"), "{}", screen(&state));
+    let effects = press(&mut state, "enter");
+    assert!(matches!(&effects[..], [Effect::Search(_)]), "{effects:?}");
+}
+
+#[test]
+fn the_palette_runs_what_is_chosen() {
+    let mut state = opened(BROKEN_JSON, (120, 16));
+    press(&mut state, ": f i n i s h enter");
+    assert!(screen(&state).contains("no partner"), "{}", screen(&state));
+}
+
+proptest! {
+    /// Whatever the size and whatever is pressed: no panic, and the cursor stays on an item.
+    #[test]
+    fn no_size_and_no_key_can_break_it(
+        width in 0_u16..130,
+        height in 0_u16..40,
+        keys in prop::collection::vec(prop_oneof![any::<char>(), prop::sample::select(vec!['j', 'J', 'l', ']', '%', '4', '=', 'G'])], 0..12),
+    ) {
+        let mut state = opened(SCHEMA_BREAK, (width, height));
+        for key in keys {
+            let event = KeyEvent::new(KeyCode::Char(key), KeyModifiers::NONE);
+            update(&mut state, Message::Key(event));
+            state.prepare();
+            terminal(&state, &Theme::new(Variant::Dark, Glyphs::UNICODE));
+            prop_assert!(state.item().is_some());
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! What happens next: a message changes the state and asks for effects. No terminal, no files, no clock.
+
+mod arrive;
+mod layers;
+mod motion;
+mod mouse;
+
+use super::copy;
+use super::help::Help;
+use super::keymap::{self, Command, Context, Direction};
+use super::palette::Palette;
+use super::state::document::{Checked, Document, Place};
+use super::state::layout::Pane;
+use super::state::{Follow, Overlay, State};
+use crate::runtime::search::Needle;
+use crate::session::Span;
+use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent};
+use std::sync::Arc;
+
+/// Something that happened.
+#[derive(Debug)]
+pub enum Message {
+    /// A key.
+    Key(KeyEvent),
+    /// The mouse.
+    Mouse(MouseEvent),
+    /// Text was pasted.
+    Paste(String),
+    /// The terminal has another size: columns and rows.
+    Resize(u16, u16),
+    /// News of the file.
+    Report(Report),
+    /// Something for the operator to read.
+    Notice(String),
+}
+
+/// News of the file.
+#[derive(Debug)]
+pub enum Report {
+    /// So many bytes of so many are read.
+    Progress {
+        /// Bytes that are read.
+        done: u64,
+        /// Bytes in all.
+        total: u64,
+    },
+    /// The end of the file, read on its own.
+    Tail(Arc<Document>),
+    /// Everything is read.
+    Whole(Arc<Document>),
+    /// The rules have seen a session.
+    Checked {
+        /// Index of the session.
+        session: usize,
+        /// What they found.
+        checked: Arc<Checked>,
+    },
+    /// The rules have seen everything.
+    Finished,
+    /// The file has grown; what is shown from now on. Its numbers are right, its findings are not known yet.
+    Grown(Arc<Document>),
+    /// Reading failed.
+    Failed(String),
+    /// A search ended; the item with the text, and whether it was searched for from the other end again.
+    Found(Option<(Place, bool)>),
+}
+
+/// A search for an item that holds a text.
+#[derive(Debug, Clone)]
+pub struct Search {
+    /// What is searched through.
+    pub document: Arc<Document>,
+    /// What is searched for.
+    pub needle: Arc<Needle>,
+    /// The item to begin behind, or before.
+    pub from: Place,
+    /// Where to.
+    pub direction: Direction,
+}
+
+/// Something to be done outside.
+#[derive(Debug)]
+pub enum Effect {
+    /// Leave.
+    Quit,
+    /// Close the file.
+    Close,
+    /// Give the terminal back until the shell calls again.
+    Suspend,
+    /// Draw everything anew.
+    Redraw,
+    /// Read the end of the file, now.
+    ReadTail,
+    /// Watch the file, or stop watching it.
+    Watch(bool),
+    /// Show bytes of the file in the editor.
+    Edit(Span),
+    /// Look for a text.
+    Search(Search),
+    /// Put bytes on the clipboard.
+    Copy(Vec<u8>),
+    /// Drop what may take a while to drop.
+    Discard(Arc<Document>),
+}
+
+/// Takes one message.
+pub fn update(state: &mut State, message: Message) -> Vec<Effect> {
+    match message {
+        Message::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
+        Message::Key(key) => press(state, &key),
+        Message::Mouse(event) => mouse::mouse(state, event),
+        Message::Paste(text) => layers::paste(state, &text),
+        Message::Resize(width, height) => {
+            state.size = (width, height);
+            Vec::new()
+        }
+        Message::Report(report) => arrive::arrive(state, report),
+        Message::Notice(text) => {
+            state.notice = Some(text);
+            Vec::new()
+        }
+    }
+}
+
+fn context(state: &State) -> Context {
+    match state.focus {
+        _ if state.has_overlay() => Context::Overlay,
+        Pane::Turns | Pane::Items => Context::Browse,
+        Pane::Detail => Context::Detail,
+        Pane::Findings | Pane::Sessions => Context::List,
+    }
+}
+
+/// The context that the footer and the keys are read for.
+pub fn context_of(state: &State) -> Context {
+    context(state)
+}
+
+fn press(state: &mut State, key: &KeyEvent) -> Vec<Effect> {
+    state.notice = None;
+    if let Some(effects) = layers::press(state, key) {
+        return effects;
+    }
+    match keymap::command(context(state), key) {
+        Some(command) => obey(state, command),
+        None => Vec::new(),
+    }
+}
+
+/// Does what a command says.
+pub fn obey(state: &mut State, command: Command) -> Vec<Effect> {
+    match command {
+        Command::Step(_)
+        | Command::HalfPage(_)
+        | Command::Page(_)
+        | Command::Edge(_)
+        | Command::Turn(_)
+        | Command::Unfold
+        | Command::Fold
+        | Command::Toggle
+        | Command::FoldAll(_)
+        | Command::Finding(_)
+        | Command::Error(_)
+        | Command::Partner
+        | Command::SameTool => motion::motion(state, command),
+        Command::Find => {
+            state.find.open("");
+            overlay(state, Overlay::Find)
+        }
+        Command::Hit(direction) => layers::next_hit(state, direction),
+        Command::Filter => not_yet(state, "filter"),
+        Command::Copy => {
+            let menu = layers::copy_menu(state);
+            overlay(state, Overlay::Copy(menu))
+        }
+        Command::Palette => {
+            let palette = Palette::new(&keymap::commands());
+            overlay(state, Overlay::Palette(palette))
+        }
+        Command::Mark => {
+            mark(state);
+            Vec::new()
+        }
+        Command::OnlyMarked => {
+            only_marked(state);
+            Vec::new()
+        }
+        Command::NextPane(direction) => {
+            motion::next_pane(state, direction.is_forward());
+            Vec::new()
+        }
+        Command::Pane(number) => {
+            if let Some(pane) = Pane::ALL.get(usize::from(number)) {
+                motion::focus(state, *pane);
+            }
+            Vec::new()
+        }
+        Command::Open => open(state),
+        Command::View => {
+            state.detail.mode = state.detail.mode.next();
+            Vec::new()
+        }
+        Command::Later(what) => not_yet(state, what),
+        Command::Follow => follow(state),
+        Command::Log => overlay(state, Overlay::Log),
+        Command::Help => overlay(
+            state,
+            Overlay::Help(Help::new(&keymap::commands(), &[copy::NOTE])),
+        ),
+        Command::Editor => state
+            .item()
+            .map(|item| Effect::Edit(item.span))
+            .into_iter()
+            .collect(),
+        Command::Back => {
+            back(state);
+            Vec::new()
+        }
+        Command::Close if back_from_list(state) => Vec::new(),
+        Command::Close => vec![Effect::Close],
+        Command::Quit => vec![Effect::Quit],
+        Command::Suspend => vec![Effect::Suspend],
+        Command::Redraw => vec![Effect::Redraw],
+    }
+}
+
+fn not_yet(state: &mut State, what: &str) -> Vec<Effect> {
+    state.notice = Some(format!("not yet: {what}"));
+    Vec::new()
+}
+
+fn overlay(state: &mut State, overlay: Overlay) -> Vec<Effect> {
+    state.tops.overlay = 0;
+    let same = |open: &Overlay| std::mem::discriminant(open) == std::mem::discriminant(&overlay);
+    if state.overlays.last().is_some_and(same) {
+        state.overlays.pop();
+    } else {
+        state.overlays.push(overlay);
+    }
+    Vec::new()
+}
+
+fn mark(state: &mut State) {
+    let Some(start) = state.item().map(|item| item.span.start) else {
+        return;
+    };
+    if !state.marks.remove(&start) {
+        state.marks.insert(start);
+    }
+}
+
+fn only_marked(state: &mut State) {
+    if state.only_marked {
+        state.only_marked = false;
+        state.shown = None;
+    } else if state.marks.is_empty() {
+        state.notice = Some("nothing is marked: m marks the item".to_owned());
+    } else {
+        state.only_marked = true;
+        state.show_marked();
+        motion::stay_in_sight(state);
+    }
+}
+
+fn open(state: &mut State) -> Vec<Effect> {
+    match state.focus {
+        Pane::Findings => {
+            motion::focus(state, Pane::Turns);
+            motion::focus(state, Pane::Items);
+        }
+        Pane::Sessions => {
+            let session = state.listed_session;
+            motion::open_session(state, session);
+            motion::focus(state, Pane::Turns);
+        }
+        Pane::Turns | Pane::Items | Pane::Detail if !state.findings_here().is_empty() => {
+            return overlay(state, Overlay::Offers);
+        }
+        Pane::Turns | Pane::Items => motion::focus(state, Pane::Detail),
+        Pane::Detail => {}
+    }
+    Vec::new()
+}
+
+fn follow(state: &mut State) -> Vec<Effect> {
+    match state.follow {
+        Follow::On => {
+            state.follow = Follow::Off;
+            vec![Effect::Watch(false)]
+        }
+        Follow::Off | Follow::Paused => {
+            let was_off = state.follow == Follow::Off;
+            state.follow = Follow::On;
+            let mut effects = motion::to_end(state);
+            if was_off {
+                effects.push(Effect::Watch(true));
+            }
+            effects
+        }
+    }
+}
+
+/// One step back: what lies over the panes, then a filter, then the pane.
+fn back(state: &mut State) {
+    if state.overlays.pop().is_some() {
+    } else if state.shown.is_some() {
+        state.shown = None;
+        state.only_marked = false;
+    } else if state.focus != Pane::Turns {
+        motion::focus(state, Pane::Turns);
+    }
+}
+
+/// Closes what `q` closes before it quits.
+fn back_from_list(state: &mut State) -> bool {
+    let is_list = matches!(state.left, Pane::Findings | Pane::Sessions);
+    if state.has_overlay() || is_list {
+        back(state);
+        return true;
+    }
+    false
+}

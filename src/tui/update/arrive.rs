@@ -1,0 +1,109 @@
+//! What the loader brings: parts of the file, the whole of it, findings, growth.
+
+use super::{Effect, Report, layers, motion};
+use crate::tui::state::document::{Document, Extent, Place};
+use crate::tui::state::{Follow, Stage, State};
+use std::sync::Arc;
+
+pub(super) fn arrive(state: &mut State, report: Report) -> Vec<Effect> {
+    match report {
+        Report::Progress { done, total } => {
+            state.stage = Stage::Reading { done, total };
+            Vec::new()
+        }
+        Report::Tail(document) => tail(state, document),
+        Report::Whole(document) => {
+            state.stage = Stage::Checking;
+            whole(state, document)
+        }
+        Report::Checked { session, checked } => {
+            let has_errors = checked.counts().errors > 0;
+            state.check(session, checked.clone());
+            if has_errors && !state.has_moved {
+                state.has_moved = true;
+                motion::open_session(state, session);
+                let first = checked
+                    .findings()
+                    .iter()
+                    .position(|finding| finding.severity == crate::rules::Severity::Error);
+                motion::go_to_finding(state, &checked, first.unwrap_or_default());
+            }
+            Vec::new()
+        }
+        Report::Finished => {
+            state.stage = Stage::Ready;
+            Vec::new()
+        }
+        Report::Grown(document) => {
+            let effects = whole(state, document);
+            if state.follow == Follow::On {
+                motion::to_end(state);
+            }
+            effects
+        }
+        Report::Found(found) => {
+            layers::found(state, found);
+            Vec::new()
+        }
+        Report::Failed(reason) => {
+            state.stage = Stage::Failed(reason);
+            Vec::new()
+        }
+    }
+}
+
+fn tail(state: &mut State, document: Arc<Document>) -> Vec<Effect> {
+    if state.is_whole() && document.extent == Extent::Tail && state.follow == Follow::Off {
+        return Vec::new();
+    }
+    let sessions = document.recording.sessions.len();
+    let old = state.show(document);
+    state.session = sessions.saturating_sub(1);
+    motion::to_end(state);
+    old.map(Effect::Discard).into_iter().collect()
+}
+
+/// Shows the whole file with the cursor on the item where it was.
+fn whole(state: &mut State, document: Arc<Document>) -> Vec<Effect> {
+    let place = state
+        .document
+        .as_ref()
+        .and_then(|old| same_place(old, &document, state));
+    let mut effects: Vec<Effect> = state
+        .show(document)
+        .map(Effect::Discard)
+        .into_iter()
+        .collect();
+    effects.extend(state.head.take().map(Effect::Discard));
+    let place = place.unwrap_or_default();
+    state.session = place.session;
+    state.item = place.item;
+    effects
+}
+
+/// Where the item with the cursor stands in the new document.
+fn same_place(old: &Document, new: &Document, state: &State) -> Option<Place> {
+    let here = Place {
+        session: state.session,
+        item: state.item,
+    };
+    let start = state.item()?.span.start;
+    let near = match old.extent {
+        Extent::Head | Extent::Whole => here,
+        Extent::Tail => {
+            let sessions = new.recording.sessions.len();
+            let from_end = old.recording.sessions.len().checked_sub(here.session)?;
+            let session = sessions.checked_sub(from_end)?;
+            let items = |document: &Document, session: usize| {
+                let session = document.recording.sessions.get(session);
+                session.map_or(0, |session| session.items.len())
+            };
+            let from_end = items(old, here.session).checked_sub(here.item)?;
+            Place {
+                session,
+                item: items(new, session).saturating_sub(from_end),
+            }
+        }
+    };
+    new.find(start, near)
+}

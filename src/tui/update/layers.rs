@@ -1,0 +1,179 @@
+//! What lies over the panes and takes the keys: the prompt, the palette, the menus.
+
+use super::{Effect, Search, motion, obey};
+use crate::dialects::body_of;
+use crate::runtime::search::Needle;
+use crate::session::{Item, Kind};
+use crate::tui::copy::{Copied, CopyMenu, Copying};
+use crate::tui::keymap::{Direction, KEYMAP};
+use crate::tui::palette::Choice;
+use crate::tui::prompt::Typing;
+use crate::tui::state::document::Place;
+use crate::tui::state::{Overlay, State};
+use crossterm::event::KeyEvent;
+use std::sync::Arc;
+
+/// Gives a key to what lies on top; `None` where that leaves it to the table of keys.
+pub(super) fn press(state: &mut State, key: &KeyEvent) -> Option<Vec<Effect>> {
+    match state.overlays.last_mut()? {
+        Overlay::Find => {
+            let typed = state.find.key(*key);
+            return Some(typing(state, typed));
+        }
+        Overlay::Help(help) => {
+            if help.key(*key) {
+                state.overlays.pop();
+            }
+        }
+        Overlay::Palette(palette) => match palette.key(*key) {
+            Choice::Pending => {}
+            Choice::Left => {
+                state.overlays.pop();
+            }
+            Choice::Chosen(number) => {
+                state.overlays.pop();
+                let command = KEYMAP.get(number).map(|binding| binding.command);
+                return command.map(|command| obey(state, command));
+            }
+        },
+        Overlay::Copy(menu) => match menu.key(*key) {
+            Copying::Pending => {}
+            Copying::Left => {
+                state.overlays.pop();
+            }
+            Copying::Copy(what) => {
+                state.overlays.pop();
+                return Some(copy(state, what));
+            }
+        },
+        Overlay::Log | Overlay::Offers => return None,
+    }
+    Some(Vec::new())
+}
+
+/// Gives pasted text to what lies on top.
+pub(super) fn paste(state: &mut State, text: &str) -> Vec<Effect> {
+    match state.overlays.last_mut() {
+        Some(Overlay::Find) => {
+            let typed = state.find.paste(text);
+            return typing(state, typed);
+        }
+        Some(Overlay::Palette(palette)) => palette.paste(text),
+        Some(Overlay::Help(_) | Overlay::Copy(_) | Overlay::Log | Overlay::Offers) | None => {}
+    }
+    Vec::new()
+}
+
+fn typing(state: &mut State, typed: Typing) -> Vec<Effect> {
+    match typed {
+        Typing::Pending | Typing::Changed => Vec::new(),
+        Typing::Cancelled => {
+            state.overlays.pop();
+            Vec::new()
+        }
+        Typing::Submitted(text) => {
+            state.overlays.pop();
+            match Needle::new(&text) {
+                Ok(needle) => {
+                    state.needle = Some(Arc::new(needle));
+                    next_hit(state, Direction::Forward)
+                }
+                Err(error) => {
+                    state.notice = Some(error.to_string());
+                    Vec::new()
+                }
+            }
+        }
+    }
+}
+
+/// Asks for the next item that holds the text.
+pub(super) fn next_hit(state: &mut State, direction: Direction) -> Vec<Effect> {
+    let (Some(needle), Some(document)) = (state.needle.clone(), state.document.clone()) else {
+        state.notice = Some("nothing to find yet: / asks for a text".to_owned());
+        return Vec::new();
+    };
+    if !state.is_whole() {
+        state.notice = Some("the file is still being read".to_owned());
+        return Vec::new();
+    }
+    state.has_moved = true;
+    state.notice = Some("searching".to_owned());
+    vec![Effect::Search(Search {
+        document,
+        needle,
+        from: Place {
+            session: state.session,
+            item: state.item,
+        },
+        direction,
+    })]
+}
+
+/// Goes to the item that was found.
+pub(super) fn found(state: &mut State, found: Option<(Place, bool)>) {
+    state.notice = match found {
+        None => Some("not found".to_owned()),
+        Some((_, true)) => Some("from the other end again".to_owned()),
+        Some((_, false)) => None,
+    };
+    if let Some((place, _)) = found {
+        motion::open_session(state, place.session);
+        motion::reveal(state, place.item);
+        state.go_to(place.item);
+    }
+}
+
+/// The menu of what can be copied of the item with the cursor.
+pub(super) fn copy_menu(state: &State) -> CopyMenu {
+    let mut available = vec![Copied::Text, Copied::Path, Copied::Raw];
+    let kind = state.item().map(|item| item.kind);
+    if matches!(kind, Some(Kind::Call | Kind::HostedCall)) {
+        available.push(Copied::Arguments);
+    }
+    let has_partner = state
+        .session()
+        .is_some_and(|session| session.pairing.partner(state.item).is_some());
+    if kind == Some(Kind::Output) || has_partner {
+        available.push(Copied::Output);
+    }
+    if state.item().is_some_and(|item| !item.call_id.is_none()) {
+        available.push(Copied::CallId);
+    }
+    CopyMenu::new(&available)
+}
+
+/// The bytes that are to be copied.
+fn copy(state: &mut State, what: Copied) -> Vec<Effect> {
+    match copied(state, what) {
+        Some(bytes) => vec![Effect::Copy(bytes)],
+        None => {
+            state.notice = Some("nothing to copy".to_owned());
+            Vec::new()
+        }
+    }
+}
+
+fn copied(state: &State, what: Copied) -> Option<Vec<u8>> {
+    let session = state.session()?;
+    let item = state.item()?;
+    let body = |item: &Item| body_of(item, &session.bytes(item).ok()?).ok();
+    let bytes = match what {
+        Copied::Text => match body(item) {
+            Some(body) if body.text.is_empty() => body.arguments.as_written().into(),
+            Some(body) => body.text.into_bytes(),
+            None => session.bytes(item).ok()?,
+        },
+        Copied::Arguments => body(item)?.arguments.as_written().into(),
+        Copied::Output if item.kind == Kind::Output => body(item)?.text.into_bytes(),
+        Copied::Output => {
+            let output = session.pairing.partner(state.item)?;
+            body(session.items.get(output)?)?.text.into_bytes()
+        }
+        Copied::CallId => session.call_id(item).ok()?.into_bytes(),
+        Copied::Path => state.name.clone().into_bytes(),
+        Copied::JqPath => return None,
+        Copied::Raw => session.bytes(item).ok()?,
+    };
+    Some(bytes)
+}

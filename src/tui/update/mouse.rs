@@ -1,0 +1,99 @@
+//! The mouse: a click puts the cursor on a row, the wheel moves the pane below it.
+
+use super::{Effect, motion};
+use crate::tui::keymap::Direction;
+use crate::tui::state::State;
+use crate::tui::state::layout::Pane;
+use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
+
+/// How many rows a notch of the wheel moves.
+const NOTCH: usize = 3;
+
+pub(super) fn mouse(state: &mut State, event: MouseEvent) -> Vec<Effect> {
+    let direction = match event.kind {
+        MouseEventKind::ScrollDown => Direction::Forward,
+        MouseEventKind::ScrollUp => Direction::Backward,
+        MouseEventKind::Down(MouseButton::Left) => {
+            click(state, event.column, event.row);
+            return Vec::new();
+        }
+        _ => return Vec::new(),
+    };
+    state.has_moved = true;
+    if state.has_overlay() {
+        motion::steps(state, NOTCH, direction);
+        return Vec::new();
+    }
+    let before = state.focus;
+    if let Some((pane, _)) = pane_at(state, event.column, event.row) {
+        state.focus = pane;
+        motion::steps(state, NOTCH, direction);
+        state.focus = before;
+    }
+    Vec::new()
+}
+
+fn pane_at(state: &State, column: u16, row: u16) -> Option<(Pane, usize)> {
+    let (pane, area) = state
+        .layout
+        .panes
+        .iter()
+        .find(|(_, area)| area.contains(column, row))?;
+    let inside = area.inside();
+    Some((*pane, usize::from(row.saturating_sub(inside.y))))
+}
+
+fn click(state: &mut State, column: u16, row: u16) {
+    if state.has_overlay() {
+        state.overlays.pop();
+        return;
+    }
+    let Some((pane, row)) = pane_at(state, column, row) else {
+        return;
+    };
+    state.has_moved = true;
+    state.notice = None;
+    if state.focus != pane {
+        match pane {
+            Pane::Findings | Pane::Sessions => state.focus = pane,
+            Pane::Turns | Pane::Items | Pane::Detail => motion::focus(state, pane),
+        }
+    }
+    match pane {
+        Pane::Turns => {
+            let row = state.tops.turns + row;
+            let tree = state.tree().filter(|tree| row < tree.rows());
+            if let Some(row) = tree.map(|tree| tree.row(row)) {
+                motion::put_on(state, row);
+            }
+        }
+        Pane::Items => {
+            let turn = state.turn();
+            let place = state.tops.items + row;
+            let item = state.tree().and_then(|tree| {
+                let places = tree.places_in(turn);
+                (place < places.len()).then(|| tree.item(places.start + place))
+            });
+            if let Some(item) = item {
+                state.go_to(item);
+            }
+        }
+        Pane::Findings => {
+            let (row, at) = (state.tops.findings + row, state.finding);
+            step_to(state, row, at);
+        }
+        Pane::Sessions => {
+            let (row, at) = (state.tops.sessions + row, state.listed_session);
+            step_to(state, row, at);
+        }
+        Pane::Detail => {}
+    }
+}
+
+fn step_to(state: &mut State, row: usize, at: usize) {
+    if row >= at {
+        motion::steps(state, row - at, Direction::Forward);
+    } else {
+        motion::steps(state, at - row, Direction::Backward);
+    }
+}

@@ -1,0 +1,79 @@
+//! The items pane: what happened in one turn.
+
+use super::{Row, kind_style, row_style, sign, title};
+use crate::rules::Severity;
+use crate::tui::state::State;
+use crate::tui::state::document::Extent;
+use crate::tui::state::frame::ItemRow;
+use crate::tui::state::layout::Pane;
+use crate::tui::theme::Theme;
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::Span;
+
+/// Cells of the column of tools, by the width of the pane.
+fn tool_cells(width: u16) -> usize {
+    usize::from(width / 3).clamp(8, 24)
+}
+
+pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &Theme) {
+    let has_keys = state.focus == Pane::Items;
+    let is_numbered = state
+        .document
+        .as_ref()
+        .is_some_and(|document| document.extent != Extent::Tail);
+    let name = match (state.session(), is_numbered) {
+        (Some(_), true) => format!(" Turn {} ", state.turn() + 1),
+        (Some(_), false) => " Turn ".to_owned(),
+        (None, _) => " Items ".to_owned(),
+    };
+    let block = theme.pane(title(name), has_keys);
+    let inside = block.inner(area);
+    frame.render_widget(block, area);
+    for (at, item) in state.frame.items.iter().enumerate() {
+        row(item, inside.width, theme, has_keys).draw(frame, inside, at);
+    }
+}
+
+fn row(item: &ItemRow, width: u16, theme: &Theme, has_keys: bool) -> Row {
+    let glyphs = &theme.glyphs;
+    let mark = if item.is_marked { glyphs.marked } else { " " };
+    let mut left = vec![Span::styled(mark, theme.marked)];
+    left.push(match item.finding {
+        Some((severity, _)) => sign(theme, severity),
+        None if item.is_fine => Span::styled(glyphs.ok, theme.ok),
+        None => Span::raw(" "),
+    });
+    left.push(Span::styled(
+        format!(" {:<9} ", item.kind.word()),
+        kind_style(theme, item.kind),
+    ));
+    if !item.tool.is_empty() {
+        let cells = tool_cells(width);
+        let tool = item.tool.truncated(cells);
+        let rest = cells.saturating_sub(tool.width());
+        left.extend(theme.spans(&tool, theme.text));
+        left.push(Span::raw(" ".repeat(rest + 1)));
+    }
+    left.extend(theme.spans(&item.preview, theme.dim));
+    let right = match (item.finding, item.partner) {
+        (Some((severity, rule)), _) => {
+            let style = match severity {
+                Severity::Error => theme.error,
+                Severity::Warning => theme.warning,
+                Severity::Info => theme.info,
+            };
+            vec![Span::styled(rule, style)]
+        }
+        (None, Some(output)) => vec![Span::styled(
+            format!("{} output {output}", glyphs.pair),
+            theme.dim,
+        )],
+        (None, None) => Vec::new(),
+    };
+    Row {
+        left,
+        right,
+        style: row_style(theme, item.has_cursor, has_keys),
+    }
+}

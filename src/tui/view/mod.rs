@@ -1,0 +1,155 @@
+//! What the screen looks like: the state in, cells out. One file per pane.
+
+mod detail;
+mod findings;
+mod footer;
+mod header;
+mod items;
+mod overlay;
+mod sessions;
+mod turns;
+
+use super::state::State;
+use super::state::document::Counts;
+use super::state::layout::{Area, LEAST, Pane};
+use super::theme::Theme;
+use crate::rules::Severity;
+use crate::session::Kind;
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+/// Draws the screen.
+pub fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
+    let size = frame.area();
+    if state.layout.panes.is_empty() || size.width < LEAST.0 || size.height < LEAST.1 {
+        too_small(frame, size);
+        return;
+    }
+    header::draw(frame, state, theme);
+    for (pane, area) in &state.layout.panes {
+        let area = rect(*area).intersection(size);
+        match pane {
+            Pane::Turns => turns::draw(frame, area, state, theme),
+            Pane::Items => items::draw(frame, area, state, theme),
+            Pane::Detail => detail::draw(frame, area, state, theme),
+            Pane::Findings => findings::draw(frame, area, state, theme),
+            Pane::Sessions => sessions::draw(frame, area, state, theme),
+        }
+    }
+    footer::draw(frame, state, theme);
+    for overlay in &state.overlays {
+        overlay::draw(frame, overlay, state, theme);
+    }
+}
+
+fn too_small(frame: &mut Frame<'_>, size: Rect) {
+    let text = format!(
+        "too small: retake needs {}x{}, this is {}x{}",
+        LEAST.0, LEAST.1, size.width, size.height
+    );
+    let width = usize::from(size.width).max(1);
+    for (row, part) in text.as_bytes().chunks(width).enumerate() {
+        let Ok(row) = u16::try_from(row) else { return };
+        if row < size.height {
+            let part = String::from_utf8_lossy(part);
+            frame
+                .buffer_mut()
+                .set_string(size.x, size.y + row, part, Style::new());
+        }
+    }
+}
+
+fn rect(area: Area) -> Rect {
+    Rect::new(area.x, area.y, area.width, area.height)
+}
+
+/// Spans that fill a row from the left, and others that end at its right edge. What has no room is left out: first on the left.
+struct Row {
+    left: Vec<Span<'static>>,
+    right: Vec<Span<'static>>,
+    style: Style,
+}
+
+impl Row {
+    fn draw(self, frame: &mut Frame<'_>, area: Rect, at: usize) {
+        let Some(y) = u16::try_from(at).ok().map(|at| area.y + at) else {
+            return;
+        };
+        if y >= area.bottom() || area.width == 0 {
+            return;
+        }
+        let whole = Rect::new(area.x, y, area.width, 1);
+        let right = Line::from(self.right);
+        let needed = u16::try_from(right.width()).unwrap_or(u16::MAX);
+        let room = if needed == 0 || needed + 2 > area.width {
+            area.width
+        } else {
+            let right_area = Rect::new(area.right() - needed, y, needed, 1);
+            frame.buffer_mut().set_line(right_area.x, y, &right, needed);
+            area.width - needed - 1
+        };
+        frame
+            .buffer_mut()
+            .set_line(area.x, y, &Line::from(self.left), room);
+        frame.buffer_mut().set_style(whole, self.style);
+    }
+}
+
+/// The style of a row of a list.
+fn row_style(theme: &Theme, has_cursor: bool, has_keys: bool) -> Style {
+    match (has_cursor, has_keys) {
+        (true, true) => theme.selected,
+        (true, false) => theme.selected_elsewhere,
+        (false, _) => Style::new(),
+    }
+}
+
+/// The sign of a severity with its style.
+fn sign(theme: &Theme, severity: Severity) -> Span<'static> {
+    match severity {
+        Severity::Error => Span::styled(theme.glyphs.error, theme.error),
+        Severity::Warning => Span::styled(theme.glyphs.warning, theme.warning),
+        Severity::Info => Span::styled(theme.glyphs.info, theme.info),
+    }
+}
+
+/// Counts as signs with numbers, the worst first; what is zero is left out.
+fn counts(theme: &Theme, counts: Counts) -> Vec<Span<'static>> {
+    let glyphs = &theme.glyphs;
+    let parts = [
+        (counts.errors, glyphs.error, theme.error),
+        (counts.warnings, glyphs.warning, theme.warning),
+        (counts.infos, glyphs.info, theme.info),
+        (counts.fine, glyphs.ok, theme.ok),
+    ];
+    let mut spans = Vec::new();
+    for (count, glyph, style) in parts {
+        if count > 0 {
+            if !spans.is_empty() {
+                spans.push(Span::raw(" "));
+            }
+            spans.push(Span::styled(format!("{glyph}{count}"), style));
+        }
+    }
+    spans
+}
+
+/// The style of the words of a kind.
+fn kind_style(theme: &Theme, kind: Kind) -> Style {
+    match kind {
+        Kind::System | Kind::User => theme.user,
+        Kind::Assistant => theme.assistant,
+        Kind::Reasoning => theme.reasoning,
+        Kind::Call | Kind::HostedCall | Kind::ApprovalRequest => theme.call,
+        Kind::Output | Kind::HostedOutput | Kind::ApprovalResponse => theme.output,
+        Kind::Unreadable => theme.warning,
+        Kind::Compaction | Kind::ToolDefinitions | Kind::Notice | Kind::Other => theme.dim,
+    }
+}
+
+/// The title of a pane.
+fn title(text: String) -> Line<'static> {
+    Line::from(Span::raw(text))
+}

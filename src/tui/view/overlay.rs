@@ -1,0 +1,123 @@
+//! What lies over the panes: the problems of reading, the offers, and what has a view of its own.
+
+use super::{Row, rect, title};
+use crate::actions;
+use crate::safe_text::SafeText;
+use crate::tui::state::layout::Area;
+use crate::tui::state::{Overlay, State};
+use crate::tui::theme::Theme;
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Clear;
+
+pub(super) fn draw(frame: &mut Frame<'_>, overlay: &Overlay, state: &State, theme: &Theme) {
+    match overlay {
+        Overlay::Help(help) => help.view(frame, frame.area(), theme),
+        Overlay::Palette(palette) => palette.view(frame, frame.area(), theme),
+        Overlay::Copy(menu) => menu.view(frame, above_footer(frame.area()), theme),
+        Overlay::Find => {
+            let footer = rect(state.layout.footer);
+            frame.render_widget(Clear, footer);
+            state.find.view(frame, footer, theme);
+        }
+        Overlay::Log => popup(frame, overlay, state, theme),
+        Overlay::Offers => popup(frame, overlay, state, theme),
+    }
+}
+
+fn above_footer(area: Rect) -> Rect {
+    Rect {
+        height: area.height.saturating_sub(1),
+        ..area
+    }
+}
+
+fn popup(frame: &mut Frame<'_>, overlay: &Overlay, state: &State, theme: &Theme) {
+    let (width, height) = state.size;
+    let room = usize::from(height.saturating_sub(4));
+    let (name, mut lines) = match overlay {
+        Overlay::Offers => (" What can be done ".to_owned(), offers(state, theme)),
+        _ => log(state, theme, room),
+    };
+    let total = lines.len();
+    let needed = lines.iter().map(Line::width).max().unwrap_or(0) + 4;
+    let wide = u16::try_from(needed)
+        .unwrap_or(width)
+        .clamp(36, width.saturating_sub(2));
+    let high = u16::try_from(total + 2)
+        .unwrap_or(height)
+        .min(height.saturating_sub(2));
+    let area = rect(Area {
+        x: (width - wide) / 2,
+        y: (height - high) / 2,
+        width: wide,
+        height: high,
+    });
+    let top = match overlay {
+        Overlay::Offers => state
+            .tops
+            .overlay
+            .min(total.saturating_sub(usize::from(high.saturating_sub(2)))),
+        _ => 0,
+    };
+    frame.render_widget(Clear, area);
+    let block = theme.pane(title(name), true);
+    let inside = block.inner(area);
+    frame.render_widget(block, area);
+    for (at, line) in lines.drain(..).skip(top).enumerate() {
+        let mut left = vec![Span::raw(" ")];
+        left.extend(line.spans);
+        let row = Row {
+            left,
+            right: Vec::new(),
+            style: Style::new(),
+        };
+        row.draw(frame, inside, at);
+    }
+}
+
+/// The problems of reading, a window of them.
+fn log(state: &State, theme: &Theme, room: usize) -> (String, Vec<Line<'static>>) {
+    let problems = state
+        .document
+        .as_ref()
+        .map_or(&[][..], |document| &document.recording.problems);
+    let name = format!(" Problems of reading {} ", problems.len());
+    if problems.is_empty() {
+        let words = "everything could be read";
+        return (name, vec![Line::from(Span::styled(words, theme.dim))]);
+    }
+    let top = state.tops.overlay.min(problems.len().saturating_sub(room));
+    let lines = problems.iter().skip(top).take(room).map(|problem| {
+        let mut spans = vec![Span::styled(format!("byte {:<12} ", problem.at), theme.dim)];
+        let text = SafeText::single_line(&problem.kind.to_string(), 200);
+        spans.extend(theme.spans(&text, theme.text));
+        Line::from(spans)
+    });
+    (name, lines.collect())
+}
+
+/// What can be done about the findings under the cursor.
+fn offers(state: &State, theme: &Theme) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    for finding in state.findings_here() {
+        lines.push(Line::from(Span::styled(finding.rule.id, theme.title)));
+        for offer in &finding.offers {
+            let Some(action) = actions::find(offer.action) else {
+                continue;
+            };
+            lines.push(Line::from(vec![
+                Span::raw(format!("  {:<20} ", action.title)),
+                Span::styled(format!("{:<7} ", offer.safety.word()), theme.dim),
+                Span::raw(action.what),
+            ]));
+        }
+    }
+    lines.push(Line::from(Span::styled(
+        "not yet: none of these can be done in this version",
+        theme.dim,
+    )));
+    lines
+}

@@ -1,0 +1,228 @@
+//! How commands end: exit codes, what they say when they cannot read, closed pipes, interrupts, missing terminals.
+
+use super::{CLEAN, STORY, folder, told};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::Stdio;
+
+#[test]
+fn exit_codes_tell_clean_findings_usage_and_unreadable_apart() {
+    let here = folder(&[
+        ("story.json", STORY),
+        ("clean.json", CLEAN),
+        ("empty.json", ""),
+    ]);
+    std::fs::create_dir(here.path().join("bare")).unwrap();
+    let table: &[(&[&str], i32)] = &[
+        (&["check", "clean.json"], 0),
+        (&["check", "story.json"], 0),
+        (&["check", "story.json", "--fail-on", "warning"], 1),
+        (&["check", "story.json", "--fail-on", "never"], 0),
+        (&["check", "clean.json", "missing.json"], 3),
+        (
+            &[
+                "check",
+                "story.json",
+                "missing.json",
+                "--fail-on",
+                "warning",
+            ],
+            3,
+        ),
+        (&["check", "missing.json"], 2),
+        (&["check", "empty.json"], 2),
+        (&["check", "bare"], 2),
+        (&["check", "."], 0),
+        (&["check"], 2),
+        (&["check", "clean.json", "--format", "nonsense"], 2),
+        (&["check", "clean.json", "--as", "nonsense"], 2),
+        (&["check", "clean.json", "--tools", "missing.json"], 2),
+        (&["show", "story.json"], 0),
+        (&["show", "missing.json"], 2),
+        (&["show", "."], 2),
+        (&["explain"], 0),
+        (&["explain", "unknown-tool"], 0),
+        (&["explain", "no-such-rule"], 2),
+        (&["completions", "zsh"], 0),
+        (&["man"], 0),
+        (&["--version"], 0),
+        (&["--help"], 0),
+        (&["chekc", "story.json"], 2),
+        (&[], 2),
+        (&["story.json"], 2),
+    ];
+    for (arguments, code) in table {
+        let (found, out, err) = told(here.path(), arguments);
+        assert_eq!(found, *code, "{arguments:?}\n{out}\n{err}");
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_one_clear_line() {
+    let here = folder(&[
+        ("empty.json", ""),
+        ("prose.txt", "Dear diary, nothing happened.\n"),
+    ]);
+    std::fs::write(
+        here.path().join("image.bin"),
+        [0_u8, 1, 2, 3, 0xff, 0, 0, 9].repeat(50),
+    )
+    .unwrap();
+    std::fs::create_dir(here.path().join("bare")).unwrap();
+    let table = [
+        (
+            "missing.json",
+            "retake: missing.json: no such file or folder\n",
+        ),
+        ("empty.json", "retake: empty.json: empty file\n"),
+        (
+            "image.bin",
+            "retake: image.bin: a binary file, not a recording\n",
+        ),
+        (
+            "/dev/null",
+            "retake: /dev/null: a device, not a file; pipe it in and name it `-`\n",
+        ),
+    ];
+    for (path, line) in table {
+        assert_eq!(
+            told(here.path(), &["check", path]),
+            (2, "".to_owned(), line.to_owned())
+        );
+        assert_eq!(told(here.path(), &["show", path]).2, line);
+    }
+    for (path, line) in [
+        (
+            "prose.txt",
+            "retake: prose.txt: format not recognised\n  hint: `--as FORMAT` forces one of ",
+        ),
+        (
+            "bare",
+            "retake: bare: no recorded session in this folder\n  hint: ",
+        ),
+    ] {
+        let (_, _, err) = told(here.path(), &["check", path]);
+        assert!(err.starts_with(line), "{err}");
+        assert_eq!(err.lines().count(), 2);
+    }
+}
+
+#[test]
+fn a_folder_is_searched_and_what_is_no_recording_is_passed_over() {
+    let here = folder(&[
+        ("b.json", CLEAN),
+        ("a.json", STORY),
+        ("package.json", "{\"name\": \"x\"}"),
+    ]);
+    let (code, out, err) = told(here.path(), &["check", ".", "--fail-on", "warning"]);
+    assert_eq!(code, 1);
+    assert!(out.contains("in 2 sessions of 2 files"), "{out}");
+    assert_eq!(err, "retake: skipped package.json: format not recognised\n");
+}
+
+#[test]
+fn a_closed_pipe_is_quiet() {
+    let line = STORY.lines().collect::<String>();
+    let here = folder(&[("long.jsonl", &format!("{line}\n").repeat(3000))]);
+    for arguments in [
+        &["check", "--fail-on", "warning"][..],
+        &["check", "--format", "json"],
+        &["show"],
+    ] {
+        let mut process = std::process::Command::new(env!("CARGO_BIN_EXE_retake"))
+            .args(arguments)
+            .arg("long.jsonl")
+            .current_dir(here.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut first = String::new();
+        BufReader::new(process.stdout.take().unwrap())
+            .read_line(&mut first)
+            .unwrap();
+        assert!(first.contains("long.jsonl"), "{first}");
+        let mut complaints = String::new();
+        process
+            .stderr
+            .take()
+            .unwrap()
+            .read_to_string(&mut complaints)
+            .unwrap();
+        assert_eq!(complaints, "");
+        assert!(process.wait().unwrap().code().is_some_and(|code| code < 2));
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn an_interrupt_ends_a_command_with_130() {
+    let mut process = std::process::Command::new(env!("CARGO_BIN_EXE_retake"))
+        .args(["check", "-"])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = process.stdin.take().unwrap();
+    stdin.write_all(b"[").unwrap();
+    let pid = rustix::process::Pid::from_child(&process);
+    let catches_interrupts = || {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", process.id())).unwrap();
+        let caught = status
+            .lines()
+            .find_map(|line| line.strip_prefix("SigCgt:"))
+            .unwrap()
+            .trim();
+        u64::from_str_radix(caught, 16).unwrap() & 2 != 0
+    };
+    for _ in 0..500 {
+        if catches_interrupts() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    assert_eq!(process.wait().unwrap().code(), Some(130));
+}
+
+#[test]
+fn colours_are_for_terminals_unless_asked_for() {
+    let here = folder(&[("story.json", STORY)]);
+    for command in [
+        &["check", "story.json"][..],
+        &["show", "story.json"],
+        &["explain", "unknown-tool"],
+    ] {
+        let plain = told(here.path(), command).1;
+        assert!(!plain.contains('\u{1b}'));
+        let coloured = told(here.path(), &[command, &["--color", "always"]].concat()).1;
+        assert!(coloured.contains("\u{1b}["));
+    }
+}
+
+#[test]
+fn without_a_terminal_the_debugger_gives_help_on_stderr() {
+    let here = folder(&[]);
+    let (code, out, err) = told(here.path(), &[]);
+    assert_eq!((code, out.as_str()), (2, ""));
+    assert!(err.contains("Usage: retake"));
+    let (_, _, err) = told(here.path(), &["shwo"]);
+    assert_eq!(
+        err,
+        "retake: shwo: no such file, folder or command\n  hint: did you mean `retake show`?\n"
+    );
+}
+
+#[test]
+fn completions_and_the_manual_name_every_command() {
+    let here = folder(&[]);
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let (_, script, _) = told(here.path(), &["completions", shell]);
+        assert!(
+            ["check", "show", "explain"]
+                .iter()
+                .all(|name| script.contains(name)),
+            "{shell}"
+        );
+    }
+    let (_, page, _) = told(here.path(), &["man"]);
+    assert!(page.contains("RETAKE CHECK") && page.contains("fail\\-on"));
+}

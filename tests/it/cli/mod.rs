@@ -1,0 +1,60 @@
+//! The program as a process.
+
+mod ends;
+mod hostile;
+mod looking;
+mod reports;
+
+use assert_cmd::Command;
+use std::path::Path;
+use tempfile::TempDir;
+
+/// One call that names a tool which was not offered, and was answered all the same.
+const STORY: &str = r#"{
+  "model": "gpt-4o",
+  "tools": [{"type": "function", "function": {"name": "search_flights", "parameters": {"type": "object"}}}],
+  "messages": [
+    {"role": "user", "content": "A flight to Lisbon, please."},
+    {"role": "assistant", "content": null, "tool_calls": [
+      {"id": "call_1", "type": "function", "function": {"name": "serch_flights", "arguments": "{\"to\": \"LIS\"}"}}
+    ]},
+    {"role": "tool", "tool_call_id": "call_1", "content": "KS 218 at nine"},
+    {"role": "assistant", "content": "KS 218 leaves at nine."}
+  ]
+}
+"#;
+
+const CLEAN: &str =
+    r#"[{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]"#;
+
+fn retake() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_retake"));
+    command
+        .env_remove("NO_COLOR")
+        .env_remove("PAGER")
+        .env_remove("RUST_BACKTRACE");
+    command
+}
+
+/// A folder with these files.
+fn folder(files: &[(&str, &str)]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    folder
+}
+
+/// Exit code, stdout and stderr of a command in a folder.
+fn told(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
+    let output = retake()
+        .current_dir(folder)
+        .args(arguments)
+        .output()
+        .unwrap();
+    (
+        output.status.code().unwrap(),
+        String::from_utf8(output.stdout).unwrap(),
+        String::from_utf8(output.stderr).unwrap(),
+    )
+}

@@ -1,0 +1,260 @@
+//! The reports of `check`: reviewed texts, the JSON contract, order, and where tools come from.
+
+use super::{CLEAN, STORY, folder, retake, told};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+fn sessions() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("sessions")
+}
+
+#[test]
+fn the_report_for_people_is_as_reviewed() {
+    let here = folder(&[("story.json", STORY), ("clean.json", CLEAN)]);
+    let (_, out, err) = told(here.path(), &["check", "."]);
+    insta::assert_snapshot!("check_text", out);
+    assert_eq!(err, "");
+}
+
+#[test]
+fn the_reports_for_ci_are_as_reviewed() {
+    let here = folder(&[("story.json", STORY), ("clean.json", CLEAN)]);
+    let report = |format| {
+        told(
+            here.path(),
+            &[
+                "check",
+                "clean.json",
+                "story.json",
+                "--format",
+                format,
+                "--fail-on",
+                "warning",
+            ],
+        )
+        .1
+    };
+    insta::assert_snapshot!("check_github", report("github"));
+    insta::assert_snapshot!("check_junit", report("junit"));
+    insta::assert_snapshot!("check_json", report("json"));
+}
+
+#[test]
+fn sarif_is_a_log_with_rules_results_and_places() {
+    let here = folder(&[
+        ("a b.json", STORY),
+        ("c.json", STORY),
+        (
+            "broken.jsonl",
+            "{\"role\":\"user\",\"content\":\"a\"}\n{\"role\":\n{\"role\":\"user\",\"content\":\"b\"}\n",
+        ),
+    ]);
+    let (_, out, _) = told(here.path(), &["check", ".", "--format", "sarif"]);
+    let log: serde_sarif::sarif::Sarif = serde_json::from_str(&out).unwrap();
+    let run = &log.runs[0];
+    let rules = run.tool.driver.rules.as_ref().unwrap();
+    assert!(rules.iter().any(|rule| rule.id == "unknown-tool"));
+    let uris = run
+        .results
+        .as_ref()
+        .unwrap()
+        .iter()
+        .filter(|result| result.rule_id.as_deref() == Some("unknown-tool"))
+        .map(|result| {
+            let place = result.locations.as_ref().unwrap()[0]
+                .physical_location
+                .as_ref()
+                .unwrap();
+            let line = place.region.as_ref().unwrap().start_line.unwrap();
+            (
+                place
+                    .artifact_location
+                    .as_ref()
+                    .unwrap()
+                    .uri
+                    .clone()
+                    .unwrap(),
+                line,
+            )
+        })
+        .collect::<Vec<_>>();
+    assert_eq!(
+        uris,
+        [("a%20b.json".to_owned(), 7), ("c.json".to_owned(), 7)]
+    );
+    let invocation = &run.invocations.as_ref().unwrap()[0];
+    assert_eq!(
+        invocation
+            .tool_execution_notifications
+            .as_ref()
+            .unwrap()
+            .len(),
+        1
+    );
+    let (_, none, _) = told(here.path(), &["check", "missing.json", "--format", "sarif"]);
+    serde_json::from_str::<serde_sarif::sarif::Sarif>(&none).unwrap();
+}
+
+/// The lines of `check --format json`, with nothing beside what the contract names.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase", deny_unknown_fields)]
+#[allow(dead_code, reason = "the fields are the contract")]
+enum Line {
+    Finding {
+        path: String,
+        session: String,
+        turn: Option<u32>,
+        item: Option<u32>,
+        rule: String,
+        severity: String,
+        tool: Option<String>,
+        call_id: Option<String>,
+        message: String,
+        pointer: Option<String>,
+        cause: Option<String>,
+        offers: Vec<Offer>,
+    },
+    Problem {
+        path: String,
+        line: Option<u64>,
+        byte: u64,
+        message: String,
+    },
+    Session {
+        path: String,
+        session: String,
+        format: String,
+        target: String,
+        turns: usize,
+        items: usize,
+        calls: usize,
+        outputs: usize,
+        tools_known: bool,
+        findings: BTreeMap<String, usize>,
+        problems: usize,
+    },
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(dead_code, reason = "the fields are the contract")]
+struct Offer {
+    action: String,
+    safety: String,
+}
+
+#[test]
+fn json_lines_keep_their_contract_and_sessions_count_what_stands_before_them() {
+    let (_, out, _) = told(&sessions(), &["check", ".", "--format", "json"]);
+    let (mut found, mut broken) = (BTreeMap::new(), 0);
+    let mut names = Vec::new();
+    for text in out.lines() {
+        let keys = serde_json::from_str::<serde_json::Map<_, _>>(text)
+            .unwrap()
+            .len();
+        match serde_json::from_str::<Line>(text).unwrap_or_else(|error| panic!("{error}: {text}")) {
+            Line::Finding {
+                rule,
+                turn,
+                item,
+                severity,
+                ..
+            } => {
+                assert_eq!(keys, 13, "absent values are null: {text}");
+                assert!(turn != Some(0) && item != Some(0), "{text}");
+                assert!(["info", "warning", "error"].contains(&severity.as_str()));
+                *found.entry(rule).or_insert(0) += 1;
+            }
+            Line::Problem { line, .. } => {
+                assert_eq!(keys, 5, "{text}");
+                assert_ne!(line, Some(0));
+                broken += 1;
+            }
+            Line::Session {
+                path,
+                session,
+                findings,
+                problems,
+                ..
+            } => {
+                assert_eq!(keys, 12, "{text}");
+                assert_eq!(
+                    (findings, problems),
+                    (std::mem::take(&mut found), broken),
+                    "{text}"
+                );
+                broken = 0;
+                names.push((path, session));
+            }
+        }
+    }
+    assert!(names.len() > 15);
+    assert!(names.windows(2).all(|pair| pair[0] != pair[1]));
+    let paths = names
+        .iter()
+        .map(|(path, _)| path.clone())
+        .collect::<Vec<_>>();
+    assert!(paths.is_sorted(), "{paths:?}");
+}
+
+#[test]
+fn reports_come_in_the_order_of_the_arguments() {
+    let names = (0..60)
+        .map(|number| format!("{number}.json"))
+        .collect::<Vec<_>>();
+    let files = names
+        .iter()
+        .map(|name| (name.as_str(), STORY))
+        .collect::<Vec<_>>();
+    let here = folder(&files);
+    let shuffled = names.iter().rev().map(String::as_str);
+    let arguments = ["check", "--format", "github"]
+        .into_iter()
+        .chain(shuffled)
+        .collect::<Vec<_>>();
+    let (_, out, _) = told(here.path(), &arguments);
+    let order = out
+        .lines()
+        .filter_map(|line| line.split_once("file=")?.1.split_once(','))
+        .map(|(file, _)| file.to_owned())
+        .collect::<Vec<_>>();
+    assert_eq!(order, names.iter().rev().cloned().collect::<Vec<_>>());
+}
+
+#[test]
+fn standard_input_is_a_recording() {
+    let output = retake()
+        .args(["check", "-", "--format", "github"])
+        .write_stdin(STORY)
+        .output()
+        .unwrap();
+    let out = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        out.starts_with("::warning file=-,line=7,title=retake unknown-tool::"),
+        "{out}"
+    );
+}
+
+#[test]
+fn tools_are_taken_from_the_option_or_from_the_file_beside() {
+    let messages = &STORY[STORY.find("  \"messages\"").unwrap()..];
+    let bare = format!("{{\"model\": \"x\",\n{messages}");
+    let tools = r#"[{"name": "search_flights", "input_schema": {"type": "object"}}]"#;
+    let here = folder(&[("run.json", &bare), ("tools.json", tools)]);
+    let lines = |arguments: &[&str]| told(here.path(), arguments).1;
+    assert!(lines(&["check", "run.json"]).contains("not recorded in this session"));
+    assert!(
+        lines(&["check", "run.json", "--tools", "tools.json"]).contains("nearest: search_flights")
+    );
+    std::fs::rename(
+        here.path().join("tools.json"),
+        here.path().join("run.json.tools.json"),
+    )
+    .unwrap();
+    let out = lines(&["check", "run.json"]);
+    assert!(
+        out.contains("nearest: search_flights") && out.contains("tools from run.json.tools.json"),
+        "{out}"
+    );
+}
