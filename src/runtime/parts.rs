@@ -145,7 +145,8 @@ impl<'a> File<'a> {
         start: u64,
         out: &mut Fragment,
     ) -> Result<Option<u64>, SourceError> {
-        let ranges = (start..self.length)
+        // Where nothing is left, it is still to be said that the array is not closed.
+        let ranges = (start..self.length.max(start + 1))
             .step_by(self.part as usize)
             .map(|from| from..(from + self.part).min(self.length))
             .collect::<Vec<_>>();
@@ -167,7 +168,7 @@ impl<'a> File<'a> {
             };
             let pieces = wave.par_iter().map(read).collect::<Result<Vec<_>, _>>()?;
             for piece in pieces {
-                if piece.range.end <= expected && piece.range.end < self.length {
+                if piece.range.end <= expected && start < expected {
                     continue;
                 }
                 let piece = if piece.start == Some(expected) {

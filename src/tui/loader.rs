@@ -162,7 +162,7 @@ impl Loader {
         if !on || was_on {
             return;
         }
-        let work = Work {
+        let mut work = Work {
             opening: self.opening.clone(),
             knowledge: self.knowledge.clone(),
             reports: self.reports.clone(),
@@ -180,6 +180,15 @@ fn drop_all(orders: &Receiver<Order>) {
     while let Ok(Order::Drop(document)) = orders.recv() {
         drop(document);
     }
+}
+
+/// Why a file is no longer watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Watched {
+    /// Nobody wants it, or it cannot be followed.
+    Enough,
+    /// It was cut, or another file has its name.
+    Replaced,
 }
 
 struct Work {
@@ -228,11 +237,26 @@ impl Work {
         Ok(())
     }
 
-    /// Looks for growth until told to stop.
-    fn watch(&self, watching: &AtomicBool) -> Result<(), InputError> {
+    /// Looks for growth until told to stop. A file that was cut or replaced is opened anew.
+    fn watch(&mut self, watching: &AtomicBool) -> Result<(), InputError> {
+        while self.watch_file(watching)? == Watched::Replaced {
+            match self.opening.anew() {
+                Ok(opening) => {
+                    self.opening = Arc::new(opening);
+                    self.read()?;
+                }
+                // Nobody has written to it yet.
+                Err(InputError::Empty | InputError::Missing) => std::thread::sleep(LOOK),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn watch_file(&self, watching: &AtomicBool) -> Result<Watched, InputError> {
         let Some(mut follower) = self.opening.follow()? else {
             self.tell(Report::Failed("this file cannot be followed".to_owned()));
-            return Ok(());
+            return Ok(Watched::Enough);
         };
         let mut unshown = false;
         let mut shown_at = Instant::now();
@@ -242,7 +266,7 @@ impl Work {
                     unshown = self.show_end(&follower)?;
                     shown_at = Instant::now();
                 }
-                Growth::Shrunk => return self.read(),
+                Growth::Shrunk => return Ok(Watched::Replaced),
                 Growth::None => {}
             }
             if unshown && shown_at.elapsed() > Duration::from_millis(500) {
@@ -253,7 +277,7 @@ impl Work {
             }
             std::thread::sleep(LOOK);
         }
-        Ok(())
+        Ok(Watched::Enough)
     }
 
     /// Shows what was appended; of a large file its end only. Says whether the rest is still to be shown.

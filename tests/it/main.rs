@@ -12,6 +12,7 @@ mod json_test_suite;
 mod pairing_stories;
 mod planted;
 mod provider_errors;
+mod read_properties;
 mod readme;
 mod safe_text;
 mod schema_hostile;

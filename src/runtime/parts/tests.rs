@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::formats::{self, Reading};
+use proptest::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Reads a text in parts of every small size and compares with reading it in one piece.
@@ -114,6 +115,51 @@ fn pretty_documents_are_read_across_their_lines() {
     let document = "{\n  \"role\": \"user\",\n  \"content\": \"hello\"\n}\n";
     parts_change_nothing(&document.repeat(40));
 }
+
+proptest! {
+    /// Whatever stands in a text, reading it in parts gives what reading it in one piece gives.
+    #[test]
+    fn parts_of_any_text_change_nothing(
+        pieces in prop::collection::vec(prop::sample::select(PIECES.to_vec()), 1..40),
+        layout in 0..3,
+    ) {
+        let good = r#"{"role":"tool","tool_call_id":"c","content":"seen"}"#;
+        let text = pieces.concat();
+        parts_change_nothing(&match layout {
+            0 => format!("{good}\n{text}"),
+            1 => format!("[{good},{text}"),
+            _ => format!("{{\"messages\":[{good},{text}"),
+        });
+    }
+}
+
+/// What texts are made of, whole and broken.
+const PIECES: [&str; 24] = [
+    "{\"role\":\"user\",\"content\":\"hello\"}\n",
+    "{\"role\":\"user\",\"content\":\"hello\"},",
+    "{\"role\":\"user\",\"content\":\"hello\"}",
+    "{\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":\"},{\\\"a\"},{\"a\":1}]},",
+    "{\"role\":\"us\n",
+    "{\"role\":[\n",
+    "{oops}\n",
+    "],\"tools\":[{\"function\":{\"name\":\"f\"}}]}",
+    "\n",
+    "\r\n",
+    ",",
+    "  ",
+    "\0\0\0\0\0",
+    "\u{feff}",
+    "\u{1e}",
+    "1,",
+    "\"a\",",
+    "null\n",
+    "]",
+    "}",
+    "[",
+    "{",
+    "\"",
+    "\\",
+];
 
 /// A source that counts what is read of it.
 #[derive(Debug)]
