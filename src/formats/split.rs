@@ -156,11 +156,10 @@ fn read_stream(
 ) -> Step {
     let bytes = part.bytes;
     let mut at = skip_marks(part, from, out);
-    // Up to here a value that leaves its line is known to be broken; without this memory a file of `[` lines would be quadratic.
-    let mut one_line_until = 0;
     while at < limit && at < bytes.len() {
         let line_end = || memchr::memchr(b'\n', &bytes[at..]).map(|length| at + length);
-        let may_leave_line = at >= one_line_until;
+        // Without this memory a file of `[` lines would be quadratic.
+        let may_leave_line = part.base + at as u64 >= out.one_line_until;
         let visible = if may_leave_line {
             bytes.len()
         } else {
@@ -190,7 +189,7 @@ fn read_stream(
                 if !part.is_last && (goes_on || line_end.is_none()) {
                     return Step::Starved(at);
                 }
-                one_line_until = one_line_until.max(fault.at);
+                out.one_line_until = out.one_line_until.max(part.base + fault.at as u64);
                 if may_leave_line && line_end.is_some_and(|end| fault.at > end) {
                     continue;
                 }
@@ -355,6 +354,8 @@ fn give_up(
     let kind = match fault.kind {
         FaultKind::End if reaches_end => ProblemKind::Torn,
         _ if text.starts_with(b"{'") => ProblemKind::PythonLiteral,
+        // A string that is open at the end of its line, wherever the next quote stands.
+        FaultKind::Byte(b'\n') if fault.at >= end => ProblemKind::NotJson(FaultKind::End),
         kind => ProblemKind::NotJson(kind),
     };
     let place = if kind == ProblemKind::Torn {

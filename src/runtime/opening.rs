@@ -120,6 +120,10 @@ impl Opening {
         let (within, end) = (within(self.layout), part.bytes.len());
         let mut from = 0;
         while let Some(first) = within.guess(part.bytes, from) {
+            if let Some(end) = end_of_broken_element(within, records, part, first) {
+                from = end;
+                continue;
+            }
             match within.read(records, part, first, end, &mut out) {
                 Step::Closed(closed) if !self.ends_with(records, part, closed, &mut out) => {
                     // The guess was inside of a record: what was closed is an array of its own.
@@ -226,6 +230,23 @@ impl Opening {
             problems,
         })
     }
+}
+
+/// The end of what is no element, because the guess was the end of a string; what is left out of a tail does no harm.
+fn end_of_broken_element(
+    within: Within,
+    records: &Records,
+    part: Part<'_>,
+    first: usize,
+) -> Option<usize> {
+    if within == Within::Stream {
+        return None;
+    }
+    let mut out = Fragment::default();
+    let step = within.read(records, part, first, first + 1, &mut out);
+    let (Step::Reached(end) | Step::Closed(end) | Step::Starved(end)) = step;
+    let is_broken = out.items.first()?.kind == Kind::Unreadable;
+    is_broken.then_some(end)
 }
 
 fn within(layout: Layout) -> Within {

@@ -7,7 +7,7 @@
 use super::reading::Progress;
 use crate::formats::split::{self, Members, Part, Step, Within};
 use crate::formats::{Layout, Records, Sample};
-use crate::session::{Fragment, Source, SourceError, Span};
+use crate::session::{Fragment, Kind, Source, SourceError, Span};
 use rayon::prelude::*;
 use std::cell::RefCell;
 use std::ops::Range;
@@ -108,12 +108,15 @@ impl<'a> File<'a> {
             Layout::Object(inside) => {
                 let closed = self.read_document(start + inside as u64, &mut out)?;
                 if self.is_followed_by_object(closed)? {
-                    // It was the first of a stream of documents; it is read again as one of them.
-                    out = Fragment::default();
-                    self.read_stream(start, &mut out)?;
-                } else {
-                    self.report_rest(closed, &mut out)?;
+                    // It may be the first of a stream of documents, as which it can be read unless it is broken.
+                    let mut stream = Fragment::default();
+                    self.read_stream(start, &mut stream)?;
+                    let first = stream.items.first().map(|item| item.kind);
+                    if first != Some(Kind::Unreadable) {
+                        return Ok(stream);
+                    }
                 }
+                self.report_rest(closed, &mut out)?;
             }
         }
         Ok(out)
@@ -159,7 +162,8 @@ impl<'a> File<'a> {
                     First::Guessed
                 };
                 BUFFER.with_borrow_mut(|buffer| {
-                    let piece = self.read_part(within, range, first, buffer);
+                    let piece = Piece::empty(range.clone());
+                    let piece = self.read_part(within, piece, first, buffer);
                     if buffer.capacity() > KEPT_BUFFER {
                         *buffer = Vec::new();
                     }
@@ -171,11 +175,13 @@ impl<'a> File<'a> {
                 if piece.range.end <= expected && start < expected {
                     continue;
                 }
-                let piece = if piece.start == Some(expected) {
+                let piece = if piece.start == Some(expected) && out.one_line_until <= expected {
                     piece
                 } else {
                     let range = expected..piece.range.end;
-                    self.read_part(within, &range, first, &mut Vec::new())?
+                    let mut again = Piece::empty(range);
+                    again.fragment.one_line_until = out.one_line_until;
+                    self.read_part(within, again, first, &mut Vec::new())?
                 };
                 expected = piece.next;
                 first = if piece.behind_nul {
@@ -193,14 +199,15 @@ impl<'a> File<'a> {
         Ok(None)
     }
 
-    /// Reads the records that begin in `range`.
+    /// Reads the records that begin in the range of a piece.
     fn read_part(
         &self,
         within: Within,
-        range: &Range<u64>,
+        mut piece: Piece,
         first: First,
         bytes: &mut Vec<u8>,
     ) -> Result<Piece, SourceError> {
+        let range = piece.range.clone();
         let guessed = first == First::Guessed;
         let start = range.start - if guessed { OVERLAP } else { 0 };
         let mut window = Window {
@@ -212,7 +219,6 @@ impl<'a> File<'a> {
         };
         window.bytes.clear();
         window.grow()?;
-        let mut piece = Piece::empty(range.clone());
         let mut from = match first {
             First::Here => 0,
             First::BehindNuls => nuls(window.bytes),
@@ -234,7 +240,7 @@ impl<'a> File<'a> {
                 return Ok(piece);
             }
             if guessed && window.end > range.end + self.patience {
-                return Ok(Piece::empty(range.clone()));
+                return Ok(Piece::empty(range));
             }
             window.forget(at);
             window.grow()?;

@@ -18,6 +18,8 @@ pub struct Fragment {
     pub facts: Vec<(u32, Fact)>,
     /// For formats that are graphs: one link for each record. Empty otherwise.
     pub links: Vec<Link>,
+    /// Up to this place of the source a value that leaves its line is known to be broken: lines are read one by one.
+    pub one_line_until: u64,
 }
 
 /// Something that the file says about the run as a whole, or from a point on.
@@ -188,6 +190,7 @@ impl Fragment {
         self.facts
             .extend(other.facts.into_iter().map(|(at, fact)| (at + items, fact)));
         self.links.extend(other.links);
+        self.one_line_until = self.one_line_until.max(other.one_line_until);
     }
 }
 
