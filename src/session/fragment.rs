@@ -32,6 +32,8 @@ pub struct Fragment {
     pub facts: Vec<(u32, Fact)>,
     /// For formats that are graphs: one link for each record. Empty otherwise.
     pub links: Vec<Link>,
+    /// Up to this place of the source a value that leaves its line is known to be broken: lines are read one by one.
+    pub one_line_until: u64,
     last_model: Vec<u8>,
     /// How many line ends stand before `counted_to`.
     lines: u64,
@@ -257,6 +259,7 @@ impl Fragment {
         self.facts
             .extend(other.facts.into_iter().map(|(at, fact)| (at + items, fact)));
         self.links.extend(other.links);
+        self.one_line_until = self.one_line_until.max(other.one_line_until);
     }
 }
 
