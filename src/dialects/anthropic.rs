@@ -3,7 +3,7 @@
 use super::Fields;
 use super::fields::call_id_within;
 use crate::json::{Cursor, Fault};
-use crate::session::{CallId, Fact, Family, Flags, Fragment, Item, Kind, NameId, Shape, Span};
+use crate::session::{CallId, Family, Flags, Fragment, Item, Kind, NameId, Shape, Span};
 use std::ops::Range;
 
 /// What the message said of itself beside its content.
@@ -127,7 +127,7 @@ fn settle(message: &Message<'_>, base: u64, first: usize, out: &mut Fragment) {
             .set_if(Flags::REFUSAL, message.stop_reason == Some(b"refusal"));
     }
     if let Some(reason) = message.stop_reason {
-        out.note(Fact::Stop(String::from_utf8_lossy(reason).into_owned()));
+        out.note_stop(reason);
     }
 }
 
@@ -168,7 +168,10 @@ mod tests {
         assert_eq!(kinds(text), [Kind::Reasoning, Kind::Assistant, Kind::Call]);
         let read = read(text);
         assert!(read.items[0].flags.has(Flags::STARTS_REPLY));
-        assert_eq!(read.facts, [(3, Fact::Stop("tool_use".to_owned()))]);
+        assert_eq!(
+            read.facts,
+            [(3, crate::session::Fact::Stop("tool_use".into()))]
+        );
     }
 
     #[test]

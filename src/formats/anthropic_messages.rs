@@ -2,8 +2,8 @@
 
 use super::{Contents, Document, Format, Layout, Reading, Records, Sample, assemble_plain, body};
 use crate::dialects::{Fields, anthropic, chat, responses};
-use crate::json::{Cursor, Fault, display_text};
-use crate::session::{Dialect, Fact, Fragment, ProblemKind, Source, SourceError};
+use crate::json::{Cursor, Fault};
+use crate::session::{Dialect, Fragment, ProblemKind, Source, SourceError};
 use std::sync::Arc;
 
 /// The row of this format.
@@ -71,7 +71,7 @@ fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(
         return read_other(bytes, start, base, is_chat, out);
     }
     if let Some(model) = message.model {
-        out.note(Fact::Model(display_text(model).into_owned()));
+        out.note_model(model);
     }
     Ok(())
 }

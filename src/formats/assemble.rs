@@ -6,6 +6,7 @@ use crate::session::{
     Contract, Dialect, Fact, Flags, Fragment, Item, Kind, OutputSchema, Problem, ProblemKind,
     Session, Shape, Source, SourceError, Span, Stop, ToolSet,
 };
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -217,10 +218,10 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    fn stop(&mut self, reason: &str) {
+    fn stop(&mut self, reason: &Cow<'static, str>) {
         if let Some(last) = self.current.items.len().checked_sub(1) {
             let cut = matches!(
-                reason,
+                &**reason,
                 "length" | "max_tokens" | "max_output_tokens" | "model_context_window_exceeded"
             );
             self.current.items[last]
@@ -228,7 +229,7 @@ impl<'a> Builder<'a> {
                 .set_if(Flags::INCOMPLETE, cut);
             self.current.stops.push(Stop {
                 item: number(last),
-                reason: reason.to_owned(),
+                reason: reason.clone(),
             });
         }
     }

@@ -1,7 +1,7 @@
 //! Requests, replies and exchanges of the three dialects as they appear in files: bodies on a line, or one large document.
 
 use crate::dialects::{Fields, anthropic, chat, responses};
-use crate::json::{Cursor, Fault, display_text};
+use crate::json::{Cursor, Fault};
 use crate::session::{
     CallId, Dialect, Fact, Family, Flags, Fragment, Item, Kind, NameId, Shape, Span,
 };
@@ -32,7 +32,7 @@ pub(super) fn read_member(
     match key {
         b"model" => {
             if let Some(model) = cursor.string()? {
-                out.note(Fact::Model(display_text(model).into_owned()));
+                out.note_model(model);
                 out.note(Fact::Request);
             }
         }
@@ -263,7 +263,7 @@ fn read_incomplete(bytes: &[u8], at: usize, out: &mut Fragment) -> Result<(), Fa
         if key == b"incomplete_details" {
             cursor.object(|cursor, key| {
                 if let (b"reason", Some(reason)) = (key, cursor.string()?) {
-                    out.note(Fact::Stop(display_text(reason).into_owned()));
+                    out.note_stop(reason);
                 }
                 Ok(())
             })?;
@@ -290,7 +290,7 @@ fn read_choices(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Resul
             _ => Ok(()),
         })?;
         if let Some(reason) = reason {
-            out.note(Fact::Stop(display_text(reason).into_owned()));
+            out.note_stop(reason);
         }
         Ok(())
     })?;

@@ -6,7 +6,7 @@
 
 use super::{Contents, Document, Format, Reading, Records, Sample, assemble_plain};
 use crate::dialects::responses;
-use crate::json::{Cursor, Fault, display_text};
+use crate::json::{Cursor, Fault};
 use crate::session::{
     CallId, Dialect, Fact, Family, Flags, Fragment, Item, Kind, NameId, Shape, Source, SourceError,
     Span,
@@ -136,7 +136,7 @@ fn read_context(cursor: &mut Cursor<'_>, out: &mut Fragment) -> Result<(), Fault
         if let (b"model", Some(b'"')) = (key, cursor.peek())
             && let Some(model) = cursor.string()?
         {
-            out.note(Fact::Model(display_text(model).into_owned()));
+            out.note_model(model);
         }
         Ok(())
     })?;

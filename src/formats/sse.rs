@@ -7,7 +7,7 @@ use super::assemble::take_dialect_of_items;
 use super::{Contents, Document, Format, Layout, Reading, Sample, assemble_plain, body};
 use crate::dialects::anthropic;
 use crate::dialects::stream::{Accumulator, Reply, Splitter, dialect_of};
-use crate::json::{Cursor, Fault, FaultKind, display_text, skip_value, skip_whitespace};
+use crate::json::{Cursor, Fault, FaultKind, skip_value, skip_whitespace};
 use crate::session::{
     CallId, Dialect, Fact, Family, Flags, Fragment, Item, Kind, NameId, ProblemKind, Shape, Source,
     SourceError, Span,
@@ -270,7 +270,7 @@ fn read_reply(
     let start = skip_whitespace(buffer, start);
     let message = anthropic::read_message(&mut Cursor::at(buffer, start), 0, out)?;
     if let Some(model) = message.model {
-        out.note(Fact::Model(display_text(model).into_owned()));
+        out.note_model(model);
     }
     Ok(())
 }

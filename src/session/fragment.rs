@@ -2,6 +2,20 @@
 
 use super::item::hash;
 use super::{Item, NameId, Names, Problem, ProblemKind, Record, Span};
+use crate::json::display_text;
+use std::borrow::Cow;
+
+/// The usual reasons, so that a log of many replies keeps no copy of each.
+const STOPS: [&str; 8] = [
+    "tool_use",
+    "end_turn",
+    "stop",
+    "tool_calls",
+    "stop_sequence",
+    "length",
+    "max_tokens",
+    "STOP",
+];
 
 /// What a part of a file holds.
 #[derive(Debug, Clone, Default)]
@@ -20,6 +34,7 @@ pub struct Fragment {
     pub links: Vec<Link>,
     /// Up to this place of the source a value that leaves its line is known to be broken: lines are read one by one.
     pub one_line_until: u64,
+    last_model: Vec<u8>,
 }
 
 /// Something that the file says about the run as a whole, or from a point on.
@@ -44,7 +59,7 @@ pub enum Fact {
     /// A name for the session.
     Label(String),
     /// Why the reply that ends here ended, in the provider's word.
-    Stop(String),
+    Stop(Cow<'static, str>),
     /// Another session of the file begins here.
     NextSession,
     /// The items of a new request begin here; it repeats the history so far.
@@ -142,6 +157,24 @@ impl Fragment {
         self.facts.push((count(self.items.len()), fact));
     }
 
+    /// Notes the model's name (as it stands in a JSON string) unless it was the last one noted: logs repeat it with each reply.
+    pub fn note_model(&mut self, raw: &[u8]) {
+        if self.last_model != raw {
+            self.last_model = raw.to_vec();
+            self.note(Fact::Model(display_text(raw).into_owned()));
+        }
+    }
+
+    /// Notes why the reply that ends here ended (as it stands in a JSON string).
+    pub fn note_stop(&mut self, raw: &[u8]) {
+        let known = STOPS.iter().find(|known| known.as_bytes() == raw);
+        let word = known.map_or_else(
+            || Cow::Owned(display_text(raw).into_owned()),
+            |known| Cow::Borrowed(*known),
+        );
+        self.note(Fact::Stop(word));
+    }
+
     /// Notes a problem.
     pub fn report(&mut self, at: u64, kind: ProblemKind) {
         self.problems.push(Problem { at, kind });
@@ -163,6 +196,8 @@ impl Fragment {
         self.records.truncate(mark.records);
         self.items.truncate(mark.items);
         self.facts.truncate(mark.facts);
+        // Its note may be among what is forgotten.
+        self.last_model.clear();
         self.links.truncate(mark.links);
         self.problems.truncate(mark.problems);
     }

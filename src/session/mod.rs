@@ -96,7 +96,7 @@ pub struct Stop {
     /// Index of the last item of the reply.
     pub item: u32,
     /// The provider's word, as `max_tokens`.
-    pub reason: String,
+    pub reason: std::borrow::Cow<'static, str>,
 }
 
 impl Session {

@@ -12,10 +12,9 @@ mod tests;
 
 use super::{Format, Reading, Records, Sample};
 use crate::dialects::anthropic;
-use crate::json::{Cursor, Fault, display_text};
+use crate::json::{Cursor, Fault};
 use crate::session::{
-    CallId, Dialect, Fact, Family, Flags, Fragment, Item, Kind, Link, LinkFlags, NameId, Shape,
-    Span,
+    CallId, Dialect, Family, Flags, Fragment, Item, Kind, Link, LinkFlags, NameId, Shape, Span,
 };
 
 /// The row of this format.
@@ -120,7 +119,7 @@ fn read_member<'a>(
             entry.link.message = Link::key(message.id.unwrap_or_default());
             entry.is_synthetic = message.model == Some(b"<synthetic>");
             if let (Some(model), false) = (message.model, entry.is_synthetic) {
-                out.note(Fact::Model(display_text(model).into_owned()));
+                out.note_model(model);
             }
         }
         _ => {}
