@@ -209,6 +209,7 @@ impl<'a> Builder<'a> {
                 };
             }
             Fact::RequestEnds => self.phase = Phase::Reply,
+            Fact::Sequence { .. } => {}
             Fact::HistoryReplaced => {
                 for item in &mut self.current.items {
                     item.flags = item.flags.with(Flags::COMPACTED);

@@ -52,10 +52,13 @@ impl Within {
         limit: usize,
         out: &mut Fragment,
     ) -> Step {
-        match self {
+        let step = match self {
             Self::Stream => read_stream(records.line, part, from, limit, out),
             Self::Array => read_array(records.element, part, from, limit, out),
-        }
+        };
+        let (Step::Reached(at) | Step::Starved(at) | Step::Closed(at)) = step;
+        out.pass_lines(part.bytes, part.base, at);
+        step
     }
 
     /// The first place at or behind `from` where a record probably begins.
@@ -129,6 +132,7 @@ pub fn read_all(records: &Records, sample: &Sample<'_>, bytes: &[u8]) -> Fragmen
 
 /// Says that text before the records was left alone.
 pub fn report_leading(sample: &Sample<'_>, out: &mut Fragment) {
+    out.count_lines_from(sample.skipped as u64, sample.skipped_lines);
     if sample.has_leading_text {
         out.report(0, ProblemKind::Leading);
     }
@@ -269,6 +273,7 @@ fn read_record(
     at: usize,
     out: &mut Fragment,
 ) -> Result<usize, Fault> {
+    out.pass_lines(part.bytes, part.base, at);
     let mut cursor = Cursor::at(bytes, at);
     if cursor.peek() != Some(b'{') {
         let start = cursor.position();
@@ -286,6 +291,7 @@ fn read_record(
 /// Keeps elements that are no objects as one item, as far as they follow each other: an array may hold millions of numbers.
 fn read_run(part: Part<'_>, start: usize, out: &mut Fragment) -> Result<usize, Fault> {
     let bytes = part.bytes;
+    out.pass_lines(bytes, part.base, start);
     let mut end = skip_one_line_value(bytes, start)?;
     loop {
         let comma = skip_whitespace(bytes, end);

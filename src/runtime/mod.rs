@@ -2,6 +2,7 @@
 //!
 //! Pure rooms say what bytes mean; this room fetches the bytes and spreads the work over the cores.
 
+mod background;
 mod checking;
 pub mod discover;
 pub mod editor;
@@ -17,6 +18,7 @@ pub mod search;
 mod sqlite;
 mod transcode;
 
+pub use background::in_background;
 pub use checking::{check_recording, check_session};
 pub use files::{FileSource, Input, InputError, open, read_stdin};
 pub use follower::{Follower, Growth};

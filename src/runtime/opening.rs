@@ -6,7 +6,7 @@ use super::reading::{self, Progress, ReadOptions, Recording};
 use super::{Input, InputError, open};
 use crate::formats::split::{self, Members, Part, Step, Within};
 use crate::formats::{Contents, Format, Layout, Reading, Records, Sample};
-use crate::session::{Fragment, Kind, ProblemKind, Span};
+use crate::session::{Fragment, Kind, ProblemKind, SourceError, Span};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -176,18 +176,26 @@ impl Opening {
         reading::read_as(self.format, self.input.clone(), &head, progress)
     }
 
+    /// How long the source is now, in bytes: a file may grow.
+    pub fn length(&self) -> u64 {
+        self.input.source.len()
+    }
+
+    /// Whether the last line has its end; a writer may be in the middle of it.
+    pub fn ends_with_line(&self) -> Result<bool, SourceError> {
+        let end = self.length();
+        let start = end.saturating_sub(1);
+        Ok(self.input.source.read(Span { start, end })?.as_slice() == b"\n")
+    }
+
     /// Starts to follow a file: what is appended to it is read from where reading stopped. `None` where the records do not simply
     /// follow each other to the end of a file.
     pub fn follow(&self) -> Result<Option<Follower<'_>>, InputError> {
-        match self.records() {
-            Some(records)
-                if self.input.buffer.is_none() && within(self.layout) == Within::Stream =>
-            {
-                let start = Sample::new(&self.head, self.is_small()).skipped;
-                Ok(Some(Follower::begin(self, records, start as u64)?))
-            }
-            _ => Ok(None),
-        }
+        let Some(records) = self.lines() else {
+            return Ok(None);
+        };
+        let start = Sample::new(&self.head, self.is_small()).skipped;
+        Ok(Some(Follower::begin(self, records, start as u64)?))
     }
 
     /// Whether the name leads to another file now. A name that leads nowhere may be that of a file which is just being replaced:
@@ -200,6 +208,17 @@ impl Opening {
     /// What was opened.
     pub(super) fn input(&self) -> &Input {
         &self.input
+    }
+
+    /// Whether what is appended to the file can be read on its own.
+    pub fn can_follow(&self) -> bool {
+        self.lines().is_some()
+    }
+
+    /// How the lines of a file are read that can be followed.
+    fn lines(&self) -> Option<Records> {
+        let follows = self.input.buffer.is_none() && within(self.layout) == Within::Stream;
+        self.records().filter(|_| follows)
     }
 
     fn records(&self) -> Option<Records> {

@@ -110,6 +110,7 @@ impl<'a> File<'a> {
                 if self.is_followed_by_object(closed)? {
                     // It may be the first of a stream of documents, as which it can be read unless it is broken.
                     let mut stream = Fragment::default();
+                    split::report_leading(sample, &mut stream);
                     self.read_stream(start, &mut stream)?;
                     let first = stream.items.first().map(|item| item.kind);
                     if first != Some(Kind::Unreadable) {
@@ -228,6 +229,7 @@ impl<'a> File<'a> {
             },
         };
         piece.start = Some(start + from as u64);
+        piece.fragment.count_lines_from(start + from as u64, 0);
         loop {
             let limit = usize::try_from(range.end - window.base).unwrap_or(usize::MAX);
             let (part, out) = (window.part(), &mut piece.fragment);
@@ -265,6 +267,7 @@ impl<'a> File<'a> {
             };
             match split::read_members(self.records, part, 0, out) {
                 Members::Array(first) => {
+                    out.pass_lines(&bytes, at, first);
                     match self.read_parts(Within::Array, at + first as u64, out)? {
                         Some(closed) => (at, window) = (closed, self.beyond),
                         None => return Ok(None),
@@ -272,7 +275,10 @@ impl<'a> File<'a> {
                 }
                 Members::Closed(closed) => return Ok(Some(at + closed as u64)),
                 Members::Starved(0) => window *= 2,
-                Members::Starved(member) => at += member as u64,
+                Members::Starved(member) => {
+                    out.pass_lines(&bytes, at, member);
+                    at += member as u64;
+                }
                 Members::Broken(_) => return Ok(None),
             }
         }

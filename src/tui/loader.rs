@@ -6,11 +6,11 @@ use super::state::document::{Checked, Document, Extent};
 use super::update::{Report, Search};
 use crate::formats::with_tools;
 use crate::runtime::search::SearchError;
-use crate::runtime::{Follower, Growth, InputError, Opening, Recording, check_session};
+use crate::runtime::{Growth, InputError, Opening, Recording, check_session, in_background};
 use crate::session::{Dialect, OutputSchema, Tool};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -18,8 +18,10 @@ use std::time::{Duration, Instant};
 const PROGRESS: Duration = Duration::from_millis(50);
 /// How often a followed file is looked at.
 const LOOK: Duration = Duration::from_millis(4);
-/// Above this many items, a followed file is shown by its end first.
-const LARGE: usize = 20_000;
+/// How long a large file that grew is left in peace before it is put together.
+const QUIET: Duration = Duration::from_millis(500);
+/// Followed files of up to so many bytes are put together at once.
+const SMALL: u64 = 1 << 20;
 
 /// What is known about the runs besides the files.
 #[derive(Debug, Clone, Default)]
@@ -94,6 +96,7 @@ pub struct Loader {
     /// Calls the last search off.
     searching: Arc<AtomicBool>,
     opening: Arc<Opening>,
+    read_to: Arc<AtomicU64>,
     knowledge: Arc<Knowledge>,
     reports: Hear,
 }
@@ -102,13 +105,15 @@ impl Loader {
     /// Starts to read; `reports` hears of it.
     pub fn start(opening: Arc<Opening>, knowledge: Arc<Knowledge>, reports: Hear) -> Self {
         let (orders, received) = channel();
+        let read_to = Arc::new(AtomicU64::new(opening.length()));
         let work = Work {
             opening: opening.clone(),
+            read_to: read_to.clone(),
             knowledge: knowledge.clone(),
             reports: reports.clone(),
         };
         std::thread::spawn(move || {
-            if let Err(error) = work.read() {
+            if let Err(error) = in_background(|| work.read()) {
                 work.tell(Report::Failed(error.to_string()));
             }
             drop_all(&received);
@@ -118,6 +123,7 @@ impl Loader {
             watching: Arc::new(AtomicBool::new(false)),
             searching: Arc::new(AtomicBool::new(false)),
             opening,
+            read_to,
             knowledge,
             reports,
         }
@@ -162,8 +168,9 @@ impl Loader {
         if !on || was_on {
             return;
         }
-        let mut work = Work {
+        let work = Work {
             opening: self.opening.clone(),
+            read_to: self.read_to.clone(),
             knowledge: self.knowledge.clone(),
             reports: self.reports.clone(),
         };
@@ -182,17 +189,10 @@ fn drop_all(orders: &Receiver<Order>) {
     }
 }
 
-/// Why a file is no longer watched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Watched {
-    /// Nobody wants it, or it cannot be followed.
-    Enough,
-    /// It was cut, or another file has its name.
-    Replaced,
-}
-
 struct Work {
     opening: Arc<Opening>,
+    /// How long the file was when it was read.
+    read_to: Arc<AtomicU64>,
     knowledge: Arc<Knowledge>,
     reports: Hear,
 }
@@ -203,6 +203,7 @@ impl Work {
     }
 
     fn read(&self) -> Result<(), InputError> {
+        self.read_to.store(self.opening.length(), Ordering::Relaxed);
         let last = std::sync::Mutex::new(Instant::now());
         let recording = self.opening.read(&|done, total| {
             if let Ok(mut last) = last.lock()
@@ -237,63 +238,91 @@ impl Work {
         Ok(())
     }
 
-    /// Looks for growth until told to stop. A file that was cut or replaced is opened anew.
-    fn watch(&mut self, watching: &AtomicBool) -> Result<(), InputError> {
-        while self.watch_file(watching)? == Watched::Replaced {
-            match self.opening.anew() {
-                Ok(opening) => {
-                    self.opening = Arc::new(opening);
-                    self.read()?;
+    /// Looks for growth until told to stop. What is appended to a large file is shown from its end at once; the rest is put together
+    /// beside that, whenever the file is quiet.
+    fn watch(&self, watching: &AtomicBool) -> Result<(), InputError> {
+        if !self.opening.can_follow() {
+            self.tell(Report::Notice(
+                "a file of this format cannot be followed".to_owned(),
+            ));
+            return Ok(());
+        }
+        std::thread::scope(|scope| {
+            let (quiet, asked) = channel();
+            scope.spawn(move || {
+                if let Err(error) = in_background(move || self.follow(&asked)) {
+                    self.tell(Report::Failed(error.to_string()));
                 }
-                // Nobody has written to it yet.
-                Err(InputError::Empty | InputError::Missing) => std::thread::sleep(LOOK),
-                Err(error) => return Err(error),
+            });
+            self.look(watching, &quiet)
+        })
+    }
+
+    fn look(&self, watching: &AtomicBool, quiet: &Sender<()>) -> Result<(), InputError> {
+        let mut length = self.read_to.load(Ordering::Relaxed);
+        let mut grown_at = None;
+        while watching.load(Ordering::Relaxed) {
+            let now = self.opening.length();
+            if now < length {
+                self.tell(Report::Notice(
+                    "the file was cut: it is read anew".to_owned(),
+                ));
+                length = now;
+                self.read()?;
+            } else if now > length && self.opening.ends_with_line()? {
+                length = now;
+                grown_at = Some(Instant::now());
+                if length > SMALL {
+                    self.show_end()?;
+                }
             }
+            let wait = if length > SMALL {
+                QUIET
+            } else {
+                Duration::ZERO
+            };
+            if grown_at.is_some_and(|at: Instant| at.elapsed() >= wait) {
+                grown_at = None;
+                // The other thread ends when this loop does, or has told why it failed.
+                let _ = quiet.send(());
+            }
+            std::thread::sleep(LOOK);
         }
         Ok(())
     }
 
-    fn watch_file(&self, watching: &AtomicBool) -> Result<Watched, InputError> {
-        let Some(mut follower) = self.opening.follow()? else {
-            self.tell(Report::Failed("this file cannot be followed".to_owned()));
-            return Ok(Watched::Enough);
-        };
-        let mut unshown = false;
-        let mut shown_at = Instant::now();
-        while watching.load(Ordering::Relaxed) {
-            match follower.advance()? {
-                Growth::Grown => {
-                    unshown = self.show_end(&follower)?;
-                    shown_at = Instant::now();
-                }
-                Growth::Shrunk => return Ok(Watched::Replaced),
-                Growth::None => {}
-            }
-            if unshown && shown_at.elapsed() > Duration::from_millis(500) {
-                unshown = false;
-                let document = self.whole(follower.recording()?);
-                self.tell(Report::Grown(document.clone()));
-                self.check(&document)?;
-            }
-            std::thread::sleep(LOOK);
-        }
-        Ok(Watched::Enough)
-    }
-
-    /// Shows what was appended; of a large file its end only. Says whether the rest is still to be shown.
-    fn show_end(&self, follower: &Follower<'_>) -> Result<bool, InputError> {
-        if follower.items() > LARGE
-            && let Some(recording) = self.opening.tail()?
-        {
+    fn show_end(&self) -> Result<(), InputError> {
+        if let Some(recording) = self.opening.tail()? {
             self.tell(Report::Tail(Arc::new(Document {
                 recording,
                 extent: Extent::Tail,
             })));
-            return Ok(true);
         }
-        let document = self.whole(follower.recording()?);
-        self.tell(Report::Grown(document.clone()));
-        self.check(&document)?;
-        Ok(false)
+        Ok(())
+    }
+
+    /// Reads what was appended whenever it is asked to.
+    fn follow(&self, asked: &Receiver<()>) -> Result<(), InputError> {
+        let mut follower = None;
+        while asked.recv().is_ok() {
+            let follower = match &mut follower {
+                Some(follower) => follower,
+                None => match self.opening.follow()? {
+                    Some(new) => follower.insert(new),
+                    None => return Ok(()),
+                },
+            };
+            if follower.advance()? == Growth::Shrunk {
+                return Ok(());
+            }
+            let length = self.opening.length();
+            let document = self.whole(follower.recording()?);
+            // What was appended meanwhile is on the screen already; it is put together the next time.
+            if self.opening.length() == length {
+                self.tell(Report::Grown(document.clone()));
+                self.check(&document)?;
+            }
+        }
+        Ok(())
     }
 }

@@ -205,18 +205,19 @@ impl Face<'_> {
     }
 
     async fn run(mut self, mut received: UnboundedReceiver<News>) -> io::Result<Left> {
-        let mut events = EventStream::new();
+        let mut events = None;
         let mut terminate = signal(SignalKind::terminate())?;
         let mut hangup = signal(SignalKind::hangup())?;
         let mut resumed = signal(SignalKind::from_raw(Signal::CONT.as_raw()))?;
         loop {
             let mut nexts = Vec::new();
+            let stream = events.get_or_insert_with(EventStream::new);
             tokio::select! {
                 biased;
                 _ = terminate.recv() => return Ok(Left::Signal(Signal::TERM.as_raw())),
                 _ = hangup.recv() => return Ok(Left::Signal(Signal::HUP.as_raw())),
                 _ = resumed.recv() => nexts.push(Next::Redraw),
-                event = events.next() => {
+                event = stream.next() => {
                     let mut waiting = Poll::Ready(event);
                     while let Poll::Ready(event) = waiting {
                         let Some(Ok(event)) = event else {
@@ -224,7 +225,7 @@ impl Face<'_> {
                         };
                         nexts.extend(self.take(event));
                         // Asked with the waker of this task: the stream keeps the first waker that finds it empty.
-                        waiting = poll_fn(|task| Poll::Ready(events.poll_next_unpin(task))).await;
+                        waiting = poll_fn(|task| Poll::Ready(stream.poll_next_unpin(task))).await;
                     }
                 }
                 Some(news) = received.recv() => {
@@ -271,7 +272,11 @@ impl Face<'_> {
         }
     }
 
-    fn perform(&mut self, next: Next, events: &mut EventStream) -> io::Result<Option<Left>> {
+    fn perform(
+        &mut self,
+        next: Next,
+        events: &mut Option<EventStream>,
+    ) -> io::Result<Option<Left>> {
         match next {
             Next::Wait => {}
             Next::Leave => return Ok(Some(Left::Quit)),
@@ -320,9 +325,13 @@ impl Face<'_> {
     }
 
     /// Gives the terminal away while something else has it.
-    fn away<T>(&mut self, events: &mut EventStream, work: impl FnOnce() -> T) -> io::Result<T> {
-        // The thread of the old stream reads keys until the stream is dropped; that of the new one waits to be asked.
-        *events = EventStream::new();
+    fn away<T>(
+        &mut self,
+        events: &mut Option<EventStream>,
+        work: impl FnOnce() -> T,
+    ) -> io::Result<T> {
+        // The stream reads keys, and keeps others from it, until it is dropped; the loop makes a new one.
+        *events = None;
         self.screen.suspend()?;
         let done = work();
         self.screen.resume()?;

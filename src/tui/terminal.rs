@@ -11,6 +11,7 @@ use crossterm::terminal::{
 };
 use crossterm::{execute, queue};
 use ratatui::backend::CrosstermBackend;
+use ratatui::layout::Rect;
 use ratatui::{Frame, Terminal};
 use rustix::event::{PollFd, PollFlags, poll};
 use std::io::{self, BufWriter, IsTerminal as _, Stdout, Write as _};
@@ -55,9 +56,11 @@ impl Screen {
         execute!(self.terminal.backend_mut(), EndSynchronizedUpdate)
     }
 
-    /// Forgets what was drawn: the next frame is drawn whole.
+    /// Forgets what was drawn: the next frame is drawn whole. `Terminal::clear` would ask the terminal where its cursor is, and wait
+    /// for ever beside the stream of keys; a resize clears without a question.
     pub(super) fn clear(&mut self) -> io::Result<()> {
-        self.terminal.clear()
+        let (width, height) = self.size()?;
+        self.terminal.resize(Rect::new(0, 0, width, height))
     }
 
     /// Gives the terminal back for a while.

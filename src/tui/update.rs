@@ -30,8 +30,6 @@ pub enum Message {
     Resize(u16, u16),
     /// News of the file.
     Report(Report),
-    /// Something for the operator to read.
-    Notice(String),
 }
 
 /// News of the file.
@@ -59,6 +57,8 @@ pub enum Report {
     Finished,
     /// The file has grown; what is shown from now on. Its numbers are right, its findings are not known yet.
     Grown(Arc<Document>),
+    /// Something for the operator to read.
+    Notice(String),
     /// Reading failed.
     Failed(String),
     /// A search ended; the item with the text, and whether it was searched for from the other end again.
@@ -115,10 +115,6 @@ pub fn update(state: &mut State, message: Message) -> Vec<Effect> {
             Vec::new()
         }
         Message::Report(report) => arrive::arrive(state, report),
-        Message::Notice(text) => {
-            state.notice = Some(text);
-            Vec::new()
-        }
     }
 }
 

@@ -19,5 +19,6 @@ mod schema_hostile;
 mod schema_suite;
 mod sessions;
 mod sse_cases;
+mod terminal;
 mod tidy;
 mod wire_cases;

@@ -41,6 +41,10 @@ pub(super) fn arrive(state: &mut State, report: Report) -> Vec<Effect> {
             }
             effects
         }
+        Report::Notice(text) => {
+            state.notice = Some(text);
+            Vec::new()
+        }
         Report::Found(found) => {
             layers::found(state, found);
             Vec::new()

@@ -1,0 +1,171 @@
+//! The debugger in a real pseudo-terminal: what a person sees, and what is left behind.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+use tempfile::TempDir;
+use termlens::{Key, MouseMode, Signal, Terminal};
+
+const RETAKE: &str = env!("CARGO_BIN_EXE_retake");
+
+fn bundled(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("sessions");
+    folder.join(name).to_string_lossy().into_owned()
+}
+
+fn open(name: &str) -> Terminal {
+    Terminal::builder()
+        .size(120, 30)
+        .env_clear()
+        .env("LANG", "C.UTF-8")
+        .timeout(Duration::from_secs(20))
+        .arg(bundled(name))
+        .spawn(RETAKE)
+        .unwrap()
+}
+
+fn shell(script: &str, folder: &Path) -> Terminal {
+    Terminal::builder()
+        .size(120, 30)
+        .env("LANG", "C.UTF-8")
+        .timeout(Duration::from_secs(20))
+        .current_dir(folder)
+        .args(["-c", script])
+        .spawn("sh")
+        .unwrap()
+}
+
+#[test]
+fn a_session_opens_the_finding_is_jumped_to_and_the_terminal_is_left_as_it_was() {
+    let folder = TempDir::new().unwrap();
+    let script = format!(
+        "stty -g > before; '{RETAKE}' '{}'; echo code=$? > code; stty -g > after; echo READY; read line",
+        bundled("broken-json.json")
+    );
+    let mut terminal = shell(&script, folder.path());
+    terminal
+        .wait_until(|screen| screen.contains("1 error") && screen.contains("broken-json.json"))
+        .unwrap();
+    assert!(terminal.screen().alternate_screen());
+
+    terminal.send(Key::Char('g'));
+    terminal
+        .wait_until(|screen| screen.contains("Item 1  system"))
+        .unwrap();
+    terminal.send(Key::Char(']'));
+    terminal
+        .wait_until(|screen| screen.contains("Item 5  call") && screen.contains("unexpected `/`"))
+        .unwrap();
+    terminal.send(Key::Char('%'));
+    terminal
+        .wait_until(|screen| screen.contains("Item 6  output"))
+        .unwrap();
+
+    terminal.send(Key::Char('q'));
+    terminal
+        .wait_until(|screen| screen.contains("READY"))
+        .unwrap();
+    let screen = terminal.screen();
+    assert!(!screen.alternate_screen(), "the alternate screen was left");
+    assert!(!screen.bracketed_paste(), "pastes are plain again");
+    assert_eq!(screen.mouse_mode(), MouseMode::None, "the mouse is free");
+    assert!(screen.cursor().2, "the cursor is shown");
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    assert_eq!(read("before"), read("after"), "raw mode is off");
+    assert_eq!(read("code").trim(), "code=0");
+    terminal.send(Key::Enter);
+}
+
+/// Resizes until the text is shown. The harness tells the kernel before its own screen, so a quick answer may be drawn at the
+/// old width; a terminal resizes itself first.
+fn resize_until(terminal: &mut Terminal, (columns, rows): (u16, u16), text: &str) {
+    let seen = (0..10).any(|more| {
+        terminal.resize(columns + more, rows).unwrap();
+        let wait = Duration::from_secs(2);
+        terminal
+            .wait_until_for(|screen| screen.contains(text), wait)
+            .is_ok()
+    });
+    assert!(seen, "{}", terminal.screen());
+}
+
+#[test]
+fn a_resize_is_followed_and_a_small_terminal_says_so() {
+    let mut terminal = open("schema-break.json");
+    terminal
+        .wait_until(|screen| screen.contains("1 error"))
+        .unwrap();
+    resize_until(&mut terminal, (30, 8), "too small");
+    resize_until(
+        &mut terminal,
+        (80, 24),
+        "┌ Turns ────────────────────────────",
+    );
+    terminal.send(Key::Char('Q'));
+    assert!(terminal.wait_exit().unwrap().success());
+}
+
+#[test]
+fn a_termination_restores_the_terminal_and_is_told_to_the_shell() {
+    let mut terminal = open("broken-json.json");
+    terminal
+        .wait_until(|screen| screen.contains("1 error"))
+        .unwrap();
+    terminal.signal(Signal::Term).unwrap();
+    assert_eq!(terminal.wait_exit().unwrap().code(), 143);
+    assert!(!terminal.screen().alternate_screen());
+}
+
+#[test]
+fn suspending_gives_the_terminal_to_the_shell_and_takes_it_again() {
+    let path = bundled("broken-json.json");
+    let script =
+        format!("set -m; '{RETAKE}' '{path}'; echo STOPPED; read line; fg; echo READY; read line");
+    let mut terminal = shell(&script, Path::new("."));
+    terminal
+        .wait_until(|screen| screen.contains("1 error"))
+        .unwrap();
+    terminal.send(Key::Ctrl('z'));
+    terminal
+        .wait_until(|screen| screen.contains("STOPPED") && !screen.alternate_screen())
+        .unwrap();
+    terminal.send(Key::Enter);
+    terminal
+        .wait_until(|screen| screen.alternate_screen() && screen.contains("1 error"))
+        .unwrap();
+    terminal.send(Key::Char('Q'));
+    terminal
+        .wait_until(|screen| screen.contains("READY") && !screen.alternate_screen())
+        .unwrap();
+    terminal.send(Key::Enter);
+}
+
+#[test]
+fn without_a_path_the_bundled_sessions_are_offered() {
+    let mut terminal = Terminal::builder()
+        .size(120, 40)
+        .env_clear()
+        .env("LANG", "C.UTF-8")
+        .env("HOME", "/nonexistent")
+        .timeout(Duration::from_secs(20))
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .spawn(RETAKE)
+        .unwrap();
+    terminal
+        .wait_until(|screen| screen.contains("broken-json.json"))
+        .unwrap();
+    for letter in "/schema-br".chars() {
+        terminal.send(Key::Char(letter));
+    }
+    terminal.send(Key::Enter);
+    terminal
+        .wait_until(|screen| screen.contains("invalid-arguments"))
+        .unwrap();
+    terminal.send(Key::Char('q'));
+    terminal
+        .wait_until(|screen| screen.contains("enter open"))
+        .unwrap();
+    terminal.send(Key::Char('Q'));
+    terminal.send(Key::Char('q'));
+    assert!(terminal.wait_exit().unwrap().success());
+}
