@@ -291,6 +291,7 @@ fn read_record(
 /// Keeps elements that are no objects as one item, as far as they follow each other: an array may hold millions of numbers.
 fn read_run(part: Part<'_>, start: usize, out: &mut Fragment) -> Result<usize, Fault> {
     let bytes = part.bytes;
+    out.pass_lines(bytes, part.base, start);
     let mut end = skip_one_line_value(bytes, start)?;
     loop {
         let comma = skip_whitespace(bytes, end);

@@ -110,6 +110,7 @@ impl<'a> File<'a> {
                 if self.is_followed_by_object(closed)? {
                     // It may be the first of a stream of documents, as which it can be read unless it is broken.
                     let mut stream = Fragment::default();
+                    split::report_leading(sample, &mut stream);
                     self.read_stream(start, &mut stream)?;
                     let first = stream.items.first().map(|item| item.kind);
                     if first != Some(Kind::Unreadable) {
@@ -274,7 +275,10 @@ impl<'a> File<'a> {
                 }
                 Members::Closed(closed) => return Ok(Some(at + closed as u64)),
                 Members::Starved(0) => window *= 2,
-                Members::Starved(member) => at += member as u64,
+                Members::Starved(member) => {
+                    out.pass_lines(&bytes, at, member);
+                    at += member as u64;
+                }
                 Members::Broken(_) => return Ok(None),
             }
         }
