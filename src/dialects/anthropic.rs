@@ -2,6 +2,7 @@
 
 use super::Fields;
 use super::fields::call_id_within;
+use super::shapes;
 use crate::json::{Cursor, Fault};
 use crate::session::{CallId, Family, Flags, Fragment, Item, Kind, NameId, Shape, Span};
 use std::ops::Range;
@@ -54,7 +55,12 @@ pub fn read_message<'a>(
 fn read_content(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), Fault> {
     if cursor.peek() != Some(b'[') {
         let range = cursor.skip()?;
+        let is_blank = match &cursor.bytes()[range.clone()] {
+            [b'"', inside @ .., b'"'] => shapes::is_blank(inside),
+            _ => false,
+        };
         push(Span::within(base, range), Kind::User, Family::None, out);
+        mark_last(out, is_blank);
         return Ok(());
     }
     cursor
@@ -81,6 +87,7 @@ pub fn read_block(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Res
     if let Some(item) = out.items.last_mut() {
         item.call_id = call_id_within(bytes, fields.range.start, id);
         item.name = name;
+        item.flags = shapes::mark(shapes::of_block(bytes, &fields));
         item.flags.set_if(Flags::ERROR, fields.is_error);
     }
     Ok(())
@@ -113,10 +120,12 @@ fn settle(message: &Message<'_>, base: u64, first: usize, out: &mut Fragment) {
             Family::None,
             out,
         );
+        mark_last(out, true);
     }
     for item in &mut out.items[first..] {
         if item.kind == Kind::User {
             item.kind = spoken;
+            item.flags.set_if(Flags::MALFORMED, spoken == Kind::Other);
         }
     }
     if spoken == Kind::Assistant
@@ -128,6 +137,12 @@ fn settle(message: &Message<'_>, base: u64, first: usize, out: &mut Fragment) {
     }
     if let Some(reason) = message.stop_reason {
         out.note_stop(reason);
+    }
+}
+
+fn mark_last(out: &mut Fragment, is_malformed: bool) {
+    if let Some(item) = out.items.last_mut() {
+        item.flags.set_if(Flags::MALFORMED, is_malformed);
     }
 }
 

@@ -3,8 +3,10 @@
 use super::Fields;
 use super::fields::call_id_within;
 use super::responses::role_kind;
+use super::shapes;
 use crate::json::{Cursor, Fault};
 use crate::session::{CallId, Family, Flags, Fragment, Item, Kind, NameId, Shape, Span};
+use std::ops::Range;
 
 /// Reads the message at the cursor; `base` is where the walked text begins in the source.
 pub fn read_message(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), Fault> {
@@ -24,7 +26,7 @@ pub fn push_message(
         Some(b"tool") => push_output(bytes, base, fields, Family::Function, out),
         Some(b"function") => push_output(bytes, base, fields, Family::Legacy, out),
         Some(b"assistant") => return push_reply(bytes, base, fields, out),
-        role => push(message(base, fields, role_kind(role)), out),
+        role => push(message(bytes, base, fields, role_kind(role)), out),
     }
     Ok(())
 }
@@ -40,9 +42,13 @@ fn push_reply(
         .content
         .clone()
         .is_some_and(|content| !matches!(&bytes[content], b"null" | b"\"\"" | b"[]"));
-    let has_calls = fields.function_call.is_some() || fields.tool_calls.is_some();
+    let opens = |value: &Option<Range<usize>>, open| {
+        value.as_ref().is_some_and(|value| bytes[value.start] == open)
+    };
+    let has_calls = opens(&fields.function_call, b'{')
+        || (opens(&fields.tool_calls, b'[') && !shapes::is_empty_list(bytes, &fields.tool_calls));
     if says_something || fields.refusal || !has_calls {
-        let mut item = message(base, fields, Kind::Assistant);
+        let mut item = message(bytes, base, fields, Kind::Assistant);
         item.flags.set_if(Flags::REFUSAL, fields.refusal);
         push(item, out);
     }
@@ -50,17 +56,17 @@ fn push_reply(
         && bytes[call.start] == b'{'
     {
         let call = Fields::read(&mut Cursor::at(bytes, call.start))?;
-        push_call(bytes, base, &call, call.name, Family::Legacy, out);
+        push_call(bytes, base, &call, Family::Legacy, out);
     }
     if let Some(calls) = fields.tool_calls.clone() {
         Cursor::at(bytes, calls.start).array(|cursor| {
-            let (call, function) = read_call(cursor)?;
+            let call = read_call(cursor)?;
             let family = if call.kind == Some(b"custom") {
                 Family::Custom
             } else {
                 Family::Function
             };
-            push_call(bytes, base, &call, function.or(call.name), family, out);
+            push_call(bytes, base, &call, family, out);
             Ok(())
         })?;
     }
@@ -70,28 +76,29 @@ fn push_reply(
     Ok(())
 }
 
-/// The members of one entry of `tool_calls`, and the name inside its `function` (or `custom`).
-fn read_call<'a>(cursor: &mut Cursor<'a>) -> Result<(Fields<'a>, Option<&'a [u8]>), Fault> {
-    let entry = Fields::read(cursor)?;
-    let mut name = None;
-    Cursor::at(cursor.bytes(), entry.range.start).object(|cursor, key| {
+/// The members of one entry of `tool_calls`, with the name and the arguments inside its `function` (or `custom`).
+pub(super) fn read_call<'a>(cursor: &mut Cursor<'a>) -> Result<Fields<'a>, Fault> {
+    let mut call = Fields::read(cursor)?;
+    Cursor::at(cursor.bytes(), call.range.start).object(|cursor, key| {
         if matches!(key, b"function" | b"custom") && cursor.peek() == Some(b'{') {
-            name = Fields::read(cursor)?.name;
+            let function = Fields::read(cursor)?;
+            call.name = function.name.or(call.name);
+            call.arguments = function.arguments.or(call.arguments.take());
         }
         Ok(())
     })?;
-    Ok((entry, name))
+    Ok(call)
 }
 
 fn push_call(
     bytes: &[u8],
     base: u64,
     call: &Fields<'_>,
-    name: Option<&[u8]>,
     family: Family,
     out: &mut Fragment,
 ) {
-    let name = name
+    let name = call
+        .name
         .map(|raw| out.names.intern(&crate::json::display_text(raw)))
         .unwrap_or_default();
     let id = if family == Family::Legacy {
@@ -109,14 +116,14 @@ fn push_call(
             kind: Kind::Call,
             family,
             shape: Shape::Chat,
-            flags: Flags::default(),
+            flags: shapes::mark(shapes::of_chat_call(bytes, call, family)),
         },
         out,
     );
 }
 
 fn push_output(bytes: &[u8], base: u64, fields: &Fields<'_>, family: Family, out: &mut Fragment) {
-    let mut item = message(base, fields, Kind::Output);
+    let mut item = message(bytes, base, fields, Kind::Output);
     item.family = family;
     if family == Family::Function {
         item.call_id = call_id_within(bytes, fields.range.start, fields.tool_call_id);
@@ -128,7 +135,7 @@ fn push_output(bytes: &[u8], base: u64, fields: &Fields<'_>, family: Family, out
     push(item, out);
 }
 
-fn message(base: u64, fields: &Fields<'_>, kind: Kind) -> Item {
+fn message(bytes: &[u8], base: u64, fields: &Fields<'_>, kind: Kind) -> Item {
     Item {
         span: Span::within(base, fields.range.clone()),
         call_id: CallId::default(),
@@ -138,7 +145,7 @@ fn message(base: u64, fields: &Fields<'_>, kind: Kind) -> Item {
         kind,
         family: Family::None,
         shape: Shape::Chat,
-        flags: Flags::default(),
+        flags: shapes::mark(shapes::of_chat_message(bytes, fields)),
     }
 }
 

@@ -43,8 +43,18 @@ pub struct Fields<'a> {
     pub tool_calls: Option<Range<usize>>,
     /// Where the value of `function_call` stands.
     pub function_call: Option<Range<usize>>,
+    /// Where the value of `arguments`, or of `input`, stands.
+    pub arguments: Option<Range<usize>>,
+    /// Where the value of `output` stands.
+    pub output: Option<Range<usize>>,
+    /// `text`.
+    pub text: Option<&'a [u8]>,
+    /// `signature`.
+    pub signature: Option<&'a [u8]>,
     /// Whether `refusal` holds text.
     pub refusal: bool,
+    /// Whether `audio` is an object.
+    pub has_audio: bool,
     /// A telling key that stood twice.
     pub twice: Option<&'static str>,
 }
@@ -79,6 +89,20 @@ impl<'a> Fields<'a> {
             b"tools" => return keep(&mut self.tools, cursor),
             b"tool_calls" => return keep(&mut self.tool_calls, cursor),
             b"function_call" => return keep(&mut self.function_call, cursor),
+            b"arguments" | b"input" => return keep(&mut self.arguments, cursor),
+            b"output" => return keep(&mut self.output, cursor),
+            b"text" => {
+                self.text = cursor.string()?;
+                return Ok(());
+            }
+            b"signature" => {
+                self.signature = cursor.string()?;
+                return Ok(());
+            }
+            b"audio" => {
+                self.has_audio = cursor.peek() == Some(b'{');
+                return Ok(());
+            }
             b"is_error" => {
                 self.is_error = cursor.is_true()?;
                 return Ok(());

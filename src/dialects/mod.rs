@@ -7,9 +7,11 @@ mod fields;
 mod places;
 pub mod provider_errors;
 pub mod responses;
+mod shapes;
 pub mod stream;
 pub mod tools;
 
 pub use body::{Arguments, Body, body_of};
 pub use fields::Fields;
+pub use shapes::{ShapeFault, shape_fault};
 pub use places::{Misplaced, Misplacement, misplaced};

@@ -2,6 +2,7 @@
 
 use super::Fields;
 use super::fields::call_id_within;
+use super::shapes;
 use crate::json::{Cursor, Fault};
 use crate::session::{CallId, Fact, Family, Flags, Fragment, Item, Kind, NameId, Shape, Span};
 
@@ -31,7 +32,8 @@ pub fn push_item(bytes: &[u8], base: u64, fields: &Fields<'_>, out: &mut Fragmen
     } else {
         NameId::default()
     };
-    let mut flags = Flags::default();
+    let mut flags = shapes::mark(shapes::of_item(bytes, fields, kind, family));
+    flags.set_if(Flags::OWN_ID, fields.id.is_some_and(|id| !id.is_empty()));
     flags.set_if(Flags::INCOMPLETE, fields.status == Some(b"incomplete"));
     flags.set_if(
         Flags::ERROR,

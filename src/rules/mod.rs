@@ -20,6 +20,7 @@ mod invalid_final_output;
 mod invalid_tool_name;
 mod leaked_tool_call;
 mod malformed_arguments;
+mod malformed_message;
 mod message;
 mod misplaced_output;
 mod missing_call_id;
@@ -111,6 +112,7 @@ pub const RULES: &[&Rule] = &[
     &duplicate_output::RULE,
     &missing_call_id::RULE,
     &invalid_tool_name::RULE,
+    &malformed_message::RULE,
     &orphan_reasoning::RULE,
     &invalid_final_output::RULE,
     &missing_final_output::RULE,

@@ -225,6 +225,10 @@ impl Flags {
     pub const FOREIGN_CALLER: Self = Self(1 << 10);
     /// Continues the reply of the item before it although an output stands between (one message over many lines).
     pub const CONTINUES_REPLY: Self = Self(1 << 11);
+    /// Its shape is one that the provider whose spelling it has takes in no request (see `dialects::shape_fault`).
+    pub const MALFORMED: Self = Self(1 << 12);
+    /// It has an id of its own beside its call id.
+    pub const OWN_ID: Self = Self(1 << 13);
 
     /// Both sets.
     pub const fn with(self, other: Self) -> Self {
