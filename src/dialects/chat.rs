@@ -43,7 +43,9 @@ fn push_reply(
         .clone()
         .is_some_and(|content| !matches!(&bytes[content], b"null" | b"\"\"" | b"[]"));
     let opens = |value: &Option<Range<usize>>, open| {
-        value.as_ref().is_some_and(|value| bytes[value.start] == open)
+        value
+            .as_ref()
+            .is_some_and(|value| bytes[value.start] == open)
     };
     let has_calls = opens(&fields.function_call, b'{')
         || (opens(&fields.tool_calls, b'[') && !shapes::is_empty_list(bytes, &fields.tool_calls));
@@ -90,13 +92,7 @@ pub(super) fn read_call<'a>(cursor: &mut Cursor<'a>) -> Result<Fields<'a>, Fault
     Ok(call)
 }
 
-fn push_call(
-    bytes: &[u8],
-    base: u64,
-    call: &Fields<'_>,
-    family: Family,
-    out: &mut Fragment,
-) {
+fn push_call(bytes: &[u8], base: u64, call: &Fields<'_>, family: Family, out: &mut Fragment) {
     let name = call
         .name
         .map(|raw| out.names.intern(&crate::json::display_text(raw)))

@@ -13,5 +13,5 @@ pub mod tools;
 
 pub use body::{Arguments, Body, body_of};
 pub use fields::Fields;
-pub use shapes::{ShapeFault, shape_fault};
 pub use places::{Misplaced, Misplacement, misplaced};
+pub use shapes::{ShapeFault, shape_fault};

@@ -151,11 +151,7 @@ fn of_chat_reply(bytes: &[u8], fields: &Fields<'_>, content: Option<u8>) -> Opti
 }
 
 /// One call of Chat, its function's members among its own.
-pub(super) fn of_chat_call(
-    bytes: &[u8],
-    call: &Fields<'_>,
-    family: Family,
-) -> Option<ShapeFault> {
+pub(super) fn of_chat_call(bytes: &[u8], call: &Fields<'_>, family: Family) -> Option<ShapeFault> {
     if !matches!(first_byte(bytes, &call.arguments), None | Some(b'"')) {
         return Some(ShapeFault::ArgumentsNotString);
     }
@@ -175,7 +171,9 @@ pub(super) fn of_item(
     let is_plain = matches!(family, Family::Function | Family::Custom);
     let limit = RESPONSES_ID;
     match kind {
-        Kind::Call if is_plain && !matches!(first_byte(bytes, &fields.arguments), None | Some(b'"')) => {
+        Kind::Call
+            if is_plain && !matches!(first_byte(bytes, &fields.arguments), None | Some(b'"')) =>
+        {
             Some(ShapeFault::ArgumentsNotString)
         }
         Kind::Call if is_longer(fields.call_id, limit) => Some(ShapeFault::LongCallId { limit }),
@@ -218,9 +216,13 @@ pub(super) fn of_block(bytes: &[u8], fields: &Fields<'_>) -> Option<ShapeFault> 
         b"thinking" if fields.signature.is_none_or(is_blank) => Some(ShapeFault::BlankSignature),
         b"tool_use" => of_tool_use(bytes, fields),
         b"server_tool_use" => {
-            let is_odd =
-                |id: &[u8]| !id.starts_with(b"srvtoolu_") || !id.iter().all(|byte| is_id_byte(*byte));
-            fields.id.is_some_and(is_odd).then_some(ShapeFault::CallIdCharacters)
+            let is_odd = |id: &[u8]| {
+                !id.starts_with(b"srvtoolu_") || !id.iter().all(|byte| is_id_byte(*byte))
+            };
+            fields
+                .id
+                .is_some_and(is_odd)
+                .then_some(ShapeFault::CallIdCharacters)
         }
         b"tool_result" => of_tool_result(bytes, fields),
         _ => None,
@@ -237,7 +239,10 @@ fn of_tool_use(bytes: &[u8], fields: &Fields<'_>) -> Option<ShapeFault> {
     if nothing {
         Some(ShapeFault::NoInput)
     } else {
-        fields.id.is_some_and(is_odd).then_some(ShapeFault::CallIdCharacters)
+        fields
+            .id
+            .is_some_and(is_odd)
+            .then_some(ShapeFault::CallIdCharacters)
     }
 }
 
@@ -262,7 +267,10 @@ pub(super) fn mark(fault: Option<ShapeFault>) -> Flags {
 }
 
 fn first_byte(bytes: &[u8], value: &Option<Range<usize>>) -> Option<u8> {
-    value.as_ref().and_then(|value| bytes.get(value.start)).copied()
+    value
+        .as_ref()
+        .and_then(|value| bytes.get(value.start))
+        .copied()
 }
 
 /// Whether the value is a list with nothing in it.

@@ -49,6 +49,9 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
     };
     let mut bytes = Vec::new();
     for (index, item) in run.session.items.iter().enumerate().skip(from) {
+        if is_foreign_output(run, item) {
+            findings.push(finding(run, index, ShapeFault::UnknownRole));
+        }
         let is_marked = item.flags.has(Flags::MALFORMED) && !item.flags.has(Flags::COMPACTED);
         // Bytes that cannot be read have been reported by the item pass.
         if is_marked
@@ -87,7 +90,17 @@ fn first_unproven(session: &Session) -> Option<usize> {
     turn.filter(|_| is_answered).map(|turn| turn.first as usize)
 }
 
-/// Whether the item goes out as it stands: it has the target's spelling, or stands in a request to the target.
+/// Whether a request to Anthropic holds an output as Chat spells it: `Unexpected role "tool"`.
+fn is_foreign_output(run: &Run<'_>, item: &Item) -> bool {
+    let session = run.session;
+    let to_anthropic = [session.dialect, run.target] == [Dialect::Anthropic; 2];
+    to_anthropic
+        && session.contract.is_request
+        && item.shape == Shape::Chat
+        && item.kind == Kind::Output
+}
+
+/// Whether the item goes out as it stands: it has the target's spelling.
 fn is_spelled_for(run: &Run<'_>, item: &Item) -> bool {
     let spelled = match item.shape {
         Shape::Responses => Some(Dialect::Responses),
@@ -164,7 +177,14 @@ fn finding(run: &Run<'_>, index: usize, fault: ShapeFault) -> Finding {
     };
     Finding::new(&RULE, index)
         .as_bad_as(severity)
-        .fact("tool", if is_half { pairs::tool(session, index) } else { "" })
+        .fact(
+            "tool",
+            if is_half {
+                pairs::tool(session, index)
+            } else {
+                ""
+            },
+        )
         .fact("kind", kind_words(item))
         .fact("fault", fault.words())
         .fact("provider", provider(run.target))
@@ -194,3 +214,6 @@ fn provider(target: Dialect) -> &'static str {
         Dialect::Gemini => "Gemini",
     }
 }
+
+#[cfg(test)]
+mod tests;

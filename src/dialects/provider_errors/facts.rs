@@ -110,19 +110,19 @@ faults! {
     DuplicateCallId, Some("duplicate-call-id"),
         "Two tool calls carry the same id.",
         "Give the later call, and the output that answers it, an id of its own.";
-    DuplicateItemId, None,
+    DuplicateItemId, Some("malformed-message"),
         "The same item stands in the request twice.",
         "Drop the copy; it often comes from sending both a stored response and its items.";
     MissingCallId, Some("missing-call-id"),
         "A tool call or its output has no call id.",
         "Give the call an id and repeat it in the output.";
-    WrongIdPrefix, None,
+    WrongIdPrefix, Some("malformed-message"),
         "An item's id has the prefix of another item type, or was made up by a client.",
         "Leave the item's `id` out, or use the one the provider gave it; `call_id` is another field.";
-    IdTooLong, None,
+    IdTooLong, Some("malformed-message"),
         "An id is longer than this provider allows.",
         "Shorten the id in the call and in its output alike.";
-    IdCharacters, None,
+    IdCharacters, Some("malformed-message"),
         "An id is empty or has characters that this provider refuses, as happens with history from another provider.",
         "Rewrite the id in the call and in its output alike, with letters, digits, `_` and `-` only.";
     ItemNotStored, None,
@@ -143,7 +143,7 @@ faults! {
     ThinkingMissing, None,
         "Thinking is on, but an assistant message with tool calls has lost its thinking.",
         "Send the thinking back with the message, or turn thinking off for this request.";
-    BadSignature, None,
+    BadSignature, Some("malformed-message"),
         "The signature of a thinking block is missing or not the provider's own.",
         "Drop the thinking block, or send back the signature that came with it.";
     MissingThoughtSignature, None,
@@ -167,25 +167,25 @@ faults! {
     InputNotObject, Some("malformed-arguments"),
         "The arguments of a call in the history are no JSON object.",
         "Repair the arguments to an object; what cannot be repaired becomes `{}` with an error as its output.";
-    ArgumentsNotString, None,
+    ArgumentsNotString, Some("malformed-message"),
         "This provider wants arguments as a string of JSON, and the request has them as an object.",
         "Encode the arguments as a string.";
-    WrongFieldType, None,
+    WrongFieldType, Some("malformed-message"),
         "A field of the request has the wrong JSON type.",
         "Turn the field into the type that the error names; tool outputs are mostly strings.";
-    EmptyContent, None,
+    EmptyContent, Some("malformed-message"),
         "A message or a block of text is empty.",
         "Drop the empty block or put text into it.";
-    EmptyErrorContent, None,
+    EmptyErrorContent, Some("malformed-message"),
         "A tool output is marked as an error and says nothing.",
         "Put the error's text into the output.";
-    EmptyToolCalls, None,
+    EmptyToolCalls, Some("malformed-message"),
         "An assistant message has an empty list of tool calls.",
         "Leave the list out.";
     UnknownItemType, None,
         "The provider, or a gateway before it, does not know an item of the history.",
         "Drop the item, or convert the history to the provider's dialect.";
-    UnknownRole, None,
+    UnknownRole, Some("malformed-message"),
         "A message has a role that this dialect does not know.",
         "Convert the history to the dialect; a `tool` role is Chat's, Anthropic and Gemini answer in user messages.";
     InvalidToolName, Some("invalid-tool-name"),
@@ -257,6 +257,7 @@ mod tests {
         "duplicate-output",
         "missing-call-id",
         "invalid-tool-name",
+        "malformed-message",
         "orphan-reasoning",
         "invalid-final-output",
         "missing-final-output",
