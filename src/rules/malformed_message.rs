@@ -171,20 +171,19 @@ fn finding(run: &Run<'_>, index: usize, fault: ShapeFault) -> Finding {
     let session = run.session;
     let item = &session.items[index];
     let is_half = matches!(item.kind, Kind::Call | Kind::Output);
-    let severity = match session.contract.is_request {
-        true => Severity::Error,
-        false => Severity::Warning,
+    let tool = if is_half {
+        pairs::tool(session, index)
+    } else {
+        ""
+    };
+    let severity = if session.contract.is_request {
+        Severity::Error
+    } else {
+        Severity::Warning
     };
     Finding::new(&RULE, index)
         .as_bad_as(severity)
-        .fact(
-            "tool",
-            if is_half {
-                pairs::tool(session, index)
-            } else {
-                ""
-            },
-        )
+        .fact("tool", tool)
         .fact("kind", kind_words(item))
         .fact("fault", fault.words())
         .fact("provider", provider(run.target))

@@ -1,6 +1,7 @@
 //! Requests that providers take or refuse, as their real answers tell: a request that is refused has an error, one that is taken has none.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+use retake::dialects::provider_errors::decode;
 use retake::formats::{self, read_buffer};
 use retake::rules::{Finding, Run, Severity, check};
 use retake::session::{Dialect, Source};
@@ -66,6 +67,22 @@ fn a_refused_request_has_an_error_and_an_accepted_one_has_none() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_text_of_a_refusal_leads_to_the_rule_that_finds_it() {
+    let cases: Value = serde_json::from_str(include_str!("hostile/wire_cases.json")).unwrap();
+    let mut seen = 0;
+    for case in cases["cases"].as_array().unwrap() {
+        let id = case["id"].as_str().unwrap();
+        let Some(rule) = excused(OF_SHAPE, id) else {
+            continue;
+        };
+        let decoded = decode(case["provider_error"].as_str().unwrap());
+        assert_eq!(decoded[0].rule, Some(rule), "{id}");
+        seen += 1;
+    }
+    assert_eq!(seen, OF_SHAPE.len());
 }
 
 fn excused(list: &[(&'static str, &'static str)], id: &str) -> Option<&'static str> {
