@@ -28,6 +28,9 @@ pub fn string_end(bytes: &[u8], open: usize) -> Result<usize, Fault> {
             });
         };
         let quote = from + found;
+        if bytes[quote - 1] != b'\\' {
+            return Ok(quote + 1);
+        }
         let escapes = bytes[from..quote]
             .iter()
             .rev()

@@ -8,7 +8,7 @@ use crate::session::{Flags, Item, Kind, SourceError};
 use std::ops::Range;
 
 /// How much of an output is read: error texts stand at its beginning.
-pub(super) const OUTPUT_HEAD: u64 = 2 * 1024;
+pub(super) const OUTPUT_HEAD: u64 = 768;
 
 /// Longest excerpt of a text that a finding quotes, in characters.
 const QUOTE: usize = 200;
@@ -29,15 +29,24 @@ pub fn check_items(
     let mut findings = Vec::new();
     let mut digests = Vec::new();
     let mut bytes = Vec::new();
+    let wanted = Kind::ALL
+        .map(|(kind, _)| kind)
+        .into_iter()
+        .filter(|kind| RULES.iter().any(|rule| wants(&rule.scope, *kind)));
+    let wanted = wanted.collect::<Vec<_>>();
     for index in part {
         let Some(item) = run.session.items.get(index) else {
             break;
         };
-        let is_wanted = RULES.iter().any(|rule| wants(&rule.scope, item.kind));
-        if !is_wanted && !matches!(item.kind, Kind::Call | Kind::Output) {
+        let leaves_digest = matches!(item.kind, Kind::Call | Kind::Output);
+        if !leaves_digest && !wanted.contains(&item.kind) {
             continue;
         }
-        let Some(body) = read_body(run, item, &mut bytes)? else {
+        let is_partial = read_bytes(run, item, &mut bytes)?;
+        if !leaves_digest && !is_worth_a_look(item.kind, &bytes) {
+            continue;
+        }
+        let Some(body) = decode(item, is_partial, &bytes) else {
             continue;
         };
         examine(run, index, item, &body, &mut findings, &mut digests);
@@ -79,7 +88,7 @@ fn examine(
         error,
     };
     for rule in RULES {
-        if let Scope::Item { kinds, check } = &rule.scope
+        if let Scope::Item { kinds, check, .. } = &rule.scope
             && kinds.contains(&item.kind)
         {
             check(run, &subject, findings);
@@ -89,16 +98,36 @@ fn examine(
 
 /// The body of an item; of an output only its beginning. `None` where the bytes are not JSON, which the reader has reported.
 fn read_body(run: &Run<'_>, item: &Item, bytes: &mut Vec<u8>) -> Result<Option<Body>, SourceError> {
-    let partial =
-        matches!(item.kind, Kind::Output | Kind::HostedOutput) && item.span.len() > OUTPUT_HEAD;
-    if partial {
-        run.session
-            .source
-            .read_into(item.span.head(OUTPUT_HEAD), bytes)?;
-        return Ok(body_of(item, &complete(bytes)).ok());
+    let is_partial = read_bytes(run, item, bytes)?;
+    Ok(decode(item, is_partial, bytes))
+}
+
+/// Reads the bytes of an item; says whether they are only its beginning.
+fn read_bytes(run: &Run<'_>, item: &Item, bytes: &mut Vec<u8>) -> Result<bool, SourceError> {
+    let is_output = matches!(item.kind, Kind::Output | Kind::HostedOutput);
+    let span = if is_output {
+        item.span.head(OUTPUT_HEAD)
+    } else {
+        item.span
+    };
+    run.session.source.read_into(span, bytes)?;
+    Ok(span != item.span)
+}
+
+fn decode(item: &Item, is_partial: bool, bytes: &[u8]) -> Option<Body> {
+    if is_partial {
+        body_of(item, &complete(bytes)).ok()
+    } else {
+        body_of(item, bytes).ok()
     }
-    run.session.source.read_into(item.span, bytes)?;
-    Ok(body_of(item, bytes).ok())
+}
+
+/// Whether a rule wants more than a glance at an item of this kind.
+fn is_worth_a_look(kind: Kind, bytes: &[u8]) -> bool {
+    RULES.iter().any(|rule| match &rule.scope {
+        Scope::Item { kinds, glance, .. } => kinds.contains(&kind) && glance(bytes),
+        Scope::Session(_) => false,
+    })
 }
 
 /// The text of an item, for rules of the session; empty where it cannot be read.

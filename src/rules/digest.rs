@@ -4,8 +4,9 @@ use super::ErrorClass;
 use super::check::OUTPUT_HEAD;
 use crate::dialects::Body;
 use crate::session::Item;
+use foldhash::fast::FixedState;
 use serde_json::Value;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasher, Hash, Hasher};
 
 /// What is remembered of one call or output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,22 +25,28 @@ pub struct Digest {
 #[derive(Debug, Clone, Default)]
 pub struct Digests {
     sorted: Vec<Digest>,
+    /// For each item the place of its digest, counted from 1; 0 where there is none.
+    places: Vec<u32>,
 }
 
 impl Digests {
     /// Takes the digests of an item pass, in any order.
     pub fn new(mut digests: Vec<Digest>) -> Self {
         digests.sort_unstable_by_key(|digest| digest.item);
-        Self { sorted: digests }
+        let items = digests.last().map_or(0, |last| last.item as usize + 1);
+        let mut places = vec![0; items];
+        for (place, digest) in (1..).zip(&digests) {
+            places[digest.item as usize] = place;
+        }
+        Self {
+            sorted: digests,
+            places,
+        }
     }
 
     /// The digest of an item.
     pub fn get(&self, item: usize) -> Option<&Digest> {
-        let item = u32::try_from(item).ok()?;
-        let place = self
-            .sorted
-            .binary_search_by_key(&item, |digest| digest.item)
-            .ok()?;
+        let place = self.places.get(item)?.checked_sub(1)? as usize;
         self.sorted.get(place)
     }
 
@@ -51,7 +58,7 @@ impl Digests {
 
 /// The digest of a call: its arguments without regard to white space and key order.
 pub(super) fn of_call(index: u32, body: &Body, arguments: Option<&Value>) -> Digest {
-    let mut hasher = DefaultHasher::new();
+    let mut hasher = FixedState::default().build_hasher();
     match arguments {
         Some(value) => hash_value(value, &mut hasher),
         None => body.arguments.as_written().hash(&mut hasher),
@@ -66,7 +73,7 @@ pub(super) fn of_call(index: u32, body: &Body, arguments: Option<&Value>) -> Dig
 
 /// The digest of an output from its beginning; of a longer one the length tells, too.
 pub(super) fn of_output(index: u32, item: &Item, body: &Body, error: Option<ErrorClass>) -> Digest {
-    let mut hasher = DefaultHasher::new();
+    let mut hasher = FixedState::default().build_hasher();
     body.text.hash(&mut hasher);
     if item.span.len() > OUTPUT_HEAD {
         (item.span.len() - u64::from(item.call_id.length)).hash(&mut hasher);
@@ -80,7 +87,7 @@ pub(super) fn of_output(index: u32, item: &Item, body: &Body, error: Option<Erro
 }
 
 /// The order of members counts for nothing, the type of a value does.
-fn hash_value(value: &Value, hasher: &mut DefaultHasher) {
+fn hash_value(value: &Value, hasher: &mut impl Hasher) {
     std::mem::discriminant(value).hash(hasher);
     match value {
         Value::Null => {}
@@ -97,7 +104,7 @@ fn hash_value(value: &Value, hasher: &mut DefaultHasher) {
         }
         Value::Object(members) => {
             let hashes = members.iter().map(|(key, value)| {
-                let mut hasher = DefaultHasher::new();
+                let mut hasher = FixedState::default().build_hasher();
                 key.hash(&mut hasher);
                 hash_value(value, &mut hasher);
                 hasher.finish()

@@ -22,6 +22,7 @@ pub(super) static RULE: Rule = Rule {
     offers: &[Offer::manual("edit"), Offer::unsafe_("retry")],
     scope: Scope::Item {
         kinds: &[Kind::Assistant],
+        glance: blocks::may_stand_in,
         check,
     },
 };

@@ -30,6 +30,7 @@ pub(super) static RULE: Rule = Rule {
     ],
     scope: Scope::Item {
         kinds: &[Kind::Call],
+        glance: |_| true,
         check,
     },
 };

@@ -90,6 +90,8 @@ pub enum Scope {
     Item {
         /// The kinds.
         kinds: &'static [Kind],
+        /// Whether the bytes of an item, as they stand, are worth a look; most are not, and are not decoded.
+        glance: fn(&[u8]) -> bool,
         /// The check.
         check: fn(&Run<'_>, &Subject<'_>, &mut Vec<Finding>),
     },

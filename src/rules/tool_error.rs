@@ -27,6 +27,7 @@ pub(super) static RULE: Rule = Rule {
     ],
     scope: Scope::Item {
         kinds: &[Kind::Output, Kind::HostedOutput],
+        glance: |_| true,
         check,
     },
 };

@@ -1,7 +1,8 @@
 //! The head of an item: what it is and where its bytes are, in 56 bytes.
 
 use super::{NameId, Span};
-use std::hash::{BuildHasher, RandomState};
+use foldhash::quality::RandomState;
+use std::hash::BuildHasher;
 use std::sync::OnceLock;
 
 /// One thing that happened. Its body stays in the source.
@@ -193,7 +194,7 @@ impl CallId {
 /// a collision among a million ids has the odds of one in forty million.
 pub(crate) fn hash(bytes: &[u8]) -> u64 {
     static KEY: OnceLock<RandomState> = OnceLock::new();
-    KEY.get_or_init(RandomState::new).hash_one(bytes)
+    KEY.get_or_init(RandomState::default).hash_one(bytes)
 }
 
 /// What a reader saw in passing; sixteen bits.

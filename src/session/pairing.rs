@@ -9,6 +9,7 @@
 
 use super::keyed::Keyed;
 use super::{CallId, Family, Flags, Item, Kind, NameId, Session, SourceError, Speaker};
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 
 /// Which output answers which call, by item index.
@@ -149,7 +150,7 @@ impl<'a> Matcher<'a> {
 
     fn answer(&mut self, index: usize, item: &Item) {
         let key = key_of(item);
-        if let Some(call) = self.open.get_mut(&key).and_then(Waiting::take) {
+        if let Some(call) = self.take(key) {
             self.join(call, number(index));
             self.answered.insert(key, call);
         } else if let (Key::Id(..), Some(call)) = (key, self.answered.get(&key)) {
@@ -158,6 +159,18 @@ impl<'a> Matcher<'a> {
             self.early.push(number(index));
             self.standings[index] = Standing::Orphan;
         }
+    }
+
+    /// The call that an answer with this key belongs to. Keys without calls leave the table, which stays as small as what is open.
+    fn take(&mut self, key: Key) -> Option<u32> {
+        let Entry::Occupied(mut entry) = self.open.entry(key) else {
+            return None;
+        };
+        let call = entry.get_mut().take();
+        if entry.get().last().is_none() {
+            entry.remove();
+        }
+        call
     }
 
     fn join(&mut self, call: u32, output: u32) {
@@ -181,7 +194,7 @@ impl<'a> Matcher<'a> {
         for output in std::mem::take(&mut self.early) {
             let key = key_of(&self.items[output as usize]);
             // A call before the output would have taken it at once, so whatever is open now comes later.
-            let late = self.open.get_mut(&key).and_then(Waiting::take);
+            let late = self.take(key);
             if let (Some(call), Key::Id(..)) = (late, key) {
                 self.join(call, output);
                 self.answered.insert(key, call);

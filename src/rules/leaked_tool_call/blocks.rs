@@ -4,6 +4,8 @@
 //! `tool_call`, Gemini's `call:`, `declaration:` and `tool_code`, ReAct's `Action:`, and bare JSON.
 
 use crate::json::{Cursor, display_text, skip_value};
+use regex::bytes::Regex;
+use std::sync::LazyLock;
 
 /// What Anthropic's own tags begin with.
 const PREFIX: &str = "antml:";
@@ -20,6 +22,16 @@ pub(super) struct Block<'a> {
     pub(super) form: &'static str,
     /// The line where it begins, counted from 1.
     pub(super) line: usize,
+}
+
+/// A quicker look, at the text as it stands in JSON, where `<` may be spelled `\u003c` and quotes have backslashes.
+pub(super) fn may_stand_in(raw: &[u8]) -> bool {
+    static SIGNATURES: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(r#"invoke name=|function=|tool_call(>|\\u003e)|call:|Action Input:|tool_code|declaration:|\\"name"#).ok()
+    });
+    SIGNATURES
+        .as_ref()
+        .is_none_or(|signatures| signatures.is_match(raw))
 }
 
 /// A quick look: most texts hold none of the signatures.
