@@ -12,6 +12,7 @@ pub(crate) mod testing;
 pub mod tree;
 
 use super::copy::CopyMenu;
+use super::filter::{Filter, FilterBar};
 use super::help::Help;
 use super::palette::Palette;
 use super::prompt::Prompt;
@@ -60,13 +61,15 @@ pub enum Follow {
 #[derive(Debug)]
 pub enum Overlay {
     /// The keys.
-    Help(Help),
+    Help(Box<Help>),
     /// All commands by name.
-    Palette(Palette),
+    Palette(Box<Palette>),
     /// What can be copied.
     Copy(CopyMenu),
     /// A text is asked for, to find it.
     Find,
+    /// A filter is asked for.
+    Filter,
     /// What could not be read.
     Log,
     /// What can be done about the finding.
@@ -140,6 +143,12 @@ pub struct State {
     pub folds: Folds,
     /// What a filter lets through.
     pub shown: Option<Arc<Shown>>,
+    /// What was shown before a filter was typed.
+    pub shown_before: Option<Arc<Shown>>,
+    /// Where a filter is typed.
+    pub filter_bar: FilterBar,
+    /// The filter that is applied.
+    pub filter: Option<Filter>,
     /// Items that the operator marked, by their first byte.
     pub marks: BTreeSet<u64>,
     /// Whether only marked items are shown.
@@ -190,6 +199,9 @@ impl State {
             left: Pane::Turns,
             folds: Folds::default(),
             shown: None,
+            shown_before: None,
+            filter_bar: FilterBar::default(),
+            filter: None,
             marks: BTreeSet::new(),
             only_marked: false,
             tops: Tops::default(),
@@ -301,6 +313,13 @@ impl State {
         if self.focus == Pane::Turns {
             self.on_turn = !self.folds.is_unfolded(self.turn());
         }
+    }
+
+    /// Takes filters away.
+    pub fn show_all(&mut self) {
+        self.shown = None;
+        self.filter = None;
+        self.only_marked = false;
     }
 
     /// Leaves only what is marked.

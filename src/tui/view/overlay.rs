@@ -17,6 +17,11 @@ pub(super) fn draw(frame: &mut Frame<'_>, overlay: &Overlay, state: &State, them
         Overlay::Help(help) => help.view(frame, frame.area(), theme),
         Overlay::Palette(palette) => palette.view(frame, frame.area(), theme),
         Overlay::Copy(menu) => menu.view(frame, above_footer(frame.area()), theme),
+        Overlay::Filter => {
+            let footer = rect(state.layout.footer);
+            frame.render_widget(Clear, footer);
+            state.filter_bar.view(frame, footer, theme);
+        }
         Overlay::Find => {
             let footer = rect(state.layout.footer);
             frame.render_widget(Clear, footer);
