@@ -7,7 +7,9 @@ use super::state::document::{Checked, Document, Extent};
 use super::update::{Report, Search, Sifting};
 use crate::formats::with_tools;
 use crate::runtime::search::SearchError;
-use crate::runtime::{Growth, InputError, Opening, Recording, check_session, in_background};
+use crate::runtime::{
+    Growth, InputError, Opening, Recording, check_session, in_background, line_numbers,
+};
 use crate::session::{Dialect, OutputSchema, Tool};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,6 +21,8 @@ use std::time::{Duration, Instant};
 const PROGRESS: Duration = Duration::from_millis(50);
 /// How often a followed file is looked at.
 const LOOK: Duration = Duration::from_millis(4);
+/// How many problems get the number of their line: it takes a pass over the file.
+const NUMBERED: usize = 1000;
 /// How long a large file that grew is left in peace before it is put together.
 const QUIET: Duration = Duration::from_millis(500);
 /// Followed files of up to so many bytes are put together at once.
@@ -239,7 +243,24 @@ impl Work {
         })?;
         let document = self.whole(recording);
         self.tell(Report::Whole(document.clone()));
-        self.check(&document)
+        self.check(&document)?;
+        self.number_lines(&document)
+    }
+
+    /// Tells the lines of the first problems.
+    fn number_lines(&self, document: &Document) -> Result<(), InputError> {
+        let recording = &document.recording;
+        let places: Vec<u64> = recording
+            .problems
+            .iter()
+            .take(NUMBERED)
+            .map(|problem| problem.at)
+            .collect();
+        if !places.is_empty() {
+            let lines = line_numbers(&*recording.source, places)?;
+            self.tell(Report::Lines(lines));
+        }
+        Ok(())
     }
 
     fn whole(&self, mut recording: Recording) -> Arc<Document> {

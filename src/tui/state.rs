@@ -24,7 +24,7 @@ use document::{Checked, Counts, Document, Extent, Place};
 use frame::Frame;
 use layout::{Layout, Pane};
 use preview::Previews;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use tree::{Folds, Row, Shown, Tree};
 
@@ -87,6 +87,8 @@ pub struct Detail {
     pub mode: Mode,
     /// Where the window is.
     pub scroll: Scroll,
+    /// Whether the window is to show the first place with the text that is searched for.
+    pub seeks: bool,
     /// How much of an item is read.
     limit: u64,
     made_for: Option<(Place, Mode, u64, u64)>,
@@ -94,6 +96,8 @@ pub struct Detail {
 
 /// How much of an item is read at first: more than a large screen shows.
 const FIRST_LOOK: u64 = 24 * 1024;
+/// How many lines are shown above a hit.
+const ABOVE: usize = 2;
 /// How much of an item is read at most; the editor shows all of it.
 const LONGEST_LOOK: u64 = 4 << 20;
 
@@ -161,6 +165,8 @@ pub struct State {
     pub listed_session: usize,
     /// The item in full.
     pub detail: Detail,
+    /// The lines of problems of reading, by their byte.
+    pub lines: HashMap<u64, u64>,
     /// What lies over the panes; the last one has the keys.
     pub overlays: Vec<Overlay>,
     /// A line for the operator until the next key.
@@ -211,6 +217,7 @@ impl State {
                 limit: FIRST_LOOK,
                 ..Detail::default()
             },
+            lines: HashMap::new(),
             overlays: Vec::new(),
             notice: None,
             find: Prompt::new("/", "smart case"),
@@ -382,8 +389,35 @@ impl State {
             self.detail.limit *= 8;
             self.make_detail(place);
         }
+        if std::mem::take(&mut self.detail.seeks) {
+            self.seek(place);
+        }
         let detail = &mut self.detail;
         detail.scroll.stop_at_end(&detail.lines, width, height);
+    }
+
+    /// Moves the detail to the first line with the text that is searched for, reading on as far as that takes.
+    fn seek(&mut self, place: Place) {
+        let Some(needle) = self.needle.clone() else {
+            return;
+        };
+        loop {
+            let found = self
+                .detail
+                .lines
+                .iter()
+                .position(|line| line.holds(&needle));
+            let is_all = self.detail.left_out == 0 || self.detail.limit >= LONGEST_LOOK;
+            if let Some(line) = found.or(is_all.then_some(0)) {
+                self.detail.scroll = Scroll {
+                    line: line.saturating_sub(ABOVE),
+                    row: 0,
+                };
+                return;
+            }
+            self.detail.limit *= 8;
+            self.make_detail(place);
+        }
     }
 
     fn make_detail(&mut self, place: Place) {

@@ -17,6 +17,7 @@ use super::state::{Follow, Overlay, State};
 use crate::runtime::search::Needle;
 use crate::session::Span;
 use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Something that happened.
@@ -59,6 +60,8 @@ pub enum Report {
     Finished,
     /// The file has grown; what is shown from now on. Its numbers are right, its findings are not known yet.
     Grown(Arc<Document>),
+    /// On which lines problems stand, by their byte.
+    Lines(HashMap<u64, u64>),
     /// Something for the operator to read.
     Notice(String),
     /// Reading failed.

@@ -41,6 +41,10 @@ pub(super) fn arrive(state: &mut State, report: Report) -> Vec<Effect> {
             }
             effects
         }
+        Report::Lines(lines) => {
+            state.lines = lines;
+            Vec::new()
+        }
         Report::Notice(text) => {
             state.notice = Some(text);
             Vec::new()

@@ -183,6 +183,7 @@ pub(super) fn found(state: &mut State, found: Option<(Place, bool)>) {
         motion::open_session(state, place.session);
         motion::reveal(state, place.item);
         state.go_to(place.item);
+        state.detail.seeks = true;
     }
 }
 

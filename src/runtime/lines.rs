@@ -9,7 +9,7 @@ use std::collections::HashMap;
 const BLOCK: u64 = 1 << 20;
 
 /// The line, counted from 1, of each byte position. Reads as far as the last position.
-pub(super) fn line_numbers(
+pub fn line_numbers(
     source: &dyn Source,
     mut positions: Vec<u64>,
 ) -> Result<HashMap<u64, u64>, SourceError> {
