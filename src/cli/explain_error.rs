@@ -4,7 +4,7 @@ use super::arguments::ExplainArguments;
 use super::blame::{Suspect, suspects};
 use super::exit::{Exit, Failure};
 use super::explain::section;
-use super::flatten::{FindingReport, position_of, session_names};
+use super::flatten::{FindingReport, lined_records, position_of, session_names};
 use super::inputs::{Inputs, Opened, describe, hint_for, name_of};
 use super::output::{Output, safe_line};
 use super::report::details;
@@ -158,7 +158,7 @@ impl Case {
                 )
             })
             .collect();
-        let lines = line_numbers(&*recording.source, positions)?;
+        let lines = line_numbers(&*recording.source, lined_records(recording), positions)?;
         Ok(Self {
             opened,
             findings,

@@ -6,7 +6,7 @@ use crate::actions::Offer;
 use crate::formats::Reading;
 use crate::rules::{Cause, Finding, Rule, Severity};
 use crate::runtime::{InputError, Recording, check_recording, line_numbers};
-use crate::session::{Dialect, Kind, Session, Source, SourceError};
+use crate::session::{Dialect, Kind, Record, Session, Source, SourceError};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -205,7 +205,7 @@ impl Lines {
                 .filter_map(|finding| place_of(recording, session, finding));
             positions.extend(places);
         }
-        line_numbers(&*recording.source, positions).map(Self)
+        line_numbers(&*recording.source, lined_records(recording), positions).map(Self)
     }
 
     /// The line of the item of a finding.
@@ -221,11 +221,26 @@ fn place_of(recording: &Recording, session: &Session, finding: &Finding) -> Opti
 
 /// Where in the file an item begins; `None` where the file does not hold the item as it is.
 pub(super) fn position_of(recording: &Recording, session: &Session, item: usize) -> Option<u64> {
+    let item = session
+        .items
+        .get(item)
+        .filter(|_| is_of_file(recording, session))?;
+    Some(item.span.start)
+}
+
+/// The records of a file that know their lines: those of formats that are read record by record.
+pub(super) fn lined_records(recording: &Recording) -> &[Record] {
+    match (recording.format.reading, recording.sessions.first()) {
+        (Reading::Records(_), Some(session)) => &session.records,
+        _ => &[],
+    }
+}
+
+/// Whether the spans of a session are places in the file itself.
+fn is_of_file(recording: &Recording, session: &Session) -> bool {
     let address = |source: &Arc<dyn Source>| Arc::as_ptr(source).cast::<()>();
     let is_text = !matches!(recording.format.reading, Reading::Database);
-    let is_in_file = is_text && address(&session.source) == address(&recording.source);
-    let item = session.items.get(item).filter(|_| is_in_file)?;
-    Some(item.span.start)
+    is_text && address(&session.source) == address(&recording.source)
 }
 
 /// The problems of each session: of those that the run would go on from, the last one that begins before the problem.

@@ -12,6 +12,7 @@ mod body;
 mod claude_code;
 mod codex;
 mod foreign;
+mod members;
 mod openai_chat;
 mod openai_responses;
 pub mod retake_journal;

@@ -93,9 +93,10 @@ fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(
         keep_damaged(base, range, out);
         return Ok(());
     };
-    if let Some(record) = out.records.last_mut() {
-        record.number = seq;
-    }
+    out.note(Fact::Sequence {
+        number: seq,
+        at: base + start as u64,
+    });
     let expected = format!("{:08x}", checksum(seq, &bytes[entry.clone()]));
     if line.crc != Some(expected.as_bytes()) {
         keep_damaged(base, range, out);
@@ -217,20 +218,22 @@ fn damages(fragment: &Fragment) -> Vec<Problem> {
 
 /// Lines that are lost or stand twice: `seq` goes up by one.
 fn gaps(fragment: &Fragment) -> Vec<Problem> {
-    let numbered = fragment.records.iter().filter(|record| record.number > 0);
+    let numbered = fragment.facts.iter().filter_map(|(_, fact)| match fact {
+        Fact::Sequence { number, at } => Some((*number, *at)),
+        _ => None,
+    });
     let mut expected = 1;
     let mut problems = Vec::new();
-    for record in numbered {
-        if record.number != expected {
+    for (number, at) in numbered {
+        if number != expected {
             problems.push(Problem {
-                at: record.span.start,
+                at,
                 kind: ProblemKind::Undecodable(format!(
-                    "line {} of the journal stands where line {expected} was expected",
-                    record.number
+                    "line {number} of the journal stands where line {expected} was expected"
                 )),
             });
         }
-        expected = record.number.saturating_add(1);
+        expected = number.saturating_add(1);
     }
     problems
 }

@@ -13,6 +13,8 @@ pub struct Sample<'a> {
     pub bytes: &'a [u8],
     /// How many bytes of a byte-order mark, code fence or log lines were left out before them.
     pub skipped: usize,
+    /// How many line ends stand in what was left out.
+    pub skipped_lines: u64,
     /// Whether text that belongs to nothing (log lines) is among them.
     pub has_leading_text: bool,
     /// Whether this is the whole text.
@@ -114,6 +116,7 @@ impl<'a> Sample<'a> {
         let marks = leading_marks(bytes);
         let text = leading_text(&bytes[marks..]);
         let skipped = marks + text;
+        let skipped_lines = memchr::memchr_iter(b'\n', &bytes[..skipped]).count() as u64;
         let bytes = &bytes[skipped..];
         let start = skip_whitespace(bytes, 0);
         let (layout, documents) = match bytes.get(start) {
@@ -135,6 +138,7 @@ impl<'a> Sample<'a> {
         Self {
             bytes,
             skipped,
+            skipped_lines,
             has_leading_text: text > 0,
             complete,
             layout,

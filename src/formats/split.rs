@@ -3,6 +3,7 @@
 //! A large file is read in parts. Each part starts at a guess (behind a line end, behind `},`) and reads the records that begin
 //! in it; whoever joins the parts checks that each begins exactly where the one before it ended, and reads again where it does not.
 
+pub use super::members::{Members, read_members};
 use super::sample::{Layout, Sample};
 use super::{ReadRecord, Records};
 use crate::json::{Cursor, Fault, FaultKind, skip_value, skip_whitespace, string_end};
@@ -51,10 +52,13 @@ impl Within {
         limit: usize,
         out: &mut Fragment,
     ) -> Step {
-        match self {
+        let step = match self {
             Self::Stream => read_stream(records.line, part, from, limit, out),
             Self::Array => read_array(records.element, part, from, limit, out),
-        }
+        };
+        let (Step::Reached(at) | Step::Starved(at) | Step::Closed(at)) = step;
+        out.pass_lines(part.bytes, part.base, at);
+        step
     }
 
     /// The first place at or behind `from` where a record probably begins.
@@ -128,6 +132,7 @@ pub fn read_all(records: &Records, sample: &Sample<'_>, bytes: &[u8]) -> Fragmen
 
 /// Says that text before the records was left alone.
 pub fn report_leading(sample: &Sample<'_>, out: &mut Fragment) {
+    out.count_lines_from(sample.skipped as u64, sample.skipped_lines);
     if sample.has_leading_text {
         out.report(0, ProblemKind::Leading);
     }
@@ -155,11 +160,10 @@ fn read_stream(
 ) -> Step {
     let bytes = part.bytes;
     let mut at = skip_marks(part, from, out);
-    // Up to here a value that leaves its line is known to be broken; without this memory a file of `[` lines would be quadratic.
-    let mut one_line_until = 0;
     while at < limit && at < bytes.len() {
         let line_end = || memchr::memchr(b'\n', &bytes[at..]).map(|length| at + length);
-        let may_leave_line = at >= one_line_until;
+        // Without this memory a file of `[` lines would be quadratic.
+        let may_leave_line = part.base + at as u64 >= out.one_line_until;
         let visible = if may_leave_line {
             bytes.len()
         } else {
@@ -189,7 +193,7 @@ fn read_stream(
                 if !part.is_last && (goes_on || line_end.is_none()) {
                     return Step::Starved(at);
                 }
-                one_line_until = one_line_until.max(fault.at);
+                out.one_line_until = out.one_line_until.max(part.base + fault.at as u64);
                 if may_leave_line && line_end.is_some_and(|end| fault.at > end) {
                     continue;
                 }
@@ -226,7 +230,12 @@ fn read_array(
             }
             Some(_) => {
                 let mark = out.mark();
-                match read_record(read, part, part.bytes, at, out) {
+                let step = if part.bytes[at] == b'{' {
+                    read_record(read, part, part.bytes, at, out)
+                } else {
+                    read_run(part, at, out)
+                };
+                match step {
                     Ok(end) => match end_of_element(part, end) {
                         Some(next) => at = next,
                         None => {
@@ -264,16 +273,11 @@ fn read_record(
     at: usize,
     out: &mut Fragment,
 ) -> Result<usize, Fault> {
+    out.pass_lines(part.bytes, part.base, at);
     let mut cursor = Cursor::at(bytes, at);
     if cursor.peek() != Some(b'{') {
         let start = cursor.position();
-        let end = skip_value(bytes, start)?;
-        if let Some(at) = line_feed_in_string(bytes, start, end) {
-            return Err(Fault {
-                at,
-                kind: FaultKind::Byte(b'\n'),
-            });
-        }
+        let end = skip_one_line_value(bytes, start)?;
         out.report(part.base + start as u64, ProblemKind::NotARecord);
         keep_raw(part, start, end, Kind::Other, out);
         return Ok(end);
@@ -282,6 +286,50 @@ fn read_record(
     read(&mut cursor, part.base, out)?;
     out.end_record(part.base + cursor.position() as u64);
     Ok(cursor.position())
+}
+
+/// Keeps elements that are no objects as one item, as far as they follow each other: an array may hold millions of numbers.
+fn read_run(part: Part<'_>, start: usize, out: &mut Fragment) -> Result<usize, Fault> {
+    let bytes = part.bytes;
+    out.pass_lines(bytes, part.base, start);
+    let mut end = skip_one_line_value(bytes, start)?;
+    loop {
+        let comma = skip_whitespace(bytes, end);
+        let next = skip_whitespace(bytes, comma + 1);
+        match (bytes.get(comma), bytes.get(next)) {
+            (Some(b','), None) | (None, _) if !part.is_last => {
+                return Err(Fault {
+                    at: bytes.len(),
+                    kind: FaultKind::End,
+                });
+            }
+            (Some(b','), Some(first)) if !b"{]}".contains(first) => {
+                match skip_one_line_value(bytes, next) {
+                    Ok(after) => end = after,
+                    Err(fault) if fault.kind == FaultKind::End && !part.is_last => {
+                        return Err(fault);
+                    }
+                    Err(_) => break,
+                }
+            }
+            _ => break,
+        }
+    }
+    out.report(part.base + start as u64, ProblemKind::NotARecord);
+    keep_raw(part, start, end, Kind::Other, out);
+    Ok(end)
+}
+
+/// The end of a value none of whose strings holds a line feed.
+fn skip_one_line_value(bytes: &[u8], start: usize) -> Result<usize, Fault> {
+    let end = skip_value(bytes, start)?;
+    match line_feed_in_string(bytes, start, end) {
+        Some(at) => Err(Fault {
+            at,
+            kind: FaultKind::Byte(b'\n'),
+        }),
+        None => Ok(end),
+    }
 }
 
 /// A line feed inside of a string of the value at `start..end`: a quote that was left open has swallowed the next line.
@@ -312,6 +360,8 @@ fn give_up(
     let kind = match fault.kind {
         FaultKind::End if reaches_end => ProblemKind::Torn,
         _ if text.starts_with(b"{'") => ProblemKind::PythonLiteral,
+        // A string that is open at the end of its line, wherever the next quote stands.
+        FaultKind::Byte(b'\n') if fault.at >= end => ProblemKind::NotJson(FaultKind::End),
         kind => ProblemKind::NotJson(kind),
     };
     let place = if kind == ProblemKind::Torn {
@@ -384,95 +434,4 @@ fn guess_element(bytes: &[u8], from: usize) -> Option<usize> {
         }
         at = brace + 1;
     }
-}
-
-/// What the walk over the members of a document came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Members {
-    /// An array of records begins; the number is the position behind its bracket.
-    Array(usize),
-    /// The document is closed; the number is the position behind its bracket.
-    Closed(usize),
-    /// The member that begins here goes on beyond the bytes at hand.
-    Starved(usize),
-    /// The document is broken here.
-    Broken(usize),
-}
-
-/// Reads the members of a document from `from` (behind its bracket, or behind an array of records) to the next array of records.
-pub fn read_members(records: &Records, part: Part<'_>, from: usize, out: &mut Fragment) -> Members {
-    let mut at = from;
-    loop {
-        at = skip_whitespace(part.bytes, at);
-        match part.bytes.get(at) {
-            Some(b'}') => return Members::Closed(at + 1),
-            Some(b',') => at += 1,
-            Some(b'"') => match read_member(records, part, at, out) {
-                Ok(Members::Closed(end)) => at = end,
-                Ok(step) => return step,
-                Err(fault) if fault.kind == FaultKind::End && !part.is_last => {
-                    return Members::Starved(at);
-                }
-                Err(fault) => {
-                    out.report(part.base + fault.at as u64, broken(fault));
-                    return Members::Broken(at);
-                }
-            },
-            None if !part.is_last => return Members::Starved(at),
-            None => {
-                out.report(part.base + at as u64, ProblemKind::Unclosed);
-                return Members::Broken(at);
-            }
-            Some(byte) => {
-                out.report(
-                    part.base + at as u64,
-                    ProblemKind::NotJson(FaultKind::Byte(*byte)),
-                );
-                return Members::Broken(at);
-            }
-        }
-    }
-}
-
-fn broken(fault: Fault) -> ProblemKind {
-    if fault.kind == FaultKind::End {
-        ProblemKind::Unclosed
-    } else {
-        ProblemKind::NotJson(fault.kind)
-    }
-}
-
-/// Reads one member; [`Members::Closed`] stands for its end here.
-fn read_member(
-    records: &Records,
-    part: Part<'_>,
-    at: usize,
-    out: &mut Fragment,
-) -> Result<Members, Fault> {
-    let key_end = string_end(part.bytes, at)?;
-    let key = &part.bytes[at + 1..key_end - 1];
-    let colon = skip_whitespace(part.bytes, key_end);
-    let value = skip_whitespace(part.bytes, colon + 1);
-    match (part.bytes.get(colon), part.bytes.get(value)) {
-        (Some(b':'), Some(b'[')) if records.arrays.iter().any(|name| name.as_bytes() == key) => {
-            return Ok(Members::Array(value + 1));
-        }
-        (Some(b':'), Some(_)) => {}
-        (Some(byte), _) if *byte != b':' => {
-            return Err(Fault {
-                at: colon,
-                kind: FaultKind::Byte(*byte),
-            });
-        }
-        _ => {
-            return Err(Fault {
-                at: part.bytes.len(),
-                kind: FaultKind::End,
-            });
-        }
-    }
-    let end = skip_value(part.bytes, value)?;
-    let mut cursor = Cursor::at(part.bytes, value);
-    (records.member)(key, &mut cursor, part.base, out)?;
-    Ok(Members::Closed(end))
 }

@@ -1,25 +1,49 @@
 //! Opens what the operator names: files of any kind that can hold a recording, and refuses the rest in one clear line.
 
 use super::{DatabaseError, inflate, transcode};
-use crate::session::{Problem, Source, SourceError, Span};
-use std::fs::File;
+use crate::session::{Problem, ProblemKind, Source, SourceError, Span};
+use std::fs::{File, FileType};
 use std::io::Read;
-use std::os::unix::fs::{FileExt, FileTypeExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A file that is read by position. It may grow while it is open; what was cut off is [`SourceError::Gone`].
 #[derive(Debug)]
 pub struct FileSource {
     file: File,
+    /// The length when it was last asked for: a file system that no longer answers leaves it as it was, and reading says why.
+    length: AtomicU64,
+}
+
+impl FileSource {
+    /// Opens a regular file; anything else is refused, also if it took the place of a file a moment ago.
+    fn open(path: &Path) -> Result<Self, InputError> {
+        // A named pipe without a writer would hold up a blocking open.
+        let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
+        let file = File::options()
+            .read(true)
+            .custom_flags(flags.bits().cast_signed())
+            .open(path)?;
+        let metadata = file.metadata()?;
+        refuse_special(metadata.file_type())?;
+        Ok(Self {
+            file,
+            length: AtomicU64::new(metadata.len()),
+        })
+    }
 }
 
 impl Source for FileSource {
     fn len(&self) -> u64 {
-        self.file
-            .metadata()
-            .map(|metadata| metadata.len())
-            .unwrap_or(0)
+        match self.file.metadata() {
+            Ok(metadata) => {
+                self.length.store(metadata.len(), Ordering::Relaxed);
+                metadata.len()
+            }
+            Err(_) => self.length.load(Ordering::Relaxed),
+        }
     }
 
     fn read(&self, span: Span) -> Result<Vec<u8>, SourceError> {
@@ -34,17 +58,18 @@ impl Source for FileSource {
     }
 
     fn read_more(&self, span: Span, buffer: &mut Vec<u8>) -> Result<(), SourceError> {
-        let length = usize::try_from(span.len()).map_err(|_| SourceError::Gone { span })?;
+        let refused = |reason: String| SourceError::Refused { span, reason };
+        let length = usize::try_from(span.len()).map_err(|error| refused(error.to_string()))?;
         let held = buffer.len();
+        buffer
+            .try_reserve(length)
+            .map_err(|error| refused(error.to_string()))?;
         buffer.resize(held + length, 0);
         self.file
             .read_exact_at(&mut buffer[held..], span.start)
             .map_err(|error| match error.kind() {
                 std::io::ErrorKind::UnexpectedEof => SourceError::Gone { span },
-                _ => SourceError::Refused {
-                    span,
-                    reason: error.to_string(),
-                },
+                _ => refused(error.to_string()),
             })
     }
 }
@@ -52,7 +77,7 @@ impl Source for FileSource {
 /// What was opened.
 #[derive(Debug, Clone)]
 pub struct Input {
-    /// What the operator named it.
+    /// What the operator named it, for people: bytes that are no UTF-8 are replaced.
     pub name: String,
     /// Where it is, if it is a file: databases are opened by their path.
     pub path: Option<PathBuf>,
@@ -143,25 +168,15 @@ pub fn open(path: &Path) -> Result<Input, InputError> {
     if kind.is_fifo() && handed_over {
         return from_reader(&name, File::open(path)?);
     }
-    if kind.is_dir() {
-        return Err(InputError::EmptyFolder);
-    }
-    let special = [
-        (kind.is_fifo(), "a named pipe"),
-        (kind.is_socket(), "a socket"),
-        (kind.is_char_device(), "a device"),
-        (kind.is_block_device(), "a device"),
-    ];
-    if let Some((_, what)) = special.into_iter().find(|(is, _)| *is) {
-        return Err(InputError::NotAFile(what));
-    }
-    let source = FileSource {
-        file: File::open(path)?,
-    };
+    refuse_special(kind)?;
+    let source = FileSource::open(path)?;
     let head = source.read(Span {
         start: 0,
         end: source.len().min(4096),
     })?;
+    if inflate::is_compressed(&head) {
+        inflate::refuse_giant(source.len())?;
+    }
     if inflate::is_compressed(&head) || transcode::encoding_of(&head).is_some() {
         return from_bytes(
             &name,
@@ -183,6 +198,22 @@ pub fn open(path: &Path) -> Result<Input, InputError> {
     })
 }
 
+fn refuse_special(kind: FileType) -> Result<(), InputError> {
+    if kind.is_dir() {
+        return Err(InputError::EmptyFolder);
+    }
+    let special = [
+        (kind.is_fifo(), "a named pipe"),
+        (kind.is_socket(), "a socket"),
+        (kind.is_char_device(), "a device"),
+        (kind.is_block_device(), "a device"),
+    ];
+    match special.into_iter().find(|(is, _)| *is) {
+        Some((_, what)) => Err(InputError::NotAFile(what)),
+        None => Ok(()),
+    }
+}
+
 /// Reads standard input to its end.
 pub fn read_stdin() -> Result<Input, InputError> {
     from_reader("-", std::io::stdin().lock())
@@ -196,8 +227,13 @@ fn from_reader(name: &str, mut reader: impl Read) -> Result<Input, InputError> {
 
 /// Takes bytes as an input: unpacked and in UTF-8.
 fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Input, InputError> {
-    let bytes = inflate::inflate(bytes)?;
-    let (bytes, notices) = transcode::to_utf8(bytes);
+    let (bytes, broken) = inflate::inflate(bytes)?;
+    let (bytes, transcoded) = transcode::to_utf8(bytes);
+    let broken = broken.map(|reason| Problem {
+        at: bytes.len() as u64,
+        kind: ProblemKind::BrokenPacking(reason),
+    });
+    let notices = transcoded.into_iter().chain(broken).collect();
     if bytes.is_empty() {
         return Err(InputError::Empty);
     }

@@ -18,8 +18,21 @@ pub(super) fn is_compressed(head: &[u8]) -> bool {
     head.starts_with(GZIP) || head.starts_with(ZSTD)
 }
 
+/// Refuses a packed file that is larger than what it may unpack to: it would be held in memory.
+pub(super) fn refuse_giant(packed: u64) -> Result<(), InputError> {
+    if packed > LIMIT {
+        return Err(InputError::TooLarge {
+            limit_mib: LIMIT >> 20,
+        });
+    }
+    Ok(())
+}
+
+/// What came out of packed bytes, and why no more came out where the packing is broken.
+type Inflated = (Vec<u8>, Option<String>);
+
 /// The bytes that were packed; other bytes as they are. A file that breaks off gives what came out before the break.
-pub(super) fn inflate(packed: Vec<u8>) -> Result<Vec<u8>, InputError> {
+pub(super) fn inflate(packed: Vec<u8>) -> Result<Inflated, InputError> {
     let failed = |error: std::io::Error| InputError::Compressed(error.to_string());
     if packed.starts_with(GZIP) {
         read_bounded(flate2::read::MultiGzDecoder::new(&packed[..]), packed.len())
@@ -29,11 +42,11 @@ pub(super) fn inflate(packed: Vec<u8>) -> Result<Vec<u8>, InputError> {
             packed.len(),
         )
     } else {
-        Ok(packed)
+        Ok((packed, None))
     }
 }
 
-fn read_bounded(mut reader: impl Read, packed: usize) -> Result<Vec<u8>, InputError> {
+fn read_bounded(mut reader: impl Read, packed: usize) -> Result<Inflated, InputError> {
     let mut bytes = Vec::new();
     loop {
         let step = reader.by_ref().take(16 << 20).read_to_end(&mut bytes);
@@ -48,10 +61,10 @@ fn read_bounded(mut reader: impl Read, packed: usize) -> Result<Vec<u8>, InputEr
             });
         }
         match step {
-            Ok(0) => return Ok(bytes),
+            Ok(0) => return Ok((bytes, None)),
             Ok(_) => {}
             // A rollout that is being written has no end frame yet; what is there counts.
-            Err(_) if !bytes.is_empty() => return Ok(bytes),
+            Err(error) if !bytes.is_empty() => return Ok((bytes, Some(error.to_string()))),
             Err(error) => return Err(InputError::Compressed(error.to_string())),
         }
     }
@@ -71,12 +84,10 @@ mod tests {
     #[test]
     fn packed_bytes_come_out_as_they_went_in() {
         let text = br#"{"role":"user","content":"hi"}"#;
-        assert_eq!(inflate(gzip(text)).unwrap(), text);
-        assert_eq!(
-            inflate(zstd::encode_all(&text[..], 1).unwrap()).unwrap(),
-            text
-        );
-        assert_eq!(inflate(text.to_vec()).unwrap(), text);
+        let zstd = zstd::encode_all(&text[..], 1).unwrap();
+        for packed in [gzip(text), zstd, text.to_vec()] {
+            assert_eq!(inflate(packed).unwrap(), (text.to_vec(), None));
+        }
     }
 
     #[test]
@@ -85,8 +96,9 @@ mod tests {
             .map(|number| format!("{number}\n"))
             .collect::<String>();
         let packed = gzip(text.as_bytes());
-        let part = inflate(packed[..packed.len() / 2].to_vec()).unwrap();
+        let (part, broken) = inflate(packed[..packed.len() / 2].to_vec()).unwrap();
         assert!(!part.is_empty() && text.as_bytes().starts_with(&part));
+        assert!(broken.is_some());
     }
 
     #[test]

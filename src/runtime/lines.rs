@@ -1,71 +1,41 @@
-//! Line numbers from byte positions, all those of a file in one pass over it, on all cores.
+//! Line numbers from byte positions. Records know the line on which they begin, so that only what stands between a record and the
+//! position in it is read.
 
-use crate::session::{Source, SourceError, Span};
-use memchr::memchr_iter;
-use rayon::prelude::*;
+use crate::session::{Record, Source, SourceError, Span};
 use std::collections::HashMap;
 
 /// How much is read at once.
 const BLOCK: u64 = 1 << 20;
 
-/// The line, counted from 1, of each byte position. Reads as far as the last position.
+/// The line, counted from 1, of each byte position. `records` stand in the order of the file and know their lines; without records
+/// the file is read from its beginning.
 pub fn line_numbers(
     source: &dyn Source,
+    records: &[Record],
     mut positions: Vec<u64>,
 ) -> Result<HashMap<u64, u64>, SourceError> {
     positions.sort_unstable();
     positions.dedup();
-    let Some(last) = positions.last().copied() else {
-        return Ok(HashMap::new());
-    };
-    let end = last.min(source.len());
-    let blocks = (0..end.div_ceil(BLOCK).max(1))
-        .into_par_iter()
-        .map_init(Vec::new, |buffer, block| {
-            let start = block * BLOCK;
-            let span = Span {
-                start,
-                end: (start + BLOCK).min(end),
-            };
-            source.read_into(span, buffer)?;
-            Ok(count_block(buffer, start, within(&positions, start)))
-        })
-        .collect::<Result<Vec<_>, SourceError>>()?;
     let mut lines = HashMap::with_capacity(positions.len());
-    let mut before = 1;
-    for (breaks, found) in blocks {
-        lines.extend(found.into_iter().map(|(at, line)| (at, before + line)));
-        before += breaks;
-    }
-    // A position behind the end of the file is on its last line.
-    for position in positions.into_iter().rev() {
-        if lines.contains_key(&position) {
-            break;
+    let (mut at, mut line) = (0, 1);
+    let mut buffer = Vec::new();
+    for position in positions {
+        let behind = records.partition_point(|record| record.span.start <= position);
+        if let Some(record) = behind.checked_sub(1).and_then(|last| records.get(last))
+            && record.span.start > at
+        {
+            (at, line) = (record.span.start, record.number);
         }
-        lines.insert(position, before);
+        let end = position.min(source.len());
+        while at < end {
+            let span = Span { start: at, end }.head(BLOCK);
+            source.read_into(span, &mut buffer)?;
+            line += memchr::memchr_iter(b'\n', &buffer).count() as u64;
+            at = span.end;
+        }
+        lines.insert(position, line);
     }
     Ok(lines)
-}
-
-/// The positions that lie in the block.
-fn within(positions: &[u64], start: u64) -> &[u64] {
-    let from = positions.partition_point(|at| *at < start);
-    let to = positions.partition_point(|at| *at < start + BLOCK);
-    &positions[from..to]
-}
-
-/// How many line breaks a block holds, and how many of them stand before each position.
-fn count_block(bytes: &[u8], start: u64, positions: &[u64]) -> (u64, Vec<(u64, u64)>) {
-    let mut found = Vec::with_capacity(positions.len());
-    let (mut counted, mut breaks) = (0, 0);
-    for position in positions {
-        let at = bytes.len().min((position - start) as usize);
-        breaks += memchr_iter(b'\n', &bytes[counted..at]).count() as u64;
-        counted = at;
-        found.push((*position, breaks));
-    }
-    breaks += memchr_iter(b'\n', &bytes[counted..]).count() as u64;
-    (breaks, found)
 }
 
 #[cfg(test)]
@@ -78,7 +48,7 @@ mod tests {
         text.push(b'z');
         let length = text.len() as u64;
         let positions = vec![length + 5, 2, 0, 1, BLOCK, length - 1];
-        let lines = line_numbers(&text, positions).unwrap();
+        let lines = line_numbers(&text, &[], positions).unwrap();
         assert_eq!((lines[&0], lines[&1], lines[&2]), (1, 1, 2));
         assert_eq!(lines[&BLOCK], BLOCK / 2 + 1);
         assert_eq!(lines[&(length - 1)], BLOCK / 2 + 11);
@@ -86,7 +56,23 @@ mod tests {
     }
 
     #[test]
+    fn a_record_knows_its_line_and_the_rest_is_counted_from_there() {
+        let text = b"{\n}\n\n{\n\n\n}\n".to_vec();
+        let record = |start, end, number| Record {
+            span: Span { start, end },
+            number,
+        };
+        let records = [record(0, 3, 1), record(5, 10, 4)];
+        let lines = line_numbers(&text, &records, vec![2, 5, 9]).unwrap();
+        assert_eq!((lines[&2], lines[&5], lines[&9]), (2, 4, 7));
+    }
+
+    #[test]
     fn no_position_reads_nothing() {
-        assert!(line_numbers(&Vec::new(), Vec::new()).unwrap().is_empty());
+        assert!(
+            line_numbers(&Vec::new(), &[], Vec::new())
+                .unwrap()
+                .is_empty()
+        );
     }
 }

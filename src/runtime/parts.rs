@@ -7,7 +7,7 @@
 use super::reading::Progress;
 use crate::formats::split::{self, Members, Part, Step, Within};
 use crate::formats::{Layout, Records, Sample};
-use crate::session::{Fragment, Source, SourceError, Span};
+use crate::session::{Fragment, Kind, Source, SourceError, Span};
 use rayon::prelude::*;
 use std::cell::RefCell;
 use std::ops::Range;
@@ -18,10 +18,14 @@ const PART: u64 = 4 << 20;
 const STEP: u64 = 256 * 1024;
 /// How much is read beyond a part at first, so that its last record is whole.
 const BEYOND: u64 = 16 * 1024;
+/// How far beyond its part a guess is followed: a wrong one could lead every part to the end of the file.
+const PATIENCE: u64 = 8 << 20;
 /// How far before its part a reader looks for the boundary at the very start of it.
 const OVERLAP: u64 = 16;
 /// How many parts are read before they are joined: bounds the memory of parts that wait.
 const WAVE: usize = 32;
+/// A larger buffer, which a giant record needed, is given back.
+const KEPT_BUFFER: usize = 16 << 20;
 
 thread_local! {
     /// One buffer for all parts that a thread reads: fresh pages cost as much as the reading.
@@ -37,6 +41,18 @@ pub(super) struct File<'a> {
     part: u64,
     beyond: u64,
     step: u64,
+    patience: u64,
+}
+
+/// Where the first record of a part begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum First {
+    /// Somewhere in it.
+    Guessed,
+    /// At its start.
+    Here,
+    /// At its start or behind a run of NUL bytes, the beginning of which was reported.
+    BehindNuls,
 }
 
 /// What one part gave.
@@ -46,6 +62,8 @@ struct Piece {
     start: Option<u64>,
     /// Where reading stopped.
     next: u64,
+    /// Whether a NUL byte stands before that place.
+    behind_nul: bool,
     closed: bool,
     fragment: Fragment,
 }
@@ -61,6 +79,7 @@ impl<'a> File<'a> {
             part: PART,
             beyond: BEYOND,
             step: STEP,
+            patience: PATIENCE,
         }
     }
 
@@ -70,44 +89,57 @@ impl<'a> File<'a> {
     }
 
     /// Reads all records.
-    pub(super) fn read(&self, sample: &Sample<'_>) -> Result<Fragment, SourceError> {
+    pub(super) fn read(
+        &self,
+        sample: &Sample<'_>,
+        layout: Layout,
+    ) -> Result<Fragment, SourceError> {
         let mut out = Fragment::default();
         let start = sample.skipped as u64;
         split::report_leading(sample, &mut out);
-        match split::layout(self.records, sample) {
+        match layout {
             Layout::Lines | Layout::Text => {
-                self.read_parts(Within::Stream, start, &mut out)?;
+                self.read_stream(start, &mut out)?;
             }
             Layout::Array(inside) => {
                 let closed = self.read_parts(Within::Array, start + inside as u64, &mut out)?;
                 self.report_rest(closed, &mut out)?;
             }
-            Layout::Object(inside) => self.read_document(start + inside as u64, &mut out)?,
+            Layout::Object(inside) => {
+                let closed = self.read_document(start + inside as u64, &mut out)?;
+                if self.is_followed_by_object(closed)? {
+                    // It may be the first of a stream of documents, as which it can be read unless it is broken.
+                    let mut stream = Fragment::default();
+                    split::report_leading(sample, &mut stream);
+                    self.read_stream(start, &mut stream)?;
+                    let first = stream.items.first().map(|item| item.kind);
+                    if first != Some(Kind::Unreadable) {
+                        return Ok(stream);
+                    }
+                }
+                self.report_rest(closed, &mut out)?;
+            }
         }
         Ok(out)
     }
 
-    /// Reads the lines from `start` that have their end; gives the position of the first one that has not.
-    pub(super) fn read_lines_from(
-        &self,
-        start: u64,
-        out: &mut Fragment,
-    ) -> Result<u64, SourceError> {
-        let tail = self.source.read(Span {
-            start: start.max(self.length.saturating_sub(BEYOND)),
-            end: self.length,
-        })?;
-        let complete =
-            memchr::memrchr(b'\n', &tail).map(|last| self.length - (tail.len() - last - 1) as u64);
-        let Some(end) = complete.filter(|end| *end > start) else {
-            return Ok(start);
-        };
-        Self {
-            length: end,
-            ..*self
+    /// Reads a stream of values from `start`.
+    pub(super) fn read_stream(&self, start: u64, out: &mut Fragment) -> Result<(), SourceError> {
+        self.read_parts(Within::Stream, start, out).map(|_| ())
+    }
+
+    /// The position behind the last line end at or behind `from`.
+    pub(super) fn last_line_end(&self, from: u64) -> Result<Option<u64>, SourceError> {
+        let mut end = self.length;
+        while end > from {
+            let start = end.saturating_sub(BEYOND).max(from);
+            let bytes = self.source.read(Span { start, end })?;
+            if let Some(last) = memchr::memrchr(b'\n', &bytes) {
+                return Ok(Some(start + last as u64 + 1));
+            }
+            end = start;
         }
-        .read_parts(Within::Stream, start, out)?;
-        Ok(end)
+        Ok(None)
     }
 
     /// Reads records from `start` to the end of the file or of the array; gives the position behind the array's bracket.
@@ -117,28 +149,47 @@ impl<'a> File<'a> {
         start: u64,
         out: &mut Fragment,
     ) -> Result<Option<u64>, SourceError> {
-        let ranges = (start..self.length)
+        // Where nothing is left, it is still to be said that the array is not closed.
+        let ranges = (start..self.length.max(start + 1))
             .step_by(self.part as usize)
             .map(|from| from..(from + self.part).min(self.length))
             .collect::<Vec<_>>();
-        let mut expected = start;
+        let (mut expected, mut first) = (start, First::Here);
         for wave in ranges.chunks(WAVE) {
             let read = |range: &Range<u64>| {
+                let first = if range.start == start {
+                    First::Here
+                } else {
+                    First::Guessed
+                };
                 BUFFER.with_borrow_mut(|buffer| {
-                    self.read_part(within, range, range.start == start, buffer)
+                    let piece = Piece::empty(range.clone());
+                    let piece = self.read_part(within, piece, first, buffer);
+                    if buffer.capacity() > KEPT_BUFFER {
+                        *buffer = Vec::new();
+                    }
+                    piece
                 })
             };
             let pieces = wave.par_iter().map(read).collect::<Result<Vec<_>, _>>()?;
             for piece in pieces {
-                if piece.range.end <= expected && piece.range.end < self.length {
+                if piece.range.end <= expected && start < expected {
                     continue;
                 }
-                let piece = if piece.start == Some(expected) {
+                let piece = if piece.start == Some(expected) && out.one_line_until <= expected {
                     piece
                 } else {
-                    self.read_part(within, &(expected..piece.range.end), true, &mut Vec::new())?
+                    let range = expected..piece.range.end;
+                    let mut again = Piece::empty(range);
+                    again.fragment.one_line_until = out.one_line_until;
+                    self.read_part(within, again, first, &mut Vec::new())?
                 };
                 expected = piece.next;
+                first = if piece.behind_nul {
+                    First::BehindNuls
+                } else {
+                    First::Here
+                };
                 out.append(piece.fragment);
                 (self.progress)(expected.min(self.length), self.length);
                 if piece.closed {
@@ -149,19 +200,17 @@ impl<'a> File<'a> {
         Ok(None)
     }
 
-    /// Reads the records that begin in `range`; with `exact`, the first one begins at its start.
+    /// Reads the records that begin in the range of a piece.
     fn read_part(
         &self,
         within: Within,
-        range: &Range<u64>,
-        exact: bool,
+        mut piece: Piece,
+        first: First,
         bytes: &mut Vec<u8>,
     ) -> Result<Piece, SourceError> {
-        let start = if exact {
-            range.start
-        } else {
-            range.start - OVERLAP
-        };
+        let range = piece.range.clone();
+        let guessed = first == First::Guessed;
+        let start = range.start - if guessed { OVERLAP } else { 0 };
         let mut window = Window {
             file: self,
             base: start,
@@ -171,56 +220,43 @@ impl<'a> File<'a> {
         };
         window.bytes.clear();
         window.grow()?;
-        let mut piece = Piece {
-            range: range.clone(),
-            start: None,
-            next: range.end,
-            closed: false,
-            fragment: Fragment::default(),
-        };
-        let mut from = 0;
-        if !exact {
-            match window.guess(within)? {
-                Some(first) if start + (first as u64) < range.end => from = first,
+        let mut from = match first {
+            First::Here => 0,
+            First::BehindNuls => nuls(window.bytes),
+            First::Guessed => match window.guess(within)? {
+                Some(first) if start + (first as u64) < range.end => first,
                 Some(_) | None => return Ok(piece),
-            }
-        }
+            },
+        };
         piece.start = Some(start + from as u64);
+        piece.fragment.count_lines_from(start + from as u64, 0);
         loop {
-            let base = window.base;
-            let limit = usize::try_from(range.end - base).unwrap_or(usize::MAX);
-            match within.read(
-                self.records,
-                window.part(),
-                from,
-                limit,
-                &mut piece.fragment,
-            ) {
-                Step::Reached(at) => {
-                    piece.next = base + at as u64;
-                    return Ok(piece);
-                }
-                Step::Closed(at) => {
-                    piece.next = base + at as u64;
-                    piece.closed = true;
-                    return Ok(piece);
-                }
-                Step::Starved(at) => {
-                    window.forget(at);
-                    from = 0;
-                    if window.base >= range.end {
-                        piece.next = window.base;
-                        return Ok(piece);
-                    }
-                    window.grow()?;
-                }
+            let limit = usize::try_from(range.end - window.base).unwrap_or(usize::MAX);
+            let (part, out) = (window.part(), &mut piece.fragment);
+            let step = within.read(self.records, part, from, limit, out);
+            let (Step::Reached(at) | Step::Closed(at) | Step::Starved(at)) = step;
+            piece.next = window.base + at as u64;
+            piece.behind_nul = at > 0 && window.bytes[at - 1] == 0;
+            piece.closed = matches!(step, Step::Closed(_));
+            if !matches!(step, Step::Starved(_)) || piece.next >= range.end {
+                return Ok(piece);
             }
+            if guessed && window.end > range.end + self.patience {
+                return Ok(Piece::empty(range));
+            }
+            window.forget(at);
+            window.grow()?;
+            from = if piece.behind_nul {
+                nuls(window.bytes)
+            } else {
+                0
+            };
         }
     }
 
-    /// Reads a document: its members, and in one of them the array of records.
-    fn read_document(&self, inside: u64, out: &mut Fragment) -> Result<(), SourceError> {
-        let (mut at, mut window) = (inside, BEYOND);
+    /// Reads a document: its members, and in one of them the array of records; gives the position behind its bracket.
+    fn read_document(&self, inside: u64, out: &mut Fragment) -> Result<Option<u64>, SourceError> {
+        let (mut at, mut window) = (inside, self.beyond);
         loop {
             let end = (at + window).min(self.length);
             let bytes = self.source.read(Span { start: at, end })?;
@@ -231,21 +267,37 @@ impl<'a> File<'a> {
             };
             match split::read_members(self.records, part, 0, out) {
                 Members::Array(first) => {
+                    out.pass_lines(&bytes, at, first);
                     match self.read_parts(Within::Array, at + first as u64, out)? {
-                        Some(closed) => (at, window) = (closed, BEYOND),
-                        None => return Ok(()),
+                        Some(closed) => (at, window) = (closed, self.beyond),
+                        None => return Ok(None),
                     }
                 }
-                Members::Closed(closed) => return self.report_rest(Some(at + closed as u64), out),
-                Members::Starved(member) => (at, window) = (at + member as u64, window * 2),
-                Members::Broken(_) => return Ok(()),
+                Members::Closed(closed) => return Ok(Some(at + closed as u64)),
+                Members::Starved(0) => window *= 2,
+                Members::Starved(member) => {
+                    out.pass_lines(&bytes, at, member);
+                    at += member as u64;
+                }
+                Members::Broken(_) => return Ok(None),
             }
         }
     }
 
+    /// Whether another object begins behind the end of a document.
+    fn is_followed_by_object(&self, closed: Option<u64>) -> Result<bool, SourceError> {
+        let Some(start) = closed else {
+            return Ok(false);
+        };
+        let end = (start + self.beyond).min(self.length);
+        let rest = self.source.read(Span { start, end })?;
+        let first = rest.iter().find(|byte| !b" \t\r\n,\x1e".contains(byte));
+        Ok(first == Some(&b'{'))
+    }
+
     fn report_rest(&self, closed: Option<u64>, out: &mut Fragment) -> Result<(), SourceError> {
         let Some(base) = closed else { return Ok(()) };
-        let end = (base + BEYOND).min(self.length);
+        let end = (base + self.beyond).min(self.length);
         let bytes = self.source.read(Span { start: base, end })?;
         split::report_rest(
             Step::Closed(0),
@@ -258,6 +310,25 @@ impl<'a> File<'a> {
         );
         Ok(())
     }
+}
+
+impl Piece {
+    /// A part in which no record is known to begin.
+    fn empty(range: Range<u64>) -> Self {
+        Self {
+            next: range.end,
+            range,
+            start: None,
+            behind_nul: false,
+            closed: false,
+            fragment: Fragment::default(),
+        }
+    }
+}
+
+/// How many NUL bytes a text begins with.
+fn nuls(bytes: &[u8]) -> usize {
+    bytes.iter().take_while(|byte| **byte == 0).count()
 }
 
 /// The bytes of a part that are at hand: a piece that fits the processor's cache moves through the part.
@@ -328,88 +399,5 @@ impl Window<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::formats::{self, Reading};
-
-    /// Reads a text in parts of every small size and compares with reading it in one piece.
-    fn parts_change_nothing(text: &str) {
-        let bytes = text.as_bytes().to_vec();
-        let sample = Sample::new(&bytes, true);
-        let format = formats::recognise(&sample).unwrap();
-        let Reading::Records(records) = format.reading else {
-            panic!("{}", format.id)
-        };
-        let whole = split::read_all(&records, &sample, &bytes);
-        let told = |fragment: &Fragment| {
-            let items = fragment
-                .items
-                .iter()
-                .map(|item| (item.span, item.kind, item.record))
-                .collect::<Vec<_>>();
-            (
-                items,
-                fragment.records.clone(),
-                fragment.problems.clone(),
-                fragment.facts.clone(),
-            )
-        };
-        for part in [17, 40, 64, 100, 333, 1000] {
-            let mut file = File::new(&records, &bytes, bytes.len() as u64);
-            (file.part, file.beyond, file.step) = (part, part / 2, 1 + part / 3);
-            let read = file.read(&sample).unwrap();
-            assert_eq!(told(&read), told(&whole), "parts of {part} bytes");
-        }
-    }
-
-    #[test]
-    fn lines_read_in_parts_are_the_lines() {
-        let line = |index: usize| {
-            format!(
-                "{{\"role\":\"user\",\"content\":\"{}\"}}\n",
-                "x".repeat(index * 7 % 90)
-            )
-        };
-        parts_change_nothing(&(0..60).map(line).collect::<String>());
-    }
-
-    #[test]
-    fn broken_lines_and_shared_lines_stay_where_they_are() {
-        let good = "{\"role\":\"user\",\"content\":\"a\"}";
-        let text = format!(
-            "{good}\n{{oops}}\n{good}{good}\n\n[1,\n{good}\n\"x\"\n{{\"role\":\"us\n{good}\n{{\"role\":\"user\",\"con"
-        );
-        parts_change_nothing(&text.repeat(3));
-    }
-
-    #[test]
-    fn an_array_on_one_line_is_read_like_lines() {
-        // Contents hold arrays of objects and text that looks like a boundary: both invite wrong guesses.
-        let message = |index: usize| {
-            format!(
-                r#"{{"role":"assistant","content":[{{"type":"text","text":"a}},{{"}},{{"type":"text","text":"\"}},{{\"role\":{index}"}}],"tool_calls":[{{"id":"c{index}","function":{{"name":"f","arguments":"{{}}"}}}},{{"id":"d{index}","function":{{"name":"g"}}}}]}}"#
-            )
-        };
-        let messages = (0..40).map(message).collect::<Vec<_>>().join(",");
-        parts_change_nothing(&format!("[{messages}]"));
-        parts_change_nothing(&format!(
-            r#"{{"model":"m","messages":[{messages}],"tools":[{{"type":"function","function":{{"name":"f"}}}}]}}"#
-        ));
-    }
-
-    #[test]
-    fn a_record_larger_than_a_part_is_one_record() {
-        let long = format!(
-            "{{\"role\":\"user\",\"content\":\"{}\"}}\n",
-            "},{\\\"a\\\":".repeat(300)
-        );
-        let short = "{\"role\":\"tool\",\"tool_call_id\":\"c\",\"content\":\"y\"}\n";
-        parts_change_nothing(&[short, &long, short, &long, &long, short].concat());
-    }
-
-    #[test]
-    fn pretty_documents_are_read_across_their_lines() {
-        let document = "{\n  \"role\": \"user\",\n  \"content\": \"hello\"\n}\n";
-        parts_change_nothing(&document.repeat(40));
-    }
-}
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests;

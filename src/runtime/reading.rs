@@ -66,8 +66,9 @@ pub(super) fn read_as(
         (_, Some(buffer)) => formats::read_buffer(format, &input.source, buffer)?,
         (Reading::Records(records), None) if length > SMALL => {
             let sample = Sample::new(head, false);
+            let layout = layout_of(&records, &sample, &*input.source)?;
             let file = File::new(&records, &*input.source, length).telling(progress);
-            let mut fragment = file.read(&sample)?;
+            let mut fragment = file.read(&sample, layout)?;
             let problems = std::mem::take(&mut fragment.problems);
             let mut contents = (records.assemble)(fragment, &input.source)?;
             contents.problems.splice(0..0, problems);
@@ -92,16 +93,39 @@ pub(super) fn read_as(
     })
 }
 
+/// How the records of a file are laid out. A first line that is longer than the sample looks like a document; where lines follow
+/// it, the end of the file shows them.
+pub(super) fn layout_of(
+    records: &Records,
+    sample: &Sample<'_>,
+    source: &dyn Source,
+) -> Result<Layout, SourceError> {
+    let layout = split::layout(records, sample);
+    if sample.complete || !matches!(layout, Layout::Object(_)) {
+        return Ok(layout);
+    }
+    let end = source.len();
+    let tail = source.read(Span {
+        start: end.saturating_sub(SAMPLE_BYTES),
+        end,
+    })?;
+    let has_lines = [&b"}\n{\""[..], b"}\r\n{\""]
+        .iter()
+        .any(|seam| memchr::memmem::find(&tail, seam).is_some());
+    Ok(if has_lines { Layout::Lines } else { layout })
+}
+
 /// Reads the records that are whole in the head of a file.
 pub(super) fn read_head(
     records: &Records,
     sample: &Sample<'_>,
+    layout: Layout,
     part: Part<'_>,
     out: &mut Fragment,
 ) {
     let (start, end) = (sample.skipped, part.bytes.len());
     split::report_leading(sample, out);
-    match split::layout(records, sample) {
+    match layout {
         Layout::Lines | Layout::Text => {
             Within::Stream.read(records, part, start, end, out);
         }

@@ -48,17 +48,17 @@ pub(super) fn to_utf8(bytes: Vec<u8>) -> (Vec<u8>, Vec<Problem>) {
     let Some(encoding) = encoding_of(&bytes) else {
         return (bytes, Vec::new());
     };
-    let units = bytes[encoding.mark..]
-        .chunks_exact(encoding.width)
-        .map(|unit| {
-            let fold = |value: u32, byte: &u8| value << 8 | u32::from(*byte);
-            if encoding.big_endian {
-                unit.iter().fold(0, fold)
-            } else {
-                unit.iter().rev().fold(0, fold)
-            }
-        });
-    let text: String = if encoding.width == 4 {
+    let units = bytes[encoding.mark..].chunks_exact(encoding.width);
+    let is_cut = !units.remainder().is_empty();
+    let units = units.map(|unit| {
+        let fold = |value: u32, byte: &u8| value << 8 | u32::from(*byte);
+        if encoding.big_endian {
+            unit.iter().fold(0, fold)
+        } else {
+            unit.iter().rev().fold(0, fold)
+        }
+    });
+    let mut text: String = if encoding.width == 4 {
         units
             .map(|unit| char::from_u32(unit).unwrap_or(char::REPLACEMENT_CHARACTER))
             .collect()
@@ -68,6 +68,9 @@ pub(super) fn to_utf8(bytes: Vec<u8>) -> (Vec<u8>, Vec<Problem>) {
             .map(|decoded| decoded.unwrap_or(char::REPLACEMENT_CHARACTER))
             .collect()
     };
+    if is_cut {
+        text.push(char::REPLACEMENT_CHARACTER);
+    }
     (
         text.into_bytes(),
         vec![Problem {
@@ -100,6 +103,12 @@ mod tests {
                 (text.to_owned(), 1)
             );
         }
+    }
+
+    #[test]
+    fn a_character_that_is_cut_is_shown_as_unknown() {
+        let (text, _) = to_utf8(b"[\0 \0]\0\n".to_vec());
+        assert_eq!(String::from_utf8(text).unwrap(), "[ ]\u{fffd}");
     }
 
     #[test]

@@ -32,7 +32,12 @@ pub struct Fragment {
     pub facts: Vec<(u32, Fact)>,
     /// For formats that are graphs: one link for each record. Empty otherwise.
     pub links: Vec<Link>,
+    /// Up to this place of the source a value that leaves its line is known to be broken: lines are read one by one.
+    pub one_line_until: u64,
     last_model: Vec<u8>,
+    /// How many line ends stand before `counted_to`.
+    lines: u64,
+    counted_to: u64,
 }
 
 /// Something that the file says about the run as a whole, or from a point on.
@@ -66,6 +71,13 @@ pub enum Fact {
     RequestEnds,
     /// What follows replaces the history so far.
     HistoryReplaced,
+    /// A journal's own number of the line that begins at `at`.
+    Sequence {
+        /// Counts up by one from line to line.
+        number: u64,
+        /// Byte position in the source.
+        at: u64,
+    },
 }
 
 /// How a record hangs together with others (Claude Code: `uuid`, `parentUuid`, `message.id`). Ids are keyed hashes, 0 is none.
@@ -134,7 +146,10 @@ pub struct Mark {
 impl Fragment {
     /// Starts a record and gives its number.
     pub fn begin_record(&mut self, span: Span) -> u32 {
-        self.records.push(Record { span, number: 0 });
+        self.records.push(Record {
+            span,
+            number: self.lines + 1,
+        });
         count(self.records.len()) - 1
     }
 
@@ -143,6 +158,20 @@ impl Fragment {
         if let Some(record) = self.records.last_mut() {
             record.span.end = end;
         }
+    }
+
+    /// Counts the line ends up to `at` in bytes that begin at `base`; records that are started next are on the line behind them.
+    pub fn pass_lines(&mut self, bytes: &[u8], base: u64, at: usize) {
+        let from = usize::try_from(self.counted_to.saturating_sub(base)).unwrap_or(usize::MAX);
+        if let Some(passed) = bytes.get(from..at) {
+            self.lines += memchr::memchr_iter(b'\n', passed).count() as u64;
+            self.counted_to = base + at as u64;
+        }
+    }
+
+    /// Begins to count behind `lines` line ends that stand before `at`.
+    pub fn count_lines_from(&mut self, at: u64, lines: u64) {
+        (self.counted_to, self.lines) = (at, lines);
     }
 
     /// The number of the record that was started last.
@@ -208,7 +237,14 @@ impl Fragment {
         }
         let mut renamed = vec![NameId::default()];
         renamed.extend(other.names.iter().map(|(_, name)| self.names.intern(name)));
-        self.records.extend(other.records);
+        let lines = self.lines;
+        self.records
+            .extend(other.records.into_iter().map(|record| Record {
+                number: record.number + lines,
+                ..record
+            }));
+        self.lines += other.lines;
+        self.counted_to = other.counted_to;
         self.items.extend(other.items.into_iter().map(|item| {
             Item {
                 record: item.record + records,
@@ -223,6 +259,7 @@ impl Fragment {
         self.facts
             .extend(other.facts.into_iter().map(|(at, fact)| (at + items, fact)));
         self.links.extend(other.links);
+        self.one_line_until = self.one_line_until.max(other.one_line_until);
     }
 }
 

@@ -254,7 +254,7 @@ impl Flags {
 pub struct Record {
     /// Its bytes, without the separator.
     pub span: Span,
-    /// The format's own number of it (a row id, an index); 0 where the order says enough.
+    /// The line on which it begins, counted from 1; in a database the id of its row.
     pub number: u64,
 }
 

@@ -33,6 +33,8 @@ pub enum ProblemKind {
     SharedLine,
     /// The text was UTF-16 or UTF-32 and was read in UTF-8.
     Transcoded(&'static str),
+    /// The compressed file breaks off or is damaged; the text says how.
+    BrokenPacking(String),
     /// Lines of another format among those of this one.
     MixedFormats(&'static str),
     /// A Python literal where JSON was expected.
@@ -72,6 +74,10 @@ impl fmt::Display for ProblemKind {
             Self::NotARecord => write!(f, "a JSON value that is no record of this format"),
             Self::SharedLine => write!(f, "several records on one line; all of them were read"),
             Self::Transcoded(encoding) => write!(f, "the file is {encoding}; it is read as UTF-8"),
+            Self::BrokenPacking(reason) => write!(
+                f,
+                "the compressed file breaks off or is damaged ({reason}); what came out of it is shown"
+            ),
             Self::MixedFormats(format) => write!(f, "a record of another format ({format})"),
             Self::PythonLiteral => {
                 write!(f, "a Python literal, not JSON: write it with json.dumps")

@@ -196,7 +196,7 @@ impl Loader {
         if !on || was_on {
             return;
         }
-        let work = Work {
+        let mut work = Work {
             opening: self.opening.clone(),
             read_to: self.read_to.clone(),
             knowledge: self.knowledge.clone(),
@@ -215,6 +215,15 @@ fn drop_all(orders: &Receiver<Order>) {
     while let Ok(Order::Drop(document)) = orders.recv() {
         drop(document);
     }
+}
+
+/// Why a file is no longer watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Watched {
+    /// Nobody wants it, or it cannot be followed.
+    Enough,
+    /// It was cut, or another file has its name.
+    Replaced,
 }
 
 struct Work {
@@ -257,7 +266,7 @@ impl Work {
             .map(|problem| problem.at)
             .collect();
         if !places.is_empty() {
-            let lines = line_numbers(&*recording.source, places)?;
+            let lines = line_numbers(&*recording.source, &[], places)?;
             self.tell(Report::Lines(lines));
         }
         Ok(())
@@ -285,12 +294,30 @@ impl Work {
 
     /// Looks for growth until told to stop. What is appended to a large file is shown from its end at once; the rest is put together
     /// beside that, whenever the file is quiet.
-    fn watch(&self, watching: &AtomicBool) -> Result<(), InputError> {
+    fn watch(&mut self, watching: &AtomicBool) -> Result<(), InputError> {
+        while self.watch_file(watching)? == Watched::Replaced {
+            self.tell(Report::Notice(
+                "the file was cut or replaced: it is read anew".to_owned(),
+            ));
+            match self.opening.anew() {
+                Ok(opening) => {
+                    self.opening = Arc::new(opening);
+                    self.read()?;
+                }
+                // Nobody has written to it yet.
+                Err(InputError::Empty | InputError::Missing) => std::thread::sleep(LOOK),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn watch_file(&self, watching: &AtomicBool) -> Result<Watched, InputError> {
         if !self.opening.can_follow() {
             self.tell(Report::Notice(
                 "a file of this format cannot be followed".to_owned(),
             ));
-            return Ok(());
+            return Ok(Watched::Enough);
         }
         std::thread::scope(|scope| {
             let (quiet, asked) = channel();
@@ -303,18 +330,15 @@ impl Work {
         })
     }
 
-    fn look(&self, watching: &AtomicBool, quiet: &Sender<()>) -> Result<(), InputError> {
+    fn look(&self, watching: &AtomicBool, quiet: &Sender<()>) -> Result<Watched, InputError> {
         let mut length = self.read_to.load(Ordering::Relaxed);
         let mut grown_at = None;
         while watching.load(Ordering::Relaxed) {
             let now = self.opening.length();
-            if now < length {
-                self.tell(Report::Notice(
-                    "the file was cut: it is read anew".to_owned(),
-                ));
-                length = now;
-                self.read()?;
-            } else if now > length && self.opening.ends_with_line()? {
+            if now < length || self.opening.is_replaced() {
+                return Ok(Watched::Replaced);
+            }
+            if now > length && self.opening.ends_with_line()? {
                 length = now;
                 grown_at = Some(Instant::now());
                 if length > SMALL {
@@ -333,7 +357,7 @@ impl Work {
             }
             std::thread::sleep(LOOK);
         }
-        Ok(())
+        Ok(Watched::Enough)
     }
 
     fn show_end(&self) -> Result<(), InputError> {

@@ -6,11 +6,13 @@
 mod cli;
 mod corpus;
 mod file_hostile;
+mod files;
 mod json_repair_suite;
 mod json_test_suite;
 mod pairing_stories;
 mod planted;
 mod provider_errors;
+mod read_properties;
 mod readme;
 mod safe_text;
 mod schema_hostile;
