@@ -16,7 +16,10 @@ const NAME: usize = 40;
 pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
     let gap = || Span::raw("  ");
     let mut left = vec![Span::styled(" retake", theme.title), gap()];
-    let name = state.name.rsplit('/').next().unwrap_or(&state.name);
+    let name = match state.name.as_str() {
+        "-" => "standard input",
+        name => name.rsplit('/').next().unwrap_or(name),
+    };
     let room = NAME.min(usize::from(state.size.0) / 4);
     left.extend(theme.spans(&SafeText::single_line(name, room), theme.text));
     if let Some(document) = &state.document {
