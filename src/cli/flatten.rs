@@ -2,11 +2,10 @@
 
 use super::arguments::FailOn;
 use super::inputs::Inputs;
-use super::lines::line_numbers;
 use crate::actions::Offer;
 use crate::formats::Reading;
 use crate::rules::{Cause, Finding, Rule, Severity};
-use crate::runtime::{InputError, Recording, check_recording};
+use crate::runtime::{InputError, Recording, check_recording, line_numbers};
 use crate::session::{Dialect, Kind, Record, Session, Source, SourceError};
 use std::collections::HashMap;
 use std::path::Path;

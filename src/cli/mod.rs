@@ -13,7 +13,6 @@ mod explain;
 mod explain_error;
 mod flatten;
 mod inputs;
-mod lines;
 mod man;
 mod open;
 mod ordered;

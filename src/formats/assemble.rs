@@ -219,6 +219,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
+    #[allow(clippy::ptr_arg)] // a word that is static stays so: no copy of it is kept with each reply
     fn stop(&mut self, reason: &Cow<'static, str>) {
         if let Some(last) = self.current.items.len().checked_sub(1) {
             let cut = matches!(

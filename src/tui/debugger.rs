@@ -109,6 +109,7 @@ impl Debugger {
             Effect::Redraw => return Some(Next::Redraw),
             Effect::Edit(span) => return self.text(span).map(Next::Edit),
             Effect::ReadTail => self.read_tail(),
+            Effect::Sift(sifting) => self.loader.sift(sifting),
             Effect::Search(search) => self.loader.search(search),
             Effect::Copy(bytes) => {
                 let said = copy::copy(&mut std::io::stdout(), &bytes);

@@ -1,12 +1,15 @@
 //! Reads and checks the file on a thread of its own, and watches it while it grows. Sends reports; the screen never waits for it.
 
 mod hits;
+mod sieve;
 
 use super::state::document::{Checked, Document, Extent};
-use super::update::{Report, Search};
+use super::update::{Report, Search, Sifting};
 use crate::formats::with_tools;
 use crate::runtime::search::SearchError;
-use crate::runtime::{Growth, InputError, Opening, Recording, check_session, in_background};
+use crate::runtime::{
+    Growth, InputError, Opening, Recording, check_session, in_background, line_numbers,
+};
 use crate::session::{Dialect, OutputSchema, Tool};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,16 +21,21 @@ use std::time::{Duration, Instant};
 const PROGRESS: Duration = Duration::from_millis(50);
 /// How often a followed file is looked at.
 const LOOK: Duration = Duration::from_millis(4);
+/// How many problems get the number of their line: it takes a pass over the file.
+const NUMBERED: usize = 1000;
 /// How long a large file that grew is left in peace before it is put together.
 const QUIET: Duration = Duration::from_millis(500);
 /// Followed files of up to so many bytes are put together at once.
 const SMALL: u64 = 1 << 20;
 
+/// Finds the tools that belong to a file, outside of it.
+pub type FindTools = fn(&Path) -> Option<Vec<Tool>>;
+
 /// What is known about the runs besides the files.
 #[derive(Debug, Clone, Default)]
 pub struct Knowledge {
     tools: Option<Vec<Tool>>,
-    tools_beside: Option<fn(&Path) -> Option<Vec<Tool>>>,
+    tools_beside: Option<FindTools>,
     output_schema: Option<OutputSchema>,
     target: Option<Dialect>,
     /// The file that this is about.
@@ -39,7 +47,7 @@ impl Knowledge {
     /// tell; the schema of the final output; the dialect to judge for, if not that of the recording.
     pub fn new(
         tools: Option<Vec<Tool>>,
-        tools_beside: fn(&Path) -> Option<Vec<Tool>>,
+        tools_beside: FindTools,
         output_schema: Option<OutputSchema>,
         target: Option<Dialect>,
     ) -> Self {
@@ -95,6 +103,8 @@ pub struct Loader {
     watching: Arc<AtomicBool>,
     /// Calls the last search off.
     searching: Arc<AtomicBool>,
+    /// Calls the last filter off.
+    sifting: Arc<AtomicBool>,
     opening: Arc<Opening>,
     read_to: Arc<AtomicU64>,
     knowledge: Arc<Knowledge>,
@@ -122,6 +132,7 @@ impl Loader {
             orders,
             watching: Arc::new(AtomicBool::new(false)),
             searching: Arc::new(AtomicBool::new(false)),
+            sifting: Arc::new(AtomicBool::new(false)),
             opening,
             read_to,
             knowledge,
@@ -159,6 +170,23 @@ impl Loader {
                 Err(SearchError::Source(error)) => Report::Failed(error.to_string()),
             };
             reports(report);
+        });
+    }
+
+    /// Decides which items a filter lets through; a new filter calls the one before off.
+    pub fn sift(&mut self, sifting: Sifting) {
+        self.sifting.store(true, Ordering::Relaxed);
+        let cancel = Arc::new(AtomicBool::new(false));
+        self.sifting = cancel.clone();
+        let reports = self.reports.clone();
+        std::thread::spawn(move || match sieve::sift(&sifting, &cancel) {
+            Ok(Some(shown)) => reports(Report::Sifted {
+                session: sifting.session,
+                shown: Arc::new(shown),
+                is_preview: sifting.is_preview,
+            }),
+            Ok(None) => {}
+            Err(error) => reports(Report::Failed(error.to_string())),
         });
     }
 
@@ -224,7 +252,24 @@ impl Work {
         })?;
         let document = self.whole(recording);
         self.tell(Report::Whole(document.clone()));
-        self.check(&document)
+        self.check(&document)?;
+        self.number_lines(&document)
+    }
+
+    /// Tells the lines of the first problems.
+    fn number_lines(&self, document: &Document) -> Result<(), InputError> {
+        let recording = &document.recording;
+        let places: Vec<u64> = recording
+            .problems
+            .iter()
+            .take(NUMBERED)
+            .map(|problem| problem.at)
+            .collect();
+        if !places.is_empty() {
+            let lines = line_numbers(&*recording.source, &[], places)?;
+            self.tell(Report::Lines(lines));
+        }
+        Ok(())
     }
 
     fn whole(&self, mut recording: Recording) -> Arc<Document> {

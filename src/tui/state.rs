@@ -12,6 +12,7 @@ pub(crate) mod testing;
 pub mod tree;
 
 use super::copy::CopyMenu;
+use super::filter::{Filter, FilterBar};
 use super::help::Help;
 use super::palette::Palette;
 use super::prompt::Prompt;
@@ -23,7 +24,7 @@ use document::{Checked, Counts, Document, Extent, Place};
 use frame::Frame;
 use layout::{Layout, Pane};
 use preview::Previews;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use tree::{Folds, Row, Shown, Tree};
 
@@ -60,13 +61,15 @@ pub enum Follow {
 #[derive(Debug)]
 pub enum Overlay {
     /// The keys.
-    Help(Help),
+    Help(Box<Help>),
     /// All commands by name.
-    Palette(Palette),
+    Palette(Box<Palette>),
     /// What can be copied.
     Copy(CopyMenu),
     /// A text is asked for, to find it.
     Find,
+    /// A filter is asked for.
+    Filter,
     /// What could not be read.
     Log,
     /// What can be done about the finding.
@@ -84,6 +87,8 @@ pub struct Detail {
     pub mode: Mode,
     /// Where the window is.
     pub scroll: Scroll,
+    /// Whether the window is to show the first place with the text that is searched for.
+    pub seeks: bool,
     /// How much of an item is read.
     limit: u64,
     made_for: Option<(Place, Mode, u64, u64)>,
@@ -91,6 +96,8 @@ pub struct Detail {
 
 /// How much of an item is read at first: more than a large screen shows.
 const FIRST_LOOK: u64 = 24 * 1024;
+/// How many lines are shown above a hit.
+const ABOVE: usize = 2;
 /// How much of an item is read at most; the editor shows all of it.
 const LONGEST_LOOK: u64 = 4 << 20;
 
@@ -140,6 +147,12 @@ pub struct State {
     pub folds: Folds,
     /// What a filter lets through.
     pub shown: Option<Arc<Shown>>,
+    /// What was shown before a filter was typed.
+    pub shown_before: Option<Arc<Shown>>,
+    /// Where a filter is typed.
+    pub filter_bar: FilterBar,
+    /// The filter that is applied.
+    pub filter: Option<Filter>,
     /// Items that the operator marked, by their first byte.
     pub marks: BTreeSet<u64>,
     /// Whether only marked items are shown.
@@ -152,6 +165,8 @@ pub struct State {
     pub listed_session: usize,
     /// The item in full.
     pub detail: Detail,
+    /// The lines of problems of reading, by their byte.
+    pub lines: HashMap<u64, u64>,
     /// What lies over the panes; the last one has the keys.
     pub overlays: Vec<Overlay>,
     /// A line for the operator until the next key.
@@ -190,6 +205,9 @@ impl State {
             left: Pane::Turns,
             folds: Folds::default(),
             shown: None,
+            shown_before: None,
+            filter_bar: FilterBar::default(),
+            filter: None,
             marks: BTreeSet::new(),
             only_marked: false,
             tops: Tops::default(),
@@ -199,6 +217,7 @@ impl State {
                 limit: FIRST_LOOK,
                 ..Detail::default()
             },
+            lines: HashMap::new(),
             overlays: Vec::new(),
             notice: None,
             find: Prompt::new("/", "smart case"),
@@ -303,6 +322,13 @@ impl State {
         }
     }
 
+    /// Takes filters away.
+    pub fn show_all(&mut self) {
+        self.shown = None;
+        self.filter = None;
+        self.only_marked = false;
+    }
+
     /// Leaves only what is marked.
     pub fn show_marked(&mut self) {
         let Some(session) = self.session() else {
@@ -363,8 +389,35 @@ impl State {
             self.detail.limit *= 8;
             self.make_detail(place);
         }
+        if std::mem::take(&mut self.detail.seeks) {
+            self.seek(place);
+        }
         let detail = &mut self.detail;
         detail.scroll.stop_at_end(&detail.lines, width, height);
+    }
+
+    /// Moves the detail to the first line with the text that is searched for, reading on as far as that takes.
+    fn seek(&mut self, place: Place) {
+        let Some(needle) = self.needle.clone() else {
+            return;
+        };
+        loop {
+            let found = self
+                .detail
+                .lines
+                .iter()
+                .position(|line| line.holds(&needle));
+            let is_all = self.detail.left_out == 0 || self.detail.limit >= LONGEST_LOOK;
+            if let Some(line) = found.or(is_all.then_some(0)) {
+                self.detail.scroll = Scroll {
+                    line: line.saturating_sub(ABOVE),
+                    row: 0,
+                };
+                return;
+            }
+            self.detail.limit *= 8;
+            self.make_detail(place);
+        }
     }
 
     fn make_detail(&mut self, place: Place) {

@@ -15,6 +15,7 @@ use ratatui::layout::Rect;
 use ratatui::{Frame, Terminal};
 use rustix::event::{PollFd, PollFlags, poll};
 use std::io::{self, BufWriter, IsTerminal as _, Stdout, Write as _};
+use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::Duration;
 
@@ -27,7 +28,8 @@ const HUNG_UP: i32 = 129;
 /// The terminal while the debugger has it.
 #[derive(Debug)]
 pub(super) struct Screen {
-    terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
+    /// Never dropped: on drop it complains to stderr about a terminal that is gone, and where stderr is gone too, that panics.
+    terminal: ManuallyDrop<Terminal<CrosstermBackend<BufWriter<Stdout>>>>,
     mouse: bool,
 }
 
@@ -40,7 +42,10 @@ impl Screen {
         enter(mouse)?;
         let writer = BufWriter::with_capacity(FRAME_BYTES, io::stdout());
         let terminal = Terminal::new(CrosstermBackend::new(writer)).inspect_err(|_| leave())?;
-        Ok(Self { terminal, mouse })
+        Ok(Self {
+            terminal: ManuallyDrop::new(terminal),
+            mouse,
+        })
     }
 
     /// Columns and rows.

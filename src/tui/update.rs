@@ -6,15 +6,18 @@ mod motion;
 mod mouse;
 
 use super::copy;
+use super::filter::Filter;
 use super::help::Help;
 use super::keymap::{self, Command, Context, Direction};
 use super::palette::Palette;
 use super::state::document::{Checked, Document, Place};
 use super::state::layout::Pane;
+use super::state::tree::Shown;
 use super::state::{Follow, Overlay, State};
 use crate::runtime::search::Needle;
 use crate::session::Span;
 use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Something that happened.
@@ -57,10 +60,21 @@ pub enum Report {
     Finished,
     /// The file has grown; what is shown from now on. Its numbers are right, its findings are not known yet.
     Grown(Arc<Document>),
+    /// On which lines problems stand, by their byte.
+    Lines(HashMap<u64, u64>),
     /// Something for the operator to read.
     Notice(String),
     /// Reading failed.
     Failed(String),
+    /// Which items the filter lets through.
+    Sifted {
+        /// Index of the session.
+        session: usize,
+        /// The items.
+        shown: Arc<Shown>,
+        /// Whether the filter is still being typed.
+        is_preview: bool,
+    },
     /// A search ended; the item with the text, and whether it was searched for from the other end again.
     Found(Option<(Place, bool)>),
 }
@@ -76,6 +90,21 @@ pub struct Search {
     pub from: Place,
     /// Where to.
     pub direction: Direction,
+}
+
+/// A filter to be applied to a session.
+#[derive(Debug)]
+pub struct Sifting {
+    /// The document with the session.
+    pub document: Arc<Document>,
+    /// Index of the session.
+    pub session: usize,
+    /// What was found in it.
+    pub checked: Option<Arc<Checked>>,
+    /// What is to be shown.
+    pub filter: Filter,
+    /// Whether it is still being typed.
+    pub is_preview: bool,
 }
 
 /// Something to be done outside.
@@ -97,6 +126,8 @@ pub enum Effect {
     Edit(Span),
     /// Look for a text.
     Search(Search),
+    /// Apply a filter.
+    Sift(Sifting),
     /// Put bytes on the clipboard.
     Copy(Vec<u8>),
     /// Drop what may take a while to drop.
@@ -164,14 +195,18 @@ pub fn obey(state: &mut State, command: Command) -> Vec<Effect> {
             overlay(state, Overlay::Find)
         }
         Command::Hit(direction) => layers::next_hit(state, direction),
-        Command::Filter => not_yet(state, "filter"),
+        Command::Filter => {
+            state.filter_bar.open();
+            state.shown_before = state.shown.clone();
+            overlay(state, Overlay::Filter)
+        }
         Command::Copy => {
             let menu = layers::copy_menu(state);
             overlay(state, Overlay::Copy(menu))
         }
         Command::Palette => {
             let palette = Palette::new(&keymap::commands());
-            overlay(state, Overlay::Palette(palette))
+            overlay(state, Overlay::Palette(Box::new(palette)))
         }
         Command::Mark => {
             mark(state);
@@ -199,10 +234,10 @@ pub fn obey(state: &mut State, command: Command) -> Vec<Effect> {
         Command::Later(what) => not_yet(state, what),
         Command::Follow => follow(state),
         Command::Log => overlay(state, Overlay::Log),
-        Command::Help => overlay(
-            state,
-            Overlay::Help(Help::new(&keymap::commands(), &[copy::NOTE])),
-        ),
+        Command::Help => {
+            let help = Help::new(&keymap::commands(), &[copy::NOTE]);
+            overlay(state, Overlay::Help(Box::new(help)))
+        }
         Command::Editor => state
             .item()
             .map(|item| Effect::Edit(item.span))
@@ -247,8 +282,7 @@ fn mark(state: &mut State) {
 
 fn only_marked(state: &mut State) {
     if state.only_marked {
-        state.only_marked = false;
-        state.shown = None;
+        state.show_all();
     } else if state.marks.is_empty() {
         state.notice = Some("nothing is marked: m marks the item".to_owned());
     } else {
@@ -300,8 +334,7 @@ fn follow(state: &mut State) -> Vec<Effect> {
 fn back(state: &mut State) {
     if state.overlays.pop().is_some() {
     } else if state.shown.is_some() {
-        state.shown = None;
-        state.only_marked = false;
+        state.show_all();
     } else if state.focus != Pane::Turns {
         motion::focus(state, Pane::Turns);
     }

@@ -45,7 +45,12 @@ fn with_block(readme: &str, name: &str, block: &str) -> String {
 fn readme_tables_are_true() {
     let readme = std::fs::read_to_string("README.md").unwrap();
     let mut wanted = readme.clone();
-    for (name, block) in [("formats", formats()), ("rules", rules())] {
+    let tables = [
+        ("formats", formats()),
+        ("rules", rules()),
+        ("keys", retake::tui::keymap::markdown_table()),
+    ];
+    for (name, block) in tables {
         wanted = with_block(&wanted, name, &block);
     }
     if std::env::var_os("UPDATE").is_some() {

@@ -10,6 +10,7 @@ pub use scroll::Scroll;
 pub use violations::Validators;
 
 use crate::rules::Severity;
+use crate::runtime::search::Needle;
 use crate::safe_text::SafeText;
 
 /// Least cells between a line and its remark.
@@ -145,6 +146,12 @@ impl Line {
             pieces: vec![(tone, text)],
             ..Self::default()
         }
+    }
+
+    /// Whether a text stands in one of its pieces.
+    pub fn holds(&self, needle: &Needle) -> bool {
+        let mut pieces = self.pieces.iter();
+        pieces.any(|(_, text)| needle.find(text.as_plain().as_bytes(), 0).is_some())
     }
 
     /// The rows that it takes in a pane of this width.

@@ -319,7 +319,10 @@ impl Painter<'_> {
         frame.sessions = seen
             .map(|(index, session)| SessionRow {
                 number: index + 1,
-                label: SafeText::single_line(&session.label, WIDEST),
+                label: match session.label.as_str() {
+                    "" => SafeText::from_static("main history"),
+                    label => SafeText::single_line(label, WIDEST),
+                },
                 turns: session.turns.len(),
                 counts: self
                     .state

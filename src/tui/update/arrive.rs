@@ -41,8 +41,22 @@ pub(super) fn arrive(state: &mut State, report: Report) -> Vec<Effect> {
             }
             effects
         }
+        Report::Lines(lines) => {
+            state.lines = lines;
+            Vec::new()
+        }
         Report::Notice(text) => {
             state.notice = Some(text);
+            Vec::new()
+        }
+        Report::Sifted {
+            session,
+            shown,
+            is_preview,
+        } => {
+            if session == state.session {
+                layers::sifted(state, shown, is_preview);
+            }
             Vec::new()
         }
         Report::Found(found) => {
@@ -82,6 +96,9 @@ fn whole(state: &mut State, document: Arc<Document>) -> Vec<Effect> {
     let place = place.unwrap_or_default();
     state.session = place.session;
     state.item = place.item;
+    if let Some(filter) = state.filter.clone() {
+        effects.extend(layers::sift(state, filter, false));
+    }
     effects
 }
 

@@ -1,14 +1,16 @@
 //! What lies over the panes and takes the keys: the prompt, the palette, the menus.
 
-use super::{Effect, Search, motion, obey};
+use super::{Effect, Search, Sifting, motion, obey};
 use crate::dialects::body_of;
 use crate::runtime::search::Needle;
 use crate::session::{Item, Kind};
 use crate::tui::copy::{Copied, CopyMenu, Copying};
+use crate::tui::filter::{Filter, Filtering};
 use crate::tui::keymap::{Direction, KEYMAP};
 use crate::tui::palette::Choice;
 use crate::tui::prompt::Typing;
 use crate::tui::state::document::Place;
+use crate::tui::state::tree::Shown;
 use crate::tui::state::{Overlay, State};
 use crossterm::event::KeyEvent;
 use std::sync::Arc;
@@ -19,6 +21,10 @@ pub(super) fn press(state: &mut State, key: &KeyEvent) -> Option<Vec<Effect>> {
         Overlay::Find => {
             let typed = state.find.key(*key);
             return Some(typing(state, typed));
+        }
+        Overlay::Filter => {
+            let filtering = state.filter_bar.key(*key);
+            return Some(filtering_done(state, filtering));
         }
         Overlay::Help(help) => {
             if help.key(*key) {
@@ -58,6 +64,10 @@ pub(super) fn paste(state: &mut State, text: &str) -> Vec<Effect> {
             let typed = state.find.paste(text);
             return typing(state, typed);
         }
+        Some(Overlay::Filter) => {
+            let filtering = state.filter_bar.paste(text);
+            return filtering_done(state, filtering);
+        }
         Some(Overlay::Palette(palette)) => palette.paste(text),
         Some(Overlay::Help(_) | Overlay::Copy(_) | Overlay::Log | Overlay::Offers) | None => {}
     }
@@ -85,6 +95,58 @@ fn typing(state: &mut State, typed: Typing) -> Vec<Effect> {
             }
         }
     }
+}
+
+fn filtering_done(state: &mut State, filtering: Filtering) -> Vec<Effect> {
+    match filtering {
+        Filtering::Pending => Vec::new(),
+        Filtering::Preview(filter) => sift(state, filter, true).into_iter().collect(),
+        Filtering::Apply(filter) => {
+            state.overlays.pop();
+            state.only_marked = false;
+            state.shown = None;
+            state.filter = (!matches!(filter, Filter::Everything)).then(|| filter.clone());
+            state.has_moved = true;
+            sift(state, filter, false).into_iter().collect()
+        }
+        Filtering::Cancelled => {
+            state.overlays.pop();
+            state.shown = state.shown_before.take();
+            Vec::new()
+        }
+    }
+}
+
+/// Asks which items a filter lets through.
+pub(super) fn sift(state: &mut State, filter: Filter, is_preview: bool) -> Option<Effect> {
+    if matches!(filter, Filter::Everything) {
+        state.shown = None;
+        return None;
+    }
+    Some(Effect::Sift(Sifting {
+        document: state.document.clone()?,
+        session: state.session,
+        checked: state.checked.get(state.session).cloned().flatten(),
+        filter,
+        is_preview,
+    }))
+}
+
+/// Shows what a filter lets through.
+pub(super) fn sifted(state: &mut State, shown: Arc<Shown>, is_preview: bool) {
+    let is_typing = matches!(state.overlays.last(), Some(Overlay::Filter));
+    if is_preview != is_typing {
+        return;
+    }
+    if shown.items.is_empty() {
+        state.notice = Some("no item matches".to_owned());
+        if !is_preview {
+            state.show_all();
+        }
+        return;
+    }
+    state.shown = Some(shown);
+    motion::stay_in_sight(state);
 }
 
 /// Asks for the next item that holds the text.
@@ -121,6 +183,7 @@ pub(super) fn found(state: &mut State, found: Option<(Place, bool)>) {
         motion::open_session(state, place.session);
         motion::reveal(state, place.item);
         state.go_to(place.item);
+        state.detail.seeks = true;
     }
 }
 

@@ -338,8 +338,7 @@ pub(super) fn reveal(state: &mut State, item: usize) {
         u32::try_from(item).is_ok_and(|item| shown.items.binary_search(&item).is_err())
     };
     if state.shown.as_ref().is_some_and(hides) {
-        state.shown = None;
-        state.only_marked = false;
+        state.show_all();
     }
 }
 
@@ -444,8 +443,7 @@ pub(super) fn open_session(state: &mut State, session: usize) {
     state.item = 0;
     state.on_turn = true;
     state.folds = Folds::default();
-    state.shown = None;
-    state.only_marked = false;
+    state.show_all();
     state.tops = Default::default();
     state.finding = 0;
 }

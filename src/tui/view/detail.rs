@@ -1,6 +1,8 @@
 //! The detail pane: one item in full.
 
 use super::{Row, sign, title};
+use crate::runtime::search::Needle;
+use crate::safe_text::SafeText;
 use crate::tui::state::State;
 use crate::tui::state::detail::{DetailRow, Mode, Tone};
 use crate::tui::state::document::Extent;
@@ -28,12 +30,40 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &The
     let (width, height) = (usize::from(inside.width), usize::from(inside.height));
     let rows = detail.scroll.window(&detail.lines, width, height);
     for (at, row) in rows.iter().enumerate() {
-        let row = Row {
+        let drawn = Row {
             left: spans(row, theme),
             right: Vec::new(),
             style: Style::new(),
         };
-        row.draw(frame, inside, at);
+        drawn.draw(frame, inside, at);
+        if let Some(needle) = &state.needle {
+            highlight(frame, inside, at, row, needle, theme);
+        }
+    }
+}
+
+/// Shows where the text stands that is searched for. A hit that reaches over pieces or rows is shown by neither.
+fn highlight(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    at: usize,
+    row: &DetailRow,
+    needle: &Needle,
+    theme: &Theme,
+) {
+    let mut before = row.indent;
+    for (_, text) in &row.pieces {
+        let plain = text.as_plain();
+        for hit in needle.ranges_in(plain) {
+            let from = before + SafeText::from_str(&plain[..hit.start]).width();
+            let width = SafeText::from_str(&plain[hit]).width();
+            let cells = [from, at, width].map(|cells| u16::try_from(cells).unwrap_or(u16::MAX));
+            let [x, y, width] = cells;
+            let hit = Rect::new(area.x.saturating_add(x), area.y.saturating_add(y), width, 1);
+            let hit = hit.intersection(area);
+            frame.buffer_mut().set_style(hit, theme.matched);
+        }
+        before += text.width();
     }
 }
 

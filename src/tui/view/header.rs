@@ -3,6 +3,7 @@
 use super::{Row, counts, rect};
 use crate::safe_text::SafeText;
 use crate::tui::state::document::Extent;
+use crate::tui::state::layout::WIDE;
 use crate::tui::state::{Follow, Stage, State};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
@@ -15,8 +16,12 @@ const NAME: usize = 40;
 pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
     let gap = || Span::raw("  ");
     let mut left = vec![Span::styled(" retake", theme.title), gap()];
-    let name = state.name.rsplit('/').next().unwrap_or(&state.name);
-    left.extend(theme.spans(&SafeText::single_line(name, NAME), theme.text));
+    let name = match state.name.as_str() {
+        "-" => "standard input",
+        name => name.rsplit('/').next().unwrap_or(name),
+    };
+    let room = NAME.min(usize::from(state.size.0) / 4);
+    left.extend(theme.spans(&SafeText::single_line(name, room), theme.text));
     if let Some(document) = &state.document {
         left.push(gap());
         left.push(Span::styled(document.recording.format.id, theme.dim));
@@ -40,7 +45,10 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
         }
     }
     let mut right = status(state, theme);
-    right.push(Span::styled("   take main 1/1 ", theme.dim));
+    if state.size.0 >= WIDE {
+        right.push(Span::styled("   take main 1/1", theme.dim));
+    }
+    right.push(Span::raw(" "));
     let row = Row {
         left,
         right,

@@ -17,6 +17,11 @@ pub(super) fn draw(frame: &mut Frame<'_>, overlay: &Overlay, state: &State, them
         Overlay::Help(help) => help.view(frame, frame.area(), theme),
         Overlay::Palette(palette) => palette.view(frame, frame.area(), theme),
         Overlay::Copy(menu) => menu.view(frame, above_footer(frame.area()), theme),
+        Overlay::Filter => {
+            let footer = rect(state.layout.footer);
+            frame.render_widget(Clear, footer);
+            state.filter_bar.view(frame, footer, theme);
+        }
         Overlay::Find => {
             let footer = rect(state.layout.footer);
             frame.render_widget(Clear, footer);
@@ -91,7 +96,11 @@ fn log(state: &State, theme: &Theme, room: usize) -> (String, Vec<Line<'static>>
     }
     let top = state.tops.overlay.min(problems.len().saturating_sub(room));
     let lines = problems.iter().skip(top).take(room).map(|problem| {
-        let mut spans = vec![Span::styled(format!("byte {:<12} ", problem.at), theme.dim)];
+        let place = match state.lines.get(&problem.at) {
+            Some(line) => format!("line {line:<10} "),
+            None => format!("byte {:<10} ", problem.at),
+        };
+        let mut spans = vec![Span::styled(place, theme.dim)];
         let text = SafeText::single_line(&problem.kind.to_string(), 200);
         spans.extend(theme.spans(&text, theme.text));
         Line::from(spans)

@@ -13,8 +13,8 @@ use ratatui::text::Span;
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &Theme) {
     let has_keys = state.focus == Pane::Turns;
     let mut name = " Turns ".to_owned();
-    if state.shown.is_some() {
-        name = format!(" Turns {} shown ", state.frame.turns_total);
+    if let Some(shown) = &state.shown {
+        name = format!(" Turns, {} items shown ", shown.items.len());
     }
     let block = theme.pane(title(name), has_keys);
     let inside = block.inner(area);

@@ -100,7 +100,8 @@ fn push_finding(finding: &Finding, lines: &mut Vec<Line>) {
     let severity = finding.severity;
     let mut text = SafeText::from_static(finding.rule.id);
     text.push(&SafeText::from_static("  "));
-    text.push(&SafeText::from_str(&finding.message()));
+    let message = finding.message();
+    text.push(&SafeText::from_str(&message));
     let tone = Tone::of(severity);
     for (number, line) in text.lines().enumerate() {
         let sign = if number == 0 {
@@ -113,9 +114,11 @@ fn push_finding(finding: &Finding, lines: &mut Vec<Line>) {
             ..Line::default()
         });
     }
+    // Most sentences name the cause themselves.
     let cause = finding
         .cause
-        .map(|cause| format!("cause: {}", cause.words()));
+        .map(|cause| format!("cause: {}", cause.words()))
+        .filter(|cause| !message.contains(cause.as_str()));
     let related = finding
         .related
         .map(|item| format!("see item {}", u64::from(item) + 1));

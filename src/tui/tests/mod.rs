@@ -1,8 +1,10 @@
 //! Keys in, screens out.
 
+mod hostile;
+
 use super::keymap;
-use super::state::State;
 use super::state::testing::opened;
+use super::state::{Follow, State};
 use super::theme::{Glyphs, Theme, Variant};
 use super::update::{Effect, Message, update};
 use super::view;
@@ -12,9 +14,9 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::style::Color;
 
-const BROKEN_JSON: &str = include_str!("../../sessions/broken-json.json");
-const SCHEMA_BREAK: &str = include_str!("../../sessions/schema-break.json");
-const TWO_SESSIONS: &str = include_str!("../../sessions/reused-call-id.json");
+const BROKEN_JSON: &str = include_str!("../../../sessions/broken-json.json");
+const SCHEMA_BREAK: &str = include_str!("../../../sessions/schema-break.json");
+const TWO_SESSIONS: &str = include_str!("../../../sessions/reused-call-id.json");
 
 /// Presses keys, written as in the table of keys.
 fn press(state: &mut State, keys: &str) -> Vec<Effect> {
@@ -189,7 +191,24 @@ fn the_palette_runs_what_is_chosen() {
     assert!(screen(&state).contains("no partner"), "{}", screen(&state));
 }
 
+#[test]
+fn following_keeps_the_end_in_sight_until_the_operator_moves_up() {
+    let mut state = opened(BROKEN_JSON, (120, 16));
+    let effects = press(&mut state, "F");
+    assert!(matches!(effects[..], [Effect::Watch(true)]), "{effects:?}");
+    assert_eq!(state.item + 1, state.session().unwrap().items.len());
+    press(&mut state, "k");
+    assert_eq!(state.follow, Follow::Paused);
+    assert!(screen(&state).contains("follow paused"));
+    press(&mut state, "F");
+    assert_eq!(state.follow, Follow::On);
+    let effects = press(&mut state, "F");
+    assert!(matches!(effects[..], [Effect::Watch(false)]), "{effects:?}");
+}
+
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
     /// Whatever the size and whatever is pressed: no panic, and the cursor stays on an item.
     #[test]
     fn no_size_and_no_key_can_break_it(

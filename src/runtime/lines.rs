@@ -9,7 +9,7 @@ const BLOCK: u64 = 1 << 20;
 
 /// The line, counted from 1, of each byte position. `records` stand in the order of the file and know their lines; without records
 /// the file is read from its beginning.
-pub(super) fn line_numbers(
+pub fn line_numbers(
     source: &dyn Source,
     records: &[Record],
     mut positions: Vec<u64>,
