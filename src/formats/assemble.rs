@@ -3,8 +3,8 @@
 use super::Contents;
 use crate::dialects::{body_of, tools::read_tools};
 use crate::session::{
-    Contract, Dialect, Fact, Flags, Fragment, Item, Kind, OutputSchema, Problem, ProblemKind,
-    Session, Shape, Source, SourceError, Span, Stop, ToolSet,
+    Contract, Dialect, Fact, Flags, Fragment, Item, Kind, Names, OutputSchema, Problem,
+    ProblemKind, Record, Session, Shape, Source, SourceError, Span, Stop, ToolSet,
 };
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -20,18 +20,37 @@ pub fn assemble_plain(
     fragment: Fragment,
     source: &Arc<dyn Source>,
 ) -> Result<Contents, SourceError> {
-    let mut builder = Builder::new(format, dialect, source, &fragment);
-    let mut facts = fragment.facts.iter().peekable();
-    for (index, item) in fragment.items.iter().enumerate() {
-        while let Some((_, fact)) = facts.next_if(|(at, _)| *at as usize <= index) {
-            builder.fact(fact)?;
-        }
-        builder.item(*item)?;
-    }
-    for (_, fact) in facts {
+    let Fragment {
+        items,
+        facts,
+        names,
+        records,
+        ..
+    } = fragment;
+    let mut builder = Builder::new(format, dialect, source, records);
+    let (before, during) = facts.split_at(facts.partition_point(|(at, _)| *at == 0));
+    for (_, fact) in before {
         builder.fact(fact)?;
     }
-    builder.finish()
+    let mut during = during.iter().peekable();
+    let is_interrupted = during
+        .peek()
+        .is_some_and(|(at, _)| (*at as usize) < items.len());
+    if builder.takes_all(&items) && !is_interrupted {
+        // A list without anything between its items: they are a session as they are, and need not be copied.
+        builder.current.items = items;
+    } else {
+        for (index, item) in items.iter().enumerate() {
+            while let Some((_, fact)) = during.next_if(|(at, _)| *at as usize <= index) {
+                builder.fact(fact)?;
+            }
+            builder.item(*item)?;
+        }
+    }
+    for (_, fact) in during {
+        builder.fact(fact)?;
+    }
+    builder.finish(names)
 }
 
 /// Lays tool definitions that were given from outside under a session.
@@ -71,7 +90,7 @@ enum Phase {
 
 struct Builder<'a> {
     source: &'a Arc<dyn Source>,
-    fragment: &'a Fragment,
+    records: Arc<[Record]>,
     format: &'static str,
     dialect: Dialect,
     done: Vec<Session>,
@@ -92,11 +111,11 @@ impl<'a> Builder<'a> {
         format: &'static str,
         dialect: Dialect,
         source: &'a Arc<dyn Source>,
-        fragment: &'a Fragment,
+        records: Vec<Record>,
     ) -> Self {
         Self {
             source,
-            fragment,
+            records: records.into(),
             format,
             dialect,
             done: Vec::new(),
@@ -108,6 +127,11 @@ impl<'a> Builder<'a> {
             system: HashSet::new(),
             last_tools: 0,
         }
+    }
+
+    /// Whether each of these items would be taken as it is.
+    fn takes_all(&self, items: &[Item]) -> bool {
+        self.phase == Phase::Plain && !items.iter().skip(1).any(|item| self.is_apart(item))
     }
 
     fn item(&mut self, item: Item) -> Result<(), SourceError> {
@@ -148,10 +172,14 @@ impl<'a> Builder<'a> {
 
     /// Whether it is the system prompt of a document that stands behind the messages: a member of its own, whose order means nothing.
     fn is_late_system(&self, item: &Item) -> bool {
-        let record = self.fragment.records.get(item.record as usize);
+        !self.current.items.is_empty() && self.is_apart(item)
+    }
+
+    /// Whether it is a system prompt that is a member of its own and no message.
+    fn is_apart(&self, item: &Item) -> bool {
+        let record = self.records.get(item.record as usize);
         item.kind == Kind::System
             && item.shape == Shape::Anthropic
-            && !self.current.items.is_empty()
             && record.is_some_and(|record| record.span == item.span)
     }
 
@@ -326,14 +354,13 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn finish(mut self) -> Result<Contents, SourceError> {
+    fn finish(mut self, names: Names) -> Result<Contents, SourceError> {
         self.close();
         let mut sessions = self.done;
-        let names = Arc::new(self.fragment.names.clone());
-        let records: Arc<[_]> = self.fragment.records.as_slice().into();
+        let names = Arc::new(names);
         for session in &mut sessions {
             session.names = names.clone();
-            session.records = records.clone();
+            session.records = self.records.clone();
             session.link()?;
         }
         Ok(Contents {

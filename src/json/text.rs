@@ -37,7 +37,10 @@ pub fn unescape(inside: &[u8]) -> Cow<'_, [u8]> {
 /// The text of the inside of a JSON string, for comparing and for templates: bytes that are not UTF-8 become U+FFFD.
 pub fn display_text(inside: &[u8]) -> Cow<'_, str> {
     match unescape(inside) {
-        Cow::Borrowed(bytes) => String::from_utf8_lossy(bytes),
+        Cow::Borrowed(bytes) => match std::str::from_utf8(bytes) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => String::from_utf8_lossy(bytes),
+        },
         Cow::Owned(bytes) => match String::from_utf8(bytes) {
             Ok(text) => Cow::Owned(text),
             Err(error) => Cow::Owned(String::from_utf8_lossy(error.as_bytes()).into_owned()),

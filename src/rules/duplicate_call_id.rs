@@ -2,7 +2,7 @@
 
 use super::{Digests, Finding, Page, Rule, Run, Scope, Severity, pairs};
 use crate::actions::Offer;
-use crate::session::{Dialect, Kind, Standing};
+use crate::session::{Dialect, Keyed, Kind, Standing};
 use std::collections::HashMap;
 
 /// The rule.
@@ -30,7 +30,7 @@ struct Use {
 
 fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
     let session = run.session;
-    let mut uses: HashMap<u64, Use> = HashMap::new();
+    let mut uses: HashMap<u64, Use, Keyed> = HashMap::default();
     for (index, item) in session.items.iter().enumerate() {
         match item.kind {
             Kind::Compaction => uses.clear(),

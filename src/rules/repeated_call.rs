@@ -3,7 +3,7 @@
 use super::check::quote_item;
 use super::{Digests, Finding, Page, Rule, Run, Scope, Severity};
 use crate::actions::Offer;
-use crate::session::{Family, Flags, Item, Kind, NameId};
+use crate::session::{Family, Flags, Item, Keyed, Kind, NameId};
 use std::collections::{HashMap, HashSet};
 
 /// The rule.
@@ -48,8 +48,11 @@ struct Series {
 }
 
 fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
+    if !is_any_repeated(run, digests) {
+        return;
+    }
     let mut changes = Changes::default();
-    let mut series: HashMap<Call, Series> = HashMap::new();
+    let mut series: HashMap<Call, Series, Keyed> = HashMap::default();
     for (index, item) in run.session.items.iter().enumerate() {
         if is_judged(item)
             && let Some(digest) = digests.get(index)
@@ -76,6 +79,18 @@ fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
     let mut rest = series.into_values().collect::<Vec<_>>();
     rest.sort_unstable_by_key(|series| series.last);
     rest.iter().for_each(|series| report(run, series, findings));
+}
+
+/// Whether any tool is called often enough with the same arguments; most runs end the rule here.
+fn is_any_repeated(run: &Run<'_>, digests: &Digests) -> bool {
+    let items = run.session.items.iter().enumerate();
+    let calls = items.filter(|(_, item)| is_judged(item));
+    let content = |(index, _)| Some(digests.get(index)?.content);
+    let mut contents = calls.filter_map(content).collect::<Vec<_>>();
+    contents.sort_unstable();
+    contents
+        .windows(LEAST as usize)
+        .any(|window| window.first() == window.last())
 }
 
 impl Series {
@@ -115,7 +130,7 @@ fn call_key(run: &Run<'_>, digests: &Digests, call: usize) -> Option<Call> {
 
 /// Counts a call; gives the series that ends because something has changed since.
 fn count(
-    series: &mut HashMap<Call, Series>,
+    series: &mut HashMap<Call, Series, Keyed>,
     call: Call,
     index: usize,
     world: u32,
@@ -152,7 +167,7 @@ struct Changes {
     count: u32,
     /// Whether the last output brought something new.
     is_news: bool,
-    seen: HashSet<(Call, u64)>,
+    seen: HashSet<(Call, u64), Keyed>,
 }
 
 impl Changes {

@@ -53,24 +53,30 @@ impl Source for FileSource {
     }
 
     fn read_into(&self, span: Span, buffer: &mut Vec<u8>) -> Result<(), SourceError> {
-        buffer.clear();
-        self.read_more(span, buffer)
-    }
-
-    fn read_more(&self, span: Span, buffer: &mut Vec<u8>) -> Result<(), SourceError> {
         let refused = |reason: String| SourceError::Refused { span, reason };
         let length = usize::try_from(span.len()).map_err(|error| refused(error.to_string()))?;
-        let held = buffer.len();
+        buffer.clear();
         buffer
             .try_reserve(length)
             .map_err(|error| refused(error.to_string()))?;
-        buffer.resize(held + length, 0);
-        self.file
-            .read_exact_at(&mut buffer[held..], span.start)
-            .map_err(|error| match error.kind() {
+        buffer.resize(length, 0);
+        self.fill(span.start, buffer)
+    }
+
+    fn fill(&self, start: u64, place: &mut [u8]) -> Result<(), SourceError> {
+        self.file.read_exact_at(place, start).map_err(|error| {
+            let span = Span {
+                start,
+                end: start + place.len() as u64,
+            };
+            match error.kind() {
                 std::io::ErrorKind::UnexpectedEof => SourceError::Gone { span },
-                _ => refused(error.to_string()),
-            })
+                _ => SourceError::Refused {
+                    span,
+                    reason: error.to_string(),
+                },
+            }
+        })
     }
 }
 

@@ -216,13 +216,12 @@ impl<'a> File<'a> {
             base: start,
             end: start,
             until: range.end,
-            bytes,
+            memory: bytes,
         };
-        window.bytes.clear();
         window.grow()?;
         let mut from = match first {
             First::Here => 0,
-            First::BehindNuls => nuls(window.bytes),
+            First::BehindNuls => nuls(window.bytes()),
             First::Guessed => match window.guess(within)? {
                 Some(first) if start + (first as u64) < range.end => first,
                 Some(_) | None => return Ok(piece),
@@ -236,7 +235,7 @@ impl<'a> File<'a> {
             let step = within.read(self.records, part, from, limit, out);
             let (Step::Reached(at) | Step::Closed(at) | Step::Starved(at)) = step;
             piece.next = window.base + at as u64;
-            piece.behind_nul = at > 0 && window.bytes[at - 1] == 0;
+            piece.behind_nul = at > 0 && window.bytes()[at - 1] == 0;
             piece.closed = matches!(step, Step::Closed(_));
             if !matches!(step, Step::Starved(_)) || piece.next >= range.end {
                 return Ok(piece);
@@ -247,7 +246,7 @@ impl<'a> File<'a> {
             window.forget(at);
             window.grow()?;
             from = if piece.behind_nul {
-                nuls(window.bytes)
+                nuls(window.bytes())
             } else {
                 0
             };
@@ -338,7 +337,8 @@ struct Window<'a> {
     end: u64,
     /// Where the part ends; beyond it only the rest of its last record is wanted.
     until: u64,
-    bytes: &'a mut Vec<u8>,
+    /// The memory of the window; its first `end - base` bytes count. It is kept from part to part, so that it is cleared once only.
+    memory: &'a mut Vec<u8>,
 }
 
 impl Window<'_> {
@@ -355,26 +355,31 @@ impl Window<'_> {
             self.end + self.file.beyond.max(held)
         };
         let end = wanted.min(self.file.length);
-        self.file.source.read_more(
-            Span {
-                start: self.end,
-                end,
-            },
-            self.bytes,
-        )?;
+        let (held, needed) = (held as usize, (end - self.base) as usize);
+        if self.memory.len() < needed {
+            self.memory.resize(needed, 0);
+        }
+        self.file
+            .source
+            .fill(self.end, &mut self.memory[held..needed])?;
         self.end = end;
         Ok(())
     }
 
     /// Lets go of the first `count` bytes.
     fn forget(&mut self, count: usize) {
-        self.bytes.drain(..count);
+        let held = self.bytes().len();
+        self.memory.copy_within(count..held, 0);
         self.base += count as u64;
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.memory[..(self.end - self.base) as usize]
     }
 
     fn part(&self) -> Part<'_> {
         Part {
-            bytes: self.bytes,
+            bytes: self.bytes(),
             base: self.base,
             is_last: self.end == self.file.length,
         }
@@ -384,13 +389,13 @@ impl Window<'_> {
     fn guess(&mut self, within: Within) -> Result<Option<usize>, SourceError> {
         let mut from = 0;
         loop {
-            match within.guess(self.bytes, from) {
+            match within.guess(self.bytes(), from) {
                 Some(guess) if guess >= OVERLAP as usize => return Ok(Some(guess)),
                 Some(guess) => from = guess,
                 None if self.end >= self.until => return Ok(None),
                 None => {
                     // A boundary may lie across the end of the window.
-                    from = from.max(self.bytes.len().saturating_sub(OVERLAP as usize));
+                    from = from.max(self.bytes().len().saturating_sub(OVERLAP as usize));
                     self.grow()?;
                 }
             }

@@ -59,9 +59,13 @@ pub trait Source: Send + Sync + fmt::Debug {
         Ok(())
     }
 
-    /// Reads a span behind what `buffer` holds.
-    fn read_more(&self, span: Span, buffer: &mut Vec<u8>) -> Result<(), SourceError> {
-        buffer.append(&mut self.read(span)?);
+    /// Fills `place` with the bytes from `start` on; for readers that keep their memory and move through a file.
+    fn fill(&self, start: u64, place: &mut [u8]) -> Result<(), SourceError> {
+        let span = Span {
+            start,
+            end: start + place.len() as u64,
+        };
+        place.copy_from_slice(&self.read(span)?);
         Ok(())
     }
 
