@@ -48,7 +48,8 @@ struct Series {
 }
 
 fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
-    if !is_any_repeated(run, digests) {
+    let repeated = repeated_contents(run, digests);
+    if repeated.is_empty() {
         return;
     }
     let mut changes = Changes::default();
@@ -58,7 +59,9 @@ fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
             && let Some(digest) = digests.get(index)
         {
             let call = (item.name, digest.content);
-            if let Some(ended) = count(&mut series, call, index, changes.count) {
+            if repeated.contains(&call.1)
+                && let Some(ended) = count(&mut series, call, index, changes.count)
+            {
                 report(run, &ended, findings);
             }
         }
@@ -66,7 +69,7 @@ fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
             && let Some(call) = run.session.pairing.partner(index)
             && let Some(key) = call_key(run, digests, call)
         {
-            changes.output(digests, key, index);
+            changes.output(digests, key, index, repeated.contains(&key.1));
             if let Some(series) = series.get_mut(&key).filter(|series| series.last == call) {
                 let ended = changes.is_news.then(|| series.start_anew(call));
                 series.world = changes.count;
@@ -81,16 +84,15 @@ fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
     rest.iter().for_each(|series| report(run, series, findings));
 }
 
-/// Whether any tool is called often enough with the same arguments; most runs end the rule here.
-fn is_any_repeated(run: &Run<'_>, digests: &Digests) -> bool {
+/// The arguments that are called with more than once. Most calls are not among them, and nothing is remembered of those.
+fn repeated_contents(run: &Run<'_>, digests: &Digests) -> HashSet<u64, Keyed> {
     let items = run.session.items.iter().enumerate();
-    let calls = items.filter(|(_, item)| is_judged(item));
+    let calls = items.filter(|(_, item)| item.kind == Kind::Call);
     let content = |(index, _)| Some(digests.get(index)?.content);
     let mut contents = calls.filter_map(content).collect::<Vec<_>>();
     contents.sort_unstable();
-    contents
-        .windows(LEAST as usize)
-        .any(|window| window.first() == window.last())
+    let pairs = contents.windows(2).filter(|pair| pair[0] == pair[1]);
+    pairs.map(|pair| pair[0]).collect()
 }
 
 impl Series {
@@ -171,10 +173,11 @@ struct Changes {
 }
 
 impl Changes {
-    fn output(&mut self, digests: &Digests, call: Call, output: usize) {
+    /// What a call brings that is made only once is always news.
+    fn output(&mut self, digests: &Digests, call: Call, output: usize, is_repeated: bool) {
         let digest = digests.get(output);
         self.is_news = digest.is_some_and(|digest| {
-            digest.error.is_none() && self.seen.insert((call, digest.content))
+            digest.error.is_none() && (!is_repeated || self.seen.insert((call, digest.content)))
         });
         self.count += u32::from(self.is_news);
     }

@@ -156,6 +156,9 @@ impl<'a> File<'a> {
             .collect::<Vec<_>>();
         let (mut expected, mut first) = (start, First::Here);
         for wave in ranges.chunks(WAVE) {
+            if expected > start {
+                out.expect(expected - start, self.length - start);
+            }
             let read = |range: &Range<u64>| {
                 let first = if range.start == start {
                     First::Here

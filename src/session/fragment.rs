@@ -229,6 +229,17 @@ impl Fragment {
         self.problems.truncate(mark.problems);
     }
 
+    /// Makes room for a file of which `done` of `total` bytes are read, so that its lists need not grow by doubling.
+    pub fn expect(&mut self, done: u64, total: u64) {
+        let rest = |length: usize| {
+            let rest = length as u64 * total.saturating_sub(done) / done.max(1);
+            usize::try_from(rest + rest / 32).unwrap_or_default()
+        };
+        // Too little memory is found out when it is needed.
+        let _ = self.items.try_reserve_exact(rest(self.items.len()));
+        let _ = self.records.try_reserve_exact(rest(self.records.len()));
+    }
+
     /// Joins what was read behind this part.
     pub fn append(&mut self, other: Self) {
         let (records, items) = (count(self.records.len()), count(self.items.len()));
