@@ -94,6 +94,10 @@ impl TextBox {
         if self.is_single && breaks_line {
             return false;
         }
+        // As in shells; the widget would undo.
+        if self.is_single && control && key.code == KeyCode::Char('u') {
+            return self.area.delete_line_by_head();
+        }
         self.area.input(key)
     }
 
