@@ -14,7 +14,10 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &The
     let has_keys = state.focus == Pane::Turns;
     let mut name = " Turns ".to_owned();
     if let Some(shown) = &state.shown {
-        name = format!(" Turns, {} items shown ", shown.items.len());
+        name = match shown.items.len() {
+            1 => " Turns, 1 item shown ".to_owned(),
+            items => format!(" Turns, {items} items shown "),
+        };
     }
     let block = theme.pane(title(name), has_keys);
     let inside = block.inner(area);
