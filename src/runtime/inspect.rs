@@ -228,6 +228,24 @@ mod tests {
     }
 
     #[test]
+    fn a_summary_counts_what_is_wrong_with_what_else_is_known() {
+        const BARE: &str = r#"[{"role":"user","content":"Find me a flight"},
+            {"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"fly","arguments":"{}"}}]}]"#;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.json");
+        std::fs::write(&path, BARE).unwrap();
+        assert_eq!(inspect(&path).unwrap().errors, 0);
+        let offers_nothing = |_: &Path, recording: &mut Recording| {
+            for session in &mut recording.sessions {
+                crate::formats::with_tools(session, Vec::new());
+            }
+            None
+        };
+        let judged = super::inspect(&path, &ReadOptions::default(), &offers_nothing).unwrap();
+        assert_eq!(judged.errors, 1);
+    }
+
+    #[test]
     fn the_folder_is_the_recorded_one() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.jsonl");

@@ -400,6 +400,15 @@ mod tests {
     }
 
     #[test]
+    fn control_u_clears() {
+        let mut prompt = Prompt::new("find", "");
+        press(&mut prompt, "abc");
+        let clear = KeyEvent::new(KeyCode::Char('u'), KeyModifiers::CONTROL);
+        assert_eq!(prompt.key(clear), Typing::Changed);
+        assert_eq!(prompt.text(), "");
+    }
+
+    #[test]
     fn esc_and_backspace_on_nothing_leave() {
         let mut prompt = Prompt::new("find", "");
         assert_eq!(press(&mut prompt, "a\u{1b}"), Typing::Cancelled);
