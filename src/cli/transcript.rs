@@ -91,7 +91,7 @@ impl<'a> Transcript<'a> {
     }
 
     fn turn(&self, out: &mut impl Write, index: usize, turn: &Turn) -> Result<(), Stopped> {
-        let title = format!("turn {}  {}", index + 1, turn.speaker.word());
+        let title = format!("turn {}  {}", index + 1, turn.word(&self.session.items));
         writeln!(out, "\n{}", self.palette.bold(title))?;
         for index in turn.items() {
             if let Some(item) = self.session.items.get(index) {

@@ -51,7 +51,7 @@ fn turn_row(turn: &TurnRow, digits: usize, theme: &Theme, has_keys: bool) -> Row
     let mut left = vec![
         Span::raw(fold),
         Span::styled(format!("{number:>digits$} "), theme.dim),
-        Span::styled(format!("{:<10}", turn.speaker.word()), style),
+        Span::styled(format!("{:<9.10} ", turn.word), style),
     ];
     left.extend(theme.spans(&turn.preview, theme.dim));
     Row {
