@@ -1,7 +1,6 @@
 //! What rules are given: the session, the target, and what was offered where, prepared once.
 
 use super::ErrorClass;
-use super::truncated_response::is_limit;
 use crate::dialects::Body;
 use crate::schema::{Unusable, Validator, normalise_gemini};
 use crate::session::{Dialect, Flags, Item, NameId, Session, Tool, ToolKind};
@@ -50,7 +49,7 @@ impl<'a> Run<'a> {
     /// Prepares a session; `target` is the dialect to judge for, the recorded one if `None`.
     pub fn new(session: &'a Session, target: Option<Dialect>) -> Self {
         let epochs = session.contract.tool_sets.iter().map(|_| OnceLock::new());
-        let limits = session.stops.iter().filter(|stop| is_limit(&stop.reason));
+        let limits = session.stops.iter().filter(|stop| stop.is_token_limit());
         let mut cut = limits.map(|stop| stop.item).collect::<Vec<_>>();
         cut.sort_unstable();
         Self {
