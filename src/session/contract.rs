@@ -112,11 +112,7 @@ impl Contract {
 
     /// The tools that are offered to the reply that holds the item at `index`; a later definition of a name wins.
     pub fn tools_at(&self, index: u32) -> Vec<&Tool> {
-        let known = self
-            .tool_sets
-            .iter()
-            .filter(|set| set.from <= index)
-            .collect::<Vec<_>>();
+        let known = &self.tool_sets[..self.epoch(index)];
         let first = known.iter().rposition(|set| set.replaces).unwrap_or(0);
         let mut tools: Vec<&Tool> = Vec::new();
         let mut places: HashMap<&str, usize> = HashMap::new();
