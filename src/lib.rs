@@ -16,18 +16,18 @@
 //! | room | question it answers | to add one |
 //! |---|---|---|
 //! | [`json`] | where do values stand in JSON text? | |
+//! | [`schema`], [`repair`], [`suggest`], [`safe_text`] | guards around libraries: JSON Schema, JSON repair, near names, drawable text | |
 //! | [`session`] | what happened? items, turns, pairs, contract | |
 //! | [`dialects`] | how does a provider spell it? | one file per dialect; error texts are rows in `provider_errors` |
 //! | [`formats`] | how does a file hold it? | one file and one line in [`formats::FORMATS`] |
+//! | [`actions`] | what can be done? the names that offers, menus and reports use | one line in [`actions::ACTIONS`] |
 //! | [`rules`] | what is wrong? | one file and one line in [`rules::RULES`] |
-//! | [`actions`] | what can be done? | one line in [`actions::ACTIONS`]; the recoveries themselves come next |
-//! | [`schema`], [`repair`], [`suggest`], [`safe_text`] | guards around libraries: JSON Schema, JSON repair, near names, drawable text | |
-//! | [`runtime`] | the world: files, compression, threads | |
+//! | [`runtime`] | the world: files, databases, compression, threads, the operator's editor | |
 //! | [`tui`] | the operator's face | a key is one row of the table in `tui::keymap` |
 //! | [`cli`] | the headless face | one file per subcommand, one file per report |
 //!
 //! Everything above [`runtime`] is pure: no files, no clock, no threads, no terminal. A room uses only rooms above it in
-//! the table (rules also use actions); nothing names [`tui`] or [`cli`]. `tests/it/tidy.rs` reads the sources and enforces this.
+//! the table; [`cli`] opens [`tui`], and nothing else names either. `tests/it/tidy` reads the sources and enforces this.
 //!
 //! # What holds everywhere
 //!

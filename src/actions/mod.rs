@@ -1,6 +1,4 @@
-//! What can be done about a finding: one recovery per file, session in, edits out.
-//!
-//! This table is the vocabulary: offers of rules, keys, menus and policies name actions by these ids.
+//! What can be done about a finding, by name: the vocabulary in which rules make offers and menus and reports tell them.
 
 /// One recovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -206,7 +206,7 @@ fn by_place(recording: &Recording, place: &Place) -> Result<Vec<Suspect>, Source
 fn within(recording: &Recording, range: Range<usize>, why: &Why) -> Vec<Suspect> {
     let range = Span::within(0, range);
     items(recording)
-        .filter(|(_, _, owner, _)| owner.active)
+        .filter(|(_, _, owner, _)| owner.active && owner.stands_in(&recording.source))
         .filter(|(_, _, _, item)| item.span.start < range.end && range.start < item.span.end)
         .map(|(session, item, ..)| Suspect {
             session,

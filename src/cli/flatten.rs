@@ -6,10 +6,9 @@ use crate::actions::Offer;
 use crate::formats::Reading;
 use crate::rules::{Cause, Finding, Rule, Severity};
 use crate::runtime::{InputError, Recording, check_recording, line_numbers};
-use crate::session::{Dialect, Kind, Record, Session, Source, SourceError};
+use crate::session::{Dialect, Kind, Record, Session, SourceError};
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Arc;
 
 /// One file with what was found in it.
 #[derive(Debug)]
@@ -224,7 +223,7 @@ pub(super) fn position_of(recording: &Recording, session: &Session, item: usize)
     let item = session
         .items
         .get(item)
-        .filter(|_| is_of_file(recording, session))?;
+        .filter(|_| session.stands_in(&recording.source))?;
     Some(item.span.start)
 }
 
@@ -236,32 +235,23 @@ pub(super) fn lined_records(recording: &Recording) -> &[Record] {
     }
 }
 
-/// Whether the spans of a session are places in the file itself.
-fn is_of_file(recording: &Recording, session: &Session) -> bool {
-    let address = |source: &Arc<dyn Source>| Arc::as_ptr(source).cast::<()>();
-    let is_text = !matches!(recording.format.reading, Reading::Database);
-    is_text && address(&session.source) == address(&recording.source)
-}
-
 /// The problems of each session: of those that the run would go on from, the last one that begins before the problem.
 /// The list behind the last session is for files without any.
 fn problems_by_session(recording: &Recording, lines: &Lines) -> Vec<Vec<ProblemReport>> {
     let sessions = &recording.sessions;
     let begins = |session: &Session| session.items.iter().map(|item| item.span.start).min();
-    let starts = sessions
+    let mut starts = sessions
         .iter()
         .enumerate()
         .filter(|(_, session)| session.active)
         .filter_map(|(number, session)| Some((begins(session)?, number)))
         .collect::<Vec<_>>();
+    starts.sort_unstable();
     let mut problems: Vec<Vec<ProblemReport>> = Vec::new();
     problems.resize_with(sessions.len() + 1, Vec::new);
     for problem in &recording.problems {
-        let owner = starts
-            .iter()
-            .filter(|(start, _)| *start <= problem.at)
-            .max()
-            .map_or(0, |(_, number)| *number);
+        let behind = starts.partition_point(|(start, _)| *start <= problem.at);
+        let owner = starts[..behind].last().map_or(0, |(_, number)| *number);
         problems[owner].push(ProblemReport {
             line: lines.0.get(&problem.at).copied(),
             byte: problem.at,

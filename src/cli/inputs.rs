@@ -4,7 +4,8 @@ use super::arguments::{OpenArguments, ReadingArguments};
 use super::exit::Failure;
 use super::output::safe_line;
 use crate::dialects::tools::read_tools;
-use crate::formats::{FORMATS, with_tools};
+use crate::formats::FORMATS;
+use crate::runtime::discover::TOOLS_SUFFIX;
 use crate::runtime::{InputError, ReadOptions, Recording, read_input, read_path, read_stdin};
 use crate::session::{Dialect, OutputSchema, Tool};
 use crate::tui::OpenRequest;
@@ -90,16 +91,13 @@ impl Inputs {
     fn prepare(&self, mut recording: Recording, beside: Option<(PathBuf, Vec<Tool>)>) -> Opened {
         let mut tools_from = None;
         for session in &mut recording.sessions {
-            match (&self.tools, &beside) {
-                (Some(tools), _) => with_tools(session, tools.clone()),
-                (None, Some((path, tools))) if !session.contract.tools_known() => {
-                    with_tools(session, tools.clone());
-                    tools_from = Some(path.clone());
-                }
-                _ => {}
-            }
-            if let Some(schema) = &self.output_schema {
-                session.contract.output_schema = Some(schema.clone());
+            let took_those_beside = session.contract.supplement(
+                self.tools.as_deref(),
+                beside.as_ref().map(|(_, tools)| &tools[..]),
+                self.output_schema.as_ref(),
+            );
+            if let (true, Some((path, _))) = (took_those_beside, &beside) {
+                tools_from = Some(path.clone());
             }
         }
         Opened {
@@ -108,9 +106,6 @@ impl Inputs {
         }
     }
 }
-
-/// The end of the names of files that hold the tools of the recording beside them.
-pub(super) const TOOLS_SUFFIX: &str = ".tools.json";
 
 /// `run.tools.json` or `run.jsonl.tools.json` beside `run.jsonl`. One that cannot be used is as good as none: nobody asked for it.
 fn tools_beside(path: &Path) -> Option<(PathBuf, Vec<Tool>)> {
@@ -136,16 +131,15 @@ fn tools_of(path: &Path) -> Result<Vec<Tool>, String> {
 /// A schema by itself, or as requests carry it: `{name, schema}`, within `json_schema` or not.
 fn schema_of(path: &Path) -> Result<OutputSchema, String> {
     let value = json_of(path)?;
-    let carrier = value.get("json_schema").unwrap_or(&value);
-    let carried = carrier.get("schema").filter(|schema| schema.is_object());
-    let schema = carried.unwrap_or(&value);
-    if !(schema.is_object() || schema.is_boolean()) {
+    if let Some(schema) = OutputSchema::carried_by(&value) {
+        return Ok(schema);
+    }
+    if !(value.is_object() || value.is_boolean()) {
         return Err(format!("{}: not a JSON Schema", name_of(path)));
     }
-    let name = carried.and_then(|_| carrier.get("name")?.as_str());
     Ok(OutputSchema {
-        name: name.unwrap_or_default().to_owned(),
-        schema: schema.clone(),
+        name: String::new(),
+        schema: value,
     })
 }
 

@@ -1,7 +1,7 @@
 //! From what the operator names to files: folders are walked in the order of their names, without hidden entries.
 
-use super::inputs::TOOLS_SUFFIX;
 use crate::runtime::InputError;
+use crate::runtime::discover::is_recording_name;
 use std::path::{Path, PathBuf};
 
 /// A file to read.
@@ -21,12 +21,6 @@ pub(super) struct Walked {
     /// Paths that could not be walked.
     pub(super) failures: Vec<(PathBuf, InputError)>,
 }
-
-/// What recordings are called: other files of a folder are not looked into.
-const ENDINGS: [&str; 8] = [
-    "json", "jsonl", "ndjson", "sse", "db", "sqlite", "sqlite3", "journal",
-];
-const PACKED: [&str; 4] = ["zst", "zstd", "gz", "gzip"];
 
 /// The files that the paths stand for.
 pub(super) fn expand(paths: &[PathBuf]) -> Walked {
@@ -69,7 +63,7 @@ fn walk(folder: &Path, walked: &mut Walked) {
         let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
         if is_folder {
             walk(&path, walked);
-        } else if may_be_recording(&path) && path.is_file() {
+        } else if is_recording_name(&entry.file_name()) && path.is_file() {
             // Nobody needs the dot of `retake check .`.
             let path = path.strip_prefix(".").map(Path::to_owned).unwrap_or(path);
             walked.files.push(Named {
@@ -78,20 +72,6 @@ fn walk(folder: &Path, walked: &mut Walked) {
             });
         }
     }
-}
-
-/// Whether a file of a folder is looked into, by its name.
-fn may_be_recording(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let name = name.to_ascii_lowercase();
-    let unpacked = PACKED
-        .iter()
-        .find_map(|ending| name.strip_suffix(ending)?.strip_suffix('.'))
-        .unwrap_or(&name);
-    let ending = unpacked.rsplit_once('.').map_or("", |(_, ending)| ending);
-    let is_companion =
-        name.ends_with(TOOLS_SUFFIX) || name == "truth.json" || name.ends_with(".truth.json");
-    ENDINGS.contains(&ending) && !is_companion
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::Fields;
 use super::fields::call_id_within;
 use super::shapes;
 use crate::json::{Cursor, Fault};
-use crate::session::{CallId, Family, Flags, Fragment, Item, Kind, NameId, Shape, Span};
+use crate::session::{Family, Flags, Fragment, Kind, NameId, Shape, Span};
 use std::ops::Range;
 
 /// What the message said of itself beside its content.
@@ -59,8 +59,9 @@ fn read_content(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Resul
             [b'"', inside @ .., b'"'] => shapes::is_blank(inside),
             _ => false,
         };
-        push(Span::within(base, range), Kind::User, Family::None, out);
-        mark_last(out, is_blank);
+        out.push(Kind::User, Shape::Anthropic, Span::within(base, range))
+            .flags
+            .set_if(Flags::MALFORMED, is_blank);
         return Ok(());
     }
     cursor
@@ -78,18 +79,17 @@ pub fn read_block(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Res
     } else {
         fields.id
     };
-    push(fields.span(base), kind, family, out);
     let name = if fields.name.is_some() {
         out.names.intern(&fields.qualified_name())
     } else {
         NameId::default()
     };
-    if let Some(item) = out.items.last_mut() {
-        item.call_id = call_id_within(bytes, fields.range.start, id);
-        item.name = name;
-        item.flags = shapes::mark(shapes::of_block(bytes, &fields));
-        item.flags.set_if(Flags::ERROR, fields.is_error);
-    }
+    let item = out.push(kind, Shape::Anthropic, fields.span(base));
+    item.family = family;
+    item.call_id = call_id_within(bytes, fields.range.start, id);
+    item.name = name;
+    item.flags = shapes::mark(shapes::of_block(bytes, &fields));
+    item.flags.set_if(Flags::ERROR, fields.is_error);
     Ok(())
 }
 
@@ -114,13 +114,8 @@ fn classify(kind: &[u8]) -> (Kind, Family) {
 fn settle(message: &Message<'_>, base: u64, first: usize, out: &mut Fragment) {
     let spoken = super::responses::role_kind(message.role);
     if out.items.len() == first {
-        push(
-            Span::within(base, message.range.clone()),
-            spoken,
-            Family::None,
-            out,
-        );
-        mark_last(out, true);
+        let span = Span::within(base, message.range.clone());
+        out.push(spoken, Shape::Anthropic, span).flags = Flags::MALFORMED;
     }
     for item in &mut out.items[first..] {
         if item.kind == Kind::User {
@@ -138,27 +133,6 @@ fn settle(message: &Message<'_>, base: u64, first: usize, out: &mut Fragment) {
     if let Some(reason) = message.stop_reason {
         out.note_stop(reason);
     }
-}
-
-fn mark_last(out: &mut Fragment, is_malformed: bool) {
-    if let Some(item) = out.items.last_mut() {
-        item.flags.set_if(Flags::MALFORMED, is_malformed);
-    }
-}
-
-fn push(span: Span, kind: Kind, family: Family, out: &mut Fragment) {
-    let record = out.record();
-    out.items.push(Item {
-        span,
-        call_id: CallId::default(),
-        record,
-        turn: 0,
-        name: NameId::default(),
-        kind,
-        family,
-        shape: Shape::Anthropic,
-        flags: Flags::default(),
-    });
 }
 
 #[cfg(test)]

@@ -100,7 +100,11 @@ fn read_member(
             b"content" | b"message" | b"summary" | b"reason" | b"subtype",
         ) => collect_text(cursor, &mut body.text),
         (Kind::Notice, b"payload") => {
-            cursor.object(|cursor, key| read_member(item, cursor, key, body))?;
+            cursor.object(|cursor, key| match key {
+                // An envelope holds no other one.
+                b"payload" => Ok(()),
+                _ => read_member(item, cursor, key, body),
+            })?;
             Ok(())
         }
         _ => Ok(()),
@@ -130,14 +134,21 @@ fn read_arguments(
 
 /// Adds the text of a value: strings as they are, parts by their text, other values as JSON.
 fn collect_text(cursor: &mut Cursor<'_>, text: &mut String) -> Result<(), Fault> {
+    collect_within(cursor, text, 0)
+}
+
+/// Lists nest once (a tool result holds parts); what hides deeper than this is shown as JSON, and no text can exhaust the stack.
+const LISTS: usize = 8;
+
+fn collect_within(cursor: &mut Cursor<'_>, text: &mut String, lists: usize) -> Result<(), Fault> {
     match cursor.peek() {
         Some(b'"') => {
             if let Some(inside) = cursor.string()? {
                 push_line(text, &display_text(inside));
             }
         }
-        Some(b'[') => {
-            cursor.array(|cursor| collect_part(cursor, text))?;
+        Some(b'[') if lists < LISTS => {
+            cursor.array(|cursor| collect_part(cursor, text, lists + 1))?;
         }
         _ => {
             let raw = cursor.raw()?;
@@ -149,10 +160,10 @@ fn collect_text(cursor: &mut Cursor<'_>, text: &mut String) -> Result<(), Fault>
     Ok(())
 }
 
-/// One part of a content list. The list may nest once more (a tool result holds parts).
-fn collect_part(cursor: &mut Cursor<'_>, text: &mut String) -> Result<(), Fault> {
+/// One part of a content list.
+fn collect_part(cursor: &mut Cursor<'_>, text: &mut String, lists: usize) -> Result<(), Fault> {
     if cursor.peek() != Some(b'{') {
-        return collect_text(cursor, text);
+        return collect_within(cursor, text, lists);
     }
     let start = cursor.position();
     let (mut kind, mut found) = (None, false);
@@ -272,5 +283,28 @@ mod tests {
             body(Kind::Output, Family::Shell, Shape::Responses, shell).text,
             "ok\n"
         );
+    }
+
+    #[test]
+    fn lists_and_envelopes_that_nest_without_end_do_not_exhaust_the_stack() {
+        let levels = 200_000;
+        let lists = format!(
+            r#"{{"output":{}"deep"{}}}"#,
+            "[".repeat(levels),
+            "]".repeat(levels)
+        );
+        let deep = body(Kind::Output, Family::Function, Shape::Responses, &lists);
+        assert!(deep.text.starts_with("[[") && deep.text.contains("deep"));
+        let few = r#"{"output":[["deep"]]}"#;
+        assert_eq!(
+            body(Kind::Output, Family::Function, Shape::Responses, few).text,
+            "deep"
+        );
+        let envelopes = format!(
+            "{}{{}}{}",
+            r#"{"payload":"#.repeat(levels),
+            "}".repeat(levels)
+        );
+        body(Kind::Notice, Family::None, Shape::Format, &envelopes);
     }
 }

@@ -242,7 +242,7 @@ mod tests {
         }
         let mut session = Session::empty(Arc::new(Vec::new()), "test", Dialect::Chat);
         session.items = fragment.items;
-        session.link().unwrap();
+        session.link();
         let all = [
             Dialect::Chat,
             Dialect::Responses,

@@ -8,8 +8,7 @@ use super::{Contents, Format, Layout, Reading, Sample, assemble_plain};
 use crate::dialects::{Fields, responses};
 use crate::json::{Cursor, Fault, FaultKind};
 use crate::session::{
-    CallId, Dialect, Fact, Family, Flags, Fragment, Item, Kind, NameId, ProblemKind, Shape, Source,
-    SourceError, Span,
+    CallId, Dialect, Fact, Flags, Fragment, Kind, ProblemKind, Shape, Source, SourceError, Span,
 };
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -149,18 +148,8 @@ fn read_interruptions(cursor: &mut Cursor<'_>, waiting: &mut HashSet<u64>) -> Re
 fn read_input(cursor: &mut Cursor<'_>, out: &mut Fragment) -> Result<(), Fault> {
     if cursor.peek() == Some(b'"') {
         let span = Span::within(0, cursor.skip()?);
-        let record = out.begin_record(span);
-        out.items.push(Item {
-            span,
-            call_id: CallId::default(),
-            record,
-            turn: 0,
-            name: NameId::default(),
-            kind: Kind::User,
-            family: Family::None,
-            shape: Shape::Responses,
-            flags: Flags::default(),
-        });
+        out.begin_record(span);
+        out.push(Kind::User, Shape::Responses, span);
         return Ok(());
     }
     cursor.array(|cursor| {

@@ -7,8 +7,7 @@ use super::{Contents, Format, Reading, assemble_plain};
 use crate::dialects::{Fields, responses};
 use crate::json::{Cursor, skip_whitespace};
 use crate::session::{
-    CallId, Dialect, Fact, Family, Flags, Fragment, Item, Kind, NameId, ProblemKind, Shape, Source,
-    SourceError, Span,
+    Dialect, Fact, Fragment, Kind, ProblemKind, Shape, Source, SourceError, Span,
 };
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -89,7 +88,7 @@ fn label_of(row: &Row) -> String {
 
 fn read_row(row: &Row, buffer: &[u8], range: std::ops::Range<usize>, out: &mut Fragment) {
     let span = Span::within(0, range.clone());
-    let record = out.begin_record(span);
+    out.begin_record(span);
     if let Some(last) = out.records.last_mut() {
         last.number = u64::try_from(row.id).unwrap_or_default();
     }
@@ -99,17 +98,7 @@ fn read_row(row: &Row, buffer: &[u8], range: std::ops::Range<usize>, out: &mut F
     };
     let place = format!("row {} of session {}: {reason}", row.id, label_of(row));
     out.report(span.start, ProblemKind::Undecodable(place));
-    out.items.push(Item {
-        span,
-        call_id: CallId::default(),
-        record,
-        turn: 0,
-        name: NameId::default(),
-        kind: Kind::Unreadable,
-        family: Family::None,
-        shape: Shape::Format,
-        flags: Flags::default(),
-    });
+    out.push(Kind::Unreadable, Shape::Format, span);
 }
 
 /// Reads the item of a row, or says why it is none.

@@ -53,19 +53,6 @@ pub fn assemble_plain(
     builder.finish(names)
 }
 
-/// Lays tool definitions that were given from outside under a session.
-pub fn with_tools(session: &mut Session, tools: Vec<crate::session::Tool>) {
-    session.contract.tool_sets.retain(|set| !set.replaces);
-    session.contract.tool_sets.insert(
-        0,
-        ToolSet {
-            from: 0,
-            replaces: true,
-            tools,
-        },
-    );
-}
-
 /// Gives a session whose file holds several dialects the one of its first item that has any.
 pub(super) fn take_dialect_of_items(session: &mut Session) {
     let dialect = session.items.iter().find_map(|item| match item.shape {
@@ -103,6 +90,8 @@ struct Builder<'a> {
     history: Vec<u64>,
     /// System texts that are part of the history.
     system: HashSet<u64>,
+    /// System prompts of the session at hand that stand behind its messages.
+    late_system: Vec<Item>,
     last_tools: u64,
 }
 
@@ -125,6 +114,7 @@ impl<'a> Builder<'a> {
             replied: false,
             history: Vec::new(),
             system: HashSet::new(),
+            late_system: Vec::new(),
             last_tools: 0,
         }
     }
@@ -137,7 +127,7 @@ impl<'a> Builder<'a> {
     fn item(&mut self, item: Item) -> Result<(), SourceError> {
         match self.phase {
             Phase::Plain if self.is_late_system(&item) => {
-                self.put_first(item);
+                self.late_system.push(item);
                 return Ok(());
             }
             Phase::Plain => {}
@@ -183,15 +173,18 @@ impl<'a> Builder<'a> {
             && record.is_some_and(|record| record.span == item.span)
     }
 
-    fn put_first(&mut self, item: Item) {
-        self.current.items.insert(0, item);
-        self.current
-            .stops
-            .iter_mut()
-            .for_each(|stop| stop.item += 1);
+    /// Puts the system prompts that stood behind the messages before them.
+    fn put_late_system_first(&mut self) {
+        let late = std::mem::take(&mut self.late_system);
+        let count = number(late.len());
+        self.current.items.splice(0..0, late);
+        for stop in &mut self.current.stops {
+            stop.item += count;
+        }
         let sets = &mut self.current.contract.tool_sets;
-        let late = sets.iter_mut().filter(|set| set.from > 0);
-        late.for_each(|set| set.from += 1);
+        for set in sets.iter_mut().filter(|set| set.from > 0) {
+            set.from += count;
+        }
     }
 
     /// The request does not go on from the history: what was is one session, what comes is another.
@@ -250,17 +243,14 @@ impl<'a> Builder<'a> {
     #[allow(clippy::ptr_arg)] // a word that is static stays so: no copy of it is kept with each reply
     fn stop(&mut self, reason: &Cow<'static, str>) {
         if let Some(last) = self.current.items.len().checked_sub(1) {
-            let cut = matches!(
-                &**reason,
-                "length" | "max_tokens" | "max_output_tokens" | "model_context_window_exceeded"
-            );
-            self.current.items[last]
-                .flags
-                .set_if(Flags::INCOMPLETE, cut);
-            self.current.stops.push(Stop {
+            let stop = Stop {
                 item: number(last),
                 reason: reason.clone(),
-            });
+            };
+            self.current.items[last]
+                .flags
+                .set_if(Flags::INCOMPLETE, stop.is_token_limit());
+            self.current.stops.push(stop);
         }
     }
 
@@ -314,17 +304,8 @@ impl<'a> Builder<'a> {
         let Ok(value) = serde_json::from_slice::<serde_json::Value>(&bytes) else {
             return Ok(());
         };
-        // Responses: text.format {type, name, schema}; Chat: response_format {type, json_schema: {name, schema}}.
-        let inner = value.get("json_schema").unwrap_or(&value);
-        if let Some(schema) = inner.get("schema").filter(|schema| schema.is_object()) {
-            let name = inner
-                .get("name")
-                .and_then(serde_json::Value::as_str)
-                .unwrap_or_default();
-            self.current.contract.output_schema = Some(OutputSchema {
-                name: name.to_owned(),
-                schema: schema.clone(),
-            });
+        if let Some(schema) = OutputSchema::carried_by(&value) {
+            self.current.contract.output_schema = Some(schema);
         }
         Ok(())
     }
@@ -347,6 +328,7 @@ impl<'a> Builder<'a> {
     }
 
     fn close(&mut self) {
+        self.put_late_system_first();
         let next = Session::empty(self.source.clone(), self.format, self.dialect);
         let closed = std::mem::replace(&mut self.current, next);
         if !closed.items.is_empty() {
@@ -361,7 +343,7 @@ impl<'a> Builder<'a> {
         for session in &mut sessions {
             session.names = names.clone();
             session.records = self.records.clone();
-            session.link()?;
+            session.link();
         }
         Ok(Contents {
             sessions,

@@ -2,9 +2,7 @@
 
 use crate::dialects::{Fields, anthropic, chat, responses};
 use crate::json::{Cursor, Fault};
-use crate::session::{
-    CallId, Dialect, Fact, Family, Flags, Fragment, Item, Kind, NameId, Shape, Span,
-};
+use crate::session::{Dialect, Fact, Fragment, Kind, Shape, Span};
 use std::ops::Range;
 
 /// Reads one item or message in a dialect.
@@ -62,36 +60,24 @@ pub(super) fn read_member(
         }
         b"instructions" | b"system" if !matches!(cursor.peek(), Some(b'n')) => {
             let span = Span::within(base, cursor.skip()?);
-            push_system(span, out);
+            push_member(Kind::System, span, out);
         }
         _ => {}
     }
     Ok(())
 }
 
-/// A system prompt that is a member of the request and no message. In a document it is a record of its own.
-fn push_system(span: Span, out: &mut Fragment) {
+/// A system prompt or input that is a member of the request and no message. In a document it is a record of its own.
+fn push_member(kind: Kind, span: Span, out: &mut Fragment) {
     // The record at hand, a line, gets its end only when it was read; one that has its end was the element before.
     let is_member_of_line = out
         .records
         .last()
         .is_some_and(|record| record.span.is_empty());
-    let record = if is_member_of_line {
-        out.record()
-    } else {
-        out.begin_record(span)
-    };
-    out.items.push(Item {
-        span,
-        call_id: CallId::default(),
-        record,
-        turn: 0,
-        name: NameId::default(),
-        kind: Kind::System,
-        family: Family::None,
-        shape: Shape::Anthropic,
-        flags: Flags::default(),
-    });
+    if !is_member_of_line {
+        out.begin_record(span);
+    }
+    out.push(kind, Shape::Anthropic, span);
 }
 
 /// What kind of body an object is, by its members.
@@ -104,7 +90,6 @@ struct Outline {
     choices: Option<Range<usize>>,
     trajectory: Option<Range<usize>>,
     body: Option<Range<usize>>,
-    others: Vec<Range<usize>>,
 }
 
 /// Reads an object that is a body or an exchange: a request, a reply, `{request, response}`, or a record that wraps one.
@@ -117,21 +102,38 @@ pub(super) fn read_body(
     base: u64,
     out: &mut Fragment,
 ) -> Result<bool, Fault> {
+    read_wrapped(dialect, bytes, at, base, 0, out)
+}
+
+/// How many wrappings are opened: an exchange in a record, a body in a request. Each is walked once more, and the walk recurses.
+const WRAPPINGS: usize = 8;
+
+fn read_wrapped(
+    dialect: Dialect,
+    bytes: &[u8],
+    at: usize,
+    base: u64,
+    depth: usize,
+    out: &mut Fragment,
+) -> Result<bool, Fault> {
+    if depth > WRAPPINGS {
+        return Ok(false);
+    }
     let outline = outline(bytes, at)?;
     let part = |range: &Range<usize>| Cursor::at(&bytes[..range.end], range.start);
     if outline.request.is_some() || outline.response.is_some() {
         if let Some(request) = &outline.request {
             out.note(Fact::RequestBegins);
-            read_inner(dialect, bytes, request.start, base, out)?;
+            read_inner(dialect, bytes, request.start, base, depth, out)?;
             out.note(Fact::RequestEnds);
         }
         if let Some(response) = &outline.response {
-            read_inner(dialect, bytes, response.start, base, out)?;
+            read_inner(dialect, bytes, response.start, base, depth, out)?;
         }
         return Ok(true);
     }
     if let Some(body) = &outline.body {
-        return read_body(dialect, bytes, body.start, base, out);
+        return read_wrapped(dialect, bytes, body.start, base, depth + 1, out);
     }
     if let Some(trajectory) = &outline.trajectory {
         out.note(Fact::NextSession);
@@ -198,9 +200,10 @@ fn read_inner(
     bytes: &[u8],
     at: usize,
     base: u64,
+    depth: usize,
     out: &mut Fragment,
 ) -> Result<(), Fault> {
-    if bytes.get(at) != Some(&b'{') || read_body(dialect, bytes, at, base, out)? {
+    if bytes.get(at) != Some(&b'{') || read_wrapped(dialect, bytes, at, base, depth + 1, out)? {
         return Ok(());
     }
     let mut cursor = Cursor::at(bytes, at);
@@ -224,10 +227,7 @@ fn outline(bytes: &[u8], at: usize) -> Result<Outline, Fault> {
             (b"choices", Some(b'[')) => &mut outline.choices,
             (b"traj" | b"trajectory", Some(b'[')) => &mut outline.trajectory,
             (b"body", Some(b'{')) => &mut outline.body,
-            _ => {
-                outline.others.push(cursor.skip()?);
-                return Ok(());
-            }
+            _ => return Ok(()),
         };
         *slot = Some(cursor.skip()?);
         Ok(())
@@ -244,10 +244,7 @@ fn read_list(
 ) -> Result<(), Fault> {
     if cursor.peek() == Some(b'"') {
         let span = Span::within(base, cursor.skip()?);
-        push_system(span, out);
-        if let Some(item) = out.items.last_mut() {
-            item.kind = Kind::User;
-        }
+        push_member(Kind::User, span, out);
         return Ok(());
     }
     cursor.array(|cursor| match cursor.peek() {

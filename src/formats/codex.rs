@@ -7,10 +7,7 @@
 use super::{Contents, Document, Format, Reading, Records, Sample, assemble_plain};
 use crate::dialects::responses;
 use crate::json::{Cursor, Fault};
-use crate::session::{
-    CallId, Dialect, Fact, Family, Flags, Fragment, Item, Kind, NameId, Shape, Source, SourceError,
-    Span,
-};
+use crate::session::{Dialect, Fact, Flags, Fragment, Kind, Shape, Source, SourceError, Span};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -158,7 +155,11 @@ fn read_compacted(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Res
     out.note(Fact::HistoryReplaced);
     let start = cursor.position();
     let mark = out.items.len();
-    push(Kind::Compaction, Span::within(base, start..start), out);
+    out.push(
+        Kind::Compaction,
+        Shape::Format,
+        Span::within(base, start..start),
+    );
     cursor.object(|cursor, key| {
         if key == b"replacement_history" {
             cursor.array(|cursor| match cursor.peek() {
@@ -184,35 +185,14 @@ fn read_event(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<
     let span = Span::within(base, start..cursor.position());
     match kind {
         Some(b"turn_aborted") => {
-            push(Kind::Notice, span, out);
-            if let Some(item) = out.items.last_mut() {
-                item.flags = item.flags.with(Flags::INTERRUPT);
-            }
+            out.push(Kind::Notice, Shape::Format, span).flags = Flags::INTERRUPT;
         }
         Some(b"error" | b"stream_error") => {
-            push(Kind::Notice, span, out);
-            if let Some(item) = out.items.last_mut() {
-                item.flags = item.flags.with(Flags::ERROR);
-            }
+            out.push(Kind::Notice, Shape::Format, span).flags = Flags::ERROR;
         }
         _ => {}
     }
     Ok(())
-}
-
-fn push(kind: Kind, span: Span, out: &mut Fragment) {
-    let record = out.record();
-    out.items.push(Item {
-        span,
-        call_id: CallId::default(),
-        record,
-        turn: 0,
-        name: NameId::default(),
-        kind,
-        family: Family::None,
-        shape: Shape::Format,
-        flags: Flags::default(),
-    });
 }
 
 fn assemble(fragment: Fragment, source: &Arc<dyn Source>) -> Result<Contents, SourceError> {

@@ -20,7 +20,7 @@ mod sample;
 pub mod split;
 mod sse;
 
-pub use assemble::{assemble_plain, with_tools};
+pub use assemble::assemble_plain;
 pub use foreign::{Foreign, recognise_foreign};
 pub use sample::{Document, Layout, Sample};
 

@@ -11,8 +11,8 @@ use super::assemble::take_dialect_of_items;
 use super::{Contents, Format, Reading, Records, Sample, assemble_plain, body};
 use crate::json::{Cursor, Fault, display_text};
 use crate::session::{
-    CallId, Dialect, Fact, Family, Flags, Fragment, Item, Kind, NameId, Problem, ProblemKind,
-    Shape, Source, SourceError, Span,
+    Dialect, Fact, Flags, Fragment, Item, Kind, Problem, ProblemKind, Shape, Source, SourceError,
+    Span,
 };
 use std::ops::Range;
 use std::sync::Arc;
@@ -107,18 +107,8 @@ fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(
 
 /// Keeps a line that cannot be trusted. What is said about it waits until the version is known.
 fn keep_damaged(base: u64, range: Range<usize>, out: &mut Fragment) {
-    let record = out.record();
-    out.items.push(Item {
-        span: Span::within(base, range),
-        call_id: CallId::default(),
-        record,
-        turn: 0,
-        name: NameId::default(),
-        kind: Kind::Unreadable,
-        family: Family::None,
-        shape: Shape::Format,
-        flags: Flags::ERROR,
-    });
+    let span = Span::within(base, range);
+    out.push(Kind::Unreadable, Shape::Format, span).flags = Flags::ERROR;
 }
 
 fn read_entry(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), Fault> {

@@ -7,9 +7,7 @@ pub use super::members::{Members, read_members};
 use super::sample::{Layout, Sample};
 use super::{ReadRecord, Records};
 use crate::json::{Cursor, Fault, FaultKind, skip_value, skip_whitespace, string_end};
-use crate::session::{
-    CallId, Family, Flags, Fragment, Item, Kind, NameId, ProblemKind, Shape, Span,
-};
+use crate::session::{Fragment, Kind, ProblemKind, Shape, Span};
 
 /// A part of a text.
 #[derive(Debug, Clone, Copy)]
@@ -375,18 +373,8 @@ fn give_up(
 
 fn keep_raw(part: Part<'_>, at: usize, end: usize, kind: Kind, out: &mut Fragment) {
     let span = Span::within(part.base, at..end);
-    let record = out.begin_record(span);
-    out.items.push(Item {
-        span,
-        call_id: CallId::default(),
-        record,
-        turn: 0,
-        name: NameId::default(),
-        kind,
-        family: Family::None,
-        shape: Shape::Format,
-        flags: Flags::default(),
-    });
+    out.begin_record(span);
+    out.push(kind, Shape::Format, span);
 }
 
 /// Jumps over what may stand between records: white space, commas, record separators (RFC 7464).

@@ -9,8 +9,7 @@ use crate::dialects::anthropic;
 use crate::dialects::stream::{Accumulator, Reply, Splitter, dialect_of};
 use crate::json::{Cursor, Fault, FaultKind, skip_value, skip_whitespace};
 use crate::session::{
-    CallId, Dialect, Fact, Family, Flags, Fragment, Item, Kind, NameId, ProblemKind, Shape, Source,
-    SourceError, Span,
+    Dialect, Fact, Flags, Fragment, Kind, ProblemKind, Shape, Source, SourceError, Span,
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -232,18 +231,8 @@ impl Capture {
     fn push_failure(&mut self, failure: &Value) {
         let failure = failure.get("error").unwrap_or(failure);
         let start = self.begin_line(&failure.to_string());
-        let record = self.fragment.record();
-        self.fragment.items.push(Item {
-            span: Span::within(0, start..self.buffer.len() - 1),
-            call_id: CallId::default(),
-            record,
-            turn: 0,
-            name: NameId::default(),
-            kind: Kind::Notice,
-            family: Family::None,
-            shape: Shape::Format,
-            flags: Flags::default(),
-        });
+        let span = Span::within(0, start..self.buffer.len() - 1);
+        self.fragment.push(Kind::Notice, Shape::Format, span);
     }
 
     fn finish(mut self) -> Result<Contents, SourceError> {

@@ -5,7 +5,7 @@
 use super::{Finding, Rule, Run, check};
 use crate::dialects::tools::read_tools;
 use crate::formats::split::{Part, Within};
-use crate::formats::{Reading, Sample, read_buffer, recognise, with_tools};
+use crate::formats::{Reading, Sample, read_buffer, recognise};
 use crate::session::{Dialect, Fragment, OutputSchema, Session, Source};
 use serde_json::Value;
 use std::sync::Arc;
@@ -92,7 +92,7 @@ impl Fixture {
         if let Some(tools) = &self.tools {
             let (tools, complaints) = read_tools(tools);
             assert!(complaints.is_empty(), "{complaints:?}");
-            with_tools(&mut session, tools);
+            session.contract.supplement(Some(&tools), None, None);
         }
         if let Some(schema) = &self.output_schema {
             session.contract.output_schema = Some(OutputSchema {

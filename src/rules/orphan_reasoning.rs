@@ -3,7 +3,7 @@
 use super::pairs::Aftermath;
 use super::{Digests, Finding, Page, Rule, Run, Scope, Severity};
 use crate::actions::Offer;
-use crate::session::{Dialect, Flags, Item, Kind, Session, Shape, Speaker, Turn};
+use crate::session::{Dialect, Flags, Item, Kind, Session, Shape, Turn};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
@@ -31,7 +31,7 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
         Dialect::Chat | Dialect::Gemini => return,
     };
     let mut aftermath = None;
-    let last = last_spoken(session);
+    let last = session.last_spoken_turn();
     for (number, turn) in session.turns.iter().enumerate() {
         let may_go_on = last == Some(number) && !session.contract.is_request;
         if may_go_on || next_is_compaction(session, *turn) {
@@ -58,12 +58,6 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
             );
         }
     }
-}
-
-/// The last turn of the model or the user: a recording may end in the middle of it.
-fn last_spoken(session: &Session) -> Option<usize> {
-    let speaks = |turn: &Turn| matches!(turn.speaker, Speaker::Model | Speaker::User);
-    session.turns.iter().rposition(speaks)
 }
 
 /// Reasoning that a compaction cuts from its call is split-pair.

@@ -1,7 +1,7 @@
 //! What the rules about pairs share: what made a call lose its output, as far as the history shows it, and how a half is called.
 
 use super::{Cause, Run};
-use crate::session::{Family, Flags, Kind, Session};
+use crate::session::{Family, Flags, Kind, Session, Stop};
 
 /// What broke off each turn, read once for a session.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ impl Aftermath {
         for stop in &session.stops {
             let turn = session.items.get(stop.item as usize).map(|item| item.turn);
             let place = turn.and_then(|turn| of_turn.get_mut(turn as usize));
-            if let (Some(place), Some(cause)) = (place, cause_of_stop(&stop.reason)) {
+            if let (Some(place), Some(cause)) = (place, cause_of_stop(stop)) {
                 *place = Some(cause);
             }
         }
@@ -62,11 +62,9 @@ impl Aftermath {
 }
 
 /// What the provider's word for the end of a reply says about its calls.
-fn cause_of_stop(reason: &str) -> Option<Cause> {
-    match reason {
-        "length" | "max_tokens" | "max_output_tokens" | "model_context_window_exceeded" => {
-            Some(Cause::TokenLimit)
-        }
+fn cause_of_stop(stop: &Stop) -> Option<Cause> {
+    match &*stop.reason {
+        _ if stop.is_token_limit() => Some(Cause::TokenLimit),
         "error" | "aborted" | "failed" | "cancelled" => Some(Cause::FailedReply),
         _ => None,
     }

@@ -1,12 +1,12 @@
 //! What rules are given: the session, the target, and what was offered where, prepared once.
 
 use super::ErrorClass;
-use super::truncated_response::is_limit;
 use crate::dialects::Body;
 use crate::schema::{Unusable, Validator, normalise_gemini};
-use crate::session::{Dialect, Flags, Item, NameId, Session, Tool, ToolKind};
+use crate::session::{Dialect, Flags, Item, NameId, Session, Tool, ToolKind, ToolSet};
 use crate::suggest::Catalogue;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::OnceLock;
 
 /// A session under examination.
@@ -18,6 +18,8 @@ pub struct Run<'a> {
     pub target: Dialect,
     /// What is offered, by the number of tool sets in force.
     epochs: Vec<OnceLock<Offered<'a>>>,
+    /// For each tool set the sets that it belongs to: one that replaces what was offered, and those that add to it.
+    runs: Vec<Range<usize>>,
     /// The items whose reply was stopped by a token limit right behind them, in order.
     cut: Vec<u32>,
 }
@@ -50,13 +52,14 @@ impl<'a> Run<'a> {
     /// Prepares a session; `target` is the dialect to judge for, the recorded one if `None`.
     pub fn new(session: &'a Session, target: Option<Dialect>) -> Self {
         let epochs = session.contract.tool_sets.iter().map(|_| OnceLock::new());
-        let limits = session.stops.iter().filter(|stop| is_limit(&stop.reason));
+        let limits = session.stops.iter().filter(|stop| stop.is_token_limit());
         let mut cut = limits.map(|stop| stop.item).collect::<Vec<_>>();
         cut.sort_unstable();
         Self {
             session,
             target: target.unwrap_or(session.dialect),
             epochs: epochs.collect(),
+            runs: runs(&session.contract.tool_sets),
             cut,
         }
     }
@@ -79,19 +82,46 @@ impl<'a> Run<'a> {
             .and_then(|item| self.session.turns.get(item.turn as usize));
         let reply = turn.map_or(index as u32, |turn| turn.first);
         let known = self.session.contract.epoch(reply);
-        let added = sets[known..]
-            .iter()
-            .take_while(|set| !set.replaces && set.from as usize <= index);
-        known + added.count()
+        let until = match sets.get(known) {
+            Some(set) if !set.replaces => self.runs[known].end,
+            _ => known,
+        };
+        known + sets[known..until].partition_point(|set| set.from as usize <= index)
     }
 
     /// What is offered to the reply that holds the item at `index`; `None` where no tool list is known.
     pub fn offered(&self, index: usize) -> Option<&Offered<'a>> {
-        let last = self.epoch(index).checked_sub(1)?;
+        let last = self.shared_set(self.epoch(index).checked_sub(1)?)?;
         let from = self.session.contract.tool_sets.get(last)?.from;
         let offered = self.epochs.get(last)?;
         Some(offered.get_or_init(|| Offered::new(self.session, from)))
     }
+}
+
+/// How many lists of tools are kept for tools that are added one after the other: each list holds all tools before it.
+const MOST_LISTS: usize = 256;
+
+impl Run<'_> {
+    /// The tool set whose tools stand for those of the set at `place`: itself, or where very many sets add tools, one a little
+    /// behind it, so that no offered tool is ever called unknown.
+    fn shared_set(&self, place: usize) -> Option<usize> {
+        let run = self.runs.get(place)?;
+        let step = run.len().div_ceil(MOST_LISTS).max(1);
+        let behind = run.start + ((place - run.start) / step + 1) * step;
+        Some(behind.min(run.end) - 1)
+    }
+}
+
+/// For each set the run of sets that it belongs to.
+fn runs(sets: &[ToolSet]) -> Vec<Range<usize>> {
+    let mut runs = Vec::with_capacity(sets.len());
+    while runs.len() < sets.len() {
+        let start = runs.len();
+        let more = sets[start + 1..].iter().take_while(|set| !set.replaces);
+        let end = start + 1 + more.count();
+        runs.resize(end, start..end);
+    }
+    runs
 }
 
 impl<'a> Offered<'a> {
@@ -156,4 +186,36 @@ pub(super) fn compile(schema: &serde_json::Value) -> Result<Validator, Unusable>
         Unusable::NotASchema { .. } => Validator::compile(&normalise_gemini(schema)),
         other => Err(other),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::rules::fixture::fixture;
+    use serde_json::json;
+
+    #[test]
+    fn a_thousand_additions_of_tools_take_no_thousand_lists_and_hide_no_tool() {
+        let mut items = vec![json!({"type": "message", "role": "user", "content": "hi"})];
+        for number in 0..1000 {
+            let name = format!("tool_{number}");
+            items.push(
+                json!({"type": "additional_tools", "tools": [{"type": "function", "name": name}]}),
+            );
+            items.push(json!({"type": "function_call", "call_id": number.to_string(), "name": name, "arguments": "{}"}));
+        }
+        let sessions = fixture(&json!(items).to_string()).sessions();
+        let run = super::Run::new(&sessions[0], None);
+        let calls = (2..items.len()).step_by(2);
+        for call in calls {
+            let offered = run.offered(call).unwrap();
+            assert!(
+                offered.tool(sessions[0].items[call].name).is_some(),
+                "{call}"
+            );
+        }
+        let lists = run.epochs.iter().filter_map(|list| list.get()).count();
+        assert!(lists <= super::MOST_LISTS, "{lists}");
+        let first = run.offered(2).unwrap().tools().len();
+        assert!(first < 10, "{first}");
+    }
 }

@@ -26,19 +26,6 @@ pub(super) static RULE: Rule = Rule {
     scope: Scope::Session(check),
 };
 
-/// Whether a reason to stop is a limit: Chat, Anthropic (two), Responses, Gemini, Bedrock and Vercel (as Anthropic and Chat).
-pub(super) fn is_limit(reason: &str) -> bool {
-    matches!(
-        reason,
-        "length"
-            | "max_tokens"
-            | "max_output_tokens"
-            | "model_context_window_exceeded"
-            | "MAX_TOKENS"
-            | "model_length"
-    )
-}
-
 fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
     let session = run.session;
     let stop_at = |index: usize| {
@@ -52,7 +39,7 @@ fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
     // From the end: what a limit cut stands last in its reply.
     for (index, item) in session.items.iter().enumerate().rev() {
         let stop = stop_at(index);
-        let is_other = stop.is_some_and(|stop| !is_limit(&stop.reason));
+        let is_other = stop.is_some_and(|stop| !stop.is_token_limit());
         if !run.is_cut(index) || is_other || last_turn == Some(item.turn) {
             continue;
         }

@@ -17,10 +17,14 @@ const BATCH: usize = 256;
 /// How deep folders are entered.
 const DEPTH: usize = 32;
 
-/// The endings of files that may hold a recording.
-const ENDINGS: [&str; 10] = [
-    "json", "jsonl", "ndjson", "zst", "gz", "db", "sqlite", "sqlite3", "sse", "txt",
+/// The endings of files that may hold a recording, packed or not.
+const ENDINGS: [&str; 9] = [
+    "json", "jsonl", "ndjson", "sse", "txt", "db", "sqlite", "sqlite3", "journal",
 ];
+/// The endings of packed files, behind those of what is packed.
+const PACKED: [&str; 4] = [".zst", ".zstd", ".gz", ".gzip"];
+/// The tools of the recording whose name, or the beginning of it, stands before this.
+pub const TOOLS_SUFFIX: &str = ".tools.json";
 
 /// How a place came to be searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -213,19 +217,17 @@ fn is_hidden(name: &OsStr) -> bool {
 
 /// Whether a file of this name in a folder may hold a recording.
 pub fn is_recording_name(name: &OsStr) -> bool {
-    let name = name.as_bytes();
-    let lower = name.to_ascii_lowercase();
-    let beside = [&b".tools.json"[..], b".truth.json"];
-    let is_known = ENDINGS.iter().any(|ending| {
-        let stem = lower.strip_suffix(ending.as_bytes());
-        stem.is_some_and(|stem| stem.len() > 1 && stem.ends_with(b"."))
-    });
-    is_known
-        && !name.starts_with(b".")
-        && !lower.starts_with(b"readme")
-        && lower != b"truth.json"
-        && lower != b"tools.json"
-        && !beside.iter().any(|ending| lower.ends_with(ending))
+    let name = name.to_string_lossy().to_ascii_lowercase();
+    let unpacked = PACKED.iter().find_map(|ending| name.strip_suffix(ending));
+    let (stem, ending) = unpacked
+        .unwrap_or(&name)
+        .rsplit_once('.')
+        .unwrap_or_default();
+    let is_companion = ["truth.json", "tools.json"].contains(&&*name)
+        || name.ends_with(TOOLS_SUFFIX)
+        || name.ends_with(".truth.json");
+    let is_hidden = stem.is_empty() || stem.starts_with('.');
+    ENDINGS.contains(&ending) && !is_hidden && !is_companion && !name.starts_with("readme")
 }
 
 /// Agents keep other files beside their sessions; only the sessions count.
@@ -286,6 +288,8 @@ mod tests {
             b"a.json",
             b"deep/er/b.jsonl.zst",
             b"deep/C.JSONL",
+            b"own.journal",
+            b"sources.tar.gz",
             b"a.json.tools.json",
             b"a.json.truth.json",
             b"truth.json",
@@ -302,7 +306,13 @@ mod tests {
         let (names, rest) = found(&[place(&folder, Origin::Named)]);
         assert_eq!(
             names,
-            ["a.json", "deep/C.JSONL", "deep/er/b.jsonl.zst", "link.json"]
+            [
+                "a.json",
+                "deep/C.JSONL",
+                "deep/er/b.jsonl.zst",
+                "link.json",
+                "own.journal"
+            ]
         );
         assert_eq!(rest, [Discovery::Finished]);
     }

@@ -1,4 +1,4 @@
-//! The world: files, compression, threads, later also models, tools, listeners and the clock.
+//! The world: files and databases, compression, threads, interrupts, the operator's editor.
 //!
 //! Pure rooms say what bytes mean; this room fetches the bytes and spreads the work over the cores.
 

@@ -1,6 +1,8 @@
 //! What a run was told it may do. Unknown is a value: a transcript without tool definitions says nothing about its calls.
 
 use serde_json::Value;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 /// The tools, schemas and limits of a run.
 #[derive(Debug, Clone, Default)]
@@ -64,7 +66,45 @@ pub struct OutputSchema {
     pub schema: Value,
 }
 
+impl OutputSchema {
+    /// The schema that a setting of a request carries: `text.format {type, name, schema}` of Responses, `response_format {type,
+    /// json_schema: {name, schema}}` of Chat.
+    pub fn carried_by(setting: &Value) -> Option<Self> {
+        let carrier = setting.get("json_schema").unwrap_or(setting);
+        let schema = carrier.get("schema").filter(|schema| schema.is_object())?;
+        let name = carrier.get("name").and_then(Value::as_str);
+        Some(Self {
+            name: name.unwrap_or_default().to_owned(),
+            schema: schema.clone(),
+        })
+    }
+}
+
 impl Contract {
+    /// Takes what is known from outside of the file: tools that were `given` hold whatever the file says, those that were found
+    /// `beside` it only where it says none. Gives whether the latter hold.
+    pub fn supplement(
+        &mut self,
+        given: Option<&[Tool]>,
+        beside: Option<&[Tool]>,
+        output_schema: Option<&OutputSchema>,
+    ) -> bool {
+        if let Some(schema) = output_schema {
+            self.output_schema = Some(schema.clone());
+        }
+        let beside = beside.filter(|_| given.is_none() && !self.tools_known());
+        if let Some(tools) = given.or(beside) {
+            self.tool_sets.retain(|set| !set.replaces);
+            let set = ToolSet {
+                from: 0,
+                replaces: true,
+                tools: tools.to_vec(),
+            };
+            self.tool_sets.insert(0, set);
+        }
+        beside.is_some()
+    }
+
     /// Whether a whole tool list is known, so that a name which is not in it was not offered.
     pub fn tools_known(&self) -> bool {
         self.tool_sets.iter().any(|set| set.replaces)
@@ -72,17 +112,17 @@ impl Contract {
 
     /// The tools that are offered to the reply that holds the item at `index`; a later definition of a name wins.
     pub fn tools_at(&self, index: u32) -> Vec<&Tool> {
-        let known = self
-            .tool_sets
-            .iter()
-            .filter(|set| set.from <= index)
-            .collect::<Vec<_>>();
+        let known = &self.tool_sets[..self.epoch(index)];
         let first = known.iter().rposition(|set| set.replaces).unwrap_or(0);
         let mut tools: Vec<&Tool> = Vec::new();
+        let mut places: HashMap<&str, usize> = HashMap::new();
         for tool in known[first..].iter().flat_map(|set| &set.tools) {
-            match tools.iter_mut().find(|other| other.name == tool.name) {
-                Some(other) => *other = tool,
-                None => tools.push(tool),
+            match places.entry(&tool.name) {
+                Entry::Occupied(place) => tools[*place.get()] = tool,
+                Entry::Vacant(place) => {
+                    place.insert(tools.len());
+                    tools.push(tool);
+                }
             }
         }
         tools
@@ -141,6 +181,23 @@ mod tests {
             [contract.epoch(0), contract.epoch(8), contract.epoch(9)],
             [1, 2, 3]
         );
+    }
+
+    #[test]
+    fn given_tools_hold_whatever_the_file_says_and_found_ones_only_where_it_says_none() {
+        let [given, beside] = ["given", "beside"].map(|name| set(0, true, &[name]).tools);
+        let recorded = || Contract {
+            tool_sets: vec![set(0, true, &["recorded"]), set(3, false, &["added"])],
+            ..Contract::default()
+        };
+        let mut contract = recorded();
+        assert!(!contract.supplement(None, Some(&beside), None));
+        assert_eq!(offered(&contract, 3), ["recorded", "added"]);
+        assert!(!contract.supplement(Some(&given), Some(&beside), None));
+        assert_eq!(offered(&contract, 3), ["given", "added"]);
+        let mut unknown = Contract::default();
+        assert!(unknown.supplement(None, Some(&beside), None));
+        assert_eq!(offered(&unknown, 0), ["beside"]);
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Items as a reader finds them, in file order: a part of a file, read by itself, that can be joined with the next part.
 
 use super::item::hash;
-use super::{Item, NameId, Names, Problem, ProblemKind, Record, Span};
+use super::{
+    CallId, Family, Flags, Item, Kind, NameId, Names, Problem, ProblemKind, Record, Shape, Span,
+};
 use crate::json::display_text;
 use std::borrow::Cow;
 
@@ -153,6 +155,24 @@ impl Fragment {
         count(self.records.len()) - 1
     }
 
+    /// Adds an item of the record that was started last: no call yet, without name, id and flags.
+    #[inline]
+    pub fn push(&mut self, kind: Kind, shape: Shape, span: Span) -> &mut Item {
+        let (record, at) = (self.record(), self.items.len());
+        self.items.push(Item {
+            span,
+            call_id: CallId::default(),
+            record,
+            turn: 0,
+            name: NameId::default(),
+            kind,
+            family: Family::None,
+            shape,
+            flags: Flags::default(),
+        });
+        &mut self.items[at]
+    }
+
     /// Sets where the record that was started last ends.
     pub fn end_record(&mut self, end: u64) {
         if let Some(record) = self.records.last_mut() {
@@ -232,7 +252,8 @@ impl Fragment {
     /// Makes room for a file of which `done` of `total` bytes are read, so that its lists need not grow by doubling.
     pub fn expect(&mut self, done: u64, total: u64) {
         let rest = |length: usize| {
-            let rest = length as u64 * total.saturating_sub(done) / done.max(1);
+            let left = u128::from(total.saturating_sub(done));
+            let rest = length as u128 * left / u128::from(done.max(1));
             usize::try_from(rest + rest / 32).unwrap_or_default()
         };
         // Too little memory is found out when it is needed.
@@ -281,24 +302,13 @@ fn count(length: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::{CallId, Family, Flags, Kind, Shape};
 
     fn part(name: &str) -> Fragment {
         let mut part = Fragment::default();
         part.begin_record(Span { start: 0, end: 9 });
         let name = part.names.intern(name);
         part.note(Fact::Request);
-        part.items.push(Item {
-            span: Span::default(),
-            call_id: CallId::default(),
-            record: part.record(),
-            turn: 0,
-            name,
-            kind: Kind::Call,
-            family: Family::Function,
-            shape: Shape::Chat,
-            flags: Flags::default(),
-        });
+        part.push(Kind::Call, Shape::Chat, Span::default()).name = name;
         part
     }
 

@@ -99,6 +99,21 @@ pub struct Stop {
     pub reason: std::borrow::Cow<'static, str>,
 }
 
+impl Stop {
+    /// Whether a token limit cut the reply: Chat, Anthropic (two), Responses, Gemini, Bedrock and Vercel (as Anthropic and Chat).
+    pub fn is_token_limit(&self) -> bool {
+        matches!(
+            &*self.reason,
+            "length"
+                | "max_tokens"
+                | "max_output_tokens"
+                | "model_context_window_exceeded"
+                | "MAX_TOKENS"
+                | "model_length"
+        )
+    }
+}
+
 impl Session {
     /// A session without items.
     pub fn empty(source: Arc<dyn Source>, format: &'static str, dialect: Dialect) -> Self {
@@ -120,10 +135,21 @@ impl Session {
     }
 
     /// Numbers the turns and pairs calls with outputs; to be called once the items stand in the order of the history.
-    pub fn link(&mut self) -> Result<(), SourceError> {
+    pub fn link(&mut self) {
         self.turns = number_turns(&mut self.items, &self.records);
-        self.pairing = pairing::pair(self)?;
-        Ok(())
+        self.pairing = pairing::pair(self);
+    }
+
+    /// The last turn in which the model or the user speaks: a recording may end in the middle of it.
+    pub fn last_spoken_turn(&self) -> Option<usize> {
+        let speaks = |turn: &Turn| matches!(turn.speaker, Speaker::Model | Speaker::User);
+        self.turns.iter().rposition(speaks)
+    }
+
+    /// Whether its items stand in `source`: those of a captured stream and of a database stand in a buffer that was made for them.
+    pub fn stands_in(&self, source: &Arc<dyn Source>) -> bool {
+        let address = |source: &Arc<dyn Source>| Arc::as_ptr(source).cast::<()>();
+        address(&self.source) == address(source)
     }
 
     /// The bytes of an item.
@@ -145,7 +171,7 @@ impl Session {
         self.names.text(item.name)
     }
 
-    /// How many calls that this side has to answer, and how many outputs, the session holds.
+    /// How many items of a kind the session holds.
     pub fn count(&self, kind: Kind) -> usize {
         self.items.iter().filter(|item| item.kind == kind).count()
     }

@@ -8,7 +8,7 @@
 //! Which places a provider accepts for a pair is not decided here but in [`crate::dialects`].
 
 use super::keyed::Keyed;
-use super::{CallId, Family, Flags, Item, Kind, NameId, Session, SourceError, Speaker};
+use super::{CallId, Family, Flags, Item, Kind, NameId, Session};
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 
@@ -56,7 +56,7 @@ impl Pairing {
 }
 
 /// Pairs the items of a session whose turns are numbered.
-pub fn pair(session: &Session) -> Result<Pairing, SourceError> {
+pub fn pair(session: &Session) -> Pairing {
     let mut matcher = Matcher::new(&session.items);
     for (index, item) in session.items.iter().enumerate() {
         match role_of(item.kind) {
@@ -67,13 +67,9 @@ pub fn pair(session: &Session) -> Result<Pairing, SourceError> {
         }
     }
     matcher.match_late_calls();
-    let last_reply = session
-        .turns
-        .iter()
-        .rposition(|turn| matches!(turn.speaker, Speaker::Model | Speaker::User));
-    Ok(Pairing {
-        standings: matcher.finish(session, last_reply),
-    })
+    Pairing {
+        standings: matcher.finish(session),
+    }
 }
 
 enum Role {
@@ -181,12 +177,13 @@ impl<'a> Matcher<'a> {
     /// A compaction: what is open stays open on the other side, and ids start anew.
     fn cut(&mut self) {
         self.match_late_calls();
-        for (key, calls) in self.open.drain() {
+        // Taken and not drained: to drain an empty table that was large costs as much as it was large, at each of many marks.
+        for (key, calls) in std::mem::take(&mut self.open) {
             if let Some(call) = calls.last() {
                 self.severed.insert(key, call);
             }
         }
-        self.severed.extend(self.answered.drain());
+        self.severed.extend(std::mem::take(&mut self.answered));
     }
 
     /// Gives outputs that stood before their call to the calls that are still open.
@@ -208,12 +205,13 @@ impl<'a> Matcher<'a> {
     }
 
     /// Tells what waits from what is lost, and lets hosted calls and decisions stand alone.
-    fn finish(mut self, session: &Session, last_reply: Option<usize>) -> Vec<Standing> {
+    fn finish(mut self, session: &Session) -> Vec<Standing> {
+        let last_spoken = session.last_spoken_turn();
         for (standing, item) in self.standings.iter_mut().zip(self.items) {
             if *standing != Standing::Orphan {
                 continue;
             }
-            let at_end = last_reply == Some(item.turn as usize) && !session.contract.is_request;
+            let at_end = last_spoken == Some(item.turn as usize) && !session.contract.is_request;
             *standing = match item.kind {
                 Kind::Call if item.flags.has(Flags::AWAITS_APPROVAL) || at_end => Standing::Pending,
                 Kind::ApprovalRequest => Standing::Pending,

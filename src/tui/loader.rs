@@ -5,7 +5,7 @@ mod sieve;
 
 use super::state::document::{Checked, Document, Extent};
 use super::update::{Report, Search, Sifting};
-use crate::formats::with_tools;
+use crate::formats::Reading;
 use crate::runtime::search::SearchError;
 use crate::runtime::{
     Growth, InputError, Opening, Recording, check_session, in_background, line_numbers,
@@ -81,16 +81,11 @@ impl Knowledge {
             _ => None,
         };
         for session in &mut recording.sessions {
-            match (&self.tools, &beside) {
-                (Some(tools), _) => with_tools(session, tools.clone()),
-                (None, Some(tools)) if !session.contract.tools_known() => {
-                    with_tools(session, tools.clone());
-                }
-                _ => {}
-            }
-            if let Some(schema) = &self.output_schema {
-                session.contract.output_schema = Some(schema.clone());
-            }
+            session.contract.supplement(
+                self.tools.as_deref(),
+                beside.as_deref(),
+                self.output_schema.as_ref(),
+            );
         }
     }
 }
@@ -98,14 +93,10 @@ impl Knowledge {
 /// Hears reports, in any thread.
 type Hear = Arc<dyn Fn(Report) + Send + Sync>;
 
-/// An order to the loader.
-enum Order {
-    Drop(Arc<Document>),
-}
-
 /// The loader from outside.
 pub struct Loader {
-    orders: Sender<Order>,
+    /// Documents that nobody needs any more: to free a large one takes a while.
+    discarded: Sender<Arc<Document>>,
     watching: Arc<AtomicBool>,
     /// Calls the last search off.
     searching: Arc<AtomicBool>,
@@ -120,7 +111,7 @@ pub struct Loader {
 impl Loader {
     /// Starts to read; `reports` hears of it.
     pub fn start(opening: Arc<Opening>, knowledge: Arc<Knowledge>, reports: Hear) -> Self {
-        let (orders, received) = channel();
+        let (discarded, received) = channel::<Arc<Document>>();
         let read_to = Arc::new(AtomicU64::new(opening.length()));
         let work = Work {
             opening: opening.clone(),
@@ -132,10 +123,10 @@ impl Loader {
             if let Err(error) = in_background(|| work.read()) {
                 work.tell(Report::Failed(error.to_string()));
             }
-            drop_all(&received);
+            received.iter().for_each(drop);
         });
         Self {
-            orders,
+            discarded,
             watching: Arc::new(AtomicBool::new(false)),
             searching: Arc::new(AtomicBool::new(false)),
             sifting: Arc::new(AtomicBool::new(false)),
@@ -149,7 +140,7 @@ impl Loader {
     /// Drops a document where nobody waits for it.
     pub fn discard(&self, document: Arc<Document>) {
         // Without a thread to do it, it is dropped here.
-        let _ = self.orders.send(Order::Drop(document));
+        let _ = self.discarded.send(document);
     }
 
     /// The end of the file, read on its own.
@@ -187,6 +178,7 @@ impl Loader {
         let reports = self.reports.clone();
         std::thread::spawn(move || match sieve::sift(&sifting, &cancel) {
             Ok(Some(shown)) => reports(Report::Sifted {
+                document: sifting.document.clone(),
                 session: sifting.session,
                 shown: Arc::new(shown),
                 is_preview: sifting.is_preview,
@@ -214,12 +206,6 @@ impl Loader {
                 work.tell(Report::Failed(error.to_string()));
             }
         });
-    }
-}
-
-fn drop_all(orders: &Receiver<Order>) {
-    while let Ok(Order::Drop(document)) = orders.recv() {
-        drop(document);
     }
 }
 
@@ -265,6 +251,9 @@ impl Work {
     /// Tells the lines of the first problems.
     fn number_lines(&self, document: &Document) -> Result<(), InputError> {
         let recording = &document.recording;
+        if matches!(recording.format.reading, Reading::Database) {
+            return Ok(());
+        }
         let places: Vec<u64> = recording
             .problems
             .iter()

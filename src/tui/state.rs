@@ -182,7 +182,6 @@ pub struct State {
     /// The rows that are seen.
     pub frame: Frame,
     previews: Previews,
-    validators: detail::Validators,
     /// Counts up whenever what is known about items changes.
     revision: u64,
 }
@@ -226,7 +225,6 @@ impl State {
             follow: Follow::Off,
             frame: Frame::default(),
             previews: Previews::default(),
-            validators: detail::Validators::default(),
             revision: 0,
         }
     }
@@ -292,7 +290,6 @@ impl State {
     /// Shows another document of the same file; gives the old one, which may be large.
     pub fn show(&mut self, document: Arc<Document>) -> Option<Arc<Document>> {
         self.previews.clear();
-        self.validators.clear();
         self.revision += 1;
         self.shown = None;
         let old = self.document.replace(document);
@@ -433,7 +430,7 @@ impl State {
         };
         let checked = self.checked.get(self.session).and_then(Option::as_deref);
         let findings = checked.map_or(&[][..], |checked| checked.of_item(self.item));
-        let violations = self.validators.violations(session, self.item, findings);
+        let violations = detail::violations(session, self.item, findings);
         let subject = detail::Subject {
             session,
             index: self.item,

@@ -68,6 +68,8 @@ pub enum Report {
     Failed(String),
     /// Which items the filter lets through.
     Sifted {
+        /// The document that was asked; what is said of one that is no longer shown counts for nothing.
+        document: Arc<Document>,
         /// Index of the session.
         session: usize,
         /// The items.

@@ -234,3 +234,39 @@ fn a_bundled_session_may_be_cut_anywhere() {
         }
     }
 }
+
+#[test]
+fn exchanges_that_wrap_each_other_without_end_do_not_exhaust_the_stack() {
+    for wrapping in ["request", "response", "body"] {
+        let levels = 100_000;
+        let nested = format!(
+            "{}{{}}{}",
+            format!("{{\"{wrapping}\":").repeat(levels),
+            "}".repeat(levels)
+        );
+        let text = format!("{{\"role\":\"user\",\"content\":\"hi\"}}\n{nested}\n");
+        let contents = read(text.as_bytes()).unwrap();
+        assert_eq!(contents.sessions[0].items[0].kind, Kind::User, "{wrapping}");
+    }
+}
+
+#[test]
+fn system_prompts_behind_the_messages_stand_before_them_in_the_order_of_the_file() {
+    let text = r#"{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"hi"}]},
+        {"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"f","input":{}}]}],
+        "system":"first","system":"second"}"#;
+    let contents = read(text.as_bytes()).unwrap();
+    let session = &contents.sessions[0];
+    let texts = session.items[..2]
+        .iter()
+        .map(|item| session.bytes(item).unwrap());
+    assert_eq!(
+        texts.collect::<Vec<_>>(),
+        [b"\"first\"".to_vec(), b"\"second\"".to_vec()]
+    );
+    let kinds = session.items.iter().map(|item| item.kind);
+    assert_eq!(
+        kinds.collect::<Vec<_>>(),
+        [Kind::System, Kind::System, Kind::User, Kind::Call]
+    );
+}

@@ -1,7 +1,6 @@
 //! Transcripts with planted defects: check finds exactly those, in every format and at every size, also when parts are read side by side.
 
 use retake::dialects::tools::read_tools;
-use retake::formats::with_tools;
 use retake::runtime::{ReadOptions, check_recording, read_path};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -44,10 +43,9 @@ fn finds_exactly_what_was_planted(format: &str, bytes: &str) {
     let truth = read("truth");
     let mut recording = read_path(&file, &ReadOptions::default()).unwrap();
     let (tools, _) = read_tools(&read("tools"));
-    recording
-        .sessions
-        .iter_mut()
-        .for_each(|session| with_tools(session, tools.clone()));
+    recording.sessions.iter_mut().for_each(|session| {
+        session.contract.supplement(Some(&tools), None, None);
+    });
     assert_eq!(
         (recording.sessions.len(), recording.problems.len()),
         (1, 0),

@@ -1,7 +1,6 @@
 //! The bundled sessions: each is read in its format, and check finds what its story says, no less and no more.
 
 use retake::dialects::tools::read_tools;
-use retake::formats::with_tools;
 use retake::rules::Finding;
 use retake::runtime::{ReadOptions, Recording, check_recording, read_path};
 use retake::session::Session;
@@ -18,10 +17,9 @@ fn examine(name: &str, tools: Option<&str>) -> (Recording, Vec<Vec<Finding>>) {
         let text = std::fs::read(folder.join(tools)).unwrap();
         let (tools, complaints) = read_tools(&serde_json::from_slice(&text).unwrap());
         assert!(complaints.is_empty(), "{name}: {complaints:?}");
-        recording
-            .sessions
-            .iter_mut()
-            .for_each(|session| with_tools(session, tools.clone()));
+        recording.sessions.iter_mut().for_each(|session| {
+            session.contract.supplement(Some(&tools), None, None);
+        });
     }
     let findings = check_recording(&recording, None).unwrap();
     (recording, findings)

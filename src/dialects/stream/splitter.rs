@@ -5,6 +5,7 @@
 
 use std::mem::take;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -13,8 +14,8 @@ pub struct Event {
     pub name: String,
     /// Its data lines, joined by line feeds; bytes that are no UTF-8 are replaced.
     pub data: String,
-    /// The last event id that the stream has set.
-    pub id: String,
+    /// The last event id that the stream has set; shared, as each event has it.
+    pub id: Arc<str>,
     /// Its bytes in the stream, with the blank line behind it.
     pub range: Range<u64>,
 }
@@ -30,7 +31,7 @@ pub struct Splitter {
     name: String,
     data: String,
     has_data: bool,
-    id: String,
+    id: Arc<str>,
     /// Where the event at hand begins.
     start: Option<u64>,
     retry: Option<u64>,
@@ -39,11 +40,12 @@ pub struct Splitter {
 impl Splitter {
     /// Takes the next bytes and calls `each` for each event that is complete.
     pub fn push(&mut self, mut bytes: &[u8], mut each: impl FnMut(Event)) {
-        if take(&mut self.after_return) && bytes.first() == Some(&b'\n') {
+        if bytes.is_empty() {
+            return;
+        }
+        if take(&mut self.after_return) && bytes[0] == b'\n' {
             self.position += 1;
             bytes = &bytes[1..];
-        } else if bytes.is_empty() {
-            return;
         }
         while let Some(found) = memchr::memchr2(b'\n', b'\r', bytes) {
             self.line.extend_from_slice(&bytes[..found]);
@@ -80,7 +82,7 @@ impl Splitter {
         self.dispatch()
     }
 
-    /// Whether bytes were pushed that are not part of an event that was handed out.
+    /// Whether the last line that was pushed has no end yet.
     pub fn is_within_line(&self) -> bool {
         !self.line.is_empty()
     }
@@ -113,7 +115,7 @@ impl Splitter {
                 self.data.push_str(&String::from_utf8_lossy(value));
             }
             b"event" => self.name = String::from_utf8_lossy(value).into_owned(),
-            b"id" if !value.contains(&0) => self.id = String::from_utf8_lossy(value).into_owned(),
+            b"id" if !value.contains(&0) => self.id = String::from_utf8_lossy(value).into(),
             b"retry" if !value.is_empty() && value.iter().all(u8::is_ascii_digit) => {
                 self.retry = String::from_utf8_lossy(value).parse().ok().or(self.retry);
             }
@@ -145,6 +147,16 @@ impl Splitter {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_that_arrives_between_a_return_and_its_line_feed_ends_no_event() {
+        let mut events = Vec::new();
+        let mut splitter = Splitter::default();
+        for bytes in [&b"data: a\r"[..], b"", b"\ndata: b\r\n\r\n"] {
+            splitter.push(bytes, |event| events.push(event.data));
+        }
+        assert_eq!(events, ["a\nb"]);
+    }
 
     #[test]
     fn events_know_where_they_stand() {

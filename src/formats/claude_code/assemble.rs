@@ -35,7 +35,7 @@ pub(super) fn assemble(
     let mut sessions = builder.sessions;
     for session in &mut sessions {
         mark_compacted(&mut session.items);
-        session.link()?;
+        session.link();
     }
     Ok(Contents { sessions, problems })
 }

@@ -13,9 +13,7 @@ mod tests;
 use super::{Format, Reading, Records, Sample};
 use crate::dialects::anthropic;
 use crate::json::{Cursor, Fault};
-use crate::session::{
-    CallId, Dialect, Family, Flags, Fragment, Item, Kind, Link, LinkFlags, NameId, Shape, Span,
-};
+use crate::session::{Dialect, Flags, Fragment, Kind, Link, LinkFlags, Shape, Span};
 
 /// The row of this format.
 pub(super) const FORMAT: Format = Format {
@@ -145,15 +143,12 @@ fn settle(entry: &mut Entry<'_>, span: Span, first: usize, out: &mut Fragment) {
         out.items.truncate(first);
         let notice = matches!(entry.subtype, Some(b"api_error" | b"microcompact_boundary"));
         if boundary || notice {
-            push(
-                if boundary {
-                    Kind::Compaction
-                } else {
-                    Kind::Notice
-                },
-                span,
-                out,
-            );
+            let kind = if boundary {
+                Kind::Compaction
+            } else {
+                Kind::Notice
+            };
+            out.push(kind, Shape::Format, span);
         }
         return;
     }
@@ -168,21 +163,6 @@ fn settle(entry: &mut Entry<'_>, span: Span, first: usize, out: &mut Fragment) {
             item.kind = Kind::Notice;
         }
     }
-}
-
-fn push(kind: Kind, span: Span, out: &mut Fragment) {
-    let record = out.record();
-    out.items.push(Item {
-        span,
-        call_id: CallId::default(),
-        record,
-        turn: 0,
-        name: NameId::default(),
-        kind,
-        family: Family::None,
-        shape: Shape::Format,
-        flags: Flags::default(),
-    });
 }
 
 /// How far into an item the mark of an interrupt can begin: behind `{"type":"text","text":"` in any spacing.

@@ -44,7 +44,7 @@ fn stand(history: &str) -> String {
         });
     }
     session.records = records.into();
-    session.link().unwrap();
+    session.link();
     let told = (0..session.items.len()).map(|index| match session.pairing.standing(index) {
         Standing::Alone => "-".to_owned(),
         Standing::Paired(partner) => format!("={partner}"),

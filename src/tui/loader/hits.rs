@@ -1,8 +1,10 @@
 //! From a hit in the bytes to the item that it stands in.
 
 use crate::runtime::search::{Place as Where, Search as ByteSearch, SearchError};
+use crate::session::Source;
 use crate::tui::state::document::{Document, Place};
 use crate::tui::update::Search;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// The next item with the text, and whether the search began anew from the other end.
@@ -11,9 +13,12 @@ pub(super) fn find(
     cancel: &AtomicBool,
 ) -> Result<Option<(Place, bool)>, SearchError> {
     let document = &*search.document;
-    let source = &*document.recording.source;
+    let sessions = &document.recording.sessions;
+    let source = sessions
+        .get(search.from.session)
+        .map_or(&document.recording.source, |session| &session.source);
     let bytes = ByteSearch {
-        source,
+        source: &**source,
         needle: &search.needle,
         cancel,
     };
@@ -24,7 +29,8 @@ pub(super) fn find(
     } else {
         Where::Before(here)
     };
-    if let Some(place) = find_from(&bytes, document, start, Some(search.from))? {
+    let around = |offset| around(document, source, offset);
+    if let Some(place) = find_from(&bytes, &around, start, Some(search.from))? {
         return Ok(Some((place, false)));
     }
     let other_end = if forward {
@@ -32,19 +38,19 @@ pub(super) fn find(
     } else {
         Where::Before(source.len())
     };
-    let found = find_from(&bytes, document, other_end, None)?;
+    let found = find_from(&bytes, &around, other_end, None)?;
     Ok(found.map(|place| (place, true)))
 }
 
 /// The first item with a hit from a place on that is not `except`. Hits outside of all items are passed over.
 fn find_from(
     bytes: &ByteSearch<'_>,
-    document: &Document,
+    around: &dyn Fn(u64) -> Around,
     mut start: Where,
     except: Option<Place>,
 ) -> Result<Option<Place>, SearchError> {
     while let Some(offset) = bytes.find(start)? {
-        let around = around(document, offset);
+        let around = around(offset);
         if let Some(place) = around.place
             && around.place != except
         {
@@ -65,14 +71,15 @@ struct Around {
     end: u64,
 }
 
-fn around(document: &Document, offset: u64) -> Around {
+fn around(document: &Document, source: &Arc<dyn Source>, offset: u64) -> Around {
     let mut around = Around {
         place: None,
         start: 0,
         end: u64::MAX,
     };
     let mut smallest = u64::MAX;
-    for (session, recorded) in document.recording.sessions.iter().enumerate() {
+    let sessions = document.recording.sessions.iter().enumerate();
+    for (session, recorded) in sessions.filter(|(_, session)| session.stands_in(source)) {
         for (item, head) in recorded.items.iter().enumerate() {
             let span = head.span;
             for edge in [span.start, span.end] {
@@ -96,4 +103,43 @@ fn span_start(document: &Document, place: Place) -> u64 {
     session
         .and_then(|session| session.items.get(place.item))
         .map_or(0, |item| item.span.start)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::runtime::search::Needle;
+    use crate::tui::keymap::Direction;
+    use crate::tui::state::document::Extent;
+    use crate::tui::state::testing::recording;
+
+    #[test]
+    fn a_hit_in_a_captured_stream_is_the_item_that_was_put_together_there() {
+        let chunk = |id: &str, text: &str| {
+            format!(
+                r#"{{"id":"{id}","object":"chat.completion.chunk","choices":[{{"index":0,"delta":{{"content":"{text}"}},"finish_reason":"stop"}}]}}"#
+            )
+        };
+        let lines = [chunk("1", "one"), chunk("2", "two"), chunk("3", "needle")];
+        let document = Arc::new(Document {
+            recording: recording(&lines.join("\n")),
+            extent: Extent::Whole,
+        });
+        let search = Search {
+            document,
+            needle: Arc::new(Needle::new("needle").unwrap()),
+            from: Place {
+                session: 0,
+                item: 0,
+            },
+            direction: Direction::Forward,
+        };
+        let found = find(&search, &AtomicBool::new(false)).unwrap();
+        let expected = Place {
+            session: 0,
+            item: 2,
+        };
+        assert_eq!(found, Some((expected, false)));
+    }
 }

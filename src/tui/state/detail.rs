@@ -7,7 +7,7 @@ mod violations;
 
 pub use compose::{Subject, compose};
 pub use scroll::Scroll;
-pub use violations::Validators;
+pub use violations::violations;
 
 use crate::rules::Severity;
 use crate::runtime::search::Needle;

@@ -24,12 +24,17 @@ pub struct JsonLine {
     pub depth: usize,
     /// Its pieces: places in the text.
     pub pieces: Vec<(Token, Range<usize>)>,
-    /// JSON pointer (RFC 6901) of the value that begins on the line; `None` for closing brackets.
+    /// JSON pointer (RFC 6901) of the value that begins on the line; `None` for closing brackets and for what nests so deep that
+    /// its pointer is longer than [`LONGEST_POINTER`].
     pub pointer: Option<String>,
 }
 
 /// Most levels of indentation; deeper ones stand in one column.
 const DEEPEST: usize = 40;
+
+/// Longest pointer to a container whose members get pointers of their own, in bytes: every line holds its pointer, so that without
+/// a bound a few hundred kilobytes of brackets would take gigabytes.
+const LONGEST_POINTER: usize = 512;
 
 /// Lays a text out.
 pub fn lay_out(text: &str) -> Vec<JsonLine> {
@@ -54,9 +59,10 @@ struct Open {
     is_object: bool,
     /// The number of the member that comes next.
     next: usize,
-    /// Length of the pointer to the container.
+    /// Whether the next string is a key.
     expects_key: bool,
-    pointer: String,
+    /// The pointer to the container; `None` where its members get none.
+    pointer: Option<String>,
 }
 
 struct Layout<'a> {
@@ -110,7 +116,7 @@ impl Layout<'_> {
             is_object: self.text[at] == b'{',
             next: 0,
             expects_key: false,
-            pointer: pointer.unwrap_or_default(),
+            pointer: pointer.filter(|pointer| pointer.len() <= LONGEST_POINTER),
         });
         self.begin_member();
         at + 1
@@ -121,14 +127,13 @@ impl Layout<'_> {
         let is_key = self.open.last().is_some_and(|open| open.expects_key);
         if is_key {
             let inside = &self.text[at + 1..end.saturating_sub(1).max(at + 1)];
-            let key = crate::json::display_text(inside);
-            let key = key.replace('~', "~0").replace('/', "~1");
-            if let Some(open) = self.open.last_mut() {
+            if let (Some(open), Some(line)) = (self.open.last_mut(), self.lines.last_mut()) {
                 open.expects_key = false;
-                let pointer = format!("{}/{key}", open.pointer);
-                if let Some(line) = self.lines.last_mut() {
-                    line.pointer = Some(pointer);
-                }
+                line.pointer = open.pointer.as_ref().map(|container| {
+                    let key = crate::json::display_text(inside);
+                    let key = key.replace('~', "~0").replace('/', "~1");
+                    format!("{container}/{key}")
+                });
             }
         }
         self.push(if is_key { Token::Key } else { Token::String }, at..end);
@@ -136,11 +141,12 @@ impl Layout<'_> {
     }
 
     fn begin_member(&mut self) {
-        let pointer = self.open.last_mut().map(|open| {
-            let pointer = format!("{}/{}", open.pointer, open.next);
+        let pointer = self.open.last_mut().and_then(|open| {
+            let member = open.next;
             open.next += 1;
             open.expects_key = open.is_object;
-            pointer
+            let container = open.pointer.as_ref()?;
+            Some(format!("{container}/{member}"))
         });
         self.break_line(pointer);
     }
@@ -196,6 +202,19 @@ mod tests {
         let expected =
             expected.map(|(line, pointer)| (line.to_owned(), pointer.map(str::to_owned)));
         assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn a_hundred_thousand_brackets_take_no_gigabytes() {
+        let levels = 100_000;
+        let lines = lay_out(&"[".repeat(levels));
+        let pointers: usize = lines
+            .iter()
+            .filter_map(|line| line.pointer.as_ref())
+            .map(String::len)
+            .sum();
+        assert_eq!(lines.len(), levels);
+        assert!(pointers < 1 << 20, "{pointers}");
     }
 
     #[test]

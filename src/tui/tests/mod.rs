@@ -3,7 +3,9 @@
 mod hostile;
 
 use super::keymap;
-use super::state::testing::opened;
+use super::state::document::{Document, Extent};
+use super::state::testing::{opened, recording};
+use super::state::tree::Shown;
 use super::state::{Follow, State};
 use super::theme::{Glyphs, Theme, Variant};
 use super::update::{Effect, Message, Report, update};
@@ -13,6 +15,7 @@ use proptest::prelude::*;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::style::Color;
+use std::sync::Arc;
 
 const BROKEN_JSON: &str = include_str!("../../../sessions/broken-json.json");
 const SCHEMA_BREAK: &str = include_str!("../../../sessions/schema-break.json");
@@ -194,6 +197,29 @@ fn a_text_that_is_asked_for_is_searched_for() {
     assert!(screen(&state).contains("/ loans"), "{}", screen(&state));
     let effects = press(&mut state, "enter");
     assert!(matches!(&effects[..], [Effect::Search(_)]), "{effects:?}");
+}
+
+#[test]
+fn what_a_filter_found_in_a_file_that_was_replaced_meanwhile_is_passed_over() {
+    let mut state = opened(BROKEN_JSON, (120, 16));
+    let old = state.document.clone().unwrap();
+    let session = state.session().unwrap();
+    let last = session.items.len() as u32 - 1;
+    let shown = Arc::new(Shown::new(session, vec![last]));
+    let text = r#"[{"role":"user","content":"hi"},{"role":"assistant","content":"ok"}]"#;
+    let recording = recording(text);
+    let extent = Extent::Whole;
+    let document = Arc::new(Document { recording, extent });
+    update(&mut state, Message::Report(Report::Grown(document)));
+    let late = Report::Sifted {
+        document: old,
+        session: 0,
+        shown,
+        is_preview: false,
+    };
+    update(&mut state, Message::Report(late));
+    state.prepare();
+    assert!(screen(&state).contains("hi"), "{}", screen(&state));
 }
 
 #[test]

@@ -45,11 +45,13 @@ pub(super) fn arrive(state: &mut State, report: Report) -> Vec<Effect> {
             Vec::new()
         }
         Report::Sifted {
+            document,
             session,
             shown,
             is_preview,
         } => {
-            if session == state.session {
+            let is_shown = |now: &Arc<Document>| Arc::ptr_eq(now, &document);
+            if session == state.session && state.document.as_ref().is_some_and(is_shown) {
                 layers::sifted(state, shown, is_preview);
             }
             Vec::new()

@@ -1,51 +1,47 @@
-//! Where the arguments of a call break their schema: asked only for items that have such a finding, with the schema compiled once.
+//! Where the arguments of a call break their schema: asked only for items that have such a finding.
 
 use crate::dialects::body_of;
-use crate::rules::Finding;
-use crate::schema::{Validator, Violation};
-use crate::session::{NameId, Session};
-use std::collections::HashMap;
+use crate::rules::{Finding, Run};
+use crate::schema::Violation;
+use crate::session::Session;
 
 /// The rule that finds broken arguments.
 const RULE: &str = "invalid-arguments";
 
-/// Compiled schemas by tool list and tool.
-#[derive(Debug, Default)]
-pub struct Validators {
-    compiled: HashMap<(usize, NameId), Option<Validator>>,
+/// The violations of an item in the order of its text; none unless a finding says that there are some.
+pub fn violations(session: &Session, index: usize, findings: &[Finding]) -> Vec<Violation> {
+    if !findings.iter().any(|finding| finding.rule.id == RULE) {
+        return Vec::new();
+    }
+    find(session, index).unwrap_or_default()
 }
 
-impl Validators {
-    /// Forgets everything: the document is another one.
-    pub fn clear(&mut self) {
-        self.compiled.clear();
-    }
+/// Asks for the schema as the rule does, so that the screen shows what the rule found.
+fn find(session: &Session, index: usize) -> Option<Vec<Violation>> {
+    let item = session.items.get(index)?;
+    let body = body_of(item, &session.bytes(item).ok()?).ok()?;
+    let arguments = serde_json::from_str(body.arguments.json()?).ok()?;
+    let run = Run::new(session, None);
+    let validator = run.offered(index)?.validator(item.name)?.ok()?;
+    validator.violations(&arguments).ok()
+}
 
-    /// The violations of an item in the order of its text; none unless a finding says that there are some.
-    pub fn violations(
-        &mut self,
-        session: &Session,
-        index: usize,
-        findings: &[Finding],
-    ) -> Vec<Violation> {
-        if !findings.iter().any(|finding| finding.rule.id == RULE) {
-            return Vec::new();
-        }
-        self.find(session, index).unwrap_or_default()
-    }
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use crate::tui::state::testing::opened;
 
-    fn find(&mut self, session: &Session, index: usize) -> Option<Vec<Violation>> {
-        let item = session.items.get(index)?;
-        let body = body_of(item, &session.bytes(item).ok()?).ok()?;
-        let arguments = serde_json::from_str(body.arguments.json()?).ok()?;
-        let reply = session.turns.get(item.turn as usize)?.first;
-        let epoch = session.contract.epoch(reply);
-        let validator = self.compiled.entry((epoch, item.name)).or_insert_with(|| {
-            let name = session.name(item);
-            let offered = session.contract.tools_at(reply);
-            let tool = offered.into_iter().find(|tool| tool.name == name)?;
-            Validator::compile(tool.parameters.as_ref()?).ok()
-        });
-        validator.as_ref()?.violations(&arguments).ok()
+    #[test]
+    fn violations_of_a_schema_in_gemini_s_spelling_are_shown_as_they_are_found() {
+        let text = r#"{"model":"m","tools":[{"type":"function","function":{"name":"book","parameters":
+            {"type":"OBJECT","properties":{"seats":{"type":"INTEGER"}}}}}],"messages":[
+            {"role":"user","content":"two"},
+            {"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"book","arguments":"{\"seats\":\"two\"}"}}]}]}"#;
+        let state = opened(text, (100, 30));
+        let session = state.session().unwrap();
+        let findings = crate::runtime::check_session(session, None).unwrap();
+        let found = super::violations(session, 1, &findings);
+        let pointers = found.iter().map(|violation| violation.pointer.as_str());
+        assert_eq!(pointers.collect::<Vec<_>>(), ["/seats"]);
     }
 }
