@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(inspect(&path).unwrap().errors, 0);
         let offers_nothing = |_: &Path, recording: &mut Recording| {
             for session in &mut recording.sessions {
-                crate::formats::with_tools(session, Vec::new());
+                session.contract.supplement(Some(&[]), None, None);
             }
             None
         };
