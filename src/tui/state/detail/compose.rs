@@ -228,6 +228,18 @@ fn push_text(text: &SafeText, lines: &mut Vec<Line>) {
     }
 }
 
+/// Where a byte stands, in the words of the finding: lines and columns in bytes, counted from 1.
+fn place_words(text: &str, at: usize) -> String {
+    let before = text.as_bytes().get(..at).unwrap_or(text.as_bytes());
+    let line = before.split(|byte| *byte == b'\n').count();
+    let column = before.rsplit(|byte| *byte == b'\n').next();
+    let column = column.map_or(0, <[u8]>::len) + 1;
+    match line {
+        1 => format!("column {column}"),
+        _ => format!("line {line} column {column}"),
+    }
+}
+
 /// Arguments with what is wrong at its place; where they are no JSON, the place where reading stopped.
 fn push_arguments(text: &str, is_whole: bool, violations: &[Violation], lines: &mut Vec<Line>) {
     if text.is_empty() {
@@ -247,7 +259,7 @@ fn push_arguments(text: &str, is_whole: bool, violations: &[Violation], lines: &
             first.is_some_and(|(_, range)| range.start <= at)
         };
         let line = layout.iter().rposition(starts_before).unwrap_or(0);
-        let text = SafeText::from_str(&format!("byte {at}: {what}"));
+        let text = SafeText::from_str(&format!("{}: {what}", place_words(text, at)));
         remarks.push((
             line,
             Remark {
