@@ -1,7 +1,7 @@
 //! Without a command: the debugger, on a terminal.
 
 use super::arguments::OpenArguments;
-use super::exit::{Exit, Failure};
+use super::exit::{Exit, Failure, complain};
 use super::inputs::{Inputs, describe, hint_for};
 use super::output::safe_line;
 use crate::suggest;
@@ -14,10 +14,16 @@ pub(super) fn run(arguments: &OpenArguments) -> Result<Exit, Failure> {
     if let Some(missing) = arguments.paths.iter().find(|path| is_missing(path)) {
         return Err(no_such_path(missing));
     }
+    if arguments.paths.len() > 1 && arguments.paths.iter().any(|path| path == Path::new("-")) {
+        let message = "-: standard input is opened alone, not among other files";
+        return Err(Failure::refused(message));
+    }
     if !io::stdout().is_terminal() {
         let help = super::arguments::command().render_help();
         // Help is no data: it must not end up in the file that stdout is directed to.
-        let _ = write!(io::stderr(), "{help}");
+        let _ = writeln!(io::stderr(), "{help}");
+        let hint = "`retake check` and `retake show` need none";
+        complain("the debugger needs a terminal", Some(hint));
         return Ok(Exit::Usage);
     }
     open(arguments)

@@ -6,7 +6,7 @@ use super::report::details;
 use super::style::Palette;
 use crate::dialects::{Body, body_of};
 use crate::json::complete;
-use crate::rules::Finding;
+use crate::rules::{Finding, Severity};
 use crate::safe_text::SafeText;
 use crate::session::{Item, Kind, Session, SourceError, Standing, Turn};
 use std::collections::HashMap;
@@ -91,7 +91,7 @@ impl<'a> Transcript<'a> {
     }
 
     fn turn(&self, out: &mut impl Write, index: usize, turn: &Turn) -> Result<(), Stopped> {
-        let title = format!("turn {}  {}", index + 1, turn.speaker.word());
+        let title = format!("turn {}  {}", index + 1, turn.word(&self.session.items));
         writeln!(out, "\n{}", self.palette.bold(title))?;
         for index in turn.items() {
             if let Some(item) = self.session.items.get(index) {
@@ -178,11 +178,16 @@ impl<'a> Transcript<'a> {
 
     fn finding(&self, out: &mut impl Write, finding: &Finding) -> Result<(), Stopped> {
         let report = FindingReport::new(self.session, finding, None)?;
+        let sign = match finding.severity {
+            Severity::Error => "●",
+            Severity::Warning => "▲",
+            Severity::Info => "○",
+        };
         let severity = self.palette.severity(finding.severity);
         let rule = self.palette.bold(finding.rule.id);
         writeln!(
             out,
-            "     ● {severity} {rule}: {}",
+            "     {sign} {severity} {rule}: {}",
             safe_line(&report.message)
         )?;
         for line in details(&report) {

@@ -1,7 +1,7 @@
 //! Runs the rules over a session: the items first (in parts, side by side if the caller wishes), then the session.
 
 use super::error_class::classify;
-use super::{Digest, Digests, Finding, RULES, Run, Scope, Subject, digest};
+use super::{Digest, Digests, Finding, RULES, Rule, Run, Scope, Subject, digest};
 use crate::dialects::{Body, body_of};
 use crate::json::complete;
 use crate::session::{Flags, Item, Kind, SourceError};
@@ -126,7 +126,7 @@ fn decode(item: &Item, is_partial: bool, bytes: &[u8]) -> Option<Body> {
 fn is_worth_a_look(kind: Kind, bytes: &[u8]) -> bool {
     RULES.iter().any(|rule| match &rule.scope {
         Scope::Item { kinds, glance, .. } => kinds.contains(&kind) && glance(bytes),
-        Scope::Session(_) => false,
+        Scope::Session(_) | Scope::Findings(_) => false,
     })
 }
 
@@ -157,10 +157,25 @@ fn wants(scope: &Scope, kind: Kind) -> bool {
 }
 
 /// Runs the rules of the session, with the digests of all its items.
-pub fn check_session(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
+fn check_session(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
     for rule in RULES {
-        if let Scope::Session(check) = &rule.scope {
-            check(run, digests, findings);
+        check_rule(rule, run, digests, findings);
+    }
+    check_findings(run, findings);
+}
+
+/// Runs one rule if it is a rule of the session; such rules need not know of each other.
+pub fn check_rule(rule: &Rule, run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
+    if let Scope::Session(check) = &rule.scope {
+        check(run, digests, findings);
+    }
+}
+
+/// Runs the rules that look at what all others found.
+pub fn check_findings(run: &Run<'_>, findings: &mut Vec<Finding>) {
+    for rule in RULES {
+        if let Scope::Findings(check) = &rule.scope {
+            check(run, findings);
         }
     }
 }

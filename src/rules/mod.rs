@@ -39,7 +39,7 @@ mod truncated_response;
 mod turn_limit;
 mod unknown_tool;
 
-pub use check::{check, check_items, check_session, sort};
+pub use check::{check, check_findings, check_items, check_rule, sort};
 pub use digest::{Digest, Digests};
 pub use error_class::ErrorClass;
 pub use finding::{Cause, Finding, Severity};
@@ -97,6 +97,8 @@ pub enum Scope {
     },
     /// The session as a whole: heads, pairing, contract, digests.
     Session(fn(&Run<'_>, &Digests, &mut Vec<Finding>)),
+    /// The session, with what all other rules found in it.
+    Findings(fn(&Run<'_>, &mut Vec<Finding>)),
 }
 
 /// Every rule, in the order in which they are listed and explained. Those of a session run in this order, too: turn-limit looks

@@ -1,6 +1,6 @@
 //! turn-limit: the run ended because it had used up its turns.
 
-use super::{Digests, Finding, Page, Rule, Run, Scope, Severity, failing_tool, repeated_call};
+use super::{Finding, Page, Rule, Run, Scope, Severity, failing_tool, repeated_call};
 use crate::actions::Offer;
 use crate::session::{Kind, Speaker};
 
@@ -22,10 +22,10 @@ pub(super) static RULE: Rule = Rule {
         Offer::unsafe_("retry"),
         Offer::unsafe_("raise-limit"),
     ],
-    scope: Scope::Session(check),
+    scope: Scope::Findings(check),
 };
 
-fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
+fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
     let session = run.session;
     let Some(limit) = session.contract.turn_limit else {
         return;

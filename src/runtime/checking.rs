@@ -1,7 +1,7 @@
 //! Runs the rules on all cores: items in parts side by side, then the session as a whole.
 
 use super::Recording;
-use crate::rules::{self, Digests, Finding, Run};
+use crate::rules::{self, Digests, Finding, RULES, Run};
 use crate::session::{Dialect, Session, SourceError};
 use rayon::prelude::*;
 
@@ -24,12 +24,15 @@ pub fn check_session(
         .map(|from| rules::check_items(&run, from..(from + PART).min(count)))
         .collect::<Result<Vec<_>, _>>()?;
     let (found, digests): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
-    let mut findings = found.into_iter().flatten().collect();
-    rules::check_session(
-        &run,
-        &Digests::new(digests.into_iter().flatten().collect()),
-        &mut findings,
-    );
+    let digests = Digests::new(digests.into_iter().flatten().collect());
+    let of_session = RULES.par_iter().map(|rule| {
+        let mut findings = Vec::new();
+        rules::check_rule(rule, &run, &digests, &mut findings);
+        findings
+    });
+    let of_session = of_session.collect::<Vec<_>>();
+    let mut findings = found.into_iter().chain(of_session).flatten().collect();
+    rules::check_findings(&run, &mut findings);
     rules::sort(&mut findings);
     Ok(findings)
 }

@@ -1,11 +1,11 @@
 //! Says in short what files hold: format, findings, the project and the first words. Many files are inspected behind, on all cores,
 //! those that are wanted first at first.
 
-use super::{ReadOptions, check_recording, read_path};
+use super::{ReadOptions, Recording, check_recording, read_path};
 use crate::dialects::body_of;
 use crate::json::{display_text, string_end};
 use crate::rules::Severity;
-use crate::session::{Kind, Session, Source, Span};
+use crate::session::{Dialect, Kind, Session, Source, Span};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -37,14 +37,18 @@ pub struct Summary {
     pub words: String,
 }
 
-/// Reads and checks one file. The error is a line for people.
-pub fn inspect(path: &Path) -> Result<Summary, String> {
+/// What else is known about the run in a file: it is added to the recording, and the dialect to judge for is told, if not the recorded one.
+pub type Judge = dyn Fn(&Path, &mut Recording) -> Option<Dialect> + Send + Sync;
+
+/// Reads and checks one file as `options` and `judge` say. The error is a line for people.
+pub fn inspect(path: &Path, options: &ReadOptions, judge: &Judge) -> Result<Summary, String> {
     let size = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
     if size > LIMIT {
         return Err("large; open it to see what it holds".to_owned());
     }
-    let recording = read_path(path, &ReadOptions::default()).map_err(|error| error.to_string())?;
-    let findings = check_recording(&recording, None).map_err(|error| error.to_string())?;
+    let mut recording = read_path(path, options).map_err(|error| error.to_string())?;
+    let target = judge(path, &mut recording);
+    let findings = check_recording(&recording, target).map_err(|error| error.to_string())?;
     let count = |severity| {
         let all = findings.iter().flatten();
         all.filter(|finding| finding.severity == severity).count()
@@ -126,15 +130,18 @@ impl Queue {
 impl Inspector {
     /// Starts as many threads as there are cores; `on_summary` is told the number of a file and what it holds.
     pub fn start(
+        options: ReadOptions,
+        judge: Box<Judge>,
         on_summary: impl Fn(usize, Result<Summary, String>) + Send + Sync + 'static,
     ) -> Self {
         let shared = Arc::new(Shared::default());
-        let on_summary = Arc::new(on_summary);
+        let given = Arc::new((options, judge, on_summary));
         for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
-            let (shared, on_summary) = (shared.clone(), on_summary.clone());
+            let (shared, given) = (shared.clone(), given.clone());
             thread::spawn(move || {
+                let (options, judge, on_summary) = &*given;
                 while let Some((number, path)) = shared.next() {
-                    on_summary(number, inspect(&path));
+                    on_summary(number, inspect(&path, options, &**judge));
                 }
             });
         }
@@ -203,6 +210,10 @@ mod tests {
         {"role":"assistant","tool_calls":[{"id":"1","type":"function","function":{"name":"serch_flights","arguments":"{}"}}]},
         {"role":"tool","tool_call_id":"1","content":"no such tool"}]}"#;
 
+    fn inspect(path: &Path) -> Result<Summary, String> {
+        super::inspect(path, &ReadOptions::default(), &|_, _| None)
+    }
+
     #[test]
     fn a_summary_tells_format_findings_and_first_words() {
         let folder = tempfile::tempdir().unwrap();
@@ -214,6 +225,24 @@ mod tests {
         assert_eq!(summary.words, "Find me\na flight");
         std::fs::write(&path, "what").unwrap();
         assert!(inspect(&path).is_err());
+    }
+
+    #[test]
+    fn a_summary_counts_what_is_wrong_with_what_else_is_known() {
+        const BARE: &str = r#"[{"role":"user","content":"Find me a flight"},
+            {"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"fly","arguments":"{}"}}]}]"#;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.json");
+        std::fs::write(&path, BARE).unwrap();
+        assert_eq!(inspect(&path).unwrap().errors, 0);
+        let offers_nothing = |_: &Path, recording: &mut Recording| {
+            for session in &mut recording.sessions {
+                session.contract.supplement(Some(&[]), None, None);
+            }
+            None
+        };
+        let judged = super::inspect(&path, &ReadOptions::default(), &offers_nothing).unwrap();
+        assert_eq!(judged.errors, 1);
     }
 
     #[test]
@@ -247,7 +276,8 @@ mod tests {
     #[test]
     fn every_file_is_told_once() {
         let (send, receive) = mpsc::channel();
-        let inspector = Inspector::start(move |number, summary| {
+        let judge = Box::new(|_: &Path, _: &mut Recording| None);
+        let inspector = Inspector::start(ReadOptions::default(), judge, move |number, summary| {
             let _closed = send.send((number, summary.is_err()));
         });
         inspector.add((0..20).map(|_| PathBuf::from("/no/such/file")));

@@ -154,53 +154,55 @@ impl<'a> File<'a> {
             .step_by(self.part as usize)
             .map(|from| from..(from + self.part).min(self.length))
             .collect::<Vec<_>>();
-        let (mut expected, mut first) = (start, First::Here);
-        for wave in ranges.chunks(WAVE) {
-            if expected > start {
-                out.expect(expected - start, self.length - start);
+        let mut joint = Joint {
+            file: self,
+            within,
+            start,
+            expected: start,
+            first: First::Here,
+            out,
+        };
+        let mut waves = ranges.chunks(WAVE);
+        let mut pieces = waves.next().map_or_else(
+            || Ok(Vec::new()),
+            |wave| self.read_wave(within, start, wave),
+        )?;
+        for wave in waves {
+            // One wave is joined while the next is read.
+            let (joined, next) = rayon::join(
+                || joint.join(pieces),
+                || self.read_wave(within, start, wave),
+            );
+            if joined? {
+                return Ok(Some(joint.expected));
             }
-            let read = |range: &Range<u64>| {
-                let first = if range.start == start {
-                    First::Here
-                } else {
-                    First::Guessed
-                };
-                BUFFER.with_borrow_mut(|buffer| {
-                    let piece = Piece::empty(range.clone());
-                    let piece = self.read_part(within, piece, first, buffer);
-                    if buffer.capacity() > KEPT_BUFFER {
-                        *buffer = Vec::new();
-                    }
-                    piece
-                })
-            };
-            let pieces = wave.par_iter().map(read).collect::<Result<Vec<_>, _>>()?;
-            for piece in pieces {
-                if piece.range.end <= expected && start < expected {
-                    continue;
-                }
-                let piece = if piece.start == Some(expected) && out.one_line_until <= expected {
-                    piece
-                } else {
-                    let range = expected..piece.range.end;
-                    let mut again = Piece::empty(range);
-                    again.fragment.one_line_until = out.one_line_until;
-                    self.read_part(within, again, first, &mut Vec::new())?
-                };
-                expected = piece.next;
-                first = if piece.behind_nul {
-                    First::BehindNuls
-                } else {
-                    First::Here
-                };
-                out.append(piece.fragment);
-                (self.progress)(expected.min(self.length), self.length);
-                if piece.closed {
-                    return Ok(Some(expected));
-                }
-            }
+            pieces = next?;
         }
-        Ok(None)
+        Ok(joint.join(pieces)?.then_some(joint.expected))
+    }
+
+    /// Reads parts side by side.
+    fn read_wave(
+        &self,
+        within: Within,
+        start: u64,
+        wave: &[Range<u64>],
+    ) -> Result<Vec<Piece>, SourceError> {
+        let read = |range: &Range<u64>| {
+            let first = if range.start == start {
+                First::Here
+            } else {
+                First::Guessed
+            };
+            BUFFER.with_borrow_mut(|buffer| {
+                let piece = self.read_part(within, Piece::empty(range.clone()), first, buffer);
+                if buffer.capacity() > KEPT_BUFFER {
+                    *buffer = Vec::new();
+                }
+                piece
+            })
+        };
+        wave.par_iter().map(read).collect()
     }
 
     /// Reads the records that begin in the range of a piece.
@@ -331,6 +333,58 @@ impl Piece {
 /// How many NUL bytes a text begins with.
 fn nuls(bytes: &[u8]) -> usize {
     bytes.iter().take_while(|byte| **byte == 0).count()
+}
+
+/// Where the parts are joined: each has to begin where the one before it ended.
+struct Joint<'a> {
+    file: &'a File<'a>,
+    within: Within,
+    start: u64,
+    expected: u64,
+    first: First,
+    out: &'a mut Fragment,
+}
+
+impl Joint<'_> {
+    /// Joins the pieces of a wave; says whether the array was closed in one of them.
+    fn join(&mut self, pieces: Vec<Piece>) -> Result<bool, SourceError> {
+        if self.expected > self.start {
+            self.out
+                .expect(self.expected - self.start, self.file.length - self.start);
+        }
+        for piece in pieces {
+            if piece.range.end <= self.expected && self.start < self.expected {
+                continue;
+            }
+            let fits =
+                piece.start == Some(self.expected) && self.out.one_line_until <= self.expected;
+            let piece = if fits {
+                piece
+            } else {
+                self.read_again(piece.range.end)?
+            };
+            self.expected = piece.next;
+            self.first = if piece.behind_nul {
+                First::BehindNuls
+            } else {
+                First::Here
+            };
+            self.out.append(piece.fragment);
+            (self.file.progress)(self.expected.min(self.file.length), self.file.length);
+            if piece.closed {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Reads a part from the right place whose guess was wrong.
+    fn read_again(&self, end: u64) -> Result<Piece, SourceError> {
+        let mut again = Piece::empty(self.expected..end);
+        again.fragment.one_line_until = self.out.one_line_until;
+        self.file
+            .read_part(self.within, again, self.first, &mut Vec::new())
+    }
 }
 
 /// The bytes of a part that are at hand: a piece that fits the processor's cache moves through the part.

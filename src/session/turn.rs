@@ -26,19 +26,19 @@ pub enum Speaker {
     File,
 }
 
-impl Speaker {
-    /// The word that the screen uses for it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::System => "system",
-            Self::User => "user",
-            Self::Model => "assistant",
-            Self::File => "file",
+impl Turn {
+    /// What the screen calls it: who speaks, or what it begins with where nobody does.
+    pub fn word(self, items: &[Item]) -> &'static str {
+        match self.speaker {
+            Speaker::System => Kind::System.word(),
+            Speaker::User => Kind::User.word(),
+            Speaker::Model => Kind::Assistant.word(),
+            Speaker::File => items
+                .get(self.first as usize)
+                .map_or("", |item| item.kind.word()),
         }
     }
-}
 
-impl Turn {
     /// The indices of its items.
     pub fn items(self) -> std::ops::Range<usize> {
         self.first as usize..self.end as usize

@@ -127,9 +127,13 @@ impl Help {
     /// All rows of the help for this width.
     fn lines(&self, width: usize, theme: &Theme) -> Vec<Line<'static>> {
         let titles = self.groups.iter().flat_map(|(_, members)| members);
-        let widest = titles.map(|command| command.title.len()).max().unwrap_or(0);
+        let long = |command: &Command| command.announcement().len() + command.title.len();
+        let widest = titles.map(long).max().unwrap_or(0);
         let column = (KEY_WIDTH + widest).min(COLUMN).min(width.max(1));
         let count = ((width + GAP) / (column + GAP)).clamp(1, self.groups.len().max(1));
+        // What is over is shared out.
+        let longest = (width + GAP) / count - GAP;
+        let column = column.max(longest.min(KEY_WIDTH + widest));
         let columns = self.columns(count, column, theme);
         let height = columns.iter().map(Vec::len).max().unwrap_or(0);
         let mut lines: Vec<Line<'static>> = Vec::new();
@@ -178,10 +182,17 @@ impl Help {
             column.push(Line::styled(*name, theme.title));
             for command in members {
                 let room = width.saturating_sub(KEY_WIDTH);
-                let title = SafeText::from_static(command.title).truncated(room);
+                let mut title = SafeText::from_static(command.announcement());
+                title.push(&SafeText::from_static(command.title));
+                let style = if command.is_later {
+                    theme.dim
+                } else {
+                    theme.text
+                };
                 let key = format!("{:<KEY_WIDTH$}", command.key);
                 let mut line = Line::from(Span::styled(key, theme.key));
-                line.spans.extend(theme.spans(&title, theme.text));
+                line.spans
+                    .extend(theme.spans(&title.truncated(room), style));
                 column.push(line);
             }
         }
@@ -202,6 +213,7 @@ mod tests {
             key,
             group,
             aliases: &[],
+            is_later: false,
         }
     }
 

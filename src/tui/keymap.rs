@@ -302,7 +302,7 @@ pub const KEYMAP: &[Binding] = &[
     row("4", C::Pane(3), PANES, Group::Panes, "all findings").in_footer(40, "findings").alias(&["backtrace", "where"]),
     row("5 S", C::Pane(4), PANES, Group::Panes, "the sessions of the file").alias(&["info threads", "info inferiors"]),
     row("t", C::View, PANES, Group::Panes, "pretty or raw"),
-    row("enter", C::Open, PANES, Group::Recover, "everything that can be done about the finding; in lists: open").in_footer(30, "offers"),
+    row("enter", C::Open, PANES, Group::Recover, "everything that can be done about the finding; in lists: open").in_footer(85, "offers"),
     row("i", C::Later("inject error"), PANES, Group::Recover, "inject an error that the model can read"),
     row("r", C::Later("retry turn"), PANES, Group::Recover, "retry the turn").alias(&["run", "jump"]),
     row("a", C::Later("accept fallback"), PANES, Group::Recover, "accept a fallback"),
@@ -363,6 +363,7 @@ pub fn commands() -> Vec<palette::Command> {
             key: binding.keys,
             group: binding.group.title(),
             aliases: binding.aliases,
+            is_later: matches!(binding.command, Command::Later(_)),
         })
         .collect()
 }

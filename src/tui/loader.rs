@@ -68,6 +68,12 @@ impl Knowledge {
         }
     }
 
+    /// Adds what is known about a file to its recording; returns the dialect to judge for, if not that of the recording.
+    pub fn judge(&self, path: &Path, recording: &mut Recording) -> Option<Dialect> {
+        self.of_file(path).apply(recording);
+        self.target
+    }
+
     /// Adds what is known to the sessions of a recording.
     fn apply(&self, recording: &mut Recording) {
         let beside = match (&self.tools, self.tools_beside) {

@@ -128,7 +128,7 @@ pub fn run(request: &OpenRequest) -> Result<Left, OpenError> {
             let news = face.news.clone();
             if let Some(picking) = &mut face.picking {
                 // Nobody hears the news once the program ends.
-                picking.start(move |told| drop(news.send(told)));
+                picking.start(request, move |told| drop(news.send(told)));
             }
         }
     }

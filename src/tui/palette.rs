@@ -25,6 +25,15 @@ pub struct Command {
     pub group: &'static str,
     /// Other names, as gdb's: `next`, `finish`.
     pub aliases: &'static [&'static str],
+    /// Whether it is only announced.
+    pub is_later: bool,
+}
+
+impl Command {
+    /// What stands before the title of what is only announced.
+    pub fn announcement(&self) -> &'static str {
+        if self.is_later { "not yet: " } else { "" }
+    }
 }
 
 /// What a key did.
@@ -174,7 +183,8 @@ impl Palette {
 fn command_line(command: &Command, width: usize, theme: &Theme) -> Line<'static> {
     let fixed = SafeText::from_static;
     let mut spans = vec![
-        Span::styled(format!(" {:<7}", command.key), theme.key),
+        Span::styled(format!(" {:<8}", command.key), theme.key),
+        Span::styled(command.announcement(), theme.dim),
         Span::raw(command.title),
     ];
     if !command.aliases.is_empty() {
@@ -205,24 +215,28 @@ mod tests {
             key: "]",
             group: "findings",
             aliases: &["next"],
+            is_later: false,
         },
         Command {
             title: "next turn",
             key: "J",
             group: "move",
             aliases: &["step"],
+            is_later: false,
         },
         Command {
             title: "call to output",
             key: "%",
             group: "move",
             aliases: &["finish"],
+            is_later: false,
         },
         Command {
             title: "tool health",
             key: "H",
             group: "live",
             aliases: &["info tools"],
+            is_later: false,
         },
     ];
 
@@ -268,7 +282,7 @@ mod tests {
         press(&mut palette, "tool");
         let shown = screen(&palette, 44, 8);
         assert!(shown.contains(": tool"), "{shown}");
-        assert!(shown.contains("H      tool health  info tools"), "{shown}");
+        assert!(shown.contains("H       tool health  info tools"), "{shown}");
         assert!(!shown.contains("next turn"), "{shown}");
         press(&mut palette, "zz");
         assert!(screen(&palette, 44, 8).contains("no command of this name"));

@@ -1,11 +1,12 @@
 //! The picker with what works for it: the walk that finds files, the inspector that says what they hold.
 
 use super::picker::{Picked, Picker};
-use super::{News, Next};
+use super::{News, Next, OpenRequest};
+use crate::runtime::Recording;
 use crate::runtime::discover::{Discovery, Origin, Place, Walk, usual_places};
 use crate::runtime::inspect::Inspector;
 use crossterm::event::{Event, KeyCode, KeyEventKind, KeyModifiers};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 /// The choice of files.
@@ -34,15 +35,24 @@ impl Picking {
         }
     }
 
-    /// Starts to look; to be called once the picker is painted. `tell` is called in other threads.
-    pub(super) fn start(&mut self, tell: impl Fn(News) + Clone + Send + Sync + 'static) {
+    /// Starts to look; to be called once the picker is painted. Files are judged as they will be when they are opened. `tell` is called
+    /// in other threads.
+    pub(super) fn start(
+        &mut self,
+        request: &OpenRequest,
+        tell: impl Fn(News) + Clone + Send + Sync + 'static,
+    ) {
         let found = tell.clone();
         let walk = Walk::start(self.places.clone(), move |discovery| {
             found(News::Found(discovery));
         });
-        let inspector = Inspector::start(move |number, summary| {
-            tell(News::Inspected(number, summary));
-        });
+        let knowledge = request.knowledge.clone();
+        let judge = move |path: &Path, recording: &mut Recording| knowledge.judge(path, recording);
+        let inspector = Inspector::start(
+            request.options.clone(),
+            Box::new(judge),
+            move |number, summary| tell(News::Inspected(number, summary)),
+        );
         self.work = Some((walk, inspector));
     }
 

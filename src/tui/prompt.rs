@@ -94,6 +94,10 @@ impl TextBox {
         if self.is_single && breaks_line {
             return false;
         }
+        // As in shells; the widget would undo.
+        if self.is_single && control && key.code == KeyCode::Char('u') {
+            return self.area.delete_line_by_head();
+        }
         self.area.input(key)
     }
 
@@ -393,6 +397,15 @@ mod tests {
             press(&mut prompt, "\u{8}\u{8}x\n"),
             Typing::Submitted("serx".into())
         );
+    }
+
+    #[test]
+    fn control_u_clears() {
+        let mut prompt = Prompt::new("find", "");
+        press(&mut prompt, "abc");
+        let clear = KeyEvent::new(KeyCode::Char('u'), KeyModifiers::CONTROL);
+        assert_eq!(prompt.key(clear), Typing::Changed);
+        assert_eq!(prompt.text(), "");
     }
 
     #[test]

@@ -70,12 +70,14 @@ fn sift_part(
                     item: index,
                 };
                 let row = match &filter {
-                    Filter::Terms(_) => previews.of(session, place),
-                    Filter::Everything | Filter::Jq(_) => "",
+                    Filter::Terms(_) => {
+                        format!("{} {}", head.tool, previews.of(session, place))
+                    }
+                    Filter::Everything | Filter::Jq(_) => String::new(),
                 };
                 filter.matches(&ItemView {
                     head,
-                    row,
+                    row: &row,
                     bytes: &bytes,
                 })
             }

@@ -57,8 +57,10 @@ pub struct Picker {
 struct Row {
     candidate: Candidate,
     summary: Option<Result<Summary, String>>,
-    /// What the filter looks at.
+    /// What the filter looks at: the name, and what is inside.
     text: String,
+    /// How many bytes of that are the name.
+    name: usize,
 }
 
 impl Picker {
@@ -87,6 +89,7 @@ impl Picker {
                     self.rows.push(Row {
                         candidate,
                         summary: None,
+                        name: text.len(),
                         text,
                     });
                 }
@@ -155,6 +158,7 @@ impl Picker {
 
     /// Takes a key.
     pub fn key(&mut self, key: KeyEvent) -> Picked {
+        self.notice = None;
         if self.is_filtering {
             return self.filter_key(key);
         }
@@ -241,18 +245,21 @@ impl Picker {
         inside.unwrap_or(&candidate.path).as_os_str()
     }
 
-    /// Where a row stands: files that were named in the order in which they were named, then the newest first.
-    fn rank(&self, number: usize) -> (bool, Reverse<Option<SystemTime>>, usize) {
+    /// Where a row stands: files that were named in the order in which they were named, then the newest first;
+    /// files of the same second, as a checkout makes them, by name.
+    fn rank(&self, number: usize) -> (bool, Reverse<Option<u64>>, &Path, usize) {
         let candidate = &self.rows[number].candidate;
         let place = self.places.get(candidate.place);
         let is_named_file = candidate.origin == Origin::Named
             && place.is_some_and(|place| place.path == candidate.path);
-        let modified = if is_named_file {
-            None
-        } else {
-            candidate.modified
-        };
-        (!is_named_file, Reverse(modified), number)
+        if is_named_file {
+            return (false, Reverse(None), Path::new(""), number);
+        }
+        let since = candidate
+            .modified
+            .and_then(|modified| modified.duration_since(SystemTime::UNIX_EPOCH).ok());
+        let seconds = since.map(|since| since.as_secs());
+        (true, Reverse(seconds), &candidate.path, number)
     }
 
     /// Shows what matches the filter best first; the cursor goes there.
@@ -272,7 +279,12 @@ impl Picker {
         } else {
             let scores = self.rows.iter().enumerate();
             scores
-                .filter_map(|(number, row)| Some((Reverse(fuzzy.score(&row.text)?), number)))
+                .filter_map(|(number, row)| {
+                    let score = fuzzy.score(&row.text)?;
+                    // A name counts for more than the same letters inside.
+                    let named = fuzzy.score(&row.text[..row.name]).unwrap_or(0);
+                    Some((Reverse(score.max(named + named / 4)), number))
+                })
                 .collect()
         };
         numbers.sort_by_cached_key(|(score, number)| (*score, self.rank(*number)));

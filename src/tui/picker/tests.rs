@@ -136,6 +136,24 @@ fn typing_filters_by_name_and_contents() {
 }
 
 #[test]
+fn a_name_is_a_better_match_than_words_inside() {
+    let mut picker = picker(&[("lift.json", 1), ("broken.json", 2)]);
+    let told = Summary {
+        words: "the lift was broken".to_owned(),
+        ..summary(0, 0).unwrap()
+    };
+    picker.learn(0, Ok(told));
+    press(&mut picker, "/broken");
+    assert_eq!(picker.selected(), Some(Path::new("/s/broken.json")));
+}
+
+#[test]
+fn files_of_the_same_age_stand_by_name() {
+    let picker = picker(&[("b.json", 1), ("a.json", 1)]);
+    assert_eq!(picker.selected(), Some(Path::new("/s/a.json")));
+}
+
+#[test]
 fn esc_and_q_leave() {
     assert_eq!(press(&mut picker(&[]), "q"), Picked::Left);
     let mut picker = picker(&[("a.json", 1)]);

@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime};
 const COUNT: usize = 5;
 const AGE: usize = 5;
 const SIZE: usize = 6;
-const FORMAT: usize = 18;
+const FORMAT: usize = 20;
 /// From this width on the format and the first words are shown.
 const WIDE: usize = 90;
 
@@ -133,8 +133,8 @@ impl Picker {
         if area.height > 1 {
             let first = Rect { height: 1, ..area };
             let line = match (&self.notice, chosen) {
-                (_, Some(row)) => preview(row, width, theme),
-                (Some(notice), None) => theme.line(&notice.truncated(width), theme.warning),
+                (Some(notice), _) => theme.line(&notice.truncated(width), theme.warning),
+                (None, Some(row)) => preview(row, width, theme),
                 (None, None) => Line::default(),
             };
             frame.render_widget(line, first);
@@ -238,8 +238,8 @@ fn preview(row: &Row, width: usize, theme: &Theme) -> Line<'static> {
         Some(Err(reason)) => theme.line(&SafeText::single_line(reason, width), theme.warning),
         Some(Ok(summary)) => {
             let facts = match summary.sessions {
-                1 => format!("{} turns", summary.turns),
-                sessions => format!("{sessions} sessions, {} turns", summary.turns),
+                1 => turns(summary.turns),
+                sessions => format!("{sessions} sessions, {}", turns(summary.turns)),
             };
             let mut text = SafeText::from_str(&facts);
             for more in summary.folder.iter().chain([&summary.words]) {
@@ -250,6 +250,13 @@ fn preview(row: &Row, width: usize, theme: &Theme) -> Line<'static> {
             }
             theme.line(&text.truncated(width), theme.dim)
         }
+    }
+}
+
+fn turns(count: usize) -> String {
+    match count {
+        1 => "1 turn".to_owned(),
+        _ => format!("{count} turns"),
     }
 }
 

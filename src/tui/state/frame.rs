@@ -44,6 +44,8 @@ pub struct TurnRow {
     pub number: Option<usize>,
     /// Who speaks.
     pub speaker: Speaker,
+    /// What it is called.
+    pub word: &'static str,
     /// Whether its items are shown below it.
     pub is_unfolded: bool,
     /// What stands beside it.
@@ -197,6 +199,7 @@ impl Painter<'_> {
         TurnRow {
             number: self.number(turn),
             speaker: self.session.turns[turn].speaker,
+            word: self.session.turns[turn].word(&self.session.items),
             is_unfolded: tree.folds.is_unfolded(turn),
             counts,
             preview: self.preview(speaks, true),

@@ -56,6 +56,18 @@ fn a_session_opens_on_its_turns_and_the_finding_key_leads_to_the_broken_call() {
 }
 
 #[test]
+fn where_nothing_is_worse_it_begins_at_the_first_warning() {
+    let mut state = opened(TWO_SESSIONS, (100, 14));
+    assert_eq!((state.session, state.item), (0, 0));
+    update(&mut state, Message::Report(Report::Finished));
+    let rules: Vec<_> = state.findings_here().iter().map(|it| it.rule.id).collect();
+    assert_eq!((state.session, &rules[..]), (1, &["duplicate-call-id"][..]));
+    press(&mut state, "g");
+    update(&mut state, Message::Report(Report::Finished));
+    assert_eq!(state.item, 0, "the cursor is the operator's");
+}
+
+#[test]
 fn violations_stand_at_their_place() {
     let mut state = opened(SCHEMA_BREAK, (120, 40));
     press(&mut state, "]");

@@ -1,6 +1,7 @@
 //! What the loader brings: parts of the file, the whole of it, findings, growth.
 
 use super::{Effect, Report, layers, motion};
+use crate::rules::Severity;
 use crate::tui::state::document::{Document, Extent, Place};
 use crate::tui::state::{Follow, Stage, State};
 use std::sync::Arc;
@@ -17,21 +18,15 @@ pub(super) fn arrive(state: &mut State, report: Report) -> Vec<Effect> {
             whole(state, document)
         }
         Report::Checked { session, checked } => {
-            let has_errors = checked.counts().errors > 0;
-            state.check(session, checked.clone());
-            if has_errors && !state.has_moved {
-                state.has_moved = true;
-                motion::open_session(state, session);
-                let first = checked
-                    .findings()
-                    .iter()
-                    .position(|finding| finding.severity == crate::rules::Severity::Error);
-                motion::go_to_finding(state, &checked, first.unwrap_or_default());
-            }
+            state.check(session, checked);
+            begin_at(state, session, Severity::Error);
             Vec::new()
         }
         Report::Finished => {
             state.stage = Stage::Ready;
+            for session in 0..state.checked.len() {
+                begin_at(state, session, Severity::Warning);
+            }
             Vec::new()
         }
         Report::Grown(document) => {
@@ -69,6 +64,20 @@ pub(super) fn arrive(state: &mut State, report: Report) -> Vec<Effect> {
             state.stage = Stage::Failed(reason);
             Vec::new()
         }
+    }
+}
+
+/// Puts the cursor on the first finding of a session that is at least as bad, unless it was put somewhere already.
+fn begin_at(state: &mut State, session: usize, least: Severity) {
+    let Some(checked) = state.checked.get(session).cloned().flatten() else {
+        return;
+    };
+    let mut findings = checked.findings().iter();
+    let first = findings.position(|finding| finding.severity >= least && finding.item.is_some());
+    if let Some(first) = first.filter(|_| !state.has_moved) {
+        state.has_moved = true;
+        motion::open_session(state, session);
+        motion::go_to_finding(state, &checked, first);
     }
 }
 

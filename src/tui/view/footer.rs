@@ -2,8 +2,9 @@
 
 use super::{rect, sign};
 use crate::safe_text::SafeText;
-use crate::tui::keymap;
+use crate::tui::keymap::{self, Binding, Command, Context, Direction};
 use crate::tui::state::State;
+use crate::tui::state::layout::WIDE;
 use crate::tui::theme::Theme;
 use crate::tui::update::context_of;
 use ratatui::Frame;
@@ -16,8 +17,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
     let said = Line::from(said);
     let mut room = width.saturating_sub(said.width() + 2);
     let mut keys: Vec<Span<'static>> = Vec::new();
-    for binding in keymap::footer(context_of(state)) {
-        let (key, words) = (binding.first_key(), binding.footer.1);
+    for (key, words) in hints(state) {
         let needed = key.len() + words.len() + 3;
         if needed > room {
             continue;
@@ -36,6 +36,27 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
     frame
         .buffer_mut()
         .set_line(area.x + start, area.y, &keys, area.width - start);
+}
+
+/// Keys with their words, what matters most first.
+fn hints(state: &State) -> Vec<(&'static str, &'static str)> {
+    let context = context_of(state);
+    let mut bindings = keymap::footer(context);
+    if state.frame.finding.is_none() && context != Context::List {
+        bindings.retain(|binding| binding.command != Command::Open);
+    }
+    if state.size.0 < WIDE {
+        // Only one pane is seen: nothing else says that there are others.
+        bindings.sort_by_key(|binding| binding.command != Command::NextPane(Direction::Forward));
+    }
+    let words = |binding: &Binding| match (binding.command, context) {
+        (Command::Open, Context::List) => "open",
+        _ => binding.footer.1,
+    };
+    bindings
+        .into_iter()
+        .map(|binding| (binding.first_key(), words(binding)))
+        .collect()
 }
 
 fn said(state: &State, theme: &Theme, room: usize) -> Vec<Span<'static>> {

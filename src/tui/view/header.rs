@@ -1,6 +1,6 @@
 //! The upper row: file, format, model, size, what is wrong, the take.
 
-use super::{Row, counts, rect};
+use super::{Row, cells, counts, rect};
 use crate::safe_text::SafeText;
 use crate::tui::state::document::Extent;
 use crate::tui::state::layout::WIDE;
@@ -12,49 +12,69 @@ use ratatui::text::Span;
 
 /// Most cells of the file's name.
 const NAME: usize = 40;
+/// Most cells of what tells a session from the others.
+const LABEL: usize = 24;
 
 pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
-    let gap = || Span::raw("  ");
-    let mut left = vec![Span::styled(" retake", theme.title), gap()];
-    let name = match state.name.as_str() {
-        "-" => "standard input",
-        name => name.rsplit('/').next().unwrap_or(name),
-    };
-    let room = NAME.min(usize::from(state.size.0) / 4);
-    left.extend(theme.spans(&SafeText::single_line(name, room), theme.text));
-    if let Some(document) = &state.document {
-        left.push(gap());
-        left.push(Span::styled(document.recording.format.id, theme.dim));
-        let sessions = document.recording.sessions.len();
-        if sessions > 1 {
-            left.push(gap());
-            left.push(Span::raw(format!(
-                "session {}/{sessions}",
-                state.session + 1
-            )));
-        }
-        if let Some(session) = state.session() {
-            if let Some(model) = &session.model {
-                left.push(gap());
-                left.extend(theme.spans(&SafeText::single_line(model, NAME), theme.text));
-            }
-            if document.extent == Extent::Whole {
-                left.push(gap());
-                left.push(Span::raw(format!("{} turns", session.turns.len())));
-            }
-        }
-    }
     let mut right = status(state, theme);
     if state.size.0 >= WIDE {
         right.push(Span::styled("   take main 1/1", theme.dim));
     }
     right.push(Span::raw(" "));
+    let room = usize::from(state.size.0).saturating_sub(cells(&right) + 1);
+    let mut left = vec![Span::styled(" retake", theme.title)];
+    let mut used = cells(&left);
+    // A part stands there in full or not at all: half a number would be another number.
+    for part in parts(state, theme) {
+        let width = 2 + cells(&part);
+        if used + width <= room {
+            used += width;
+            left.push(Span::raw("  "));
+            left.extend(part);
+        }
+    }
     let row = Row {
         left,
         right,
         style: Style::new(),
     };
     row.draw(frame, rect(state.layout.header), 0);
+}
+
+/// What is said of the file, what matters most first.
+fn parts(state: &State, theme: &Theme) -> Vec<Vec<Span<'static>>> {
+    let name = match state.name.as_str() {
+        "-" => "standard input",
+        name => name.rsplit('/').next().unwrap_or(name),
+    };
+    let room = NAME.min(usize::from(state.size.0) / 4);
+    let mut parts = vec![theme.spans(&SafeText::single_line(name, room), theme.text)];
+    if let Some(document) = &state.document {
+        let format = Span::styled(document.recording.format.id, theme.dim);
+        parts.push(vec![format]);
+        let sessions = document.recording.sessions.len();
+        if sessions > 1 {
+            let session = format!("session {}/{sessions}", state.session + 1);
+            parts.push(vec![Span::raw(session)]);
+            let label = state.session().map_or("", |session| &session.label);
+            if !label.is_empty() {
+                parts.push(theme.spans(&SafeText::single_line(label, LABEL), theme.text));
+            }
+        }
+        if let Some(session) = state.session() {
+            if let Some(model) = &session.model {
+                parts.push(theme.spans(&SafeText::single_line(model, NAME), theme.text));
+            }
+            if document.extent == Extent::Whole {
+                let turns = match session.turns.len() {
+                    1 => "1 turn".to_owned(),
+                    turns => format!("{turns} turns"),
+                };
+                parts.push(vec![Span::raw(turns)]);
+            }
+        }
+    }
+    parts
 }
 
 fn status(state: &State, theme: &Theme) -> Vec<Span<'static>> {
@@ -93,7 +113,10 @@ fn status(state: &State, theme: &Theme) -> Vec<Span<'static>> {
             spans.push(Span::raw(plural(found.warnings, "warning")));
         }
         if found.errors + found.warnings == 0 && state.stage == Stage::Ready {
-            spans.extend(counts(theme, found));
+            let notes = counts(theme, found);
+            let gap = if notes.is_empty() { "" } else { "  " };
+            spans.extend(notes);
+            spans.push(Span::raw(gap));
             spans.push(Span::styled(
                 format!("{} nothing broken", glyphs.ok),
                 theme.ok,

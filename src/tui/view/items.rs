@@ -1,6 +1,6 @@
 //! The items pane: what happened in one turn.
 
-use super::{Row, kind_style, row_style, sign, title};
+use super::{Row, cells, kind_style, row_style, sign, title};
 use crate::rules::Severity;
 use crate::tui::state::State;
 use crate::tui::state::document::Extent;
@@ -30,12 +30,16 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &The
     let block = theme.pane(title(name), has_keys);
     let inside = block.inner(area);
     frame.render_widget(block, area);
-    for (at, item) in state.frame.items.iter().enumerate() {
-        row(item, inside.width, theme, has_keys).draw(frame, inside, at);
+    let items = &state.frame.items;
+    let kinds = items.iter().map(|item| item.kind.word().len()).max();
+    for (at, item) in items.iter().enumerate() {
+        let row = row(item, kinds.unwrap_or(0), inside.width, theme, has_keys);
+        row.draw(frame, inside, at);
     }
 }
 
-fn row(item: &ItemRow, width: u16, theme: &Theme, has_keys: bool) -> Row {
+/// A row of the list; `kinds` is the width of the column of kinds.
+fn row(item: &ItemRow, kinds: usize, width: u16, theme: &Theme, has_keys: bool) -> Row {
     let glyphs = &theme.glyphs;
     let mark = if item.is_marked { glyphs.marked } else { " " };
     let mut left = vec![Span::styled(mark, theme.marked)];
@@ -45,17 +49,9 @@ fn row(item: &ItemRow, width: u16, theme: &Theme, has_keys: bool) -> Row {
         None => Span::raw(" "),
     });
     left.push(Span::styled(
-        format!(" {:<9} ", item.kind.word()),
+        format!(" {:<kinds$} ", item.kind.word()),
         kind_style(theme, item.kind),
     ));
-    if !item.tool.is_empty() {
-        let cells = tool_cells(width);
-        let tool = item.tool.truncated(cells);
-        let rest = cells.saturating_sub(tool.width());
-        left.extend(theme.spans(&tool, theme.text));
-        left.push(Span::raw(" ".repeat(rest + 1)));
-    }
-    left.extend(theme.spans(&item.preview, theme.dim));
     let right = match (item.finding, item.partner) {
         (Some((severity, rule)), _) => {
             let style = match severity {
@@ -71,6 +67,15 @@ fn row(item: &ItemRow, width: u16, theme: &Theme, has_keys: bool) -> Row {
         )],
         (None, None) => Vec::new(),
     };
+    if !item.tool.is_empty() {
+        let column = tool_cells(width);
+        let room = usize::from(width).saturating_sub(cells(&left) + cells(&right) + 1);
+        let tool = item.tool.truncated(column.min(room));
+        let rest = column.saturating_sub(tool.width());
+        left.extend(theme.spans(&tool, theme.text));
+        left.push(Span::raw(" ".repeat(rest + 1)));
+    }
+    left.extend(theme.spans(&item.preview, theme.dim));
     Row {
         left,
         right,

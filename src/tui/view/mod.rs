@@ -97,6 +97,11 @@ impl Row {
     }
 }
 
+/// How many columns spans take.
+fn cells(spans: &[Span<'_>]) -> usize {
+    spans.iter().map(Span::width).sum()
+}
+
 /// The style of a row of a list.
 fn row_style(theme: &Theme, has_cursor: bool, has_keys: bool) -> Style {
     match (has_cursor, has_keys) {

@@ -14,7 +14,10 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &The
     let has_keys = state.focus == Pane::Turns;
     let mut name = " Turns ".to_owned();
     if let Some(shown) = &state.shown {
-        name = format!(" Turns, {} items shown ", shown.items.len());
+        name = match shown.items.len() {
+            1 => " Turns, 1 item shown ".to_owned(),
+            items => format!(" Turns, {items} items shown "),
+        };
     }
     let block = theme.pane(title(name), has_keys);
     let inside = block.inner(area);
@@ -48,7 +51,7 @@ fn turn_row(turn: &TurnRow, digits: usize, theme: &Theme, has_keys: bool) -> Row
     let mut left = vec![
         Span::raw(fold),
         Span::styled(format!("{number:>digits$} "), theme.dim),
-        Span::styled(format!("{:<10}", turn.speaker.word()), style),
+        Span::styled(format!("{:<9.10} ", turn.word), style),
     ];
     left.extend(theme.spans(&turn.preview, theme.dim));
     Row {

@@ -121,6 +121,7 @@ fn push_finding(finding: &Finding, lines: &mut Vec<Line>) {
         .filter(|cause| !message.contains(cause.as_str()));
     let related = finding
         .related
+        .filter(|item| finding.item != Some(*item))
         .map(|item| format!("see item {}", u64::from(item) + 1));
     let story: Vec<String> = cause.into_iter().chain(related).collect();
     if !story.is_empty() {
