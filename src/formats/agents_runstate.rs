@@ -71,11 +71,9 @@ fn read(source: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError>
         let waits = item.kind == Kind::Call && waiting.contains(&item.call_id.hash);
         item.flags.set_if(Flags::AWAITS_APPROVAL, waits);
     }
-    let mut problems = std::mem::take(&mut out.problems);
-    let mut contents = assemble_plain(FORMAT.id, FORMAT.dialect, out, source)?;
-    problems.append(&mut contents.problems);
-    contents.problems = problems;
-    Ok(contents)
+    let problems = std::mem::take(&mut out.problems);
+    let contents = assemble_plain(FORMAT.id, FORMAT.dialect, out, source)?;
+    Ok(contents.behind(problems))
 }
 
 fn report(fault: Fault, out: &mut Fragment) {

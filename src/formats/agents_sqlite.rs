@@ -67,15 +67,13 @@ pub fn sessions_of(rows: &[Row]) -> Result<Contents, SourceError> {
         }
         read_row(row, &buffer, start..start + row.data.len(), &mut out);
     }
-    let mut problems = std::mem::take(&mut out.problems);
+    let problems = std::mem::take(&mut out.problems);
     let source: Arc<dyn Source> = Arc::new(buffer);
     let mut contents = assemble_plain(FORMAT.id, FORMAT.dialect, out, &source)?;
     for session in &mut contents.sessions {
         session.active = !inactive.contains(&session.label);
     }
-    problems.append(&mut contents.problems);
-    contents.problems = problems;
-    Ok(contents)
+    Ok(contents.behind(problems))
 }
 
 fn label_of(row: &Row) -> String {

@@ -49,6 +49,14 @@ pub struct Contents {
     pub problems: Vec<Problem>,
 }
 
+impl Contents {
+    /// Puts problems that were found earlier before its own.
+    pub(crate) fn behind(mut self, earlier: Vec<Problem>) -> Self {
+        self.problems.splice(0..0, earlier);
+        self
+    }
+}
+
 /// One format.
 #[derive(Debug, Clone, Copy)]
 pub struct Format {
@@ -135,11 +143,8 @@ pub fn read_buffer(
         Reading::Records(records) => {
             let sample = Sample::new(bytes, true);
             let mut fragment = split::read_all(&records, &sample, bytes);
-            let mut problems = std::mem::take(&mut fragment.problems);
-            let mut contents = (records.assemble)(fragment, source)?;
-            problems.append(&mut contents.problems);
-            contents.problems = problems;
-            Ok(contents)
+            let problems = std::mem::take(&mut fragment.problems);
+            Ok((records.assemble)(fragment, source)?.behind(problems))
         }
     }
 }

@@ -76,28 +76,20 @@ fn sniff(sample: &Sample<'_>) -> u8 {
 fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), Fault> {
     let (bytes, start) = (cursor.bytes(), cursor.position());
     let fields = Fields::read(cursor)?;
+    let place = base + start as u64;
     if let Some(key) = fields.twice {
-        out.report(
-            base + start as u64,
-            ProblemKind::DuplicateKey(key.to_owned()),
-        );
+        out.report(place, ProblemKind::DuplicateKey(key.to_owned()));
     }
     if fields.role.is_none() && body::read_body(Dialect::Chat, bytes, start, base, out)? {
         return name_trajectory(bytes, start, out);
     }
     if fields.role.is_none() && fields.kind.is_some() {
-        out.report(
-            base + start as u64,
-            ProblemKind::MixedFormats("openai-responses"),
-        );
+        out.report(place, ProblemKind::MixedFormats("openai-responses"));
         responses::push_item(bytes, base, &fields, out);
         return Ok(());
     }
     if body::has_blocks(bytes, &fields) {
-        out.report(
-            base + start as u64,
-            ProblemKind::MixedFormats("anthropic-messages"),
-        );
+        out.report(place, ProblemKind::MixedFormats("anthropic-messages"));
         return anthropic::read_message(&mut Cursor::at(bytes, start), base, out).map(|_| ());
     }
     chat::push_message(bytes, base, &fields, out)

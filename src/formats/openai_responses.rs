@@ -88,11 +88,9 @@ fn is_exchange(document: &Document<'_>) -> bool {
 fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), Fault> {
     let (bytes, start) = (cursor.bytes(), cursor.position());
     let fields = Fields::read(cursor)?;
+    let place = base + start as u64;
     if let Some(key) = fields.twice {
-        out.report(
-            base + start as u64,
-            ProblemKind::DuplicateKey(key.to_owned()),
-        );
+        out.report(place, ProblemKind::DuplicateKey(key.to_owned()));
     }
     if fields.role.is_none()
         && fields.kind.is_none()
@@ -101,17 +99,11 @@ fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(
         return Ok(());
     }
     if fields.tool_calls.is_some() || matches!(fields.role, Some(b"tool" | b"function")) {
-        out.report(
-            base + start as u64,
-            ProblemKind::MixedFormats("openai-chat"),
-        );
+        out.report(place, ProblemKind::MixedFormats("openai-chat"));
         return crate::dialects::chat::push_message(bytes, base, &fields, out);
     }
     if fields.kind.is_none() && body::has_blocks(bytes, &fields) {
-        out.report(
-            base + start as u64,
-            ProblemKind::MixedFormats("anthropic-messages"),
-        );
+        out.report(place, ProblemKind::MixedFormats("anthropic-messages"));
         return anthropic::read_message(&mut Cursor::at(bytes, start), base, out).map(|_| ());
     }
     responses::push_item(bytes, base, &fields, out);

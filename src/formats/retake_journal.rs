@@ -159,9 +159,7 @@ fn assemble(fragment: Fragment, source: &Arc<dyn Source>) -> Result<Contents, So
     problems.append(&mut gaps(&fragment));
     let mut contents = assemble_plain(FORMAT.id, FORMAT.dialect, fragment, source)?;
     contents.sessions.iter_mut().for_each(take_dialect_of_items);
-    problems.append(&mut contents.problems);
-    contents.problems = problems;
-    Ok(contents)
+    Ok(contents.behind(problems))
 }
 
 /// A journal of a newer retake may mean something else by the same words, so nothing of it is read.

@@ -237,13 +237,11 @@ impl Capture {
 
     fn finish(mut self) -> Result<Contents, SourceError> {
         self.flush();
-        let mut problems = std::mem::take(&mut self.fragment.problems);
+        let problems = std::mem::take(&mut self.fragment.problems);
         let source: Arc<dyn Source> = Arc::new(self.buffer);
         let mut contents = assemble_plain(FORMAT.id, FORMAT.dialect, self.fragment, &source)?;
         contents.sessions.iter_mut().for_each(take_dialect_of_items);
-        problems.append(&mut contents.problems);
-        contents.problems = problems;
-        Ok(contents)
+        Ok(contents.behind(problems))
     }
 }
 

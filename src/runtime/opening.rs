@@ -233,13 +233,9 @@ impl Opening {
         records: &Records,
         mut fragment: Fragment,
     ) -> Result<Recording, InputError> {
-        let mut problems = std::mem::take(&mut fragment.problems);
+        let problems = std::mem::take(&mut fragment.problems);
         let contents = (records.assemble)(fragment, &self.input.source)?;
-        let Contents {
-            sessions,
-            problems: more,
-        } = contents;
-        problems.extend(more);
+        let Contents { sessions, problems } = contents.behind(problems);
         let (name, source) = (self.input.name.clone(), self.input.source.clone());
         Ok(Recording {
             name,

@@ -59,7 +59,7 @@ pub(super) fn read_as(
     progress: Progress<'_>,
 ) -> Result<Recording, InputError> {
     let length = input.source.len();
-    let mut contents = match (format.reading, &input.buffer) {
+    let contents = match (format.reading, &input.buffer) {
         (Reading::Database, _) => {
             read_database(input.path.as_deref().ok_or(InputError::DatabaseInPipe)?)?
         }
@@ -70,9 +70,7 @@ pub(super) fn read_as(
             let file = File::new(&records, &*input.source, length).telling(progress);
             let mut fragment = file.read(&sample, layout)?;
             let problems = std::mem::take(&mut fragment.problems);
-            let mut contents = (records.assemble)(fragment, &input.source)?;
-            contents.problems.splice(0..0, problems);
-            contents
+            (records.assemble)(fragment, &input.source)?.behind(problems)
         }
         (_, None) => {
             let bytes = input.source.read(Span {
@@ -82,8 +80,7 @@ pub(super) fn read_as(
             formats::read_buffer(format, &input.source, &bytes)?
         }
     };
-    contents.problems.splice(0..0, input.notices);
-    let Contents { sessions, problems } = contents;
+    let Contents { sessions, problems } = contents.behind(input.notices);
     Ok(Recording {
         name: input.name,
         source: input.source,
