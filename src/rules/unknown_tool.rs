@@ -31,11 +31,16 @@ pub(super) static RULE: Rule = Rule {
 /// LiteLLM's pseudo tool for structured output; legal when the request has an output schema (openai-agents, run loop).
 const JSON_TOOL_CALL: &str = "json_tool_call";
 
+/// How many wrong names are compared with how many offered ones, at most: beyond that a file is made to be slow, and its further
+/// wrong names get no suggestion.
+const MOST_COMPARISONS: usize = 500_000;
+
 fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
     if !run.session.contract.tools_known() {
         return;
     }
     let mut suggestions: HashMap<(usize, NameId), String> = HashMap::new();
+    let mut comparisons = 0;
     for (index, item) in run.session.items.iter().enumerate() {
         let is_named_call = item.kind == Kind::Call
             && matches!(
@@ -55,6 +60,10 @@ fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
         }
         let epoch = run.epoch(index);
         let nearest = suggestions.entry((epoch, item.name)).or_insert_with(|| {
+            comparisons += offered.tools().len();
+            if comparisons > MOST_COMPARISONS {
+                return String::new();
+            }
             let near = offered.catalogue().nearest(name);
             near.iter()
                 .map(|suggestion| suggestion.name.as_str())
