@@ -1,5 +1,6 @@
 //! Anthropic Messages: blocks that start, grow by deltas and stop, inside a message that does the same.
 
+use super::call_number::CallNumber;
 use super::{PartialCall, Reply, Step, append, input_of, object, text, write_object};
 use serde_json::{Map, Value, json};
 
@@ -8,6 +9,7 @@ use serde_json::{Map, Value, json};
 pub struct Anthropic {
     message: Map<String, Value>,
     blocks: Vec<Block>,
+    call_number: CallNumber,
     started: bool,
     ended: bool,
     failures: Vec<Value>,
@@ -144,10 +146,10 @@ impl Anthropic {
     }
 
     /// What a change of the block at `place` is to a reader.
-    fn step(&self, place: usize) -> Step {
+    fn step(&mut self, place: usize) -> Step {
         if self.blocks[place].is_call() {
-            let before = self.blocks[..place].iter().filter(|block| block.is_call());
-            Step::CallGrows(before.count())
+            let before = self.call_number.of(&self.blocks, place, Block::is_call);
+            Step::CallGrows(before)
         } else {
             Step::Text
         }

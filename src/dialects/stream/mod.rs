@@ -4,6 +4,7 @@
 //! asked at any time.
 
 mod anthropic;
+mod call_number;
 mod chat;
 mod responses;
 mod splitter;

@@ -1,5 +1,6 @@
 //! OpenAI Responses: items that are added, grow and are done, each found by its `output_index` or its id, never by being the last.
 
+use super::call_number::CallNumber;
 use super::{PartialCall, Reply, Step, append, object, text, write_object};
 use serde_json::{Map, Value, json};
 
@@ -8,6 +9,7 @@ use serde_json::{Map, Value, json};
 pub struct Responses {
     response: Map<String, Value>,
     slots: Vec<Slot>,
+    call_number: CallNumber,
     ended: bool,
     failures: Vec<Value>,
 }
@@ -240,10 +242,10 @@ impl Responses {
         self.step(place)
     }
 
-    fn step(&self, place: usize) -> Step {
+    fn step(&mut self, place: usize) -> Step {
         if self.slots[place].is_call() {
-            let before = self.slots[..place].iter().filter(|slot| slot.is_call());
-            Step::CallGrows(before.count())
+            let before = self.call_number.of(&self.slots, place, Slot::is_call);
+            Step::CallGrows(before)
         } else {
             Step::Text
         }
