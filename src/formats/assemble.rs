@@ -2,6 +2,7 @@
 
 use super::Contents;
 use crate::dialects::{body_of, tools::read_tools};
+use crate::session::index_number;
 use crate::session::{
     Contract, Dialect, Fact, Flags, Fragment, Item, Kind, Names, OutputSchema, Problem,
     ProblemKind, Record, Session, Shape, Source, SourceError, Span, Stop, ToolSet,
@@ -176,7 +177,7 @@ impl<'a> Builder<'a> {
     /// Puts the system prompts that stood behind the messages before them.
     fn put_late_system_first(&mut self) {
         let late = std::mem::take(&mut self.late_system);
-        let count = number(late.len());
+        let count = index_number(late.len());
         self.current.items.splice(0..0, late);
         for stop in &mut self.current.stops {
             stop.item += count;
@@ -244,7 +245,7 @@ impl<'a> Builder<'a> {
     fn stop(&mut self, reason: &Cow<'static, str>) {
         if let Some(last) = self.current.items.len().checked_sub(1) {
             let stop = Stop {
-                item: number(last),
+                item: index_number(last),
                 reason: reason.clone(),
             };
             self.current.items[last]
@@ -279,7 +280,7 @@ impl<'a> Builder<'a> {
         let from = if first {
             0
         } else {
-            number(self.current.items.len())
+            index_number(self.current.items.len())
         };
         let sets = &mut self.current.contract.tool_sets;
         let place = if first { 0 } else { sets.len() };
@@ -364,8 +365,4 @@ fn hash_of(value: &(impl Hash + ?Sized)) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);
     hasher.finish()
-}
-
-fn number(index: usize) -> u32 {
-    u32::try_from(index).unwrap_or(u32::MAX)
 }

@@ -1,6 +1,6 @@
 //! Items as a reader finds them, in file order: a part of a file, read by itself, that can be joined with the next part.
 
-use super::item::hash;
+use super::item::{hash, index_number};
 use super::{
     CallId, Family, Flags, Item, Kind, NameId, Names, Problem, ProblemKind, Record, Shape, Span,
 };
@@ -152,7 +152,7 @@ impl Fragment {
             span,
             number: self.lines + 1,
         });
-        count(self.records.len()) - 1
+        index_number(self.records.len()) - 1
     }
 
     /// Adds an item of the record that was started last: no call yet, without name, id and flags.
@@ -196,12 +196,12 @@ impl Fragment {
 
     /// The number of the record that was started last.
     pub fn record(&self) -> u32 {
-        count(self.records.len()).saturating_sub(1)
+        index_number(self.records.len()).saturating_sub(1)
     }
 
     /// Notes a fact at this point of the file.
     pub fn note(&mut self, fact: Fact) {
-        self.facts.push((count(self.items.len()), fact));
+        self.facts.push((index_number(self.items.len()), fact));
     }
 
     /// Notes the model's name (as it stands in a JSON string) unless it was the last one noted: logs repeat it with each reply.
@@ -263,7 +263,10 @@ impl Fragment {
 
     /// Joins what was read behind this part.
     pub fn append(&mut self, other: Self) {
-        let (records, items) = (count(self.records.len()), count(self.items.len()));
+        let (records, items) = (
+            index_number(self.records.len()),
+            index_number(self.items.len()),
+        );
         if !other.links.is_empty() {
             self.links.resize(self.records.len(), Link::default());
         }
@@ -293,10 +296,6 @@ impl Fragment {
         self.links.extend(other.links);
         self.one_line_until = self.one_line_until.max(other.one_line_until);
     }
-}
-
-fn count(length: usize) -> u32 {
-    u32::try_from(length).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

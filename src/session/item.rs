@@ -197,6 +197,12 @@ pub(crate) fn hash(bytes: &[u8]) -> u64 {
     KEY.get_or_init(RandomState::default).hash_one(bytes)
 }
 
+/// An index as heads and tables keep it, in 32 bits. A session of four thousand million items would need 240 GB for its heads, so
+/// the bound is never reached.
+pub(crate) fn index_number(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}
+
 /// What a reader saw in passing; sixteen bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Flags(u16);

@@ -18,6 +18,7 @@ mod turn;
 
 pub use contract::{Contract, OutputSchema, Tool, ToolKind, ToolSet};
 pub use fragment::{Fact, Fragment, Link, LinkFlags};
+pub(crate) use item::index_number;
 pub use item::{CallId, Family, Flags, Item, Kind, Record, Shape};
 pub use keyed::Keyed;
 pub use names::{NameId, Names};

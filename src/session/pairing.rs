@@ -7,6 +7,7 @@
 //! Where ids are missing (legacy `function_call`, Gemini-style replies) calls and outputs pair by name and order.
 //! Which places a provider accepts for a pair is not decided here but in [`crate::dialects`].
 
+use super::item::index_number;
 use super::keyed::Keyed;
 use super::{CallId, Family, Flags, Item, Kind, NameId, Session};
 use std::collections::hash_map::Entry;
@@ -141,18 +142,18 @@ impl<'a> Matcher<'a> {
         self.open
             .entry(key_of(item))
             .or_default()
-            .push(number(index), item.turn);
+            .push(index_number(index), item.turn);
     }
 
     fn answer(&mut self, index: usize, item: &Item) {
         let key = key_of(item);
         if let Some(call) = self.take(key) {
-            self.join(call, number(index));
+            self.join(call, index_number(index));
             self.answered.insert(key, call);
         } else if let (Key::Id(..), Some(call)) = (key, self.answered.get(&key)) {
             self.standings[index] = Standing::Duplicate(*call);
         } else {
-            self.early.push(number(index));
+            self.early.push(index_number(index));
             self.standings[index] = Standing::Orphan;
         }
     }
@@ -266,10 +267,6 @@ impl Waiting {
         };
         self.only.map(|(call, _)| call).or_else(listed)
     }
-}
-
-fn number(index: usize) -> u32 {
-    u32::try_from(index).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use super::FORMAT;
 use super::graph::{Branch, Graph, Role};
 use crate::formats::Contents;
+use crate::session::index_number;
 use crate::session::{
     Fact, Flags, Fragment, Item, Keyed, Kind, Link, LinkFlags, Record, Session, Source,
     SourceError, Stop,
@@ -61,7 +62,10 @@ impl Builder<'_> {
                 .iter()
                 .take_while(|item| item.record == *record);
             for (offset, item) in own.enumerate() {
-                let place = (number(self.sessions.len()), number(session.items.len()));
+                let place = (
+                    index_number(self.sessions.len()),
+                    index_number(session.items.len()),
+                );
                 self.places[first + offset] = Some(place);
                 let link = &self.fragment.links[*record as usize];
                 session.items.push(mark_reply(*item, link, &mut messages));
@@ -123,8 +127,4 @@ fn mark_compacted(items: &mut [Item]) {
     for item in &mut items[..last] {
         item.flags = item.flags.with(Flags::COMPACTED);
     }
-}
-
-fn number(index: usize) -> u32 {
-    u32::try_from(index).unwrap_or(u32::MAX)
 }

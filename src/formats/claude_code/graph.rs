@@ -4,6 +4,7 @@
 //! results of parallel calls, which hang on their own line of the message and not on the chain; so lines of a message that is on
 //! the chain, and the results that answer its calls, belong to it too. All of it is linear in the lines of the file.
 
+use crate::session::index_number;
 use crate::session::{Fragment, Item, Keyed, Kind, Link, LinkFlags, Problem, ProblemKind};
 use std::collections::{HashMap, HashSet};
 
@@ -91,7 +92,9 @@ impl<'a> Graph<'a> {
         by_id.reserve(self.links().len());
         let mut repeated = Marks::new(self.links().len());
         for (record, link) in self.links().iter().enumerate() {
-            if link.id != 0 && *by_id.entry(link.id).or_insert(number(record)) != number(record) {
+            if link.id != 0
+                && *by_id.entry(link.id).or_insert(index_number(record)) != index_number(record)
+            {
                 repeated.set(record);
             }
         }
@@ -249,7 +252,7 @@ impl<'a> Graph<'a> {
     }
 
     fn add(&mut self, role: Role, records: Vec<usize>) {
-        let place = Place::Branch(number(self.branches.len()));
+        let place = Place::Branch(index_number(self.branches.len()));
         for record in &records {
             self.places[*record] = place;
         }
@@ -264,7 +267,7 @@ impl<'a> Graph<'a> {
                 .filter(|parent| *parent > record && self.places[*parent] == place)
         };
         if records.iter().all(|record| cause(*record).is_none()) {
-            return records.into_iter().map(number).collect();
+            return records.into_iter().map(index_number).collect();
         }
         let mut waiting: HashMap<usize, Vec<usize>> = HashMap::new();
         let mut placed = Marks::new(self.links().len());
@@ -277,13 +280,13 @@ impl<'a> Graph<'a> {
             let mut ready = vec![*record];
             while let Some(next) = ready.pop() {
                 placed.set(next);
-                ordered.push(number(next));
+                ordered.push(index_number(next));
                 ready.extend(waiting.remove(&next).into_iter().flatten().rev());
             }
         }
         // A circle of parents: nothing is lost, the file order stands.
         let left = records.iter().filter(|record| !placed.has(**record));
-        ordered.extend(left.map(|record| number(*record)));
+        ordered.extend(left.map(|record| index_number(*record)));
         ordered
     }
 
@@ -381,8 +384,4 @@ impl Marks {
         };
         self.words.iter().enumerate().flat_map(bits).collect()
     }
-}
-
-fn number(index: usize) -> u32 {
-    u32::try_from(index).unwrap_or(u32::MAX)
 }
