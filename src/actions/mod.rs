@@ -1,4 +1,9 @@
-//! What can be done about a finding, by name: the vocabulary in which rules make offers and menus and reports tell them.
+//! What can be done about a finding, by name: the vocabulary in which rules make offers and menus and reports tell them, and one file
+//! per recovery that says which edits it takes.
+
+mod plan;
+
+pub use plan::{Choice, Defect, Planned, Refusal, Scene};
 
 /// One recovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

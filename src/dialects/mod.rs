@@ -10,6 +10,7 @@ pub mod responses;
 mod shapes;
 pub mod stream;
 pub mod tools;
+pub mod write;
 
 pub use body::{Arguments, Body, body_of};
 pub use fields::Fields;

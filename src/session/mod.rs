@@ -7,16 +7,19 @@
 //! Recorded items never change. What the operator does is laid over them as edits.
 
 mod contract;
+mod edit;
 mod fragment;
 mod item;
 mod keyed;
 mod names;
 pub mod pairing;
 mod problem;
+mod rope;
 mod source;
 mod turn;
 
 pub use contract::{Contract, OutputSchema, Tool, ToolKind, ToolSet};
+pub use edit::{Edit, Patch, Voice};
 pub use fragment::{Fact, Fragment, Link, LinkFlags};
 pub(crate) use item::index_number;
 pub use item::{CallId, Family, Flags, Item, Kind, Record, Shape};
@@ -24,6 +27,7 @@ pub use keyed::Keyed;
 pub use names::{NameId, Names};
 pub use pairing::{Pairing, Standing};
 pub use problem::{Problem, ProblemKind};
+pub use rope::{Origin, Piece, Rope, Splice};
 pub use source::{Source, SourceError, Span};
 pub use turn::{Speaker, Turn, number_turns};
 

@@ -1,0 +1,101 @@
+//! Items that did not happen: outputs and messages in the spelling of a dialect.
+
+use super::quoted;
+use crate::session::{Family, Item, Shape, Voice};
+
+/// The output that answers a call, as an item of its dialect: an item of Responses, a `tool` message of Chat, a `tool_result` block of
+/// Anthropic. `id` is the call id as it stands in its JSON string, `name` the tool's. `None` where the dialect has no textual output
+/// for this type of call (a screenshot answers a `computer_call`, a list of tools a `tool_search_call`).
+pub fn draft_output(
+    call: &Item,
+    id: &str,
+    name: &str,
+    text: &str,
+    is_error: bool,
+) -> Option<String> {
+    let text = quoted(text);
+    match call.shape {
+        Shape::Responses => responses_output(call.family, id, &text, is_error),
+        Shape::Chat if call.family == Family::Legacy => Some(format!(
+            r#"{{"role":"function","name":{},"content":{text}}}"#,
+            quoted(name)
+        )),
+        Shape::Chat => Some(format!(
+            r#"{{"role":"tool","tool_call_id":"{id}","content":{text}}}"#
+        )),
+        Shape::Anthropic => {
+            let mark = if is_error { r#","is_error":true"# } else { "" };
+            Some(format!(
+                r#"{{"type":"tool_result","tool_use_id":"{id}","content":{text}{mark}}}"#
+            ))
+        }
+        Shape::Format => None,
+    }
+}
+
+/// Output types of the OpenAI API reference, by the type of their call.
+fn responses_output(family: Family, id: &str, text: &str, is_error: bool) -> Option<String> {
+    let plain = |kind: &str| {
+        Some(format!(
+            r#"{{"type":"{kind}","call_id":"{id}","output":{text}}}"#
+        ))
+    };
+    match family {
+        Family::Function => plain("function_call_output"),
+        Family::Custom => plain("custom_tool_call_output"),
+        Family::ApplyPatch => {
+            let status = if is_error { "failed" } else { "completed" };
+            Some(format!(
+                r#"{{"type":"apply_patch_call_output","call_id":"{id}","status":"{status}","output":{text}}}"#
+            ))
+        }
+        Family::LocalShell => Some(format!(
+            r#"{{"type":"local_shell_call_output","id":"{id}","output":{text}}}"#
+        )),
+        Family::Shell => {
+            let (stdout, stderr, code) = if is_error {
+                (r#""""#, text, 1)
+            } else {
+                (text, r#""""#, 0)
+            };
+            Some(format!(
+                r#"{{"type":"shell_call_output","call_id":"{id}","output":[{{"stdout":{stdout},"stderr":{stderr},"outcome":{{"type":"exit","exit_code":{code}}}}}]}}"#
+            ))
+        }
+        Family::None
+        | Family::Computer
+        | Family::ToolSearch
+        | Family::Program
+        | Family::Legacy
+        | Family::Hosted
+        | Family::Approval => None,
+    }
+}
+
+/// A message with one text.
+pub fn draft_message(shape: Shape, voice: Voice, text: &str) -> String {
+    let (role, text) = (role(voice), quoted(text));
+    match (shape, voice) {
+        (Shape::Responses, Voice::Assistant) => format!(
+            r#"{{"type":"message","role":"assistant","content":[{{"type":"output_text","text":{text},"annotations":[]}}]}}"#
+        ),
+        (Shape::Responses, Voice::User) => {
+            format!(r#"{{"type":"message","role":"user","content":{text}}}"#)
+        }
+        (Shape::Chat | Shape::Anthropic | Shape::Format, _) => {
+            format!(r#"{{"role":"{role}","content":{text}}}"#)
+        }
+    }
+}
+
+/// A text block of an Anthropic message.
+pub fn text_block(text: &str) -> String {
+    format!(r#"{{"type":"text","text":{}}}"#, quoted(text))
+}
+
+fn role(voice: Voice) -> &'static str {
+    match voice {
+        Voice::User => "user",
+        Voice::Assistant => "assistant",
+    }
+}

@@ -1,0 +1,14 @@
+//! How a dialect spells what is new: an output, a message, another id, name or arguments in an item that is there.
+//!
+//! What an item said stays byte for byte beside the part that changes.
+
+mod draft;
+mod patch;
+
+pub use draft::{draft_message, draft_output, text_block};
+pub use patch::{rename, replace_arguments, set_call_id};
+
+/// A text as a JSON string.
+pub fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}

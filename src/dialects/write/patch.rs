@@ -1,0 +1,172 @@
+//! Parts of an item that is there: its call id, its name, its arguments.
+
+use super::quoted;
+use crate::dialects::body_of;
+use crate::json::{Cursor, Fault};
+use crate::session::{Family, Item, Kind, Patch, Shape};
+use std::ops::Range;
+
+/// Gives an item another call id: calls and outputs in every spelling. `bytes` are those of the item; `id` is the new id as text.
+pub fn set_call_id(item: &Item, bytes: &[u8], id: &str) -> Result<Vec<Patch>, Fault> {
+    let key = match (item.shape, item.kind) {
+        (Shape::Responses, _) if item.family == Family::LocalShell && has(bytes, b"call_id")? => {
+            "call_id"
+        }
+        (Shape::Responses, _) if item.family == Family::LocalShell => "id",
+        (Shape::Responses | Shape::Format, _) => "call_id",
+        (Shape::Chat, Kind::Output) => "tool_call_id",
+        (Shape::Anthropic, Kind::Output) => "tool_use_id",
+        (Shape::Chat | Shape::Anthropic, _) => "id",
+    };
+    set_member(bytes, 0, key, &quoted(id)).map(|patch| vec![patch])
+}
+
+/// Gives a call another name. Where the item has a `namespace`, a name `namespace.name` is taken apart; otherwise it stands as it is.
+pub fn rename(item: &Item, bytes: &[u8], name: &str) -> Result<Vec<Patch>, Fault> {
+    let holder = holder_of(item, bytes)?;
+    let namespaced =
+        item.shape == Shape::Responses && member(bytes, holder, b"namespace")?.is_some();
+    if !namespaced {
+        return set_member(bytes, holder, "name", &quoted(name)).map(|patch| vec![patch]);
+    }
+    let (namespace, name) = name.rsplit_once('.').unwrap_or(("", name));
+    let mut patches = vec![
+        set_member(bytes, holder, "name", &quoted(name))?,
+        set_member(bytes, holder, "namespace", &quoted(namespace))?,
+    ];
+    patches.sort_by_key(|patch| patch.at.start);
+    Ok(patches)
+}
+
+/// Gives a call other arguments; `json` is their JSON (or the free-form input of a custom tool). OpenAI holds them as text, Anthropic
+/// as a value.
+pub fn replace_arguments(item: &Item, bytes: &[u8], json: &str) -> Result<Patch, Fault> {
+    let is_free = item.family == Family::Custom;
+    let with = match item.shape {
+        Shape::Responses | Shape::Chat => quoted(json),
+        Shape::Anthropic | Shape::Format if is_free => quoted(json),
+        Shape::Anthropic | Shape::Format => json.to_owned(),
+    };
+    if let Some(at) = body_of(item, bytes)?.arguments_at {
+        let with = with.into_bytes();
+        return Ok(Patch { at, with });
+    }
+    let key = match (item.shape, is_free) {
+        (Shape::Anthropic, _) | (_, true) => "input",
+        _ => "arguments",
+    };
+    set_member(bytes, holder_of(item, bytes)?, key, &with)
+}
+
+/// Where the object stands that holds name and arguments: inside `function` or `custom` in Chat, the item itself elsewhere.
+fn holder_of(item: &Item, bytes: &[u8]) -> Result<usize, Fault> {
+    if item.shape != Shape::Chat || item.kind != Kind::Call {
+        return Ok(0);
+    }
+    let inner = member(bytes, 0, b"function")?.or(member(bytes, 0, b"custom")?);
+    Ok(inner
+        .filter(|inner| bytes.get(inner.start) == Some(&b'{'))
+        .map_or(0, |inner| inner.start))
+}
+
+fn has(bytes: &[u8], key: &[u8]) -> Result<bool, Fault> {
+    member(bytes, 0, key).map(|found| found.is_some())
+}
+
+/// Where the value of a member stands, in the object at `at`. Of a key that stands twice the last one counts, as for most readers.
+fn member(bytes: &[u8], at: usize, wanted: &[u8]) -> Result<Option<Range<usize>>, Fault> {
+    let mut found = None;
+    Cursor::at(bytes, at).object(|cursor, key| {
+        if key == wanted {
+            cursor.peek();
+            found = Some(cursor.skip()?);
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// Sets a member of the object at `at`: in its place, or before the first member.
+fn set_member(bytes: &[u8], at: usize, key: &str, value: &str) -> Result<Patch, Fault> {
+    if let Some(at) = member(bytes, at, key.as_bytes())? {
+        let with = value.as_bytes().to_vec();
+        return Ok(Patch { at, with });
+    }
+    let mut cursor = Cursor::at(bytes, at);
+    cursor.peek();
+    let open = cursor.position() + 1;
+    let is_empty = Cursor::at(bytes, open).peek() == Some(b'}');
+    let comma = if is_empty { "" } else { "," };
+    Ok(Patch {
+        at: open..open,
+        with: format!("{}:{value}{comma}", quoted(key)).into_bytes(),
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::dialects::{chat, responses};
+    use crate::session::{Fragment, Span};
+
+    fn patched(bytes: &str, patches: Vec<Patch>) -> String {
+        let mut text = bytes.to_owned();
+        for patch in patches.into_iter().rev() {
+            text.replace_range(patch.at, std::str::from_utf8(&patch.with).unwrap());
+        }
+        text
+    }
+
+    fn item(text: &str) -> Item {
+        let mut out = Fragment::default();
+        out.begin_record(Span::default());
+        let mut cursor = Cursor::new(text.as_bytes());
+        if text.contains("\"function\":") {
+            let message = format!(r#"{{"role":"assistant","content":null,"tool_calls":[{text}]}}"#);
+            chat::read_message(&mut Cursor::new(message.as_bytes()), 0, &mut out).unwrap();
+        } else {
+            responses::read_item(&mut cursor, 0, &mut out).unwrap();
+        }
+        out.items[0]
+    }
+
+    #[test]
+    fn a_call_gets_another_id_and_keeps_the_rest() {
+        let text = r#"{ "type":"function_call", "call_id": "a\"b" ,"name":"f","arguments":"{}"}"#;
+        assert_eq!(
+            patched(
+                text,
+                set_call_id(&item(text), text.as_bytes(), "new").unwrap()
+            ),
+            r#"{ "type":"function_call", "call_id": "new" ,"name":"f","arguments":"{}"}"#
+        );
+        let missing = r#"{"type":"function_call_output","output":"x"}"#;
+        assert_eq!(
+            patched(
+                missing,
+                set_call_id(&item(missing), missing.as_bytes(), "new").unwrap()
+            ),
+            r#"{"call_id":"new","type":"function_call_output","output":"x"}"#
+        );
+    }
+
+    #[test]
+    fn names_and_arguments_are_found_where_the_dialect_keeps_them() {
+        let chat =
+            r#"{"id":"c","type":"function","function":{"name":"serch","arguments":"{\"a\":1,}"}}"#;
+        let call = item(chat);
+        let named = patched(chat, rename(&call, chat.as_bytes(), "search").unwrap());
+        assert!(named.contains(r#""function":{"name":"search","#), "{named}");
+        let repaired = replace_arguments(&call, chat.as_bytes(), r#"{"a":1}"#).unwrap();
+        assert_eq!(patched(chat, vec![repaired]), chat.replace(",}", "}"));
+        let spaced = r#"{"type":"function_call","call_id":"c","name":"opne","namespace":"tabs","arguments":"{}"}"#;
+        assert_eq!(
+            patched(
+                spaced,
+                rename(&item(spaced), spaced.as_bytes(), "browser.open").unwrap()
+            ),
+            spaced.replace("opne", "open").replace("tabs", "browser")
+        );
+    }
+}

@@ -1,0 +1,76 @@
+//! Changes that are laid over a session: what an action asks for, in the words of the history. `formats` turns them into bytes.
+
+use std::ops::Range;
+
+/// One change. Items are numbers in the session that the change was made for; the edits of one list never touch each other's items
+/// in contrary ways (an item is dropped or rewritten, not both).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Edit {
+    /// Other bytes for parts of an item; everything else of it stays as it is.
+    Rewrite {
+        /// The item.
+        item: u32,
+        /// The parts, in order, none overlapping another.
+        patches: Vec<Patch>,
+    },
+    /// The item leaves the history.
+    Drop {
+        /// The item.
+        item: u32,
+    },
+    /// A call gets an output, where the dialect wants it.
+    Answer {
+        /// The call.
+        call: u32,
+        /// What the model will read.
+        text: String,
+        /// Whether the output says of itself that it is an error, where the dialect can say so.
+        is_error: bool,
+    },
+    /// An output goes to where the dialect wants it, as it is.
+    Move {
+        /// The output.
+        output: u32,
+        /// The call that it answers.
+        call: u32,
+    },
+    /// The item becomes a plain message of the user, in its place.
+    Degrade {
+        /// The item.
+        item: u32,
+        /// What the message says.
+        text: String,
+    },
+    /// A new message behind an item and what belongs to it.
+    Say {
+        /// The item.
+        after: u32,
+        /// Who says it.
+        voice: Voice,
+        /// What is said.
+        text: String,
+    },
+    /// Everything from an item on leaves the history.
+    Cut {
+        /// The first item that goes.
+        from: u32,
+    },
+}
+
+/// Other bytes for a part of an item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Patch {
+    /// The part, counted from the start of the item; an empty range inserts.
+    pub at: Range<usize>,
+    /// What stands there instead.
+    pub with: Vec<u8>,
+}
+
+/// Who speaks in a message that is added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Voice {
+    /// The user.
+    User,
+    /// The model.
+    Assistant,
+}

@@ -1,0 +1,283 @@
+//! A text with other bytes in some places of it: how a take reads. The bytes that were recorded stay where they are.
+
+use super::{Source, SourceError, Span};
+use std::sync::Arc;
+
+/// Other bytes for a place of a source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Splice {
+    /// The place; an empty span inserts.
+    pub at: Span,
+    /// What stands there instead.
+    pub with: Vec<u8>,
+}
+
+/// A source with splices: long stretches of another source, and bytes of its own between them.
+#[derive(Debug)]
+pub struct Rope {
+    recorded: Arc<dyn Source>,
+    /// What the takes wrote, one piece behind the other.
+    written: Vec<u8>,
+    pieces: Vec<Piece>,
+    length: u64,
+}
+
+/// A stretch of a rope.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Piece {
+    /// Where it begins in the rope.
+    pub start: u64,
+    /// Where its bytes are.
+    pub from: Origin,
+}
+
+/// Where the bytes of a stretch are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// In the recorded source.
+    Recorded(Span),
+    /// In what a take wrote.
+    Written(Span),
+}
+
+impl Origin {
+    fn span(self) -> Span {
+        match self {
+            Self::Recorded(span) | Self::Written(span) => span,
+        }
+    }
+
+    /// The part of it from `offset` on that is `length` long.
+    fn part(self, offset: u64, length: u64) -> Self {
+        let cut = |span: Span| Span {
+            start: span.start + offset,
+            end: span.start + offset + length,
+        };
+        match self {
+            Self::Recorded(span) => Self::Recorded(cut(span)),
+            Self::Written(span) => Self::Written(cut(span)),
+        }
+    }
+}
+
+impl Rope {
+    /// A source as it was recorded.
+    pub fn new(recorded: Arc<dyn Source>) -> Self {
+        let length = recorded.len();
+        let mut rope = Self {
+            recorded,
+            written: Vec::new(),
+            pieces: Vec::new(),
+            length: 0,
+        };
+        rope.push(Origin::Recorded(Span {
+            start: 0,
+            end: length,
+        }));
+        rope
+    }
+
+    /// This text with splices. They are taken in the order of their places; of two insertions at one place the first stays first.
+    /// What overlaps a splice before it is left out.
+    pub fn spliced(&self, splices: &[Splice]) -> Self {
+        let mut order: Vec<&Splice> = splices.iter().collect();
+        order.sort_by_key(|splice| (splice.at.start, splice.at.end));
+        let mut rope = Self {
+            recorded: self.recorded.clone(),
+            written: self.written.clone(),
+            pieces: Vec::with_capacity(self.pieces.len() + 2 * order.len()),
+            length: 0,
+        };
+        let (mut at, mut piece) = (0, 0);
+        for splice in order {
+            if splice.at.start < at {
+                continue;
+            }
+            piece = rope.copy(self, at..splice.at.start, piece);
+            let start = rope.written.len() as u64;
+            rope.written.extend_from_slice(&splice.with);
+            rope.push(Origin::Written(Span {
+                start,
+                end: rope.written.len() as u64,
+            }));
+            at = splice.at.end;
+        }
+        rope.copy(self, at..self.length, piece);
+        rope
+    }
+
+    /// Copies the pieces of a range of another rope, which are searched for from piece `from` on; gives the last piece it touched.
+    fn copy(&mut self, other: &Self, range: std::ops::Range<u64>, from: usize) -> usize {
+        let mut last = from;
+        for (number, piece) in other.pieces.iter().enumerate().skip(from) {
+            let end = piece.start + piece.from.span().len();
+            if end <= range.start {
+                continue;
+            }
+            if piece.start >= range.end {
+                break;
+            }
+            last = number;
+            let start = range.start.max(piece.start);
+            let length = range.end.min(end) - start;
+            self.push(piece.from.part(start - piece.start, length));
+        }
+        last
+    }
+
+    fn push(&mut self, from: Origin) {
+        let length = from.span().len();
+        if length > 0 {
+            self.pieces.push(Piece {
+                start: self.length,
+                from,
+            });
+            self.length += length;
+        }
+    }
+
+    /// Its stretches, in order.
+    pub fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// What the takes wrote; [`Origin::Written`] points into it.
+    pub fn written(&self) -> &[u8] {
+        &self.written
+    }
+
+    /// The source that was recorded.
+    pub fn recorded(&self) -> &Arc<dyn Source> {
+        &self.recorded
+    }
+}
+
+impl Source for Rope {
+    fn len(&self) -> u64 {
+        self.length
+    }
+
+    fn read(&self, span: Span) -> Result<Vec<u8>, SourceError> {
+        let mut buffer = Vec::new();
+        self.read_into(span, &mut buffer)?;
+        Ok(buffer)
+    }
+
+    fn read_into(&self, span: Span, buffer: &mut Vec<u8>) -> Result<(), SourceError> {
+        buffer.clear();
+        let length = usize::try_from(span.len()).ok();
+        let length = length.filter(|_| span.end <= self.length);
+        buffer.resize(length.ok_or(SourceError::Gone { span })?, 0);
+        self.fill(span.start, buffer)
+    }
+
+    fn fill(&self, start: u64, place: &mut [u8]) -> Result<(), SourceError> {
+        let end = start + place.len() as u64;
+        if end > self.length {
+            return Err(SourceError::Gone {
+                span: Span { start, end },
+            });
+        }
+        let first = self
+            .pieces
+            .partition_point(|piece| piece.start + piece.from.span().len() <= start);
+        let mut filled = 0;
+        for piece in &self.pieces[first..] {
+            let rest = &mut place[filled..];
+            if rest.is_empty() {
+                break;
+            }
+            let at = start + filled as u64;
+            let left = piece.start + piece.from.span().len() - at;
+            let length = rest.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+            match piece.from.part(at - piece.start, length as u64) {
+                Origin::Recorded(span) => self.recorded.fill(span.start, &mut rest[..length])?,
+                Origin::Written(span) => {
+                    let from = usize::try_from(span.start).unwrap_or(usize::MAX);
+                    let bytes = self.written.get(from..from.saturating_add(length));
+                    rest[..length].copy_from_slice(bytes.ok_or(SourceError::Gone { span })?);
+                }
+            }
+            filled += length;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn splice(start: u64, end: u64, with: &str) -> Splice {
+        Splice {
+            at: Span { start, end },
+            with: with.as_bytes().to_vec(),
+        }
+    }
+
+    fn text(rope: &Rope) -> String {
+        let all = Span {
+            start: 0,
+            end: rope.len(),
+        };
+        String::from_utf8(rope.read(all).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn takes_are_laid_over_takes() {
+        let recorded = Rope::new(Arc::new(b"one two three".to_vec()));
+        let first = recorded.spliced(&[splice(4, 7, "2"), splice(0, 0, "zero ")]);
+        assert_eq!(text(&first), "zero one 2 three");
+        let second = first.spliced(&[splice(3, 6, ""), splice(16, 16, "!")]);
+        assert_eq!(text(&second), "zerne 2 three!");
+        assert_eq!(text(&recorded), "one two three");
+        let beyond = Span { start: 10, end: 15 };
+        assert_eq!(second.read(beyond), Err(SourceError::Gone { span: beyond }));
+    }
+
+    #[test]
+    fn insertions_at_one_place_keep_their_order_and_overlaps_are_left_out() {
+        let rope = Rope::new(Arc::new(b"abcdef".to_vec()));
+        let spliced = rope.spliced(&[
+            splice(2, 2, "1"),
+            splice(2, 2, "2"),
+            splice(3, 5, "-"),
+            splice(4, 6, "x"),
+        ]);
+        assert_eq!(text(&spliced), "ab12c-f");
+    }
+
+    proptest! {
+        #[test]
+        fn a_rope_reads_like_the_text_it_stands_for(
+            recorded in "[a-z]{0,40}",
+            rounds in proptest::collection::vec(proptest::collection::vec((0u64..60, 0u64..9, "[0-9]{0,5}"), 0..4), 0..4),
+            window in (0u64..60, 0u64..20),
+        ) {
+            let mut rope = Rope::new(Arc::new(recorded.clone().into_bytes()));
+            let mut plain = recorded;
+            for round in rounds {
+                let mut at = 0;
+                let mut splices = Vec::new();
+                for (gap, length, with) in round {
+                    let start = (at + gap).min(plain.len() as u64);
+                    let end = (start + length).min(plain.len() as u64);
+                    splices.push(splice(start, end, &with));
+                    at = end;
+                }
+                rope = rope.spliced(&splices);
+                for splice in splices.iter().rev() {
+                    let range = splice.at.start as usize..splice.at.end as usize;
+                    plain.replace_range(range, std::str::from_utf8(&splice.with).unwrap());
+                }
+            }
+            prop_assert_eq!(&text(&rope), &plain);
+            let start = window.0.min(plain.len() as u64);
+            let end = (start + window.1).min(plain.len() as u64);
+            let read = rope.read(Span { start, end }).unwrap();
+            prop_assert_eq!(&read[..], &plain.as_bytes()[start as usize..end as usize]);
+        }
+    }
+}
