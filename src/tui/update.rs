@@ -237,7 +237,7 @@ pub fn obey(state: &mut State, command: Command) -> Vec<Effect> {
         Command::Follow => follow(state),
         Command::Log => overlay(state, Overlay::Log),
         Command::Help => {
-            let help = Help::new(&keymap::commands(), &[copy::NOTE]);
+            let help = Help::new(&keymap::all_keys(), &[copy::NOTE]);
             overlay(state, Overlay::Help(Box::new(help)))
         }
         Command::Editor => state
