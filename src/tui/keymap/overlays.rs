@@ -70,6 +70,8 @@ pub const OVERLAYS: &[Binding<Act>] = &[
     row("PgUp", A::Preview(Backward), &[Wording], Group::Wording, "scroll the preview up"),
     row("esc", A::Leave, TEXTS, Group::Wording, "leave; the text is kept").in_footer(95, "leave"),
     row("enter", A::Choose, &[Offers, Readings], Group::Asking, "take what the cursor is on").in_footer(100, "take it"),
+    row("2 j down", A::Value(Forward), &[Readings], Group::Asking, "the second reading of broken arguments").in_footer(80, "second"),
+    row("1 k up", A::Value(Backward), &[Readings], Group::Asking, "the first one").in_footer(85, "first"),
     row("y", A::Yes, &[Question], Group::Asking, "yes").in_footer(100, "yes"),
     row("n", A::No, &[Question], Group::Asking, "no").in_footer(95, "no"),
     row("esc", A::Leave, &[Offers, Question, Readings], Group::Asking, "leave; nothing is changed").in_footer(90, "leave"),

@@ -43,7 +43,7 @@ fn terminal(
     terminal
 }
 
-/// What is seen, without the spaces at the end of rows. Emphasised cells are told by [`emphasis`].
+/// What is seen, without the spaces at the end of rows.
 pub(super) fn screen(size: (u16, u16), view: impl Fn(&mut Frame<'_>, Rect, &Theme)) -> String {
     let theme = Theme::new(Variant::Dark, Glyphs::UNICODE);
     let shown = terminal(size, &theme, view).backend().to_string();
@@ -71,6 +71,14 @@ pub(super) fn plain_screen(
         .map(|row| row.trim_matches('"').trim_end())
         .collect();
     rows.join("\n")
+}
+
+/// Every cell, with colours and UTF-8.
+pub(super) fn cells(size: (u16, u16), view: impl Fn(&mut Frame<'_>, Rect, &Theme)) -> Vec<String> {
+    let theme = Theme::new(Variant::Dark, Glyphs::UNICODE);
+    let terminal = terminal(size, &theme, view);
+    let cells = terminal.backend().buffer().content().iter();
+    cells.map(|cell| cell.symbol().to_owned()).collect()
 }
 
 /// The words that are drawn reversed, by row.

@@ -18,6 +18,8 @@ pub mod difference;
 #[cfg(test)]
 mod fixture;
 pub mod forms;
+#[cfg(test)]
+mod hostile;
 pub mod offers;
 pub mod page;
 mod popup;

@@ -9,7 +9,7 @@ mod draw;
 #[cfg(test)]
 mod tests;
 
-pub use drafts::Drafts;
+pub use drafts::{Drafts, Subject};
 
 use super::difference::lines_of;
 use super::page::Page;
@@ -175,14 +175,7 @@ impl WordingEditor {
         match act(self.context(), &key) {
             Some(Act::Leave) => return Outcome::Leave,
             Some(Act::Editor) => return Outcome::Editor(self.text()),
-            // What the provider would not get cannot be accepted.
-            Some(Act::Accept) if self.fault_of_text().is_none() => {
-                return Outcome::Accept {
-                    template: self.text(),
-                    whole_turn: self.whole_turn,
-                };
-            }
-            Some(Act::Accept) => self.set_focus(Focus::Text),
+            Some(Act::Accept) => return self.accept(),
             Some(Act::Switch(_)) => self.set_focus(match self.focus {
                 Focus::Text if !self.library.is_empty() => Focus::Library,
                 Focus::Text | Focus::Library => Focus::Text,
@@ -199,6 +192,20 @@ impl WordingEditor {
             None => self.type_or_move(key),
         }
         Outcome::Pending
+    }
+
+    /// Accepts what is previewed: the text, or the wording under the cursor. What makes no item cannot be accepted.
+    fn accept(&mut self) -> Outcome {
+        if self.focus == Focus::Library {
+            self.take_entry();
+        }
+        if self.fault.is_some() {
+            return Outcome::Pending;
+        }
+        Outcome::Accept {
+            template: self.text(),
+            whole_turn: self.whole_turn,
+        }
     }
 
     fn type_or_move(&mut self, key: KeyEvent) {
@@ -242,11 +249,6 @@ impl WordingEditor {
         self.focus = focus;
         self.text.focus(focus == Focus::Text);
         self.refresh();
-    }
-
-    /// What is wrong with the text, whatever is previewed.
-    fn fault_of_text(&self) -> Option<Fault> {
-        (self.previewer.0)(&self.text(), self.whole_turn).err()
     }
 
     /// Makes the preview anew: of the text, or of the wording under the cursor.

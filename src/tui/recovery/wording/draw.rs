@@ -105,16 +105,14 @@ impl WordingEditor {
 
     fn preview_title(&self, theme: &Theme) -> Span<'static> {
         match (&self.fault, self.focus) {
-            (Some(_), _) => Span::styled(
-                "the template is faulty; below, the last good one",
-                theme.error,
-            ),
+            (Some(_), _) if self.good.is_empty() => Span::styled("faulty", theme.error),
+            (Some(_), _) => Span::styled("faulty; below, the last good one", theme.error),
             (None, Focus::Text) => Span::styled("as the provider will see it", theme.title),
             (None, Focus::Library) => Span::styled("the wording of the library", theme.title),
         }
     }
 
-    /// `2 faulty calls in this turn: answer [this one] all`.
+    /// `2 faulty calls in this turn: [this one] all`.
     fn reach(&self, theme: &Theme) -> Vec<Span<'static>> {
         let (one, all) = if self.whole_turn {
             (" this one ", "[all]")
@@ -123,10 +121,7 @@ impl WordingEditor {
         };
         let style = |is_chosen| if is_chosen { theme.title } else { theme.dim };
         vec![
-            Span::raw(format!(
-                "{} faulty calls in this turn: answer ",
-                self.faulty
-            )),
+            Span::raw(format!("{} faulty calls in this turn: ", self.faulty)),
             Span::styled(one, style(!self.whole_turn)),
             Span::styled(all, style(self.whole_turn)),
             Span::styled("  ^t", theme.key),

@@ -128,6 +128,12 @@ fn the_library_is_previewed_and_taken_in_one_step_that_can_be_undone() {
     assert_eq!(editor.text(), text);
     press(&mut editor, "^r");
     assert!(editor.text().starts_with("No {{ tool }}!"));
+    let accepted = press(&mut editor, "tab g ^s");
+    let seen = Outcome::Accept {
+        template: "Tool not found.".to_owned(),
+        whole_turn: false,
+    };
+    assert_eq!(accepted, seen, "what is previewed is what is accepted");
 }
 
 #[test]
