@@ -12,6 +12,8 @@ const LINES: usize = 4000;
 const AROUND: usize = 3;
 /// The longest line that is compared word by word; of longer ones what both sides begin and end with is found.
 const LONGEST: usize = 2000;
+/// The most that comparing word by word may cost in one text: the words of both lines multiplied, for every pair of lines.
+const COSTS: usize = 16 << 20;
 /// Most bytes of an unchanged piece of a changed line.
 const PIECE: usize = 400;
 
@@ -62,6 +64,7 @@ pub fn compare(before: &str, after: &str) -> Vec<Row> {
     before.truncate(LINES);
     after.truncate(LINES);
     let mut rows = Vec::new();
+    let mut costs = 0;
     let operations = capture_diff_slices(Algorithm::Myers, &before, &after);
     let last = operations.len().saturating_sub(1);
     for (number, operation) in operations.iter().enumerate() {
@@ -74,10 +77,13 @@ pub fn compare(before: &str, after: &str) -> Vec<Row> {
         for at in 0..old.len().max(new.len()) {
             rows.push(match (old.get(at), new.get(at)) {
                 (Some(old), Some(new)) => {
-                    let (old, new) = within(old, new);
+                    let (old, new) = within(old, new, &mut costs);
                     Row::Changed(Some(old), Some(new))
                 }
-                (old, new) => Row::Changed(old.map(whole), new.map(whole)),
+                (old, new) => {
+                    let lone = |line: &String| whole(line);
+                    Row::Changed(old.map(lone), new.map(lone))
+                }
             });
         }
     }
@@ -88,7 +94,7 @@ pub fn compare(before: &str, after: &str) -> Vec<Row> {
 }
 
 /// A line that the other side has not at all.
-fn whole(line: &String) -> Pieces {
+fn whole(line: &str) -> Pieces {
     vec![(false, cut(line, 2 * PIECE))]
 }
 
@@ -108,9 +114,10 @@ fn fold(lines: &[String], is_first: bool, is_last: bool, rows: &mut Vec<Row>) {
 }
 
 /// Finds what differs within two lines.
-fn within(old: &str, new: &str) -> (Pieces, Pieces) {
+fn within(old: &str, new: &str, costs: &mut usize) -> (Pieces, Pieces) {
     let (old_words, new_words) = (words(old), words(new));
-    if old.len().max(new.len()) > LONGEST {
+    *costs = costs.saturating_add(old_words.len() * new_words.len());
+    if old.len().max(new.len()) > LONGEST || *costs > COSTS {
         return (edges(&old_words, &new_words), edges(&new_words, &old_words));
     }
     let operations = capture_diff_slices(Algorithm::Myers, &old_words, &new_words);
@@ -122,7 +129,7 @@ fn within(old: &str, new: &str) -> (Pieces, Pieces) {
         .sum();
     // Lines that have little in common are told apart as they are: a patchwork of emphasis reads worse than none.
     if same * 3 < old.trim().len().max(new.trim().len()) {
-        return (whole(&old.to_owned()), whole(&new.to_owned()));
+        return (whole(old), whole(new));
     }
     let mut sides = (Pieces::new(), Pieces::new());
     for operation in &operations {
@@ -329,6 +336,7 @@ mod tests {
         );
         assert!(shown.len() < 4 * LONGEST, "{}", shown.len());
         let many = |word: &str| format!("{word}\n").repeat(3 * LINES);
+        compare(&many(&"a b ".repeat(400)), &many(&"c d ".repeat(400)));
         let shown = told(&compare(&many("one"), &many("two")));
         assert!(shown.contains("8000 more lines before, 8000 after"));
     }

@@ -17,7 +17,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 
 /// How many texts are drawn at once.
-const BATCH: usize = 8;
+const BATCH: usize = 16;
 
 type View = Box<dyn Fn(&mut Frame<'_>, Rect, &Theme)>;
 
@@ -134,7 +134,7 @@ fn hostile_text_is_shown_and_never_obeyed() {
     // Several at once: one row shows as many as it has room for, and other faces show them all.
     for batch in texts().chunks(BATCH) {
         for (number, view) in faces(&batch.join(" ")).into_iter().enumerate() {
-            for symbol in cells((100, 24), &view) {
+            for symbol in cells((100, 20), &view) {
                 assert!(
                     is_harmless(&symbol),
                     "{symbol:?} in face {number}: {batch:?}"

@@ -12,7 +12,7 @@ use crate::tui::keymap::overlays::{Act, act};
 use crate::tui::state::detail::{Line, Tone};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
-use ratatui::crossterm::event::KeyEvent;
+use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::layout::Rect;
 
 /// Most lines that are shown of an item that is there on one side only.
@@ -150,6 +150,11 @@ impl Proposal {
             }
         }
         Outcome::Pending
+    }
+
+    /// Takes the wheel.
+    pub fn mouse(&mut self, event: MouseEvent) {
+        self.page.mouse(event);
     }
 
     /// Draws the view over `area`.

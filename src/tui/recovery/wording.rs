@@ -19,7 +19,7 @@ use crate::tui::keymap::overlays::{Act, act};
 use crate::tui::list::ListCursor;
 use crate::tui::state::detail::{Line, Tone};
 use crate::tui::textbox::TextBox;
-use ratatui::crossterm::event::KeyEvent;
+use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 use std::fmt;
 use std::sync::Arc;
 
@@ -50,7 +50,9 @@ pub type Preview = Result<String, Fault>;
 
 /// Makes the preview of a template; the flag says whether all faulty calls of the turn are answered, or the one at hand only.
 #[derive(Clone)]
-pub struct Previewer(Arc<dyn Fn(&str, bool) -> Preview + Send + Sync>);
+pub struct Previewer(Arc<MakePreview>);
+
+type MakePreview = dyn Fn(&str, bool) -> Preview + Send + Sync;
 
 impl Previewer {
     /// A previewer that does what the function does. It must give the same for the same template.
@@ -176,7 +178,7 @@ impl WordingEditor {
             Some(Act::Leave) => return Outcome::Leave,
             Some(Act::Editor) => return Outcome::Editor(self.text()),
             Some(Act::Accept) => return self.accept(),
-            Some(Act::Switch(_)) => self.set_focus(match self.focus {
+            Some(Act::Switch) => self.set_focus(match self.focus {
                 Focus::Text if !self.library.is_empty() => Focus::Library,
                 Focus::Text | Focus::Library => Focus::Text,
             }),
@@ -224,6 +226,11 @@ impl WordingEditor {
         self.set_focus(Focus::Text);
         self.text.paste(text);
         self.refresh();
+    }
+
+    /// Takes the wheel, for the preview.
+    pub fn mouse(&mut self, event: MouseEvent) {
+        self.page.mouse(event);
     }
 
     /// Takes over a text that was edited outside; it can be undone.

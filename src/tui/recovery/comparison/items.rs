@@ -10,7 +10,7 @@ use std::ops::Range;
 /// Most items of one side that are read in a stretch of differences.
 const READ: usize = 100;
 /// The most that a search for shared items between two sides may cost: their lengths multiplied.
-const COSTS: usize = 64 << 20;
+const COSTS: usize = 16 << 20;
 
 /// One of the two takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

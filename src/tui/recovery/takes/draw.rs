@@ -183,7 +183,7 @@ fn story(take: &TakeRow) -> SafeText {
     if take.id == 0 {
         return SafeText::from_static("the recording, as it stands in the file");
     }
-    let mut words = format!("{}", take.action);
+    let mut words = take.action.clone();
     if !take.rule.is_empty() {
         words.push_str(&format!(" for {}", take.rule));
     }

@@ -22,8 +22,9 @@ impl WordingEditor {
     pub fn view(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
         let without: &[Act] = match (self.faulty > 1, self.library.is_empty()) {
             (true, false) => &[],
-            (true, true) => &[Act::Switch(crate::tui::keymap::Direction::Forward)],
-            (false, _) => &[Act::Toggle],
+            (true, true) => &[Act::Switch],
+            (false, false) => &[Act::Toggle],
+            (false, true) => &[Act::Toggle, Act::Switch],
         };
         let popup = Popup {
             title: &self.title,
