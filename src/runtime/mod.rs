@@ -3,6 +3,7 @@
 //! Pure rooms say what bytes mean; this room fetches the bytes and spreads the work over the cores.
 
 mod background;
+mod base;
 mod checking;
 pub mod discover;
 pub mod editor;
@@ -17,9 +18,11 @@ mod parts;
 mod reading;
 pub mod search;
 mod sqlite;
+mod sqlite_save;
 mod transcode;
 
 pub use background::in_background;
+pub use base::{Base, NoBase, write_rope};
 pub use checking::{check_recording, check_session};
 pub use files::{FileSource, Input, InputError, open, read_stdin};
 pub use follower::{Follower, Growth};
@@ -28,3 +31,4 @@ pub use lines::line_numbers;
 pub use opening::Opening;
 pub use reading::{Progress, ReadOptions, Recording, read_input, read_path};
 pub use sqlite::{DatabaseError, read_database};
+pub use sqlite_save::{SaveDatabaseError, save_database};

@@ -128,7 +128,7 @@ impl Lowering<'_> {
             } => self.answer(*call, text, *is_error),
             Edit::Move { output, call } => {
                 let item = self.ground.item(*output)?;
-                let bytes = self.ground.bytes(item)?;
+                let bytes = on_one_line(&self.ground.bytes(item)?);
                 self.put_output(*call, String::from_utf8_lossy(&bytes).into_owned())
             }
             Edit::Degrade { item, text } => self.degrade(*item, text),
@@ -147,7 +147,7 @@ impl Lowering<'_> {
             let end = item.span.start + patch.at.end as u64;
             self.splices.push(Splice {
                 at: Span { start, end },
-                with: patch.with.clone(),
+                with: on_one_line(&patch.with),
             });
         }
         Ok(())
@@ -402,6 +402,18 @@ impl Lowering<'_> {
             .find(|(_, item)| item.span.contains(place))
             .map_or(0, |(index, _)| index)
     }
+}
+
+/// JSON without line ends, which are white space in it: a record may be a line.
+fn on_one_line(json: &[u8]) -> Vec<u8> {
+    let flat = |byte: &u8| {
+        if matches!(byte, b'\n' | b'\r') {
+            b' '
+        } else {
+            *byte
+        }
+    };
+    json.iter().map(flat).collect()
 }
 
 /// What opens the block that a string of a message becomes.
