@@ -6,6 +6,7 @@
 //!
 //! Recorded items never change. What the operator does is laid over them as edits.
 
+mod compare;
 mod contract;
 mod edit;
 mod fragment;
@@ -18,6 +19,7 @@ mod rope;
 mod source;
 mod turn;
 
+pub use compare::{Change, compare, recorded};
 pub use contract::{Contract, OutputSchema, Tool, ToolKind, ToolSet};
 pub use edit::{Edit, Patch, Voice};
 pub use fragment::{Fact, Fragment, Link, LinkFlags};
