@@ -100,7 +100,8 @@ pub const VARIABLES: &[Variable] = &[
 impl Violation {
     fn value(&self) -> Value {
         let members = [("message", &self.message), ("pointer", &self.pointer)];
-        Value::from_iter(members.map(|(name, text)| (name, Value::from(text.as_str()))))
+        let members = members.map(|(name, text)| (name, Value::from(text.as_str())));
+        Value::from(BTreeMap::from(members))
     }
 }
 

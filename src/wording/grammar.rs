@@ -8,6 +8,13 @@ use super::fault::Fault;
 
 /// Statements of wordings; `raw` is text to us.
 const STATEMENTS: [&str; 6] = ["if", "elif", "else", "endif", "for", "endfor"];
+/// What to use instead of another filter.
+const FILTERS_HINT: &str =
+    "the filters are join, length, first, last, trim, lower, upper, default and tojson";
+/// Filters of wordings.
+const FILTERS: [&str; 9] = [
+    "join", "length", "first", "last", "trim", "lower", "upper", "default", "tojson",
+];
 /// Most statements of a template; engines handle what is nested by recursion.
 const MOST_STATEMENTS: usize = 200;
 /// Most words and signs of a tag, for the same reason.
@@ -113,23 +120,32 @@ fn allowed(tag: &Tag<'_>) -> Result<(), Fault> {
     }
     let mut before = None;
     for token in &tag.tokens {
-        let hint = match token {
-            Token::Sign("+" | "~" | "*" | "**") => "write the parts one behind the other",
-            Token::Sign("{") => "write the parts one behind the other",
-            Token::Sign("[") if !is_operand(before) => "use a list that stands ready",
-            _ => {
-                before = Some(token);
-                continue;
-            }
-        };
-        let Token::Sign(what) = token else { continue };
-        return Err(Fault::NotForWordings {
-            what: (*what).to_owned(),
-            hint,
-            line: tag.line,
-        });
+        if let Some((what, hint)) = objection(before, token) {
+            return Err(Fault::NotForWordings {
+                what: what.to_owned(),
+                hint,
+                line: tag.line,
+            });
+        }
+        before = Some(token);
     }
     Ok(())
+}
+
+/// What is refused about a token, and what to use instead.
+fn objection<'a>(before: Option<&Token<'_>>, token: &Token<'a>) -> Option<(&'a str, &'static str)> {
+    match *token {
+        Token::Name(name, _) if before == Some(&Token::Sign("|")) && !FILTERS.contains(&name) => {
+            Some((name, FILTERS_HINT))
+        }
+        Token::Sign(sign @ ("+" | "~" | "*" | "**" | "{")) => {
+            Some((sign, "write the parts one behind the other"))
+        }
+        Token::Sign(sign @ "[") if !is_operand(before) => {
+            Some((sign, "use a list that stands ready"))
+        }
+        _ => None,
+    }
 }
 
 /// Whether a token ends a value, so that a bracket behind it takes a part of that.
