@@ -15,6 +15,7 @@ mod lines;
 mod opening;
 mod parts;
 mod reading;
+pub mod replace;
 pub mod search;
 mod sqlite;
 mod transcode;
