@@ -16,10 +16,12 @@ mod lines;
 mod opening;
 mod parts;
 mod reading;
+pub mod replace;
 pub mod search;
 mod sqlite;
 mod sqlite_save;
 mod transcode;
+pub mod wordings;
 
 pub use background::in_background;
 pub use base::{Base, NoBase, write_rope};

@@ -4,7 +4,8 @@
 //! [`Source`]; what an item says is read from there when it is shown or checked. So a session of a gigabyte is a few megabytes
 //! of heads, and an untouched item can always be written back byte for byte.
 //!
-//! Recorded items never change. What the operator does is laid over them as edits.
+//! Recorded items never change. What the operator does is laid over them as edits; each result is a take, a branch of the tree in
+//! [`takes`].
 
 mod compare;
 mod contract;
@@ -17,6 +18,7 @@ pub mod pairing;
 mod problem;
 mod rope;
 mod source;
+pub mod takes;
 mod turn;
 
 pub use compare::{Change, compare, recorded};
