@@ -6,7 +6,6 @@ use super::{DatabaseError, Input, InputError};
 use crate::formats::agents_sqlite::{Row, sessions_of};
 use crate::formats::{Contents, Reading};
 use crate::session::{Origin, Rope, Source, SourceError, Span};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,6 +13,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone)]
 pub struct Base {
     recording: Arc<Recording>,
+    path: Option<PathBuf>,
     rope: Arc<Rope>,
     kind: Kind,
 }
@@ -48,9 +48,6 @@ pub enum NoBase {
     Database(#[from] DatabaseError),
 }
 
-/// How much is copied at once when a text is written.
-const BLOCK: u64 = 4 << 20;
-
 impl Base {
     /// The ground of a recording; `path` is where it is, if it is a file.
     pub fn new(recording: Arc<Recording>, path: Option<&Path>) -> Result<Self, NoBase> {
@@ -71,6 +68,7 @@ impl Base {
         };
         Ok(Self {
             recording,
+            path: path.map(Path::to_owned),
             rope: Arc::new(Rope::new(source)),
             kind,
         })
@@ -84,6 +82,11 @@ impl Base {
     /// The text as it was recorded.
     pub fn rope(&self) -> &Arc<Rope> {
         &self.rope
+    }
+
+    /// Where the recording is, if it is a file.
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
     }
 
     /// Whether a take is written as a database.
@@ -193,31 +196,4 @@ impl Rows {
         }
         Ok(rows)
     }
-}
-
-/// Writes the text of a take.
-pub fn write_rope(rope: &Rope, out: &mut dyn Write) -> Result<(), InputError> {
-    let mut buffer = Vec::new();
-    for piece in rope.pieces() {
-        match piece.from {
-            Origin::Written(span) => {
-                let range = usize::try_from(span.start)
-                    .ok()
-                    .zip(usize::try_from(span.end).ok());
-                let bytes = range.and_then(|(start, end)| rope.written().get(start..end));
-                out.write_all(bytes.ok_or(SourceError::Gone { span })?)?;
-            }
-            Origin::Recorded(span) => {
-                let mut start = span.start;
-                while start < span.end {
-                    let end = span.end.min(start + BLOCK);
-                    rope.recorded()
-                        .read_into(Span { start, end }, &mut buffer)?;
-                    out.write_all(&buffer)?;
-                    start = end;
-                }
-            }
-        }
-    }
-    Ok(())
 }

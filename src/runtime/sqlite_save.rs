@@ -3,13 +3,14 @@
 //! Rows that stay keep their ids; a row that comes in the middle makes the rows behind it new ones, because the SDK reads them in the
 //! order of their ids. Where a table of branches lists rows by their ids, nothing can come in or go.
 
-use super::sqlite::{quoted, tables_with};
-use super::{Base, DatabaseError, InputError};
+use super::sqlite::{open, quoted, rows_of, tables_with};
+use super::{Base, DatabaseError};
 use crate::formats::agents_sqlite::Row;
 use crate::session::{Rope, SourceError};
-use rusqlite::{Connection, OpenFlags, Transaction, params};
+use rusqlite::backup::Backup;
+use rusqlite::{Connection, Transaction, params};
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
+use std::time::Duration;
 
 /// Why a take of a database could not be saved.
 #[derive(Debug, thiserror::Error)]
@@ -37,32 +38,21 @@ pub enum SaveDatabaseError {
     /// The take cannot be read.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// The file cannot be written.
-    #[error("{0}")]
-    File(#[from] InputError),
 }
 
-/// Writes a take of a database to a new file.
-pub fn save_database(base: &Base, rope: &Rope, to: &Path) -> Result<(), SaveDatabaseError> {
+/// The bytes of the database file that holds a take.
+pub(super) fn database_of(base: &Base, rope: &Rope) -> Result<Vec<u8>, SaveDatabaseError> {
     let Some((from, rows)) = base.rows(rope)? else {
         return Err(SaveDatabaseError::NoDatabase);
     };
-    let recorded = super::sqlite::rows_of(from)?;
-    let source = super::sqlite::open(from, false)?;
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
-    let mut copy = Connection::open_with_flags(to, flags)?;
-    rusqlite::backup::Backup::new(&source, &mut copy)?.run_to_completion(
-        1024,
-        std::time::Duration::ZERO,
-        None,
-    )?;
-    // A copy in the mode of a live database would leave its log beside it.
-    copy.pragma_update(None, "journal_mode", "DELETE")?;
+    let recorded = rows_of(from)?;
+    let source = open(from, false)?;
+    let mut copy = Connection::open_in_memory()?;
+    Backup::new(&source, &mut copy)?.run_to_completion(1024, Duration::ZERO, None)?;
     let transaction = copy.transaction()?;
     write_rows(&transaction, &recorded, &rows)?;
     transaction.commit()?;
-    copy.close().map_err(|(_, error)| error)?;
-    Ok(())
+    Ok(copy.serialize("main")?.to_vec())
 }
 
 type Owner<'a> = (&'a str, &'a str);
@@ -189,6 +179,7 @@ mod tests {
     use crate::formats::lower;
     use crate::runtime::{ReadOptions, read_path};
     use crate::session::{Edit, Kind};
+    use std::path::Path;
     use std::sync::Arc;
 
     const ROWS: &str = r#"
@@ -226,7 +217,7 @@ mod tests {
         let splices = lower(&recording.sessions[0], edits).unwrap();
         let rope = Arc::new(base.rope().spliced(&splices));
         let read = base.read(&rope, &|_, _| ()).unwrap();
-        save_database(&base, &rope, &to).unwrap();
+        std::fs::write(&to, database_of(&base, &rope).unwrap()).unwrap();
         let own = read.sessions.iter();
         let read: Vec<(String, Vec<Kind>)> = own
             .map(|session| {
