@@ -1,7 +1,7 @@
 //! One defect: which rule, where, how bad, on what evidence, made by what.
 
 use super::{Rule, fill};
-use crate::actions::{Offer, Safety};
+use crate::actions::{Defect, Offer, Safety};
 use crate::session::{Kind, Session};
 use std::fmt;
 
@@ -177,6 +177,17 @@ impl Finding {
             .iter()
             .find(|(known, _)| *known == name)
             .map(|(_, value)| value.as_str())
+    }
+
+    /// What actions are told about it.
+    pub fn defect(&self) -> Defect<'_> {
+        Defect {
+            rule: self.rule.id,
+            item: self.item,
+            related: self.related,
+            pointer: self.pointer.as_deref(),
+            facts: &self.facts,
+        }
     }
 
     /// The sentence. It holds text from the recording: draw it through [`crate::safe_text::SafeText`].

@@ -60,7 +60,7 @@ fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
         }
         let epoch = run.epoch(index);
         let nearest = suggestions.entry((epoch, item.name)).or_insert_with(|| {
-            comparisons += offered.tools().len();
+            comparisons += offered.count();
             if comparisons > MOST_COMPARISONS {
                 return String::new();
             }
