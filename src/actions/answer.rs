@@ -97,7 +97,8 @@ pub(super) fn ends_on_outputs(scene: &Scene<'_>, planned: &Planned) -> bool {
         return false;
     };
     let is_answered = |call: u32| {
-        let by_edit = |edit: &Edit| matches!(edit, Edit::Answer { call: answered, .. } if *answered == call);
+        let by_edit =
+            |edit: &Edit| matches!(edit, Edit::Answer { call: answered, .. } if *answered == call);
         planned.edits.iter().any(by_edit)
     };
     let mut open = (turn.first..turn.end).filter(|index| scene.is_unanswered(*index));

@@ -30,22 +30,20 @@ fn needed_by(scene: &Scene<'_>) -> Result<Option<String>, Refusal> {
             "its partner at item {} stands on the other side of a compaction: drop the pair",
             ordinal(partner)
         )),
-        (
-            Kind::Output | Kind::HostedOutput | Kind::ApprovalResponse,
-            Standing::Paired(call),
-        ) => Some(format!(
-            "item {}, which it answers, would be left without an answer: drop the pair",
-            ordinal(call)
-        )),
+        (Kind::Output | Kind::HostedOutput | Kind::ApprovalResponse, Standing::Paired(call)) => {
+            Some(format!(
+                "item {}, which it answers, would be left without an answer: drop the pair",
+                ordinal(call)
+            ))
+        }
         (Kind::Reasoning, _) => led_to(scene)?,
         (Kind::Compaction, _) => {
             Some("without the mark, what it replaced would be sent again".to_owned())
         }
-        (Kind::ToolDefinitions, _) => {
-            Some("the tools that it brings would be missing".to_owned())
-        }
+        (Kind::ToolDefinitions, _) => Some("the tools that it brings would be missing".to_owned()),
         (Kind::User, _) if opens_history(scene) => Some(
-            "the history would begin with a reply of the model, which the provider refuses".to_owned(),
+            "the history would begin with a reply of the model, which the provider refuses"
+                .to_owned(),
         ),
         _ => None,
     })
