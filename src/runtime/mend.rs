@@ -1,6 +1,6 @@
 //! Applies what the rules offer until nothing is left to apply: round by round, because one mended defect may show another.
 
-use super::{Base, InputError, Progress, Recording, check_session};
+use super::{Base, InputError, Progress, Recording, check_session, settle};
 use crate::actions::{self, Choice, Defect, Planned, Safety};
 use crate::formats::{CannotWrite, lower};
 use crate::rules::{Finding, Run};
@@ -68,7 +68,7 @@ impl Mending<'_> {
     pub fn run(&self) -> Result<Mended, InputError> {
         let mut rope = self.base.rope().clone();
         let mut recording = Recording::clone(self.base.recording());
-        let mut findings = self.check(&recording)?;
+        let mut findings = self.check(&recording, &rope)?;
         let first = findings.clone();
         let (mut applied, mut refused) = (Vec::new(), Vec::new());
         for round in 1..=MOST_ROUNDS {
@@ -84,7 +84,7 @@ impl Mending<'_> {
             let next = Arc::new(rope.spliced(&splices));
             let mut read = self.base.read(&next, self.progress)?;
             (self.complete)(&mut read);
-            let found = self.check(&read)?;
+            let found = self.check(&read, &next)?;
             applied.append(&mut done);
             (rope, recording, findings) = (next, read, found);
         }
@@ -97,10 +97,13 @@ impl Mending<'_> {
         })
     }
 
-    fn check(&self, recording: &Recording) -> Result<Vec<Vec<Finding>>, InputError> {
-        let sessions = recording.sessions.iter();
-        let found = sessions.map(|session| check_session(session, self.target));
-        Ok(found.collect::<Result<_, _>>()?)
+    fn check(&self, recording: &Recording, rope: &Rope) -> Result<Vec<Vec<Finding>>, InputError> {
+        let found = recording.sessions.iter().map(|session| {
+            let mut findings = check_session(session, self.target)?;
+            settle(session, rope, &mut findings);
+            Ok(findings)
+        });
+        found.collect()
     }
 
     /// What is to be done in one round: at most one plan for an item.
