@@ -33,7 +33,7 @@ pub(super) fn answer(
 }
 
 /// Whether a text can answer a call as it stands.
-fn can_be_answered(scene: &Scene<'_>, call: u32) -> Result<(), Refusal> {
+pub(super) fn can_be_answered(scene: &Scene<'_>, call: u32) -> Result<(), Refusal> {
     let item = scene.at(call)?;
     if item.kind != Kind::Call {
         return Err(Refusal::WrongKind("call of the client"));
@@ -97,7 +97,8 @@ pub(super) fn ends_on_outputs(scene: &Scene<'_>, planned: &Planned) -> bool {
         return false;
     };
     let is_answered = |call: u32| {
-        let by_edit = |edit: &Edit| matches!(edit, Edit::Answer { call: answered, .. } if *answered == call);
+        let by_edit =
+            |edit: &Edit| matches!(edit, Edit::Answer { call: answered, .. } if *answered == call);
         planned.edits.iter().any(by_edit)
     };
     let mut open = (turn.first..turn.end).filter(|index| scene.is_unanswered(*index));

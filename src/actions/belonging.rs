@@ -47,11 +47,7 @@ fn speaks(items: &[Item], index: u32) -> bool {
     item.is_some_and(|item| item.kind.is_from_model() && item.kind != Kind::Reasoning)
 }
 
-fn take_reasoning(
-    scene: &Scene<'_>,
-    turn: Turn,
-    going: &mut BTreeSet<u32>,
-) -> Result<(), Refusal> {
+fn take_reasoning(scene: &Scene<'_>, turn: Turn, going: &mut BTreeSet<u32>) -> Result<(), Refusal> {
     let items = &scene.session().items;
     let is_reasoning = |index: &u32| items[*index as usize].kind == Kind::Reasoning;
     let reasoning = (turn.first..turn.end).filter(is_reasoning);
@@ -62,7 +58,8 @@ fn take_reasoning(
     if items[*first as usize].shape == Shape::Anthropic {
         return take_thinking(items, turn, &reasoning, going);
     }
-    let lost = |index: &&u32| follower(items, turn, **index).is_some_and(|next| going.contains(&next));
+    let lost =
+        |index: &&u32| follower(items, turn, **index).is_some_and(|next| going.contains(&next));
     let lost = reasoning.iter().filter(lost).copied().collect::<Vec<_>>();
     going.extend(lost);
     Ok(())

@@ -3,7 +3,7 @@
 use super::belonging::{drop_all, follower};
 use super::evidence::ordinal;
 use super::{Choice, Planned, Refusal, Scene};
-use crate::session::{Dialect, Kind, Standing};
+use crate::session::{Dialect, Kind, Shape, Standing};
 
 pub(super) fn plan(scene: &Scene<'_>, _: &Choice<'_>) -> Result<Planned, Refusal> {
     if let Some(reason) = needed_by(scene)? {
@@ -30,22 +30,26 @@ fn needed_by(scene: &Scene<'_>) -> Result<Option<String>, Refusal> {
             "its partner at item {} stands on the other side of a compaction: drop the pair",
             ordinal(partner)
         )),
-        (
-            Kind::Output | Kind::HostedOutput | Kind::ApprovalResponse,
-            Standing::Paired(call),
-        ) => Some(format!(
-            "item {}, which it answers, would be left without an answer: drop the pair",
-            ordinal(call)
-        )),
+        (Kind::Output | Kind::HostedOutput | Kind::ApprovalResponse, Standing::Paired(call)) => {
+            Some(format!(
+                "item {}, which it answers, would be left without an answer: drop the pair",
+                ordinal(call)
+            ))
+        }
+        // Thinking without a valid signature is refused, whatever follows from it.
+        (Kind::Reasoning, _)
+            if item.shape == Shape::Anthropic && scene.defect.rule == "malformed-message" =>
+        {
+            None
+        }
         (Kind::Reasoning, _) => led_to(scene)?,
         (Kind::Compaction, _) => {
             Some("without the mark, what it replaced would be sent again".to_owned())
         }
-        (Kind::ToolDefinitions, _) => {
-            Some("the tools that it brings would be missing".to_owned())
-        }
+        (Kind::ToolDefinitions, _) => Some("the tools that it brings would be missing".to_owned()),
         (Kind::User, _) if opens_history(scene) => Some(
-            "the history would begin with a reply of the model, which the provider refuses".to_owned(),
+            "the history would begin with a reply of the model, which the provider refuses"
+                .to_owned(),
         ),
         _ => None,
     })

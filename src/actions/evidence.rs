@@ -33,7 +33,9 @@ pub(super) fn render(
         own.unwrap_or_else(|| wording::default_of(failure(scene, defect, index)).template);
     let text = wording::render(template, &context_of(scene, defect, index)?)?;
     if text.trim().is_empty() {
-        return Err(Refusal::BadWords("the wording says nothing here".to_owned()));
+        return Err(Refusal::BadWords(
+            "the wording says nothing here".to_owned(),
+        ));
     }
     Ok(text)
 }
@@ -142,7 +144,9 @@ fn add_message(scene: &Scene<'_>, index: u32, context: &mut Context) {
 
 fn add_tools(scene: &Scene<'_>, defect: &Defect<'_>, index: u32, context: &mut Context) {
     let offered = scene.around.offered(index as usize);
-    let names = offered.map(|offered| offered.callable()).unwrap_or_default();
+    let names = offered
+        .map(|offered| offered.callable())
+        .unwrap_or_default();
     context.tools = names.into_iter().map(str::to_owned).collect();
     let own = defect.fact("tool").unwrap_or_default();
     if context.tool.is_empty() {

@@ -31,7 +31,11 @@ fn final_message(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Refu
     let turn = scene.reply()?;
     let value = choice.needed("the final message")?;
     let schema = scene.session().contract.output_schema.as_ref();
-    check_value(value, schema.map(|schema| &schema.schema), "the final output")?;
+    check_value(
+        value,
+        schema.map(|schema| &schema.schema),
+        "the final output",
+    )?;
     let mut planned = Planned {
         result: Some(value.to_owned()),
         ..Planned::default()

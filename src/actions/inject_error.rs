@@ -95,7 +95,8 @@ fn keep_replayable(scene: &Scene<'_>, call: u32, planned: &mut Planned) -> Resul
     let Some(text) = body.arguments.json() else {
         return Ok(());
     };
-    let is_object = |text: &str| serde_json::from_str::<Value>(text).is_ok_and(|value| value.is_object());
+    let is_object =
+        |text: &str| serde_json::from_str::<Value>(text).is_ok_and(|value| value.is_object());
     let is_quoted = item.shape == Shape::Anthropic
         && matches!(body.arguments, crate::dialects::Arguments::Text(_));
     if is_object(text) && !is_quoted {

@@ -114,7 +114,9 @@ impl<'a> Scene<'a> {
     pub(super) fn reply(&self) -> Result<Turn, Refusal> {
         let turn = self.turn(self.item)?;
         let speaks = turn.speaker == Speaker::Model;
-        speaks.then_some(turn).ok_or(Refusal::WrongKind("reply of the model"))
+        speaks
+            .then_some(turn)
+            .ok_or(Refusal::WrongKind("reply of the model"))
     }
 
     /// The call at hand, or the one that the output at hand answers.

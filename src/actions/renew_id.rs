@@ -84,7 +84,8 @@ fn give(scene: &Scene<'_>, index: u32, id: &str, planned: &mut Planned) -> Resul
 /// takes the first that is open, the second the second.
 fn open_partner(scene: &Scene<'_>) -> Result<Option<u32>, Refusal> {
     let item = scene.item()?;
-    let is_open = |index: &u32| matches!(scene.standing(*index), Standing::Orphan | Standing::Pending);
+    let is_open =
+        |index: &u32| matches!(scene.standing(*index), Standing::Orphan | Standing::Pending);
     if !is_open(&scene.item) {
         return Ok(None);
     }
@@ -126,10 +127,7 @@ fn fresh(scene: &Scene<'_>, item: &Item, old: &str, index: u32) -> String {
         let kept = kept.get(..room).unwrap_or(&kept);
         let joint = if kept.is_empty() { "" } else { "_" };
         let id = format!("{prefix}{kept}{joint}{tail}");
-        if !scene
-            .around
-            .has_call_id(CallId::new(id.as_bytes(), 0).hash)
-        {
+        if !scene.around.has_call_id(CallId::new(id.as_bytes(), 0).hash) {
             return id;
         }
         tail.push('b');

@@ -93,7 +93,9 @@ impl Stage {
             .map(Finding::defect)
             .collect::<Vec<_>>();
         let run = Run::new(&self.session, self.target);
-        let scene = run.scene(own.defect(), &beside).expect("the finding has no item");
+        let scene = run
+            .scene(own.defect(), &beside)
+            .expect("the finding has no item");
         (find(action).unwrap().plan)(&scene, choice)
     }
 
@@ -118,7 +120,10 @@ impl Stage {
         let head = &self.session.items[item as usize];
         let mut text = String::from_utf8(self.session.bytes(head).unwrap()).unwrap();
         for edit in &planned.edits {
-            if let Edit::Rewrite { item: other, patches } = edit
+            if let Edit::Rewrite {
+                item: other,
+                patches,
+            } = edit
                 && *other == item
             {
                 for patch in patches.iter().rev() {

@@ -145,7 +145,8 @@ fn runs(sets: &[ToolSet]) -> Vec<Range<usize>> {
 impl List {
     fn new(session: &Session, from: u32) -> Self {
         let places = session.contract.places_at(from);
-        let name = |(set, place): (usize, usize)| &session.contract.tool_sets[set].tools[place].name;
+        let name =
+            |(set, place): (usize, usize)| &session.contract.tool_sets[set].tools[place].name;
         let by_name = places
             .iter()
             .enumerate()

@@ -58,7 +58,12 @@ pub fn replace_output(
             patches
         }
         (Shape::Responses, Family::Shell) => {
-            vec![set_member(bytes, 0, "output", &shell_result(&text, is_error))?]
+            vec![set_member(
+                bytes,
+                0,
+                "output",
+                &shell_result(&text, is_error),
+            )?]
         }
         _ => return Ok(None),
     };
