@@ -33,7 +33,7 @@ pub(super) fn answer(
 }
 
 /// Whether a text can answer a call as it stands.
-fn can_be_answered(scene: &Scene<'_>, call: u32) -> Result<(), Refusal> {
+pub(super) fn can_be_answered(scene: &Scene<'_>, call: u32) -> Result<(), Refusal> {
     let item = scene.at(call)?;
     if item.kind != Kind::Call {
         return Err(Refusal::WrongKind("call of the client"));

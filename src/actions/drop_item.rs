@@ -3,7 +3,7 @@
 use super::belonging::{drop_all, follower};
 use super::evidence::ordinal;
 use super::{Choice, Planned, Refusal, Scene};
-use crate::session::{Dialect, Kind, Standing};
+use crate::session::{Dialect, Kind, Shape, Standing};
 
 pub(super) fn plan(scene: &Scene<'_>, _: &Choice<'_>) -> Result<Planned, Refusal> {
     if let Some(reason) = needed_by(scene)? {
@@ -35,6 +35,12 @@ fn needed_by(scene: &Scene<'_>) -> Result<Option<String>, Refusal> {
                 "item {}, which it answers, would be left without an answer: drop the pair",
                 ordinal(call)
             ))
+        }
+        // Thinking without a valid signature is refused, whatever follows from it.
+        (Kind::Reasoning, _)
+            if item.shape == Shape::Anthropic && scene.defect.rule == "malformed-message" =>
+        {
+            None
         }
         (Kind::Reasoning, _) => led_to(scene)?,
         (Kind::Compaction, _) => {

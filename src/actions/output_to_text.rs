@@ -1,6 +1,6 @@
 //! output-to-text: an output that answers nothing becomes plain text, so that the model keeps what it knew.
 
-use super::answer::answer;
+use super::answer::can_be_answered;
 use super::evidence::ordinal;
 use super::{Choice, Planned, Refusal, Scene};
 use crate::session::{Dialect, Edit, Flags, Kind, Standing, Voice, index_number};
@@ -75,23 +75,18 @@ fn keep_call_whole(
         return Ok(());
     }
     scene.may_touch(call)?;
+    can_be_answered(scene, call)?;
     let item = scene.item()?;
     planned.note(format!(
         "its call at item {}, before the compaction, gets the same output",
         ordinal(call)
     ));
-    let unanswered = Edit::Answer {
+    planned.edits.push(Edit::Answer {
         call,
         text: said.to_owned(),
         is_error: item.flags.has(Flags::ERROR),
-    };
-    match answer(scene, call, String::new(), false, &mut Planned::default()) {
-        Err(refusal @ Refusal::NotInDialect(_)) => Err(refusal),
-        _ => {
-            planned.edits.push(unanswered);
-            Ok(())
-        }
-    }
+    });
+    Ok(())
 }
 
 /// The last output that directly follows: text must not stand before outputs that answer the same reply.

@@ -20,9 +20,8 @@ pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Re
     let json = match choice.words.filter(|words| !words.trim().is_empty()) {
         Some(own) => own.to_owned(),
         None => {
-            let is_quoted =
-                item.shape == Shape::Anthropic && matches!(arguments, Arguments::Text(_));
-            meant(&arguments, is_quoted, choice.confirmed, &mut planned)?
+            let is_odd = is_spelled_otherwise(item.shape, &arguments);
+            meant(&arguments, is_odd, choice.confirmed, &mut planned)?
         }
     };
     check(scene, call, &json, choice.words.is_some(), &mut planned)?;
@@ -34,10 +33,20 @@ pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Re
     Ok(planned)
 }
 
+/// Whether the arguments are JSON, but not as the dialect holds it: a text where Anthropic wants the object, the object where OpenAI
+/// wants its text, nothing where Anthropic wants an object.
+fn is_spelled_otherwise(shape: Shape, arguments: &Arguments) -> bool {
+    match (shape, arguments) {
+        (Shape::Anthropic, Arguments::Text(_) | Arguments::None) => true,
+        (Shape::Responses | Shape::Chat, Arguments::Value(_)) => true,
+        _ => false,
+    }
+}
+
 /// What the arguments probably meant.
 fn meant(
     arguments: &Arguments,
-    is_quoted: bool,
+    is_odd: bool,
     confirmed: bool,
     planned: &mut Planned,
 ) -> Result<String, Refusal> {
@@ -57,7 +66,7 @@ fn meant(
         ))),
         Repair::Valid => match decoded_twice(text) {
             Some(inner) => Ok(inner),
-            None if is_quoted => Ok(text.to_owned()),
+            None if is_odd => Ok(text.to_owned()),
             None => Err(Refusal::NothingToDo),
         },
         Repair::None => Err(Refusal::WouldBreak(

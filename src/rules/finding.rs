@@ -168,6 +168,31 @@ impl Finding {
         self
     }
 
+    /// Sets how safe an action is here.
+    pub fn with_safety(mut self, action: &str, safety: Safety) -> Self {
+        let offers = self.offers.iter_mut();
+        offers
+            .filter(|offer| offer.action == action)
+            .for_each(|offer| offer.safety = safety);
+        self
+    }
+
+    /// Of a faulty call: an error that replaces the answer which the model saw is not safe, and in a branch that the run has left
+    /// nothing is.
+    pub fn of_call(self, session: &Session) -> Self {
+        let call = self.item.map_or(usize::MAX, |item| item as usize);
+        let is_answered = session.pairing.partner(call).is_some();
+        let mut finding = if is_answered {
+            self.with_safety("inject-error", Safety::Unsafe)
+        } else {
+            self
+        };
+        if !session.active {
+            finding.offers.retain(|offer| offer.safety != Safety::Safe);
+        }
+        finding
+    }
+
     /// Keeps only the offers that meet a condition.
     pub fn offering(mut self, keep: impl Fn(&Offer) -> bool) -> Self {
         self.offers.retain(keep);
