@@ -98,7 +98,7 @@ import inspect, json, sys
 said = []
 for case in json.load(open(sys.argv[1])):
     compile(case["recipe"], "recipe.py", "exec")
-    lines = [line for line in case["recipe"].splitlines() if not line.startswith("from agents") and not line.startswith("import pydantic")]
+    lines = [line for line in case["recipe"].splitlines() if not line.startswith("from agents") and not line.startswith("import jsonschema")]
     source = "from __future__ import annotations\n" + "\n".join(lines)
     if "import jinja2" in source:
         try:
