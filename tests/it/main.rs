@@ -15,6 +15,7 @@ mod provider_errors;
 mod read_properties;
 mod readme;
 mod recover;
+mod recipes;
 mod safe_text;
 mod schema_hostile;
 mod schema_suite;
