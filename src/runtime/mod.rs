@@ -18,6 +18,7 @@ mod reading;
 pub mod replace;
 pub mod search;
 mod sqlite;
+pub mod takes;
 mod transcode;
 
 pub use background::in_background;
