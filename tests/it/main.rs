@@ -21,6 +21,7 @@ mod schema_hostile;
 mod schema_suite;
 mod sessions;
 mod sse_cases;
+mod takes;
 mod terminal;
 mod tidy;
 mod wire_cases;
