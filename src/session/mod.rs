@@ -6,6 +6,7 @@
 //!
 //! Recorded items never change. What the operator does is laid over them as edits.
 
+pub mod boundary;
 mod contract;
 mod edit;
 mod fragment;
