@@ -20,6 +20,7 @@ mod output;
 mod progress;
 mod report;
 mod show;
+mod split;
 mod style;
 mod transcript;
 mod walk;
@@ -49,6 +50,7 @@ fn dispatch(arguments: &Arguments) -> Result<Exit, Failure> {
         None => open::run(&arguments.open),
         Some(Task::Check(arguments)) => check::run(arguments),
         Some(Task::Show(arguments)) => show::run(arguments),
+        Some(Task::Split(arguments)) => split::run(arguments),
         Some(Task::Explain(arguments)) => explain::run(arguments),
         Some(Task::Completions(arguments)) => completions::run(arguments),
         Some(Task::Man) => man::run(),

@@ -4,6 +4,7 @@ mod ends;
 mod hostile;
 mod looking;
 mod reports;
+mod split;
 
 use assert_cmd::Command;
 use std::path::Path;
