@@ -175,7 +175,7 @@ fn a_trimmed_copy_is_judged_by_what_it_lost() {
     let summary = user("<summary of what was>");
     let mut shortened = before[2..].to_vec();
     shortened[2]["output"] = json!("[cleared]");
-    let of = |items: &[Value]| json!([&[summary.clone()], items].concat()).to_string();
+    let of = |items: &[Value]| json!([std::slice::from_ref(&summary), items].concat()).to_string();
     let request =
         json!({"model": "m", "input": [summary.clone(), call("call_1"), output("call_1")]});
     let here = folder(&[
