@@ -43,6 +43,8 @@ pub enum Task {
     Show(ShowArguments),
     /// Find where a recording can be cut without splitting what belongs together
     Split(SplitArguments),
+    /// Tell how each tool fares: calls, errors, rates, and whether a circuit breaker would be open
+    Health(HealthArguments),
     /// Tell what a rule finds, or decode a provider's error to the item that caused it
     Explain(ExplainArguments),
     /// Print the completions of a shell
@@ -220,6 +222,23 @@ pub struct SplitWish {
     /// Judge the cut that made this recording out of PATH
     #[arg(long, value_name = "AFTER")]
     pub against: Option<PathBuf>,
+}
+
+/// Arguments of `health`.
+#[derive(Debug, Args)]
+pub struct HealthArguments {
+    /// Recordings or folders of them, - for standard input
+    #[arg(value_name = "PATH", required = true)]
+    pub paths: Vec<PathBuf>,
+    /// Form of the table (to force the format of the input use --as)
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    pub format: LineFormat,
+    /// How to read and judge them.
+    #[command(flatten)]
+    pub reading: ReadingArguments,
+    /// When to use colours
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
+    pub color: Color,
 }
 
 /// Arguments of `explain`.

@@ -12,6 +12,7 @@ mod exit;
 mod explain;
 mod explain_error;
 mod flatten;
+mod health;
 mod inputs;
 mod man;
 mod open;
@@ -51,6 +52,7 @@ fn dispatch(arguments: &Arguments) -> Result<Exit, Failure> {
         Some(Task::Check(arguments)) => check::run(arguments),
         Some(Task::Show(arguments)) => show::run(arguments),
         Some(Task::Split(arguments)) => split::run(arguments),
+        Some(Task::Health(arguments)) => health::run(arguments),
         Some(Task::Explain(arguments)) => explain::run(arguments),
         Some(Task::Completions(arguments)) => completions::run(arguments),
         Some(Task::Man) => man::run(),

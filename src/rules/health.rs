@@ -2,7 +2,7 @@
 
 use super::failing_tool::LEAST;
 use super::{ErrorClass, Finding};
-use crate::session::{Flags, Item, Kind, Session, Standing};
+use crate::session::{Flags, Kind, Session, Standing};
 use std::collections::{BTreeMap, HashMap};
 
 /// The tally of many sessions.
@@ -190,10 +190,12 @@ impl<'a> Tally<'a> {
     /// The tool of an item: of a call, or of the call that an output answers.
     fn tool(&mut self, index: usize) -> &mut Streak {
         let session = self.session;
-        let own = |item: &Item| session.names.text(item.name);
-        let partner = session.pairing.partner(index);
-        let name = match (own(&session.items[index]), partner) {
-            ("", Some(partner)) => own(&session.items[partner]),
+        let own = |index: usize| {
+            let item = session.items.get(index);
+            item.map_or("", |item| session.names.text(item.name))
+        };
+        let name = match (own(index), session.pairing.partner(index)) {
+            ("", Some(partner)) => own(partner),
             (name, _) => name,
         };
         self.tools.entry(name).or_default()

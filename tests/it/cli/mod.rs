@@ -1,6 +1,7 @@
 //! The program as a process.
 
 mod ends;
+mod health;
 mod hostile;
 mod looking;
 mod reports;
