@@ -14,6 +14,7 @@ mod explain_error;
 mod fix;
 mod fix_diff;
 mod flatten;
+mod health;
 mod inputs;
 mod man;
 mod open;
@@ -22,6 +23,7 @@ mod output;
 mod progress;
 mod report;
 mod show;
+mod split;
 mod style;
 mod transcript;
 mod walk;
@@ -52,6 +54,8 @@ fn dispatch(arguments: &Arguments) -> Result<Exit, Failure> {
         Some(Task::Check(arguments)) => check::run(arguments),
         Some(Task::Show(arguments)) => show::run(arguments),
         Some(Task::Fix(arguments)) => fix::run(arguments),
+        Some(Task::Split(arguments)) => split::run(arguments),
+        Some(Task::Health(arguments)) => health::run(arguments),
         Some(Task::Explain(arguments)) => explain::run(arguments),
         Some(Task::Completions(arguments)) => completions::run(arguments),
         Some(Task::Man) => man::run(),
