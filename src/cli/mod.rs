@@ -8,6 +8,7 @@ mod arguments;
 mod blame;
 mod check;
 mod completions;
+mod convert;
 mod exit;
 mod explain;
 mod explain_error;
@@ -49,6 +50,7 @@ fn dispatch(arguments: &Arguments) -> Result<Exit, Failure> {
         None => open::run(&arguments.open),
         Some(Task::Check(arguments)) => check::run(arguments),
         Some(Task::Show(arguments)) => show::run(arguments),
+        Some(Task::Convert(arguments)) => convert::run(arguments),
         Some(Task::Explain(arguments)) => explain::run(arguments),
         Some(Task::Completions(arguments)) => completions::run(arguments),
         Some(Task::Man) => man::run(),

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod cli;
+mod convert;
 mod corpus;
 mod file_hostile;
 mod files;
