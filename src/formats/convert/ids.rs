@@ -107,16 +107,23 @@ impl To {
     /// The id in the letters and the length that the target takes: Chat up to 40 characters (agno#5382), Responses up to 64 (OpenAI API
     /// reference), Anthropic `^[a-zA-Z0-9_-]+$` (its error text).
     pub(super) fn fit_id(self, id: &str) -> String {
-        let fitting = match self {
-            Self::Responses | Self::Chat => id.to_owned(),
-            Self::Anthropic => id
-                .chars()
-                .map(|character| match character {
-                    'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' => character,
-                    _ => '_',
-                })
-                .collect(),
+        let is_fitting = |character: char| match self {
+            // What JSON spells with an escape is taken by nobody's pattern and counts for more than one character.
+            Self::Responses | Self::Chat => {
+                !character.is_control() && !matches!(character, '"' | '\\')
+            }
+            Self::Anthropic => character.is_ascii_alphanumeric() || matches!(character, '_' | '-'),
         };
+        let letters = id.chars();
+        let fitting: String = letters
+            .map(|character| {
+                if is_fitting(character) {
+                    character
+                } else {
+                    '_'
+                }
+            })
+            .collect();
         let kept = fitting.floor_char_boundary(self.longest_id());
         fitting[..kept].to_owned()
     }
