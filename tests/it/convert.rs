@@ -4,10 +4,12 @@
 use proptest::prelude::*;
 use retake::dialects::body_of;
 use retake::formats::convert::{Converted, LossKind, Options, To, convert};
+use retake::formats::{FORMATS, read_buffer};
+use retake::json::skip_value;
 use retake::repair::{Repair, repair};
 use retake::rules::{Finding, Run, check};
 use retake::runtime::{Input, ReadOptions, read_input, read_path};
-use retake::session::{Flags, Kind, Problem, ProblemKind, Session, SourceError};
+use retake::session::{Flags, Kind, Problem, ProblemKind, Session, Source, SourceError};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -413,6 +415,20 @@ fn histories() -> impl Strategy<Value = Vec<Value>> {
 }
 
 proptest! {
+    #[test]
+    fn no_bytes_make_a_conversion_fall_over(bytes in crate::read_properties::hostile_bytes()) {
+        let source: Arc<dyn Source> = Arc::new(bytes.clone());
+        for format in FORMATS {
+            for session in read_buffer(format, &source, &bytes).unwrap().sessions {
+                for (to, as_request) in To::ALL.into_iter().flat_map(|to| [(to, false), (to, true)]) {
+                    let (text, _) = converted(&session, to, Options { as_request, ..OPTIONS });
+                    let whole = skip_value(&text, 0);
+                    prop_assert_eq!(whole, Ok(text.len() - 1), "{}", String::from_utf8_lossy(&text));
+                }
+            }
+        }
+    }
+
     #[test]
     fn a_valid_transcript_stays_valid_and_says_the_same(
         items in histories(),

@@ -5,6 +5,7 @@
 
 mod cli;
 mod convert;
+mod convert_stories;
 mod corpus;
 mod file_hostile;
 mod files;

@@ -50,10 +50,9 @@ impl Conversion<'_> {
         self.lose(index, LossKind::AsFunction { was });
         Input::Json(match arguments {
             Arguments::None => "{}".to_owned(),
-            Arguments::Value(json) if is_object(json) => json.clone(),
-            Arguments::Value(json) => format!(r#"{{"input":{json}}}"#),
-            Arguments::Text(text) if is_object(text) => text.clone(),
-            Arguments::Text(text) | Arguments::FreeForm(text) => {
+            Arguments::Value(text) | Arguments::Text(text) if is_object(text) => text.clone(),
+            Arguments::Value(json) if is_json(json) => format!(r#"{{"input":{json}}}"#),
+            Arguments::Value(text) | Arguments::Text(text) | Arguments::FreeForm(text) => {
                 format!(r#"{{"input":{}}}"#, quoted(text))
             }
         })
@@ -86,7 +85,11 @@ impl Conversion<'_> {
 }
 
 fn is_object(text: &str) -> bool {
-    text.trim_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok()
+    text.trim_start().starts_with('{') && is_json(text)
+}
+
+fn is_json(text: &str) -> bool {
+    serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
 fn type_in_words(family: Family) -> &'static str {
