@@ -12,7 +12,6 @@ import json
 import logging
 import os
 import sqlite3
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -26,6 +25,7 @@ import openai
 from agents import Agent, OpenAIResponsesModel, RunConfig, Runner, SQLiteSession, function_tool
 
 from endpoint import Endpoint
+from program import Program
 
 logging.getLogger("openai.agents").setLevel(logging.CRITICAL)  # each refusal is expected here, and judged by its words
 
@@ -273,7 +273,7 @@ def goes_on(retake, story, path):
     """What went wrong with the second half, or None."""
     fixed = path.with_name(f"fixed-{path.name}")
     before = path.read_bytes()
-    done = subprocess.run([retake, "fix", path, "-o", fixed], capture_output=True, text=True, check=False)
+    done = retake.run("fix", path, "-o", fixed)
     if not fixed.exists():
         return f"retake fix wrote nothing, exit code {done.returncode}: {done.stderr.strip()}"
     if path.read_bytes() != before:
@@ -285,14 +285,9 @@ def goes_on(retake, story, path):
     return None if answer == ANSWER else f"the answer is {answer!r}"
 
 
-def can_fix(retake):
-    listed = subprocess.run([retake, "--help"], capture_output=True, text=True, check=True).stdout
-    return any(line.split()[:1] == ["fix"] for line in listed.splitlines())
-
-
 def main():
-    retake = Path(sys.argv[1]).absolute()
-    fixes, failed = can_fix(retake), 0
+    retake = Program(sys.argv[1])
+    fixes, failed = "fix" in retake.commands, 0
     with tempfile.TemporaryDirectory(prefix="retake-go-on.") as folder:
         for story in STORIES:
             path = Path(folder) / story.file

@@ -101,7 +101,7 @@ def sdk_types(dialect, request):
         try:
             drain(TYPES[dialect].validate_python([item]))
         except ValidationError as errors:
-            return Verdict(REFUSED, f"item {at + 1}: {nearest_error(item, errors)}", "shape")
+            return Verdict(REFUSED, f"item {at + 1}: {nearest_error(errors)}", "shape")
     return Verdict(ACCEPTED)
 
 
@@ -114,13 +114,15 @@ def drain(value):
             drain(part)
 
 
-def nearest_error(item, errors):
-    """The shortest complaint of the variant that fits best: the one with the fewest."""
+def nearest_error(errors):
+    """The first complaint of the variant that the item was meant to be: the one whose `type` and `role` fit."""
     variants = {}
     for error in errors.errors(include_url=False, include_input=False, include_context=False):
         place = [str(part) for part in error["loc"]]
-        variants.setdefault(tuple(place[:2]), []).append(f"{'.'.join(place[1:])}: {error['msg']}")
-    return min(variants.values(), key=lambda complaints: (len(complaints), len(complaints[0])))[0]
+        variants.setdefault(tuple(place[:2]), []).append((place, error["msg"]))
+    meant = [found for found in variants.values() if not any(place[-1:] in (["type"], ["role"]) for place, _ in found)]
+    place, words = min(meant or variants.values(), key=len)[0]
+    return ": ".join(part for part in (".".join(place[1:]), words) if part)
 
 
 # --- mistral_common: pairing and order of Chat messages ---------------------------------------------------
