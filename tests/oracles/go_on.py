@@ -2,9 +2,10 @@
 
     python go_on.py RETAKE
 
-Each story makes a history as an application would, with one usual accident in it, and lets the same program go on with
-it: the next request is refused with the provider's 400. Then `retake fix` writes the history anew, and the program reaches its
-final answer with it. Where RETAKE has no `fix` yet, the second half is skipped. Exit code 1: a story went another way.
+Each story makes a history as an application would, with one usual accident in it, and lets the same program go on
+with it: the next request is refused with the provider's 400. Then `retake fix` writes the history anew, and the program
+reaches its final answer with it. Where RETAKE has no `fix` yet, the second half is skipped. Exit code 1: a story went
+another way.
 """
 
 import asyncio
@@ -14,8 +15,9 @@ import os
 import sqlite3
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import Callable, NamedTuple
+from typing import NamedTuple
 
 os.environ["OPENAI_AGENTS_DISABLE_TRACING"] = "1"  # nothing but the scripted endpoint is talked to
 sys.path.insert(0, str(Path(__file__).parent.parent / "record"))
@@ -35,7 +37,7 @@ QUESTION = "And which gate is it now?"
 
 
 class Story(NamedTuple):
-    """`make` writes the broken history, `go_on` returns the program's final answer, `refusal` is in the words of the 400."""
+    """`make` writes the broken history, `go_on` returns the program's answer, `refusal` is in the words of the 400."""
 
     file: str
     accident: str
@@ -114,7 +116,9 @@ def go_on_with_session(path):
 
 def unapproved_call(path):
     """The run stops for an approval; the application keeps its items, and the passenger's next words behind them."""
-    with endpoint(path.stem, [{"items": [{"call": "change_seat", "arguments": {"flight": "KS 218", "seat": "4A"}}]}]) as server:
+    with endpoint(
+        path.stem, [{"items": [{"call": "change_seat", "arguments": {"flight": "KS 218", "seat": "4A"}}]}]
+    ) as server:
         result = run_agent(server, "Seat 4A, please.")
     assert result.interruptions, "the change must wait for its approval"
     save(path, [*result.to_input_list(), {"role": "user", "content": "Never mind the seat."}])
@@ -173,7 +177,9 @@ ANTHROPIC_TOOLS = [{"name": "gate_of", "input_schema": PARAMETERS}]
 
 def anthropic_turn(server, messages):
     with anthropic.Anthropic(base_url=server.url, api_key="unused", max_retries=0) as client:
-        reply = client.messages.create(model="claude-opus-4-6", max_tokens=512, messages=messages, tools=ANTHROPIC_TOOLS)
+        reply = client.messages.create(
+            model="claude-opus-4-6", max_tokens=512, messages=messages, tools=ANTHROPIC_TOOLS
+        )
     content = [block.model_dump(exclude_none=True) for block in reply.content]
     messages.append({"role": "assistant", "content": content})
     return [block for block in content if block["type"] == "tool_use"]

@@ -3,8 +3,8 @@
     python judge.py PATH...           one line for each file and oracle: accepted, refused with the reason, cannot judge
     python judge.py --measure CASES   how often each oracle is right about cases whose verdict is known
 
-A file is one request body; its name says the dialect: `*.chat.json`, `*.responses.json`, `*.anthropic.json`. Exit code 1
-means that an oracle refused a file, or that an oracle is not what it was measured to be.
+A file is one request body; its name says the dialect: `*.chat.json`, `*.responses.json`, `*.anthropic.json`. Exit
+code 1 means that an oracle refused a file, or that an oracle is not what it was measured to be.
 """
 
 import argparse
@@ -70,7 +70,9 @@ def measure(path):
             wrong += [f"{oracle.name} refuses {name}, which is accepted: {reason}" for name, reason in false_alarms]
             caught, wanted = counts["reject", REFUSED], CATCHES[oracle.name, dialect]
             if caught != wanted:
-                wrong.append(f"{oracle.name} catches {caught} of the refused {dialect} cases; it was measured to catch {wanted}")
+                wrong.append(
+                    f"{oracle.name} catches {caught} of the refused {dialect} cases; it was measured to catch {wanted}"
+                )
     print("\n".join(wrong), end="\n" if wrong else "", file=sys.stderr)
     return 1 if wrong else 0
 

@@ -2,22 +2,23 @@
 
     for oracle in ORACLES: oracle.judge("chat", request) -> Verdict
 
-A verdict is `accepted`, `refused` with a reason, or `cannot judge` with a reason: where an oracle's rules are stricter than the
-provider's, or it does not know the items, it must not speak. An oracle that accepts has found nothing in what it
-looks at; most look at a part only.
+A verdict is `accepted`, `refused` with a reason, or `cannot judge` with a reason: where an oracle's rules are stricter
+than the provider's, or it does not know the items, it must not speak. An oracle that accepts has found nothing in what
+it looks at; most look at a part only.
 """
 
 import copy
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Callable, List, NamedTuple
+from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "record"))
 
 import agents.run_internal.items as agents_items
 from agents.models.chatcmpl_converter import Converter
-from anthropic.types import MessageParam
+from anthropic.types.beta import BetaMessageParam
 from mistral_common.exceptions import MistralCommonException
 from mistral_common.protocol.instruct.request import ChatCompletionRequest
 from mistral_common.protocol.instruct.validator import MistralRequestValidatorV13, ValidationMode
@@ -71,6 +72,11 @@ def agents_orphans(_, request):
     """`drop_orphan_function_calls` and the de-duplication of a run's input leave a whole history as it is."""
     if request.get("previous_response_id") or request.get("conversation"):
         return Verdict(CANNOT_JUDGE, "the calls may lie on the server")
+    if any(
+        item.get("type") == "tool_search_call" and item.get("execution") == "server"
+        for item in history(RESPONSES, request)
+    ):
+        return Verdict(CANNOT_JUDGE, "a search of the server's own")
     items = agents_items.normalize_input_items_for_api(history(RESPONSES, request))
     kept = agents_items.drop_orphan_function_calls(items, output_pruning_indexes=set(range(len(items))))
     if dropped := [item for item in items if item not in kept]:
@@ -89,9 +95,9 @@ def named(item):
 
 EXACT = ConfigDict(extra="forbid", strict=True)
 TYPES = {
-    RESPONSES: TypeAdapter(List[ResponseInputItemParam], config=EXACT),
-    CHAT: TypeAdapter(List[ChatCompletionMessageParam], config=EXACT),
-    ANTHROPIC: TypeAdapter(List[MessageParam], config=EXACT),
+    RESPONSES: TypeAdapter(list[ResponseInputItemParam], config=EXACT),
+    CHAT: TypeAdapter(list[ChatCompletionMessageParam], config=EXACT),
+    ANTHROPIC: TypeAdapter(list[BetaMessageParam], config=EXACT),
 }
 
 
@@ -99,10 +105,18 @@ def sdk_types(dialect, request):
     """Each item fits one of the client's types, without a key that the type does not have."""
     for at, item in enumerate(history(dialect, request)):
         try:
-            drain(TYPES[dialect].validate_python([item]))
+            drain(TYPES[dialect].validate_python([as_declared(dialect, item)]))
         except ValidationError as errors:
             return Verdict(REFUSED, f"item {at + 1}: {nearest_error(errors)}", "shape")
     return Verdict(ACCEPTED)
+
+
+def as_declared(dialect, item):
+    """The item without what servers take and the types do not know: null as "not set", the name beside an output."""
+    undeclared = {"name"} if dialect == CHAT and item.get("role") == "tool" else set()
+    return {
+        key: value for key, value in item.items() if key == "content" or (value is not None and key not in undeclared)
+    }
 
 
 def drain(value):
@@ -194,14 +208,36 @@ def responses_as_chat(items, request):
     known = (None, "message", "function_call", "function_call_output", "reasoning")
     if other := next((item["type"] for item in items if item.get("type") not in known), None):
         raise Unjudgeable(f"{other} has no Chat message")
-    for before, item in zip([{}, *items], items):
-        if item.get("type") == "function_call_output" and before.get("type") not in known[2:]:
-            if any(call.get("type") == "function_call" and call["call_id"] == item.get("call_id") for call in items):
-                raise Unjudgeable("Responses pairs by id, so an output need not follow its call at once")
+    items = [item for item in items if item.get("type") != "reasoning"]
+    if not in_turns(items):
+        raise Unjudgeable("Responses pairs by id, so an output need not follow its call at once")
     try:
-        return Converter.items_to_messages([item for item in items if item.get("type") != "reasoning"])
+        return Converter.items_to_messages(items)
     except Exception as why:  # the converter raises errors of many kinds for items that it does not expect
         raise Unjudgeable(f"the converter: {why}") from why
+
+
+def in_turns(items):
+    """Whether every output that has a call stands among the outputs behind it, before any other item."""
+    calls, outputs = ({item.get("call_id") for item in items if item.get("type") == kind} for kind in CALL_AND_OUTPUT)
+    open_calls, answering = set(), False
+    for item in items:
+        name, is_output = item.get("call_id"), item.get("type") == "function_call_output"
+        if is_output and name in calls - open_calls:
+            return False
+        if not is_output and (answering or item.get("type") != "function_call"):
+            if open_calls & outputs:
+                return False
+            open_calls = set()
+        answering = is_output
+        if is_output:
+            open_calls.discard(name)
+        elif item.get("type") == "function_call":
+            open_calls.add(name)
+    return True
+
+
+CALL_AND_OUTPUT = ("function_call", "function_call_output")
 
 
 def anthropic_as_chat(messages, _):
@@ -211,7 +247,11 @@ def anthropic_as_chat(messages, _):
         content = message.get("content")
         content = [{"type": "text", "text": content}] if isinstance(content, str) else content or []
         calls = [
-            {"id": block["id"], "type": "function", "function": {"name": "tool", "arguments": json.dumps(block.get("input"))}}
+            {
+                "id": block["id"],
+                "type": "function",
+                "function": {"name": "tool", "arguments": json.dumps(block.get("input"))},
+            }
             for block in content
             if block.get("type") == "tool_use"
         ]

@@ -2,10 +2,10 @@
 
     python produced.py RETAKE [CASES]
 
-Every result is a request body. An oracle that refuses one is an error, unless retake's own `check` says in the
-same body that something of this kind is wrong: then the defect was left, and is listed. CASES holds request bodies with
-known verdicts (wire_cases.json). A command that RETAKE does not have is skipped. Exit code 1: something was written that
-a provider would refuse, without a word from `check`.
+Every result is a request body. An oracle that refuses one is an error, unless retake's own `check` says of the same
+body that something of this kind is wrong: then the defect was left, and is listed; but `fix` may not leave what a safe
+action could mend. CASES holds request bodies with known verdicts (wire_cases.json). A command that RETAKE does not
+have is skipped. Exit code 1: there was an error.
 """
 
 import json
@@ -56,7 +56,7 @@ class Judge:
         self.retake, self.folder, self.tally = retake, folder, Tally()
 
     def write(self, out, command, path, *options, must=False):
-        """Whether a command wrote `out`. A refusal to write is listed, or is wrong if it `must`; a crash is always wrong."""
+        """Whether a command wrote `out`. Not to write is listed, or wrong if it `must`; a crash is always wrong."""
         done = self.retake.run(command, path, *options, "-o", out)
         said = f"{' '.join((command, path.name, *options))}: exit code {done.returncode}: {done.stderr.strip()[:300]}"
         if done.returncode not in (0, 1, 2, 3) or (must and not out.exists()):
@@ -98,7 +98,9 @@ def bundled(retake):
     for name in json.loads((SESSIONS / "truth.json").read_text(encoding="utf-8")):
         reported = retake.check(SESSIONS / name)
         target = next(each["target"] for each in reported if each["type"] == "session")
-        yield Session(SESSIONS / name, target, any(has_safe_offer(each) for each in reported if each["type"] == "finding"))
+        yield Session(
+            SESSIONS / name, target, any(has_safe_offer(each) for each in reported if each["type"] == "finding")
+        )
 
 
 def requests(path):

@@ -14,7 +14,9 @@ class Program:
         self.commands = {line.split()[0] for line in listed.splitlines()}
 
     def run(self, *arguments):
-        return subprocess.run([self.path, *arguments], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+        return subprocess.run(
+            [self.path, *arguments], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
+        )
 
     def check(self, path, *options):
         """What `check` reports, as its JSON objects."""

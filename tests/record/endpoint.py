@@ -5,8 +5,8 @@
 The first line on stdout is the base URL. The endpoint answers each request with the next reply of the script
 (README.md shows one) and stops by itself: when the last reply was sent, or when nobody asked for `--idle` seconds.
 `--log` writes every exchange as one JSON line, `{"request", "response", "url", "status"}`.
-`--strict` refuses a request whose history the provider would refuse, in its words (verdicts.py); such a request takes no
-reply of the script.
+`--strict` refuses a request whose history the provider would refuse, in its words (verdicts.py); such a request
+takes no reply of the script.
 
 Inside Python, `with Endpoint(script) as endpoint:` does the same; `endpoint.exchanges` holds what was said and
 `endpoint.streams` the bytes of each streamed answer. Only the standard library is used, and only loopback is bound.

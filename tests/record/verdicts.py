@@ -111,11 +111,10 @@ def chat_answers(at, message, later):
     answered = [reply.get("tool_call_id") for reply in chat_tool_messages(later)]
     missing = [call for call in calls if call not in answered]
     if missing or len(calls) != len(set(calls)):
-        message = (
-            "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. "
-            f"The following tool_call_ids did not have response messages: {', '.join(map(str, missing or calls))}"
-        )
-        yield Refusal("pairing", message, f"messages.[{at + 1 + len(answered)}].role", None)
+        rule = "must be followed by tool messages responding to each 'tool_call_id'."
+        named = f"The following tool_call_ids did not have response messages: {', '.join(map(str, missing or calls))}"
+        text = f"An assistant message with 'tool_calls' {rule} {named}"
+        yield Refusal("pairing", text, f"messages.[{at + 1 + len(answered)}].role", None)
 
 
 def chat_tool_messages(messages):
