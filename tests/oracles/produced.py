@@ -86,33 +86,21 @@ def has_safe_offer(finding):
     return any(offer["safety"] == "safe" for offer in finding["offers"])
 
 
-class Session(NamedTuple):
-    """One file, the dialect of its sessions, and whether a safe action could mend something."""
+class Recording(NamedTuple):
+    """One recording, the dialect and the number of its sessions, and whether a safe action could mend something."""
 
     path: Path
     dialect: str
+    sessions: int
     mendable: bool
 
 
 def bundled(retake):
     for name in json.loads((SESSIONS / "truth.json").read_text(encoding="utf-8")):
         reported = retake.check(SESSIONS / name)
-        target = next(each["target"] for each in reported if each["type"] == "session")
-        yield Session(
-            SESSIONS / name, target, any(has_safe_offer(each) for each in reported if each["type"] == "finding")
-        )
-
-
-def requests(path):
-    """The request bodies in a file: one, or one for each session as a list or line by line."""
-    text = path.read_text(encoding="utf-8")
-    try:
-        document = json.loads(text)
-    except json.JSONDecodeError:
-        document = [json.loads(line) for line in text.splitlines() if line.strip()]
-    if isinstance(document, dict):
-        return [document]
-    return [each for each in document if "messages" in each or "input" in each]
+        sessions = [each for each in reported if each["type"] == "session"]
+        mendable = any(has_safe_offer(each) for each in reported if each["type"] == "finding")
+        yield Recording(SESSIONS / name, sessions[0]["target"], len(sessions), mendable)
 
 
 def as_request(path, dialect):
@@ -127,30 +115,32 @@ def as_request(path, dialect):
 
 
 def converted(judge):
-    for session in bundled(judge.retake):
+    for recording in bundled(judge.retake):
         for dialect in (RESPONSES, CHAT, ANTHROPIC):
-            judge_conversion(judge, session.path, dialect, f"{session.path.name} as {dialect}", fixed=False)
+            judge_conversions(judge, recording.path, recording.sessions, dialect, fixed=False)
 
 
-def judge_conversion(judge, path, dialect, origin, fixed):
-    out = judge.folder / f"{path.stem}-as-{dialect}.json"
-    if judge.write(out, "convert", path, "--to", dialect, "--request"):
-        for number, request in enumerate(requests(out), 1):
-            judge.body(f"{path.stem}-{number}", dialect, request, origin, fixed)
+def judge_conversions(judge, path, sessions, dialect, fixed):
+    """Every session of a file as a request of one dialect."""
+    for number in range(1, sessions + 1):
+        out = judge.folder / f"{path.stem}-{number}-as-{dialect}.json"
+        if judge.write(out, "convert", path, "--session", str(number), "--to", dialect, "--request"):
+            request = json.loads(out.read_text(encoding="utf-8"))
+            judge.body(f"{path.stem}-{number}", dialect, request, f"{path.name}, {number}, as {dialect}", fixed)
 
 
 def fixed_sessions(judge):
-    for session in bundled(judge.retake):
-        out = judge.folder / f"fixed-{session.path.name}"
-        if not session.mendable or not judge.write(out, "fix", session.path, must=True):
+    for recording in bundled(judge.retake):
+        path, dialect = recording.path, recording.dialect
+        out = judge.folder / f"fixed-{path.name}"
+        if not recording.mendable or not judge.write(out, "fix", path, must=True):
             continue
-        origin = f"{session.path.name}, fixed"
-        if request := as_request(out, session.dialect):
-            judge.body(out.stem, session.dialect, request, origin, fixed=True)
+        if request := as_request(out, dialect):
+            judge.body(out.stem, dialect, request, out.name, fixed=True)
         elif "convert" in judge.retake.commands:
-            judge_conversion(judge, out, session.dialect, origin, fixed=True)
+            judge_conversions(judge, out, recording.sessions, dialect, fixed=True)
         else:
-            judge.tally.unwritten.append(f"{origin}: its format needs convert to become a request")
+            judge.tally.unwritten.append(f"{out.name}: its format needs convert to become a request")
 
 
 def fixed_cases(judge, cases):
