@@ -111,12 +111,20 @@ def sdk_types(dialect, request):
     return Verdict(ACCEPTED)
 
 
+# What the servers take and the types do not know: a tool's name beside its output, the citations of a reply sent back.
+UNDECLARED = {(CHAT, "tool"): {"name"}, (CHAT, "assistant"): {"annotations"}}
+# What the types ask of a reply sent back and the servers do not: clients without the server's state leave it out.
+LEFT_OUT = {"id": "msg_0", "status": "completed"}
+
+
 def as_declared(dialect, item):
-    """The item without what servers take and the types do not know: null as "not set", the name beside an output."""
-    undeclared = {"name"} if dialect == CHAT and item.get("role") == "tool" else set()
-    return {
-        key: value for key, value in item.items() if key == "content" or (value is not None and key not in undeclared)
-    }
+    """The item as its type declares it; null is taken for a key that is not there."""
+    undeclared = UNDECLARED.get((dialect, item.get("role")), ())
+    item = {key: part for key, part in item.items() if key == "content" or (part is not None and key not in undeclared)}
+    if dialect == RESPONSES and item.get("role") == "assistant" and isinstance(item.get("content"), list):
+        parts = [{"annotations": [], **part} if part.get("type") == "output_text" else part for part in item["content"]]
+        item = {**LEFT_OUT, **item, "type": "message", "content": parts}
+    return item
 
 
 def drain(value):

@@ -243,10 +243,15 @@ def anthropic_refusals(request):
 
 
 def anthropic_shape(at, message, last):
-    if message.get("role") not in ("user", "assistant"):
+    # "system" stands among the messages since 2026, where the instructions change in the middle.
+    if message.get("role") not in ("user", "assistant", "system"):
         allowed = 'Allowed roles are "user" or "assistant".'
         yield Refusal("shape", f'messages: Unexpected role "{message.get("role")}". {allowed}')
-    if not message.get("content") and not (last and message.get("role") == "assistant"):
+    if (
+        not message.get("content")
+        and not message.get("output_config")
+        and not (last and message.get("role") == "assistant")
+    ):
         words = "all messages must have non-empty content except for the optional final assistant message"
         yield Refusal("shape", f"messages.{at}: {words}")
     for number, block in enumerate(blocks(message)):
