@@ -83,7 +83,7 @@ def agents_orphans(_, request):
         return Verdict(REFUSED, f"the SDK would drop {named(dropped[0])}", "pairing")
     single = agents_items.deduplicate_input_items_preferring_latest(items)
     if len(single) != len(items):
-        return Verdict(REFUSED, "the SDK would merge items of one identity", "id")
+        return Verdict(REFUSED, "the SDK would merge items of one identity")
     return Verdict(ACCEPTED)
 
 

@@ -15,6 +15,7 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
+from histories import Author, undecided
 from judge import verdicts
 from oracles import ACCEPTED, ANTHROPIC, CANNOT_JUDGE, CHAT, ORACLES, REFUSED, RESPONSES
 from program import Program
@@ -143,6 +144,34 @@ def fixed_sessions(judge):
             judge.tally.unwritten.append(f"{out.name}: its format needs convert to become a request")
 
 
+def random_histories(judge, count):
+    """Histories with and without damage, a third in each dialect: [(path, dialect)]."""
+    author = Author(seed=count)
+    for number in range(count):
+        dialect = (RESPONSES, CHAT, ANTHROPIC)[number % 3]
+        request = author.request(dialect)
+        if number % 2:
+            author.damage(request)
+        path = judge.folder / f"random-{number}-{dialect}.json"
+        path.write_text(json.dumps(request), encoding="utf-8")
+        if not undecided(dialect, request):
+            yield path, dialect
+
+
+def converted_histories(judge):
+    for path, _ in random_histories(judge, 40):
+        for dialect in (RESPONSES, CHAT, ANTHROPIC):
+            judge_conversions(judge, path, 1, dialect, fixed=False)
+
+
+def fixed_histories(judge):
+    for path, dialect in random_histories(judge, 120):
+        out = path.with_name(f"fixed-{path.name}")
+        found = [each for each in judge.retake.check(path, "--target", dialect) if each["type"] == "finding"]
+        if found and judge.write(out, "fix", path, must=any(has_safe_offer(each) for each in found)):
+            judge.body(out.stem, dialect, json.loads(out.read_text(encoding="utf-8")), out.name, fixed=True)
+
+
 def fixed_cases(judge, cases):
     """Every case but those that a provider accepts and `check` finds nothing in."""
     for case in json.loads(Path(cases).read_text(encoding="utf-8"))["cases"]:
@@ -159,7 +188,12 @@ def fixed_cases(judge, cases):
 
 def main():
     retake, cases = Program(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else None
-    parts = [("convert", "sessions, converted", converted), ("fix", "sessions, fixed", fixed_sessions)]
+    parts = [
+        ("convert", "sessions, converted", converted),
+        ("convert", "histories written at random, converted", converted_histories),
+        ("fix", "sessions, fixed", fixed_sessions),
+        ("fix", "histories written at random, fixed", fixed_histories),
+    ]
     if cases:
         parts.append(("fix", "cases, fixed", lambda judge: fixed_cases(judge, cases)))
     wrong = 0
