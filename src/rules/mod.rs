@@ -44,7 +44,7 @@ pub use digest::{Digest, Digests};
 pub use error_class::ErrorClass;
 pub use finding::{Cause, Finding, Severity};
 pub use message::fill;
-pub use run::{Offered, Run, Subject};
+pub use run::{Run, Subject};
 
 use crate::actions::Offer;
 use crate::session::Kind;
