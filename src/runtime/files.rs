@@ -19,7 +19,7 @@ pub struct FileSource {
 
 impl FileSource {
     /// Opens a regular file; anything else is refused, also if it took the place of a file a moment ago.
-    fn open(path: &Path) -> Result<Self, InputError> {
+    pub(super) fn open(path: &Path) -> Result<Self, InputError> {
         // A named pipe without a writer would hold up a blocking open.
         let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
         let file = File::options()

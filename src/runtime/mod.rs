@@ -18,6 +18,7 @@ mod reading;
 pub mod search;
 mod sqlite;
 mod transcode;
+pub mod wordings;
 
 pub use background::in_background;
 pub use checking::{check_recording, check_session};

@@ -8,6 +8,13 @@ use super::fault::Fault;
 
 /// Statements of wordings; `raw` is text to us.
 const STATEMENTS: [&str; 6] = ["if", "elif", "else", "endif", "for", "endfor"];
+/// What to use instead of another filter.
+const FILTERS_HINT: &str =
+    "the filters are join, length, first, last, trim, lower, upper, default and tojson";
+/// Filters of wordings.
+const FILTERS: [&str; 9] = [
+    "join", "length", "first", "last", "trim", "lower", "upper", "default", "tojson",
+];
 /// Most statements of a template; engines handle what is nested by recursion.
 const MOST_STATEMENTS: usize = 200;
 /// Most words and signs of a tag, for the same reason.
@@ -79,18 +86,26 @@ pub(super) fn pieces(template: &str) -> Result<Vec<Piece<'_>>, Fault> {
     Ok(pieces)
 }
 
+/// Whether a name stands anywhere, outside texts.
+pub(super) fn names(pieces: &[Piece<'_>], wanted: &str) -> bool {
+    tokens(pieces).any(|token| matches!(token, Token::Name(name, _) if *name == wanted))
+}
+
 /// The line on which a name stands first, outside texts; 1 where it stands nowhere.
 pub(super) fn line_of(pieces: &[Piece<'_>], wanted: &str) -> usize {
-    let tags = pieces.iter().filter_map(|piece| match piece {
-        Piece::Text(_) => None,
-        Piece::Value(tag) | Piece::Statement(tag) => Some(tag),
-    });
-    let mut tokens = tags.flat_map(|tag| &tag.tokens);
-    let line = tokens.find_map(|token| match token {
+    let line = tokens(pieces).find_map(|token| match token {
         Token::Name(name, line) if *name == wanted => Some(*line),
         _ => None,
     });
     line.unwrap_or(1)
+}
+
+fn tokens<'p, 'a>(pieces: &'p [Piece<'a>]) -> impl Iterator<Item = &'p Token<'a>> {
+    let tags = pieces.iter().filter_map(|piece| match piece {
+        Piece::Text(_) => None,
+        Piece::Value(tag) | Piece::Statement(tag) => Some(tag),
+    });
+    tags.flat_map(|tag| &tag.tokens)
 }
 
 fn known(tag: &Tag<'_>) -> Result<(), Fault> {
@@ -113,23 +128,32 @@ fn allowed(tag: &Tag<'_>) -> Result<(), Fault> {
     }
     let mut before = None;
     for token in &tag.tokens {
-        let hint = match token {
-            Token::Sign("+" | "~" | "*" | "**") => "write the parts one behind the other",
-            Token::Sign("{") => "write the parts one behind the other",
-            Token::Sign("[") if !is_operand(before) => "use a list that stands ready",
-            _ => {
-                before = Some(token);
-                continue;
-            }
-        };
-        let Token::Sign(what) = token else { continue };
-        return Err(Fault::NotForWordings {
-            what: (*what).to_owned(),
-            hint,
-            line: tag.line,
-        });
+        if let Some((what, hint)) = objection(before, token) {
+            return Err(Fault::NotForWordings {
+                what: what.to_owned(),
+                hint,
+                line: tag.line,
+            });
+        }
+        before = Some(token);
     }
     Ok(())
+}
+
+/// What is refused about a token, and what to use instead.
+fn objection<'a>(before: Option<&Token<'_>>, token: &Token<'a>) -> Option<(&'a str, &'static str)> {
+    match *token {
+        Token::Name(name, _) if before == Some(&Token::Sign("|")) && !FILTERS.contains(&name) => {
+            Some((name, FILTERS_HINT))
+        }
+        Token::Sign(sign @ ("+" | "~" | "*" | "**" | "{")) => {
+            Some((sign, "write the parts one behind the other"))
+        }
+        Token::Sign(sign @ "[") if !is_operand(before) => {
+            Some((sign, "use a list that stands ready"))
+        }
+        _ => None,
+    }
 }
 
 /// Whether a token ends a value, so that a bracket behind it takes a part of that.

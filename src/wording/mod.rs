@@ -10,6 +10,7 @@ mod fault;
 mod grammar;
 mod kind;
 mod library;
+pub mod recipe;
 mod recorded;
 mod render;
 
@@ -19,3 +20,7 @@ pub use kind::Kind;
 pub use library::{Axes, Channel, Listing, Wording, default_of, find, library};
 pub use recorded::recorded;
 pub use render::{OUTPUT, TEMPLATE, check, render};
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests;
