@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn anthropic_begins_with_the_user() {
         let say = r#"{"role":"assistant","content":"hello"}"#;
-        let stage = stage(&anthropic(&[USER, say, USER]));
+        let stage = stage(&anthropic(&[USER, say, USER])).target(Dialect::Anthropic);
         assert!(stage.act(0, "drop-item", &Choice::default()).is_err());
         assert!(stage.act(2, "drop-item", &Choice::default()).is_ok());
     }
