@@ -41,6 +41,8 @@ pub enum Task {
     Check(CheckArguments),
     /// Print the transcript of a recording with its findings
     Show(ShowArguments),
+    /// Apply what is safe of that which the rules offer, to a copy
+    Fix(FixArguments),
     /// Tell what a rule finds, or decode a provider's error to the item that caused it
     Explain(ExplainArguments),
     /// Print the completions of a shell
@@ -172,6 +174,42 @@ pub struct ShowArguments {
     pub color: Color,
 }
 
+/// Arguments of `fix`.
+#[derive(Debug, Args)]
+pub struct FixArguments {
+    /// A recording, - for standard input
+    #[arg(value_name = "PATH")]
+    pub path: PathBuf,
+    /// Write the fixed recording here [default: standard output]
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["in_place", "diff"])]
+    pub output: Option<PathBuf>,
+    /// Replace a file that is there
+    #[arg(long, requires = "output")]
+    pub force: bool,
+    /// Fix the recording itself, and keep it as it was in FILE.bak
+    #[arg(long, conflicts_with = "diff")]
+    pub in_place: bool,
+    /// Write nothing, show what would change
+    #[arg(long)]
+    pub diff: bool,
+    /// Apply unsafe offers, too: those that change what the model saw or did
+    #[arg(long = "unsafe")]
+    pub unsafe_too: bool,
+    /// How to read and judge it.
+    #[command(flatten)]
+    pub reading: ReadingArguments,
+    /// When to use colours
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
+    pub color: Color,
+}
+
+impl FixArguments {
+    /// Whether the fixed recording goes to standard output.
+    pub fn writes_to_stdout(&self) -> bool {
+        self.output.is_none() && !self.in_place && !self.diff
+    }
+}
+
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
 pub struct ExplainArguments {
@@ -202,6 +240,7 @@ pub(super) fn command() -> Command {
     let alias = |command: Command| command.mut_arg("read_as", |arg| arg.visible_alias("format"));
     alias(Arguments::command())
         .mut_subcommand("show", alias)
+        .mut_subcommand("fix", alias)
         .mut_subcommand("explain", alias)
 }
 

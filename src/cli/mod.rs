@@ -11,6 +11,8 @@ mod completions;
 mod exit;
 mod explain;
 mod explain_error;
+mod fix;
+mod fix_diff;
 mod flatten;
 mod inputs;
 mod man;
@@ -49,6 +51,7 @@ fn dispatch(arguments: &Arguments) -> Result<Exit, Failure> {
         None => open::run(&arguments.open),
         Some(Task::Check(arguments)) => check::run(arguments),
         Some(Task::Show(arguments)) => show::run(arguments),
+        Some(Task::Fix(arguments)) => fix::run(arguments),
         Some(Task::Explain(arguments)) => explain::run(arguments),
         Some(Task::Completions(arguments)) => completions::run(arguments),
         Some(Task::Man) => man::run(),

@@ -99,6 +99,8 @@ pub struct Finding {
     pub facts: Vec<(&'static str, String)>,
     /// What can be done about it.
     pub offers: Vec<Offer>,
+    /// Whether a take has answered it: the fact stays in the history, and the model was told.
+    pub is_settled: bool,
 }
 
 impl fmt::Debug for Finding {
@@ -119,6 +121,7 @@ impl Finding {
             cause: None,
             facts: Vec::new(),
             offers: rule.offers.to_vec(),
+            is_settled: false,
         }
     }
 
@@ -218,11 +221,16 @@ impl Finding {
     /// The sentence. It holds text from the recording: draw it through [`crate::safe_text::SafeText`].
     pub fn message(&self) -> String {
         let cause = self.cause.map(Cause::words);
+        let settled = if self.is_settled {
+            "; settled in this take"
+        } else {
+            ""
+        };
         fill(self.rule.message, |name| match name {
             "cause" => cause.map(str::to_owned),
             "pointer" => self.pointer.clone(),
             _ => self.get(name).map(str::to_owned),
-        })
+        }) + settled
     }
 
     /// The tool it is about: that of its item, that of the call which its item answers, or the one that its evidence names.
