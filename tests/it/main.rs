@@ -14,6 +14,7 @@ mod planted;
 mod provider_errors;
 mod read_properties;
 mod readme;
+mod replace;
 mod safe_text;
 mod schema_hostile;
 mod schema_suite;
