@@ -158,7 +158,7 @@ fn rules_have_their_kind() {
 
 fn said(template: &str) -> String {
     let (_, usual) = situations().swap_remove(1);
-    render(template, &usual).map_or_else(|fault| fault.to_string(), |text| text)
+    render(template, &usual).unwrap_or_else(|fault| fault.to_string())
 }
 
 #[test]

@@ -74,7 +74,8 @@ fn as_json(context: &Context) -> Value {
     })
 }
 
-/// Runs Python over cases on its standard input; `None` without Python.
+/// Runs Python over cases in a file; `None` without Python.
+#[allow(clippy::print_stderr)]
 fn python(script: &str, cases: &Value) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("cases.json");
@@ -114,6 +115,7 @@ print(json.dumps(said))
 "#;
 
 /// What the recipe says in each context, beside what the wording says.
+#[allow(clippy::print_stderr)]
 fn assert_same_words(templates: &[(Kind, String)]) {
     let contexts = contexts();
     let recipes = templates
