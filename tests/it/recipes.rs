@@ -1,4 +1,5 @@
 //! Recipes: the Python compiles and says what the wording says, a policy entry reads back, a fixture is checked as a recording.
+#![allow(clippy::print_stderr)]
 
 use retake::rules::RULES;
 use retake::runtime::{ReadOptions, check_recording, read_path};
@@ -75,7 +76,6 @@ fn as_json(context: &Context) -> Value {
 }
 
 /// Runs Python over cases in a file; `None` without Python.
-#[allow(clippy::print_stderr)]
 fn python(script: &str, cases: &Value) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("cases.json");
@@ -115,7 +115,6 @@ print(json.dumps(said))
 "#;
 
 /// What the recipe says in each context, beside what the wording says.
-#[allow(clippy::print_stderr)]
 fn assert_same_words(templates: &[(Kind, String)]) {
     let contexts = contexts();
     let recipes = templates

@@ -76,6 +76,7 @@ macro_rules! violations {
 }
 pub(super) use violations;
 
+/// The schema on a line of its own, behind a title.
 macro_rules! schema {
     ($title:literal) => {
         concat!("{% if schema %}\n", $title, ": {{ schema }}{% endif %}")
