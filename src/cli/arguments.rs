@@ -2,6 +2,7 @@
 
 use super::style::Color;
 use crate::formats::FORMATS;
+use crate::formats::convert::To;
 use crate::rules::Severity;
 use crate::session::Dialect;
 use crate::tui::theme::Variant;
@@ -47,6 +48,8 @@ pub enum Task {
     Split(SplitArguments),
     /// Tell how each tool fares: calls, errors, rates, and whether a circuit breaker would be open
     Health(HealthArguments),
+    /// Write a recording as the items or messages of a provider; what that loses is listed
+    Convert(ConvertArguments),
     /// Tell what a rule finds, or decode a provider's error to the item that caused it
     Explain(ExplainArguments),
     /// Print the completions of a shell
@@ -296,6 +299,62 @@ pub struct ExplainArguments {
     pub color: Color,
 }
 
+/// Arguments of `convert`.
+#[derive(Debug, Args)]
+pub struct ConvertArguments {
+    /// A recording, - for standard input
+    #[arg(value_name = "PATH")]
+    pub path: PathBuf,
+    /// The dialect to write
+    #[arg(long, value_name = "DIALECT", value_parser = conversions())]
+    pub to: To,
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Replace the output file if it is there
+    #[arg(long, requires = "output")]
+    pub force: bool,
+    /// The session to convert: its label, or its number counted from 1 [default: the first active one]
+    #[arg(long, value_name = "SESSION")]
+    pub session: Option<String>,
+    /// Write a request body, with model and tools where they are known, instead of the history alone
+    #[arg(long)]
+    pub request: bool,
+    /// List every loss, not only the first few
+    #[arg(long)]
+    pub losses: bool,
+    /// Form of the losses on standard error (to force the format of the input use --as)
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    pub format: LossFormat,
+    /// Read input in this format instead of recognising it by content
+    #[arg(long = "as", value_name = "FORMAT", value_parser = formats())]
+    pub read_as: Option<String>,
+    /// The tools that the agent was offered, for --request [default: FILE.tools.json beside FILE, where the recording has none]
+    #[arg(long, value_name = "FILE")]
+    pub tools: Option<PathBuf>,
+}
+
+impl ConvertArguments {
+    /// How the recording is read.
+    pub(super) fn reading(&self) -> ReadingArguments {
+        ReadingArguments {
+            read_as: self.read_as.clone(),
+            tools: self.tools.clone(),
+            ..ReadingArguments::default()
+        }
+    }
+}
+
+/// Form of the losses of a conversion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Default)]
+pub enum LossFormat {
+    /// For people
+    #[default]
+    Text,
+    /// One JSON object a line
+    Json,
+}
+
 /// Arguments of `completions`.
 #[derive(Debug, Args)]
 pub struct CompletionsArguments {
@@ -333,6 +392,15 @@ fn themes() -> impl TypedValueParser<Value = Variant> {
     PossibleValuesParser::new(words).map(|word| {
         let chosen = Variant::ALL.iter().find(|(_, known)| *known == word);
         chosen.map_or(Variant::Ansi16, |(variant, _)| *variant)
+    })
+}
+
+fn conversions() -> impl TypedValueParser<Value = To> {
+    let words = To::ALL.iter().map(|to| to.dialect().word());
+    PossibleValuesParser::new(words).try_map(|word| {
+        let mut all = To::ALL.into_iter();
+        all.find(|to| to.dialect().word() == word)
+            .ok_or("no such dialect")
     })
 }
 

@@ -8,6 +8,7 @@ mod arguments;
 mod blame;
 mod check;
 mod completions;
+mod convert;
 mod exit;
 mod explain;
 mod explain_error;
@@ -56,6 +57,7 @@ fn dispatch(arguments: &Arguments) -> Result<Exit, Failure> {
         Some(Task::Fix(arguments)) => fix::run(arguments),
         Some(Task::Split(arguments)) => split::run(arguments),
         Some(Task::Health(arguments)) => health::run(arguments),
+        Some(Task::Convert(arguments)) => convert::run(arguments),
         Some(Task::Explain(arguments)) => explain::run(arguments),
         Some(Task::Completions(arguments)) => completions::run(arguments),
         Some(Task::Man) => man::run(),

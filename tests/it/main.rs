@@ -5,6 +5,8 @@
 
 mod boundary;
 mod cli;
+mod convert;
+mod convert_stories;
 mod corpus;
 mod file_hostile;
 mod files;
