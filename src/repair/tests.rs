@@ -94,7 +94,7 @@ fn the_ladder_of_a_course_is_climbed() {
         };
         let is_meant = |told: &String| {
             let value = serde_json::from_str::<Value>(told).unwrap();
-            value.to_string() == r#"{"city":"Paris"}"#
+            value == serde_json::json!({"city": "Paris"})
         };
         assert!(told.iter().any(is_meant), "{text}: {told:?}");
     }
