@@ -7,7 +7,7 @@ use super::inputs::{Inputs, describe, hint_for};
 use super::ordered::in_order;
 use super::output::{Output, counted};
 use super::progress::Progress;
-use super::report::write_json_line;
+use super::report::write_line;
 use super::style::Palette;
 use super::walk::{Walked, expand};
 use crate::rules::{ErrorClass, Health, ToolHealth};
@@ -188,7 +188,7 @@ fn write_json(out: &mut dyn Write, health: &Health, files: usize) -> io::Result<
             offered: is_known.then(|| !tool.is_not_offered()),
             figures: Figures::of(tool),
         };
-        write_json_line(out, &line)?;
+        write_line(out, &line)?;
     }
     let total = Line::Total {
         files,
@@ -196,5 +196,5 @@ fn write_json(out: &mut dyn Write, health: &Health, files: usize) -> io::Result<
         sessions_without_tools: health.without_tools,
         figures: Figures::of(&health.total()),
     };
-    write_json_line(out, &total)
+    write_line(out, &total)
 }

@@ -46,7 +46,7 @@ pub use error_class::ErrorClass;
 pub use finding::{Cause, Finding, Severity};
 pub use health::{Health, Rate, ToolHealth};
 pub use message::fill;
-pub use run::{Offered, Run, Subject};
+pub use run::{Run, Subject};
 
 use crate::actions::Offer;
 use crate::session::Kind;

@@ -5,6 +5,8 @@
 
 mod boundary;
 mod cli;
+mod convert;
+mod convert_stories;
 mod corpus;
 mod file_hostile;
 mod files;
@@ -15,11 +17,14 @@ mod planted;
 mod provider_errors;
 mod read_properties;
 mod readme;
+mod recover;
+mod recipes;
 mod safe_text;
 mod schema_hostile;
 mod schema_suite;
 mod sessions;
 mod sse_cases;
+mod takes;
 mod terminal;
 mod tidy;
 mod wire_cases;

@@ -1,7 +1,7 @@
 //! What `split` answers, for people and as JSON: one line for each session, and under it what would be split.
 
 use crate::cli::output::{counted, safe_line};
-use crate::cli::report::write_json_line;
+use crate::cli::report::write_line;
 use crate::cli::style::Palette;
 use serde::Serialize;
 use std::io::{self, Write};
@@ -99,7 +99,7 @@ pub(super) struct Unpaired {
 impl Answer {
     /// One JSON object on a line.
     pub(super) fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
-        write_json_line(out, self)
+        write_line(out, self)
     }
 
     /// The sentence, and what belongs to it.
