@@ -3,9 +3,9 @@
     python produced.py RETAKE [CASES]
 
 Every result is a request body. An oracle that refuses one is an error, unless retake's own `check` says of the same
-body that something of this kind is wrong: then the defect was left, and is listed; but `fix` may not leave what a safe
-action could mend, and may not break anything else. CASES holds request bodies with known verdicts (wire_cases.json). A command that RETAKE does not
-have is skipped. Exit code 1: there was an error.
+body that something of this kind is wrong: then the defect was left, and is listed. But `fix` may not leave what a safe
+action could mend, and may not break anything else. CASES holds request bodies with known verdicts (wire_cases.json).
+A command that RETAKE does not have is skipped. Exit code 1: there was an error.
 """
 
 import json
