@@ -92,3 +92,59 @@ fn wants_a_reply(scene: &Scene<'_>, turn: Turn) -> bool {
         && next.is_some_and(|next| next.speaker == Speaker::User)
         && CLOSED_BY_A_REPLY.iter().any(|name| model.contains(name))
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use super::*;
+    use crate::actions::stage::{USER, history, stage};
+    use serde_json::json;
+
+    const CALL: &str = r#"{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"pay","arguments":"{}"}},{"id":"b","type":"function","function":{"name":"pray","arguments":"{}"}}]}"#;
+    const OUT: &str = r#"{"role":"tool","tool_call_id":"b","content":"done"}"#;
+
+    fn answers(planned: &Planned) -> Vec<(u32, &str)> {
+        let answers = planned.edits.iter().filter_map(|edit| match edit {
+            Edit::Answer { call, text, .. } => Some((*call, text.as_str())),
+            _ => None,
+        });
+        answers.collect()
+    }
+
+    #[test]
+    fn what_is_open_is_answered_honestly_and_what_has_its_output_is_left_alone() {
+        let stage = stage(&history(&[USER, CALL, OUT, USER]));
+        let planned = stage.act(1, "close-turn", &Choice::default()).unwrap();
+        assert_eq!(answers(&planned), [(1, MAY_HAVE_RUN)]);
+        assert_eq!(
+            planned.notes,
+            ["pay (item 2) may have run; its result is not known"]
+        );
+        assert_eq!(
+            stage.act(0, "close-turn", &Choice::default()),
+            Err(Refusal::WrongKind("reply of the model"))
+        );
+    }
+
+    #[test]
+    fn a_call_of_no_tool_did_not_run() {
+        let stage = stage(&history(&[USER, CALL])).tools(json!([{"name": "pay"}]));
+        let planned = stage
+            .mend("pending-call", "close-turn", &Choice::default())
+            .unwrap();
+        assert_eq!(answers(&planned), [(1, MAY_HAVE_RUN), (2, DID_NOT_RUN)]);
+        assert!(planned.asks_model);
+    }
+
+    #[test]
+    fn mistral_wants_a_reply_before_the_next_message_of_the_user() {
+        let mut stage = stage(&history(&[USER, CALL, USER]));
+        let count = |stage: &crate::actions::stage::Stage| {
+            let planned = stage.act(1, "close-turn", &Choice::default()).unwrap();
+            planned.edits.len()
+        };
+        assert_eq!(count(&stage), 2);
+        stage.session.model = Some("mistral-large-2512".to_owned());
+        assert_eq!(count(&stage), 3);
+    }
+}

@@ -80,3 +80,65 @@ fn opens_history(scene: &Scene<'_>) -> bool {
         && (scene.item as usize) < before.len()
         && others.count() == 0
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use super::*;
+    use crate::actions::stage::{USER, anthropic, dropped, history, stage};
+
+    const REASONING: &str = r#"{"type":"reasoning","id":"rs_1","summary":[]}"#;
+    const CALL: &str = r#"{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}"#;
+    const OUT: &str = r#"{"type":"function_call_output","call_id":"c","output":"1"}"#;
+
+    #[test]
+    fn a_half_of_a_pair_and_reasoning_with_its_follower_stay() {
+        let stage = stage(&history(&[USER, REASONING, CALL, OUT, OUT, USER]));
+        let refusals = [
+            (1, "item 3 follows from it, and providers want both or none"),
+            (
+                2,
+                "its answer at item 4 would answer nothing: drop the pair",
+            ),
+            (
+                3,
+                "item 3, which it answers, would be left without an answer: drop the pair",
+            ),
+        ];
+        for (item, reason) in refusals {
+            let refusal = stage
+                .act(item, "drop-item", &Choice::default())
+                .unwrap_err();
+            assert_eq!(refusal.to_string(), reason);
+        }
+        let planned = stage
+            .mend("duplicate-output", "drop-item", &Choice::default())
+            .unwrap();
+        assert_eq!(dropped(&planned), [4]);
+    }
+
+    #[test]
+    fn reasoning_goes_with_the_message_that_it_led_to_and_alone_when_it_led_nowhere() {
+        let say = r#"{"type":"message","role":"assistant","content":[{"type":"output_text","text":"ten"}]}"#;
+        let both = stage(&history(&[USER, REASONING, say, USER]));
+        let planned = both.act(2, "drop-item", &Choice::default()).unwrap();
+        assert_eq!(dropped(&planned), [1, 2]);
+        assert_eq!(
+            planned.notes,
+            ["the reasoning that led to it goes as well: item 2"]
+        );
+        let lost = stage(&history(&[USER, REASONING, USER]));
+        let planned = lost
+            .mend("orphan-reasoning", "drop-item", &Choice::default())
+            .unwrap();
+        assert_eq!(dropped(&planned), [1]);
+    }
+
+    #[test]
+    fn anthropic_begins_with_the_user() {
+        let say = r#"{"role":"assistant","content":"hello"}"#;
+        let stage = stage(&anthropic(&[USER, say, USER])).target(Dialect::Anthropic);
+        assert!(stage.act(0, "drop-item", &Choice::default()).is_err());
+        assert!(stage.act(2, "drop-item", &Choice::default()).is_ok());
+    }
+}

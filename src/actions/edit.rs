@@ -150,3 +150,77 @@ fn same_call_id(
         ordinal(partner)
     )))
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use super::*;
+    use crate::actions::stage::{USER, history, stage};
+
+    const CALL: &str = r#"{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}"#;
+    const OUT: &str = r#"{"type":"function_call_output","call_id":"c","output":"1"}"#;
+
+    #[test]
+    fn an_item_is_written_anew_on_one_line() {
+        let stage = stage(&history(&[USER, CALL, OUT]));
+        let words =
+            "{\"type\":\"function_call\",\n\"call_id\":\"c\",\"name\":\"g\",\"arguments\":\"{}\"}";
+        let planned = stage.act(1, "edit", &Choice::words(words)).unwrap();
+        assert_eq!(stage.after(&planned, 1), words.replace('\n', " "));
+        assert_eq!(
+            stage.act(1, "edit", &Choice::words(CALL)),
+            Err(Refusal::NothingToDo)
+        );
+    }
+
+    #[test]
+    fn kind_and_joints_stay() {
+        let stage = stage(&history(&[USER, CALL, OUT]));
+        let refusal = |words: &str| {
+            stage
+                .act(1, "edit", &Choice::words(words))
+                .unwrap_err()
+                .to_string()
+        };
+        assert_eq!(refusal(OUT), "its type stays as it is");
+        assert_eq!(
+            refusal(&CALL.replace(r#""c""#, r#""d""#)),
+            "its id joins it with item 3: take a new id for both"
+        );
+        assert!(refusal("{").starts_with("this is no JSON"));
+        assert!(refusal("[]").starts_with("the item is of another type"));
+    }
+
+    #[test]
+    fn what_is_signed_or_encrypted_is_never_touched() {
+        let sealed = r#"{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gAAA"}"#;
+        let stage = stage(&history(&[USER, sealed, CALL, OUT]));
+        for words in [
+            sealed.replace("gAAA", "gBBB"),
+            sealed.replace("rs_1", "rs_2"),
+        ] {
+            let refusal = stage.act(1, "edit", &Choice::words(&words));
+            assert!(
+                matches!(refusal, Err(Refusal::WouldBreak(_))),
+                "{refusal:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_calls_of_a_chat_message_are_edited_apart_from_its_text() {
+        let reply = r#"{"role":"assistant","content":"so","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}"#;
+        let stage = stage(&history(&[USER, reply]));
+        assert!(
+            stage
+                .act(1, "edit", &Choice::words(&reply.replace("so", "well")))
+                .is_ok()
+        );
+        let refusal = stage.act(
+            1,
+            "edit",
+            &Choice::words(r#"{"role":"assistant","content":"so"}"#),
+        );
+        assert!(matches!(refusal, Err(Refusal::WouldBreak(_))));
+    }
+}

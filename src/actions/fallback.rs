@@ -52,3 +52,75 @@ fn final_message(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Refu
     });
     Ok(planned)
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use super::*;
+    use crate::actions::stage::{USER, history, only, stage};
+    use serde_json::json;
+
+    const ANSWER: &str =
+        r#"{"type":"message","role":"assistant","content":[{"type":"output_text","text":"ten"}]}"#;
+
+    fn euros() -> serde_json::Value {
+        json!({"type": "object", "properties": {"eur": {"type": "number"}}, "required": ["eur"]})
+    }
+
+    #[test]
+    fn a_final_message_is_checked_and_enters_the_history_only_if_asked_to() {
+        let stage = stage(&history(&[USER, ANSWER])).output_schema(euros());
+        let mend = |choice: &Choice<'_>| stage.mend("invalid-final-output", "fallback", choice);
+        assert_eq!(
+            mend(&Choice::default()),
+            Err(Refusal::NeedsWords("the final message"))
+        );
+        let refusal = mend(&Choice::words(r#"{"eur":"ten"}"#)).unwrap_err();
+        assert!(refusal.to_string().contains("/eur"), "{refusal}");
+        let apart = mend(&Choice::words(r#"{"eur":10}"#)).unwrap();
+        assert_eq!(
+            (apart.edits.len(), apart.result.as_deref()),
+            (0, Some(r#"{"eur":10}"#))
+        );
+        let choice = Choice {
+            include_in_history: true,
+            ..Choice::words(r#"{"eur":10}"#)
+        };
+        let within = mend(&choice).unwrap();
+        assert_eq!(
+            only(&within),
+            &Edit::Say {
+                after: 1,
+                voice: Voice::Assistant,
+                text: r#"{"eur":10}"#.to_owned()
+            }
+        );
+    }
+
+    #[test]
+    fn calls_that_are_open_are_closed_before_a_final_message() {
+        let call = r#"{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}"#;
+        let mut stage = stage(&history(&[USER, call]));
+        stage.session.contract.turn_limit = Some(1);
+        let choice = Choice {
+            include_in_history: true,
+            ..Choice::words("enough")
+        };
+        let planned = stage.mend("turn-limit", "fallback", &choice).unwrap();
+        assert!(matches!(
+            planned.edits[..],
+            [Edit::Answer { call: 1, .. }, Edit::Say { .. }]
+        ));
+    }
+
+    #[test]
+    fn the_output_of_a_tool_is_a_value_too() {
+        let call = r#"{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}"#;
+        let out =
+            r#"{"type":"function_call_output","call_id":"c","output":"Error: printer offline"}"#;
+        let stage = stage(&history(&[USER, call, out]))
+            .tools(json!([{"name": "f", "parameters": {}, "outputSchema": {"type": "array"}}]));
+        let planned = stage.mend("tool-error", "fallback", &Choice::words("[]"));
+        assert!(planned.is_ok_and(|planned| planned.result.is_none() && planned.asks_model));
+    }
+}

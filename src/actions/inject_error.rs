@@ -121,3 +121,129 @@ fn keep_replayable(scene: &Scene<'_>, call: u32, planned: &mut Planned) -> Resul
     });
     Ok(())
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use super::*;
+    use crate::actions::stage::{USER, anthropic, history, only, stage};
+    use serde_json::json;
+
+    const CALL: &str =
+        r#"{"type":"function_call","call_id":"call_1","name":"serch","arguments":"{}"}"#;
+    const OTHER: &str =
+        r#"{"type":"function_call","call_id":"call_2","name":"search","arguments":"{\"q\":1}"}"#;
+    const OUT: &str =
+        r#"{"type":"function_call_output","call_id":"call_1","output":"Tool serch not found."}"#;
+
+    fn tools() -> serde_json::Value {
+        json!([{"name": "search", "parameters": {"type": "object", "properties": {"q": {"type": "string"}}}}])
+    }
+
+    #[test]
+    fn a_call_without_output_is_answered_and_the_model_is_next() {
+        let stage = stage(&history(&[USER, CALL])).tools(tools());
+        let planned = stage
+            .mend("unknown-tool", "inject-error", &Choice::default())
+            .unwrap();
+        let Edit::Answer {
+            call: 1,
+            text,
+            is_error: true,
+        } = only(&planned)
+        else {
+            panic!("{planned:?}");
+        };
+        assert!(text.contains("serch") && text.contains("search"), "{text}");
+        assert!(planned.asks_model);
+    }
+
+    #[test]
+    fn the_poor_text_of_a_runtime_is_replaced_and_quoted() {
+        let stage = stage(&history(&[USER, CALL, OUT, USER])).tools(tools());
+        let choice = Choice::words("No {{ tool }}; try {{ nearest|first }}.");
+        let planned = stage.mend("unknown-tool", "inject-error", &choice).unwrap();
+        assert_eq!(
+            stage.after(&planned, 2),
+            OUT.replace("Tool serch not found.", "No serch; try search.")
+        );
+        assert_eq!(
+            planned.notes,
+            ["the output at item 3 said: Tool serch not found."]
+        );
+        assert!(!planned.asks_model);
+    }
+
+    #[test]
+    fn every_faulty_call_of_the_turn_is_told_its_own_fault_once() {
+        let stage = stage(&history(&[USER, CALL, OTHER])).tools(tools());
+        let choice = Choice {
+            whole_turn: true,
+            ..Choice::default()
+        };
+        let planned = stage.mend("unknown-tool", "inject-error", &choice).unwrap();
+        let told = planned.edits.iter().map(|edit| match edit {
+            Edit::Answer { call, text, .. } => (*call, text.contains("/q")),
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(told.collect::<Vec<_>>(), [(1, false), (2, true)]);
+        assert!(planned.asks_model);
+    }
+
+    #[test]
+    fn broken_arguments_stay_for_openai_and_become_an_object_for_anthropic() {
+        let broken = |arguments: &str| {
+            let call = json!({"type": "function_call", "call_id": "c", "name": "f", "arguments": arguments});
+            stage(&history(&[USER, &call.to_string()]))
+        };
+        let cut = broken("{\"path\": \"src/ma");
+        let kept = cut
+            .mend("malformed-arguments", "inject-error", &Choice::default())
+            .unwrap();
+        assert!(matches!(only(&kept), Edit::Answer { .. }));
+        let anthropic = broken("not json at all").target(Dialect::Anthropic);
+        let planned = anthropic
+            .mend("malformed-arguments", "inject-error", &Choice::default())
+            .unwrap();
+        assert!(
+            anthropic
+                .after(&planned, 1)
+                .contains(r#"{\"_raw\":\"not json at all\"}"#)
+        );
+        assert!(
+            planned.notes[0].contains("takes only an object"),
+            "{:?}",
+            planned.notes
+        );
+    }
+
+    #[test]
+    fn anthropic_has_a_mark_for_errors_and_a_quoted_object_is_unquoted() {
+        let call = r#"{"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"f","input":"{\"a\":1}"}]}"#;
+        let result = r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"bad"}]}"#;
+        let stage = stage(&anthropic(&[USER, call, result]));
+        let planned = stage
+            .mend("malformed-arguments", "inject-error", &Choice::words("No."))
+            .unwrap();
+        assert_eq!(
+            stage.after(&planned, 2),
+            r#"{"is_error":true,"type":"tool_result","tool_use_id":"toolu_1","content":"No."}"#
+        );
+        assert!(stage.after(&planned, 1).contains(r#""input":{"a":1}"#));
+    }
+
+    #[test]
+    fn what_awaits_an_approval_and_what_has_no_text_are_refused() {
+        let computer = r#"{"type":"computer_call","call_id":"c","action":{"type":"screenshot"}}"#;
+        let stage = stage(&history(&[USER, computer, USER]));
+        let refusal = stage.mend("orphan-call", "inject-error", &Choice::default());
+        assert!(
+            matches!(refusal, Err(Refusal::NotInDialect(_))),
+            "{refusal:?}"
+        );
+        let refusal = stage.act(0, "inject-error", &Choice::default());
+        assert!(matches!(refusal, Err(Refusal::WrongKind(_))));
+        let refusal = stage.act(1, "inject-error", &Choice::words("{{ tol }}"));
+        assert!(matches!(refusal, Err(Refusal::BadWords(_))));
+    }
+}

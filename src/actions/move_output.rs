@@ -28,3 +28,30 @@ fn is_misplaced(scene: &Scene<'_>) -> bool {
         misplaced.item == scene.item as usize && !about_text
     })
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use super::*;
+    use crate::actions::stage::{USER, history, only, stage};
+
+    #[test]
+    fn an_output_behind_a_message_goes_to_its_call() {
+        let call = r#"{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}"#;
+        let out = r#"{"role":"tool","tool_call_id":"a","content":"1"}"#;
+        let late = stage(&history(&[USER, call, USER, out, USER]));
+        let planned = late
+            .mend("misplaced-output", "move-output", &Choice::default())
+            .unwrap();
+        assert_eq!(only(&planned), &Edit::Move { output: 3, call: 1 });
+        let fine = stage(&history(&[USER, call, out, USER]));
+        assert_eq!(
+            fine.act(2, "move-output", &Choice::default()),
+            Err(Refusal::NothingToDo)
+        );
+        assert!(matches!(
+            fine.act(1, "move-output", &Choice::default()),
+            Err(Refusal::WrongKind(_))
+        ));
+    }
+}

@@ -102,3 +102,57 @@ fn outputs_behind(scene: &Scene<'_>) -> Option<u32> {
         .count();
     (count > 0).then(|| index_number(behind + count - 1))
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use super::*;
+    use crate::actions::stage::{USER, anthropic, history, only, stage};
+
+    #[test]
+    fn an_orphan_says_what_it_was() {
+        let out = r#"{"type":"function_call_output","call_id":"call_9","output":"20 C"}"#;
+        let stage = stage(&history(&[USER, out, USER]));
+        let planned = stage
+            .mend("orphan-output", "output-to-text", &Choice::default())
+            .unwrap();
+        assert_eq!(
+            only(&planned),
+            &Edit::Degrade {
+                item: 1,
+                text: "The output of a tool (call call_9), whose call is no longer in the history:\n20 C".to_owned()
+            }
+        );
+    }
+
+    #[test]
+    fn text_never_stands_before_the_outputs_that_follow() {
+        let call = r#"{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]}"#;
+        let results = r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"x","content":"1"},{"type":"tool_result","tool_use_id":"a","content":"2"}]}"#;
+        let stage = stage(&anthropic(&[USER, call, results]));
+        let planned = stage
+            .mend("orphan-output", "output-to-text", &Choice::default())
+            .unwrap();
+        assert!(matches!(
+            planned.edits[..],
+            [Edit::Drop { item: 2 }, Edit::Say { after: 3, .. }]
+        ));
+        let refusal = stage.act(3, "output-to-text", &Choice::default());
+        assert!(matches!(refusal, Err(Refusal::WouldBreak(_))));
+    }
+
+    #[test]
+    fn a_call_before_the_compaction_gets_the_output_too() {
+        let call = r#"{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}"#;
+        let mark = r#"{"type":"compaction","id":"cmp_1","encrypted_content":"x"}"#;
+        let out = r#"{"type":"function_call_output","call_id":"c","output":"1"}"#;
+        let stage = stage(&history(&[USER, call, mark, out, USER]));
+        let planned = stage
+            .mend("split-pair", "output-to-text", &Choice::default())
+            .unwrap();
+        assert!(matches!(
+            planned.edits[..],
+            [Edit::Answer { call: 1, .. }, Edit::Degrade { item: 3, .. }]
+        ));
+    }
+}

@@ -133,3 +133,101 @@ fn fresh(scene: &Scene<'_>, item: &Item, old: &str, index: u32) -> String {
         tail.push('b');
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use super::*;
+    use crate::actions::stage::{USER, anthropic, history, stage};
+    use crate::session::Dialect;
+
+    fn chat(id: &str) -> [String; 2] {
+        [
+            format!(
+                r#"{{"role":"assistant","tool_calls":[{{"id":"{id}","type":"function","function":{{"name":"f","arguments":"{{}}"}}}}]}}"#
+            ),
+            format!(r#"{{"role":"tool","tool_call_id":"{id}","content":"1"}}"#),
+        ]
+    }
+
+    #[test]
+    fn a_reused_id_is_renewed_in_the_call_and_its_output_always_to_the_same() {
+        let [call, out] = chat("call_0");
+        let stage =
+            stage(&history(&[USER, &call, &out, &call, &out, USER])).target(Dialect::Anthropic);
+        let planned = stage
+            .mend("duplicate-call-id", "renew-id", &Choice::default())
+            .unwrap();
+        assert!(stage.after(&planned, 3).contains(r#""id":"call_0_4""#));
+        assert_eq!(stage.after(&planned, 4), out.replace("call_0", "call_0_4"));
+        assert_eq!(
+            stage.after(&planned, 1),
+            stage.after(&Planned::default(), 1)
+        );
+        assert_eq!(
+            planned.notes,
+            ["the id was call_0, the new one is call_0_4"]
+        );
+    }
+
+    #[test]
+    fn ids_that_are_too_long_or_have_odd_characters_fit_afterwards() {
+        let [call, out] = chat(&"c".repeat(60));
+        let long = stage(&history(&[USER, &call, &out]));
+        let planned = long.act(1, "renew-id", &Choice::default()).unwrap();
+        assert!(
+            long.after(&planned, 2)
+                .contains(&format!("\"call_{}_2\"", "c".repeat(33)))
+        );
+        let call = r#"{"role":"assistant","content":[{"type":"tool_use","id":"functions.f:0","name":"f","input":{}}]}"#;
+        let result = r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"functions.f:0","content":"1"}]}"#;
+        let odd = stage(&anthropic(&[USER, call, result]));
+        let planned = odd
+            .mend("malformed-message", "renew-id", &Choice::default())
+            .unwrap();
+        for item in [1, 2] {
+            assert!(
+                odd.after(&planned, item)
+                    .contains(r#""toolu_functionsf0_2""#)
+            );
+        }
+    }
+
+    #[test]
+    fn a_new_id_is_nobody_else_s() {
+        let [call, out] = chat("call_0");
+        let [taken, taken_out] = chat("call_0_4");
+        let stage = stage(&history(&[
+            USER, &call, &out, &call, &out, &taken, &taken_out,
+        ]));
+        let planned = stage
+            .mend("duplicate-call-id", "renew-id", &Choice::default())
+            .unwrap();
+        assert!(stage.after(&planned, 3).contains(r#""call_0_4b""#));
+    }
+
+    #[test]
+    fn a_half_without_id_takes_that_of_the_open_one() {
+        let [call, out] = chat("call_7");
+        let out = out.replace(r#""tool_call_id":"call_7","#, "");
+        let alone = stage(&history(&[USER, &call, &out, USER]));
+        let planned = alone
+            .mend("missing-call-id", "renew-id", &Choice::default())
+            .unwrap();
+        assert!(
+            alone
+                .after(&planned, 2)
+                .contains(r#""tool_call_id":"call_7""#)
+        );
+        let call = call.replace(r#""id":"call_7","#, "");
+        let both = stage(&history(&[USER, &call, &out, USER]));
+        let planned = both
+            .mend("missing-call-id", "renew-id", &Choice::default())
+            .unwrap();
+        assert!(both.after(&planned, 1).contains(r#""id":"call_2""#));
+        assert!(
+            both.after(&planned, 2)
+                .contains(r#""tool_call_id":"call_2""#)
+        );
+    }
+}

@@ -107,3 +107,68 @@ fn check(
     }
     Ok(())
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use super::*;
+    use crate::actions::stage::{Stage, USER, anthropic, history, stage};
+    use serde_json::json;
+
+    fn called(arguments: &Value) -> Stage {
+        let call = json!({"role": "assistant", "tool_calls": [{"id": "c", "type": "function", "function": {"name": "f", "arguments": arguments}}]});
+        stage(&history(&[USER, &call.to_string()]))
+    }
+
+    fn repaired(stage: &Stage, choice: &Choice<'_>) -> Result<String, Refusal> {
+        let planned = stage.act(1, "repair-arguments", choice)?;
+        let call = serde_json::from_str::<Value>(&stage.after(&planned, 1)).unwrap();
+        Ok(call["function"]["arguments"].as_str().unwrap().to_owned())
+    }
+
+    #[test]
+    fn what_two_readers_agree_on_is_taken() {
+        let stage = called(&json!("{\"a\": 1, \"b\": 'x',}"));
+        assert_eq!(
+            repaired(&stage, &Choice::default()).unwrap(),
+            "{\"a\": 1, \"b\": \"x\"}"
+        );
+    }
+
+    #[test]
+    fn valid_json_is_not_repaired_and_nonsense_cannot_be() {
+        let none = Choice::default();
+        assert_eq!(
+            repaired(&called(&json!("{}")), &none),
+            Err(Refusal::NothingToDo)
+        );
+        let refusal = repaired(&called(&json!("please do it")), &none);
+        assert!(
+            matches!(refusal, Err(Refusal::WouldBreak(_))),
+            "{refusal:?}"
+        );
+        assert_eq!(
+            repaired(&called(&json!("please")), &Choice::words("{\"a\":1}")).unwrap(),
+            "{\"a\":1}"
+        );
+        let list = repaired(&called(&json!("please")), &Choice::words("[1]"));
+        assert!(matches!(list, Err(Refusal::BadWords(_))));
+    }
+
+    #[test]
+    fn json_in_another_spelling_is_spelled_as_the_dialect_does() {
+        let none = Choice::default();
+        assert_eq!(
+            repaired(&called(&json!("\"{\\\"a\\\":1}\"")), &none).unwrap(),
+            "{\"a\":1}"
+        );
+        assert_eq!(
+            repaired(&called(&json!({"a": 1})), &none).unwrap(),
+            "{\"a\":1}"
+        );
+        let quoted = r#"{"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"f","input":"{\"a\":1}"}]}"#;
+        let stage = stage(&anthropic(&[USER, quoted]));
+        let planned = stage.act(1, "repair-arguments", &none).unwrap();
+        assert!(stage.after(&planned, 1).ends_with(r#""input":{"a":1}}"#));
+    }
+}

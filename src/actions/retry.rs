@@ -89,3 +89,89 @@ fn tell_of_later_turns(scene: &Scene<'_>, turn: Turn, planned: &mut Planned) {
         ));
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use super::*;
+    use crate::actions::stage::{USER, history, only, stage};
+
+    const REASONING: &str = r#"{"type":"reasoning","id":"rs_1","summary":[]}"#;
+    const CALL: &str =
+        r#"{"type":"function_call","call_id":"call_1","name":"pay","arguments":"{"}"#;
+    const OUT: &str = r#"{"type":"function_call_output","call_id":"call_1","output":"paid"}"#;
+
+    #[test]
+    fn a_reply_is_cut_off_whole_and_feedback_is_said_before_it() {
+        let stage = stage(&history(&[USER, REASONING, CALL]));
+        let plain = stage
+            .mend("malformed-arguments", "retry", &Choice::default())
+            .unwrap();
+        assert_eq!(only(&plain), &Edit::Cut { from: 1 });
+        assert!(plain.asks_model && plain.notes.is_empty());
+        let told = stage
+            .mend(
+                "malformed-arguments",
+                "retry",
+                &Choice::words("Write JSON."),
+            )
+            .unwrap();
+        let feedback = Edit::Say {
+            after: 0,
+            voice: Voice::User,
+            text: "Write JSON.".to_owned(),
+        };
+        assert_eq!(told.edits, [Edit::Cut { from: 1 }, feedback]);
+    }
+
+    #[test]
+    fn tools_that_ran_are_named_and_run_again_only_if_the_operator_says_so() {
+        let stage = stage(&history(&[USER, CALL, OUT, USER]));
+        let refusal = stage
+            .mend("malformed-arguments", "retry", &Choice::default())
+            .unwrap_err();
+        assert_eq!(
+            refusal.to_string(),
+            "tools of this turn ran already, and may run again: pay (item 2)"
+        );
+        assert!(refusal.is_question());
+        let confirmed = Choice {
+            confirmed: true,
+            ..Choice::default()
+        };
+        let planned = stage
+            .mend("malformed-arguments", "retry", &confirmed)
+            .unwrap();
+        assert_eq!(
+            planned.notes,
+            [
+                "these tools ran already: pay (item 2)",
+                "1 later items leave the take, 0 of them calls"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_pending_approval_is_never_cut_away_and_nothing_is_asked_of_nobody() {
+        let request = r#"{"type":"mcp_approval_request","id":"mcpr_1","server_label":"s","name":"pay","arguments":"{}"}"#;
+        let waits = stage(&history(&[USER, CALL, OUT, request]));
+        let confirmed = Choice {
+            confirmed: true,
+            ..Choice::default()
+        };
+        let refusal = waits.act(1, "retry", &confirmed).unwrap_err();
+        assert!(
+            refusal.to_string().contains("awaits an approval"),
+            "{refusal}"
+        );
+        let alone = stage(&history(&[CALL, USER]));
+        assert!(matches!(
+            alone.act(0, "retry", &confirmed),
+            Err(Refusal::WouldBreak(_))
+        ));
+        assert!(matches!(
+            alone.act(1, "retry", &confirmed),
+            Err(Refusal::WrongKind(_))
+        ));
+    }
+}

@@ -118,3 +118,83 @@ fn unlike_any_other(scene: &Scene<'_>, name: NameId, old: &str, new: String) -> 
     let room = LONGEST.saturating_sub(tail.len());
     format!("{}{tail}", new.get(..room).unwrap_or(&new))
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use super::*;
+    use crate::actions::stage::{USER, history, stage};
+    use serde_json::json;
+
+    fn call(id: &str, name: &str) -> String {
+        format!(
+            r#"{{"role":"assistant","tool_calls":[{{"id":"{id}","type":"function","function":{{"name":"{name}","arguments":"{{}}"}}}}]}}"#
+        )
+    }
+
+    fn out(id: &str, name: &str) -> String {
+        format!(r#"{{"role":"tool","tool_call_id":"{id}","name":"{name}","content":"1"}}"#)
+    }
+
+    #[test]
+    fn every_call_and_output_of_the_name_is_spelled_alike() {
+        let name = "browser.tabs.open";
+        let stage = stage(&history(&[
+            USER,
+            &call("a", name),
+            &out("a", name),
+            &call("b", name),
+            &out("b", ""),
+        ]));
+        let planned = stage
+            .mend("invalid-tool-name", "sanitise-name", &Choice::default())
+            .unwrap();
+        assert_eq!(planned.edits.len(), 3);
+        for item in [1, 2, 3] {
+            assert!(
+                stage
+                    .after(&planned, item)
+                    .contains(r#""name":"browser_tabs_open""#)
+            );
+        }
+        assert_eq!(
+            planned.notes,
+            ["the name was \"browser.tabs.open\", and becomes browser_tabs_open"]
+        );
+    }
+
+    #[test]
+    fn two_names_never_become_one() {
+        let stage = stage(&history(&[
+            USER,
+            &call("a", "$x"),
+            &out("a", ""),
+            &call("b", "_x"),
+            &out("b", ""),
+        ]));
+        let planned = stage
+            .mend("invalid-tool-name", "sanitise-name", &Choice::default())
+            .unwrap();
+        assert!(
+            !stage.after(&planned, 1).contains(r#""_x""#),
+            "{}",
+            stage.after(&planned, 1)
+        );
+    }
+
+    #[test]
+    fn a_call_without_a_name_gets_one_and_a_tool_that_is_defined_so_keeps_it() {
+        let nameless = stage(&history(&[USER, &call("a", ""), &out("a", "")]));
+        let planned = nameless
+            .mend("invalid-tool-name", "sanitise-name", &Choice::default())
+            .unwrap();
+        assert!(nameless.after(&planned, 1).contains("unnamed_tool"));
+        let defined = stage(&history(&[USER, &call("a", "a.b"), &out("a", "")]))
+            .tools(json!([{"name": "a.b"}]));
+        let refusal = defined.mend("invalid-tool-name", "sanitise-name", &Choice::default());
+        assert!(
+            matches!(refusal, Err(Refusal::WouldBreak(_))),
+            "{refusal:?}"
+        );
+    }
+}

@@ -1,6 +1,6 @@
 //! Short transcripts for the tests of actions: each with its findings, and what an action does about one of them.
 
-use super::{Choice, Defect, Planned, Refusal, Scene, find};
+use super::{Choice, Defect, Planned, Refusal, find};
 use crate::dialects::tools::read_tools;
 use crate::formats::split::{Part, Within};
 use crate::formats::{Reading, Sample, read_buffer, recognise};
@@ -28,6 +28,20 @@ pub(crate) fn sessions(text: &str) -> Vec<Session> {
     assert!(contents.problems.is_empty(), "{:?}", contents.problems);
     contents.sessions
 }
+
+/// A list of items or messages.
+pub(crate) fn history(items: &[&str]) -> String {
+    format!("[{}]", items.join(","))
+}
+
+/// A request to Anthropic.
+pub(crate) fn anthropic(messages: &[&str]) -> String {
+    let messages = messages.join(",");
+    format!(r#"{{"model":"m","max_tokens":9,"messages":[{messages}]}}"#)
+}
+
+/// What the user says, as Chat and Anthropic spell it.
+pub(crate) const USER: &str = r#"{"role":"user","content":"hi"}"#;
 
 /// A session on which actions are tried.
 pub(crate) struct Stage {

@@ -80,3 +80,69 @@ fn check_arguments(
         one_line(&found)
     )))
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use super::*;
+    use crate::actions::stage::{USER, history, stage};
+    use serde_json::json;
+
+    const CALL: &str =
+        r#"{"type":"function_call","call_id":"c","name":"serch_flights","arguments":"{\"to\":1}"}"#;
+
+    #[test]
+    fn the_nearest_name_is_taken_and_the_rest_stays() {
+        let stage = stage(&history(&[USER, CALL])).tools(json!([{"name": "search_flights"}]));
+        let planned = stage
+            .mend("unknown-tool", "take-suggestion", &Choice::default())
+            .unwrap();
+        assert_eq!(stage.after(&planned, 1), CALL.replace("serch", "search"));
+        assert_eq!(
+            planned.notes,
+            [
+                "whether its arguments fit search_flights cannot be checked",
+                "the model wrote serch_flights"
+            ]
+        );
+        let own = stage.mend("unknown-tool", "take-suggestion", &Choice::words("fly"));
+        assert_eq!(
+            own,
+            Err(Refusal::BadWords("fly is not offered here".to_owned()))
+        );
+    }
+
+    #[test]
+    fn arguments_that_the_other_tool_refuses_are_no_help() {
+        let schema = json!({"type": "object", "properties": {"to": {"type": "string"}}});
+        let stage = stage(&history(&[USER, CALL]))
+            .tools(json!([{"name": "search_flights", "parameters": schema}]));
+        let refusal = stage.mend("unknown-tool", "take-suggestion", &Choice::default());
+        assert!(refusal.is_err_and(|refusal| refusal.to_string().contains("/to")));
+    }
+
+    #[test]
+    fn a_namespace_stands_in_its_own_member() {
+        let call = r#"{"type":"function_call","call_id":"c","name":"opne","namespace":"tabs","arguments":"{}"}"#;
+        let tools = r#"{"type":"additional_tools","tools":[{"type":"namespace","name":"browser","description":"d","tools":[{"type":"function","name":"open"}]}]}"#;
+        let stage = stage(&history(&[USER, tools, call]));
+        let planned = stage
+            .act(2, "take-suggestion", &Choice::words("browser.open"))
+            .unwrap();
+        assert!(
+            stage
+                .after(&planned, 2)
+                .contains(r#""name":"open","namespace":"browser""#)
+        );
+    }
+
+    #[test]
+    fn nothing_near_is_nothing_to_take() {
+        let stage = stage(&history(&[USER, CALL])).tools(json!([{"name": "zebra"}]));
+        let refusal = stage.act(1, "take-suggestion", &Choice::default());
+        assert!(
+            matches!(refusal, Err(Refusal::WouldBreak(_))),
+            "{refusal:?}"
+        );
+    }
+}

@@ -23,6 +23,7 @@ pub mod search;
 mod settled;
 mod sqlite;
 mod sqlite_save;
+pub mod takes;
 mod transcode;
 pub mod wordings;
 

@@ -8,6 +8,7 @@
 //! [`takes`].
 
 mod compare;
+pub mod boundary;
 mod contract;
 mod edit;
 mod fragment;

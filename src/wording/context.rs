@@ -27,7 +27,7 @@ pub struct Context {
 }
 
 /// One place where a value breaks its schema.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Violation {
     /// JSON pointer (RFC 6901); empty for the value as a whole.
     pub pointer: String,
@@ -75,7 +75,7 @@ pub const VARIABLES: &[Variable] = &[
     Variable {
         name: "violations",
         what: "where the schema is broken, as a list; each has a pointer and a message",
-        value: |context| context.violations.iter().map(Violation::value).collect(),
+        value: |context| Value::from(Serde(&context.violations)),
     },
     Variable {
         name: "call_id",
@@ -96,14 +96,6 @@ pub const VARIABLES: &[Variable] = &[
         value: |context| Value::from(context.agent.as_str()),
     },
 ];
-
-impl Violation {
-    fn value(&self) -> Value {
-        let members = [("message", &self.message), ("pointer", &self.pointer)];
-        let members = members.map(|(name, text)| (name, Value::from(text.as_str())));
-        Value::from(BTreeMap::from(members))
-    }
-}
 
 impl Context {
     /// The facts by name.

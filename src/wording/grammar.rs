@@ -86,18 +86,26 @@ pub(super) fn pieces(template: &str) -> Result<Vec<Piece<'_>>, Fault> {
     Ok(pieces)
 }
 
+/// Whether a name stands anywhere, outside texts.
+pub(super) fn names(pieces: &[Piece<'_>], wanted: &str) -> bool {
+    tokens(pieces).any(|token| matches!(token, Token::Name(name, _) if *name == wanted))
+}
+
 /// The line on which a name stands first, outside texts; 1 where it stands nowhere.
 pub(super) fn line_of(pieces: &[Piece<'_>], wanted: &str) -> usize {
-    let tags = pieces.iter().filter_map(|piece| match piece {
-        Piece::Text(_) => None,
-        Piece::Value(tag) | Piece::Statement(tag) => Some(tag),
-    });
-    let mut tokens = tags.flat_map(|tag| &tag.tokens);
-    let line = tokens.find_map(|token| match token {
+    let line = tokens(pieces).find_map(|token| match token {
         Token::Name(name, line) if *name == wanted => Some(*line),
         _ => None,
     });
     line.unwrap_or(1)
+}
+
+fn tokens<'p, 'a>(pieces: &'p [Piece<'a>]) -> impl Iterator<Item = &'p Token<'a>> {
+    let tags = pieces.iter().filter_map(|piece| match piece {
+        Piece::Text(_) => None,
+        Piece::Value(tag) | Piece::Statement(tag) => Some(tag),
+    });
+    tags.flat_map(|tag| &tag.tokens)
 }
 
 fn known(tag: &Tag<'_>) -> Result<(), Fault> {

@@ -10,6 +10,7 @@ mod fault;
 mod grammar;
 mod kind;
 mod library;
+pub mod recipe;
 mod recorded;
 mod render;
 

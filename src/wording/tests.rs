@@ -170,7 +170,7 @@ fn values_are_shown_as_people_write_them() {
     search_flights
     origin, to
     {"type":"object","properties":{"origin":{"type":"string"},"date":{"type":"string"}},"required":["origin","to"]}
-    [{"message":"20240511 is not a string","pointer":"/date"},{"message":"\"to\" is missing","pointer":""}]
+    [{"pointer":"/date","message":"20240511 is not a string"},{"pointer":"","message":"\"to\" is missing"}]
     True
     "#
     );
