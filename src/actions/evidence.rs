@@ -12,6 +12,11 @@ pub fn context(scene: &Scene<'_>) -> Result<Context, Refusal> {
     context_of(scene, &scene.defect, scene.item)
 }
 
+/// The kind of failure at hand, which decides what wordings there are for it.
+pub fn wording_kind(scene: &Scene<'_>) -> Failure {
+    failure(scene, &scene.defect, scene.item)
+}
+
 /// The kind of failure that a defect is; for the operator's own error about a call, that it has no output, or that the tool failed.
 pub(super) fn failure(scene: &Scene<'_>, defect: &Defect<'_>, index: u32) -> Failure {
     Failure::of_rule(defect.rule).unwrap_or(if scene.is_unanswered(index) {

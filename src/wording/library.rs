@@ -8,6 +8,7 @@ mod outcomes;
 mod sentences;
 
 use super::Kind;
+use std::fmt;
 
 /// A wording of the library.
 #[derive(Debug, Clone, Copy)]
@@ -41,6 +42,37 @@ pub struct Axes {
     pub warns: bool,
     /// How it reaches the model.
     pub channel: Channel,
+}
+
+/// In a few words, for menus: what it holds and how it reaches the model.
+impl fmt::Display for Axes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lists = match self.listing {
+            Listing::Nothing => "",
+            Listing::Nearest => "nearest names",
+            Listing::All => "all tools",
+            Listing::NearestAndAll => "nearest and all",
+        };
+        let holds = [
+            (self.names_tool, "the name"),
+            (!lists.is_empty(), lists),
+            (self.echoes, "the arguments"),
+            (self.shows_schema, "the schema"),
+            (self.instructs, "what to do"),
+            (self.warns, "a warning"),
+        ];
+        let held = holds.into_iter().filter(|(is_held, _)| *is_held);
+        let held: Vec<&str> = held.map(|(_, what)| what).collect();
+        let channel = match self.channel {
+            Channel::Output => "as the output",
+            Channel::ErrorOutput => "as an error",
+            Channel::UserMessage => "as a user message",
+        };
+        match held.is_empty() {
+            true => f.write_str(channel),
+            false => write!(f, "{}; {channel}", held.join(", ")),
+        }
+    }
 }
 
 /// Which tools a wording lists.
