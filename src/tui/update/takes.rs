@@ -98,6 +98,40 @@ pub(super) fn fork(state: &mut State) -> Vec<Effect> {
     }))]
 }
 
+/// The first byte and the bytes of the item with the cursor.
+fn item_here(state: &State) -> Option<(u64, Vec<u8>)> {
+    let item = state.item()?;
+    Some((item.span.start, state.session()?.bytes(item).ok()?))
+}
+
+/// Marks the item with the cursor, or takes its mark away.
+pub(super) fn mark(state: &mut State) -> Vec<Effect> {
+    let Some((at, bytes)) = item_here(state) else {
+        return Vec::new();
+    };
+    let set = !state.marks.remove(&at);
+    if set {
+        state.marks.insert(at);
+    }
+    vec![Effect::Takes(TakesCommand::Mark { at, bytes, set })]
+}
+
+/// The note on the item with the cursor.
+pub(super) fn note_here(state: &State) -> String {
+    let at = state.item().map(|item| item.span.start);
+    let mut notes = state.recovery.takes.notes.iter();
+    let found = notes.find(|(place, _)| Some(*place) == at);
+    found.map_or_else(String::new, |(_, text)| text.clone())
+}
+
+/// Writes a note on the item with the cursor.
+pub(super) fn note(state: &mut State, text: String) -> Vec<Effect> {
+    let Some((at, bytes)) = item_here(state) else {
+        return Vec::new();
+    };
+    ask(state, TakesCommand::NoteItem { at, bytes, text })
+}
+
 /// Takes news of the takes.
 pub(super) fn arrive(state: &mut State, report: TakesReport) -> Vec<Effect> {
     state.recovery.is_busy = false;

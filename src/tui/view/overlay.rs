@@ -29,8 +29,21 @@ pub(super) fn draw(frame: &mut Frame<'_>, overlay: &Overlay, state: &State, them
             frame.render_widget(Clear, footer);
             state.find.view(frame, footer, theme);
         }
-        Overlay::Log => popup(frame, overlay, state, theme),
-        Overlay::Offers | Overlay::Health(..) => popup(frame, overlay, state, theme),
+        Overlay::Note => {
+            let footer = rect(state.layout.footer);
+            frame.render_widget(Clear, footer);
+            state.note.view(frame, footer, theme);
+        }
+        Overlay::Log | Overlay::Health(..) => popup(frame, overlay, state, theme),
+        Overlay::Offers(menu) => menu.view(frame, above_footer(frame.area()), theme),
+        Overlay::Wording(editor) => editor.view(frame, frame.area(), theme),
+        Overlay::Words(form) => form.view(frame, frame.area(), theme),
+        Overlay::Question(question) => question.view(frame, frame.area(), theme),
+        Overlay::Readings(readings) => readings.view(frame, frame.area(), theme),
+        Overlay::Proposal(shown) => shown.0.view(frame, frame.area(), theme),
+        Overlay::Takes(tree) => tree.view(frame, frame.area(), theme),
+        Overlay::Comparison(comparison) => comparison.view(frame, frame.area(), theme),
+        Overlay::Saving(dialog) => dialog.view(frame, frame.area(), theme),
     }
 }
 
