@@ -11,7 +11,9 @@ mod assemble;
 mod body;
 mod claude_code;
 mod codex;
+pub mod convert;
 mod foreign;
+mod lower;
 mod members;
 mod openai_chat;
 mod openai_responses;
@@ -22,6 +24,7 @@ mod sse;
 
 pub use assemble::assemble_plain;
 pub use foreign::{Foreign, recognise_foreign};
+pub use lower::{CannotWrite, lower};
 pub use sample::{Document, Layout, Sample};
 
 use crate::json::{Cursor, Fault};

@@ -7,6 +7,8 @@
 //! Recorded items never change. What the operator does is laid over them as edits; each result is a take, a branch of the tree in
 //! [`takes`].
 
+pub mod boundary;
+mod compare;
 mod contract;
 mod edit;
 mod fragment;
@@ -20,6 +22,7 @@ mod source;
 pub mod takes;
 mod turn;
 
+pub use compare::{Change, compare, recorded};
 pub use contract::{Contract, OutputSchema, Tool, ToolKind, ToolSet};
 pub use edit::{Edit, Patch, Voice};
 pub use fragment::{Fact, Fragment, Link, LinkFlags};
