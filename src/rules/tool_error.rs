@@ -19,12 +19,11 @@ pub(super) static RULE: Rule = Rule {
         limits: "Recognised by the recording's own mark, or by how the texts of known runtimes begin. An error that a tool tells in its own words is not seen; a command that ended with an exit code is none.",
     },
     offers: &[
-        Offer::unsafe_("inject-error"),
+        Offer::manual("inject-error"),
         Offer::manual("edit"),
         Offer::manual("supply-output"),
         Offer::unsafe_("retry"),
         Offer::unsafe_("fallback"),
-        Offer::unsafe_("drop-pair"),
     ],
     scope: Scope::Item {
         kinds: &[Kind::Output, Kind::HostedOutput],

@@ -27,6 +27,7 @@ mod sqlite_save;
 pub mod takes;
 mod transcode;
 pub mod wordings;
+mod workbench;
 
 pub use background::in_background;
 pub use base::{Base, NoBase};
@@ -42,3 +43,4 @@ pub use save::{SaveError, WriteError, save_take, write_take};
 pub use settled::settle;
 pub use sqlite::{DatabaseError, read_database};
 pub use sqlite_save::SaveDatabaseError;
+pub use workbench::{AS_REQUEST, NoTake, Workbench};

@@ -23,10 +23,12 @@ pub mod palette;
 pub mod picker;
 mod picking;
 pub mod prompt;
+pub mod recovery;
 pub mod state;
 mod terminal;
 #[cfg(test)]
 mod tests;
+pub mod textbox;
 pub mod theme;
 pub mod update;
 pub mod view;

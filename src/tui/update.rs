@@ -238,7 +238,7 @@ pub fn obey(state: &mut State, command: Command) -> Vec<Effect> {
         Command::Log => overlay(state, Overlay::Log),
         Command::Health => layers::health(state),
         Command::Help => {
-            let help = Help::new(&keymap::commands(), &[copy::NOTE]);
+            let help = Help::new(&keymap::all_keys(), &[copy::NOTE]);
             overlay(state, Overlay::Help(Box::new(help)))
         }
         Command::Editor => state

@@ -1,6 +1,6 @@
 //! Keys in, screens out.
 
-mod hostile;
+pub(super) mod hostile;
 
 use super::keymap;
 use super::state::document::{Document, Extent};
