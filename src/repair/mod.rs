@@ -171,6 +171,15 @@ fn count_nulls(value: &Value) -> usize {
     }
 }
 
+/// What a text probably meant, where both libraries mean the same; JSON is left as it is.
+#[must_use]
+pub fn likely(text: &str) -> Option<String> {
+    match repair(text) {
+        Repair::Likely { text } => Some(text),
+        Repair::Valid | Repair::OneOpinion { .. } | Repair::Disagree { .. } | Repair::None => None,
+    }
+}
+
 /// The inner JSON of a JSON string that holds an object or a list as text (arguments that were encoded twice).
 #[must_use]
 pub fn decoded_twice(text: &str) -> Option<String> {

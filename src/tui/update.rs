@@ -228,6 +228,16 @@ pub fn update(state: &mut State, message: Message) -> Vec<Effect> {
     }
 }
 
+/// Proposes an item as it was edited outside.
+pub fn edited(state: &mut State, text: &str) -> Vec<Effect> {
+    recover::edited(state, text)
+}
+
+/// Takes over words that were edited outside.
+pub fn reworded(state: &mut State, text: &str) {
+    faces::take_over(state, text);
+}
+
 fn context(state: &State) -> Context {
     match state.focus {
         _ if state.has_overlay() => Context::Overlay,

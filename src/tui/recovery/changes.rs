@@ -2,7 +2,7 @@
 
 use super::proposal::{Change, Fate};
 use crate::dialects::write::{draft_message, draft_output};
-use crate::session::{Edit, Item, Kind, Patch, Session, Shape, Source, Voice};
+use crate::session::{Edit, Item, Kind, Patch, Session, Shape, Voice};
 
 /// Most items that are read of those that leave the history together.
 const READ: u32 = 20;
@@ -22,7 +22,11 @@ pub fn changes_of(session: &Session, edits: &[Edit]) -> (Vec<Change>, usize) {
                 let after = draft_message(shape_at(session, *item), Voice::User, text);
                 changes.extend(change(session, *item, Fate::Changed, &after));
             }
-            Edit::Answer { call, text, is_error } => {
+            Edit::Answer {
+                call,
+                text,
+                is_error,
+            } => {
                 changes.extend(answered(session, *call, text, *is_error));
             }
             Edit::Say { after, voice, text } => {
@@ -30,12 +34,18 @@ pub fn changes_of(session: &Session, edits: &[Edit]) -> (Vec<Change>, usize) {
                     Voice::User => Kind::User,
                     Voice::Assistant => Kind::Assistant,
                 };
-                changes.push(added(kind, "", draft_message(shape_at(session, *after), *voice, text)));
+                changes.push(added(
+                    kind,
+                    "",
+                    draft_message(shape_at(session, *after), *voice, text),
+                ));
             }
             Edit::Cut { from } => {
                 let end = crate::session::index_number(session.items.len());
                 let listed = end.min(from.saturating_add(READ));
-                changes.extend((*from..listed).filter_map(|item| change(session, item, Fate::Removed, "")));
+                changes.extend(
+                    (*from..listed).filter_map(|item| change(session, item, Fate::Removed, "")),
+                );
                 more += (end - listed) as usize;
             }
         }
@@ -53,11 +63,12 @@ pub fn result_of(session: &Session, edits: &[Edit]) -> String {
 
 fn shape_at(session: &Session, index: u32) -> Shape {
     let own = session.items.get(index as usize).map(|item| item.shape);
-    own.filter(|shape| *shape != Shape::Format).unwrap_or(match session.dialect {
-        crate::session::Dialect::Responses => Shape::Responses,
-        crate::session::Dialect::Chat | crate::session::Dialect::Gemini => Shape::Chat,
-        crate::session::Dialect::Anthropic => Shape::Anthropic,
-    })
+    own.filter(|shape| *shape != Shape::Format)
+        .unwrap_or(match session.dialect {
+            crate::session::Dialect::Responses => Shape::Responses,
+            crate::session::Dialect::Chat | crate::session::Dialect::Gemini => Shape::Chat,
+            crate::session::Dialect::Anthropic => Shape::Anthropic,
+        })
 }
 
 fn text_of(session: &Session, item: &Item) -> String {
@@ -95,7 +106,10 @@ fn rewritten(session: &Session, index: u32, patches: &[Patch]) -> Option<Change>
 fn answered(session: &Session, call: u32, text: &str, is_error: bool) -> Option<Change> {
     let item = session.items.get(call as usize)?;
     let name = session.name(item);
-    let id = item.call_id.span(item.span).and_then(|span| session.source.read(span).ok());
+    let id = item
+        .call_id
+        .span(item.span)
+        .and_then(|span| session.source.read(span).ok());
     let id = String::from_utf8_lossy(&id.unwrap_or_default()).into_owned();
     let output = draft_output(item, &id, name, text, is_error)?;
     Some(added(Kind::Output, name, output))

@@ -2,8 +2,8 @@
 
 use super::{Effect, TakesCommand, recover};
 use crate::tui::recovery::forms::ConfirmationOutcome;
-use crate::tui::recovery::forms::readings::ReadingsOutcome;
-use crate::tui::recovery::forms::words::WordsOutcome;
+use crate::tui::recovery::forms::ReadingsOutcome;
+use crate::tui::recovery::forms::WordsOutcome;
 use crate::tui::recovery::saving::SaveOutcome;
 use crate::tui::recovery::{comparison, offers, proposal, takes, wording};
 use crate::tui::state::{Overlay, State};
@@ -75,7 +75,9 @@ pub(super) fn mouse(state: &mut State, event: MouseEvent) -> bool {
         Some(Overlay::Proposal(shown)) => shown.0.mouse(event),
         Some(Overlay::Takes(tree)) => tree.mouse(event),
         Some(Overlay::Comparison(comparison)) => comparison.mouse(event),
-        Some(Overlay::Words(_) | Overlay::Question(_) | Overlay::Readings(_) | Overlay::Saving(_)) => {}
+        Some(
+            Overlay::Words(_) | Overlay::Question(_) | Overlay::Readings(_) | Overlay::Saving(_),
+        ) => {}
         _ => return false,
     }
     true
@@ -122,7 +124,11 @@ fn written(state: &mut State, outcome: WordsOutcome) -> Vec<Effect> {
             keep(state, text.clone());
             if let Some(attempt) = &mut state.recovery.attempt {
                 let is_edit = attempt.action.id == "edit";
-                attempt.words = Some(if is_edit { recover::flattened(&text) } else { text });
+                attempt.words = Some(if is_edit {
+                    recover::flattened(&text)
+                } else {
+                    text
+                });
                 attempt.in_history = in_history;
             }
             recover::propose(state)
@@ -199,7 +205,10 @@ fn decided(state: &mut State, outcome: proposal::Outcome) -> Vec<Effect> {
         proposal::Outcome::Leave => {
             state.overlays.pop();
             // Below lies the form with its words, or nothing that would need the attempt.
-            let is_asking = matches!(state.overlays.last(), Some(Overlay::Wording(_) | Overlay::Words(_)));
+            let is_asking = matches!(
+                state.overlays.last(),
+                Some(Overlay::Wording(_) | Overlay::Words(_))
+            );
             if let (false, true) = (is_asking, state.recovery.attempt.is_some()) {
                 state.recovery.attempt = None;
             } else if let Some(attempt) = &mut state.recovery.attempt {
@@ -243,9 +252,21 @@ fn saved(state: &mut State, outcome: SaveOutcome) -> Vec<Effect> {
             state.overlays.pop();
             Vec::new()
         }
-        SaveOutcome::Save { path, format, force } => {
+        SaveOutcome::Save {
+            path,
+            format,
+            force,
+        } => {
             let session = state.session;
-            super::takes::ask(state, TakesCommand::Save { session, path, format, force })
+            super::takes::ask(
+                state,
+                TakesCommand::Save {
+                    session,
+                    path,
+                    format,
+                    force,
+                },
+            )
         }
     }
 }

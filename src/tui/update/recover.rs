@@ -8,8 +8,8 @@ use crate::session::takes::{Author, Cause, Outcome, Take};
 use crate::session::{Edit, Kind, Session};
 use crate::tui::recovery::changes::{changes_of, result_of};
 use crate::tui::recovery::forms::Confirmation;
-use crate::tui::recovery::forms::readings::{Reading, Readings};
-use crate::tui::recovery::forms::words::{WordsForm, WordsSetup};
+use crate::tui::recovery::forms::{Reading, Readings};
+use crate::tui::recovery::forms::{WordsForm, WordsSetup};
 use crate::tui::recovery::offers::{Group, Offered, OffersMenu};
 use crate::tui::recovery::proposal::{Proposal, Proposed};
 use crate::tui::recovery::wording::{Entry, Fault, Previewer, Setup, Subject, WordingEditor};
@@ -50,7 +50,11 @@ pub(super) fn offers(state: &mut State) -> Vec<Effect> {
                 action: tried.action.id,
                 safety: tried.safety,
             },
-            refusal: tried.outcome.err().filter(|refusal| !refusal.is_question()).map(|refusal| refusal.to_string()),
+            refusal: tried
+                .outcome
+                .err()
+                .filter(|refusal| !refusal.is_question())
+                .map(|refusal| refusal.to_string()),
         });
         Group {
             rule: finding.rule,
@@ -97,7 +101,8 @@ fn finding_for<'s>(state: &'s State, action: &str) -> Option<&'s Finding> {
         let range = checked.range(turn.items());
         checked.findings()[range].iter().find(offers)
     };
-    here.or_else(partner).or_else(|| if state.on_turn { of_turn() } else { None })
+    here.or_else(partner)
+        .or_else(|| if state.on_turn { of_turn() } else { None })
 }
 
 fn begin_with(state: &mut State, action: &'static str, finding: Option<Finding>) -> Vec<Effect> {
@@ -125,14 +130,43 @@ fn begin_with(state: &mut State, action: &'static str, finding: Option<Finding>)
     ask(state, attempt)
 }
 
+/// Proposes the item with the cursor as it was edited outside.
+pub(super) fn edited(state: &mut State, text: &str) -> Vec<Effect> {
+    let Some(action) = actions::find("edit") else {
+        return Vec::new();
+    };
+    state.recovery.attempt = Some(Attempt {
+        action,
+        safety: Safety::Manual,
+        place: Place {
+            session: state.session,
+            item: state.item,
+        },
+        finding: finding_for(state, "edit").cloned(),
+        words: Some(flattened(text)),
+        whole_turn: false,
+        in_history: true,
+        confirmed: false,
+    });
+    propose(state)
+}
+
 /// Asks for what the action needs, or proposes it at once.
 fn ask(state: &mut State, attempt: Attempt) -> Vec<Effect> {
     let opened = match attempt.action.id {
         "inject-error" => wording_editor(state, &attempt),
-        "retry" => words_form(state, &attempt, "what the model is told before it is asked again; empty: nothing"),
+        "retry" => words_form(
+            state,
+            &attempt,
+            "what the model is told before it is asked again; empty: nothing",
+        ),
         "fallback" => words_form(state, &attempt, &fallback_purpose(state, &attempt)),
         "supply-output" => words_form(state, &attempt, "what the tool returns"),
-        "edit" => words_form(state, &attempt, "the item as JSON; its kind and its call id stay"),
+        "edit" => words_form(
+            state,
+            &attempt,
+            "the item as JSON; its kind and its call id stay",
+        ),
         _ => None,
     };
     state.recovery.attempt = Some(attempt);
@@ -143,7 +177,10 @@ fn ask(state: &mut State, attempt: Attempt) -> Vec<Effect> {
 }
 
 fn fallback_purpose(state: &State, attempt: &Attempt) -> String {
-    let session = state.document.as_ref().and_then(|document| document.session(attempt.place.session));
+    let session = state
+        .document
+        .as_ref()
+        .and_then(|document| document.session(attempt.place.session));
     let schema = session.and_then(|session| session.contract.output_schema.as_ref());
     match schema {
         Some(schema) => format!("the value to go on with; it must satisfy {}", schema.schema),
@@ -153,7 +190,8 @@ fn fallback_purpose(state: &State, attempt: &Attempt) -> String {
 
 /// Plans the attempt and shows what it would change, or asks what is missing.
 pub(super) fn propose(state: &mut State) -> Vec<Effect> {
-    let (Some(attempt), Some(document)) = (state.recovery.attempt.clone(), state.document.clone()) else {
+    let (Some(attempt), Some(document)) = (state.recovery.attempt.clone(), state.document.clone())
+    else {
         return Vec::new();
     };
     let findings = findings_of(state, attempt.place.session);
@@ -201,8 +239,15 @@ fn readings(state: &State, attempt: &Attempt) -> Option<Readings> {
         return None;
     };
     let readings = [("the careful reading", a), ("the tolerant reading", b)];
-    let readings = readings.map(|(by, text)| Reading { by: by.to_owned(), text });
-    Some(Readings::new("which of these was meant?", &written, readings))
+    let readings = readings.map(|(by, text)| Reading {
+        by: by.to_owned(),
+        text,
+    });
+    Some(Readings::new(
+        "which of these was meant?",
+        &written,
+        readings,
+    ))
 }
 
 /// The text of the reading of this index.
@@ -234,7 +279,9 @@ fn plan(
     findings: &[Finding],
     target: Option<crate::session::Dialect>,
 ) -> Result<Planned, Refusal> {
-    let session = document.session(attempt.place.session).ok_or(Refusal::NoItem)?;
+    let session = document
+        .session(attempt.place.session)
+        .ok_or(Refusal::NoItem)?;
     let run = Run::new(session, target);
     let defect = match &attempt.finding {
         Some(finding) => finding.defect(),
@@ -243,7 +290,10 @@ fn plan(
             ..Defect::default()
         },
     };
-    let beside = attempt.finding.as_ref().map_or_else(Vec::new, |finding| beside(session, findings, finding));
+    let beside = attempt
+        .finding
+        .as_ref()
+        .map_or_else(Vec::new, |finding| beside(session, findings, finding));
     let scene = run.scene(defect, &beside).ok_or(Refusal::NoItem)?;
     let choice = Choice {
         words: attempt.words.as_deref(),
@@ -259,7 +309,9 @@ fn beside<'f>(session: &Session, findings: &'f [Finding], own: &Finding) -> Vec<
     let turn_of = |finding: &Finding| Some(session.items.get(finding.item? as usize)?.turn);
     let turn = turn_of(own);
     let is_own = |finding: &Finding| finding.rule.id == own.rule.id && finding.item == own.item;
-    let others = findings.iter().filter(|finding| turn_of(finding) == turn && !is_own(finding));
+    let others = findings
+        .iter()
+        .filter(|finding| turn_of(finding) == turn && !is_own(finding));
     others.map(Finding::defect).collect()
 }
 
@@ -277,22 +329,31 @@ fn proposed(session: &Session, attempt: &Attempt, planned: &Planned) -> Proposed
         notes,
         changes,
         more_removed,
-        has_words: matches!(attempt.action.id, "inject-error" | "retry" | "fallback" | "supply-output" | "edit"),
+        has_words: matches!(
+            attempt.action.id,
+            "inject-error" | "retry" | "fallback" | "supply-output" | "edit"
+        ),
     }
 }
 
 /// The order that makes a take of what was proposed.
 pub(super) fn order(state: &mut State, planned: &Planned) -> Vec<Effect> {
-    let (Some(attempt), Some(document)) = (state.recovery.attempt.take(), state.document.clone()) else {
+    let (Some(attempt), Some(document)) = (state.recovery.attempt.take(), state.document.clone())
+    else {
         return Vec::new();
     };
     state.overlays.clear();
     state.recovery.is_busy = true;
     let kind = kind_of(&document, &attempt, state.recovery.target);
-    let template = attempt.words.as_deref().or_else(|| kind.map(|kind| wording::default_of(kind).template));
+    let template = attempt
+        .words
+        .as_deref()
+        .or_else(|| kind.map(|kind| wording::default_of(kind).template));
     let named = kind.and_then(|kind| {
         let mut known = state.recovery.wordings.of(kind).into_iter();
-        known.find(|choice| Some(choice.template) == template).map(|choice| choice.name.to_owned())
+        known
+            .find(|choice| Some(choice.template) == template)
+            .map(|choice| choice.name.to_owned())
     });
     let is_worded = attempt.action.id == "inject-error";
     let said = planned.edits.iter().find_map(|edit| match edit {
@@ -302,7 +363,10 @@ pub(super) fn order(state: &mut State, planned: &Planned) -> Vec<Effect> {
     let about = Take {
         forked_at: u32::try_from(attempt.place.item).ok(),
         cause: Cause {
-            rule: attempt.finding.as_ref().map(|finding| finding.rule.id.to_owned()),
+            rule: attempt
+                .finding
+                .as_ref()
+                .map(|finding| finding.rule.id.to_owned()),
             item: u32::try_from(attempt.place.item).ok(),
             action: Some(attempt.action.id.to_owned()),
             by: Author::Operator,
@@ -333,7 +397,11 @@ pub(super) fn subject(state: &State) -> Option<Subject> {
     Some((item.span.start, attempt.action.id))
 }
 
-fn kind_of(document: &Document, attempt: &Attempt, target: Option<crate::session::Dialect>) -> Option<wording::Kind> {
+fn kind_of(
+    document: &Document,
+    attempt: &Attempt,
+    target: Option<crate::session::Dialect>,
+) -> Option<wording::Kind> {
     let session = document.session(attempt.place.session)?;
     let run = Run::new(session, target);
     let defect = attempt.finding.as_ref().map_or_else(
@@ -352,15 +420,23 @@ fn wording_editor(state: &State, attempt: &Attempt) -> Option<Overlay> {
     let kind = kind_of(&document, attempt, state.recovery.target)?;
     let findings = findings_of(state, attempt.place.session);
     let item = session.items.get(attempt.place.item)?;
-    let kept = state.recovery.drafts.find((item.span.start, attempt.action.id));
-    let text = kept.unwrap_or(wording::default_of(kind).template).to_owned();
+    let kept = state
+        .recovery
+        .drafts
+        .find((item.span.start, attempt.action.id));
+    let text = kept
+        .unwrap_or(wording::default_of(kind).template)
+        .to_owned();
     let faulty = faulty_calls(session, &findings, attempt);
     let (shown, tried, target) = (document.clone(), attempt.clone(), state.recovery.target);
     let setup = Setup {
         title: format!("inject error: {}", session.name(item)),
         text,
         library: library(state, session, attempt, kind),
-        placeholders: wording::VARIABLES.iter().map(|variable| format!("{{{{ {} }}}}", variable.name)).collect(),
+        placeholders: wording::VARIABLES
+            .iter()
+            .map(|variable| format!("{{{{ {} }}}}", variable.name))
+            .collect(),
         faulty,
         whole_turn: attempt.whole_turn,
         last_try: last_try(state, attempt),
@@ -385,7 +461,9 @@ fn preview(
         whole_turn,
         ..attempt.clone()
     };
-    let line = wording::check(template).err().and_then(|fault| fault.line());
+    let line = wording::check(template)
+        .err()
+        .and_then(|fault| fault.line());
     let planned = plan(document, &attempt, findings, target).map_err(|refusal| Fault {
         line,
         message: refusal.to_string(),
@@ -396,7 +474,9 @@ fn preview(
 
 fn faulty_calls(session: &Session, findings: &[Finding], attempt: &Attempt) -> usize {
     let turn = session.items.get(attempt.place.item).map(|item| item.turn);
-    let faulty = findings.iter().filter(|finding| FAULTY_CALLS.contains(&finding.rule.id));
+    let faulty = findings
+        .iter()
+        .filter(|finding| FAULTY_CALLS.contains(&finding.rule.id));
     let mut calls: Vec<u32> = faulty
         .filter_map(|finding| finding.item)
         .filter(|index| {
@@ -412,7 +492,9 @@ fn faulty_calls(session: &Session, findings: &[Finding], attempt: &Attempt) -> u
 /// The library for a kind of failure: the wording of the recording first, then the operator's own, then ours.
 fn library(state: &State, session: &Session, attempt: &Attempt, kind: wording::Kind) -> Vec<Entry> {
     let output = session.pairing.partner(attempt.place.item);
-    let output = output.and_then(|output| session.items.get(output)).filter(|output| output.kind == Kind::Output);
+    let output = output
+        .and_then(|output| session.items.get(output))
+        .filter(|output| output.kind == Kind::Output);
     let recorded = output.and_then(|output| {
         let bytes = session.bytes(output).ok()?;
         let body = crate::dialects::body_of(output, &bytes).ok()?;
@@ -423,14 +505,19 @@ fn library(state: &State, session: &Session, attempt: &Attempt, kind: wording::K
             text: wording::recorded(&body.text),
         })
     });
-    let known = state.recovery.wordings.of(kind).into_iter().map(|choice| Entry {
-        name: choice.name.to_owned(),
-        title: choice.title.to_owned(),
-        axes: wording::find(kind, choice.name)
-            .filter(|wording| wording.template == choice.template)
-            .map_or_else(|| "your own".to_owned(), |wording| wording.axes.to_string()),
-        text: choice.template.to_owned(),
-    });
+    let known = state
+        .recovery
+        .wordings
+        .of(kind)
+        .into_iter()
+        .map(|choice| Entry {
+            name: choice.name.to_owned(),
+            title: choice.title.to_owned(),
+            axes: wording::find(kind, choice.name)
+                .filter(|wording| wording.template == choice.template)
+                .map_or_else(|| "your own".to_owned(), |wording| wording.axes.to_string()),
+            text: choice.template.to_owned(),
+        });
     recorded.into_iter().chain(known).collect()
 }
 
@@ -442,13 +529,19 @@ fn last_try(state: &State, attempt: &Attempt) -> Option<String> {
     };
     let row = state.recovery.takes.rows.iter().rev().find(same)?;
     let (before, after) = row.findings?;
-    Some(format!("take {}: findings {before} -> {after}; {}", row.id, row.wording))
+    Some(format!(
+        "take {}: findings {before} -> {after}; {}",
+        row.id, row.wording
+    ))
 }
 
 fn words_form(state: &State, attempt: &Attempt, purpose: &str) -> Option<Overlay> {
     let session = state.document.as_ref()?.session(attempt.place.session)?;
     let item = session.items.get(attempt.place.item)?;
-    let kept = state.recovery.drafts.find((item.span.start, attempt.action.id));
+    let kept = state
+        .recovery
+        .drafts
+        .find((item.span.start, attempt.action.id));
     let text = match (kept, attempt.action.id) {
         (Some(kept), _) => kept.to_owned(),
         (None, "edit") => laid_out(&String::from_utf8_lossy(&session.bytes(item).ok()?)),

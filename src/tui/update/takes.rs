@@ -142,8 +142,15 @@ pub(super) fn arrive(state: &mut State, report: TakesReport) -> Vec<Effect> {
             }
             take_view(state, view);
         }
-        TakesReport::Shown { document, at, view, said } => return show(state, document, at, view, said),
-        TakesReport::Compared(comparison) => return overlay(state, Overlay::Comparison(comparison)),
+        TakesReport::Shown {
+            document,
+            at,
+            view,
+            said,
+        } => return show(state, document, at, view, said),
+        TakesReport::Compared(comparison) => {
+            return overlay(state, Overlay::Comparison(comparison));
+        }
         TakesReport::Formats(name, formats) => {
             let take = state.recovery.takes.current;
             let dialog = SaveDialog::new(&name, take, formats);
@@ -181,7 +188,11 @@ fn show(
     said: String,
 ) -> Vec<Effect> {
     let sessions = document.recording.sessions.len();
-    let mut effects: Vec<Effect> = state.show(document).map(Effect::Discard).into_iter().collect();
+    let mut effects: Vec<Effect> = state
+        .show(document)
+        .map(Effect::Discard)
+        .into_iter()
+        .collect();
     state.checked = vec![None; sessions];
     state.stage = Stage::Checking;
     take_view(state, view);
@@ -199,4 +210,3 @@ fn show(
     }
     effects
 }
-

@@ -19,7 +19,11 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
     let mut right = status(state, theme);
     if state.size.0 >= WIDE {
         let label = format!("   take {}", state.recovery.takes.label());
-        let style = if state.recovery.takes.current == 0 { theme.dim } else { theme.title };
+        let style = if state.recovery.takes.current == 0 {
+            theme.dim
+        } else {
+            theme.title
+        };
         right.push(Span::styled(label, style));
     }
     right.push(Span::raw(" "));
