@@ -9,7 +9,7 @@ use super::report::write_line;
 use crate::formats::convert::{Converted, Loss, LossKind, Options, To, convert};
 use crate::repair::{Repair, repair};
 use crate::runtime::{InputError, exit_on_interrupt};
-use crate::session::{Session, SourceError};
+use crate::session::{Problem, Session, SourceError};
 use serde_json::{Map, Value};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -34,11 +34,7 @@ pub(super) fn run(arguments: &ConvertArguments) -> Result<Exit, Failure> {
         .read(&arguments.path)
         .map_err(|error| unreadable(&error))?;
     let session = choose(arguments, &opened)?;
-    for problem in &opened.recording.problems {
-        let message = safe_line(&problem.kind.to_string());
-        let place = name_of(&arguments.path);
-        complain(&format!("{place}: byte {}: {message}", problem.at), None);
-    }
+    tell_problems(arguments, &opened.recording.problems);
     let options = Options {
         as_request: arguments.request,
         repair: likely,
@@ -49,11 +45,23 @@ pub(super) fn run(arguments: &ConvertArguments) -> Result<Exit, Failure> {
         Stopped::Output(error) => in_file(arguments, error),
     })?;
     tell(arguments, &converted);
-    Ok(if opened.recording.problems.is_empty() {
-        Exit::Clean
-    } else {
-        Exit::Unreadable
-    })
+    Ok(Exit::Clean)
+}
+
+/// Says what of the recording could not be read.
+fn tell_problems(arguments: &ConvertArguments, problems: &[Problem]) {
+    let place = name_of(&arguments.path);
+    for problem in problems.iter().take(FEW) {
+        let message = safe_line(&problem.kind.to_string());
+        complain(&format!("{place}: byte {}: {message}", problem.at), None);
+    }
+    if problems.len() > FEW {
+        let more = counted(problems.len() - FEW, "more problem");
+        complain(
+            &format!("{place}: {more}"),
+            Some("`retake check` lists them"),
+        );
+    }
 }
 
 /// What broken arguments probably meant, where two readers agree.
