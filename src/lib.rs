@@ -19,6 +19,7 @@
 //! | [`schema`], [`repair`], [`suggest`], [`safe_text`] | guards around libraries: JSON Schema, JSON repair, near names, drawable text | |
 //! | [`session`] | what happened? items, turns, pairs, contract | |
 //! | [`dialects`] | how does a provider spell it? | one file per dialect; error texts are rows in `provider_errors` |
+//! | [`wording`] | what does the model read? templates, the library, rendering, recipes | one row in the table of `wording::library` |
 //! | [`formats`] | how does a file hold it? | one file and one line in [`formats::FORMATS`] |
 //! | [`actions`] | what can be done? the names that offers, menus and reports use | one line in [`actions::ACTIONS`] |
 //! | [`rules`] | what is wrong? | one file and one line in [`rules::RULES`] |
@@ -56,3 +57,4 @@ pub mod schema;
 pub mod session;
 pub mod suggest;
 pub mod tui;
+pub mod wording;

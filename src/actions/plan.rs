@@ -1,9 +1,15 @@
 //! What an action is given, and what it gives back: a scene and the operator's choices in, edits or a reason out.
 
-use crate::session::{Dialect, Edit, Item, Session, SourceError};
+use super::Surroundings;
+use crate::dialects::{Body, body_of};
+use crate::json;
+use crate::session::{
+    Dialect, Edit, Flags, Item, Kind, Session, SourceError, Speaker, Standing, Turn,
+};
+use crate::wording;
 
 /// A finding as actions see it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Defect<'a> {
     /// Id of the rule; empty where the operator acts without a finding.
     pub rule: &'a str,
@@ -17,9 +23,9 @@ pub struct Defect<'a> {
     pub facts: &'a [(&'static str, String)],
 }
 
-impl Defect<'_> {
+impl<'a> Defect<'a> {
     /// The evidence of this name.
-    pub fn fact(&self, name: &str) -> Option<&str> {
+    pub fn fact(&self, name: &str) -> Option<&'a str> {
         let mut facts = self.facts.iter();
         facts
             .find(|(known, _)| *known == name)
@@ -30,8 +36,8 @@ impl Defect<'_> {
 /// Where an action is to be applied.
 #[derive(Debug, Clone, Copy)]
 pub struct Scene<'a> {
-    /// The session.
-    pub session: &'a Session,
+    /// The session with what is known of it as a whole.
+    pub around: &'a Surroundings<'a>,
     /// The dialect that the result must satisfy.
     pub target: Dialect,
     /// The item at hand.
@@ -43,17 +49,125 @@ pub struct Scene<'a> {
 }
 
 impl<'a> Scene<'a> {
+    /// An item that the operator acts on without a finding.
+    pub fn without_finding(around: &'a Surroundings<'a>, target: Dialect, item: u32) -> Self {
+        Self {
+            around,
+            target,
+            item,
+            defect: Defect::default(),
+            beside: &[],
+        }
+    }
+
+    /// The session.
+    pub fn session(&self) -> &'a Session {
+        self.around.session
+    }
+
     /// The item at hand.
     pub fn item(&self) -> Result<&'a Item, Refusal> {
-        let session: &'a Session = self.session;
-        session.items.get(self.item as usize).ok_or(Refusal::NoItem)
+        self.at(self.item)
+    }
+
+    /// An item.
+    pub(super) fn at(&self, index: u32) -> Result<&'a Item, Refusal> {
+        let item = self.session().items.get(index as usize);
+        item.ok_or(Refusal::NoItem)
+    }
+
+    /// How an item stands towards its partner.
+    pub(super) fn standing(&self, index: u32) -> Standing {
+        self.session().pairing.standing(index as usize)
+    }
+
+    /// The bytes of an item.
+    pub(super) fn bytes(&self, index: u32) -> Result<Vec<u8>, Refusal> {
+        Ok(self.session().bytes(self.at(index)?)?)
+    }
+
+    /// What an item says.
+    pub(super) fn body(&self, index: u32) -> Result<Body, Refusal> {
+        Ok(body_of(self.at(index)?, &self.bytes(index)?)?)
+    }
+
+    /// The tool of a call, or of the call that an output answers; what the item is where it has no name.
+    pub(super) fn tool(&self, index: u32) -> &'a str {
+        let session = self.session();
+        let partner = session.pairing.partner(index as usize);
+        let places = [Some(index as usize), partner];
+        let items = places.into_iter().flatten();
+        let mut named = items.filter_map(|place| session.items.get(place));
+        let found = named.find(|item| !session.name(item).is_empty());
+        let kind = || self.at(index).map_or("", |item| item.kind.word());
+        found.map_or_else(kind, |item| session.name(item))
+    }
+
+    /// The turn of an item.
+    pub(super) fn turn(&self, index: u32) -> Result<Turn, Refusal> {
+        let turn = self.at(index)?.turn as usize;
+        let turn = self.session().turns.get(turn).copied();
+        turn.ok_or(Refusal::NoItem)
+    }
+
+    /// The reply of the model that holds the item at hand, with what was done about it.
+    pub(super) fn reply(&self) -> Result<Turn, Refusal> {
+        let turn = self.turn(self.item)?;
+        let speaks = turn.speaker == Speaker::Model;
+        speaks
+            .then_some(turn)
+            .ok_or(Refusal::WrongKind("reply of the model"))
+    }
+
+    /// The call at hand, or the one that the output at hand answers.
+    pub(super) fn call(&self) -> Result<u32, Refusal> {
+        match (self.item()?.kind, self.standing(self.item)) {
+            (Kind::Call, _) => Ok(self.item),
+            (Kind::Output, Standing::Paired(call)) => Ok(call),
+            _ => Err(Refusal::WrongKind("call, and no output of one")),
+        }
+    }
+
+    /// Whether an item may be changed: not what somebody else decides, and what the provider no longer sees only to mend a finding.
+    pub(super) fn may_touch(&self, index: u32) -> Result<(), Refusal> {
+        let item = self.at(index)?;
+        if self.awaits_approval(index) {
+            return Err(Refusal::AwaitsApproval);
+        }
+        if item.flags.has(Flags::COMPACTED) && self.defect.rule.is_empty() {
+            let reason = "the provider no longer sees this: it stands before a compaction";
+            return Err(Refusal::WouldBreak(reason.to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Whether somebody is still to decide about an item.
+    pub(super) fn awaits_approval(&self, index: u32) -> bool {
+        let Ok(item) = self.at(index) else {
+            return false;
+        };
+        item.flags.has(Flags::AWAITS_APPROVAL)
+            || (item.kind == Kind::ApprovalRequest && self.standing(index) == Standing::Pending)
+    }
+
+    /// Whether the item is a call that has no output.
+    pub(super) fn is_unanswered(&self, index: u32) -> bool {
+        let is_call = self.at(index).is_ok_and(|item| item.kind == Kind::Call);
+        is_call && matches!(self.standing(index), Standing::Orphan | Standing::Pending)
+    }
+
+    /// The defects at hand that are about an item, that of the scene first.
+    pub(super) fn defects_of(&self, index: u32) -> impl Iterator<Item = &Defect<'a>> {
+        let all = std::iter::once(&self.defect).chain(self.beside);
+        all.filter(move |defect| defect.item == Some(index))
     }
 }
 
 /// What the operator (or a policy) chose.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Choice<'a> {
-    /// The words: an error text, feedback, an output, a final message, new arguments, a name. For an error text it is a template.
+    /// The words: an error text, feedback, an output, a final message, new arguments, a name, the bytes of an item. What is told to the
+    /// model about a failure (an error text, feedback, why a turn was closed) is a template.
     pub words: Option<&'a str>,
     /// Whether all faulty calls of the turn are settled, or the one at hand only.
     pub whole_turn: bool,
@@ -63,13 +177,33 @@ pub struct Choice<'a> {
     pub confirmed: bool,
 }
 
+impl<'a> Choice<'a> {
+    /// These words and nothing else.
+    pub fn words(words: &'a str) -> Self {
+        Self {
+            words: Some(words),
+            ..Self::default()
+        }
+    }
+
+    /// The words, which `what` needs; blank ones are none.
+    pub(super) fn needed(&self, what: &'static str) -> Result<&'a str, Refusal> {
+        let words = self.words.filter(|words| !words.trim().is_empty());
+        words.ok_or(Refusal::NeedsWords(what))
+    }
+}
+
 /// What an action would do.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Planned {
     /// The changes.
     pub edits: Vec<Edit>,
-    /// What the operator should know before accepting: one sentence each, without a full stop.
+    /// What the operator should know before accepting: one sentence each, without a full stop. They hold text from the recording:
+    /// draw them through [`crate::safe_text::SafeText`].
     pub notes: Vec<String>,
+    /// The value that was accepted as the result of the run. It belongs to the take, and may be all that there is: a value that does
+    /// not enter the history comes without edits.
+    pub result: Option<String>,
     /// Whether the take ends on a question to the model: it goes on once a model is asked.
     pub asks_model: bool,
 }
@@ -81,6 +215,10 @@ impl Planned {
             edits,
             ..Self::default()
         }
+    }
+
+    pub(super) fn note(&mut self, note: impl Into<String>) {
+        self.notes.push(note.into());
     }
 }
 
@@ -96,12 +234,12 @@ pub enum Refusal {
     /// A call that awaits an approval is left to whoever decides.
     #[error("the call awaits an approval: decide it in the program that asked")]
     AwaitsApproval,
-    /// The call has its output already.
-    #[error("the call has its output")]
-    Answered,
     /// There is nothing to do.
     #[error("there is nothing to change")]
     NothingToDo,
+    /// It is not done in a recording.
+    #[error("{0}")]
+    Elsewhere(&'static str),
     /// It needs the operator's words.
     #[error("write {0} first")]
     NeedsWords(&'static str),
@@ -120,4 +258,26 @@ pub enum Refusal {
     /// The bytes of the item cannot be read.
     #[error(transparent)]
     Unreadable(#[from] SourceError),
+    /// The bytes of the item are not JSON.
+    #[error("the item is no JSON, from its byte {0} on")]
+    NotJson(usize),
+}
+
+impl Refusal {
+    /// Whether the action applies once the operator has said more: words, or a confirmation.
+    pub fn is_question(&self) -> bool {
+        matches!(self, Self::NeedsWords(_) | Self::NeedsConfirmation(_))
+    }
+}
+
+impl From<json::Fault> for Refusal {
+    fn from(fault: json::Fault) -> Self {
+        Self::NotJson(fault.at)
+    }
+}
+
+impl From<wording::Fault> for Refusal {
+    fn from(fault: wording::Fault) -> Self {
+        Self::BadWords(fault.to_string())
+    }
 }

@@ -42,6 +42,12 @@ pub enum Task {
     Check(CheckArguments),
     /// Print the transcript of a recording with its findings
     Show(ShowArguments),
+    /// Apply what is safe of that which the rules offer, to a copy
+    Fix(FixArguments),
+    /// Find where a recording can be cut without splitting what belongs together
+    Split(SplitArguments),
+    /// Tell how each tool fares: calls, errors, rates, and whether a circuit breaker would be open
+    Health(HealthArguments),
     /// Write a recording as the items or messages of a provider; what that loses is listed
     Convert(ConvertArguments),
     /// Tell what a rule finds, or decode a provider's error to the item that caused it
@@ -175,6 +181,107 @@ pub struct ShowArguments {
     pub color: Color,
 }
 
+/// Arguments of `fix`.
+#[derive(Debug, Args)]
+pub struct FixArguments {
+    /// A recording, - for standard input
+    #[arg(value_name = "PATH")]
+    pub path: PathBuf,
+    /// Write the fixed recording here [default: standard output]
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["in_place", "diff"])]
+    pub output: Option<PathBuf>,
+    /// Replace a file that is there
+    #[arg(long, requires = "output")]
+    pub force: bool,
+    /// Fix the recording itself, and keep it as it was in FILE.bak
+    #[arg(long, conflicts_with = "diff")]
+    pub in_place: bool,
+    /// Write nothing, show what would change
+    #[arg(long)]
+    pub diff: bool,
+    /// Apply unsafe offers, too: those that change what the model saw or did
+    #[arg(long = "unsafe")]
+    pub unsafe_too: bool,
+    /// How to read and judge it.
+    #[command(flatten)]
+    pub reading: ReadingArguments,
+    /// When to use colours
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
+    pub color: Color,
+}
+
+impl FixArguments {
+    /// Whether the fixed recording goes to standard output.
+    pub fn writes_to_stdout(&self) -> bool {
+        self.output.is_none() && !self.in_place && !self.diff
+    }
+}
+
+/// Form of what `split` and `health` print.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Default)]
+pub enum LineFormat {
+    /// For people
+    #[default]
+    Text,
+    /// One JSON object a line
+    Json,
+}
+
+/// Arguments of `split`.
+#[derive(Debug, Args)]
+pub struct SplitArguments {
+    /// A recording, - for standard input
+    #[arg(value_name = "PATH")]
+    pub path: PathBuf,
+    /// What is asked.
+    #[command(flatten)]
+    pub wish: SplitWish,
+    /// Form of the answer (to force the format of the input use --as)
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    pub format: LineFormat,
+    /// Read input in this format instead of recognising it by content
+    #[arg(long = "as", value_name = "FORMAT", value_parser = formats())]
+    pub read_as: Option<String>,
+    /// When to use colours
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
+    pub color: Color,
+}
+
+/// What `split` is asked: one of these.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct SplitWish {
+    /// Keep at least the last N items
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub keep: Option<u32>,
+    /// Keep at least the last N turns
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub keep_turns: Option<u32>,
+    /// Judge the cut before this item, counted from 1, which would be the first that is kept
+    #[arg(long, value_name = "ITEM", value_parser = clap::value_parser!(u32).range(1..))]
+    pub at: Option<u32>,
+    /// Judge the cut that made this recording out of PATH
+    #[arg(long, value_name = "AFTER")]
+    pub against: Option<PathBuf>,
+}
+
+/// Arguments of `health`.
+#[derive(Debug, Args)]
+pub struct HealthArguments {
+    /// Recordings or folders of them, - for standard input
+    #[arg(value_name = "PATH", required = true)]
+    pub paths: Vec<PathBuf>,
+    /// Form of the table (to force the format of the input use --as)
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    pub format: LineFormat,
+    /// How to read and judge them.
+    #[command(flatten)]
+    pub reading: ReadingArguments,
+    /// When to use colours
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
+    pub color: Color,
+}
+
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
 pub struct ExplainArguments {
@@ -261,6 +368,7 @@ pub(super) fn command() -> Command {
     let alias = |command: Command| command.mut_arg("read_as", |arg| arg.visible_alias("format"));
     alias(Arguments::command())
         .mut_subcommand("show", alias)
+        .mut_subcommand("fix", alias)
         .mut_subcommand("explain", alias)
 }
 

@@ -88,6 +88,22 @@ impl Inputs {
         }
     }
 
+    /// Adds what is known from outside of a file to a recording that was made of it.
+    pub(super) fn complete(&self, path: &Path, recording: &mut Recording) {
+        let beside = match self.tools {
+            None if path != Path::new("-") => tools_beside(path),
+            _ => None,
+        };
+        let tools_beside = beside.as_ref().map(|(_, tools)| &tools[..]);
+        for session in &mut recording.sessions {
+            session.contract.supplement(
+                self.tools.as_deref(),
+                tools_beside,
+                self.output_schema.as_ref(),
+            );
+        }
+    }
+
     fn prepare(&self, mut recording: Recording, beside: Option<(PathBuf, Vec<Tool>)>) -> Opened {
         let mut tools_from = None;
         for session in &mut recording.sessions {

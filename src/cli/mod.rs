@@ -12,7 +12,10 @@ mod convert;
 mod exit;
 mod explain;
 mod explain_error;
+mod fix;
+mod fix_diff;
 mod flatten;
+mod health;
 mod inputs;
 mod man;
 mod open;
@@ -21,6 +24,7 @@ mod output;
 mod progress;
 mod report;
 mod show;
+mod split;
 mod style;
 mod transcript;
 mod walk;
@@ -50,6 +54,9 @@ fn dispatch(arguments: &Arguments) -> Result<Exit, Failure> {
         None => open::run(&arguments.open),
         Some(Task::Check(arguments)) => check::run(arguments),
         Some(Task::Show(arguments)) => show::run(arguments),
+        Some(Task::Fix(arguments)) => fix::run(arguments),
+        Some(Task::Split(arguments)) => split::run(arguments),
+        Some(Task::Health(arguments)) => health::run(arguments),
         Some(Task::Convert(arguments)) => convert::run(arguments),
         Some(Task::Explain(arguments)) => explain::run(arguments),
         Some(Task::Completions(arguments)) => completions::run(arguments),

@@ -83,6 +83,11 @@ impl Palette {
         self.paint("1;36", word)
     }
 
+    /// What is new.
+    pub(super) fn added<T>(self, word: T) -> Painted<T> {
+        self.paint("32", word)
+    }
+
     /// Headings.
     pub(super) fn bold<T>(self, word: T) -> Painted<T> {
         self.paint("1", word)

@@ -13,6 +13,7 @@ mod claude_code;
 mod codex;
 pub mod convert;
 mod foreign;
+mod lower;
 mod members;
 mod openai_chat;
 mod openai_responses;
@@ -23,6 +24,7 @@ mod sse;
 
 pub use assemble::assemble_plain;
 pub use foreign::{Foreign, recognise_foreign};
+pub use lower::{CannotWrite, lower};
 pub use sample::{Document, Layout, Sample};
 
 use crate::json::{Cursor, Fault};

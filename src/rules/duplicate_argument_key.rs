@@ -53,7 +53,7 @@ fn check(run: &Run<'_>, subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         .fact("key", key.replace("~1", "/").replace("~0", "~"))
         .fact("others", others.join(", "));
     finding.pointer = Some(first.clone());
-    findings.push(finding);
+    findings.push(finding.of_call(run.session));
 }
 
 /// The JSON pointers of keys that stand a second time, in the order of the text. The text was read by a parser that limits

@@ -1,7 +1,7 @@
 //! One defect: which rule, where, how bad, on what evidence, made by what.
 
 use super::{Rule, fill};
-use crate::actions::{Offer, Safety};
+use crate::actions::{Defect, Offer, Safety};
 use crate::session::{Kind, Session};
 use std::fmt;
 
@@ -99,6 +99,8 @@ pub struct Finding {
     pub facts: Vec<(&'static str, String)>,
     /// What can be done about it.
     pub offers: Vec<Offer>,
+    /// Whether a take has answered it: the fact stays in the history, and the model was told.
+    pub is_settled: bool,
 }
 
 impl fmt::Debug for Finding {
@@ -119,6 +121,7 @@ impl Finding {
             cause: None,
             facts: Vec::new(),
             offers: rule.offers.to_vec(),
+            is_settled: false,
         }
     }
 
@@ -165,6 +168,31 @@ impl Finding {
         self
     }
 
+    /// Sets how safe an action is here.
+    pub fn with_safety(mut self, action: &str, safety: Safety) -> Self {
+        let offers = self.offers.iter_mut();
+        offers
+            .filter(|offer| offer.action == action)
+            .for_each(|offer| offer.safety = safety);
+        self
+    }
+
+    /// Of a faulty call: an error that replaces the answer which the model saw is not safe, and in a branch that the run has left
+    /// nothing is.
+    pub fn of_call(self, session: &Session) -> Self {
+        let call = self.item.map_or(usize::MAX, |item| item as usize);
+        let is_answered = session.pairing.partner(call).is_some();
+        let mut finding = if is_answered {
+            self.with_safety("inject-error", Safety::Unsafe)
+        } else {
+            self
+        };
+        if !session.active {
+            finding.offers.retain(|offer| offer.safety != Safety::Safe);
+        }
+        finding
+    }
+
     /// Keeps only the offers that meet a condition.
     pub fn offering(mut self, keep: impl Fn(&Offer) -> bool) -> Self {
         self.offers.retain(keep);
@@ -179,14 +207,30 @@ impl Finding {
             .map(|(_, value)| value.as_str())
     }
 
+    /// What actions are told about it.
+    pub fn defect(&self) -> Defect<'_> {
+        Defect {
+            rule: self.rule.id,
+            item: self.item,
+            related: self.related,
+            pointer: self.pointer.as_deref(),
+            facts: &self.facts,
+        }
+    }
+
     /// The sentence. It holds text from the recording: draw it through [`crate::safe_text::SafeText`].
     pub fn message(&self) -> String {
         let cause = self.cause.map(Cause::words);
+        let settled = if self.is_settled {
+            "; settled in this take"
+        } else {
+            ""
+        };
         fill(self.rule.message, |name| match name {
             "cause" => cause.map(str::to_owned),
             "pointer" => self.pointer.clone(),
             _ => self.get(name).map(str::to_owned),
-        })
+        }) + settled
     }
 
     /// The tool it is about: that of its item, that of the call which its item answers, or the one that its evidence names.

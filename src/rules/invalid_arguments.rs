@@ -47,7 +47,7 @@ fn check(run: &Run<'_>, subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     match validator.violations(arguments) {
         Ok(violations) if !violations.is_empty() => {
             let finding = Finding::new(&RULE, subject.index).fact("tool", run.session.name(item));
-            findings.push(with_violations(finding, &violations));
+            findings.push(with_violations(finding, &violations).of_call(run.session));
         }
         // Valid, or the check was refused because it could take too long: that says nothing about the call.
         Ok(_) | Err(_) => {}

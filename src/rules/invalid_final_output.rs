@@ -2,10 +2,10 @@
 
 use super::check::text_of;
 use super::invalid_arguments::with_violations;
-use super::run::compile;
 use super::{Digests, Finding, Page, Rule, Run, Scope, Severity};
 use crate::actions::Offer;
 use crate::repair::{Defect, defects, first_error};
+use crate::schema::Validator;
 use crate::session::{Flags, Kind, Shape, Speaker};
 
 /// The rule.
@@ -52,7 +52,7 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
         }
     };
     // A schema that cannot be used, or a check that could take too long, says nothing about the output.
-    let violations = compile(&schema.schema)
+    let violations = Validator::compile_either(&schema.schema)
         .ok()
         .and_then(|validator| validator.violations(&value).ok());
     if let Some(violations) = violations.filter(|violations| !violations.is_empty()) {

@@ -17,7 +17,7 @@ pub(super) static RULE: Rule = Rule {
         what: "A call in the history, or a definition in the request, has a name that does not fit the provider's pattern.",
         why: "The whole history goes out with every request, so one such name, though the call was answered long ago, makes each later request fail.",
         example: "functions.get_weather: letters, digits, _ and - are accepted, the dot is not.",
-        what_to_do: "Sanitise the name, or drop the pair.",
+        what_to_do: "Sanitise the name, or drop the pair. A definition is renamed where the tools are defined.",
         limits: "Judged for the target: up to 64 characters of a-z A-Z 0-9 _ - in Chat, 128 in Responses and Anthropic; Gemini also takes dots and colons. A namespaced name of the Responses API is judged by its parts. Compatible servers may accept more.",
     },
     offers: &[
@@ -60,7 +60,8 @@ fn check_definitions(run: &Run<'_>, findings: &mut Vec<Finding>) {
     for tool in tools.filter(|tool| tool.kind != ToolKind::Hosted) {
         let namespaced = run.target == Dialect::Responses;
         if let Some(reason) = fault(run.target, &tool.name, namespaced) {
-            findings.push(finding(run.target, &tool.name, &reason));
+            let finding = finding(run.target, &tool.name, &reason);
+            findings.push(finding.offering(|_| false));
         }
     }
 }

@@ -58,8 +58,7 @@ fn check(run: &Run<'_>, subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 
 fn is_tool(run: &Run<'_>, index: usize, name: &str) -> bool {
     let offered = run.offered(index);
-    let is_offered =
-        offered.is_some_and(|offered| offered.tools().iter().any(|tool| tool.name == name));
+    let is_offered = offered.is_some_and(|offered| offered.tools().any(|tool| tool.name == name));
     is_offered || run.session.names.find(name).is_some()
 }
 

@@ -66,7 +66,7 @@ fn check(run: &Run<'_>, subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         .fact("error", found.error)
         .fact("defects", found.defects)
         .fact("replay", replay(run.target, subject.item.shape));
-    findings.push(with_repair(finding, text));
+    findings.push(with_repair(finding, text).of_call(run.session));
 }
 
 /// A JSON object in a string where the dialect wants the object itself.
@@ -128,7 +128,7 @@ fn replay(target: Dialect, shape: Shape) -> &'static str {
 }
 
 /// Offers the repair as far as the text can be repaired: two readers who agree make it safe.
-fn with_repair(mut finding: Finding, text: &str) -> Finding {
+fn with_repair(finding: Finding, text: &str) -> Finding {
     if text.len() > MOST_TRIED {
         return finding;
     }
@@ -141,14 +141,7 @@ fn with_repair(mut finding: Finding, text: &str) -> Finding {
         Repair::None => None,
     };
     match safety {
-        Some(safety) => {
-            for offer in &mut finding.offers {
-                if offer.action == "repair-arguments" {
-                    offer.safety = safety;
-                }
-            }
-            finding
-        }
+        Some(safety) => finding.with_safety("repair-arguments", safety),
         None => finding.offering(|offer| offer.action != "repair-arguments"),
     }
 }

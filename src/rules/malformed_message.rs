@@ -22,7 +22,9 @@ pub(super) static RULE: Rule = Rule {
     },
     offers: &[
         Offer::safe("renew-id"),
+        Offer::safe("repair-arguments"),
         Offer::manual("edit"),
+        Offer::manual("supply-output"),
         Offer::unsafe_("drop-item"),
         Offer::unsafe_("drop-pair"),
     ],
@@ -190,6 +192,13 @@ fn finding(run: &Run<'_>, index: usize, fault: ShapeFault) -> Finding {
         .beside(session.pairing.partner(index))
         .offering(|offer| match offer.action {
             "renew-id" => fault.is_of_call_id() && item.kind == Kind::Call,
+            "repair-arguments" => {
+                matches!(fault, ShapeFault::ArgumentsNotString | ShapeFault::NoInput)
+            }
+            "supply-output" => {
+                matches!(fault, ShapeFault::ContentType | ShapeFault::EmptyError)
+                    && item.kind == Kind::Output
+            }
             "drop-item" => !is_half,
             "drop-pair" => is_half,
             _ => true,

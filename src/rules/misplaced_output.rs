@@ -19,8 +19,8 @@ pub(super) static RULE: Rule = Rule {
     },
     offers: &[
         Offer::safe("move-output"),
-        Offer::manual("edit"),
         Offer::unsafe_("drop-pair"),
+        Offer::unsafe_("retry"),
     ],
     scope: Scope::Session(check),
 };
@@ -33,10 +33,11 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
             .fact("tool", pairs::tool(session, item))
             .fact("place", place)
             .beside(Some(beside.unwrap_or(item)));
-        let movable = !matches!(
-            fact,
-            Misplacement::TextBehindCall(_) | Misplacement::OpensHistory
-        );
+        let offered: &[&str] = match fact {
+            Misplacement::TextBehindCall(_) => &["retry"],
+            Misplacement::OpensHistory => &["drop-pair"],
+            _ => &["move-output", "drop-pair"],
+        };
         let severity = match fact {
             Misplacement::TextBehindCall(_) => Severity::Warning,
             _ => Severity::Error,
@@ -44,7 +45,7 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
         findings.push(
             finding
                 .as_bad_as(severity)
-                .offering(|offer| movable || offer.action == "edit")
+                .offering(|offer| offered.contains(&offer.action))
                 .in_branch_of(session),
         );
     }

@@ -17,7 +17,7 @@ pub(super) static RULE: Rule = Rule {
         what_to_do: "Give the call and its output the same new id. Small model servers leave ids out: a client must make them up before it saves the reply.",
         limits: "Old Chat function_call messages have no ids and need none, nor does Gemini. OpenAI Responses allows outputs and tool searches without an id.",
     },
-    offers: &[Offer::safe("renew-id"), Offer::unsafe_("drop-item")],
+    offers: &[Offer::safe("renew-id"), Offer::unsafe_("drop-pair")],
     scope: Scope::Session(check),
 };
 

@@ -1,7 +1,7 @@
 //! orphan-call: a call inside the history that was never answered.
 
 use super::pairs::{self, Aftermath};
-use super::{Digests, Finding, Page, Rule, Run, Scope, Severity};
+use super::{Cause, Digests, Finding, Page, Rule, Run, Scope, Severity};
 use crate::actions::Offer;
 use crate::session::{Kind, Standing};
 
@@ -15,10 +15,11 @@ pub(super) static RULE: Rule = Rule {
         what: "A call that has no output although the history goes on behind it, or that ends a request as it goes to the provider.",
         why: "Every provider refuses a history with an unanswered call, so the session cannot go on: each later request fails in the same way.",
         example: "assistant calls book_flight (call_1); the user writes \"stop\"; no output for call_1 follows.",
-        what_to_do: "Answer the call with an error that says what happened, or supply the output by hand if it is known. Dropping the call hides from the model that it asked. If the tool may have run, never run it again: record its output.",
+        what_to_do: "Close a turn that was broken off, or answer the call with an error that says what happened, or supply the output by hand if it is known. Dropping the call hides from the model that it asked. If the tool may have run, never run it again: record its output.",
         limits: "The cause is read from what stands behind the call: a compaction, an interrupt, a message of the user, a reply that failed, a faulty call; where the run simply went on, the entry was probably never written. In abandoned branches and side chains it is only a warning.",
     },
     offers: &[
+        Offer::safe("close-turn"),
         Offer::safe("inject-error"),
         Offer::manual("supply-output"),
         Offer::unsafe_("drop-pair"),
@@ -34,10 +35,16 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
             continue;
         }
         let aftermath = aftermath.get_or_insert_with(|| Aftermath::of(session));
+        let cause = aftermath.cause(run, index);
+        let was_broken_off = matches!(
+            cause,
+            Cause::EndOfFile | Cause::Interrupt | Cause::FailedReply
+        );
         findings.push(
             Finding::new(&RULE, index)
                 .fact("tool", pairs::tool(session, index))
-                .because(Some(aftermath.cause(run, index)))
+                .because(Some(cause))
+                .offering(|offer| offer.action != "close-turn" || was_broken_off)
                 .in_branch_of(session),
         );
     }

@@ -15,10 +15,14 @@ pub(super) static RULE: Rule = Rule {
         what: "The session ends on a call, or a call awaits a decision of the operator.",
         why: "Nothing is broken: the output is still to come. A repair would write a text where the real answer belongs.",
         example: "assistant calls refund (call_1), which needs an approval; the state is saved while it waits.",
-        what_to_do: "Nothing, or decide what waits and go on with the run. Supply the output by hand if the run is over.",
+        what_to_do: "Nothing, or decide what waits and go on with the run. If the run is over, supply the output by hand or close the turn.",
         limits: "Whether the tool had started when the recording ended cannot be seen; it may have run.",
     },
-    offers: &[Offer::safe("wait"), Offer::manual("supply-output")],
+    offers: &[
+        Offer::safe("wait"),
+        Offer::manual("supply-output"),
+        Offer::unsafe_("close-turn"),
+    ],
     scope: Scope::Session(check),
 };
 
@@ -46,7 +50,8 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
             Finding::new(&RULE, index)
                 .fact("tool", pairs::tool(session, index))
                 .fact("for", what)
-                .because(Some(cause)),
+                .because(Some(cause))
+                .offering(|offer| offer.action == "wait" || !awaits),
         );
     }
 }

@@ -159,7 +159,8 @@ fn report(run: &Run<'_>, series: &Series, findings: &mut Vec<Finding>) {
             .fact("tool", run.session.name(&run.session.items[series.last]))
             .fact("count", series.count.to_string())
             .fact("text", text.unwrap_or_default())
-            .beside(Some(series.first)),
+            .beside(Some(series.first))
+            .of_call(run.session),
     );
 }
 

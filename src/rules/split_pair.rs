@@ -14,12 +14,13 @@ pub(super) static RULE: Rule = Rule {
         what: "A call before a compaction and its output behind it, reasoning before and its call behind, or an approval that still waits before.",
         why: "The provider sees only what stands behind the compaction: an output without its call, which it refuses, or a run that forgets what somebody has yet to decide.",
         example: "exec_command (call_1), compaction, the output of call_1: the summary replaced the call and the output was kept.",
-        what_to_do: "Cut where no pair is split: one item further back, or forward to the next complete turn. In a recording: turn the output into text, or drop it.",
+        what_to_do: "Cut where no pair is split: one item further back, or forward to the next complete turn. In a recording: turn the output into text, or drop the pair; reasoning that lost its call is dropped.",
         limits: "Only compactions that the recording marks are seen. A history that was trimmed without a mark shows as orphan-output.",
     },
     offers: &[
         Offer::safe("output-to-text"),
-        Offer::unsafe_("drop-item"),
+        Offer::safe("drop-item"),
+        Offer::unsafe_("drop-pair"),
         Offer::safe("wait"),
     ],
     scope: Scope::Session(check),
@@ -44,19 +45,19 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
             }),
             (Kind::ApprovalResponse, Standing::Severed(request)) => mark.map(|mark| {
                 let what = "this decision from what it decides".to_owned();
-                (marks[mark], Some(request as usize), what, "drop-item")
+                (marks[mark], Some(request as usize), what, "drop-pair")
             }),
             (_, Standing::Pending) if index < last => {
                 let after = marks[mark.map_or(0, |mark| mark + 1)];
                 let what = "a pending approval from the rest of the run".to_owned();
                 Some((after, None, what, "wait"))
             }
-            (Kind::Compaction, _) => cut_reasoning(items, index).map(|call| {
+            (Kind::Reasoning, _) => cut_from(items, index).map(|call| {
                 let what = format!(
                     "reasoning from item {}, to which it led",
                     pairs::ordinal(call)
                 );
-                (index, Some(call), what, "drop-item")
+                (index + 1, Some(call), what, "drop-item")
             }),
             _ => None,
         };
@@ -72,19 +73,19 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
                 .beside(beside)
                 .offering(|known| {
                     known.action == offer
-                        || (offer == "output-to-text" && known.action == "drop-item")
+                        || (offer == "output-to-text" && known.action == "drop-pair")
                 })
                 .in_branch_of(session),
         );
     }
 }
 
-/// The item behind the compaction at `mark` that the reasoning directly before it led to.
-fn cut_reasoning(items: &[Item], mark: usize) -> Option<usize> {
-    let before = items[..mark].last()?;
-    let behind = items.get(mark + 1)?;
+/// The item behind the next compaction that this reasoning directly before it led to.
+fn cut_from(items: &[Item], reasoning: usize) -> Option<usize> {
+    let mark = items.get(reasoning + 1)?;
+    let behind = items.get(reasoning + 2)?;
     let goes_on = behind.kind.is_from_model() && !behind.flags.has(Flags::STARTS_REPLY);
-    (before.kind == Kind::Reasoning && goes_on).then_some(mark + 1)
+    (mark.kind == Kind::Compaction && goes_on).then_some(reasoning + 2)
 }
 
 /// What compactions are called in the file; the last one is remembered.
@@ -158,7 +159,7 @@ mod tests {
     #[test]
     fn reasoning_on_the_other_side_of_its_call() {
         let text = history(&[USER, REASONING, INNER, CALL, OUT]);
-        fixture(&text).expect_all(&["split-pair #3"]);
+        fixture(&text).expect_all(&["split-pair #2"]);
     }
 
     #[test]

@@ -15,10 +15,11 @@ pub(super) static RULE: Rule = Rule {
         what: "The output says that the call failed: unknown tool, bad arguments, exception, timeout, permission, rejected, interrupted.",
         why: "The model has to recover from what it reads there; a text that does not say what was wrong is how loops begin.",
         example: "Error: user not found",
-        what_to_do: "Often nothing. If the model did not recover, edit the text, or try other wordings of it in the lab.",
+        what_to_do: "Often nothing. If the model did not recover, inject another text, or try other wordings of it in the lab.",
         limits: "Recognised by the recording's own mark, or by how the texts of known runtimes begin. An error that a tool tells in its own words is not seen; a command that ended with an exit code is none.",
     },
     offers: &[
+        Offer::unsafe_("inject-error"),
         Offer::manual("edit"),
         Offer::manual("supply-output"),
         Offer::unsafe_("retry"),
@@ -46,7 +47,16 @@ fn check(run: &Run<'_>, subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             .fact("recoverable", can_recover)
             .fact("text", quote(told(&subject.body.text)))
             .beside(call)
-            .offering(|offer| class != ErrorClass::Rejected || offer.action == "edit"),
+            .offering(|offer| class != ErrorClass::Rejected || offer.action == "edit")
+            .offering(|offer| {
+                let is_client_s = subject.item.kind == Kind::Output;
+                let is_paired = call.is_some();
+                match offer.action {
+                    "inject-error" | "fallback" => is_client_s && is_paired,
+                    "supply-output" => is_client_s,
+                    _ => true,
+                }
+            }),
     );
 }
 

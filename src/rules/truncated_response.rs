@@ -20,7 +20,9 @@ pub(super) static RULE: Rule = Rule {
     offers: &[
         Offer::unsafe_("raise-limit"),
         Offer::unsafe_("retry"),
+        Offer::unsafe_("inject-error"),
         Offer::unsafe_("drop-pair"),
+        Offer::unsafe_("drop-item"),
         Offer::manual("edit"),
     ],
     scope: Scope::Session(check),
@@ -51,7 +53,12 @@ fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
             Finding::new(&RULE, index)
                 .fact("reason", stop.map_or("", |stop| &stop.reason))
                 .fact("tool", tool)
-                .because(stop.map(|_| Cause::TokenLimit)),
+                .because(stop.map(|_| Cause::TokenLimit))
+                .offering(|offer| match offer.action {
+                    "inject-error" | "drop-pair" => item.kind == Kind::Call,
+                    "drop-item" => matches!(item.kind, Kind::Assistant | Kind::Reasoning),
+                    _ => true,
+                }),
         );
     }
 }

@@ -60,7 +60,7 @@ fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
         }
         let epoch = run.epoch(index);
         let nearest = suggestions.entry((epoch, item.name)).or_insert_with(|| {
-            comparisons += offered.tools().len();
+            comparisons += offered.count();
             if comparisons > MOST_COMPARISONS {
                 return String::new();
             }
@@ -95,8 +95,11 @@ fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
                 Severity::Error
             });
         let has_suggestion = !nearest.is_empty();
-        findings
-            .push(finding.offering(|offer| offer.action != "take-suggestion" || has_suggestion));
+        findings.push(
+            finding
+                .offering(|offer| offer.action != "take-suggestion" || has_suggestion)
+                .of_call(run.session),
+        );
     }
 }
 

@@ -4,7 +4,7 @@ use super::{DatabaseError, inflate, transcode};
 use crate::session::{Problem, ProblemKind, Source, SourceError, Span};
 use std::fs::{File, FileType};
 use std::io::Read;
-use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,7 +19,7 @@ pub struct FileSource {
 
 impl FileSource {
     /// Opens a regular file; anything else is refused, also if it took the place of a file a moment ago.
-    fn open(path: &Path) -> Result<Self, InputError> {
+    pub(super) fn open(path: &Path) -> Result<Self, InputError> {
         // A named pipe without a writer would hold up a blocking open.
         let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
         let file = File::options()
@@ -161,6 +161,15 @@ impl From<std::io::Error> for InputError {
             _ => Self::Refused(error.to_string()),
         }
     }
+}
+
+/// Whether two paths lead to one file.
+pub fn is_same_file(one: &Path, other: &Path) -> bool {
+    let identity = |path: &Path| {
+        let metadata = std::fs::metadata(path).ok()?;
+        Some((metadata.dev(), metadata.ino()))
+    };
+    identity(one).is_some_and(|one| identity(other) == Some(one))
 }
 
 /// Opens a file. Looks before it opens, so that a named pipe without a writer cannot hold it up.

@@ -3,6 +3,7 @@
 //! Pure rooms say what bytes mean; this room fetches the bytes and spreads the work over the cores.
 
 mod background;
+mod base;
 mod checking;
 pub mod discover;
 pub mod editor;
@@ -12,19 +13,33 @@ mod inflate;
 pub mod inspect;
 mod interrupt;
 mod lines;
+mod mend;
 mod opening;
 mod parts;
 mod reading;
+pub mod replace;
+mod save;
 pub mod search;
+mod settled;
 mod sqlite;
+mod sqlite_save;
+pub mod takes;
 mod transcode;
+pub mod wordings;
+mod workbench;
 
 pub use background::in_background;
+pub use base::{Base, NoBase};
 pub use checking::{check_recording, check_session};
-pub use files::{FileSource, Input, InputError, open, read_stdin};
+pub use files::{FileSource, Input, InputError, is_same_file, open, read_stdin};
 pub use follower::{Follower, Growth};
 pub use interrupt::{exit_on_interrupt, leave_interrupts};
 pub use lines::line_numbers;
+pub use mend::{Applied, Mended, Mending};
 pub use opening::Opening;
 pub use reading::{Progress, ReadOptions, Recording, read_input, read_path};
+pub use save::{SaveError, WriteError, save_take, write_take};
+pub use settled::settle;
 pub use sqlite::{DatabaseError, read_database};
+pub use sqlite_save::SaveDatabaseError;
+pub use workbench::{AS_REQUEST, NoTake, Workbench};

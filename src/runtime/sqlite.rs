@@ -33,13 +33,17 @@ pub enum DatabaseError {
 
 /// Reads the sessions of a database file.
 pub fn read_database(path: &Path) -> Result<Contents, DatabaseError> {
-    let rows = match open(path, false).and_then(|connection| read_rows(&connection)) {
+    Ok(sessions_of(&rows_of(path)?)?)
+}
+
+/// Reads the rows of a database file, session after session.
+pub(super) fn rows_of(path: &Path) -> Result<Vec<Row>, DatabaseError> {
+    match open(path, false).and_then(|connection| read_rows(&connection)) {
         Err(DatabaseError::Refused(error)) if is_about_writing(&error) => {
-            read_rows(&open(path, true)?)?
+            read_rows(&open(path, true)?)
         }
-        other => other?,
-    };
-    Ok(sessions_of(&rows)?)
+        other => other,
+    }
 }
 
 /// Whether SQLite wanted to create the files of the write-ahead log and could not.
@@ -50,7 +54,7 @@ fn is_about_writing(error: &rusqlite::Error) -> bool {
     )
 }
 
-fn open(path: &Path, immutable: bool) -> Result<Connection, DatabaseError> {
+pub(super) fn open(path: &Path, immutable: bool) -> Result<Connection, DatabaseError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
         | OpenFlags::SQLITE_OPEN_URI
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -94,7 +98,10 @@ fn read_rows(connection: &Connection) -> Result<Vec<Row>, DatabaseError> {
 }
 
 /// The tables that have all of these columns, by name.
-fn tables_with(connection: &Connection, columns: &[&str]) -> rusqlite::Result<Vec<String>> {
+pub(super) fn tables_with(
+    connection: &Connection,
+    columns: &[&str],
+) -> rusqlite::Result<Vec<String>> {
     let mut tables =
         connection.prepare("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")?;
     let names = tables
@@ -186,7 +193,7 @@ fn bytes_of(value: ValueRef<'_>) -> Vec<u8> {
     }
 }
 
-fn quoted(name: &str) -> String {
+pub(super) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 

@@ -161,6 +161,17 @@ impl Validator {
         Ok(Self { inner, bound })
     }
 
+    /// Compiles a schema in either spelling: JSON Schema, or Gemini's with its upper-case types.
+    ///
+    /// # Errors
+    /// As [`Validator::compile`].
+    pub fn compile_either(schema: &Value) -> Result<Self, Unusable> {
+        Self::compile(schema).or_else(|refusal| match refusal {
+            Unusable::NotASchema { .. } => Self::compile(&normalise_gemini(schema)),
+            other => Err(other),
+        })
+    }
+
     /// Whether a value satisfies the schema: the fast path, without reasons.
     ///
     /// # Errors

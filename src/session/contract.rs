@@ -112,16 +112,26 @@ impl Contract {
 
     /// The tools that are offered to the reply that holds the item at `index`; a later definition of a name wins.
     pub fn tools_at(&self, index: u32) -> Vec<&Tool> {
+        let places = self.places_at(index).into_iter();
+        places
+            .map(|(set, place)| &self.tool_sets[set].tools[place])
+            .collect()
+    }
+
+    /// Where those tools stand: the number of the set, and the place in it.
+    pub fn places_at(&self, index: u32) -> Vec<(usize, usize)> {
         let known = &self.tool_sets[..self.epoch(index)];
         let first = known.iter().rposition(|set| set.replaces).unwrap_or(0);
-        let mut tools: Vec<&Tool> = Vec::new();
+        let mut tools = Vec::new();
         let mut places: HashMap<&str, usize> = HashMap::new();
-        for tool in known[first..].iter().flat_map(|set| &set.tools) {
-            match places.entry(&tool.name) {
-                Entry::Occupied(place) => tools[*place.get()] = tool,
-                Entry::Vacant(place) => {
-                    place.insert(tools.len());
-                    tools.push(tool);
+        for (number, set) in known.iter().enumerate().skip(first) {
+            for (place, tool) in set.tools.iter().enumerate() {
+                match places.entry(&tool.name) {
+                    Entry::Occupied(known) => tools[*known.get()] = (number, place),
+                    Entry::Vacant(new) => {
+                        new.insert(tools.len());
+                        tools.push((number, place));
+                    }
                 }
             }
         }

@@ -4,8 +4,11 @@
 //! [`Source`]; what an item says is read from there when it is shown or checked. So a session of a gigabyte is a few megabytes
 //! of heads, and an untouched item can always be written back byte for byte.
 //!
-//! Recorded items never change. What the operator does is laid over them as edits.
+//! Recorded items never change. What the operator does is laid over them as edits; each result is a take, a branch of the tree in
+//! [`takes`].
 
+pub mod boundary;
+mod compare;
 mod contract;
 mod edit;
 mod fragment;
@@ -16,8 +19,10 @@ pub mod pairing;
 mod problem;
 mod rope;
 mod source;
+pub mod takes;
 mod turn;
 
+pub use compare::{Change, compare, recorded};
 pub use contract::{Contract, OutputSchema, Tool, ToolKind, ToolSet};
 pub use edit::{Edit, Patch, Voice};
 pub use fragment::{Fact, Fragment, Link, LinkFlags};

@@ -52,6 +52,8 @@ pub enum Command {
     View,
     /// A recovery of a later version, by its title.
     Later(&'static str),
+    /// How the tools fare.
+    Health,
     /// Follow the file as it grows.
     Follow,
     /// The problems of reading.
@@ -322,7 +324,7 @@ pub const KEYMAP: &[Binding] = &[
     row("c", C::Later("continue"), PANES, Group::Live, "continue").alias(&["continue", "cont"]),
     row("X", C::Later("abort"), PANES, Group::Live, "abort the run").alias(&["kill"]),
     row("F", C::Follow, PANES, Group::Live, "follow the file as it grows").in_footer(20, "follow"),
-    row("H", C::Later("tool health"), PANES, Group::Live, "tool health").alias(&["info tools"]),
+    row("H", C::Health, PANES, Group::Findings, "tool health: calls, errors, rates").alias(&["info tools"]),
     row("L", C::Log, PANES, Group::Files, "what could not be read"),
     row("y", C::Copy, PANES, Group::Files, "copy"),
     row("^e", C::Editor, PANES, Group::Files, "open the item in $EDITOR"),

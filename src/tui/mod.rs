@@ -14,6 +14,7 @@ pub mod copy;
 mod debugger;
 pub mod filter;
 pub mod fuzzy;
+pub mod health;
 pub mod help;
 pub mod keymap;
 pub mod list;

@@ -3,6 +3,7 @@
 // Everything here is test code, also the functions that set a test up.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod boundary;
 mod cli;
 mod convert;
 mod convert_stories;
@@ -16,11 +17,14 @@ mod planted;
 mod provider_errors;
 mod read_properties;
 mod readme;
+mod recipes;
+mod recover;
 mod safe_text;
 mod schema_hostile;
 mod schema_suite;
 mod sessions;
 mod sse_cases;
+mod takes;
 mod terminal;
 mod tidy;
 mod wire_cases;

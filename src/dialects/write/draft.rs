@@ -53,13 +53,9 @@ fn responses_output(family: Family, id: &str, text: &str, is_error: bool) -> Opt
             r#"{{"type":"local_shell_call_output","id":"{id}","output":{text}}}"#
         )),
         Family::Shell => {
-            let (stdout, stderr, code) = if is_error {
-                (r#""""#, text, 1)
-            } else {
-                (text, r#""""#, 0)
-            };
+            let result = shell_result(text, is_error);
             Some(format!(
-                r#"{{"type":"shell_call_output","call_id":"{id}","output":[{{"stdout":{stdout},"stderr":{stderr},"outcome":{{"type":"exit","exit_code":{code}}}}}]}}"#
+                r#"{{"type":"shell_call_output","call_id":"{id}","output":{result}}}"#
             ))
         }
         Family::None
@@ -70,6 +66,18 @@ fn responses_output(family: Family, id: &str, text: &str, is_error: bool) -> Opt
         | Family::Hosted
         | Family::Approval => None,
     }
+}
+
+/// The result of a shell call with one text; `text` is quoted.
+pub(super) fn shell_result(text: &str, is_error: bool) -> String {
+    let (stdout, stderr, code) = if is_error {
+        (r#""""#, text, 1)
+    } else {
+        (text, r#""""#, 0)
+    };
+    format!(
+        r#"[{{"stdout":{stdout},"stderr":{stderr},"outcome":{{"type":"exit","exit_code":{code}}}}}]"#
+    )
 }
 
 /// A message with one text.

@@ -1,5 +1,6 @@
 //! Parts of an item that is there: its call id, its name, its arguments.
 
+use super::draft::shell_result;
 use super::quoted;
 use crate::dialects::body_of;
 use crate::json::{Cursor, Fault};
@@ -8,17 +9,81 @@ use std::ops::Range;
 
 /// Gives an item another call id: calls and outputs in every spelling. `bytes` are those of the item; `id` is the new id as text.
 pub fn set_call_id(item: &Item, bytes: &[u8], id: &str) -> Result<Vec<Patch>, Fault> {
-    let key = match (item.shape, item.kind) {
+    let key = call_id_key(item, bytes)?;
+    set_member(bytes, 0, key, &quoted(id)).map(|patch| vec![patch])
+}
+
+/// The member of an item that holds its call id.
+pub fn call_id_key(item: &Item, bytes: &[u8]) -> Result<&'static str, Fault> {
+    Ok(match (item.shape, item.kind) {
         (Shape::Responses, _) if item.family == Family::LocalShell && has(bytes, b"call_id")? => {
             "call_id"
         }
         (Shape::Responses, _) if item.family == Family::LocalShell => "id",
+        (Shape::Responses, Kind::ApprovalRequest) => "id",
+        (Shape::Responses, Kind::ApprovalResponse) => "approval_request_id",
         (Shape::Responses | Shape::Format, _) => "call_id",
         (Shape::Chat, Kind::Output) => "tool_call_id",
-        (Shape::Anthropic, Kind::Output) => "tool_use_id",
+        (Shape::Anthropic, Kind::Output | Kind::HostedOutput) => "tool_use_id",
         (Shape::Chat | Shape::Anthropic, _) => "id",
+    })
+}
+
+/// Gives an output another text, and says of it whether it is an error where the dialect can say so. `None` where an output of this
+/// type has no text.
+pub fn replace_output(
+    item: &Item,
+    bytes: &[u8],
+    text: &str,
+    is_error: bool,
+) -> Result<Option<Vec<Patch>>, Fault> {
+    let text = quoted(text);
+    let mut patches = match (item.shape, item.family) {
+        (Shape::Chat, _) => vec![set_member(bytes, 0, "content", &text)?],
+        (Shape::Anthropic, Family::Function) => {
+            let mut patches = vec![set_member(bytes, 0, "content", &text)?];
+            if is_error || has(bytes, b"is_error")? {
+                patches.push(set_member(bytes, 0, "is_error", &is_error.to_string())?);
+            }
+            patches
+        }
+        (Shape::Responses, Family::Function | Family::Custom | Family::LocalShell) => {
+            let mut patches = vec![set_member(bytes, 0, "output", &text)?];
+            patches.extend(status(bytes, is_error)?.filter(|_| !is_error));
+            patches
+        }
+        (Shape::Responses, Family::ApplyPatch) => {
+            let mut patches = vec![set_member(bytes, 0, "output", &text)?];
+            patches.extend(status(bytes, is_error)?);
+            patches
+        }
+        (Shape::Responses, Family::Shell) => {
+            vec![set_member(
+                bytes,
+                0,
+                "output",
+                &shell_result(&text, is_error),
+            )?]
+        }
+        _ => return Ok(None),
     };
-    set_member(bytes, 0, key, &quoted(id)).map(|patch| vec![patch])
+    patches.sort_by_key(|patch| patch.at.start);
+    patches.dedup_by(|later, earlier| {
+        let joins = later.at == earlier.at;
+        if joins {
+            earlier.with.extend_from_slice(&later.with);
+        }
+        joins
+    });
+    Ok(Some(patches))
+}
+
+/// The status of an output that has one, made to fit.
+fn status(bytes: &[u8], is_error: bool) -> Result<Option<Patch>, Fault> {
+    let word = if is_error { "failed" } else { "completed" };
+    has(bytes, b"status")?
+        .then(|| set_member(bytes, 0, "status", &quoted(word)))
+        .transpose()
 }
 
 /// Gives a call another name. Where the item has a `namespace`, a name `namespace.name` is taken apart; otherwise it stands as it is.

@@ -247,7 +247,7 @@ fn a_new_id_cures_a_call_id_and_nothing_else() {
     assert_eq!(actions(long), ["renew-id", "edit", "drop-pair"]);
     assert_eq!(
         actions(chat_pair("c", &json!({}), &json!("20"))),
-        ["edit", "drop-pair"]
+        ["repair-arguments", "edit", "drop-pair"]
     );
     assert_eq!(
         actions(json!([{"role": "user", "content": null}])),

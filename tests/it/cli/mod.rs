@@ -2,9 +2,11 @@
 
 mod convert;
 mod ends;
+mod health;
 mod hostile;
 mod looking;
 mod reports;
+mod split;
 
 use assert_cmd::Command;
 use std::path::Path;

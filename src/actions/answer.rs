@@ -1,0 +1,106 @@
+//! Giving a call an output, or the output that is there another text: what injecting, supplying and closing have in common.
+
+use super::evidence::{ordinal, quote};
+use super::{Planned, Refusal, Scene};
+use crate::dialects::write::{draft_output, replace_output};
+use crate::session::{Edit, Family, Flags, Kind, Standing};
+
+/// Lets the model read `text` as the output of a call: as a new output, or in the place of what the recorded one says.
+pub(super) fn answer(
+    scene: &Scene<'_>,
+    call: u32,
+    text: String,
+    is_error: bool,
+    planned: &mut Planned,
+) -> Result<(), Refusal> {
+    scene.may_touch(call)?;
+    match scene.standing(call) {
+        Standing::Paired(output) => replace(scene, output, &text, is_error, planned),
+        Standing::Severed(output) => Err(Refusal::WouldBreak(format!(
+            "its output stands behind a compaction, at item {}",
+            ordinal(output)
+        ))),
+        Standing::Orphan | Standing::Pending | Standing::Alone | Standing::Duplicate(_) => {
+            can_be_answered(scene, call)?;
+            planned.edits.push(Edit::Answer {
+                call,
+                text,
+                is_error,
+            });
+            Ok(())
+        }
+    }
+}
+
+/// Whether a text can answer a call as it stands.
+pub(super) fn can_be_answered(scene: &Scene<'_>, call: u32) -> Result<(), Refusal> {
+    let item = scene.at(call)?;
+    if item.kind != Kind::Call {
+        return Err(Refusal::WrongKind("call of the client"));
+    }
+    if item.call_id.is_none() && item.family != Family::Legacy {
+        let reason = "the call has no id that an output could name: give it one first";
+        return Err(Refusal::WouldBreak(reason.to_owned()));
+    }
+    if draft_output(item, "", "", "", true).is_none() {
+        return Err(no_text(scene, call));
+    }
+    Ok(())
+}
+
+/// Another text for an output that is there.
+pub(super) fn replace(
+    scene: &Scene<'_>,
+    output: u32,
+    text: &str,
+    is_error: bool,
+    planned: &mut Planned,
+) -> Result<(), Refusal> {
+    scene.may_touch(output)?;
+    let item = scene.at(output)?;
+    if item.kind != Kind::Output {
+        return Err(Refusal::WrongKind("output of the client"));
+    }
+    let before = scene.body(output)?.text;
+    if before == text && item.flags.has(Flags::ERROR) == is_error {
+        return Err(Refusal::NothingToDo);
+    }
+    let patches = replace_output(item, &scene.bytes(output)?, text, is_error)?;
+    let patches = patches.ok_or_else(|| no_text(scene, output))?;
+    planned.note(format!(
+        "the output at item {} said: {}",
+        ordinal(output),
+        quote(&before)
+    ));
+    planned.edits.push(Edit::Rewrite {
+        item: output,
+        patches,
+    });
+    Ok(())
+}
+
+fn no_text(scene: &Scene<'_>, index: u32) -> Refusal {
+    Refusal::NotInDialect(format!(
+        "the output of {} is no text that could be written here",
+        scene.tool(index)
+    ))
+}
+
+/// Whether the history ends on outputs once the edits are made, so that the model is next.
+pub(super) fn ends_on_outputs(scene: &Scene<'_>, planned: &Planned) -> bool {
+    let session = scene.session();
+    let is_last = |turn: u32| turn as usize + 1 == session.turns.len();
+    let Some(turn) = scene.turn(scene.item).ok().filter(|_| {
+        let turn = scene.at(scene.item).map(|item| item.turn);
+        turn.is_ok_and(is_last)
+    }) else {
+        return false;
+    };
+    let is_answered = |call: u32| {
+        let by_edit =
+            |edit: &Edit| matches!(edit, Edit::Answer { call: answered, .. } if *answered == call);
+        planned.edits.iter().any(by_edit)
+    };
+    let mut open = (turn.first..turn.end).filter(|index| scene.is_unanswered(*index));
+    open.all(is_answered)
+}

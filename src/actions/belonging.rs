@@ -1,0 +1,88 @@
+//! What leaves the history together: reasoning stays with the item that it led to, and goes with it.
+//!
+//! OpenAI refuses reasoning "without its required following item"; openai-agents drops every reasoning item whose next item that is no
+//! reasoning was dropped. Anthropic wants the thinking of a reply as it was, so a call leaves such a reply only when all of it does.
+
+use super::evidence::ordinal;
+use super::{Planned, Refusal, Scene};
+use crate::session::{Edit, Item, Kind, Shape, Turn};
+use std::collections::BTreeSet;
+
+/// Drops items with the reasoning that belongs to them.
+pub(super) fn drop_all(scene: &Scene<'_>, items: &[u32]) -> Result<Planned, Refusal> {
+    let mut going = BTreeSet::new();
+    for index in items {
+        scene.may_touch(*index)?;
+        going.insert(*index);
+    }
+    let mut turns = BTreeSet::new();
+    for index in items {
+        let turn = scene.turn(*index)?;
+        if turns.insert(turn.first) {
+            take_reasoning(scene, turn, &mut going)?;
+        }
+    }
+    let mut planned = Planned::default();
+    let more = going.iter().filter(|index| !items.contains(index));
+    let reasoning = more.map(|index| ordinal(*index)).collect::<Vec<_>>();
+    if !reasoning.is_empty() {
+        planned.note(format!(
+            "the reasoning that led to it goes as well: item {}",
+            reasoning.join(", ")
+        ));
+    }
+    planned.edits = going.into_iter().map(|item| Edit::Drop { item }).collect();
+    Ok(planned)
+}
+
+/// The item of the same reply that reasoning led to.
+pub(super) fn follower(items: &[Item], turn: Turn, reasoning: u32) -> Option<u32> {
+    let mut behind = reasoning + 1..turn.end;
+    behind.find(|index| speaks(items, *index))
+}
+
+/// Whether an item is something that the model said or did, apart from its reasoning.
+fn speaks(items: &[Item], index: u32) -> bool {
+    let item = items.get(index as usize);
+    item.is_some_and(|item| item.kind.is_from_model() && item.kind != Kind::Reasoning)
+}
+
+fn take_reasoning(scene: &Scene<'_>, turn: Turn, going: &mut BTreeSet<u32>) -> Result<(), Refusal> {
+    let items = &scene.session().items;
+    let is_reasoning = |index: &u32| items[*index as usize].kind == Kind::Reasoning;
+    let reasoning = (turn.first..turn.end).filter(is_reasoning);
+    let reasoning = reasoning.collect::<Vec<_>>();
+    let Some(first) = reasoning.first() else {
+        return Ok(());
+    };
+    if items[*first as usize].shape == Shape::Anthropic {
+        return take_thinking(items, turn, &reasoning, going);
+    }
+    let lost =
+        |index: &&u32| follower(items, turn, **index).is_some_and(|next| going.contains(&next));
+    let lost = reasoning.iter().filter(lost).copied().collect::<Vec<_>>();
+    going.extend(lost);
+    Ok(())
+}
+
+fn take_thinking(
+    items: &[Item],
+    turn: Turn,
+    thinking: &[u32],
+    going: &mut BTreeSet<u32>,
+) -> Result<(), Refusal> {
+    let mut said = (turn.first..turn.end).filter(|index| speaks(items, *index));
+    let stays = said.any(|index| !going.contains(&index));
+    let is_call = |index: &u32| {
+        let kind = items[*index as usize].kind;
+        turn.items().contains(&(*index as usize))
+            && matches!(kind, Kind::Call | Kind::HostedCall | Kind::HostedOutput)
+    };
+    if !stays {
+        going.extend(thinking);
+    } else if going.iter().any(is_call) {
+        let reason = "the reply has thinking, which Anthropic wants together with all that followed it: answer the call, or retry the turn";
+        return Err(Refusal::WouldBreak(reason.to_owned()));
+    }
+    Ok(())
+}

@@ -1,0 +1,150 @@
+//! close-turn: a turn that a crash left open is ended honestly. Nothing runs again.
+
+use super::answer::{answer, ends_on_outputs};
+use super::evidence::ordinal;
+use super::{Choice, Planned, Refusal, Scene, evidence};
+use crate::session::{Dialect, Edit, Speaker, Turn, Voice};
+
+/// What the model reads of a call whose tool may have run.
+const MAY_HAVE_RUN: &str = "The run ended before this tool returned a result. It may have run: check before you call it again.";
+
+/// What it reads of a call that no tool could take.
+const DID_NOT_RUN: &str = "The run ended at this call. It did not run: there is no such tool.";
+
+/// What closes the turn where the server wants a message of the model before the user's next one.
+const CLOSING: &str = "The run ended here.";
+
+/// Models whose server refuses a message of the user behind outputs (`Unexpected role 'user' after role 'tool'`, code 3230).
+const CLOSED_BY_A_REPLY: &[&str] = &[
+    "mistral",
+    "mixtral",
+    "ministral",
+    "magistral",
+    "codestral",
+    "devstral",
+    "pixtral",
+];
+
+pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Refusal> {
+    let turn = scene.reply()?;
+    let mut planned = Planned::default();
+    answer_what_is_open(scene, turn, choice.words, &mut planned)?;
+    if planned.edits.is_empty() {
+        return Err(Refusal::NothingToDo);
+    }
+    if wants_a_reply(scene, turn) {
+        planned.edits.push(Edit::Say {
+            after: turn.end.saturating_sub(1),
+            voice: Voice::Assistant,
+            text: CLOSING.to_owned(),
+        });
+        planned.note("this server wants a message of the model before the user's next one");
+    }
+    planned.asks_model = ends_on_outputs(scene, &planned);
+    Ok(planned)
+}
+
+/// Answers every call of the turn that has no output.
+pub(super) fn answer_what_is_open(
+    scene: &Scene<'_>,
+    turn: Turn,
+    words: Option<&str>,
+    planned: &mut Planned,
+) -> Result<(), Refusal> {
+    if (turn.first..turn.end).any(|index| scene.awaits_approval(index)) {
+        return Err(Refusal::AwaitsApproval);
+    }
+    for call in (turn.first..turn.end).filter(|index| scene.is_unanswered(*index)) {
+        let no_such_tool = is_not_offered(scene, call);
+        let own = if no_such_tool {
+            DID_NOT_RUN
+        } else {
+            MAY_HAVE_RUN
+        };
+        let text = evidence::render(scene, &scene.defect, call, words.or(Some(own)))?;
+        answer(scene, call, text, true, planned)?;
+        if !no_such_tool {
+            planned.note(format!(
+                "{} (item {}) may have run; its result is not known",
+                scene.tool(call),
+                ordinal(call)
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn is_not_offered(scene: &Scene<'_>, call: u32) -> bool {
+    let Ok(item) = scene.at(call) else {
+        return false;
+    };
+    let is_named = !item.name.is_none() && scene.session().contract.tools_known();
+    let offered = scene.around.offered(call as usize);
+    is_named && offered.is_some_and(|offered| offered.tool(item.name).is_none())
+}
+
+fn wants_a_reply(scene: &Scene<'_>, turn: Turn) -> bool {
+    let session = scene.session();
+    let next = session.items.get(turn.end as usize).map(|item| item.turn);
+    let next = next.and_then(|turn| session.turns.get(turn as usize));
+    let model = session.model.as_deref().unwrap_or_default().to_lowercase();
+    scene.target == Dialect::Chat
+        && next.is_some_and(|next| next.speaker == Speaker::User)
+        && CLOSED_BY_A_REPLY.iter().any(|name| model.contains(name))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use super::*;
+    use crate::actions::stage::{USER, history, stage};
+    use serde_json::json;
+
+    const CALL: &str = r#"{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"pay","arguments":"{}"}},{"id":"b","type":"function","function":{"name":"pray","arguments":"{}"}}]}"#;
+    const OUT: &str = r#"{"role":"tool","tool_call_id":"b","content":"done"}"#;
+
+    fn answers(planned: &Planned) -> Vec<(u32, &str)> {
+        let answers = planned.edits.iter().filter_map(|edit| match edit {
+            Edit::Answer { call, text, .. } => Some((*call, text.as_str())),
+            _ => None,
+        });
+        answers.collect()
+    }
+
+    #[test]
+    fn what_is_open_is_answered_honestly_and_what_has_its_output_is_left_alone() {
+        let stage = stage(&history(&[USER, CALL, OUT, USER]));
+        let planned = stage.act(1, "close-turn", &Choice::default()).unwrap();
+        assert_eq!(answers(&planned), [(1, MAY_HAVE_RUN)]);
+        assert_eq!(
+            planned.notes,
+            ["pay (item 2) may have run; its result is not known"]
+        );
+        assert_eq!(
+            stage.act(0, "close-turn", &Choice::default()),
+            Err(Refusal::WrongKind("reply of the model"))
+        );
+    }
+
+    #[test]
+    fn a_call_of_no_tool_did_not_run() {
+        let stage = stage(&history(&[USER, CALL])).tools(json!([{"name": "pay"}]));
+        let planned = stage
+            .mend("pending-call", "close-turn", &Choice::default())
+            .unwrap();
+        assert_eq!(answers(&planned), [(1, MAY_HAVE_RUN), (2, DID_NOT_RUN)]);
+        assert!(planned.asks_model);
+    }
+
+    #[test]
+    fn mistral_wants_a_reply_before_the_next_message_of_the_user() {
+        let mut stage = stage(&history(&[USER, CALL, USER]));
+        let count = |stage: &crate::actions::stage::Stage| {
+            let planned = stage.act(1, "close-turn", &Choice::default()).unwrap();
+            planned.edits.len()
+        };
+        assert_eq!(count(&stage), 2);
+        stage.session.model = Some("mistral-large-2512".to_owned());
+        assert_eq!(count(&stage), 3);
+    }
+}

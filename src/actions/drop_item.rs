@@ -1,0 +1,144 @@
+//! drop-item: an item leaves the history, unless something else needs it.
+
+use super::belonging::{drop_all, follower};
+use super::evidence::ordinal;
+use super::{Choice, Planned, Refusal, Scene};
+use crate::session::{Dialect, Kind, Shape, Standing};
+
+pub(super) fn plan(scene: &Scene<'_>, _: &Choice<'_>) -> Result<Planned, Refusal> {
+    if let Some(reason) = needed_by(scene)? {
+        return Err(Refusal::WouldBreak(reason));
+    }
+    drop_all(scene, &[scene.item])
+}
+
+/// Why the item has to stay, if it has to.
+fn needed_by(scene: &Scene<'_>) -> Result<Option<String>, Refusal> {
+    let item = scene.item()?;
+    let standing = scene.standing(scene.item);
+    Ok(match (item.kind, standing) {
+        (Kind::Call | Kind::HostedCall | Kind::ApprovalRequest, Standing::Paired(output)) => {
+            Some(format!(
+                "its answer at item {} would answer nothing: drop the pair",
+                ordinal(output)
+            ))
+        }
+        (
+            Kind::Call | Kind::ApprovalRequest | Kind::Output | Kind::ApprovalResponse,
+            Standing::Severed(partner),
+        ) => Some(format!(
+            "its partner at item {} stands on the other side of a compaction: drop the pair",
+            ordinal(partner)
+        )),
+        (Kind::Output | Kind::HostedOutput | Kind::ApprovalResponse, Standing::Paired(call)) => {
+            Some(format!(
+                "item {}, which it answers, would be left without an answer: drop the pair",
+                ordinal(call)
+            ))
+        }
+        // Thinking without a valid signature is refused, whatever follows from it.
+        (Kind::Reasoning, _)
+            if item.shape == Shape::Anthropic && scene.defect.rule == "malformed-message" =>
+        {
+            None
+        }
+        (Kind::Reasoning, _) => led_to(scene)?,
+        (Kind::Compaction, _) => {
+            Some("without the mark, what it replaced would be sent again".to_owned())
+        }
+        (Kind::ToolDefinitions, _) => Some("the tools that it brings would be missing".to_owned()),
+        (Kind::User, _) if opens_history(scene) => Some(
+            "the history would begin with a reply of the model, which the provider refuses"
+                .to_owned(),
+        ),
+        _ => None,
+    })
+}
+
+fn led_to(scene: &Scene<'_>) -> Result<Option<String>, Refusal> {
+    let turn = scene.turn(scene.item)?;
+    let next = follower(&scene.session().items, turn, scene.item);
+    Ok(next.map(|next| {
+        format!(
+            "item {} follows from it, and providers want both or none",
+            ordinal(next)
+        )
+    }))
+}
+
+/// Whether no other message of the user stands before the first reply, for providers that begin with one.
+fn opens_history(scene: &Scene<'_>) -> bool {
+    let items = &scene.session().items;
+    let reply = items.iter().position(|item| item.kind.is_from_model());
+    let Some(before) = reply.and_then(|reply| items.get(..reply)) else {
+        return false;
+    };
+    let others = before.iter().enumerate().filter(|(index, item)| {
+        *index != scene.item as usize && matches!(item.kind, Kind::User | Kind::Compaction)
+    });
+    matches!(scene.target, Dialect::Anthropic | Dialect::Gemini)
+        && (scene.item as usize) < before.len()
+        && others.count() == 0
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use super::*;
+    use crate::actions::stage::{USER, anthropic, dropped, history, stage};
+
+    const REASONING: &str = r#"{"type":"reasoning","id":"rs_1","summary":[]}"#;
+    const CALL: &str = r#"{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}"#;
+    const OUT: &str = r#"{"type":"function_call_output","call_id":"c","output":"1"}"#;
+
+    #[test]
+    fn a_half_of_a_pair_and_reasoning_with_its_follower_stay() {
+        let stage = stage(&history(&[USER, REASONING, CALL, OUT, OUT, USER]));
+        let refusals = [
+            (1, "item 3 follows from it, and providers want both or none"),
+            (
+                2,
+                "its answer at item 4 would answer nothing: drop the pair",
+            ),
+            (
+                3,
+                "item 3, which it answers, would be left without an answer: drop the pair",
+            ),
+        ];
+        for (item, reason) in refusals {
+            let refusal = stage
+                .act(item, "drop-item", &Choice::default())
+                .unwrap_err();
+            assert_eq!(refusal.to_string(), reason);
+        }
+        let planned = stage
+            .mend("duplicate-output", "drop-item", &Choice::default())
+            .unwrap();
+        assert_eq!(dropped(&planned), [4]);
+    }
+
+    #[test]
+    fn reasoning_goes_with_the_message_that_it_led_to_and_alone_when_it_led_nowhere() {
+        let say = r#"{"type":"message","role":"assistant","content":[{"type":"output_text","text":"ten"}]}"#;
+        let both = stage(&history(&[USER, REASONING, say, USER]));
+        let planned = both.act(2, "drop-item", &Choice::default()).unwrap();
+        assert_eq!(dropped(&planned), [1, 2]);
+        assert_eq!(
+            planned.notes,
+            ["the reasoning that led to it goes as well: item 2"]
+        );
+        let lost = stage(&history(&[USER, REASONING, USER]));
+        let planned = lost
+            .mend("orphan-reasoning", "drop-item", &Choice::default())
+            .unwrap();
+        assert_eq!(dropped(&planned), [1]);
+    }
+
+    #[test]
+    fn anthropic_begins_with_the_user() {
+        let say = r#"{"role":"assistant","content":"hello"}"#;
+        let stage = stage(&anthropic(&[USER, say, USER])).target(Dialect::Anthropic);
+        assert!(stage.act(0, "drop-item", &Choice::default()).is_err());
+        assert!(stage.act(2, "drop-item", &Choice::default()).is_ok());
+    }
+}

@@ -1,0 +1,104 @@
+//! drop-pair: call, outputs and the reasoning that led to the call leave the history.
+
+use super::belonging::drop_all;
+use super::{Choice, Planned, Refusal, Scene};
+use crate::session::{Family, Flags, Kind, index_number};
+
+pub(super) fn plan(scene: &Scene<'_>, _: &Choice<'_>) -> Result<Planned, Refusal> {
+    let item = scene.item()?;
+    let partner = scene.session().pairing.partner(scene.item as usize);
+    let partner = partner.map(index_number);
+    let (call, output) = match item.kind {
+        Kind::Call | Kind::HostedCall | Kind::ApprovalRequest => (Some(scene.item), partner),
+        Kind::Output | Kind::HostedOutput | Kind::ApprovalResponse => (partner, Some(scene.item)),
+        _ => return Err(Refusal::WrongKind("call, and no output of one")),
+    };
+    let mut going = call.into_iter().chain(output).collect::<Vec<_>>();
+    if let Some(call) = call {
+        if scene.at(call)?.family == Family::Program {
+            return Err(Refusal::NotInDialect(
+                "the calls that the program made belong to it: retry the turn instead".to_owned(),
+            ));
+        }
+        let first = scene.session().pairing.partner(call as usize);
+        going.extend(first.map(index_number));
+        going.extend(scene.around.further_outputs(call));
+    }
+    going.sort_unstable();
+    going.dedup();
+    let mut planned = drop_all(scene, &going)?;
+    let ran = output.filter(|_| call.is_some_and(|call| is_clean(scene, call)));
+    if ran.is_some_and(|output| is_clean(scene, output)) {
+        planned.note(format!(
+            "{} ran; the model will not know of it",
+            scene.tool(scene.item)
+        ));
+    }
+    Ok(planned)
+}
+
+fn is_clean(scene: &Scene<'_>, index: u32) -> bool {
+    let failed = Flags::ERROR;
+    scene
+        .at(index)
+        .is_ok_and(|item| !item.flags.has(failed) && !item.flags.has(Flags::REJECTED))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use super::*;
+    use crate::actions::stage::{USER, anthropic, dropped, history, stage};
+
+    const REASONING: &str = r#"{"type":"reasoning","id":"rs_1","summary":[]}"#;
+
+    #[test]
+    fn call_outputs_and_reasoning_leave_together_from_either_side() {
+        let call = r#"{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}"#;
+        let out = r#"{"type":"function_call_output","call_id":"c","output":"1"}"#;
+        let stage = stage(&history(&[USER, REASONING, call, out, out, USER]));
+        for item in [2, 3, 4] {
+            let planned = stage.act(item, "drop-pair", &Choice::default()).unwrap();
+            assert_eq!(dropped(&planned), [1, 2, 3, 4]);
+        }
+        let refusal = stage.act(5, "drop-pair", &Choice::default());
+        assert!(matches!(refusal, Err(Refusal::WrongKind(_))));
+    }
+
+    #[test]
+    fn reasoning_of_the_next_call_stays() {
+        let calls = [1, 2].map(|id| {
+            format!(r#"{{"type":"function_call","call_id":"{id}","name":"f","arguments":"{{}}"}}"#)
+        });
+        let stage = stage(&history(&[
+            USER,
+            REASONING,
+            &calls[0],
+            &REASONING.replace("rs_1", "rs_2"),
+            &calls[1],
+            USER,
+        ]));
+        let planned = stage
+            .mend("orphan-call", "drop-pair", &Choice::default())
+            .unwrap();
+        assert_eq!(dropped(&planned), [1, 2]);
+    }
+
+    #[test]
+    fn a_call_leaves_a_reply_with_thinking_only_with_all_of_it() {
+        let thinking = r#"{"type":"thinking","thinking":"hm","signature":"c2ln"}"#;
+        let text = r#"{"type":"text","text":"so"}"#;
+        let call = r#"{"type":"tool_use","id":"a","name":"f","input":{}}"#;
+        let reply = |blocks: &[&str]| {
+            let reply = format!(r#"{{"role":"assistant","content":[{}]}}"#, blocks.join(","));
+            let result = r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]}"#;
+            stage(&anthropic(&[USER, &reply, result]))
+        };
+        let alone = reply(&[thinking, call]).act(2, "drop-pair", &Choice::default());
+        assert_eq!(dropped(&alone.unwrap()), [1, 2, 3]);
+        let beside = reply(&[thinking, text, call]).act(3, "drop-pair", &Choice::default());
+        assert!(matches!(beside, Err(Refusal::WouldBreak(_))), "{beside:?}");
+        let without = reply(&[text, call]).act(2, "drop-pair", &Choice::default());
+        assert_eq!(dropped(&without.unwrap()), [2, 3]);
+    }
+}

@@ -1,0 +1,226 @@
+//! edit: the operator writes the item anew, as JSON of the same kind.
+
+use super::evidence::ordinal;
+use super::{Choice, Planned, Refusal, Scene};
+use crate::dialects::write::call_id_key;
+use crate::session::{Edit, Item, Kind, Patch, Shape, Standing};
+use serde_json::Value;
+
+/// Members that a provider made and checks, in any dialect: signatures, encrypted reasoning.
+const SEALED: &[&str] = &[
+    "signature",
+    "encrypted_content",
+    "thought_signature",
+    "thoughtSignature",
+    "encrypted_stdout",
+    "encrypted_index",
+];
+
+pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Refusal> {
+    scene.may_touch(scene.item)?;
+    let item = scene.item()?;
+    let words = choice.needed("the new item")?.trim();
+    let old_bytes = scene.bytes(scene.item)?;
+    let new = serde_json::from_str::<Value>(words)
+        .map_err(|error| Refusal::BadWords(format!("this is no JSON: {error}")))?;
+    let with = one_line(words, &old_bytes);
+    if with.as_bytes() == old_bytes {
+        return Err(Refusal::NothingToDo);
+    }
+    // What is no JSON has no kind that could be kept.
+    if let Ok(old) = serde_json::from_slice::<Value>(&old_bytes) {
+        same_kind(item, &old, &new)?;
+        same_seals(item, &old, &new)?;
+        same_calls(item, &old, &new)?;
+        same_call_id(scene, item, &old_bytes, &new)?;
+    }
+    let patch = Patch {
+        at: 0..old_bytes.len(),
+        with: with.into_bytes(),
+    };
+    Ok(Planned::of(vec![Edit::Rewrite {
+        item: scene.item,
+        patches: vec![patch],
+    }]))
+}
+
+/// An item that stands on one line stays on it: in JSON Lines a line is a record. JSON has no line break inside a string.
+fn one_line(words: &str, old: &[u8]) -> String {
+    if old.contains(&b'\n') {
+        words.to_owned()
+    } else {
+        words.replace(['\r', '\n'], " ")
+    }
+}
+
+fn same_kind(item: &Item, old: &Value, new: &Value) -> Result<(), Refusal> {
+    if std::mem::discriminant(old) != std::mem::discriminant(new) {
+        let reason = "the item is of another type: an object stays an object, a text a text";
+        return Err(Refusal::BadWords(reason.to_owned()));
+    }
+    // What has no role or type that is known is edited to get one.
+    if item.kind == Kind::Other {
+        return Ok(());
+    }
+    for key in ["type", "role"] {
+        if old.get(key) != new.get(key) {
+            return Err(Refusal::BadWords(format!("its {key} stays as it is")));
+        }
+    }
+    Ok(())
+}
+
+/// Signed and encrypted parts go back to the provider byte for byte, and what is signed with them.
+fn same_seals(item: &Item, old: &Value, new: &Value) -> Result<(), Refusal> {
+    let sealed = seals(old);
+    let is_redacted = old.get("type").and_then(Value::as_str) == Some("redacted_thinking");
+    let is_signed = item.kind == Kind::Reasoning && (!sealed.is_empty() || is_redacted);
+    if is_signed || sealed != seals(new) {
+        let reason = "the provider checks its own signature on this: it stays as it is, or leaves with its reply";
+        return Err(Refusal::WouldBreak(reason.to_owned()));
+    }
+    Ok(())
+}
+
+fn seals(value: &Value) -> Vec<(&str, &Value)> {
+    let mut found = Vec::new();
+    // serde_json reads no value that is nested deeply enough to exhaust the stack.
+    collect_seals(value, &mut found);
+    found
+}
+
+fn collect_seals<'a>(value: &'a Value, found: &mut Vec<(&'a str, &'a Value)>) {
+    match value {
+        Value::Object(members) => {
+            for (key, member) in members {
+                let is_empty = member.is_null() || member.as_str().is_some_and(str::is_empty);
+                if SEALED.contains(&key.as_str()) && !is_empty {
+                    found.push((key, member));
+                }
+                collect_seals(member, found);
+            }
+        }
+        Value::Array(members) => {
+            for member in members {
+                collect_seals(member, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The calls of a Chat message are items of their own.
+fn same_calls(item: &Item, old: &Value, new: &Value) -> Result<(), Refusal> {
+    let holds_calls = item.shape == Shape::Chat && item.kind == Kind::Assistant;
+    let is_list_of_calls = |value: Option<&Value>| {
+        value.is_some_and(|value| value.as_array().is_none_or(|calls| !calls.is_empty()))
+    };
+    for key in ["tool_calls", "function_call"] {
+        let matters = is_list_of_calls(old.get(key)) || is_list_of_calls(new.get(key));
+        if holds_calls && matters && old.get(key) != new.get(key) {
+            let reason = "the calls of this message are items of their own: edit them there";
+            return Err(Refusal::WouldBreak(reason.to_owned()));
+        }
+    }
+    Ok(())
+}
+
+/// An id that joins two items is changed in both: that is another action.
+fn same_call_id(
+    scene: &Scene<'_>,
+    item: &Item,
+    old_bytes: &[u8],
+    new: &Value,
+) -> Result<(), Refusal> {
+    let (Standing::Paired(partner) | Standing::Duplicate(partner) | Standing::Severed(partner)) =
+        scene.standing(scene.item)
+    else {
+        return Ok(());
+    };
+    if item.call_id.is_none() {
+        return Ok(());
+    }
+    let old = scene.session().call_id(item)?;
+    let key = call_id_key(item, old_bytes)?;
+    if new.get(key).and_then(Value::as_str) == Some(&old) {
+        return Ok(());
+    }
+    Err(Refusal::WouldBreak(format!(
+        "its id joins it with item {}: take a new id for both",
+        ordinal(partner)
+    )))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use super::*;
+    use crate::actions::stage::{USER, history, stage};
+
+    const CALL: &str = r#"{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}"#;
+    const OUT: &str = r#"{"type":"function_call_output","call_id":"c","output":"1"}"#;
+
+    #[test]
+    fn an_item_is_written_anew_on_one_line() {
+        let stage = stage(&history(&[USER, CALL, OUT]));
+        let words =
+            "{\"type\":\"function_call\",\n\"call_id\":\"c\",\"name\":\"g\",\"arguments\":\"{}\"}";
+        let planned = stage.act(1, "edit", &Choice::words(words)).unwrap();
+        assert_eq!(stage.after(&planned, 1), words.replace('\n', " "));
+        assert_eq!(
+            stage.act(1, "edit", &Choice::words(CALL)),
+            Err(Refusal::NothingToDo)
+        );
+    }
+
+    #[test]
+    fn kind_and_joints_stay() {
+        let stage = stage(&history(&[USER, CALL, OUT]));
+        let refusal = |words: &str| {
+            stage
+                .act(1, "edit", &Choice::words(words))
+                .unwrap_err()
+                .to_string()
+        };
+        assert_eq!(refusal(OUT), "its type stays as it is");
+        assert_eq!(
+            refusal(&CALL.replace(r#""c""#, r#""d""#)),
+            "its id joins it with item 3: take a new id for both"
+        );
+        assert!(refusal("{").starts_with("this is no JSON"));
+        assert!(refusal("[]").starts_with("the item is of another type"));
+    }
+
+    #[test]
+    fn what_is_signed_or_encrypted_is_never_touched() {
+        let sealed = r#"{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gAAA"}"#;
+        let stage = stage(&history(&[USER, sealed, CALL, OUT]));
+        for words in [
+            sealed.replace("gAAA", "gBBB"),
+            sealed.replace("rs_1", "rs_2"),
+        ] {
+            let refusal = stage.act(1, "edit", &Choice::words(&words));
+            assert!(
+                matches!(refusal, Err(Refusal::WouldBreak(_))),
+                "{refusal:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_calls_of_a_chat_message_are_edited_apart_from_its_text() {
+        let reply = r#"{"role":"assistant","content":"so","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}"#;
+        let stage = stage(&history(&[USER, reply]));
+        assert!(
+            stage
+                .act(1, "edit", &Choice::words(&reply.replace("so", "well")))
+                .is_ok()
+        );
+        let refusal = stage.act(
+            1,
+            "edit",
+            &Choice::words(r#"{"role":"assistant","content":"so"}"#),
+        );
+        assert!(matches!(refusal, Err(Refusal::WouldBreak(_))));
+    }
+}

@@ -1,0 +1,126 @@
+//! fallback: a value is accepted as the final message, or as the output of a tool.
+//!
+//! It is checked against the schema before it is accepted, replays nothing, and says whether it enters the history. A final message
+//! is added behind what the model said, as openai-agents' error handlers do; one that does not enter the history is the result of the
+//! take and changes nothing else. The output of a tool always enters it: the model asked for it.
+
+use super::close_turn;
+use super::evidence::check_value;
+use super::supply_output;
+use super::{Choice, Planned, Refusal, Scene};
+use crate::session::{Edit, Kind, Voice};
+
+/// Rules about how a run ends, whatever item their findings point at.
+const OF_THE_END: &[&str] = &[
+    "invalid-final-output",
+    "missing-final-output",
+    "refused",
+    "truncated-response",
+    "turn-limit",
+];
+
+pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Refusal> {
+    let is_half = matches!(scene.item()?.kind, Kind::Call | Kind::Output);
+    if is_half && !OF_THE_END.contains(&scene.defect.rule) {
+        return supply_output::supply(scene, choice.needed("the output")?);
+    }
+    final_message(scene, choice)
+}
+
+fn final_message(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Refusal> {
+    let turn = scene.reply()?;
+    let value = choice.needed("the final message")?;
+    let schema = scene.session().contract.output_schema.as_ref();
+    check_value(
+        value,
+        schema.map(|schema| &schema.schema),
+        "the final output",
+    )?;
+    let mut planned = Planned {
+        result: Some(value.to_owned()),
+        ..Planned::default()
+    };
+    if !choice.include_in_history {
+        planned.note("the value is the result of the take and enters no history");
+        return Ok(planned);
+    }
+    close_turn::answer_what_is_open(scene, turn, None, &mut planned)?;
+    planned.edits.push(Edit::Say {
+        after: turn.end.saturating_sub(1),
+        voice: Voice::Assistant,
+        text: value.to_owned(),
+    });
+    Ok(planned)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use super::*;
+    use crate::actions::stage::{USER, history, only, stage};
+    use serde_json::json;
+
+    const ANSWER: &str =
+        r#"{"type":"message","role":"assistant","content":[{"type":"output_text","text":"ten"}]}"#;
+
+    fn euros() -> serde_json::Value {
+        json!({"type": "object", "properties": {"eur": {"type": "number"}}, "required": ["eur"]})
+    }
+
+    #[test]
+    fn a_final_message_is_checked_and_enters_the_history_only_if_asked_to() {
+        let stage = stage(&history(&[USER, ANSWER])).output_schema(euros());
+        let mend = |choice: &Choice<'_>| stage.mend("invalid-final-output", "fallback", choice);
+        assert_eq!(
+            mend(&Choice::default()),
+            Err(Refusal::NeedsWords("the final message"))
+        );
+        let refusal = mend(&Choice::words(r#"{"eur":"ten"}"#)).unwrap_err();
+        assert!(refusal.to_string().contains("/eur"), "{refusal}");
+        let apart = mend(&Choice::words(r#"{"eur":10}"#)).unwrap();
+        assert_eq!(
+            (apart.edits.len(), apart.result.as_deref()),
+            (0, Some(r#"{"eur":10}"#))
+        );
+        let choice = Choice {
+            include_in_history: true,
+            ..Choice::words(r#"{"eur":10}"#)
+        };
+        let within = mend(&choice).unwrap();
+        assert_eq!(
+            only(&within),
+            &Edit::Say {
+                after: 1,
+                voice: Voice::Assistant,
+                text: r#"{"eur":10}"#.to_owned()
+            }
+        );
+    }
+
+    #[test]
+    fn calls_that_are_open_are_closed_before_a_final_message() {
+        let call = r#"{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}"#;
+        let mut stage = stage(&history(&[USER, call]));
+        stage.session.contract.turn_limit = Some(1);
+        let choice = Choice {
+            include_in_history: true,
+            ..Choice::words("enough")
+        };
+        let planned = stage.mend("turn-limit", "fallback", &choice).unwrap();
+        assert!(matches!(
+            planned.edits[..],
+            [Edit::Answer { call: 1, .. }, Edit::Say { .. }]
+        ));
+    }
+
+    #[test]
+    fn the_output_of_a_tool_is_a_value_too() {
+        let call = r#"{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}"#;
+        let out =
+            r#"{"type":"function_call_output","call_id":"c","output":"Error: printer offline"}"#;
+        let stage = stage(&history(&[USER, call, out]))
+            .tools(json!([{"name": "f", "parameters": {}, "outputSchema": {"type": "array"}}]));
+        let planned = stage.mend("tool-error", "fallback", &Choice::words("[]"));
+        assert!(planned.is_ok_and(|planned| planned.result.is_none() && planned.asks_model));
+    }
+}

@@ -1,0 +1,249 @@
+//! inject-error: the call is answered with an error that the model can read.
+
+use super::answer::{answer, ends_on_outputs};
+use super::evidence::{ordinal, render};
+use super::{Choice, Defect, Planned, Refusal, Scene};
+use crate::dialects::write::replace_arguments;
+use crate::repair::{Repair, repair};
+use crate::session::{Dialect, Edit, Family, Kind, Shape};
+use serde_json::{Value, json};
+
+/// Rules about calls that are faulty in themselves, the most telling one first: what is wrong with a call says more than that it was
+/// not answered.
+const FAULTS: &[&str] = &[
+    "unknown-tool",
+    "malformed-arguments",
+    "duplicate-argument-key",
+    "invalid-arguments",
+    "orphan-call",
+];
+
+pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Refusal> {
+    let mut planned = Planned::default();
+    let call = scene.call()?;
+    tell(scene, call, choice, &mut planned)?;
+    if choice.whole_turn {
+        for other in faulty_calls(scene, call)? {
+            if scene.awaits_approval(other) {
+                planned.note(format!(
+                    "the call at item {} awaits an approval and is left alone",
+                    ordinal(other)
+                ));
+            } else {
+                tell(scene, other, choice, &mut planned)?;
+            }
+        }
+    }
+    planned.asks_model = ends_on_outputs(scene, &planned);
+    Ok(planned)
+}
+
+/// The other faulty calls of the turn, each once, in their order.
+fn faulty_calls(scene: &Scene<'_>, call: u32) -> Result<Vec<u32>, Refusal> {
+    let turn = scene.turn(call)?;
+    let faulty = scene.beside.iter();
+    let faulty = faulty.filter(|defect| FAULTS.contains(&defect.rule));
+    let mut calls = faulty
+        .filter_map(|defect| defect.item)
+        .filter(|index| *index != call && turn.items().contains(&(*index as usize)))
+        .filter(|index| scene.at(*index).is_ok_and(|item| item.kind == Kind::Call))
+        .collect::<Vec<_>>();
+    calls.sort_unstable();
+    calls.dedup();
+    Ok(calls)
+}
+
+fn tell(
+    scene: &Scene<'_>,
+    call: u32,
+    choice: &Choice<'_>,
+    planned: &mut Planned,
+) -> Result<(), Refusal> {
+    let defect = telling(scene, call);
+    let text = render(scene, &defect, call, choice.words)?;
+    answer(scene, call, text, true, planned)?;
+    keep_replayable(scene, call, planned)
+}
+
+/// The defect that the model is told about. That a call was not answered is only what came of its fault.
+fn telling<'a>(scene: &Scene<'a>, call: u32) -> Defect<'a> {
+    let rank = |defect: &&Defect<'_>| {
+        let place = FAULTS.iter().position(|rule| *rule == defect.rule);
+        place.unwrap_or(FAULTS.len())
+    };
+    let own = scene.defect;
+    let is_own = own.item == Some(call) || scene.item == call || scene.call() == Ok(call);
+    if is_own && own.rule != "orphan-call" && own.rule != "pending-call" {
+        return own;
+    }
+    let known = scene.defects_of(call).min_by_key(rank).copied();
+    known.unwrap_or(Defect {
+        item: Some(call),
+        ..Defect::default()
+    })
+}
+
+/// Anthropic and Gemini take arguments as an object only: broken ones would make every later request fail, whatever answers the call.
+fn keep_replayable(scene: &Scene<'_>, call: u32, planned: &mut Planned) -> Result<(), Refusal> {
+    let item = scene.at(call)?;
+    let takes_objects = item.shape == Shape::Anthropic
+        || matches!(scene.target, Dialect::Anthropic | Dialect::Gemini);
+    if !takes_objects || !matches!(item.family, Family::Function | Family::Legacy) {
+        return Ok(());
+    }
+    let body = scene.body(call)?;
+    let Some(text) = body.arguments.json() else {
+        return Ok(());
+    };
+    let is_object =
+        |text: &str| serde_json::from_str::<Value>(text).is_ok_and(|value| value.is_object());
+    let is_quoted = item.shape == Shape::Anthropic
+        && matches!(body.arguments, crate::dialects::Arguments::Text(_));
+    if is_object(text) && !is_quoted {
+        return Ok(());
+    }
+    let (json, what) = match repair(text) {
+        Repair::Valid if is_object(text) => (text.to_owned(), "the object that they quote"),
+        Repair::Likely { text } if is_object(&text) => (text, "what they probably meant"),
+        _ => (
+            json!({ "_raw": text }).to_string(),
+            "{\"_raw\": ...}, which holds them as text",
+        ),
+    };
+    planned.note(format!(
+        "the provider takes only an object as arguments: those at item {} become {what}",
+        ordinal(call)
+    ));
+    let patch = replace_arguments(item, &scene.bytes(call)?, &json)?;
+    planned.edits.push(Edit::Rewrite {
+        item: call,
+        patches: vec![patch],
+    });
+    Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use super::*;
+    use crate::actions::stage::{USER, anthropic, history, only, stage};
+    use serde_json::json;
+
+    const CALL: &str =
+        r#"{"type":"function_call","call_id":"call_1","name":"serch","arguments":"{}"}"#;
+    const OTHER: &str =
+        r#"{"type":"function_call","call_id":"call_2","name":"search","arguments":"{\"q\":1}"}"#;
+    const OUT: &str =
+        r#"{"type":"function_call_output","call_id":"call_1","output":"Tool serch not found."}"#;
+
+    fn tools() -> serde_json::Value {
+        json!([{"name": "search", "parameters": {"type": "object", "properties": {"q": {"type": "string"}}}}])
+    }
+
+    #[test]
+    fn a_call_without_output_is_answered_and_the_model_is_next() {
+        let stage = stage(&history(&[USER, CALL])).tools(tools());
+        let planned = stage
+            .mend("unknown-tool", "inject-error", &Choice::default())
+            .unwrap();
+        let Edit::Answer {
+            call: 1,
+            text,
+            is_error: true,
+        } = only(&planned)
+        else {
+            panic!("{planned:?}");
+        };
+        assert!(text.contains("serch") && text.contains("search"), "{text}");
+        assert!(planned.asks_model);
+    }
+
+    #[test]
+    fn the_poor_text_of_a_runtime_is_replaced_and_quoted() {
+        let stage = stage(&history(&[USER, CALL, OUT, USER])).tools(tools());
+        let choice = Choice::words("No {{ tool }}; try {{ nearest|first }}.");
+        let planned = stage.mend("unknown-tool", "inject-error", &choice).unwrap();
+        assert_eq!(
+            stage.after(&planned, 2),
+            OUT.replace("Tool serch not found.", "No serch; try search.")
+        );
+        assert_eq!(
+            planned.notes,
+            ["the output at item 3 said: Tool serch not found."]
+        );
+        assert!(!planned.asks_model);
+    }
+
+    #[test]
+    fn every_faulty_call_of_the_turn_is_told_its_own_fault_once() {
+        let stage = stage(&history(&[USER, CALL, OTHER])).tools(tools());
+        let choice = Choice {
+            whole_turn: true,
+            ..Choice::default()
+        };
+        let planned = stage.mend("unknown-tool", "inject-error", &choice).unwrap();
+        let told = planned.edits.iter().map(|edit| match edit {
+            Edit::Answer { call, text, .. } => (*call, text.contains("/q")),
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(told.collect::<Vec<_>>(), [(1, false), (2, true)]);
+        assert!(planned.asks_model);
+    }
+
+    #[test]
+    fn broken_arguments_stay_for_openai_and_become_an_object_for_anthropic() {
+        let broken = |arguments: &str| {
+            let call = json!({"type": "function_call", "call_id": "c", "name": "f", "arguments": arguments});
+            stage(&history(&[USER, &call.to_string()]))
+        };
+        let cut = broken("{\"path\": \"src/ma");
+        let kept = cut
+            .mend("malformed-arguments", "inject-error", &Choice::default())
+            .unwrap();
+        assert!(matches!(only(&kept), Edit::Answer { .. }));
+        let anthropic = broken("not json at all").target(Dialect::Anthropic);
+        let planned = anthropic
+            .mend("malformed-arguments", "inject-error", &Choice::default())
+            .unwrap();
+        assert!(
+            anthropic
+                .after(&planned, 1)
+                .contains(r#"{\"_raw\":\"not json at all\"}"#)
+        );
+        assert!(
+            planned.notes[0].contains("takes only an object"),
+            "{:?}",
+            planned.notes
+        );
+    }
+
+    #[test]
+    fn anthropic_has_a_mark_for_errors_and_a_quoted_object_is_unquoted() {
+        let call = r#"{"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"f","input":"{\"a\":1}"}]}"#;
+        let result = r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"bad"}]}"#;
+        let stage = stage(&anthropic(&[USER, call, result]));
+        let planned = stage
+            .mend("malformed-arguments", "inject-error", &Choice::words("No."))
+            .unwrap();
+        assert_eq!(
+            stage.after(&planned, 2),
+            r#"{"is_error":true,"type":"tool_result","tool_use_id":"toolu_1","content":"No."}"#
+        );
+        assert!(stage.after(&planned, 1).contains(r#""input":{"a":1}"#));
+    }
+
+    #[test]
+    fn what_awaits_an_approval_and_what_has_no_text_are_refused() {
+        let computer = r#"{"type":"computer_call","call_id":"c","action":{"type":"screenshot"}}"#;
+        let stage = stage(&history(&[USER, computer, USER]));
+        let refusal = stage.mend("orphan-call", "inject-error", &Choice::default());
+        assert!(
+            matches!(refusal, Err(Refusal::NotInDialect(_))),
+            "{refusal:?}"
+        );
+        let refusal = stage.act(0, "inject-error", &Choice::default());
+        assert!(matches!(refusal, Err(Refusal::WrongKind(_))));
+        let refusal = stage.act(1, "inject-error", &Choice::words("{{ tol }}"));
+        assert!(matches!(refusal, Err(Refusal::BadWords(_))));
+    }
+}

@@ -1,0 +1,200 @@
+//! sanitise-name: a name that the provider's pattern refuses is spelled so that it is taken, in every item that carries it.
+
+use super::{Choice, Planned, Refusal, Scene};
+use crate::dialects::Fields;
+use crate::dialects::write::rename;
+use crate::json::{Cursor, display_text};
+use crate::session::{Edit, Flags, Kind, NameId, ToolKind};
+
+/// The longest name that every provider takes: that of Chat and Gemini.
+const LONGEST: usize = 64;
+
+/// What a call without a name is called.
+const NAMELESS: &str = "unnamed_tool";
+
+pub(super) fn plan(scene: &Scene<'_>, _: &Choice<'_>) -> Result<Planned, Refusal> {
+    let call = scene.call()?;
+    scene.may_touch(call)?;
+    let name = scene.at(call)?.name;
+    let old = scene.session().name(scene.at(call)?);
+    if is_offered(scene, call, old) {
+        return Err(Refusal::WouldBreak(format!(
+            "the tool is offered as {old}: rename it where the tools are defined"
+        )));
+    }
+    let mut planned = Planned::default();
+    for index in scene.around.named(name) {
+        let item = scene.at(*index)?;
+        // An output without a name has nothing to rename, and shares no name with a call that has none.
+        let is_other = item.kind == Kind::Output && old.is_empty();
+        if is_other || item.flags.has(Flags::COMPACTED) {
+            continue;
+        }
+        if scene.awaits_approval(*index) {
+            planned.note("a call of this name awaits an approval and keeps it");
+            continue;
+        }
+        let bytes = scene.bytes(*index)?;
+        let new = replacement(scene, name, old, &bytes)?;
+        if new == old {
+            return Err(Refusal::NothingToDo);
+        }
+        if planned.edits.is_empty() {
+            planned.note(format!("the name was \"{old}\", and becomes {new}"));
+        }
+        let patches = rename(item, &bytes, &new)?;
+        planned.edits.push(Edit::Rewrite {
+            item: *index,
+            patches,
+        });
+    }
+    if planned.edits.is_empty() {
+        return Err(Refusal::NothingToDo);
+    }
+    Ok(planned)
+}
+
+fn is_offered(scene: &Scene<'_>, call: u32, name: &str) -> bool {
+    let offered = scene.around.offered(call as usize);
+    offered.is_some_and(|offered| {
+        let mut tools = offered.tools();
+        tools.any(|tool| tool.name == name && tool.kind != ToolKind::Hosted)
+    })
+}
+
+/// The new name; where a namespace stands in a member of its own, both parts are judged.
+fn replacement(
+    scene: &Scene<'_>,
+    name: NameId,
+    old: &str,
+    bytes: &[u8],
+) -> Result<String, Refusal> {
+    let fields = Fields::read(&mut Cursor::new(bytes))?;
+    let space = fields.namespace.filter(|space| !space.is_empty());
+    let new = match (space, fields.name) {
+        (Some(space), Some(own)) => {
+            let parts = [space, own].map(|part| spelled(&display_text(part)));
+            parts.join(".")
+        }
+        _ => spelled(old),
+    };
+    Ok(unlike_any_other(scene, name, old, new))
+}
+
+/// The name with every character that some provider refuses as `_`.
+fn spelled(name: &str) -> String {
+    let is_plain = |character: &char| {
+        character.is_ascii_alphanumeric() || *character == '_' || *character == '-'
+    };
+    let plain = name
+        .chars()
+        .map(|character| Some(character).filter(is_plain).unwrap_or('_'));
+    let plain = plain.take(LONGEST).collect::<String>();
+    if plain.is_empty() {
+        NAMELESS.to_owned()
+    } else {
+        plain
+    }
+}
+
+/// Two names never become one: where another one is, or becomes, the same, the number of this one in the session's table stands behind.
+fn unlike_any_other(scene: &Scene<'_>, name: NameId, old: &str, new: String) -> String {
+    let session = scene.session();
+    let mut position = 0;
+    let mut is_taken = false;
+    for (index, (other, text)) in session.names.iter().enumerate() {
+        if other == name {
+            position = index;
+        } else if text != old {
+            is_taken |= text == new || spelled(text) == new;
+        }
+    }
+    let mut tools = session.contract.tool_sets.iter().flat_map(|set| &set.tools);
+    is_taken |= new != old && tools.any(|tool| tool.name == new);
+    if !is_taken || new == old {
+        return new;
+    }
+    let tail = format!("_{position}");
+    let room = LONGEST.saturating_sub(tail.len());
+    format!("{}{tail}", new.get(..room).unwrap_or(&new))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use super::*;
+    use crate::actions::stage::{USER, history, stage};
+    use serde_json::json;
+
+    fn call(id: &str, name: &str) -> String {
+        format!(
+            r#"{{"role":"assistant","tool_calls":[{{"id":"{id}","type":"function","function":{{"name":"{name}","arguments":"{{}}"}}}}]}}"#
+        )
+    }
+
+    fn out(id: &str, name: &str) -> String {
+        format!(r#"{{"role":"tool","tool_call_id":"{id}","name":"{name}","content":"1"}}"#)
+    }
+
+    #[test]
+    fn every_call_and_output_of_the_name_is_spelled_alike() {
+        let name = "browser.tabs.open";
+        let stage = stage(&history(&[
+            USER,
+            &call("a", name),
+            &out("a", name),
+            &call("b", name),
+            &out("b", ""),
+        ]));
+        let planned = stage
+            .mend("invalid-tool-name", "sanitise-name", &Choice::default())
+            .unwrap();
+        assert_eq!(planned.edits.len(), 3);
+        for item in [1, 2, 3] {
+            assert!(
+                stage
+                    .after(&planned, item)
+                    .contains(r#""name":"browser_tabs_open""#)
+            );
+        }
+        assert_eq!(
+            planned.notes,
+            ["the name was \"browser.tabs.open\", and becomes browser_tabs_open"]
+        );
+    }
+
+    #[test]
+    fn two_names_never_become_one() {
+        let stage = stage(&history(&[
+            USER,
+            &call("a", "$x"),
+            &out("a", ""),
+            &call("b", "_x"),
+            &out("b", ""),
+        ]));
+        let planned = stage
+            .mend("invalid-tool-name", "sanitise-name", &Choice::default())
+            .unwrap();
+        assert!(
+            !stage.after(&planned, 1).contains(r#""_x""#),
+            "{}",
+            stage.after(&planned, 1)
+        );
+    }
+
+    #[test]
+    fn a_call_without_a_name_gets_one_and_a_tool_that_is_defined_so_keeps_it() {
+        let nameless = stage(&history(&[USER, &call("a", ""), &out("a", "")]));
+        let planned = nameless
+            .mend("invalid-tool-name", "sanitise-name", &Choice::default())
+            .unwrap();
+        assert!(nameless.after(&planned, 1).contains("unnamed_tool"));
+        let defined = stage(&history(&[USER, &call("a", "a.b"), &out("a", "")]))
+            .tools(json!([{"name": "a.b"}]));
+        let refusal = defined.mend("invalid-tool-name", "sanitise-name", &Choice::default());
+        assert!(
+            matches!(refusal, Err(Refusal::WouldBreak(_))),
+            "{refusal:?}"
+        );
+    }
+}

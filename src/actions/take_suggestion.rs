@@ -1,0 +1,148 @@
+//! take-suggestion: the call gets the name that was meant.
+
+use super::evidence::{nearest, one_line, quote, violations};
+use super::{Choice, Planned, Refusal, Scene};
+use crate::dialects::write::rename;
+use crate::session::{Edit, Standing};
+use serde_json::Value;
+
+pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Refusal> {
+    let call = scene.call()?;
+    scene.may_touch(call)?;
+    let name = wanted(scene, call, choice)?;
+    let item = scene.at(call)?;
+    if scene.session().name(item) == name {
+        return Err(Refusal::NothingToDo);
+    }
+    let mut planned = Planned::default();
+    check_arguments(scene, call, &name, &mut planned)?;
+    planned.note(format!(
+        "the model wrote {}",
+        quote(scene.session().name(item))
+    ));
+    if let Standing::Paired(output) = scene.standing(call) {
+        let text = scene.body(output)?.text;
+        planned.note(format!("its output stays as it is: {}", quote(&text)));
+    }
+    let patches = rename(item, &scene.bytes(call)?, &name)?;
+    planned.edits.push(Edit::Rewrite {
+        item: call,
+        patches,
+    });
+    Ok(planned)
+}
+
+/// The name to take: the operator's, or the nearest.
+fn wanted(scene: &Scene<'_>, call: u32, choice: &Choice<'_>) -> Result<String, Refusal> {
+    let own = choice.words.map(str::trim).filter(|name| !name.is_empty());
+    if let Some(name) = own {
+        let offered = scene.around.offered(call as usize);
+        let is_offered = |name| offered.is_none_or(|offered| offered.callable().contains(&name));
+        return if is_offered(name) {
+            Ok(name.to_owned())
+        } else {
+            Err(Refusal::BadWords(format!("{name} is not offered here")))
+        };
+    }
+    let near = nearest(scene, &scene.defect, call).into_iter().next();
+    near.ok_or_else(|| {
+        let reason = "no offered tool has a name near this one";
+        Refusal::WouldBreak(reason.to_owned())
+    })
+}
+
+/// Arguments that the other tool would refuse are no help; where that cannot be told, it is said.
+fn check_arguments(
+    scene: &Scene<'_>,
+    call: u32,
+    name: &str,
+    planned: &mut Planned,
+) -> Result<(), Refusal> {
+    let body = scene.body(call)?;
+    let value = body
+        .arguments
+        .json()
+        .and_then(|text| serde_json::from_str::<Value>(text).ok());
+    let offered = scene.around.offered(call as usize);
+    let validator = offered.and_then(|offered| offered.validator_of(name));
+    let (Some(value), Some(Ok(validator))) = (value, validator) else {
+        planned.note(format!(
+            "whether its arguments fit {name} cannot be checked"
+        ));
+        return Ok(());
+    };
+    let found = violations(validator, &value);
+    if found.is_empty() {
+        return Ok(());
+    }
+    Err(Refusal::WouldBreak(format!(
+        "its arguments break the schema of {name}: {}",
+        one_line(&found)
+    )))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use super::*;
+    use crate::actions::stage::{USER, history, stage};
+    use serde_json::json;
+
+    const CALL: &str =
+        r#"{"type":"function_call","call_id":"c","name":"serch_flights","arguments":"{\"to\":1}"}"#;
+
+    #[test]
+    fn the_nearest_name_is_taken_and_the_rest_stays() {
+        let stage = stage(&history(&[USER, CALL])).tools(json!([{"name": "search_flights"}]));
+        let planned = stage
+            .mend("unknown-tool", "take-suggestion", &Choice::default())
+            .unwrap();
+        assert_eq!(stage.after(&planned, 1), CALL.replace("serch", "search"));
+        assert_eq!(
+            planned.notes,
+            [
+                "whether its arguments fit search_flights cannot be checked",
+                "the model wrote serch_flights"
+            ]
+        );
+        let own = stage.mend("unknown-tool", "take-suggestion", &Choice::words("fly"));
+        assert_eq!(
+            own,
+            Err(Refusal::BadWords("fly is not offered here".to_owned()))
+        );
+    }
+
+    #[test]
+    fn arguments_that_the_other_tool_refuses_are_no_help() {
+        let schema = json!({"type": "object", "properties": {"to": {"type": "string"}}});
+        let stage = stage(&history(&[USER, CALL]))
+            .tools(json!([{"name": "search_flights", "parameters": schema}]));
+        let refusal = stage.mend("unknown-tool", "take-suggestion", &Choice::default());
+        assert!(refusal.is_err_and(|refusal| refusal.to_string().contains("/to")));
+    }
+
+    #[test]
+    fn a_namespace_stands_in_its_own_member() {
+        let call = r#"{"type":"function_call","call_id":"c","name":"opne","namespace":"tabs","arguments":"{}"}"#;
+        let tools = r#"{"type":"additional_tools","tools":[{"type":"namespace","name":"browser","description":"d","tools":[{"type":"function","name":"open"}]}]}"#;
+        let stage = stage(&history(&[USER, tools, call]));
+        let planned = stage
+            .act(2, "take-suggestion", &Choice::words("browser.open"))
+            .unwrap();
+        assert!(
+            stage
+                .after(&planned, 2)
+                .contains(r#""name":"open","namespace":"browser""#)
+        );
+    }
+
+    #[test]
+    fn nothing_near_is_nothing_to_take() {
+        let stage = stage(&history(&[USER, CALL])).tools(json!([{"name": "zebra"}]));
+        let refusal = stage.act(1, "take-suggestion", &Choice::default());
+        assert!(
+            matches!(refusal, Err(Refusal::WouldBreak(_))),
+            "{refusal:?}"
+        );
+    }
+}

@@ -1,0 +1,126 @@
+//! What a take changes, for a terminal: item by item, as lines of laid-out JSON.
+
+use super::output::{Output, safe_line};
+use super::style::Palette;
+use crate::runtime::{Base, Mended};
+use crate::session::{Change, Session, compare};
+use crate::tui::state::pretty::lay_out;
+use similar::{ChangeTag, TextDiff};
+use std::io::{self, Write};
+
+/// How many unchanged lines are shown around a changed one.
+const CONTEXT: usize = 3;
+
+/// Prints what was changed.
+pub(super) fn print(
+    output: &mut Output,
+    palette: Palette,
+    base: &Base,
+    mended: &Mended,
+) -> io::Result<()> {
+    let sessions = base
+        .recording()
+        .sessions
+        .iter()
+        .zip(&mended.recording.sessions);
+    for (number, (before, after)) in sessions.enumerate() {
+        let changes =
+            compare((before, base.rope()), (after, &mended.rope)).map_err(io::Error::other)?;
+        if changes
+            .iter()
+            .all(|change| matches!(change, Change::Same { .. }))
+        {
+            continue;
+        }
+        if base.recording().sessions.len() > 1 {
+            let label = safe_line(&before.label);
+            writeln!(
+                output,
+                "{}",
+                palette.bold(format!("session {} {label}", number + 1))
+            )?;
+        }
+        for change in changes {
+            match change {
+                Change::Same { .. } => {}
+                Change::Changed {
+                    before: old,
+                    after: new,
+                } => {
+                    hunk(
+                        output,
+                        palette,
+                        '~',
+                        Some((before, old)),
+                        Some((after, new)),
+                    )?;
+                }
+                Change::Removed { before: old } => {
+                    hunk(output, palette, '-', Some((before, old)), None)?
+                }
+                Change::Added { after: new } => {
+                    hunk(output, palette, '+', None, Some((after, new)))?
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn hunk(
+    output: &mut Output,
+    palette: Palette,
+    mark: char,
+    old: Option<(&Session, usize)>,
+    new: Option<(&Session, usize)>,
+) -> io::Result<()> {
+    let Some((session, index)) = old.or(new) else {
+        return Ok(());
+    };
+    let item = &session.items[index];
+    let name = safe_line(session.name(item));
+    let heading = format!("@@ {mark} item {}  {} {name}", index + 1, item.kind.word());
+    writeln!(output, "{}", palette.info(heading.trim_end()))?;
+    let texts = [old, new].map(|place| {
+        place.map_or(Ok(String::new()), |(session, index)| {
+            text_of(session, index)
+        })
+    });
+    let [old, new] = texts;
+    let (old, new) = (old?, new?);
+    let difference = TextDiff::from_lines(&old, &new);
+    for group in difference.grouped_ops(CONTEXT) {
+        for operation in &group {
+            for change in difference.iter_changes(operation) {
+                let line = safe_line(change.value().trim_end_matches('\n'));
+                match change.tag() {
+                    ChangeTag::Delete => {
+                        writeln!(output, "{}", palette.error(format!("- {line}")))?
+                    }
+                    ChangeTag::Insert => {
+                        writeln!(output, "{}", palette.added(format!("+ {line}")))?
+                    }
+                    ChangeTag::Equal => writeln!(output, "  {line}")?,
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// An item as lines of laid-out JSON.
+fn text_of(session: &Session, index: usize) -> io::Result<String> {
+    let bytes = session
+        .bytes(&session.items[index])
+        .map_err(io::Error::other)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let lines = lay_out(&text).into_iter().map(|line| {
+        let pieces = line.pieces.iter().map(|(_, range)| &text[range.clone()]);
+        format!(
+            "{}{}\n",
+            "  ".repeat(line.depth),
+            pieces.collect::<String>()
+        )
+    });
+    Ok(lines.collect())
+}

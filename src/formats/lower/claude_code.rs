@@ -1,0 +1,302 @@
+//! Lines that name the line before them: a new line of a Claude Code log joins the chain, and the chain closes over a line that leaves.
+
+use super::CannotWrite;
+use super::list::ListEdits;
+use super::place::Ground;
+use super::unit::is_gone;
+use crate::dialects::write::quoted;
+use crate::json::Cursor;
+use crate::session::{Span, Splice};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// Lines that were added, to be joined with those that are there.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    /// By the record behind which they stand: the id of the line that was added last, and the one that follows it in the chain.
+    added: BTreeMap<u32, Added>,
+}
+
+#[derive(Debug)]
+struct Added {
+    id: String,
+    next: Option<u32>,
+}
+
+/// What an envelope says of the session; a new line says it, too.
+const SHARED: [&str; 8] = [
+    "isSidechain",
+    "userType",
+    "cwd",
+    "sessionId",
+    "version",
+    "gitBranch",
+    "agentId",
+    "slug",
+];
+
+impl Lines {
+    /// The line for a message that comes behind the line of an item.
+    pub(super) fn put(
+        &mut self,
+        ground: &mut Ground<'_>,
+        anchor: u32,
+        answers: Option<u32>,
+        message: &str,
+        dropped: &BTreeSet<u32>,
+    ) -> Result<String, CannotWrite> {
+        let record = ground.item(anchor)?.record;
+        let bytes = ground.record(record)?;
+        let parent = match self.added.get(&record) {
+            Some(added) => added.id.clone(),
+            None => link_of(&bytes)?.id,
+        };
+        let caller = match answers {
+            Some(call) => {
+                let bytes = ground.record(ground.item(call)?.record)?;
+                Some(link_of(&bytes)?.id)
+            }
+            None => None,
+        };
+        let id = new_id(&format!("{parent} {message}"));
+        let next = next_record(ground, anchor, dropped)?;
+        self.added.insert(
+            record,
+            Added {
+                id: id.clone(),
+                next,
+            },
+        );
+        line(&bytes, &parent, &id, caller.as_deref(), message)
+    }
+
+    /// Joins what was added, and closes the chain over the lines that leave.
+    pub(super) fn link(
+        &self,
+        ground: &mut Ground<'_>,
+        gone: Option<&ListEdits>,
+        out: &mut Vec<Splice>,
+    ) -> Result<(), CannotWrite> {
+        let mut joined = BTreeSet::new();
+        for (record, added) in &self.added {
+            let Some(next) = added.next else {
+                continue;
+            };
+            let own = link_of(&*ground.record(*record)?)?.id;
+            if self.hang(ground, next, &own, &added.id, out)? {
+                joined.insert(next);
+            }
+        }
+        let has_gone = gone.is_some_and(|edits| edits.at.values().any(|edit| edit.is_dropped));
+        if has_gone {
+            close_over(ground, gone, &joined, out)?;
+        }
+        Ok(())
+    }
+
+    /// Makes a line name another line before it, if it named `old`.
+    fn hang(
+        &self,
+        ground: &mut Ground<'_>,
+        record: u32,
+        old: &str,
+        new: &str,
+        out: &mut Vec<Splice>,
+    ) -> Result<bool, CannotWrite> {
+        let link = link_of(&*ground.record(record)?)?;
+        let Some(at) = link
+            .parent_at
+            .filter(|_| link.parent == old && !old.is_empty())
+        else {
+            return Ok(false);
+        };
+        let base = ground.record_span(record).unwrap_or_default().start;
+        out.push(Splice {
+            at: Span::within(base, at),
+            with: Value::from(new).to_string().into_bytes(),
+        });
+        Ok(true)
+    }
+}
+
+/// The record of the item behind those of the anchor's record; `None` where it leaves, or there is none.
+fn next_record(
+    ground: &Ground<'_>,
+    anchor: u32,
+    dropped: &BTreeSet<u32>,
+) -> Result<Option<u32>, CannotWrite> {
+    let own = ground.item(anchor)?.record;
+    let items = &ground.session.items;
+    let next = (anchor..)
+        .zip(&items[anchor as usize..])
+        .find(|(_, item)| item.record != own);
+    Ok(next
+        .filter(|(index, _)| !dropped.contains(index))
+        .map(|(_, item)| item.record))
+}
+
+/// Gives every line whose line before it leaves the nearest one that stays.
+fn close_over(
+    ground: &mut Ground<'_>,
+    gone: Option<&ListEdits>,
+    joined: &BTreeSet<u32>,
+    out: &mut Vec<Splice>,
+) -> Result<(), CannotWrite> {
+    let mut parents: HashMap<String, Option<String>> = HashMap::new();
+    let count = crate::session::index_number(ground.session.records.len());
+    for record in (0..count).filter(|record| is_gone(gone, *record)) {
+        let link = link_of(&*ground.record(record)?)?;
+        parents.insert(
+            link.id,
+            Some(link.parent).filter(|parent| !parent.is_empty()),
+        );
+    }
+    let mut bytes = Vec::new();
+    for record in (0..count).filter(|record| !is_gone(gone, *record) && !joined.contains(record)) {
+        let Some(span) = ground.record_span(record) else {
+            continue;
+        };
+        ground.session.source.read_into(span, &mut bytes)?;
+        if memchr::memmem::find(&bytes, b"\"parentUuid\"").is_none() {
+            continue;
+        }
+        let Ok(link) = link_of(&bytes) else {
+            continue;
+        };
+        let (Some(at), true) = (link.parent_at, parents.contains_key(&link.parent)) else {
+            continue;
+        };
+        let mut parent = Some(link.parent);
+        let mut steps = 0;
+        while let Some(above) = parent.as_ref().and_then(|parent| parents.get(parent)) {
+            parent = above.clone();
+            // A damaged log may link in a circle.
+            steps += 1;
+            if steps > parents.len() {
+                parent = None;
+            }
+        }
+        out.push(Splice {
+            at: Span::within(span.start, at),
+            with: parent
+                .map_or(Value::Null, Value::from)
+                .to_string()
+                .into_bytes(),
+        });
+    }
+    Ok(())
+}
+
+/// How a line hangs in the chain.
+#[derive(Debug, Default)]
+struct Link {
+    id: String,
+    parent: String,
+    parent_at: Option<std::ops::Range<usize>>,
+}
+
+fn link_of(bytes: &[u8]) -> Result<Link, CannotWrite> {
+    let mut link = Link::default();
+    Cursor::new(bytes).object(|cursor, key| {
+        cursor.peek();
+        let text =
+            |raw: Option<&[u8]>| crate::json::display_text(raw.unwrap_or_default()).into_owned();
+        match key {
+            b"uuid" => link.id = text(cursor.string()?),
+            b"parentUuid" => {
+                let start = cursor.position();
+                link.parent = text(cursor.string()?);
+                link.parent_at = Some(start..cursor.position());
+            }
+            _ => {}
+        }
+        Ok(())
+    })?;
+    Ok(link)
+}
+
+/// What a new line takes over from its neighbour: members as they stand.
+fn shared_members(bytes: &[u8]) -> Result<(Vec<String>, Option<String>), CannotWrite> {
+    let (mut shared, mut time) = (vec![None; SHARED.len()], None);
+    Cursor::new(bytes).object(|cursor, key| {
+        let raw = String::from_utf8_lossy(cursor.raw()?).into_owned();
+        if let Some(at) = SHARED.iter().position(|known| known.as_bytes() == key) {
+            shared[at] = Some(format!("{}:{raw},", quoted(SHARED[at])));
+        } else if key == b"timestamp" {
+            time = Some(raw);
+        }
+        Ok(())
+    })?;
+    Ok((shared.into_iter().flatten().collect(), time))
+}
+
+/// A line of its own for a message.
+fn line(
+    neighbour: &[u8],
+    parent: &str,
+    id: &str,
+    caller: Option<&str>,
+    message: &str,
+) -> Result<String, CannotWrite> {
+    let (shared, time) = shared_members(neighbour)?;
+    let parent = if parent.is_empty() {
+        "null".to_owned()
+    } else {
+        quoted(parent)
+    };
+    let reply = text_of_reply(message).map(|text| synthetic_reply(&text, id));
+    let kind = if reply.is_some() { "assistant" } else { "user" };
+    let message = reply.as_deref().unwrap_or(message);
+    let mut line = format!(r#"{{"parentUuid":{parent},"#) + &shared.concat();
+    line += &format!(
+        r#""type":"{kind}","message":{message},"uuid":{}"#,
+        quoted(id)
+    );
+    if let Some(time) = time {
+        line += &format!(r#","timestamp":{time}"#);
+    }
+    if let Some(caller) = caller {
+        line += &format!(r#","sourceToolAssistantUUID":{}"#, quoted(caller));
+    }
+    Ok(line + "}")
+}
+
+/// The text of a drafted message, if it is the model's.
+fn text_of_reply(message: &str) -> Option<String> {
+    let message: Value = serde_json::from_str(message).ok()?;
+    let is_reply = message.get("role")?.as_str()? == "assistant";
+    let text = message.get("content")?.as_str()?;
+    is_reply.then(|| text.to_owned())
+}
+
+/// What Claude Code writes into the replies that it makes up itself: no model, a list of blocks, an end.
+fn synthetic_reply(text: &str, id: &str) -> String {
+    serde_json::json!({
+        "id": id,
+        "type": "message",
+        "role": "assistant",
+        "model": "<synthetic>",
+        "content": [{"type": "text", "text": text}],
+        "stop_reason": "stop_sequence",
+        "stop_sequence": "",
+    })
+    .to_string()
+}
+
+/// An id in the form of a random UUID (RFC 9562, version 4), the same for the same seed: a take reads alike each time it is made.
+fn new_id(seed: &str) -> String {
+    let hash = |start: u64| {
+        seed.bytes().fold(start, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        })
+    };
+    let (high, low) = (hash(0xcbf2_9ce4_8422_2325), hash(0x6c62_272e_07bb_0142));
+    format!(
+        "{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}",
+        high >> 32,
+        (high >> 16) & 0xffff,
+        high & 0xfff,
+        0x8000 | ((low >> 48) & 0x3fff),
+        low & 0xffff_ffff_ffff
+    )
+}

@@ -1,0 +1,433 @@
+//! From edits to bytes: what the history is to say, written where the file holds it, with every other byte left as it is.
+//!
+//! Three questions are answered one after the other: which object of the dialect an item belongs to and in which list that object
+//! stands (`place`), what leaves and what comes at these places (here; `unit` for messages that lose a part, `claude_code` for lines
+//! that are linked), and how elements of a list are separated (`list`).
+
+mod claude_code;
+mod list;
+mod place;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests;
+mod unit;
+
+use crate::dialects::write::{draft_message, draft_output, text_block};
+use crate::json::Fault;
+use crate::session::{
+    Edit, Family, Item, Kind, Patch, Session, Shape, SourceError, Span, Splice, Voice,
+};
+use claude_code::Lines;
+use list::{ListEdits, splice_list};
+use place::{Ground, List, Place, Seat};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Why edits cannot be written where the session stands.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CannotWrite {
+    /// An edit names an item that the session does not have.
+    #[error("there is no item {0}")]
+    NoItem(u32),
+    /// The item is a setting of a request, no element of its history.
+    #[error("item {} is a setting of the request, not a message", .0 + 1)]
+    NoPlace(u32),
+    /// The list has no element to stand beside.
+    #[error("the list is empty")]
+    EmptyList,
+    /// The file repeats its history.
+    #[error("this file is a log of exchanges, in which each request repeats the history")]
+    Exchanges,
+    /// The lines of a journal are numbered and checked.
+    #[error("the lines of a journal are not changed")]
+    Journal,
+    /// The call has no id that an output could name.
+    #[error("item {} has no call id that an output could name", .0 + 1)]
+    NoCallId(u32),
+    /// The dialect has no textual output for this type of call.
+    #[error("a call of this type ({0:?}) has no output of text")]
+    NoOutputOf(Family),
+    /// An item is changed and leaves at the same time, or two changes meet.
+    #[error("two changes meet in item {}", .0 + 1)]
+    Conflict(u32),
+    /// The bytes cannot be read.
+    #[error(transparent)]
+    Unreadable(#[from] SourceError),
+    /// The bytes are not JSON.
+    #[error("not JSON: {0:?}")]
+    NotJson(Fault),
+}
+
+impl From<Fault> for CannotWrite {
+    fn from(fault: Fault) -> Self {
+        Self::NotJson(fault)
+    }
+}
+
+/// The splices of the session's source that carry out edits.
+pub fn lower(session: &Session, edits: &[Edit]) -> Result<Vec<Splice>, CannotWrite> {
+    if session.format == super::retake_journal::FORMAT.id {
+        return Err(CannotWrite::Journal);
+    }
+    let mut lowering = Lowering {
+        dropped: dropped_by(session, edits),
+        ground: Ground::new(session),
+        lists: BTreeMap::new(),
+        splices: Vec::new(),
+        lines: Lines::default(),
+        is_linked: session.format == super::claude_code::FORMAT.id,
+    };
+    for edit in edits {
+        lowering.edit(edit)?;
+    }
+    unit::drop_items(&mut lowering)?;
+    lowering.finish()
+}
+
+/// The items that leave their places.
+fn dropped_by(session: &Session, edits: &[Edit]) -> BTreeSet<u32> {
+    let mut dropped = BTreeSet::new();
+    for edit in edits {
+        match edit {
+            Edit::Drop { item } => {
+                dropped.insert(*item);
+            }
+            Edit::Move { output, .. } => {
+                dropped.insert(*output);
+            }
+            Edit::Cut { from } => {
+                dropped.extend(*from..crate::session::index_number(session.items.len()))
+            }
+            Edit::Rewrite { .. }
+            | Edit::Answer { .. }
+            | Edit::Degrade { .. }
+            | Edit::Say { .. } => {}
+        }
+    }
+    dropped
+}
+
+struct Lowering<'a> {
+    ground: Ground<'a>,
+    dropped: BTreeSet<u32>,
+    lists: BTreeMap<List, ListEdits>,
+    splices: Vec<Splice>,
+    lines: Lines,
+    /// Whether lines name the line before them (Claude Code).
+    is_linked: bool,
+}
+
+impl Lowering<'_> {
+    fn edit(&mut self, edit: &Edit) -> Result<(), CannotWrite> {
+        match edit {
+            Edit::Drop { .. } | Edit::Cut { .. } => Ok(()),
+            Edit::Rewrite { item, patches } => self.rewrite(*item, patches),
+            Edit::Answer {
+                call,
+                text,
+                is_error,
+            } => self.answer(*call, text, *is_error),
+            Edit::Move { output, call } => {
+                let item = self.ground.item(*output)?;
+                let bytes = on_one_line(&self.ground.bytes(item)?);
+                self.put_output(*call, String::from_utf8_lossy(&bytes).into_owned())
+            }
+            Edit::Degrade { item, text } => self.degrade(*item, text),
+            Edit::Say { after, voice, text } => self.say(*after, *voice, text),
+        }
+    }
+
+    fn rewrite(&mut self, index: u32, patches: &[Patch]) -> Result<(), CannotWrite> {
+        let item = self.ground.item(index)?;
+        if self.dropped.contains(&index) {
+            return Err(CannotWrite::Conflict(index));
+        }
+        self.ground.check_alone(item)?;
+        for patch in patches {
+            let start = item.span.start + patch.at.start as u64;
+            let end = item.span.start + patch.at.end as u64;
+            self.splices.push(Splice {
+                at: Span { start, end },
+                with: on_one_line(&patch.with),
+            });
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, call: u32, text: &str, is_error: bool) -> Result<(), CannotWrite> {
+        let session = self.ground.session;
+        let item = self.ground.item(call)?;
+        let id = match item.call_id.span(item.span) {
+            Some(span) => String::from_utf8_lossy(&session.source.read(span)?).into_owned(),
+            None if item.family == Family::Legacy => String::new(),
+            None => return Err(CannotWrite::NoCallId(call)),
+        };
+        let output = draft_output(item, &id, session.name(item), text, is_error)
+            .ok_or(CannotWrite::NoOutputOf(item.family))?;
+        self.put_output(call, output)
+    }
+
+    /// Puts an output where the dialect wants it: behind the reply and the outputs that are there already; in Anthropic at the head of
+    /// the next message.
+    fn put_output(&mut self, call: u32, output: String) -> Result<(), CannotWrite> {
+        let item = *self.ground.item(call)?;
+        if item.shape != Shape::Anthropic {
+            return self.put_unit(self.end_of_reply(call), Some(call), output);
+        }
+        let message = format!(r#"{{"role":"user","content":[{output}]}}"#);
+        if self.is_linked {
+            return self.put_unit(self.end_of_reply(call), Some(call), message);
+        }
+        let place = self.ground.place(call)?;
+        let last = self.end_of_unit(call, place)?;
+        match self.next_of_user(last) {
+            Some(next) => self.put_block(next, &output),
+            None => self.put_unit(last, Some(call), message),
+        }
+    }
+
+    /// The last item of the reply that holds a call and of the outputs right behind it.
+    fn end_of_reply(&self, call: u32) -> u32 {
+        let session = self.ground.session;
+        let turn = session.items.get(call as usize).map(|item| item.turn);
+        let mut last = call;
+        for (index, item) in (call..).zip(&session.items[call as usize..]).skip(1) {
+            let belongs = item.kind.is_from_model() || item.kind == Kind::Output;
+            if Some(item.turn) != turn || !belongs || item.shape == Shape::Format {
+                break;
+            }
+            if !self.dropped.contains(&index) {
+                last = index;
+            }
+        }
+        last
+    }
+
+    /// The last item of the unit of an item.
+    fn end_of_unit(&mut self, index: u32, place: Place) -> Result<u32, CannotWrite> {
+        let items = &self.ground.session.items;
+        let mut last = index;
+        while let Some(next) = items.get(last as usize + 1) {
+            if !is_within(next, place.unit) {
+                break;
+            }
+            last += 1;
+        }
+        Ok(last)
+    }
+
+    /// The first item of the message behind an item, where that is the user's.
+    fn next_of_user(&self, last: u32) -> Option<u32> {
+        let next = self.ground.session.items.get(last as usize + 1)?;
+        let is_of_user =
+            matches!(next.kind, Kind::User | Kind::Output) && next.shape == Shape::Anthropic;
+        is_of_user.then_some(last + 1)
+    }
+
+    /// Puts a `tool_result` block behind those at the head of a message.
+    fn put_block(&mut self, first: u32, block: &str) -> Result<(), CannotWrite> {
+        let place = self.ground.place(first)?;
+        let Some(seat) = place.part else {
+            return self.put_into_text(first, block);
+        };
+        let session = self.ground.session;
+        let leading = session.items[first as usize..]
+            .iter()
+            .take_while(|item| item.kind == Kind::Output && is_within(item, place.unit))
+            .count();
+        let edits = self.lists.entry(seat.list).or_default();
+        match leading {
+            0 => edits.front.push(block.to_owned()),
+            count => {
+                let at = edits.at.entry(seat.index + count - 1).or_default();
+                at.after.push(block.to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    /// A message whose content is a string becomes one of blocks.
+    fn put_into_text(&mut self, index: u32, block: &str) -> Result<(), CannotWrite> {
+        let item = self.ground.item(index)?;
+        if self.dropped.contains(&index) {
+            return Err(CannotWrite::Conflict(index));
+        }
+        let text = self.ground.bytes(item)?;
+        if text.first() != Some(&b'"') {
+            return Err(CannotWrite::NoPlace(index));
+        }
+        let opening = Span {
+            start: item.span.start,
+            end: item.span.start,
+        };
+        let closing = Span {
+            start: item.span.end,
+            end: item.span.end,
+        };
+        let is_open = self.splices.iter().any(|splice| splice.at == closing);
+        let open = if is_open {
+            format!("{block},")
+        } else {
+            self.splices.push(Splice {
+                at: closing,
+                with: b"}]".to_vec(),
+            });
+            format!("[{block},")
+        };
+        // Each further block goes in front of the text block, which is opened by the last splice at this place.
+        self.splices
+            .retain(|splice| splice.at != opening || splice.with != TEXT_OPENS);
+        self.splices.push(Splice {
+            at: opening,
+            with: open.into_bytes(),
+        });
+        self.splices.push(Splice {
+            at: opening,
+            with: TEXT_OPENS.to_vec(),
+        });
+        Ok(())
+    }
+
+    fn degrade(&mut self, index: u32, text: &str) -> Result<(), CannotWrite> {
+        let item = *self.ground.item(index)?;
+        let place = self.ground.place(index)?;
+        let (Shape::Anthropic, Some(seat)) = (item.shape, place.part) else {
+            let with = draft_message(item.shape, Voice::User, text).into_bytes();
+            self.splices.push(Splice {
+                at: place.unit,
+                with,
+            });
+            return Ok(());
+        };
+        // Text goes behind the last result of the message: results stand first.
+        let items = &self.ground.session.items;
+        let results = (index + 1..)
+            .zip(&items[index as usize + 1..])
+            .take_while(|(_, next)| is_within(next, place.unit))
+            .filter(|(_, next)| next.kind == Kind::Output);
+        let block = text_block(text);
+        match results.last() {
+            None => self.splices.push(Splice {
+                at: seat.span,
+                with: block.into_bytes(),
+            }),
+            Some((last, _)) => {
+                self.dropped.insert(index);
+                if let Some(seat) = self.ground.place(last)?.part {
+                    self.put_after(seat, block);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn say(&mut self, after: u32, voice: Voice, text: &str) -> Result<(), CannotWrite> {
+        let item = *self.ground.item(after)?;
+        let place = self.ground.place(after)?;
+        let last = self.end_of_unit(after, place)?;
+        let shape = match item.shape {
+            Shape::Format => shape_of(self.ground.session),
+            shape => shape,
+        };
+        self.put_unit(last, None, draft_message(shape, voice, text))
+    }
+
+    /// Puts a new message or item behind the one that holds `anchor`, with what the file puts around it.
+    fn put_unit(
+        &mut self,
+        anchor: u32,
+        answers: Option<u32>,
+        unit: String,
+    ) -> Result<(), CannotWrite> {
+        if self.is_linked {
+            let line = self
+                .lines
+                .put(&mut self.ground, anchor, answers, &unit, &self.dropped)?;
+            let place = self.ground.place(anchor)?;
+            self.put_after(place.seat, line);
+            return Ok(());
+        }
+        let place = self.ground.place(anchor)?;
+        let element = self.wrapped(place, unit)?;
+        self.put_after(place.seat, element);
+        Ok(())
+    }
+
+    fn put_after(&mut self, seat: Seat, text: String) {
+        let edits = self.lists.entry(seat.list).or_default();
+        edits.at.entry(seat.index).or_default().after.push(text);
+    }
+
+    /// A unit with the envelope of its neighbour.
+    fn wrapped(&self, place: Place, unit: String) -> Result<String, CannotWrite> {
+        let Seat { span, .. } = place.seat;
+        if span == place.unit {
+            return Ok(unit);
+        }
+        let source = &self.ground.session.source;
+        let head = source.read(Span {
+            start: span.start,
+            end: place.unit.start,
+        })?;
+        let tail = source.read(Span {
+            start: place.unit.end,
+            end: span.end,
+        })?;
+        let [head, tail] = [head, tail].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        Ok(format!("{head}{unit}{tail}"))
+    }
+
+    fn finish(mut self) -> Result<Vec<Splice>, CannotWrite> {
+        for (list, edits) in &self.lists {
+            splice_list(&mut self.ground, *list, edits, &mut self.splices)?;
+        }
+        if self.is_linked {
+            let gone = self.lists.get(&List::Records);
+            self.lines.link(&mut self.ground, gone, &mut self.splices)?;
+        }
+        self.splices
+            .sort_by_key(|splice| (splice.at.start, splice.at.end));
+        let meets = self
+            .splices
+            .windows(2)
+            .find(|pair| pair[1].at.start < pair[0].at.end);
+        match meets {
+            None => Ok(self.splices),
+            Some(pair) => Err(CannotWrite::Conflict(self.item_at(pair[1].at.start))),
+        }
+    }
+
+    fn item_at(&self, place: u64) -> u32 {
+        let mut items = (0..).zip(&self.ground.session.items);
+        items
+            .find(|(_, item)| item.span.contains(place))
+            .map_or(0, |(index, _)| index)
+    }
+}
+
+/// JSON without line ends, which are white space in it: a record may be a line.
+fn on_one_line(json: &[u8]) -> Vec<u8> {
+    let flat = |byte: &u8| {
+        if matches!(byte, b'\n' | b'\r') {
+            b' '
+        } else {
+            *byte
+        }
+    };
+    json.iter().map(flat).collect()
+}
+
+/// What opens the block that a string of a message becomes.
+const TEXT_OPENS: &[u8] = br#"{"type":"text","text":"#;
+
+/// Whether an item stands in a unit.
+fn is_within(item: &Item, unit: Span) -> bool {
+    unit.start <= item.span.start && item.span.end <= unit.end
+}
+
+/// How the messages of a session are spelled.
+fn shape_of(session: &Session) -> Shape {
+    let mut shapes = session.items.iter().map(|item| item.shape);
+    shapes
+        .find(|shape| *shape != Shape::Format)
+        .unwrap_or(Shape::Responses)
+}

@@ -1,0 +1,401 @@
+//! Where an item stands in its file: the message or item object it belongs to, and the list in which that object is one of many.
+
+use super::CannotWrite;
+use crate::json::{Cursor, Fault};
+use crate::session::{Item, Kind, Session, Shape, Span};
+use std::collections::HashMap;
+use std::ops::Range;
+use std::rc::Rc;
+
+/// A list of objects that edits add to and take from: the records of the file, or an array inside of one record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum List {
+    /// Lines, or elements of the document's own array; indices are those of [`Session::records`].
+    Records,
+    /// An array in a record.
+    Array {
+        /// The record.
+        record: u32,
+        /// Where the array begins in the source.
+        start: u64,
+    },
+}
+
+/// A place in a list.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Seat {
+    pub(super) list: List,
+    pub(super) index: usize,
+    pub(super) span: Span,
+}
+
+/// Where an item stands.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    /// The object that the dialect sends as one: an item of Responses, a message of Chat or Anthropic.
+    pub(super) unit: Span,
+    /// What goes with it: an element or a record, with whatever the file format puts around the unit.
+    pub(super) seat: Seat,
+    /// Where the item is a part of its unit: a content block, an entry of `tool_calls`.
+    pub(super) part: Option<Seat>,
+}
+
+/// One step from a record down to an item.
+#[derive(Debug, Clone)]
+enum Step {
+    Member {
+        key: Vec<u8>,
+        object: Range<usize>,
+    },
+    Element {
+        array: Range<usize>,
+        element: Range<usize>,
+        index: usize,
+    },
+}
+
+/// A session with the records that were looked at.
+#[derive(Debug)]
+pub(super) struct Ground<'a> {
+    pub(super) session: &'a Session,
+    /// The record at hand: edits come in the order of the history, mostly several for one record.
+    records: HashMap<u32, Rc<Vec<u8>>>,
+    arrays: HashMap<List, Rc<Vec<Span>>>,
+    /// The conversation in a record that was found last: a body may hold thousands of messages.
+    known: Option<Conversation>,
+}
+
+/// An array of messages in a record.
+#[derive(Debug, Clone)]
+struct Conversation {
+    record: u32,
+    /// The way to it.
+    above: Vec<Step>,
+    array: Range<usize>,
+    elements: Rc<Vec<Span>>,
+}
+
+/// How many records are kept in memory.
+const KEPT: usize = 64;
+
+impl<'a> Ground<'a> {
+    pub(super) fn new(session: &'a Session) -> Self {
+        Self {
+            session,
+            records: HashMap::new(),
+            arrays: HashMap::new(),
+            known: None,
+        }
+    }
+
+    pub(super) fn item(&self, index: u32) -> Result<&'a Item, CannotWrite> {
+        let session: &'a Session = self.session;
+        session
+            .items
+            .get(index as usize)
+            .ok_or(CannotWrite::NoItem(index))
+    }
+
+    /// Where a record stands.
+    pub(super) fn record_span(&self, record: u32) -> Option<Span> {
+        self.session
+            .records
+            .get(record as usize)
+            .map(|record| record.span)
+    }
+
+    /// The bytes of a record.
+    pub(super) fn record(&mut self, record: u32) -> Result<Rc<Vec<u8>>, CannotWrite> {
+        if let Some(known) = self.records.get(&record) {
+            return Ok(known.clone());
+        }
+        let span = self
+            .record_span(record)
+            .ok_or(CannotWrite::NoItem(record))?;
+        let bytes = Rc::new(self.session.source.read(span)?);
+        if self.records.len() >= KEPT {
+            self.records.clear();
+        }
+        self.records.insert(record, bytes.clone());
+        Ok(bytes)
+    }
+
+    /// The bytes of an item.
+    pub(super) fn bytes(&self, item: &Item) -> Result<Vec<u8>, CannotWrite> {
+        Ok(self.session.bytes(item)?)
+    }
+
+    /// Whether the bytes of an item may be changed where they stand: not where later requests of a log repeat them.
+    pub(super) fn check_alone(&mut self, item: &Item) -> Result<(), CannotWrite> {
+        let (steps, _) = self.steps(item)?;
+        self.refuse_exchange(&steps)
+    }
+
+    /// Where an item stands.
+    pub(super) fn place(&mut self, index: u32) -> Result<Place, CannotWrite> {
+        let item = self.item(index)?;
+        let (steps, base) = self.steps(item)?;
+        self.refuse_exchange(&steps)?;
+        let own = item.span.start - base..item.span.end - base;
+        let own = usize_range(&own);
+        let (unit, depth, part) = unit_of(item, &steps, own);
+        let unit = unit.ok_or(CannotWrite::NoPlace(index))?;
+        let seat = self.seat_above(item.record, &steps[..depth], base)?;
+        let part = part
+            .map(|step| self.seat(item.record, step, base))
+            .transpose()?;
+        Ok(Place {
+            unit: Span::within(base, unit),
+            seat,
+            part: part.flatten(),
+        })
+    }
+
+    /// The list element that holds the unit, or its record.
+    fn seat_above(&mut self, record: u32, above: &[Step], base: u64) -> Result<Seat, CannotWrite> {
+        for step in above.iter().rev() {
+            if let Some(seat) = self.seat(record, step, base)? {
+                return Ok(seat);
+            }
+        }
+        Ok(Seat {
+            list: List::Records,
+            index: record as usize,
+            span: self
+                .record_span(record)
+                .ok_or(CannotWrite::NoItem(record))?,
+        })
+    }
+
+    fn seat(&self, record: u32, step: &Step, base: u64) -> Result<Option<Seat>, CannotWrite> {
+        let Step::Element {
+            array,
+            element,
+            index,
+        } = step
+        else {
+            return Ok(None);
+        };
+        Ok(Some(Seat {
+            list: List::Array {
+                record,
+                start: base + array.start as u64,
+            },
+            index: *index,
+            span: Span::within(base, element.clone()),
+        }))
+    }
+
+    fn steps(&mut self, item: &Item) -> Result<(Vec<Step>, u64), CannotWrite> {
+        let record = self.record(item.record)?;
+        let base = self.record_span(item.record).unwrap_or_default().start;
+        let own = usize_range(
+            &(item.span.start.saturating_sub(base)..item.span.end.saturating_sub(base)),
+        );
+        if let Some(steps) = self.steps_within_known(&record, item, base, &own)? {
+            return Ok((steps, base));
+        }
+        let mut cursor = Cursor::new(&record);
+        cursor.peek();
+        let value = cursor.skip()?;
+        let steps = steps_to(&record, value, &own)?;
+        let depth = steps
+            .windows(2)
+            .position(|pair| is_conversation(&pair[0]) && matches!(pair[1], Step::Element { .. }));
+        if let Some(depth) = depth
+            && let Step::Element { array, .. } = &steps[depth + 1]
+        {
+            let start = base + array.start as u64;
+            let list = List::Array {
+                record: item.record,
+                start,
+            };
+            self.known = Some(Conversation {
+                record: item.record,
+                above: steps[..=depth].to_vec(),
+                array: array.clone(),
+                elements: self.elements(list)?,
+            });
+        }
+        Ok((steps, base))
+    }
+
+    /// The way to an item of the conversation that is known already.
+    fn steps_within_known(
+        &self,
+        record: &[u8],
+        item: &Item,
+        base: u64,
+        own: &Range<usize>,
+    ) -> Result<Option<Vec<Step>>, CannotWrite> {
+        let Some(known) = self
+            .known
+            .as_ref()
+            .filter(|known| known.record == item.record)
+        else {
+            return Ok(None);
+        };
+        let index = known
+            .elements
+            .partition_point(|element| element.end < item.span.end);
+        let Some(element) = known
+            .elements
+            .get(index)
+            .filter(|element| element.start <= item.span.start)
+        else {
+            return Ok(None);
+        };
+        let element = usize_range(&(element.start - base..element.end - base));
+        let mut steps = known.above.clone();
+        let array = known.array.clone();
+        steps.push(Step::Element {
+            array,
+            element: element.clone(),
+            index,
+        });
+        steps.extend(steps_to(record, element, own)?);
+        Ok(Some(steps))
+    }
+
+    /// A log of exchanges repeats its history in each request; changing it in one place would tear it apart.
+    fn refuse_exchange(&self, steps: &[Step]) -> Result<(), CannotWrite> {
+        let apart = |step: &Step| matches!(step, Step::Member { key, .. } if matches!(&key[..], b"request" | b"response" | b"choices"));
+        let is_nested = steps.iter().enumerate().any(|(depth, step)| {
+            matches!(step, Step::Element { .. })
+                && depth
+                    .checked_sub(1)
+                    .and_then(|above| steps.get(above))
+                    .is_some_and(is_conversation)
+        });
+        let items = &self.session.items;
+        let spans_records =
+            items.first().map(|item| item.record) != items.last().map(|item| item.record);
+        if steps.iter().any(apart) || (is_nested && spans_records) {
+            return Err(CannotWrite::Exchanges);
+        }
+        Ok(())
+    }
+
+    /// Where the elements of an array in a record stand.
+    pub(super) fn elements(&mut self, list: List) -> Result<Rc<Vec<Span>>, CannotWrite> {
+        let List::Array { record, start } = list else {
+            return Ok(Rc::default());
+        };
+        if let Some(known) = self.arrays.get(&list) {
+            return Ok(known.clone());
+        }
+        let bytes = self.record(record)?;
+        let base = self.record_span(record).unwrap_or_default().start;
+        let mut elements = Vec::new();
+        let at = usize::try_from(start - base).unwrap_or(usize::MAX);
+        Cursor::at(&bytes, at).array(|cursor| {
+            cursor.peek();
+            elements.push(Span::within(base, cursor.skip()?));
+            Ok(())
+        })?;
+        let elements = Rc::new(elements);
+        self.arrays.insert(list, elements.clone());
+        Ok(elements)
+    }
+}
+
+/// Whether a member holds the conversation of a body.
+fn is_conversation(step: &Step) -> bool {
+    let Step::Member { key, .. } = step else {
+        return false;
+    };
+    matches!(
+        &key[..],
+        b"messages" | b"input" | b"items" | b"output" | b"traj" | b"trajectory"
+    )
+}
+
+/// The unit of an item, how many of the steps lead to it, and the step by which the item is a part of it.
+fn unit_of<'s>(
+    item: &Item,
+    steps: &'s [Step],
+    own: Range<usize>,
+) -> (Option<Range<usize>>, usize, Option<&'s Step>) {
+    let keys: &[&[u8]] = match (item.shape, item.kind) {
+        (Shape::Chat, Kind::Call) => &[b"tool_calls", b"function_call"],
+        (Shape::Anthropic, _) => &[b"content"],
+        _ => &[],
+    };
+    let holder = steps
+        .iter()
+        .rposition(|step| matches!(step, Step::Member { key, .. } if keys.contains(&&key[..])));
+    if let Some(depth) = holder
+        && let Step::Member { object, .. } = &steps[depth]
+    {
+        return (Some(object.clone()), depth, steps.get(depth + 1));
+    }
+    let is_member = matches!(
+        steps.last(),
+        Some(Step::Member { key, .. }) if matches!(&key[..], b"system" | b"instructions" | b"input" | b"original_input")
+    );
+    let unit = (!is_member && !own.is_empty()).then_some(own);
+    (unit, steps.len(), None)
+}
+
+/// The way from a value down to a part of it.
+fn steps_to(
+    bytes: &[u8],
+    mut value: Range<usize>,
+    target: &Range<usize>,
+) -> Result<Vec<Step>, Fault> {
+    let mut steps = Vec::new();
+    while value != *target {
+        let Some(step) = step_into(bytes, &value, target)? else {
+            break;
+        };
+        value = step.1;
+        steps.push(step.0);
+    }
+    Ok(steps)
+}
+
+fn step_into(
+    bytes: &[u8],
+    value: &Range<usize>,
+    target: &Range<usize>,
+) -> Result<Option<(Step, Range<usize>)>, Fault> {
+    let holds = |range: &Range<usize>| range.start <= target.start && target.end <= range.end;
+    let mut found = None;
+    let mut cursor = Cursor::at(bytes, value.start);
+    if bytes.get(value.start) == Some(&b'[') {
+        let mut index = 0;
+        cursor.array(|cursor| {
+            cursor.peek();
+            let element = cursor.skip()?;
+            if holds(&element) {
+                let array = value.clone();
+                found = Some((
+                    Step::Element {
+                        array,
+                        element: element.clone(),
+                        index,
+                    },
+                    element,
+                ));
+            }
+            index += 1;
+            Ok(())
+        })?;
+    } else {
+        cursor.object(|cursor, key| {
+            cursor.peek();
+            let member = cursor.skip()?;
+            if holds(&member) {
+                let (key, object) = (key.to_vec(), value.clone());
+                found = Some((Step::Member { key, object }, member));
+            }
+            Ok(())
+        })?;
+    }
+    Ok(found)
+}
+
+fn usize_range(range: &Range<u64>) -> Range<usize> {
+    let number = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
+    number(range.start)..number(range.end)
+}

@@ -1,0 +1,245 @@
+//! Before and after, in the spelling of each format.
+
+use super::*;
+use crate::formats::{Sample, read_buffer, recognise};
+use crate::session::{Rope, Source};
+use std::sync::Arc;
+
+fn read(text: &str) -> Session {
+    let format = recognise(&Sample::new(text.as_bytes(), true)).unwrap();
+    let source: Arc<dyn Source> = Arc::new(text.as_bytes().to_vec());
+    read_buffer(format, &source, text.as_bytes())
+        .unwrap()
+        .sessions
+        .remove(0)
+}
+
+fn edited(text: &str, edits: &[Edit]) -> String {
+    let session = read(text);
+    let splices = lower(&session, edits).unwrap();
+    let rope = Rope::new(session.source.clone()).spliced(&splices);
+    let all = Span {
+        start: 0,
+        end: rope.len(),
+    };
+    let text = String::from_utf8(rope.read(all).unwrap()).unwrap();
+    for line in text.lines() {
+        if text.starts_with('[') || text.starts_with("{\n") {
+            break;
+        }
+        serde_json::from_str::<serde_json::Value>(line)
+            .unwrap_or_else(|error| panic!("{error}: {line}"));
+    }
+    text
+}
+
+fn answer(call: u32, text: &str) -> Edit {
+    Edit::Answer {
+        call,
+        text: text.to_owned(),
+        is_error: true,
+    }
+}
+
+#[test]
+fn responses_lines_gain_and_lose_items() {
+    let text = concat!(
+        "{\"role\":\"user\",\"content\":\"hi\"}\n",
+        "{\"type\":\"function_call\",\"call_id\":\"a\",\"name\":\"f\",\"arguments\":\"{}\"}\n",
+        "{\"type\":\"function_call\",\"call_id\":\"b\",\"name\":\"g\",\"arguments\":\"{}\"}\n",
+        "{\"type\":\"function_call_output\",\"call_id\":\"b\",\"output\":\"1\"}\n",
+    );
+    assert_eq!(
+        edited(text, &[answer(1, "no \"f\"")]),
+        format!(
+            "{text}{{\"type\":\"function_call_output\",\"call_id\":\"a\",\"output\":\"no \\\"f\\\"\"}}\n"
+        )
+    );
+    let dropped = edited(text, &[Edit::Drop { item: 1 }]);
+    assert_eq!(dropped.lines().count(), 3);
+    let cut = edited(
+        text,
+        &[
+            Edit::Cut { from: 1 },
+            Edit::Say {
+                after: 0,
+                voice: Voice::User,
+                text: "again".to_owned(),
+            },
+        ],
+    );
+    assert_eq!(
+        cut,
+        "{\"role\":\"user\",\"content\":\"hi\"}\n{\"type\":\"message\",\"role\":\"user\",\"content\":\"again\"}\n"
+    );
+}
+
+#[test]
+fn arrays_keep_their_commas_and_their_indentation() {
+    let text = "[\n  {\"role\":\"user\",\"content\":\"hi\"},\n  {\"type\":\"function_call\",\"call_id\":\"a\",\"name\":\"f\",\"arguments\":\"{}\"}\n]\n";
+    let answered = edited(text, &[answer(1, "no")]);
+    assert_eq!(
+        answered,
+        text.replace(
+            "\"{}\"}\n",
+            "\"{}\"},\n  {\"type\":\"function_call_output\",\"call_id\":\"a\",\"output\":\"no\"}\n"
+        )
+    );
+    assert_eq!(
+        edited(text, &[Edit::Drop { item: 1 }]),
+        "[\n  {\"role\":\"user\",\"content\":\"hi\"}\n]\n"
+    );
+    assert_eq!(
+        edited(text, &[Edit::Drop { item: 0 }]),
+        "[\n  {\"type\":\"function_call\",\"call_id\":\"a\",\"name\":\"f\",\"arguments\":\"{}\"}\n]\n"
+    );
+}
+
+const CHAT: &str = r#"{"model":"m","messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"so","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"b","type":"function","function":{"name":"g","arguments":"{}"}}]},{"role":"tool","tool_call_id":"b","content":"1"},{"role":"user","content":"and?"}],"tools":[]}"#;
+
+#[test]
+fn chat_outputs_come_behind_the_others_of_their_message() {
+    assert_eq!(
+        edited(CHAT, &[answer(2, "no")]),
+        CHAT.replace(
+            r#""content":"1"},"#,
+            r#""content":"1"},{"role":"tool","tool_call_id":"a","content":"no"},"#
+        )
+    );
+}
+
+#[test]
+fn chat_calls_leave_their_message_and_take_it_along_when_nothing_is_left() {
+    let call = r#"{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}},"#;
+    assert_eq!(
+        edited(CHAT, &[Edit::Drop { item: 2 }]),
+        CHAT.replace(call, "")
+    );
+    let both = edited(
+        CHAT,
+        &[
+            Edit::Drop { item: 2 },
+            Edit::Drop { item: 3 },
+            Edit::Drop { item: 4 },
+        ],
+    );
+    assert_eq!(
+        both,
+        r#"{"model":"m","messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"so"},{"role":"user","content":"and?"}],"tools":[]}"#
+    );
+    let all = (1..5).map(|item| Edit::Drop { item }).collect::<Vec<_>>();
+    assert_eq!(
+        edited(CHAT, &all),
+        r#"{"model":"m","messages":[{"role":"user","content":"hi"},{"role":"user","content":"and?"}],"tools":[]}"#
+    );
+    let silent = edited(CHAT, &[Edit::Drop { item: 1 }]);
+    assert!(
+        silent.contains(r#""content":null,"tool_calls""#),
+        "{silent}"
+    );
+}
+
+const ANTHROPIC: &str = r#"[{"role":"user","content":"hi"},{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"tool_use","id":"a","name":"f","input":{}},{"type":"tool_use","id":"b","name":"g","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"b","content":"1"},{"type":"text","text":"go on"}]}]"#;
+
+#[test]
+fn anthropic_results_stand_first_in_the_next_message() {
+    assert_eq!(
+        edited(ANTHROPIC, &[answer(2, "no")]),
+        ANTHROPIC.replace(
+            r#""content":"1"},"#,
+            r#""content":"1"},{"type":"tool_result","tool_use_id":"a","content":"no","is_error":true},"#
+        )
+    );
+    let plain = r#"[{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}},{"type":"tool_use","id":"b","name":"f","input":{}}]},{"role":"user","content":"go \"on\""}]"#;
+    assert_eq!(
+        edited(plain, &[answer(0, "no"), answer(1, "nor this")]),
+        plain.replace(
+            r#""go \"on\"""#,
+            r#"[{"type":"tool_result","tool_use_id":"a","content":"no","is_error":true},{"type":"tool_result","tool_use_id":"b","content":"nor this","is_error":true},{"type":"text","text":"go \"on\""}]"#
+        )
+    );
+    let last = r#"[{"role":"user","content":"hi"},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]}]"#;
+    let answered = edited(last, &[answer(1, "no")]);
+    assert!(answered.ends_with(r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"no","is_error":true}]}]"#));
+}
+
+#[test]
+fn an_anthropic_result_without_call_becomes_text_behind_the_results() {
+    let text = r#"[{"role":"user","content":[{"type":"tool_result","tool_use_id":"x","content":"lost"},{"type":"tool_result","tool_use_id":"b","content":"1"}]}]"#;
+    let degraded = edited(
+        text,
+        &[Edit::Degrade {
+            item: 0,
+            text: "lost result".to_owned(),
+        }],
+    );
+    assert_eq!(
+        degraded,
+        r#"[{"role":"user","content":[{"type":"tool_result","tool_use_id":"b","content":"1"},{"type":"text","text":"lost result"}]}]"#
+    );
+    let emptied = edited(ANTHROPIC, &[Edit::Drop { item: 4 }, Edit::Drop { item: 5 }]);
+    assert!(emptied.ends_with(r#""input":{}}]}]"#), "{emptied}");
+}
+
+#[test]
+fn lines_of_claude_code_stay_one_chain() {
+    let line = |id: &str, parent: &str, kind: &str, message: &str| {
+        format!(
+            "{{\"parentUuid\":{parent},\"isSidechain\":false,\"sessionId\":\"s\",\"type\":\"{kind}\",\"message\":{message},\"uuid\":\"{id}\",\"timestamp\":\"t\"}}\n"
+        )
+    };
+    let call = r#"{"id":"m1","role":"assistant","model":"c","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]}"#;
+    let text = [
+        line("1", "null", "user", r#"{"role":"user","content":"hi"}"#),
+        line("2", "\"1\"", "assistant", call),
+        line("3", "\"2\"", "user", r#"{"role":"user","content":"and?"}"#),
+        line(
+            "4",
+            "\"3\"",
+            "assistant",
+            r#"{"id":"m2","role":"assistant","content":[{"type":"text","text":"well"}]}"#,
+        ),
+    ]
+    .concat();
+    let answered = edited(&text, &[answer(1, "no")]);
+    let lines: Vec<serde_json::Value> = answered
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(lines.len(), 5);
+    assert_eq!(lines[2]["parentUuid"], "2");
+    assert_eq!(lines[2]["sourceToolAssistantUUID"], "2");
+    assert_eq!(lines[2]["message"]["content"][0]["tool_use_id"], "a");
+    assert_eq!(lines[3]["parentUuid"], lines[2]["uuid"]);
+    assert_eq!(read(&answered).pairing.partner(1), Some(2));
+    let dropped = edited(&text, &[Edit::Drop { item: 1 }]);
+    assert_eq!(dropped.lines().count(), 3);
+    assert!(dropped.contains(r#""parentUuid":"1","isSidechain":false,"sessionId":"s","type":"user","message":{"role":"user","content":"and?"}"#));
+    assert_eq!(read(&dropped).items.len(), 3);
+}
+
+#[test]
+fn rollouts_keep_their_envelope() {
+    let text = concat!(
+        "{\"timestamp\":\"t1\",\"type\":\"session_meta\",\"payload\":{\"id\":\"x\"}}\n",
+        "{\"timestamp\":\"t2\",\"type\":\"response_item\",\"payload\":{\"type\":\"function_call\",\"call_id\":\"a\",\"name\":\"shell\",\"arguments\":\"{}\"}}\n",
+    );
+    assert_eq!(
+        edited(text, &[answer(0, "aborted")]),
+        format!(
+            "{text}{{\"timestamp\":\"t2\",\"type\":\"response_item\",\"payload\":{{\"type\":\"function_call_output\",\"call_id\":\"a\",\"output\":\"aborted\"}}}}\n"
+        )
+    );
+}
+
+#[test]
+fn a_log_of_exchanges_is_not_changed_in_one_of_its_places() {
+    let text = concat!(
+        r#"{"request":{"messages":[{"role":"user","content":"hi"}]},"response":{"choices":[{"message":{"role":"assistant","content":null,"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]}}]}}"#,
+        "\n"
+    );
+    assert_eq!(
+        lower(&read(text), &[answer(1, "no")]),
+        Err(CannotWrite::Exchanges)
+    );
+}

@@ -1,0 +1,199 @@
+//! What takes are laid over, and how a take is read: the file itself with other bytes in places of it, or the rows of a database.
+
+use super::reading::{self, Progress, Recording};
+use super::sqlite::rows_of;
+use super::{DatabaseError, Input, InputError};
+use crate::formats::agents_sqlite::{Row, sessions_of};
+use crate::formats::{Contents, Reading};
+use crate::session::{Origin, Rope, Source, SourceError, Span};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The ground of a tree of takes: a recording as it was read.
+#[derive(Debug, Clone)]
+pub struct Base {
+    recording: Arc<Recording>,
+    path: Option<PathBuf>,
+    rope: Arc<Rope>,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone)]
+enum Kind {
+    /// Items stand in the file as they are.
+    File,
+    /// Items stand in the rows of a database, which were put one behind the other.
+    Rows(Arc<Rows>),
+}
+
+/// The rows of a database, and where each begins in the text that was made of them.
+#[derive(Debug)]
+struct Rows {
+    path: PathBuf,
+    rows: Vec<Row>,
+    starts: Vec<u64>,
+}
+
+/// Why nothing can be laid over a recording.
+#[derive(Debug, thiserror::Error)]
+pub enum NoBase {
+    /// The file holds no items as they are.
+    #[error("a captured stream holds no item as it is; convert it to a list of items first")]
+    Stream,
+    /// The database has other rows than a moment ago.
+    #[error("the database has changed since it was read")]
+    Changed,
+    /// The rows cannot be read again.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+}
+
+impl Base {
+    /// The ground of a recording; `path` is where it is, if it is a file.
+    pub fn new(recording: Arc<Recording>, path: Option<&Path>) -> Result<Self, NoBase> {
+        let own = recording
+            .sessions
+            .first()
+            .map(|session| session.source.clone());
+        let stands_in_file = recording
+            .sessions
+            .iter()
+            .all(|session| session.stands_in(&recording.source));
+        let (kind, source) = match (recording.format.reading, path, own) {
+            (Reading::Database, Some(path), Some(text)) => {
+                (Kind::Rows(Arc::new(Rows::read(path, &*text)?)), text)
+            }
+            _ if stands_in_file => (Kind::File, recording.source.clone()),
+            _ => return Err(NoBase::Stream),
+        };
+        Ok(Self {
+            recording,
+            path: path.map(Path::to_owned),
+            rope: Arc::new(Rope::new(source)),
+            kind,
+        })
+    }
+
+    /// The recording as it was read.
+    pub fn recording(&self) -> &Arc<Recording> {
+        &self.recording
+    }
+
+    /// The text as it was recorded.
+    pub fn rope(&self) -> &Arc<Rope> {
+        &self.rope
+    }
+
+    /// Where the recording is, if it is a file.
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// Whether a take is written as a database.
+    pub fn is_database(&self) -> bool {
+        matches!(self.kind, Kind::Rows(_))
+    }
+
+    /// Reads a take: the sessions that the same format finds in its text. What is known from outside of the file is not in them.
+    pub fn read(&self, rope: &Arc<Rope>, progress: Progress<'_>) -> Result<Recording, InputError> {
+        let input = Input {
+            name: self.recording.name.clone(),
+            path: None,
+            source: rope.clone(),
+            buffer: None,
+            notices: Vec::new(),
+        };
+        match &self.kind {
+            Kind::File => {
+                let head = reading::head_of(&input)?;
+                reading::read_as(self.recording.format, input, &head, progress)
+            }
+            Kind::Rows(rows) => {
+                let Contents { sessions, problems } = sessions_of(&rows.rows_of(rope)?)?;
+                Ok(Recording {
+                    name: input.name,
+                    source: input.source,
+                    format: self.recording.format,
+                    sessions,
+                    problems,
+                })
+            }
+        }
+    }
+
+    /// The rows of a take with the path of the database that they come from; `None` where it is no database.
+    pub(super) fn rows(&self, rope: &Rope) -> Result<Option<(&Path, Vec<Row>)>, SourceError> {
+        match &self.kind {
+            Kind::File => Ok(None),
+            Kind::Rows(rows) => Ok(Some((&rows.path, rows.rows_of(rope)?))),
+        }
+    }
+}
+
+impl Rows {
+    fn read(path: &Path, text: &dyn Source) -> Result<Self, NoBase> {
+        let rows = rows_of(path)?;
+        let mut at = 0;
+        let starts = rows.iter().map(|row| {
+            let start = at;
+            at += row.data.len() as u64 + 1;
+            start
+        });
+        let starts = starts.collect();
+        if at != text.len() {
+            return Err(NoBase::Changed);
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            rows,
+            starts,
+        })
+    }
+
+    /// The rows of a text that was made of these. A line that begins as a row did is that row; one that begins with new text belongs
+    /// to the session of the line before it, and its id is 0.
+    fn rows_of(&self, rope: &Rope) -> Result<Vec<Row>, SourceError> {
+        let text = rope.read(Span {
+            start: 0,
+            end: rope.len(),
+        })?;
+        let mut rows: Vec<Row> = Vec::with_capacity(self.rows.len());
+        let (mut start, mut piece) = (0, 0);
+        for line in text.split(|byte| *byte == b'\n') {
+            let at = start as u64;
+            start += line.len() + 1;
+            if line.is_empty() {
+                continue;
+            }
+            let pieces = rope.pieces();
+            while pieces.get(piece + 1).is_some_and(|next| next.start <= at) {
+                piece += 1;
+            }
+            let place = pieces.get(piece).and_then(|piece| match piece.from {
+                Origin::Recorded(span) => Some(span.start + (at - piece.start)),
+                Origin::Written(_) => None,
+            });
+            let recorded = place.and_then(|place| self.starts.binary_search(&place).ok());
+            if let (Some(_), None, Some(row)) = (place, recorded, rows.last_mut()) {
+                // The data of a row may hold line ends.
+                row.data.push(b'\n');
+                row.data.extend_from_slice(line);
+                continue;
+            }
+            let like = recorded
+                .map(|number| &self.rows[number])
+                .or(rows.last())
+                .or(self.rows.first());
+            let Some(like) = like else {
+                continue;
+            };
+            rows.push(Row {
+                session: like.session.clone(),
+                branch: like.branch.clone(),
+                id: recorded.map_or(0, |number| self.rows[number].id),
+                data: line.to_vec(),
+            });
+        }
+        Ok(rows)
+    }
+}

@@ -1,0 +1,404 @@
+//! Writes a file so that there is always a whole one: the new content goes to a file beside it, reaches the disk, and takes the
+//! name. Whatever fails before that leaves the old file as it is.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, Metadata};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// How many bytes are gathered before they are written.
+const BLOCK: usize = 256 * 1024;
+/// How many names are tried for a backup.
+const BACKUPS: u32 = 10_000;
+
+/// Whether the old content is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Backup {
+    /// It is gone.
+    None,
+    /// It is kept as `NAME.bak`, or `NAME.bak.2` and so on where there is one already.
+    Numbered,
+}
+
+/// What was replaced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replaced {
+    /// The file that was written: behind a link the one that the link leads to.
+    pub path: PathBuf,
+    /// Where the old content is.
+    pub backup: Option<PathBuf>,
+}
+
+/// Why a file could not be replaced. Except for [`Step::SyncFolder`] the old one is as it was.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {step} {}: {error}{}", path.display(), step.consequence())]
+pub struct ReplaceError {
+    /// What was being done.
+    pub step: Step,
+    /// To which file.
+    pub path: PathBuf,
+    /// The system's words.
+    pub error: io::Error,
+}
+
+/// A step on the way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Looking at what is there.
+    Look,
+    /// Making the new file.
+    Create,
+    /// Writing it and bringing it to the disk.
+    Write,
+    /// Keeping the old one.
+    Backup,
+    /// Giving the new one the name.
+    Rename,
+    /// Bringing the name to the disk.
+    SyncFolder,
+}
+
+impl Step {
+    fn consequence(self) -> &'static str {
+        match self {
+            Self::SyncFolder => "; the new content is in place but may not survive a power loss",
+            _ => "; nothing was changed",
+        }
+    }
+}
+
+impl std::fmt::Display for Step {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Look | Self::Rename => "replace",
+            Self::Create => "create",
+            Self::Write => "write",
+            Self::Backup => "keep a backup as",
+            Self::SyncFolder => "sync the folder",
+        })
+    }
+}
+
+impl Step {
+    fn at(self, path: &Path) -> impl Fn(io::Error) -> ReplaceError {
+        move |error| ReplaceError {
+            step: self,
+            path: path.to_owned(),
+            error,
+        }
+    }
+}
+
+/// Replaces the file at `path`, or makes it where there is none; `write` is given the new file and streams its content.
+///
+/// The new file has the mode and the owner of the old one.
+pub fn replace(
+    path: &Path,
+    backup: Backup,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<Replaced, ReplaceError> {
+    let (path, old) = target(path).map_err(Step::Look.at(path))?;
+    let new = Beside::create(&path, old.as_ref())?;
+    new.fill(write).map_err(Step::Write.at(&path))?;
+    let kept = match (&old, backup) {
+        (Some(_), Backup::Numbered) => Some(keep(&path)?),
+        _ => None,
+    };
+    let folder = folder_of(&path);
+    if let Err(error) = fs::rename(&new.path, &path) {
+        // It was made a moment ago and holds what is still in place.
+        if let Some(kept) = &kept {
+            fs::remove_file(kept).map_err(Step::Backup.at(kept))?;
+        }
+        return Err(Step::Rename.at(&path)(error));
+    }
+    new.is_in_place();
+    let synced = File::open(folder).and_then(|folder| folder.sync_all());
+    synced.map_err(Step::SyncFolder.at(folder))?;
+    let backup = kept;
+    Ok(Replaced { path, backup })
+}
+
+/// The file that is to be replaced, behind all links, and what it is like; no link may lead nowhere.
+fn target(path: &Path) -> io::Result<(PathBuf, Option<Metadata>)> {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return match path.file_name() {
+                Some(_) => Ok((path.to_owned(), None)),
+                None => Err(io::ErrorKind::IsADirectory.into()),
+            };
+        }
+        Err(error) => return Err(error),
+        Ok(_) => {}
+    }
+    let path = fs::canonicalize(path)?;
+    let metadata = fs::metadata(&path)?;
+    if metadata.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    if !metadata.is_file() {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "it is no regular file",
+        ));
+    }
+    Ok((path, Some(metadata)))
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// A file beside the one that it will replace; removed when it did not come to that.
+struct Beside {
+    path: PathBuf,
+    file: File,
+}
+
+impl Beside {
+    fn create(target: &Path, old: Option<&Metadata>) -> Result<Self, ReplaceError> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let name = target.file_name().unwrap_or_else(|| OsStr::new("file"));
+        loop {
+            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+            let mut hidden = OsString::from(".");
+            hidden.push(name);
+            hidden.push(format!(".{}-{number}.tmp", std::process::id()));
+            let path = folder_of(target).join(hidden);
+            // What replaces a private file must not be open to others for a moment either.
+            let mode = if old.is_some() { 0o600 } else { 0o666 };
+            let created = File::options()
+                .write(true)
+                .create_new(true)
+                .mode(mode)
+                .open(&path);
+            let file = match created {
+                // A killed process of this number left it.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                created => created.map_err(Step::Create.at(target))?,
+            };
+            let beside = Self { path, file };
+            if let Some(old) = old {
+                beside.resemble(old).map_err(Step::Create.at(target))?;
+            }
+            return Ok(beside);
+        }
+    }
+
+    fn resemble(&self, old: &Metadata) -> io::Result<()> {
+        let new = self.file.metadata()?;
+        let other = |new: u32, old: u32| (new != old).then_some(old);
+        let (owner, group) = (other(new.uid(), old.uid()), other(new.gid(), old.gid()));
+        if owner.or(group).is_some() {
+            fchown(&self.file, owner, group)?;
+        }
+        let mode = fs::Permissions::from_mode(old.mode() & 0o7777);
+        self.file.set_permissions(mode)
+    }
+
+    fn fill(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+        let mut buffered = BufWriter::with_capacity(BLOCK, &self.file);
+        write(&mut buffered)?;
+        buffered.flush()?;
+        drop(buffered);
+        self.file.sync_all()
+    }
+
+    fn is_in_place(mut self) {
+        self.path = PathBuf::new();
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        if self.path != Path::new("") {
+            // What cannot be removed does no harm: its name is taken by nobody else.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Keeps the old content under a name that is free. A second name for it costs nothing; where the file system knows none, a copy
+/// is made.
+fn keep(path: &Path) -> Result<PathBuf, ReplaceError> {
+    for number in 1..BACKUPS {
+        let mut name = path.as_os_str().to_owned();
+        name.push(".bak");
+        if number > 1 {
+            name.push(format!(".{number}"));
+        }
+        let backup = PathBuf::from(name);
+        let kept = fs::hard_link(path, &backup);
+        let kept = match kept {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => copy(path, &backup),
+            kept => kept,
+        };
+        match kept {
+            Ok(()) => return Ok(backup),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(Step::Backup.at(&backup)(error)),
+        }
+    }
+    Err(Step::Backup.at(path)(io::Error::new(
+        io::ErrorKind::AlreadyExists,
+        "there are too many backups",
+    )))
+}
+
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    let mut old = File::open(from)?;
+    let metadata = old.metadata()?;
+    let mut new = File::options()
+        .write(true)
+        .create_new(true)
+        .mode(metadata.mode() & 0o777)
+        .open(to)?;
+    let copied = io::copy(&mut old, &mut new).and_then(|_| new.sync_all());
+    if copied.is_err() {
+        fs::remove_file(to)?;
+    }
+    copied
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+    use tempfile::TempDir;
+
+    fn folder_with(content: &str) -> (TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.json");
+        fs::write(&path, content).unwrap();
+        (folder, path)
+    }
+
+    fn names(folder: &TempDir) -> Vec<String> {
+        let entries = fs::read_dir(folder.path()).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<_> = names.collect();
+        names.sort();
+        names
+    }
+
+    fn with(path: &Path, backup: Backup, content: &str) -> Result<Replaced, ReplaceError> {
+        replace(path, backup, |file| file.write_all(content.as_bytes()))
+    }
+
+    #[test]
+    fn the_new_content_takes_the_place_and_the_mode_of_the_old() {
+        let (folder, path) = folder_with("old");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        let replaced = with(&path, Backup::None, "new").unwrap();
+        assert_eq!((replaced.path, replaced.backup), (path.clone(), None));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o640);
+        with(&folder.path().join("fresh.json"), Backup::Numbered, "1").unwrap();
+        assert_eq!(names(&folder), ["fresh.json", "run.json"]);
+    }
+
+    #[test]
+    fn backups_are_numbered_and_never_overwritten() {
+        let (folder, path) = folder_with("1");
+        for content in ["2", "3", "4"] {
+            with(&path, Backup::Numbered, content).unwrap();
+        }
+        assert_eq!(
+            names(&folder),
+            [
+                "run.json",
+                "run.json.bak",
+                "run.json.bak.2",
+                "run.json.bak.3"
+            ]
+        );
+        let content = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+        assert_eq!(content("run.json"), "4");
+        assert_eq!(content("run.json.bak"), "1");
+        assert_eq!(content("run.json.bak.3"), "3");
+    }
+
+    #[test]
+    fn a_copy_is_a_backup_where_a_second_name_is_not_to_be_had() {
+        let (folder, path) = folder_with("1");
+        let backup = folder.path().join("copy");
+        copy(&path, &backup).unwrap();
+        assert_eq!(fs::read_to_string(&backup).unwrap(), "1");
+        let again = copy(&path, &backup).unwrap_err();
+        assert_eq!(again.kind(), io::ErrorKind::AlreadyExists);
+    }
+
+    #[test]
+    fn a_writer_that_fails_midway_leaves_everything_as_it_was() {
+        let (folder, path) = folder_with("old");
+        let full = |file: &mut dyn Write| {
+            file.write_all(&vec![b'x'; 3 * BLOCK])?;
+            Err(io::ErrorKind::StorageFull.into())
+        };
+        let error = replace(&path, Backup::Numbered, full).unwrap_err();
+        assert_eq!(error.step, Step::Write);
+        let message = error.to_string();
+        assert!(message.contains(path.to_str().unwrap()), "{message}");
+        assert!(message.ends_with("nothing was changed"), "{message}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+        assert_eq!(names(&folder), ["run.json"]);
+    }
+
+    #[test]
+    fn behind_a_link_the_file_is_replaced_and_the_link_stays() {
+        let (folder, path) = folder_with("old");
+        let link = folder.path().join("link.json");
+        symlink("run.json", &link).unwrap();
+        let replaced = with(&link, Backup::None, "new").unwrap();
+        assert_eq!(replaced.path, fs::canonicalize(&path).unwrap());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        assert_eq!(fs::read_link(&link).unwrap(), Path::new("run.json"));
+        let dead = folder.path().join("dead.json");
+        symlink("nowhere", &dead).unwrap();
+        assert_eq!(with(&dead, Backup::None, "").unwrap_err().step, Step::Look);
+    }
+
+    #[test]
+    fn what_is_no_file_is_left_alone() {
+        let (folder, path) = folder_with("old");
+        for no_file in [folder.path(), Path::new("/dev/null"), Path::new("/")] {
+            let error = with(no_file, Backup::None, "").unwrap_err();
+            assert_eq!(error.step, Step::Look, "{error}");
+        }
+        let error = with(&path.join("below"), Backup::None, "").unwrap_err();
+        assert_eq!(error.step, Step::Look, "{error}");
+        let error = with(&folder.path().join("no/file"), Backup::None, "").unwrap_err();
+        assert_eq!(error.step, Step::Create, "{error}");
+    }
+
+    #[test]
+    fn what_a_killed_process_left_behind_does_no_harm() {
+        let (folder, path) = folder_with("old");
+        let left = |number| format!(".run.json.{}-{number}.tmp", std::process::id());
+        for number in 0..200 {
+            fs::write(folder.path().join(left(number)), "half").unwrap();
+        }
+        with(&path, Backup::None, "new").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        let half = fs::read_to_string(folder.path().join(left(7))).unwrap();
+        assert_eq!((half.as_str(), names(&folder).len()), ("half", 201));
+    }
+
+    #[test]
+    fn every_moment_shows_the_old_file_or_the_new_one() {
+        let (_folder, path) = folder_with("old");
+        replace(&path, Backup::None, |file| {
+            file.write_all(b"ne")?;
+            assert_eq!(fs::read_to_string(&path)?, "old");
+            file.write_all(b"w")
+        })
+        .unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+    }
+}

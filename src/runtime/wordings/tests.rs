@@ -1,0 +1,185 @@
+//! Stories of wordings that operators write.
+
+use super::*;
+use std::fs;
+use tempfile::TempDir;
+
+struct Desk {
+    folder: TempDir,
+}
+
+impl Desk {
+    fn new() -> Self {
+        Self {
+            folder: TempDir::new().unwrap(),
+        }
+    }
+
+    fn file(&self, origin: Origin) -> WordingFile {
+        let name = if origin == Origin::Config {
+            "config.toml"
+        } else {
+            "project.toml"
+        };
+        let path = self.folder.path().join(name);
+        WordingFile { path, origin }
+    }
+
+    fn with(self, origin: Origin, text: impl AsRef<[u8]>) -> Self {
+        fs::write(self.file(origin).path, text).unwrap();
+        self
+    }
+
+    fn read(&self) -> Wordings {
+        Wordings::read(&[self.file(Origin::Config), self.file(Origin::Project)])
+    }
+
+    /// The faults, without the folder.
+    fn faults(&self) -> String {
+        let folder = format!("{}/", self.folder.path().display());
+        let faults = self.read().faults;
+        let faults = faults
+            .iter()
+            .map(|fault| fault.to_string().replace(&folder, ""));
+        faults.collect::<Vec<_>>().join("\n")
+    }
+}
+
+#[test]
+fn without_files_there_is_the_library() {
+    let desk = Desk::new();
+    let wordings = desk.read();
+    assert_eq!(wordings.faults, []);
+    let names = |choices: Vec<Choice<'_>>| {
+        let names = choices.iter().map(|choice| choice.name.to_owned());
+        names.collect::<Vec<_>>()
+    };
+    let library = wording::library(Kind::UnknownTool).map(|wording| wording.name.to_owned());
+    assert_eq!(
+        names(wordings.of(Kind::UnknownTool)),
+        library.collect::<Vec<_>>()
+    );
+}
+
+#[test]
+fn the_project_wins_over_the_config_folder_and_both_over_the_library() {
+    let config = "[bare]\ntemplate = 'config'\n[mine]\ntitle = 'My own'\ntemplate = 'mine'\n";
+    let project = "[bare]\nkinds = ['unknown-tool']\ntemplate = '''\nproject\n'''\n";
+    let desk = Desk::new()
+        .with(Origin::Config, config)
+        .with(Origin::Project, project);
+    let wordings = desk.read();
+    assert_eq!(wordings.faults, []);
+    let found = |kind, name: &str| {
+        let choice = wordings.find(kind, name).unwrap();
+        (choice.template.to_owned(), choice.origin)
+    };
+    assert_eq!(
+        found(Kind::UnknownTool, "bare"),
+        ("project\n".to_owned(), Origin::Project)
+    );
+    assert_eq!(
+        found(Kind::ToolError, "bare"),
+        ("config".to_owned(), Origin::Config)
+    );
+    assert_eq!(found(Kind::ToolError, "reason").1, Origin::Library);
+    let choices = wordings.of(Kind::UnknownTool);
+    let first = choices
+        .iter()
+        .take(2)
+        .map(|choice| (choice.name, choice.title));
+    assert_eq!(
+        first.collect::<Vec<_>>(),
+        [("bare", "bare"), ("mine", "My own")]
+    );
+    assert_eq!(
+        choices
+            .iter()
+            .filter(|choice| choice.name == "bare")
+            .count(),
+        1
+    );
+}
+
+#[test]
+fn what_cannot_be_used_costs_itself_and_is_told_with_its_line() {
+    let text = r#"
+stray = 1
+[good]
+template = "{{ tool }}"
+colour = "red"
+
+[typo]
+template = """
+one
+{{ tol }}"""
+[nothing]
+title = "no template"
+[number]
+template = 5
+[kind]
+kinds = ["unknown-tool", "sundry"]
+template = "x"
+[set]
+template = "{% set x = 1 %}"
+["a\nb"]
+template = "x"
+[title]
+title = 7
+template = "still usable"
+"#;
+    let desk = Desk::new().with(Origin::Project, text);
+    insta::assert_snapshot!(desk.faults(), @r#"
+    project.toml:2: `stray` is no wording: write `[stray]` and `template = "..."` below it
+    project.toml:5: `colour` is not known; there are template, kinds and title
+    project.toml:10: the template, line 2: there is no `tol`; these stand ready: tool, tools, nearest, arguments, error, violations, call_id, schema, agent
+    project.toml:11: `nothing` has no `template`
+    project.toml:14: `template` is a text
+    project.toml:16: `sundry` is no kind of failure; there are unknown-tool, malformed-arguments, invalid-arguments, missing-output, tool-error, repeated-call, leaked-call, cut-off, invalid-final-output, missing-final-output
+    project.toml:19: the template, line 1: `set` is not for wordings; there are `if`, `elif`, `else`, `endif`, `for`, `endfor` and `raw`
+    project.toml:20: a name has 1 to 100 characters and stands on one line
+    project.toml:23: a title is a text of 100 characters at most
+    "#);
+    let wordings = desk.read();
+    let usable = wordings.of(Kind::UnknownTool);
+    let usable = usable
+        .iter()
+        .filter(|choice| choice.origin == Origin::Project);
+    let usable = usable.map(|choice| choice.name).collect::<Vec<_>>();
+    assert_eq!(usable, ["good", "title"]);
+}
+
+#[test]
+fn a_broken_line_leaves_the_rest() {
+    let desk = Desk::new().with(
+        Origin::Config,
+        "[a]\ntemplate = 'x'\n[b]\ntemplate = = 'y'\n[c]\ntemplate = 'z'\n",
+    );
+    insta::assert_snapshot!(desk.faults(), @r"
+    config.toml:4: extra `=`, expected nothing
+    config.toml:4: unexpected key or value, expected newline, `#`
+    ");
+    let wordings = desk.read();
+    assert!(wordings.find(Kind::CutOff, "a").is_some());
+    assert!(wordings.find(Kind::CutOff, "c").is_some());
+}
+
+#[test]
+fn files_that_are_none_are_told() {
+    let desk = Desk::new().with(Origin::Project, b"[a]\ntemplate = '\xff'\n");
+    assert_eq!(desk.faults(), "project.toml: this is not UTF-8");
+    let desk = Desk::new().with(Origin::Project, vec![b'#'; 1024 * 1024 + 1]);
+    assert_eq!(desk.faults(), "project.toml: more than 1024 KB");
+    let desk = Desk::new();
+    fs::create_dir(desk.file(Origin::Config).path).unwrap();
+    assert_eq!(desk.faults(), "config.toml: this is no file");
+    let many = (0..600).map(|number| format!("[w{number}]\ntemplate = 'x'\n"));
+    let desk = Desk::new().with(Origin::Config, many.collect::<String>());
+    assert_eq!(
+        desk.faults(),
+        "config.toml:1001: more than 500 wordings; the rest is left out"
+    );
+    let bad = (0..100).map(|number| format!("w{number} = 1\n"));
+    let desk = Desk::new().with(Origin::Config, bad.collect::<String>());
+    assert_eq!(desk.read().faults.len(), MOST_FAULTS);
+}

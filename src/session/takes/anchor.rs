@@ -1,0 +1,392 @@
+//! Splices that find their place again: a recording may have grown, or changed, when it is opened the next time.
+//!
+//! Recordings grow at their end, so places stay where they are; what can go wrong is that the file is another one. Each splice
+//! therefore keeps digests of the bytes it removes and of those before it. A cut to the end of the records goes on to the new
+//! end, up to the brackets that close the file.
+
+use crate::session::{Source, SourceError, Span, Splice};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+
+/// How many bytes before a splice are looked at.
+const BEFORE: u64 = 64;
+/// Of a longer stretch only this many bytes at its start and at its end are digested: a cut may remove a gigabyte, and what else
+/// changed within it is removed all the same.
+const ENDS: u64 = 512 * 1024;
+/// How many bytes are read at once.
+const BLOCK: usize = 64 * 1024;
+
+/// A digest of bytes that is the same in every process and on every machine: FNV-1a in 64 bits. It guards against files that
+/// were changed or mixed up, not against forgery: who can write the recording needs no collision to change what it says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Digest(u64);
+
+impl Digest {
+    /// The digest of nothing.
+    const EMPTY: Self = Self(0xcbf2_9ce4_8422_2325);
+
+    /// The digest of some bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self::EMPTY.with(bytes)
+    }
+
+    /// The digest of what was digested before and these bytes.
+    fn with(self, bytes: &[u8]) -> Self {
+        const PRIME: u64 = 0x0000_0100_0000_01b3;
+        let step = |digest: u64, byte: &u8| (digest ^ u64::from(*byte)).wrapping_mul(PRIME);
+        Self(bytes.iter().fold(self.0, step))
+    }
+
+    /// The digest of a span of a source; of a long one both ends.
+    pub fn of_span(source: &dyn Source, span: Span) -> Result<Self, SourceError> {
+        if span.len() <= 2 * ENDS {
+            return Self::EMPTY.with_span(source, span);
+        }
+        let head = Self::EMPTY.with_span(source, span.head(ENDS))?;
+        let start = span.end - ENDS;
+        head.with_span(source, Span { start, ..span })
+    }
+
+    fn with_span(self, source: &dyn Source, span: Span) -> Result<Self, SourceError> {
+        let mut block = vec![0; BLOCK.min(usize::try_from(span.len()).unwrap_or(BLOCK))];
+        let (mut digest, mut at) = (self, span.start);
+        while at < span.end {
+            let left = usize::try_from(span.end - at).unwrap_or(BLOCK);
+            let block = &mut block[..left.min(BLOCK)];
+            source.fill(at, block)?;
+            digest = digest.with(block);
+            at += block.len() as u64;
+        }
+        Ok(digest)
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let number = u64::from_str_radix(&text, 16).map_err(serde::de::Error::custom)?;
+        Ok(Self(number))
+    }
+}
+
+/// A splice, and how its place is known again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Anchored {
+    /// The place when it was made.
+    #[serde(with = "super::spelling::span")]
+    at: Span,
+    /// What stands there instead.
+    #[serde(with = "super::spelling::bytes")]
+    with: Vec<u8>,
+    /// The digest of the bytes that it removes.
+    removed: Digest,
+    /// The digest of up to 64 bytes before it.
+    before: Digest,
+    /// What follows a cut to the end of the records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rest: Option<Suffix>,
+}
+
+/// The bytes behind the last record: closing brackets, a line feed, often nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Suffix {
+    length: u64,
+    digest: Digest,
+}
+
+impl Anchored {
+    /// The splice as it was made.
+    pub fn splice(&self) -> Splice {
+        Splice {
+            at: self.at,
+            with: self.with.clone(),
+        }
+    }
+
+    /// Whether it removes everything up to the end of the records, also those that were appended later.
+    pub fn cuts_the_rest(&self) -> bool {
+        self.rest.is_some()
+    }
+}
+
+/// A splice whose place is not found again.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("change {} of the take does not fit the file any more: at byte {}, {why}", index + 1, at.start)]
+pub struct Lost {
+    /// Which splice, from 0.
+    pub index: usize,
+    /// Where it was made.
+    pub at: Span,
+    /// What is not as it was.
+    pub why: LostWhy,
+}
+
+/// What is not as it was.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LostWhy {
+    /// The file ends before the place.
+    #[error("the file is shorter than it was")]
+    Shorter,
+    /// Other bytes stand where some were removed.
+    #[error("the bytes that it replaces are others now")]
+    Removed,
+    /// Other bytes stand before the place.
+    #[error("the bytes before it are others now")]
+    Before,
+    /// The file ends in another way.
+    #[error("the file ends in another way now")]
+    Suffix,
+    /// The bytes cannot be read.
+    #[error(transparent)]
+    Unreadable(#[from] SourceError),
+}
+
+/// Makes splices of `source` findable. With `cuts_the_rest` the one that removes up to the last place stands for "everything
+/// from here on" (`Edit::Cut`).
+pub fn anchor(
+    source: &dyn Source,
+    splices: Vec<Splice>,
+    cuts_the_rest: bool,
+) -> Result<Vec<Anchored>, SourceError> {
+    let removing = splices.iter().enumerate();
+    let removing = removing.filter(|(_, splice)| !splice.at.is_empty());
+    let last = removing.max_by_key(|(_, splice)| splice.at.end);
+    let rest = last.map(|(index, _)| index).filter(|_| cuts_the_rest);
+    let anchored = |(index, Splice { at, with })| {
+        let behind = Span {
+            start: at.end,
+            end: source.len(),
+        };
+        let suffix = || -> Result<_, SourceError> {
+            Ok(Suffix {
+                length: behind.len(),
+                digest: Digest::of_span(source, behind)?,
+            })
+        };
+        Ok(Anchored {
+            removed: Digest::of_span(source, at)?,
+            before: Digest::of_span(source, before(at))?,
+            rest: (rest == Some(index)).then(suffix).transpose()?,
+            at,
+            with,
+        })
+    };
+    splices.into_iter().enumerate().map(anchored).collect()
+}
+
+/// The splices for `source` as it is now, or the first one whose place no longer holds what it held.
+pub fn settle(source: &dyn Source, splices: &[Anchored]) -> Result<Vec<Splice>, Lost> {
+    let grown = splices.iter().enumerate().find_map(|(index, anchored)| {
+        let lost = |why| lost(index, anchored, why);
+        let suffix = anchored.rest?;
+        Some(end_of_rest(source, anchored, suffix).map_err(lost))
+    });
+    let grown = grown.transpose()?;
+    let settled = |(index, anchored): (usize, &Anchored)| {
+        check(source, anchored, grown).map_err(|why| lost(index, anchored, why))?;
+        let mut splice = anchored.splice();
+        match grown {
+            Some(grown) if anchored.rest.is_some() => splice.at.end += grown.by,
+            Some(grown) => splice.at = grown.moved(splice.at),
+            None => {}
+        }
+        Ok(splice)
+    };
+    splices.iter().enumerate().map(settled).collect()
+}
+
+/// How far the end of the records went on.
+#[derive(Debug, Clone, Copy)]
+struct Grown {
+    /// Where it was.
+    from: u64,
+    /// By how many bytes.
+    by: u64,
+}
+
+impl Grown {
+    /// Where a place is now: what stood behind the records is behind them still.
+    fn moved(self, at: Span) -> Span {
+        let by = if at.start >= self.from { self.by } else { 0 };
+        Span {
+            start: at.start + by,
+            end: at.end + by,
+        }
+    }
+}
+
+fn lost(index: usize, anchored: &Anchored, why: LostWhy) -> Lost {
+    Lost {
+        index,
+        at: anchored.at,
+        why,
+    }
+}
+
+fn end_of_rest(source: &dyn Source, anchored: &Anchored, suffix: Suffix) -> Result<Grown, LostWhy> {
+    let length = source.len();
+    let end = length.checked_sub(suffix.length);
+    let end = end
+        .filter(|end| *end >= anchored.at.end)
+        .ok_or(LostWhy::Shorter)?;
+    let behind = Span {
+        start: end,
+        end: length,
+    };
+    if Digest::of_span(source, behind)? != suffix.digest {
+        return Err(LostWhy::Suffix);
+    }
+    Ok(Grown {
+        from: anchored.at.end,
+        by: end - anchored.at.end,
+    })
+}
+
+fn check(source: &dyn Source, anchored: &Anchored, grown: Option<Grown>) -> Result<(), LostWhy> {
+    let at = match grown {
+        Some(grown) if anchored.rest.is_none() => grown.moved(anchored.at),
+        _ => anchored.at,
+    };
+    if at.start > at.end || at.end > source.len() {
+        return Err(LostWhy::Shorter);
+    }
+    if Digest::of_span(source, at)? != anchored.removed {
+        return Err(LostWhy::Removed);
+    }
+    // What moved has the end of other records before it; the digest of the suffix stands for it.
+    if at == anchored.at && Digest::of_span(source, before(at))? != anchored.before {
+        return Err(LostWhy::Before);
+    }
+    Ok(())
+}
+
+fn before(at: Span) -> Span {
+    Span {
+        start: at.start.saturating_sub(BEFORE),
+        end: at.start,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::session::Rope;
+    use std::sync::Arc;
+
+    fn splice(text: &str, what: &str, with: &str) -> Splice {
+        let start = text.find(what).unwrap() as u64;
+        let end = start + what.len() as u64;
+        Splice {
+            at: Span { start, end },
+            with: with.into(),
+        }
+    }
+
+    fn source(text: &str) -> Vec<u8> {
+        text.as_bytes().to_vec()
+    }
+
+    fn spliced(text: &str, splices: &[Splice]) -> String {
+        let rope = Rope::new(Arc::new(source(text))).spliced(splices);
+        let all = Span {
+            start: 0,
+            end: rope.len(),
+        };
+        String::from_utf8(rope.read(all).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_digest_is_the_one_that_the_world_knows() {
+        assert_eq!(Digest::of(b"").to_string(), "cbf29ce484222325");
+        assert_eq!(Digest::of(b"foobar").to_string(), "85944171f73967e8");
+        let long: Vec<u8> = (0..200_000_u32).map(|number| number as u8).collect();
+        let all = Span {
+            start: 0,
+            end: long.len() as u64,
+        };
+        assert_eq!(Digest::of_span(&long, all), Ok(Digest::of(&long)));
+    }
+
+    #[test]
+    fn of_a_giant_both_ends_count() {
+        let mut giant = vec![b'x'; 3 * 1024 * 1024];
+        let all = Span {
+            start: 0,
+            end: giant.len() as u64,
+        };
+        let digest = Digest::of_span(&giant, all).unwrap();
+        for (place, counts) in [(9, true), (all.end as usize - 9, true), (1 << 20, false)] {
+            giant[place] = b'y';
+            let now = Digest::of_span(&giant, all).unwrap();
+            assert_eq!(now != digest, counts, "{place}");
+            giant[place] = b'x';
+        }
+    }
+
+    #[test]
+    fn a_change_is_found_again_in_a_file_that_grew() {
+        let text = "one\ntwo\nthree\n";
+        let anchored = anchor(&source(text), vec![splice(text, "two", "2")], false).unwrap();
+        let grown = "one\ntwo\nthree\nfour\n";
+        let settled = settle(&source(grown), &anchored).unwrap();
+        assert_eq!(spliced(grown, &settled), "one\n2\nthree\nfour\n");
+    }
+
+    #[test]
+    fn a_cut_goes_on_to_the_new_end_and_leaves_the_brackets() {
+        let text = "{\"a\":[1,2,3]}";
+        let question = Splice {
+            at: Span { start: 11, end: 11 },
+            with: b",9".into(),
+        };
+        let splices = vec![splice(text, ",2,3", ""), question];
+        let anchored = anchor(&source(text), splices, true).unwrap();
+        assert!(anchored[0].cuts_the_rest() && !anchored[1].cuts_the_rest());
+        let grown = "{\"a\":[1,2,3,4,5]}";
+        let settled = settle(&source(grown), &anchored).unwrap();
+        assert_eq!(spliced(grown, &settled), "{\"a\":[1,9]}");
+        let other = settle(&source("{\"a\":[1,2,3,4,5]]"), &anchored);
+        assert_eq!(other.unwrap_err().why, LostWhy::Suffix);
+    }
+
+    #[test]
+    fn dropping_the_last_item_does_not_drop_what_came_later() {
+        let text = "one\ntwo\n";
+        let anchored = anchor(&source(text), vec![splice(text, "two\n", "")], false).unwrap();
+        let settled = settle(&source("one\ntwo\nthree\n"), &anchored).unwrap();
+        assert_eq!(spliced("one\ntwo\nthree\n", &settled), "one\nthree\n");
+    }
+
+    #[test]
+    fn what_is_another_file_now_is_said_with_its_place() {
+        let text = "one\ntwo\nthree\n";
+        let splices = vec![splice(text, "one", "1"), splice(text, "three", "3")];
+        let anchored = anchor(&source(text), splices, false).unwrap();
+        let why = |now: &str| {
+            let lost = settle(&source(now), &anchored).unwrap_err();
+            (lost.index, lost.why)
+        };
+        assert_eq!(why("one\ntwo\nthreX\n"), (1, LostWhy::Removed));
+        assert_eq!(why("one\ntwX\nthree\n"), (1, LostWhy::Before));
+        assert_eq!(why("One\ntwo\nthree\n"), (0, LostWhy::Removed));
+        assert_eq!(why("one\ntwo\n"), (1, LostWhy::Shorter));
+        let lost = settle(&source("x"), &anchored).unwrap_err().to_string();
+        assert_eq!(
+            lost,
+            "change 1 of the take does not fit the file any more: at byte 0, the file is shorter than it was"
+        );
+    }
+}

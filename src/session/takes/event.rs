@@ -1,0 +1,208 @@
+//! What a take is, and what can happen to the tree of takes: the entries of its journal.
+
+use super::anchor::{Anchored, Digest};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A take by its number; 0 is the recording itself.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct TakeId(pub u32);
+
+impl TakeId {
+    /// The recording.
+    pub const MAIN: Self = Self(0);
+}
+
+impl fmt::Display for TakeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::MAIN => f.write_str("main"),
+            Self(number) => write!(f, "{number}"),
+        }
+    }
+}
+
+/// A branch of a session: what was done differently, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Take {
+    /// The take that it branches off.
+    pub parent: TakeId,
+    /// What the tree calls it.
+    pub title: String,
+    /// The session of the file that it is about, from 0.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub session: u32,
+    /// The item at which it branches off, as a number in its parent from 0.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub forked_at: Option<u32>,
+    /// What was to be mended, by what, and who decided it.
+    pub cause: Cause,
+    /// Name of the wording.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub wording: Option<String>,
+    /// The words as the model reads them.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub words: Option<String>,
+    /// What the operator was told before accepting.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub notes: Vec<String>,
+    /// A value that was accepted as fallback and enters no history.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub fallback: Option<String>,
+    /// What it came to.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub outcome: Outcome,
+    /// What changes, in the places of its parent.
+    pub splices: Vec<Anchored>,
+}
+
+/// Why there is a take.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Cause {
+    /// Id of the rule whose finding it mends; `None` where the operator acted without one.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub rule: Option<String>,
+    /// The item that it is about, as a number in the parent from 0.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub item: Option<u32>,
+    /// Id of the action; `None` for a branch without a change.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub action: Option<String>,
+    /// Who decided.
+    #[serde(default)]
+    pub by: Author,
+}
+
+/// Who decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Author {
+    /// The operator, on the screen.
+    #[default]
+    Operator,
+    /// `retake fix`.
+    Fix,
+    /// A policy.
+    Policy,
+}
+
+/// What a take came to.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Outcome {
+    /// The findings of its parent.
+    #[serde(default)]
+    pub before: Tally,
+    /// Its own findings.
+    #[serde(default)]
+    pub after: Tally,
+    /// Whether it ends on a question to the model.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub asks_model: bool,
+    /// What the model did when it was asked, in the words of the live run.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub live: Option<String>,
+}
+
+/// Findings by severity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Tally {
+    /// Errors.
+    pub errors: u32,
+    /// Warnings.
+    pub warnings: u32,
+    /// What is only worth knowing.
+    pub infos: u32,
+}
+
+/// An item of a take: where its bytes begin, and what they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ItemMark {
+    /// Byte at which the item begins in the take.
+    pub at: u64,
+    /// Digest of its bytes: the item may have gone from there.
+    pub digest: Digest,
+}
+
+impl ItemMark {
+    /// The mark of an item with these bytes.
+    pub fn new(at: u64, bytes: &[u8]) -> Self {
+        let digest = Digest::of(bytes);
+        Self { at, digest }
+    }
+}
+
+/// One change of the tree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum TakeEvent {
+    /// A new take, which becomes the current one.
+    Taken {
+        /// Its number.
+        id: TakeId,
+        /// What it is.
+        take: Box<Take>,
+    },
+    /// Another take became the current one.
+    Moved {
+        /// Which.
+        to: TakeId,
+    },
+    /// A take got another title.
+    Titled {
+        /// The take.
+        take: TakeId,
+        /// The title.
+        title: String,
+    },
+    /// A note was written on an item; empty takes it away.
+    Noted {
+        /// The take.
+        take: TakeId,
+        /// The item.
+        item: ItemMark,
+        /// The note.
+        text: String,
+    },
+    /// A bookmark was set on an item, or taken away.
+    Bookmarked {
+        /// The take.
+        take: TakeId,
+        /// The item.
+        item: ItemMark,
+        /// Whether it is set.
+        set: bool,
+    },
+    /// It is known what a take came to.
+    Judged {
+        /// The take.
+        take: TakeId,
+        /// What it came to.
+        outcome: Outcome,
+    },
+}
+
+/// Why an event does not fit the tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Misfit {
+    /// It is about a take that is not there.
+    #[error("take {0} is not there")]
+    NoTake(TakeId),
+    /// The take that it branches off is not there.
+    #[error("take {take} branches off take {parent}, which is not there")]
+    NoParent {
+        /// The take.
+        take: TakeId,
+        /// The one that is missing.
+        parent: TakeId,
+    },
+    /// There is a take of this number already.
+    #[error("there are two takes {0}")]
+    Twice(TakeId),
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}

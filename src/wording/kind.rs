@@ -1,0 +1,99 @@
+//! The kinds of failure that have wordings.
+
+/// What kind of failure the model is told about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// The call names a tool that is not offered.
+    UnknownTool,
+    /// The arguments are no JSON object.
+    MalformedArguments,
+    /// The arguments break the schema of the tool.
+    InvalidArguments,
+    /// The call never got its output.
+    MissingOutput,
+    /// The tool failed.
+    ToolError,
+    /// The same call came again and again.
+    RepeatedCall,
+    /// A call stands as text in a message.
+    LeakedCall,
+    /// The reply was cut off at the token limit.
+    CutOff,
+    /// The final message breaks the output schema.
+    InvalidFinalOutput,
+    /// There is no final message.
+    MissingFinalOutput,
+}
+
+/// Every kind with its name in files and menus, and the rules whose findings are of it.
+const KINDS: &[(Kind, &str, &[&str])] = &[
+    (Kind::UnknownTool, "unknown-tool", &["unknown-tool"]),
+    (
+        Kind::MalformedArguments,
+        "malformed-arguments",
+        &["malformed-arguments", "duplicate-argument-key"],
+    ),
+    (
+        Kind::InvalidArguments,
+        "invalid-arguments",
+        &["invalid-arguments"],
+    ),
+    (
+        Kind::MissingOutput,
+        "missing-output",
+        &["orphan-call", "split-pair"],
+    ),
+    (
+        Kind::ToolError,
+        "tool-error",
+        &["tool-error", "failing-tool"],
+    ),
+    (
+        Kind::RepeatedCall,
+        "repeated-call",
+        &["repeated-call", "turn-limit"],
+    ),
+    (Kind::LeakedCall, "leaked-call", &["leaked-tool-call"]),
+    (Kind::CutOff, "cut-off", &["truncated-response"]),
+    (
+        Kind::InvalidFinalOutput,
+        "invalid-final-output",
+        &["invalid-final-output"],
+    ),
+    (
+        Kind::MissingFinalOutput,
+        "missing-final-output",
+        &["missing-final-output"],
+    ),
+];
+
+impl Kind {
+    /// Every kind, in the order of the library.
+    pub fn all() -> impl Iterator<Item = Self> {
+        KINDS.iter().map(|(kind, ..)| *kind)
+    }
+
+    /// The kind that findings of this rule are of; `None` where there is nothing to tell the model.
+    pub fn of_rule(rule: &str) -> Option<Self> {
+        let mut kinds = KINDS.iter();
+        kinds
+            .find(|(.., rules)| rules.contains(&rule))
+            .map(|(kind, ..)| *kind)
+    }
+
+    /// The kind of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        let mut kinds = KINDS.iter();
+        kinds
+            .find(|(_, known, _)| *known == name)
+            .map(|(kind, ..)| *kind)
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        let mut kinds = KINDS.iter();
+        kinds
+            .find(|(kind, ..)| *kind == self)
+            .map_or("", |(_, name, _)| name)
+    }
+}

@@ -1,0 +1,86 @@
+//! The library: wordings for each kind of failure, along the axes that the lab compares.
+//!
+//! Every text is written for retake. A template copes with whatever is missing (nothing near, no schema, no tools) and cuts what
+//! could be long; the first wording of a kind is its default.
+
+mod templates;
+
+use super::Kind;
+use templates::LIBRARY;
+
+/// A wording of the library.
+#[derive(Debug, Clone, Copy)]
+pub struct Wording {
+    /// Its name in policies and menus; one kind of failure has a name only once.
+    pub name: &'static str,
+    /// What menus call it.
+    pub title: &'static str,
+    /// The kinds of failure that it is for.
+    pub kinds: &'static [Kind],
+    /// Where it stands on the axes.
+    pub axes: Axes,
+    /// The template.
+    pub template: &'static str,
+}
+
+/// In what wordings differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Axes {
+    /// Whether it says the name of the tool back.
+    pub names_tool: bool,
+    /// Which tools it lists.
+    pub listing: Listing,
+    /// Whether it says what to do next.
+    pub instructs: bool,
+    /// Whether it says the arguments back.
+    pub echoes: bool,
+    /// Whether it shows the schema.
+    pub shows_schema: bool,
+    /// Whether it warns against the same call again.
+    pub warns: bool,
+    /// How it reaches the model.
+    pub channel: Channel,
+}
+
+/// Which tools a wording lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Listing {
+    /// None.
+    #[default]
+    Nothing,
+    /// Those that were probably meant.
+    Nearest,
+    /// All, or the first of very many.
+    All,
+    /// Those that were probably meant, then all.
+    NearestAndAll,
+}
+
+/// How a wording reaches the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Channel {
+    /// As the output of the call.
+    Output,
+    /// As the output of the call, marked as an error where the dialect can say so.
+    #[default]
+    ErrorOutput,
+    /// As a message of the user.
+    UserMessage,
+}
+
+/// The wordings for a kind of failure, the default first.
+pub fn library(kind: Kind) -> impl Iterator<Item = &'static Wording> {
+    LIBRARY
+        .iter()
+        .filter(move |wording| wording.kinds.contains(&kind))
+}
+
+/// The wording of this name for a kind of failure.
+pub fn find(kind: Kind, name: &str) -> Option<&'static Wording> {
+    library(kind).find(|wording| wording.name == name)
+}
+
+/// The wording that is offered first for a kind of failure.
+pub fn default_of(kind: Kind) -> &'static Wording {
+    library(kind).next().unwrap_or(&LIBRARY[0])
+}

@@ -1,0 +1,26 @@
+//! What the model reads when something went wrong: templates with placeholders, a library of them for each kind of failure, their
+//! rendering, and recipes that carry a recovery out of the debugger.
+//!
+//! A template is written for [minijinja](https://docs.rs/minijinja): `{{ tool }}`, `{% if nearest %}...{% endif %}`,
+//! `{% for violation in violations %}...{% endfor %}`. Nothing is escaped, every name must be one of [`VARIABLES`], and what could
+//! grow without end is refused before it runs, since a project may bring wordings of its own.
+
+mod context;
+mod fault;
+mod grammar;
+mod kind;
+mod library;
+pub mod recipe;
+mod recorded;
+mod render;
+
+pub use context::{Context, VARIABLES, Variable, Violation};
+pub use fault::Fault;
+pub use kind::Kind;
+pub use library::{Axes, Channel, Listing, Wording, default_of, find, library};
+pub use recorded::recorded;
+pub use render::{OUTPUT, TEMPLATE, check, render};
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests;

@@ -1,0 +1,147 @@
+//! A recovery as a regression fixture: the request as it stood behind the recovery, with what must hold for it.
+//!
+//! The file is a request body of its dialect, so `retake check` reads it as it reads any other, and it can be sent to the provider.
+//! `expect` names the rule that must find nothing, and the call that it found something in.
+
+use super::{NoRecipe, Recovery};
+use crate::session::{Dialect, OutputSchema, Tool, ToolKind};
+use serde_json::{Map, Value, json};
+
+/// The history behind the recovery.
+#[derive(Debug, Clone, Copy)]
+pub struct History<'a> {
+    /// How it is spelled.
+    pub dialect: Dialect,
+    /// The model that was asked; empty where that is not known.
+    pub model: &'a str,
+    /// `instructions` of Responses or `system` of Anthropic, where they do not stand in the history.
+    pub instructions: Option<&'a Value>,
+    /// The elements of `input` (Responses) or `messages` (Chat, Anthropic), up to and with the recovery, each as its JSON.
+    pub elements: &'a [&'a [u8]],
+    /// The tools on offer, as the contract knows them; `None` where they are not known.
+    pub tools: Option<&'a [&'a Tool]>,
+    /// What the final message must satisfy, if anything.
+    pub output_schema: Option<&'a OutputSchema>,
+    /// The call that was mended; empty where there was none.
+    pub call_id: &'a str,
+}
+
+/// The fixture: a JSON text.
+pub fn fixture(recovery: &Recovery<'_>, history: &History<'_>) -> Result<String, NoRecipe> {
+    let dialect = history.dialect;
+    let (list, instructions) = match dialect {
+        Dialect::Responses => ("input", "instructions"),
+        Dialect::Chat => ("messages", "instructions"),
+        Dialect::Anthropic => ("messages", "system"),
+        Dialect::Gemini => {
+            return Err(NoRecipe::NoCounterpart(
+                "no request body of Gemini is written: convert the take to another dialect first",
+            ));
+        }
+    };
+    let mut body = Map::new();
+    body.insert("expect".to_owned(), expectation(recovery, history));
+    if !history.model.is_empty() {
+        body.insert("model".to_owned(), history.model.into());
+    }
+    if let Some(text) = history.instructions {
+        body.insert(instructions.to_owned(), text.clone());
+    }
+    if let Some(tools) = history.tools {
+        let tools = tools.iter().map(|tool| spelled(tool, dialect));
+        body.insert("tools".to_owned(), tools.collect());
+    }
+    output_schema(history, &mut body);
+    let mut text = serde_json::to_string_pretty(&body).map_err(unfit)?;
+    // The elements stand as they were recorded, one a line.
+    text.truncate(text.len() - "\n}".len());
+    text.push_str(&format!(",\n  \"{list}\": ["));
+    for (index, element) in history.elements.iter().enumerate() {
+        let element = std::str::from_utf8(element).map_err(unfit)?;
+        serde_json::from_str::<&serde_json::value::RawValue>(element).map_err(unfit)?;
+        text.push_str(if index == 0 { "\n    " } else { ",\n    " });
+        text.push_str(element);
+    }
+    text.push_str("\n  ]\n}\n");
+    Ok(text)
+}
+
+fn unfit(error: impl std::fmt::Display) -> NoRecipe {
+    NoRecipe::Unfit(format!("an item of the history cannot be read: {error}"))
+}
+
+fn expectation(recovery: &Recovery<'_>, history: &History<'_>) -> Value {
+    let absent = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    json!({
+        "rule": recovery.rule,
+        "findings": 0,
+        "call_id": absent(history.call_id),
+        "tool": absent(recovery.tool),
+        "action": recovery.action,
+        "wording": absent(recovery.wording),
+    })
+}
+
+/// A tool as its dialect writes it.
+fn spelled(tool: &Tool, dialect: Dialect) -> Value {
+    let parameters = tool
+        .parameters
+        .clone()
+        .unwrap_or_else(|| json!({"type": "object"}));
+    let (name, what) = (&tool.name, &tool.description);
+    match (tool.kind, dialect) {
+        (ToolKind::Hosted, _) => json!({"type": name}),
+        (ToolKind::Custom, Dialect::Chat) => {
+            json!({"type": "custom", "custom": {"name": name, "description": what}})
+        }
+        (ToolKind::Custom, _) => json!({"type": "custom", "name": name, "description": what}),
+        (ToolKind::Function, Dialect::Chat) => {
+            json!({"type": "function", "function": {"name": name, "description": what, "parameters": parameters}})
+        }
+        (ToolKind::Function, Dialect::Anthropic) => {
+            json!({"name": name, "description": what, "input_schema": parameters})
+        }
+        (ToolKind::Function, _) => in_namespace(name, what, &parameters),
+    }
+}
+
+/// A function of Responses; a name `namespace.name` stands inside its namespace (`{"type":"namespace","name","tools"}`, OpenAI API
+/// reference).
+fn in_namespace(name: &str, what: &str, parameters: &Value) -> Value {
+    let (namespace, name) = name
+        .rsplit_once('.')
+        .map_or((None, name), |(namespace, name)| (Some(namespace), name));
+    let function =
+        json!({"type": "function", "name": name, "description": what, "parameters": parameters});
+    match namespace {
+        Some(namespace) => json!({"type": "namespace", "name": namespace, "tools": [function]}),
+        None => function,
+    }
+}
+
+fn output_schema(history: &History<'_>, body: &mut Map<String, Value>) {
+    let Some(output) = history.output_schema else {
+        return;
+    };
+    let name = if output.name.is_empty() {
+        "output"
+    } else {
+        &output.name
+    };
+    let schema = &output.schema;
+    let (key, value) = match history.dialect {
+        Dialect::Chat => (
+            "response_format",
+            json!({"type": "json_schema", "json_schema": {"name": name, "schema": schema}}),
+        ),
+        Dialect::Anthropic => (
+            "output_config",
+            json!({"format": {"type": "json_schema", "schema": schema}}),
+        ),
+        _ => (
+            "text",
+            json!({"format": {"type": "json_schema", "name": name, "schema": schema}}),
+        ),
+    };
+    body.insert(key.to_owned(), value);
+}

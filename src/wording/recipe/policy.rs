@@ -1,0 +1,96 @@
+//! A recovery as an entry of a policy: what to do about findings of its rule without asking.
+
+use super::{NoRecipe, Recovery};
+use crate::wording::{Kind, check, find};
+use toml::{Table, Value};
+
+/// What a policy calls the actions that it can take by itself.
+const VERBS: &[(&str, &str)] = &[
+    ("inject-error", "inject"),
+    ("take-suggestion", "suggest"),
+    ("repair-arguments", "repair"),
+    ("retry", "retry"),
+    ("fallback", "fallback"),
+    ("drop-item", "drop"),
+    ("drop-pair", "drop"),
+    ("wait", "release"),
+];
+
+/// How often a policy asks the model again before it gives up.
+const TIMES: i64 = 2;
+
+/// The entry: TOML that stands beside the other entries of a policy.
+pub fn policy(recovery: &Recovery<'_>) -> Result<String, NoRecipe> {
+    let verb = VERBS.iter().find(|(action, _)| *action == recovery.action);
+    let Some((_, verb)) = verb else {
+        return Err(NoRecipe::NoCounterpart(
+            "a policy cannot do this by itself: it can inject, suggest, repair, retry, fall back, drop and release",
+        ));
+    };
+    let mut entry = Table::new();
+    entry.insert("do".to_owned(), (*verb).into());
+    if !recovery.template.is_empty() && matches!(*verb, "inject" | "retry") {
+        check(recovery.template)?;
+        entry.insert("wording".to_owned(), wording(recovery).into());
+    }
+    if matches!(*verb, "inject" | "retry") {
+        entry.insert("times".to_owned(), TIMES.into());
+        entry.insert("otherwise".to_owned(), "raise".into());
+    }
+    if *verb == "fallback" {
+        let Some(value) = recovery.value else {
+            let reason = "choose the value of the fallback first".to_owned();
+            return Err(NoRecipe::Unfit(reason));
+        };
+        entry.insert(
+            "include_in_history".to_owned(),
+            recovery.include_in_history.into(),
+        );
+        entry.insert("value".to_owned(), as_toml(value)?);
+    }
+    let rules = Table::from_iter([(recovery.rule.to_owned(), Value::Table(entry))]);
+    let document = Table::from_iter([("on".to_owned(), Value::Table(rules))]);
+    toml::to_string(&document).map_err(|error| NoRecipe::Unfit(error.to_string()))
+}
+
+/// The name where the library has these very words under it, else the words. Words that happen to be a name are quoted, so that they
+/// are not taken for it.
+fn wording(recovery: &Recovery<'_>) -> String {
+    let known = |name: &str| Kind::of_rule(recovery.rule).and_then(|kind| find(kind, name));
+    if known(recovery.wording).is_some_and(|known| known.template == recovery.template) {
+        return recovery.wording.to_owned();
+    }
+    if known(recovery.template).is_some() {
+        return format!("{{{{ '{}' }}}}", recovery.template);
+    }
+    recovery.template.to_owned()
+}
+
+fn as_toml(value: &serde_json::Value) -> Result<Value, NoRecipe> {
+    use serde_json::Value as Json;
+    let unfit = |reason: &str| NoRecipe::Unfit(reason.to_owned());
+    match value {
+        Json::Null => Err(unfit(
+            "a policy is TOML, which has no null: leave the member out",
+        )),
+        Json::Bool(value) => Ok(Value::Boolean(*value)),
+        Json::Number(number) => match (number.as_i64(), number.as_f64()) {
+            (Some(whole), _) => Ok(Value::Integer(whole)),
+            (None, Some(float)) if !number.is_u64() => Ok(Value::Float(float)),
+            _ => Err(unfit(
+                "a policy is TOML, which has no numbers as large as this",
+            )),
+        },
+        Json::String(text) => Ok(Value::String(text.clone())),
+        Json::Array(items) => {
+            let items = items.iter().map(as_toml);
+            Ok(Value::Array(items.collect::<Result<_, _>>()?))
+        }
+        Json::Object(members) => {
+            let members = members
+                .iter()
+                .map(|(key, value)| Ok((key.clone(), as_toml(value)?)));
+            Ok(Value::Table(members.collect::<Result<_, NoRecipe>>()?))
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Rendering: strict about names, bounded in time and in size.
+
+use super::context::{Context, VARIABLES};
+use super::fault::Fault;
+use super::grammar;
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::{Value, ValueKind};
+use minijinja::{Environment, Error, ErrorKind, Output, UndefinedBehavior};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Longest template, in bytes.
+pub const TEMPLATE: usize = 256 * 1024;
+/// Longest text that a template may give, in bytes.
+pub const OUTPUT: usize = 256 * 1024;
+
+/// Most instructions of a template's loops: a thousand tools take about ten thousand.
+const FUEL: usize = 30_000;
+/// Instructions that a piece may take without a loop.
+const STEPS: usize = 16;
+/// Most bytes that the literal parts of a template can add up to when each instruction writes all of them.
+const LITERAL: usize = 64 * 1024 * 1024;
+
+/// The text that the model will read.
+pub fn render(template: &str, context: &Context) -> Result<String, Fault> {
+    let pieces = readable(template)?;
+    let environment = environment(pieces, template.len()).map_err(fault)?;
+    let compiled = environment.template_from_str(template).map_err(fault)?;
+    let text = compiled.render(context.values()).map_err(fault)?;
+    if text.len() > OUTPUT {
+        return Err(Fault::TooMuch);
+    }
+    Ok(text)
+}
+
+/// Whether a template can be read at all, and uses only names that stand ready. It can still fail for a failure that lacks what it
+/// asks for (`nearest[0]` where nothing is near).
+pub fn check(template: &str) -> Result<(), Fault> {
+    readable(template).map(|_| ())
+}
+
+/// Checks a template; how many pieces it has.
+fn readable(template: &str) -> Result<usize, Fault> {
+    if template.len() > TEMPLATE {
+        return Err(Fault::TooLong);
+    }
+    let pieces = grammar::pieces(template)?;
+    let environment = environment(pieces.len(), template.len()).map_err(fault)?;
+    let compiled = environment.template_from_str(template).map_err(fault)?;
+    let mut unknown = compiled
+        .undeclared_variables(false)
+        .into_iter()
+        .filter(|name| VARIABLES.iter().all(|variable| variable.name != name))
+        .map(|name| (grammar::line_of(&pieces, &name), name))
+        .collect::<Vec<_>>();
+    unknown.sort();
+    match unknown.into_iter().next() {
+        Some((line, name)) => Err(Fault::UnknownName { name, line }),
+        None => Ok(pieces.len()),
+    }
+}
+
+/// The template language of wordings. It begins empty: what is here cannot make more than [`OUTPUT`] of anything.
+fn environment(pieces: usize, length: usize) -> Result<Environment<'static>, Error> {
+    let mut environment = Environment::empty();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    let mut syntax = SyntaxConfig::builder();
+    environment.set_syntax(syntax.keep_trailing_newline(true).build()?);
+    let fuel = FUEL.min(LITERAL / length.max(1)) + STEPS * pieces;
+    environment.set_fuel(Some(fuel as u64));
+    let written = AtomicUsize::new(0);
+    environment.set_formatter(move |out, _, value| write(out, value, &written));
+    environment.add_filter("join", join);
+    environment.add_filter("length", minijinja::filters::length);
+    environment.add_filter("first", minijinja::filters::first);
+    environment.add_filter("last", minijinja::filters::last);
+    environment.add_filter("trim", minijinja::filters::trim);
+    environment.add_filter("lower", minijinja::filters::lower);
+    environment.add_filter("upper", minijinja::filters::upper);
+    environment.add_filter("default", minijinja::filters::default);
+    environment.add_filter("tojson", |value: &Value| as_json(value));
+    Ok(environment)
+}
+
+/// Writes a value: a text as it is, nothing for none, a list of texts with commas, all else as JSON.
+fn write(out: &mut Output<'_>, value: &Value, written: &AtomicUsize) -> Result<(), Error> {
+    let text = match value.kind() {
+        ValueKind::Undefined => return Err(Error::from(ErrorKind::UndefinedError)),
+        ValueKind::None => return Ok(()),
+        ValueKind::Seq | ValueKind::Iterable => listed(value)?,
+        ValueKind::Map => as_json(value)?,
+        _ => value.to_string(),
+    };
+    if written.fetch_add(text.len(), Ordering::Relaxed) + text.len() > OUTPUT {
+        return Err(too_much());
+    }
+    out.write_str(&text).map_err(Error::from)
+}
+
+fn listed(value: &Value) -> Result<String, Error> {
+    if value.try_iter()?.all(|item| item.as_str().is_some()) {
+        join(value, Some(", "))
+    } else {
+        as_json(value)
+    }
+}
+
+fn join(values: &Value, separator: Option<&str>) -> Result<String, Error> {
+    let mut text = String::new();
+    for (index, value) in values.try_iter()?.enumerate() {
+        if index > 0 {
+            text.push_str(separator.unwrap_or_default());
+        }
+        match value.as_str() {
+            Some(value) => text.push_str(value),
+            None => text.push_str(&as_json(&value)?),
+        }
+        if text.len() > OUTPUT {
+            return Err(too_much());
+        }
+    }
+    Ok(text)
+}
+
+fn as_json(value: &Value) -> Result<String, Error> {
+    serde_json::to_string(value)
+        .map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))
+}
+
+fn too_much() -> Error {
+    Error::from(ErrorKind::WriteFailure)
+}
+
+/// The engine's error in our words.
+fn fault(error: Error) -> Fault {
+    let line = error.line().unwrap_or(1);
+    let reason = match error.kind() {
+        ErrorKind::OutOfFuel => return Fault::Endless,
+        ErrorKind::WriteFailure => return Fault::TooMuch,
+        ErrorKind::UndefinedError => "this has no value here".to_owned(),
+        kind => error
+            .detail()
+            .map_or_else(|| kind.to_string(), str::to_owned),
+    };
+    Fault::Failed { reason, line }
+}
