@@ -15,7 +15,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// How many losses are listed unless all are asked for.
+/// How many problems of the recording are listed.
 const FEW: usize = 5;
 
 /// Converts one session of a recording.
@@ -223,22 +223,51 @@ fn tell_people(
         count => format!("{count} losses and changes"),
     };
     writeln!(out, "{items} to {to}: {losses}")?;
-    let shown = if arguments.losses {
-        converted.losses.len()
-    } else {
-        FEW
-    };
-    for loss in converted.losses.iter().take(shown) {
-        let place = match loss.item {
-            Some(item) => format!("item {}: ", u64::from(item) + 1),
-            None => String::new(),
-        };
-        writeln!(out, "  {place}{}", safe_line(&loss.kind.to_string()))?;
+    if arguments.losses {
+        for loss in &converted.losses {
+            writeln!(out, "  {}{}", place_of(loss, 0), words_of(loss))?;
+        }
+        return Ok(());
     }
-    match converted.losses.len().saturating_sub(shown) {
-        0 => Ok(()),
-        more => writeln!(out, "  and {more} more; --losses lists them"),
+    let kinds = by_kind(&converted.losses);
+    for (first, more) in &kinds {
+        writeln!(out, "  {}{}", place_of(first, *more), words_of(first))?;
     }
+    if kinds.len() < converted.losses.len() {
+        writeln!(out, "  --losses lists each")?;
+    }
+    Ok(())
+}
+
+/// The first loss of each kind, and how many more there are of it.
+fn by_kind(losses: &[Loss]) -> Vec<(&Loss, usize)> {
+    let mut kinds: Vec<(&Loss, usize)> = Vec::new();
+    for loss in losses {
+        let known = kinds
+            .iter_mut()
+            .find(|(first, _)| first.kind.id() == loss.kind.id());
+        match known {
+            Some((_, more)) => *more += 1,
+            None => kinds.push((loss, 0)),
+        }
+    }
+    kinds
+}
+
+fn place_of(loss: &Loss, more: usize) -> String {
+    let item = loss
+        .item
+        .map(|item| format!("item {}", u64::from(item) + 1));
+    match (item, more) {
+        (Some(item), 0) => format!("{item}: "),
+        (Some(item), more) => format!("{item} and {more} more: "),
+        (None, 0) => String::new(),
+        (None, more) => format!("{} times: ", more + 1),
+    }
+}
+
+fn words_of(loss: &Loss) -> String {
+    safe_line(&loss.kind.to_string())
 }
 
 fn tell_programs(

@@ -33,8 +33,9 @@ fn the_data_goes_to_stdout_and_the_losses_to_stderr() {
         few.starts_with("9 items to anthropic: 6 losses and changes\n"),
         "{few}"
     );
+    let renamed = "  item 2 and 3 more: tool \"one.a\" is written as one_a\n";
     assert!(
-        few.ends_with("  and 1 more; --losses lists them\n"),
+        few.contains(renamed) && few.ends_with("  --losses lists each\n"),
         "{few}"
     );
     assert_eq!(convert(&["--losses"]).lines().count(), 7);
