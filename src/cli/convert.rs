@@ -8,11 +8,11 @@ use super::output::{Output, counted, safe_line};
 use super::report::write_line;
 use crate::formats::convert::{Converted, Loss, LossKind, Options, To, convert};
 use crate::repair::{Repair, repair};
+use crate::runtime::replace::{Backup, replace};
 use crate::runtime::{InputError, exit_on_interrupt};
 use crate::session::{Problem, Session, SourceError};
 use serde_json::{Map, Value};
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 /// How many problems of the recording are listed.
@@ -42,7 +42,7 @@ pub(super) fn run(arguments: &ConvertArguments) -> Result<Exit, Failure> {
     let converted = write(arguments, session, options).map_err(|stopped| match stopped {
         Stopped::Refused(failure) => failure,
         Stopped::Source(error) => unreadable(&InputError::Source(error)),
-        Stopped::Output(error) => in_file(arguments, error),
+        Stopped::Output(error) => Failure::from(error),
     })?;
     tell(arguments, &converted);
     Ok(Exit::Clean)
@@ -117,6 +117,20 @@ enum Stopped {
     Output(io::Error),
 }
 
+impl Stopped {
+    /// The same for a writer of files, which knows errors of input and output only.
+    fn as_io(&self) -> io::Error {
+        match self {
+            Self::Output(error) => match error.raw_os_error() {
+                Some(code) => io::Error::from_raw_os_error(code),
+                None => io::Error::new(error.kind(), error.to_string()),
+            },
+            Self::Source(error) => io::Error::other(error.clone()),
+            Self::Refused(_) => io::ErrorKind::Other.into(),
+        }
+    }
+}
+
 impl From<SourceError> for Stopped {
     fn from(error: SourceError) -> Self {
         Self::Source(error)
@@ -140,11 +154,23 @@ fn write(
         output.finish()?;
         return Ok(converted);
     };
-    let file = create(arguments, path).map_err(Stopped::Refused)?;
-    let mut output = BufWriter::with_capacity(64 * 1024, file);
-    let converted = write_to(&mut output, session, arguments.to, options)?;
-    output.flush()?;
-    Ok(converted)
+    may_write(arguments, path).map_err(Stopped::Refused)?;
+    let mut ended = Ok(Converted::default());
+    let replaced = replace(path, Backup::None, |output| {
+        ended = write_to(output, session, arguments.to, options);
+        match &ended {
+            Ok(_) => Ok(()),
+            Err(stopped) => Err(stopped.as_io()),
+        }
+    });
+    match (ended, replaced) {
+        (Err(Stopped::Source(error)), _) => Err(Stopped::Source(error)),
+        (_, Err(error)) => {
+            let message = safe_line(&error.to_string());
+            Err(Stopped::Refused(Failure::refused(message)))
+        }
+        (ended, Ok(_)) => ended,
+    }
 }
 
 fn write_to(
@@ -158,27 +184,19 @@ fn write_to(
     })
 }
 
-/// The output file, which is never the recording itself, and a file that is there only with `--force`.
-fn create(arguments: &ConvertArguments, path: &Path) -> Result<File, Failure> {
+/// Whether the output file may be written: it is never the recording itself, and a file that is there only with `--force`.
+fn may_write(arguments: &ConvertArguments, path: &Path) -> Result<(), Failure> {
     let name = name_of(path);
     if is_same_file(&arguments.path, path) {
         return Err(Failure::refused(format!(
             "{name}: the recording itself is never overwritten"
         )));
     }
-    let mut options = OpenOptions::new();
-    options.write(true);
-    if arguments.force {
-        options.create(true).truncate(true);
-    } else {
-        options.create_new(true);
+    if !arguments.force && path.symlink_metadata().is_ok() {
+        let message = format!("{name}: is there already");
+        return Err(Failure::with_hint(message, "--force replaces it"));
     }
-    options.open(path).map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => {
-            Failure::with_hint(format!("{name}: is there already"), "--force replaces it")
-        }
-        _ => Failure::refused(format!("{name}: cannot write: {error}")),
-    })
+    Ok(())
 }
 
 /// Whether two names lead to one file. Names that lead nowhere lead to no file.
@@ -190,14 +208,6 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
     };
     let one = identity(one);
     one.is_some() && one == identity(other)
-}
-
-/// A failed write, with the name of the file where it went to one.
-fn in_file(arguments: &ConvertArguments, error: io::Error) -> Failure {
-    match &arguments.output {
-        Some(path) => Failure::refused(format!("{}: cannot write: {error}", name_of(path))),
-        None => Failure::from(error),
-    }
 }
 
 /// Says on stderr what was lost.
