@@ -2,6 +2,7 @@
 
 use super::style::Color;
 use crate::formats::FORMATS;
+use crate::formats::convert::To;
 use crate::rules::Severity;
 use crate::session::Dialect;
 use crate::tui::theme::Variant;
@@ -43,6 +44,12 @@ pub enum Task {
     Show(ShowArguments),
     /// Apply what is safe of that which the rules offer, to a copy
     Fix(FixArguments),
+    /// Find where a recording can be cut without splitting what belongs together
+    Split(SplitArguments),
+    /// Tell how each tool fares: calls, errors, rates, and whether a circuit breaker would be open
+    Health(HealthArguments),
+    /// Write a recording as the items or messages of a provider; what that loses is listed
+    Convert(ConvertArguments),
     /// Tell what a rule finds, or decode a provider's error to the item that caused it
     Explain(ExplainArguments),
     /// Print the completions of a shell
@@ -210,6 +217,71 @@ impl FixArguments {
     }
 }
 
+/// Form of what `split` and `health` print.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Default)]
+pub enum LineFormat {
+    /// For people
+    #[default]
+    Text,
+    /// One JSON object a line
+    Json,
+}
+
+/// Arguments of `split`.
+#[derive(Debug, Args)]
+pub struct SplitArguments {
+    /// A recording, - for standard input
+    #[arg(value_name = "PATH")]
+    pub path: PathBuf,
+    /// What is asked.
+    #[command(flatten)]
+    pub wish: SplitWish,
+    /// Form of the answer (to force the format of the input use --as)
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    pub format: LineFormat,
+    /// Read input in this format instead of recognising it by content
+    #[arg(long = "as", value_name = "FORMAT", value_parser = formats())]
+    pub read_as: Option<String>,
+    /// When to use colours
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
+    pub color: Color,
+}
+
+/// What `split` is asked: one of these.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct SplitWish {
+    /// Keep at least the last N items
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub keep: Option<u32>,
+    /// Keep at least the last N turns
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub keep_turns: Option<u32>,
+    /// Judge the cut before this item, counted from 1, which would be the first that is kept
+    #[arg(long, value_name = "ITEM", value_parser = clap::value_parser!(u32).range(1..))]
+    pub at: Option<u32>,
+    /// Judge the cut that made this recording out of PATH
+    #[arg(long, value_name = "AFTER")]
+    pub against: Option<PathBuf>,
+}
+
+/// Arguments of `health`.
+#[derive(Debug, Args)]
+pub struct HealthArguments {
+    /// Recordings or folders of them, - for standard input
+    #[arg(value_name = "PATH", required = true)]
+    pub paths: Vec<PathBuf>,
+    /// Form of the table (to force the format of the input use --as)
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    pub format: LineFormat,
+    /// How to read and judge them.
+    #[command(flatten)]
+    pub reading: ReadingArguments,
+    /// When to use colours
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
+    pub color: Color,
+}
+
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
 pub struct ExplainArguments {
@@ -225,6 +297,62 @@ pub struct ExplainArguments {
     /// When to use colours
     #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
     pub color: Color,
+}
+
+/// Arguments of `convert`.
+#[derive(Debug, Args)]
+pub struct ConvertArguments {
+    /// A recording, - for standard input
+    #[arg(value_name = "PATH")]
+    pub path: PathBuf,
+    /// The dialect to write
+    #[arg(long, value_name = "DIALECT", value_parser = conversions())]
+    pub to: To,
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Replace the output file if it is there
+    #[arg(long, requires = "output")]
+    pub force: bool,
+    /// The session to convert: its label, or its number counted from 1 [default: the first active one]
+    #[arg(long, value_name = "SESSION")]
+    pub session: Option<String>,
+    /// Write a request body, with model and tools where they are known, instead of the history alone
+    #[arg(long)]
+    pub request: bool,
+    /// List every loss, not only the first few
+    #[arg(long)]
+    pub losses: bool,
+    /// Form of the losses on standard error (to force the format of the input use --as)
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    pub format: LossFormat,
+    /// Read input in this format instead of recognising it by content
+    #[arg(long = "as", value_name = "FORMAT", value_parser = formats())]
+    pub read_as: Option<String>,
+    /// The tools that the agent was offered, for --request [default: FILE.tools.json beside FILE, where the recording has none]
+    #[arg(long, value_name = "FILE")]
+    pub tools: Option<PathBuf>,
+}
+
+impl ConvertArguments {
+    /// How the recording is read.
+    pub(super) fn reading(&self) -> ReadingArguments {
+        ReadingArguments {
+            read_as: self.read_as.clone(),
+            tools: self.tools.clone(),
+            ..ReadingArguments::default()
+        }
+    }
+}
+
+/// Form of the losses of a conversion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Default)]
+pub enum LossFormat {
+    /// For people
+    #[default]
+    Text,
+    /// One JSON object a line
+    Json,
 }
 
 /// Arguments of `completions`.
@@ -264,6 +392,15 @@ fn themes() -> impl TypedValueParser<Value = Variant> {
     PossibleValuesParser::new(words).map(|word| {
         let chosen = Variant::ALL.iter().find(|(_, known)| *known == word);
         chosen.map_or(Variant::Ansi16, |(variant, _)| *variant)
+    })
+}
+
+fn conversions() -> impl TypedValueParser<Value = To> {
+    let words = To::ALL.iter().map(|to| to.dialect().word());
+    PossibleValuesParser::new(words).try_map(|word| {
+        let mut all = To::ALL.into_iter();
+        all.find(|to| to.dialect().word() == word)
+            .ok_or("no such dialect")
     })
 }
 

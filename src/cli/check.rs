@@ -100,7 +100,7 @@ impl Check<'_> {
 }
 
 /// Whether a file that a folder happens to hold is something else than a recording.
-fn is_no_recording(error: &InputError) -> bool {
+pub(super) fn is_no_recording(error: &InputError) -> bool {
     matches!(
         error,
         InputError::Empty
@@ -112,19 +112,21 @@ fn is_no_recording(error: &InputError) -> bool {
 
 /// Files of folders that are no recordings; said once, at the end.
 #[derive(Default)]
-struct Skipped {
+pub(super) struct Skipped {
     count: usize,
     first: Option<String>,
 }
 
 impl Skipped {
-    fn add(&mut self, file: &Named, error: &InputError) {
+    /// Counts a file.
+    pub(super) fn add(&mut self, file: &Named, error: &InputError) {
         self.count += 1;
         self.first
             .get_or_insert_with(|| describe(&file.path, error));
     }
 
-    fn tell(&self) {
+    /// Says on stderr which files were left out.
+    pub(super) fn tell(&self) {
         let Some(first) = &self.first else { return };
         let more = match self.count - 1 {
             0 => String::new(),

@@ -8,12 +8,14 @@ mod arguments;
 mod blame;
 mod check;
 mod completions;
+mod convert;
 mod exit;
 mod explain;
 mod explain_error;
 mod fix;
 mod fix_diff;
 mod flatten;
+mod health;
 mod inputs;
 mod man;
 mod open;
@@ -22,6 +24,7 @@ mod output;
 mod progress;
 mod report;
 mod show;
+mod split;
 mod style;
 mod transcript;
 mod walk;
@@ -52,6 +55,9 @@ fn dispatch(arguments: &Arguments) -> Result<Exit, Failure> {
         Some(Task::Check(arguments)) => check::run(arguments),
         Some(Task::Show(arguments)) => show::run(arguments),
         Some(Task::Fix(arguments)) => fix::run(arguments),
+        Some(Task::Split(arguments)) => split::run(arguments),
+        Some(Task::Health(arguments)) => health::run(arguments),
+        Some(Task::Convert(arguments)) => convert::run(arguments),
         Some(Task::Explain(arguments)) => explain::run(arguments),
         Some(Task::Completions(arguments)) => completions::run(arguments),
         Some(Task::Man) => man::run(),

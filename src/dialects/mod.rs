@@ -9,6 +9,7 @@ pub mod provider_errors;
 pub mod responses;
 mod shapes;
 pub mod stream;
+mod survivors;
 pub mod tools;
 pub mod write;
 
@@ -16,3 +17,4 @@ pub use body::{Arguments, Body, body_of};
 pub use fields::Fields;
 pub use places::{Misplaced, Misplacement, misplaced};
 pub use shapes::{ShapeFault, shape_fault};
+pub use survivors::{Survivors, survivors};

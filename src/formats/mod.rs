@@ -11,6 +11,7 @@ mod assemble;
 mod body;
 mod claude_code;
 mod codex;
+pub mod convert;
 mod foreign;
 mod lower;
 mod members;

@@ -72,24 +72,57 @@ struct Line<'a> {
     is_header: bool,
 }
 
+impl<'a> Line<'a> {
+    fn walk(cursor: &mut Cursor<'a>) -> Result<Self, Fault> {
+        let mut line = Self::default();
+        cursor.object(|cursor, key| {
+            match key {
+                b"retake" => line.is_header = cursor.string()? == Some(b"journal"),
+                b"seq" => line.seq = String::from_utf8_lossy(cursor.raw()?).parse().ok(),
+                b"crc" => line.crc = cursor.string()?,
+                b"entry" => line.entry = Some(cursor.skip()?),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        Ok(line)
+    }
+
+    fn is_sound(&self, seq: u64, entry: &[u8]) -> bool {
+        let expected = format!("{:08x}", checksum(seq, entry));
+        self.crc == Some(expected.as_bytes())
+    }
+}
+
+/// A line whose checksum fits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sound {
+    /// Its number.
+    pub seq: u64,
+    /// Where its entry stands.
+    pub entry: Range<usize>,
+    /// Where it ends; a line feed should follow.
+    pub end: usize,
+}
+
+/// Reads the line at the start of `bytes`; `None` where there is none that can be trusted.
+pub fn decode_line(bytes: &[u8]) -> Option<Sound> {
+    let mut cursor = Cursor::new(bytes);
+    let line = Line::walk(&mut cursor).ok()?;
+    let (seq, entry) = (line.seq?, line.entry.clone()?);
+    let end = cursor.position();
+    let is_sound = line.is_sound(seq, bytes.get(entry.clone())?);
+    is_sound.then_some(Sound { seq, entry, end })
+}
+
 fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), Fault> {
     let (bytes, start) = (cursor.bytes(), cursor.position());
-    let mut line = Line::default();
-    cursor.object(|cursor, key| {
-        match key {
-            b"retake" => line.is_header = cursor.string()? == Some(b"journal"),
-            b"seq" => line.seq = String::from_utf8_lossy(cursor.raw()?).parse().ok(),
-            b"crc" => line.crc = cursor.string()?,
-            b"entry" => line.entry = Some(cursor.skip()?),
-            _ => {}
-        }
-        Ok(())
-    })?;
+    let line = Line::walk(cursor)?;
     if line.is_header {
         return Ok(());
     }
     let range = start..cursor.position();
-    let (Some(seq), Some(entry)) = (line.seq, line.entry) else {
+    let (Some(seq), Some(entry)) = (line.seq, line.entry.clone()) else {
         keep_damaged(base, range, out);
         return Ok(());
     };
@@ -97,8 +130,7 @@ fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(
         number: seq,
         at: base + start as u64,
     });
-    let expected = format!("{:08x}", checksum(seq, &bytes[entry.clone()]));
-    if line.crc != Some(expected.as_bytes()) {
+    if !line.is_sound(seq, &bytes[entry.clone()]) {
         keep_damaged(base, range, out);
         return Ok(());
     }

@@ -22,17 +22,32 @@ pub enum ErrorClass {
 }
 
 impl ErrorClass {
+    /// Every class with its words.
+    pub const ALL: [(Self, &'static str); 7] = [
+        (Self::UnknownTool, "unknown tool"),
+        (Self::BadArguments, "bad arguments"),
+        (Self::Exception, "exception"),
+        (Self::Timeout, "timeout"),
+        (Self::Permission, "permission"),
+        (Self::Rejected, "rejected"),
+        (Self::Interrupted, "interrupted"),
+    ];
+
     /// The words for it.
     pub fn words(self) -> &'static str {
-        match self {
-            Self::UnknownTool => "unknown tool",
-            Self::BadArguments => "bad arguments",
-            Self::Exception => "exception",
-            Self::Timeout => "timeout",
-            Self::Permission => "permission",
-            Self::Rejected => "rejected",
-            Self::Interrupted => "interrupted",
-        }
+        let known = Self::ALL.iter().find(|(class, _)| *class == self);
+        known.map_or("", |(_, words)| words)
+    }
+
+    /// The class that these words stand for.
+    pub fn of_words(words: &str) -> Option<Self> {
+        let known = Self::ALL.iter().find(|(_, known)| *known == words)?;
+        Some(known.0)
+    }
+
+    /// Whether the tool itself failed: a breaker counts no tool that does not exist, and no call that somebody stopped.
+    pub fn is_of_the_tool(self) -> bool {
+        !matches!(self, Self::UnknownTool | Self::Rejected | Self::Interrupted)
     }
 
     /// Whether the model can do better after reading it.

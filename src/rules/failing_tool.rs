@@ -1,7 +1,7 @@
 //! failing-tool: one tool fails several times in a row.
 
 use super::check::quote_item;
-use super::{Digests, ErrorClass, Finding, Page, Rule, Run, Scope, Severity};
+use super::{Digests, Finding, Page, Rule, Run, Scope, Severity};
 use crate::actions::Offer;
 use crate::session::{Flags, Kind, NameId};
 use std::collections::HashMap;
@@ -28,7 +28,7 @@ pub(super) static RULE: Rule = Rule {
 };
 
 /// From how many errors in a row on a tool counts as failing: the threshold of the breaker.
-const LEAST: u32 = 3;
+pub(super) const LEAST: u32 = 3;
 
 /// Errors in a row.
 #[derive(Clone, Copy)]
@@ -58,7 +58,7 @@ fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
                     .iter()
                     .for_each(|streak| report(run, call.name, streak, findings));
             }
-            Some(ErrorClass::UnknownTool | ErrorClass::Rejected | ErrorClass::Interrupted) => {}
+            Some(class) if !class.is_of_the_tool() => {}
             Some(_) => {
                 let streak = streaks.entry(call.name).or_insert(Streak {
                     first: index,

@@ -15,6 +15,7 @@ mod finding;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 mod fixture;
+mod health;
 mod invalid_arguments;
 mod invalid_final_output;
 mod invalid_tool_name;
@@ -43,6 +44,7 @@ pub use check::{check, check_findings, check_items, check_rule, sort};
 pub use digest::{Digest, Digests};
 pub use error_class::ErrorClass;
 pub use finding::{Cause, Finding, Severity};
+pub use health::{Health, Rate, ToolHealth};
 pub use message::fill;
 pub use run::{Run, Subject};
 

@@ -1,4 +1,5 @@
-//! The world: files and databases, compression, threads, interrupts, the operator's editor.
+//! The world: files and databases, compression, threads, interrupts, the operator's editor, the journal
+//! of takes.
 //!
 //! Pure rooms say what bytes mean; this room fetches the bytes and spreads the work over the cores.
 
@@ -23,8 +24,10 @@ pub mod search;
 mod settled;
 mod sqlite;
 mod sqlite_save;
+pub mod takes;
 mod transcode;
 pub mod wordings;
+mod workbench;
 
 pub use background::in_background;
 pub use base::{Base, NoBase};
@@ -40,3 +43,4 @@ pub use save::{SaveError, WriteError, save_take, write_take};
 pub use settled::settle;
 pub use sqlite::{DatabaseError, read_database};
 pub use sqlite_save::SaveDatabaseError;
+pub use workbench::{AS_REQUEST, NoTake, Workbench};

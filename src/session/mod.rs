@@ -7,6 +7,7 @@
 //! Recorded items never change. What the operator does is laid over them as edits; each result is a take, a branch of the tree in
 //! [`takes`].
 
+pub mod boundary;
 mod compare;
 mod contract;
 mod edit;

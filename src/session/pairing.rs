@@ -9,7 +9,7 @@
 
 use super::item::index_number;
 use super::keyed::Keyed;
-use super::{CallId, Family, Flags, Item, Kind, NameId, Session};
+use super::{CallId, Family, Flags, Item, Kind, NameId, Session, Shape};
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 
@@ -103,9 +103,14 @@ enum Key {
     Order(Family),
 }
 
-/// The key by which an item finds its partner. Hosted calls of all kinds share one family, as their results do.
+/// The key by which an item finds its partner. Hosted calls of all kinds share one family, as their results do; in Chat a `tool`
+/// message answers custom calls and function calls alike.
 fn key_of(item: &Item) -> Key {
-    match (item.family, item.call_id) {
+    let family = match (item.family, item.shape) {
+        (Family::Custom, Shape::Chat) => Family::Function,
+        (family, _) => family,
+    };
+    match (family, item.call_id) {
         (Family::Legacy, _) => Key::Name(Family::Legacy, item.name),
         (family, CallId { hash: 0, .. }) => Key::Order(family),
         (family, id) => Key::Id(family, id.hash),

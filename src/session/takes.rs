@@ -5,7 +5,7 @@
 
 mod anchor;
 mod event;
-mod spelling;
+pub(crate) mod spelling;
 #[cfg(test)]
 mod tests;
 

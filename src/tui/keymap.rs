@@ -1,4 +1,10 @@
-//! The one table of keys. The keys that work, the footer, the help and the table of the README are all read from it.
+//! The one table of keys. The keys that work, the footer, the help and the table of the README are all read from it. Keys of what
+//! lies over the panes stand in [`overlays`], in rows of the same kind.
+
+mod group;
+pub mod overlays;
+
+pub use group::Group;
 
 use super::palette;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -52,6 +58,8 @@ pub enum Command {
     View,
     /// A recovery of a later version, by its title.
     Later(&'static str),
+    /// How the tools fare.
+    Health,
     /// Follow the file as it grows.
     Follow,
     /// The problems of reading.
@@ -92,52 +100,6 @@ impl Direction {
     }
 }
 
-/// Under which title a key stands in the help.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Group {
-    /// Moving.
-    Move,
-    /// Folding turns.
-    Tree,
-    /// From finding to finding.
-    Findings,
-    /// Finding and filtering.
-    Find,
-    /// Panes.
-    Panes,
-    /// Recoveries.
-    Recover,
-    /// Live runs.
-    Live,
-    /// Files, copies, editors.
-    Files,
-    /// The program.
-    Program,
-}
-
-impl Group {
-    /// Every group with its title, in the order of the help.
-    pub const ALL: [(Self, &'static str); 9] = [
-        (Self::Move, "Move"),
-        (Self::Tree, "Turns"),
-        (Self::Findings, "Findings"),
-        (Self::Find, "Find"),
-        (Self::Panes, "Panes"),
-        (Self::Recover, "Recover"),
-        (Self::Live, "Live"),
-        (Self::Files, "Files"),
-        (Self::Program, "Program"),
-    ];
-
-    /// Its title.
-    pub fn title(self) -> &'static str {
-        Self::ALL
-            .iter()
-            .find(|(group, _)| *group == self)
-            .map_or("", |(_, title)| title)
-    }
-}
-
 /// Where a key works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Context {
@@ -149,6 +111,26 @@ pub enum Context {
     List,
     /// A text over the screen: help, log.
     Overlay,
+    /// The text of the wording editor.
+    Wording,
+    /// The library beside it.
+    Library,
+    /// A text that an action asks for.
+    Words,
+    /// A question that an action asks.
+    Question,
+    /// Two readings of broken arguments.
+    Readings,
+    /// What can be done about a finding.
+    Offers,
+    /// What an action would change.
+    Proposal,
+    /// How two takes differ.
+    Comparison,
+    /// The tree of takes.
+    Takes,
+    /// The save dialog.
+    Saving,
 }
 
 /// The event of the key that the table calls by this name; shift is in the character already.
@@ -191,6 +173,7 @@ fn named(name: &str) -> Option<KeyCode> {
         "enter" => KeyCode::Enter,
         "esc" => KeyCode::Esc,
         "F1" => KeyCode::F(1),
+        "F2" => KeyCode::F(2),
         _ => return None,
     };
     Some(code)
@@ -198,11 +181,11 @@ fn named(name: &str) -> Option<KeyCode> {
 
 /// A row of the table.
 #[derive(Debug)]
-pub struct Binding {
+pub struct Binding<C = Command> {
     /// The keys as people read them, `^d` with control, with spaces between; the first one is named in the footer.
     pub keys: &'static str,
     /// What they do.
-    pub command: Command,
+    pub command: C,
     /// Where they do it.
     pub contexts: &'static [Context],
     /// Where they stand in the help.
@@ -223,13 +206,13 @@ const EVERYWHERE: &[Context] = &[Browse, Detail, List, Overlay];
 const PANES: &[Context] = &[Browse, Detail, List];
 const HISTORY: &[Context] = &[Browse, Detail];
 
-const fn row(
+const fn row<C>(
     keys: &'static str,
-    command: Command,
+    command: C,
     contexts: &'static [Context],
     group: Group,
     help: &'static str,
-) -> Binding {
+) -> Binding<C> {
     Binding {
         keys,
         command,
@@ -241,7 +224,7 @@ const fn row(
     }
 }
 
-impl Binding {
+impl<C> Binding<C> {
     const fn in_footer(mut self, weight: u8, words: &'static str) -> Self {
         self.footer = (weight, words);
         self
@@ -250,6 +233,17 @@ impl Binding {
     const fn alias(mut self, aliases: &'static [&'static str]) -> Self {
         self.aliases = aliases;
         self
+    }
+
+    /// The row for the palette and the help.
+    fn described(&self, is_later: bool) -> palette::Command {
+        palette::Command {
+            title: self.help,
+            key: self.keys,
+            group: self.group.title(),
+            aliases: self.aliases,
+            is_later,
+        }
     }
 
     /// Whether an event is one of its keys.
@@ -322,7 +316,7 @@ pub const KEYMAP: &[Binding] = &[
     row("c", C::Later("continue"), PANES, Group::Live, "continue").alias(&["continue", "cont"]),
     row("X", C::Later("abort"), PANES, Group::Live, "abort the run").alias(&["kill"]),
     row("F", C::Follow, PANES, Group::Live, "follow the file as it grows").in_footer(20, "follow"),
-    row("H", C::Later("tool health"), PANES, Group::Live, "tool health").alias(&["info tools"]),
+    row("H", C::Health, EVERYWHERE, Group::Findings, "tool health: calls, errors, rates").alias(&["info tools"]),
     row("L", C::Log, PANES, Group::Files, "what could not be read"),
     row("y", C::Copy, PANES, Group::Files, "copy"),
     row("^e", C::Editor, PANES, Group::Files, "open the item in $EDITOR"),
@@ -338,15 +332,24 @@ pub const KEYMAP: &[Binding] = &[
 
 /// What a key does here.
 pub fn command(context: Context, event: &KeyEvent) -> Option<Command> {
-    KEYMAP
+    bound(KEYMAP, context, event).copied()
+}
+
+fn bound<'a, C>(table: &'a [Binding<C>], context: Context, event: &KeyEvent) -> Option<&'a C> {
+    let mut here = table
         .iter()
-        .find(|binding| binding.contexts.contains(&context) && binding.is_pressed(event))
-        .map(|binding| binding.command)
+        .filter(|binding| binding.contexts.contains(&context));
+    let binding = here.find(|binding| binding.is_pressed(event))?;
+    Some(&binding.command)
 }
 
 /// What the footer may say here, what matters most first.
 pub fn footer(context: Context) -> Vec<&'static Binding> {
-    let mut bindings: Vec<_> = KEYMAP
+    in_footer(KEYMAP, context)
+}
+
+fn in_footer<C>(table: &'static [Binding<C>], context: Context) -> Vec<&'static Binding<C>> {
+    let mut bindings: Vec<_> = table
         .iter()
         .filter(|binding| binding.footer.0 > 0 && binding.contexts.contains(&context))
         .collect();
@@ -354,42 +357,45 @@ pub fn footer(context: Context) -> Vec<&'static Binding> {
     bindings
 }
 
-/// The table for the palette and the help; a row has the same number in both.
+/// The table for the palette; a row has the same number in both.
 pub fn commands() -> Vec<palette::Command> {
-    KEYMAP
-        .iter()
-        .map(|binding| palette::Command {
-            title: binding.help,
-            key: binding.keys,
-            group: binding.group.title(),
-            aliases: binding.aliases,
-            is_later: matches!(binding.command, Command::Later(_)),
-        })
-        .collect()
+    let described =
+        |binding: &Binding| binding.described(matches!(binding.command, Command::Later(_)));
+    KEYMAP.iter().map(described).collect()
+}
+
+/// Every key, for the help: those of the panes and those of what lies over them, by group.
+pub fn all_keys() -> Vec<palette::Command> {
+    let mut keys = commands();
+    keys.extend(overlays::OVERLAYS.iter().map(|row| row.described(false)));
+    let place =
+        |key: &palette::Command| Group::ALL.iter().position(|(_, title)| *title == key.group);
+    keys.sort_by_key(place);
+    keys
 }
 
 /// The keys as the table of the README.
 pub fn markdown_table() -> String {
     let mut table = String::from("| | keys | |\n|---|---|---|\n");
-    for (group, title) in Group::ALL {
-        let mut title = title;
-        for binding in KEYMAP.iter().filter(|binding| binding.group == group) {
-            let keys: Vec<String> = binding
-                .keys
-                .split(' ')
-                .map(|key| format!("`{key}`"))
-                .collect();
-            let later = match binding.command {
-                Command::Later(_) => " (not yet)",
-                _ => "",
-            };
-            table.push_str(&format!(
-                "| {title} | {} | {}{later} |\n",
-                keys.join(" "),
-                binding.help
-            ));
-            title = "";
-        }
+    let mut last = "";
+    for binding in all_keys() {
+        let keys: Vec<String> = binding
+            .key
+            .split(' ')
+            .map(|key| format!("`{key}`"))
+            .collect();
+        let title = if binding.group == last {
+            ""
+        } else {
+            binding.group
+        };
+        let later = if binding.is_later { " (not yet)" } else { "" };
+        last = binding.group;
+        table.push_str(&format!(
+            "| {title} | {} | {}{later} |\n",
+            keys.join(" "),
+            binding.title
+        ));
     }
     table
 }
@@ -398,10 +404,10 @@ pub fn markdown_table() -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn no_key_means_two_things_in_one_place() {
-        for (number, binding) in KEYMAP.iter().enumerate() {
-            for other in &KEYMAP[..number] {
+    /// No key means two things in one place.
+    pub(super) fn assert_unambiguous<C: std::fmt::Debug>(table: &[Binding<C>]) {
+        for (number, binding) in table.iter().enumerate() {
+            for other in &table[..number] {
                 let shares_place = binding
                     .contexts
                     .iter()
@@ -411,6 +417,11 @@ mod tests {
                 assert!(!(shares_place && shares_key), "{binding:?} {other:?}");
             }
         }
+    }
+
+    #[test]
+    fn no_key_means_two_things_in_one_place() {
+        assert_unambiguous(KEYMAP);
     }
 
     #[test]
@@ -433,8 +444,8 @@ mod tests {
     #[test]
     fn every_key_stands_in_the_table_of_the_readme() {
         let table = markdown_table();
-        for binding in KEYMAP {
-            assert!(table.contains(binding.help), "{binding:?}");
+        for binding in all_keys() {
+            assert!(table.contains(binding.title), "{binding:?}");
         }
     }
 }

@@ -16,7 +16,7 @@ use super::filter::{Filter, FilterBar};
 use super::help::Help;
 use super::palette::Palette;
 use super::prompt::Prompt;
-use crate::rules::Finding;
+use crate::rules::{Finding, Health};
 use crate::runtime::search::Needle;
 use crate::session::{Item, Session};
 use detail::{Line, Mode, Scroll};
@@ -74,6 +74,8 @@ pub enum Overlay {
     Log,
     /// What can be done about the finding.
     Offers,
+    /// How the tools fare in the sessions that are checked, and how many sessions there are.
+    Health(Box<Health>, usize),
 }
 
 /// The item in the detail pane.

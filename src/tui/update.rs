@@ -236,8 +236,9 @@ pub fn obey(state: &mut State, command: Command) -> Vec<Effect> {
         Command::Later(what) => not_yet(state, what),
         Command::Follow => follow(state),
         Command::Log => overlay(state, Overlay::Log),
+        Command::Health => layers::health(state),
         Command::Help => {
-            let help = Help::new(&keymap::commands(), &[copy::NOTE]);
+            let help = Help::new(&keymap::all_keys(), &[copy::NOTE]);
             overlay(state, Overlay::Help(Box::new(help)))
         }
         Command::Editor => state

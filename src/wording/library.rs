@@ -3,10 +3,11 @@
 //! Every text is written for retake. A template copes with whatever is missing (nothing near, no schema, no tools) and cuts what
 //! could be long; the first wording of a kind is its default.
 
-mod templates;
+mod calls;
+mod outcomes;
+mod sentences;
 
 use super::Kind;
-use templates::LIBRARY;
 
 /// A wording of the library.
 #[derive(Debug, Clone, Copy)]
@@ -68,10 +69,14 @@ pub enum Channel {
     UserMessage,
 }
 
+/// Every wording: kinds in the order of [`Kind::all`].
+const LIBRARY: [&[Wording]; 2] = [calls::WORDINGS, outcomes::WORDINGS];
+
 /// The wordings for a kind of failure, the default first.
 pub fn library(kind: Kind) -> impl Iterator<Item = &'static Wording> {
     LIBRARY
-        .iter()
+        .into_iter()
+        .flatten()
         .filter(move |wording| wording.kinds.contains(&kind))
 }
 
@@ -82,5 +87,5 @@ pub fn find(kind: Kind, name: &str) -> Option<&'static Wording> {
 
 /// The wording that is offered first for a kind of failure.
 pub fn default_of(kind: Kind) -> &'static Wording {
-    library(kind).next().unwrap_or(&LIBRARY[0])
+    library(kind).next().unwrap_or(&calls::WORDINGS[0])
 }

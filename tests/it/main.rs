@@ -3,7 +3,10 @@
 // Everything here is test code, also the functions that set a test up.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod boundary;
 mod cli;
+mod convert;
+mod convert_stories;
 mod corpus;
 mod file_hostile;
 mod files;
@@ -16,11 +19,14 @@ mod provider_errors;
 mod read_properties;
 mod readme;
 mod recipes;
+mod recover;
+mod replace;
 mod safe_text;
 mod schema_hostile;
 mod schema_suite;
 mod sessions;
 mod sse_cases;
+mod takes;
 mod terminal;
 mod tidy;
 mod wire_cases;

@@ -49,7 +49,7 @@ fn assert_inside(length: u64, sessions: &[Session], problems: &[Problem]) {
 }
 
 /// Bytes as they come from crashes, from other programs and from nowhere.
-fn hostile_bytes() -> impl Strategy<Value = Vec<u8>> {
+pub(super) fn hostile_bytes() -> impl Strategy<Value = Vec<u8>> {
     let pieces = [
         "{\"role\":\"user\",\"content\":\"hi\"}\n",
         "{\"role\":\"tool\",\"tool_call_id\":\"c\",\"content\":\"x\"},",

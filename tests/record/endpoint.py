@@ -1,10 +1,12 @@
 """A scripted model endpoint on loopback: OpenAI Responses, OpenAI Chat and Anthropic Messages, whole and streamed.
 
-    python3 endpoint.py SCRIPT.json [--port N] [--log FILE] [--idle SECONDS]
+    python3 endpoint.py SCRIPT.json [--port N] [--log FILE] [--idle SECONDS] [--strict]
 
 The first line on stdout is the base URL. The endpoint answers each request with the next reply of the script
 (README.md shows one) and stops by itself: when the last reply was sent, or when nobody asked for `--idle` seconds.
 `--log` writes every exchange as one JSON line, `{"request", "response", "url", "status"}`.
+`--strict` refuses a request whose history the provider would refuse, in its words (verdicts.py); such a request
+takes no reply of the script.
 
 Inside Python, `with Endpoint(script) as endpoint:` does the same; `endpoint.exchanges` holds what was said and
 `endpoint.streams` the bytes of each streamed answer. Only the standard library is used, and only loopback is bound.
@@ -18,6 +20,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from replies import DIALECTS, Ids, server_sent
+from verdicts import ANTHROPIC, CHAT, RESPONSES, refusal
+
+JUDGED_AS = {"/responses": RESPONSES, "/chat/completions": CHAT, "/messages": ANTHROPIC}
 
 
 def load_script(path):
@@ -29,9 +34,10 @@ def load_script(path):
 class Endpoint:
     """Serves one script on a free port of 127.0.0.1, from entering the context to leaving it."""
 
-    def __init__(self, script, port=0):
+    def __init__(self, script, port=0, strict=False):
         self.replies = [reply for reply in script["replies"] for _ in range(reply.get("times", 1))]
         self.ids = Ids(script["name"])
+        self.strict, self.played = strict, 0
         self.exchanges, self.streams = [], []
         self.lock = threading.Lock()
         self.asked_at = time.monotonic()
@@ -49,18 +55,22 @@ class Endpoint:
 
     @property
     def finished(self):
-        return len(self.exchanges) >= len(self.replies)
+        return self.played >= len(self.replies)
 
     def answer(self, path, request):
         """The next reply for a request: (status, content type, bytes)."""
-        dialect = next((DIALECTS[end] for end in DIALECTS if path.split("?")[0].endswith(end)), None)
+        end = next((end for end in DIALECTS if path.split("?")[0].endswith(end)), None)
         with self.lock:
             self.asked_at = time.monotonic()
-            number = len(self.exchanges)
-            if dialect is None or self.finished:
-                message = f"nothing is scripted for request {number + 1} to {path}"
+            if end is None or self.finished:
+                message = f"nothing is scripted for request {len(self.exchanges) + 1} to {path}"
                 return 404, "application/json", json.dumps({"error": {"message": message}}).encode()
-            status, body, stream = self._spell(dialect, self.replies[number], request, number)
+            refused = refusal(JUDGED_AS[end], request) if self.strict else None
+            if refused:
+                status, body, stream = self._spell(DIALECTS[end], {"error": refused.body()}, request, self.played)
+            else:
+                status, body, stream = self._spell(DIALECTS[end], self.replies[self.played], request, self.played)
+                self.played += 1
             self.exchanges.append({"request": request, "response": body, "url": path, "status": status})
             if stream is not None:
                 self.streams.append(stream)
@@ -101,9 +111,10 @@ def main():
     parser.add_argument("script")
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--log", help="write each exchange as a JSON line")
+    parser.add_argument("--strict", action="store_true", help="refuse what the provider would refuse")
     parser.add_argument("--idle", type=float, default=60.0, help="stop after so many seconds without a request")
     options = parser.parse_args()
-    with Endpoint(load_script(options.script), options.port) as endpoint:
+    with Endpoint(load_script(options.script), options.port, options.strict) as endpoint:
         print(endpoint.url, flush=True)
         while not endpoint.finished and time.monotonic() - endpoint.asked_at < options.idle:
             time.sleep(0.05)

@@ -136,7 +136,8 @@ fn session_line<'a>(file: &'a FileReport, session: &'a SessionReport) -> Line<'a
     }
 }
 
-fn write_line(out: &mut dyn Write, line: &Line<'_>) -> io::Result<()> {
+/// Writes one object on a line of its own.
+pub(in crate::cli) fn write_line(out: &mut dyn Write, line: &impl Serialize) -> io::Result<()> {
     line.serialize(&mut serde_json::Serializer::with_formatter(
         &mut *out, Harmless,
     ))?;

@@ -4,26 +4,21 @@ use crate::session::Span;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A span as `[start, end]`.
-pub(super) mod span {
+pub(crate) mod span {
     use super::{Deserialize, Deserializer, Serialize, Serializer, Span};
 
-    pub(in super::super) fn serialize<S: Serializer>(
-        span: &Span,
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(span: &Span, to: S) -> Result<S::Ok, S::Error> {
         (span.start, span.end).serialize(to)
     }
 
-    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<Span, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Span, D::Error> {
         let (start, end) = Deserialize::deserialize(from)?;
         Ok(Span { start, end })
     }
 }
 
 /// Bytes as text, or as `{"base64": ...}` where they are not UTF-8.
-pub(super) mod bytes {
+pub(crate) mod bytes {
     use super::{Deserialize, Deserializer, Serialize, Serializer};
     use base64::Engine;
     use base64::engine::general_purpose::STANDARD;
@@ -36,10 +31,7 @@ pub(super) mod bytes {
         Packed { base64: String },
     }
 
-    pub(in super::super) fn serialize<S: Serializer>(
-        bytes: &[u8],
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
         let spelled = match std::str::from_utf8(bytes) {
             Ok(text) => Spelled::Text(text.into()),
             Err(_) => Spelled::Packed {
@@ -49,9 +41,7 @@ pub(super) mod bytes {
         spelled.serialize(to)
     }
 
-    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<Vec<u8>, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
         match Spelled::deserialize(from)? {
             Spelled::Text(text) => Ok(text.into_owned().into_bytes()),
             Spelled::Packed { base64 } => STANDARD.decode(base64).map_err(serde::de::Error::custom),

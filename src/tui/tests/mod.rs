@@ -1,6 +1,6 @@
 //! Keys in, screens out.
 
-mod hostile;
+pub(super) mod hostile;
 
 use super::keymap;
 use super::state::document::{Document, Extent};
@@ -18,6 +18,7 @@ use ratatui::style::Color;
 use std::sync::Arc;
 
 const BROKEN_JSON: &str = include_str!("../../../sessions/broken-json.json");
+const FAILING_TOOL: &str = include_str!("../../../sessions/failing-tool.json");
 const SCHEMA_BREAK: &str = include_str!("../../../sessions/schema-break.json");
 const TWO_SESSIONS: &str = include_str!("../../../sessions/reused-call-id.json");
 
@@ -131,6 +132,21 @@ fn marked_items_can_be_seen_alone() {
     insta::assert_snapshot!("marked", screen(&state));
     press(&mut state, "esc");
     assert!(state.shown.is_none());
+}
+
+#[test]
+fn the_health_of_the_tools_lies_over_the_panes_and_goes_away() {
+    let mut state = opened(FAILING_TOOL, (80, 24));
+    press(&mut state, "H");
+    insta::assert_snapshot!("health", screen(&state));
+    press(&mut state, "H");
+    assert!(!state.has_overlay());
+    press(&mut state, "H esc");
+    assert!(!state.has_overlay());
+    let mut state = opened(TWO_SESSIONS, (100, 14));
+    state.checked[1] = None;
+    press(&mut state, "H");
+    assert!(screen(&state).contains("Tool health: 1 of 2 sessions are checked"));
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! What lies over the panes and takes the keys: the prompt, the palette, the menus.
 
-use super::{Effect, Search, Sifting, motion, obey};
+use super::{Effect, Search, Sifting, motion, obey, overlay};
 use crate::dialects::body_of;
+use crate::rules::Health;
 use crate::runtime::search::Needle;
 use crate::session::{Item, Kind};
 use crate::tui::copy::{Copied, CopyMenu, Copying};
@@ -52,7 +53,7 @@ pub(super) fn press(state: &mut State, key: &KeyEvent) -> Option<Vec<Effect>> {
                 return Some(copy(state, what));
             }
         },
-        Overlay::Log | Overlay::Offers => return None,
+        Overlay::Log | Overlay::Offers | Overlay::Health(..) => return None,
     }
     Some(Vec::new())
 }
@@ -69,7 +70,14 @@ pub(super) fn paste(state: &mut State, text: &str) -> Vec<Effect> {
             return filtering_done(state, filtering);
         }
         Some(Overlay::Palette(palette)) => palette.paste(text),
-        Some(Overlay::Help(_) | Overlay::Copy(_) | Overlay::Log | Overlay::Offers) | None => {}
+        Some(
+            Overlay::Help(_)
+            | Overlay::Copy(_)
+            | Overlay::Log
+            | Overlay::Offers
+            | Overlay::Health(..),
+        )
+        | None => {}
     }
     Vec::new()
 }
@@ -185,6 +193,21 @@ pub(super) fn found(state: &mut State, found: Option<(Place, bool)>) {
         state.go_to(place.item);
         state.detail.seeks = true;
     }
+}
+
+/// Counts what is checked so far, for the table of tool health.
+pub(super) fn health(state: &mut State) -> Vec<Effect> {
+    let Some(document) = state.document.clone() else {
+        return Vec::new();
+    };
+    let sessions = &document.recording.sessions;
+    let mut health = Health::default();
+    for (session, checked) in sessions.iter().zip(&state.checked) {
+        if let Some(checked) = checked {
+            health.add(session, checked.findings());
+        }
+    }
+    overlay(state, Overlay::Health(Box::new(health), sessions.len()))
 }
 
 /// The menu of what can be copied of the item with the cursor.

@@ -2,7 +2,9 @@
 
 use super::{Row, rect, title};
 use crate::actions;
+use crate::rules::Health;
 use crate::safe_text::SafeText;
+use crate::tui::health::Table;
 use crate::tui::state::layout::Area;
 use crate::tui::state::{Overlay, State};
 use crate::tui::theme::Theme;
@@ -28,7 +30,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, overlay: &Overlay, state: &State, them
             state.find.view(frame, footer, theme);
         }
         Overlay::Log => popup(frame, overlay, state, theme),
-        Overlay::Offers => popup(frame, overlay, state, theme),
+        Overlay::Offers | Overlay::Health(..) => popup(frame, overlay, state, theme),
     }
 }
 
@@ -44,6 +46,7 @@ fn popup(frame: &mut Frame<'_>, overlay: &Overlay, state: &State, theme: &Theme)
     let room = usize::from(height.saturating_sub(4));
     let (name, mut lines) = match overlay {
         Overlay::Offers => (" What can be done ".to_owned(), offers(state, theme)),
+        Overlay::Health(tally, sessions) => health(tally, *sessions, width, theme),
         _ => log(state, theme, room),
     };
     let total = lines.len();
@@ -61,7 +64,7 @@ fn popup(frame: &mut Frame<'_>, overlay: &Overlay, state: &State, theme: &Theme)
         height: high,
     });
     let top = match overlay {
-        Overlay::Offers => state
+        Overlay::Offers | Overlay::Health(..) => state
             .tops
             .overlay
             .min(total.saturating_sub(usize::from(high.saturating_sub(2)))),
@@ -106,6 +109,33 @@ fn log(state: &State, theme: &Theme, room: usize) -> (String, Vec<Line<'static>>
         Line::from(spans)
     });
     (name, lines.collect())
+}
+
+/// The table of tool health. The frame and the space before each row take five columns with what is left free beside it.
+fn health(
+    tally: &Health,
+    sessions: usize,
+    width: u16,
+    theme: &Theme,
+) -> (String, Vec<Line<'static>>) {
+    let name = match (tally.sessions, sessions) {
+        (1, 1) => " Tool health ".to_owned(),
+        (counted, sessions) if counted == sessions => {
+            format!(" Tool health of {sessions} sessions ")
+        }
+        (counted, _) => format!(" Tool health: {counted} of {sessions} sessions are checked "),
+    };
+    let Table { heading, rows } = Table::new(tally, usize::from(width.saturating_sub(5)));
+    let mut lines = vec![Line::from(Span::styled(heading, theme.title))];
+    for row in rows {
+        let style = if row.is_open { theme.error } else { theme.text };
+        let mut spans = theme.spans(&row.name, style);
+        spans.push(Span::styled(row.figures, style));
+        lines.push(Line::from(spans));
+        let details = row.details.into_iter();
+        lines.extend(details.map(|detail| Line::from(Span::styled(detail, theme.dim))));
+    }
+    (name, lines)
 }
 
 /// What can be done about the findings under the cursor.

@@ -94,7 +94,7 @@ fn in_failure(name: &str) -> Option<&'static str> {
         "nearest" => Some("[]"),
         "arguments" => Some("ctx.tool_arguments"),
         "error" => Some("why"),
-        "violations" => Some("violations_of(error)"),
+        "violations" => Some("violations_of(ctx)"),
         "call_id" => Some("ctx.tool_call_id"),
         "schema" => Some("schema_of(ctx)"),
         "agent" => Some("ctx.agent.name if ctx.agent else \"\""),
@@ -229,7 +229,7 @@ fn head(what: &str, recovery: &Recovery<'_>, words: Option<&Words>, imports: &[&
 /// Where an import stands: Python's own, packages, the SDK.
 fn group(import: &str) -> u8 {
     match import.split(' ').nth(1) {
-        Some("jinja2" | "pydantic") => 1,
+        Some("jinja2" | "jsonschema") => 1,
         Some(name) if name.starts_with("agents") => 2,
         _ => 0,
     }
@@ -284,18 +284,18 @@ fn failure(recovery: &Recovery<'_>, kind: Kind) -> Result<String, NoRecipe> {
         "from agents.tool_context import ToolContext",
     ];
     if uses("violations") {
-        imports.push("import pydantic");
+        imports.push("import jsonschema  # openai-agents brings it along");
     }
     let what =
         "Tells the model what was wrong with a call; everything else keeps the SDK's own text.";
     let mut text = head(what, recovery, Some(&words), &imports);
     text.push_str(&words.function);
     text.push_str(KIND_OF);
+    if uses("schema") || uses("violations") {
+        text.push_str(SCHEMA_OF);
+    }
     if uses("violations") {
         text.push_str(VIOLATIONS_OF);
-    }
-    if uses("schema") {
-        text.push_str(SCHEMA_OF);
     }
     let usage = if recovery.tool.is_empty() {
         String::new()
@@ -346,13 +346,16 @@ def kind_of(arguments: str, error: Exception) -> tuple[str, str]:
 
 const VIOLATIONS_OF: &str = r#"
 
-def violations_of(error: Exception) -> list[dict[str, str]]:
-    cause = error.__cause__
-    if not isinstance(cause, pydantic.ValidationError):
+def violations_of(ctx: ToolContext) -> list[dict[str, str]]:
+    """Where the arguments break the tool's schema: the error holds that only where the SDK may log tool data."""
+    try:
+        arguments = json.loads(ctx.tool_arguments or "{}")
+    except ValueError:
         return []
+    found = jsonschema.Draft202012Validator(schema_of(ctx) or {}).iter_errors(arguments)
     return [
-        {"pointer": "".join(f"/{part}" for part in each["loc"]), "message": each["msg"]}
-        for each in cause.errors()
+        {"pointer": "".join(f"/{part}" for part in each.absolute_path), "message": each.message}
+        for each in found
     ]
 "#;
 

@@ -1,9 +1,11 @@
 //! The program as a process.
 
 mod ends;
+mod health;
 mod hostile;
 mod looking;
 mod reports;
+mod split;
 
 use assert_cmd::Command;
 use std::path::Path;

@@ -1,0 +1,306 @@
+//! A session in another dialect, or in its own without the envelope of its file.
+//!
+//! What has the target's spelling already is copied byte for byte, signatures and encrypted reasoning with it; the rest is spelled
+//! anew from what it says. Nothing is invented: an orphan stays an orphan. What cannot go over is a [`Loss`].
+//!
+//! The text is written item by item, so that memory goes with the number of items.
+
+mod anthropic;
+mod call;
+mod chat;
+mod ids;
+mod losses;
+mod names;
+mod order;
+mod parts;
+mod request;
+mod responses;
+
+pub use losses::{Loss, LossKind};
+
+use crate::dialects::Fields;
+use crate::json::{Cursor, display_text};
+use crate::session::{Dialect, Flags, Item, Kind, Session, Shape, SourceError, Standing};
+use ids::TargetIds;
+use names::TargetNames;
+use parts::{Content, Part, Room, joined};
+
+/// What a session is converted to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum To {
+    /// A list of input items of the OpenAI Responses API.
+    Responses,
+    /// A list of messages of OpenAI Chat Completions.
+    Chat,
+    /// `system` and `messages` of Anthropic Messages.
+    Anthropic,
+}
+
+impl To {
+    /// Every target.
+    pub const ALL: [Self; 3] = [Self::Responses, Self::Chat, Self::Anthropic];
+
+    /// Its dialect.
+    pub fn dialect(self) -> Dialect {
+        match self {
+            Self::Responses => Dialect::Responses,
+            Self::Chat => Dialect::Chat,
+            Self::Anthropic => Dialect::Anthropic,
+        }
+    }
+
+    /// The spelling of its items.
+    fn shape(self) -> Shape {
+        match self {
+            Self::Responses => Shape::Responses,
+            Self::Chat => Shape::Chat,
+            Self::Anthropic => Shape::Anthropic,
+        }
+    }
+
+    /// The longest tool name: `FunctionToolParam` and `FunctionObject` (OpenAI API reference), Anthropic's error text.
+    fn longest_name(self) -> usize {
+        match self {
+            Self::Chat => 64,
+            Self::Responses | Self::Anthropic => 128,
+        }
+    }
+}
+
+/// How a session is converted.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// Whether a request body is written, with model and tools where they are known, and not the history alone.
+    pub as_request: bool,
+    /// What arguments that are not JSON probably meant, as JSON; `None` where nobody can tell.
+    pub repair: fn(&str) -> Option<String>,
+}
+
+/// What became of a session.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Converted {
+    /// How many items the history has that was converted.
+    pub items: usize,
+    /// What did not go over as it was recorded, in the order of the history.
+    pub losses: Vec<Loss>,
+}
+
+/// Converts a session; `write` gets the text piece by piece.
+pub fn convert<E: From<SourceError>>(
+    session: &Session,
+    to: To,
+    options: Options,
+    write: &mut dyn FnMut(&[u8]) -> Result<(), E>,
+) -> Result<Converted, E> {
+    let mut conversion = Conversion::new(session, to, options)?;
+    let mut out = Out { write };
+    match to {
+        To::Responses => responses::write(&mut conversion, &mut out)?,
+        To::Chat => chat::write(&mut conversion, &mut out)?,
+        To::Anthropic => anthropic::write(&mut conversion, &mut out)?,
+    }
+    let mut losses = conversion.losses;
+    losses.sort_by_key(|loss| loss.item);
+    let is_visible = |item: &&Item| !item.flags.has(Flags::COMPACTED);
+    Ok(Converted {
+        items: session.items.iter().filter(is_visible).count(),
+        losses,
+    })
+}
+
+/// Where the text goes.
+struct Out<'a, E> {
+    write: &'a mut dyn FnMut(&[u8]) -> Result<(), E>,
+}
+
+impl<E> Out<'_, E> {
+    fn put(&mut self, text: impl AsRef<[u8]>) -> Result<(), E> {
+        (self.write)(text.as_ref())
+    }
+
+    /// One element of a list, on a line of its own.
+    fn element(&mut self, is_first: &mut bool, text: impl AsRef<[u8]>) -> Result<(), E> {
+        let is_first = std::mem::replace(is_first, false);
+        self.put(if is_first { "\n" } else { ",\n" })?;
+        self.put(text)
+    }
+}
+
+/// A session on its way into a dialect.
+struct Conversion<'a> {
+    session: &'a Session,
+    to: To,
+    options: Options,
+    names: TargetNames,
+    ids: TargetIds,
+    losses: Vec<Loss>,
+}
+
+impl<'a> Conversion<'a> {
+    fn new(session: &'a Session, to: To, options: Options) -> Result<Self, SourceError> {
+        let mut conversion = Self {
+            session,
+            to,
+            options,
+            names: TargetNames::of(session, to),
+            ids: TargetIds::of(session, to)?,
+            losses: Vec::new(),
+        };
+        let is_compacted = |item: &&Item| item.flags.has(Flags::COMPACTED);
+        let count = session.items.iter().filter(is_compacted).count();
+        if count > 0 {
+            conversion.lose_of_all(LossKind::Earlier { count });
+        }
+        if session.contract.server_state {
+            conversion.lose_of_all(LossKind::ServerState);
+        }
+        Ok(conversion)
+    }
+
+    fn item(&self, index: usize) -> &'a Item {
+        &self.session.items[index]
+    }
+
+    /// Whether the target's history holds the item.
+    fn is_visible(&self, index: usize) -> bool {
+        !self.item(index).flags.has(Flags::COMPACTED)
+    }
+
+    fn lose(&mut self, index: usize, kind: LossKind) {
+        let item = Some(crate::session::index_number(index));
+        self.losses.push(Loss { item, kind });
+    }
+
+    fn lose_of_all(&mut self, kind: LossKind) {
+        self.losses.push(Loss { item: None, kind });
+    }
+
+    /// The bytes of an item that has the target's spelling; `None` where it must be spelled anew.
+    fn copied(&self, index: usize) -> Result<Option<Vec<u8>>, SourceError> {
+        let item = self.item(index);
+        if !self.to.has_spelling(item) || item.kind == Kind::Unreadable {
+            return Ok(None);
+        }
+        let bytes = self.session.bytes(item)?;
+        // The input or the instructions of a request, a string, are no item by themselves.
+        let is_item = self.to == To::Anthropic || bytes.first() == Some(&b'{');
+        Ok(is_item.then_some(bytes))
+    }
+
+    /// What an item of another spelling says, as far as there is room for it.
+    fn parts(&mut self, index: usize, room: Room) -> Result<(String, Vec<Part>), SourceError> {
+        let item = self.item(index);
+        let bytes = self.session.bytes(item)?;
+        let Ok(content) = Content::of(item, &bytes) else {
+            self.lose(index, LossKind::Unreadable);
+            return Ok((String::new(), Vec::new()));
+        };
+        let role = content.role.clone();
+        let (parts, losses) = room.fit(content);
+        for loss in losses {
+            // An output may say nothing.
+            if loss != LossKind::Empty || item.kind != Kind::Output {
+                self.lose(index, loss);
+            }
+        }
+        Ok((role, parts))
+    }
+
+    /// Whether an output answers a call that the provider keeps: nothing in the target's history could be its call.
+    fn is_of_server(&self, index: usize) -> bool {
+        let item = self.item(index);
+        item.kind == Kind::Output
+            && (self.session.contract.server_state || item.flags.has(Flags::SERVER_STATE))
+            && self.session.pairing.standing(index) == Standing::Orphan
+    }
+
+    /// What the user says in the place of such an output.
+    fn text_for_output(&mut self, index: usize) -> Result<String, SourceError> {
+        let room = Room {
+            images: false,
+            blanks: true,
+        };
+        let (_, parts) = self.parts(index, room)?;
+        self.lose(index, LossKind::OutputAsText);
+        let id = self.session.call_id(self.item(index))?;
+        Ok(format!("Output of the call {id}: {}", joined(&parts)))
+    }
+
+    /// The name of a call in the target, and what changed about it.
+    fn name(&mut self, index: usize) -> String {
+        let name = self.session.name(self.item(index));
+        let target = self.names.target(name);
+        if target != name {
+            let from = name.to_owned();
+            let to = target.clone();
+            self.lose(index, LossKind::Renamed { from, to });
+        }
+        target
+    }
+
+    /// The call id of a call or an output in the target; `None` where there is none.
+    fn id(&mut self, index: usize) -> Result<Option<String>, SourceError> {
+        if self.item(index).kind == Kind::Call
+            && let Some(loss) = self.ids.loss(self.session, index)?
+        {
+            self.lose(index, loss);
+        }
+        let id = self.ids.target(self.session, self.to, index)?;
+        Ok(Some(id).filter(|id| !id.is_empty()))
+    }
+
+    /// Notes that an item has no place in the target.
+    fn leave_out(&mut self, index: usize) -> Result<(), SourceError> {
+        let item = self.item(index);
+        let kind = match item.kind {
+            Kind::Reasoning => LossKind::Reasoning,
+            Kind::HostedCall | Kind::HostedOutput => LossKind::Hosted {
+                tool: self.hosted_tool(index)?,
+            },
+            Kind::ApprovalRequest | Kind::ApprovalResponse => LossKind::Approval,
+            Kind::ToolDefinitions => LossKind::ToolDefinitions,
+            Kind::Compaction => LossKind::Compaction,
+            Kind::Notice => LossKind::Notice,
+            Kind::Unreadable => LossKind::Unreadable,
+            Kind::System
+            | Kind::User
+            | Kind::Assistant
+            | Kind::Call
+            | Kind::Output
+            | Kind::Other => match self.of_type(index)? {
+                of_type if of_type == "item_reference" => LossKind::Reference,
+                of_type => LossKind::Unknown { of_type },
+            },
+        };
+        self.lose(index, kind);
+        Ok(())
+    }
+
+    fn hosted_tool(&self, index: usize) -> Result<String, SourceError> {
+        match self.session.name(self.item(index)) {
+            "" => self.of_type(index),
+            name => Ok(name.to_owned()),
+        }
+    }
+
+    /// The `type` of an item, or its `role`.
+    fn of_type(&self, index: usize) -> Result<String, SourceError> {
+        let bytes = self.session.bytes(self.item(index))?;
+        // What cannot be walked has no type.
+        let fields = Fields::read(&mut Cursor::new(&bytes)).unwrap_or_default();
+        let word = fields.kind.or(fields.role).unwrap_or(b"item without type");
+        Ok(display_text(word).into_owned())
+    }
+}
+
+/// Whether the bytes are a message of the model by themselves.
+fn is_message_of_model(bytes: &[u8]) -> bool {
+    let fields = Fields::read(&mut Cursor::new(bytes));
+    fields.is_ok_and(|fields| fields.role == Some(b"assistant"))
+}
+
+/// Whether the bytes are a whole message, and no block of one.
+fn is_with_role(bytes: &[u8]) -> bool {
+    let fields = Fields::read(&mut Cursor::new(bytes));
+    fields.is_ok_and(|fields| fields.role.is_some())
+}

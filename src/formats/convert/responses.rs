@@ -1,0 +1,146 @@
+//! Responses: a flat list of items in the order of the history; an output may stand anywhere behind its call.
+
+use super::call::{Input, NewCall};
+use super::ids::visible_partner;
+use super::parts::{Part, Room};
+use super::{Conversion, LossKind, Out, request};
+use crate::dialects::write::quoted;
+use crate::session::{Family, Flags, Kind, SourceError};
+
+/// Writes the items, or the request that holds them.
+pub(super) fn write<E: From<SourceError>>(
+    conversion: &mut Conversion<'_>,
+    out: &mut Out<'_, E>,
+) -> Result<(), E> {
+    let as_request = conversion.options.as_request;
+    if as_request {
+        request::open(conversion, out)?;
+        out.put("\"input\":")?;
+    }
+    out.put("[")?;
+    let mut is_first = true;
+    for index in 0..conversion.session.items.len() {
+        if !conversion.is_visible(index) {
+            continue;
+        }
+        match conversion.copied(index)? {
+            Some(bytes) => out.element(&mut is_first, bytes)?,
+            None => {
+                if let Some(item) = spell(conversion, index)? {
+                    out.element(&mut is_first, item)?;
+                }
+            }
+        }
+    }
+    out.put("\n]")?;
+    if as_request {
+        request::close(conversion, out)?;
+    }
+    out.put("\n")
+}
+
+fn spell(conversion: &mut Conversion<'_>, index: usize) -> Result<Option<String>, SourceError> {
+    match conversion.item(index).kind {
+        Kind::System | Kind::User | Kind::Assistant => message(conversion, index),
+        Kind::Call => Ok(conversion.new_call(index)?.map(call)),
+        Kind::Output if conversion.is_of_server(index) => {
+            let text = quoted(&conversion.text_for_output(index)?);
+            Ok(Some(format!(
+                r#"{{"type":"message","role":"user","content":{text}}}"#
+            )))
+        }
+        Kind::Output => output(conversion, index).map(Some),
+        _ => conversion.leave_out(index).map(|()| None),
+    }
+}
+
+fn message(conversion: &mut Conversion<'_>, index: usize) -> Result<Option<String>, SourceError> {
+    let item = conversion.item(index);
+    let room = Room {
+        images: item.kind == Kind::User,
+        blanks: true,
+    };
+    let (role, parts) = conversion.parts(index, room)?;
+    if parts.is_empty() {
+        conversion.lose(index, LossKind::Empty);
+        return Ok(None);
+    }
+    let role = match item.kind {
+        Kind::Assistant => "assistant",
+        Kind::User => "user",
+        _ if role == "developer" => "developer",
+        _ => "system",
+    };
+    let content = match (&parts[..], item.kind) {
+        ([Part::Text(text)], Kind::System | Kind::User) => quoted(text),
+        _ => list(&parts, item.kind == Kind::Assistant),
+    };
+    Ok(Some(format!(
+        r#"{{"type":"message","role":"{role}","content":{content}}}"#
+    )))
+}
+
+/// A list of parts; what the model said is `output_text`, everything else `input_text` (OpenAI API reference).
+fn list(parts: &[Part], is_from_model: bool) -> String {
+    let spelled = parts.iter().map(|part| match part {
+        Part::Text(text) if is_from_model => {
+            let text = quoted(text);
+            format!(r#"{{"type":"output_text","text":{text},"annotations":[]}}"#)
+        }
+        Part::Refusal(text) if is_from_model => {
+            format!(r#"{{"type":"refusal","refusal":{}}}"#, quoted(text))
+        }
+        Part::Text(text) | Part::Refusal(text) | Part::Other(text) => {
+            format!(r#"{{"type":"input_text","text":{}}}"#, quoted(text))
+        }
+        Part::Image(url) => format!(
+            r#"{{"type":"input_image","detail":"auto","image_url":{}}}"#,
+            quoted(url)
+        ),
+    });
+    format!("[{}]", spelled.collect::<Vec<_>>().join(","))
+}
+
+fn call(call: NewCall) -> String {
+    let id = id_member(call.id);
+    let name = quoted(&call.name);
+    match call.input {
+        Input::Json(json) => format!(
+            r#"{{"type":"function_call",{id}"name":{name},"arguments":{}}}"#,
+            quoted(&json)
+        ),
+        Input::Free(text) => format!(
+            r#"{{"type":"custom_tool_call",{id}"name":{name},"input":{}}}"#,
+            quoted(&text)
+        ),
+    }
+}
+
+fn output(conversion: &mut Conversion<'_>, index: usize) -> Result<String, SourceError> {
+    let room = Room {
+        images: true,
+        blanks: true,
+    };
+    let (_, parts) = conversion.parts(index, room)?;
+    let item = conversion.item(index);
+    if item.flags.has(Flags::ERROR) {
+        conversion.lose(index, LossKind::ErrorMark);
+    }
+    let call = visible_partner(conversion.session, index);
+    let family = call.map_or(item.family, |call| conversion.item(call).family);
+    let of_type = match family {
+        Family::Custom => "custom_tool_call_output",
+        _ => "function_call_output",
+    };
+    let content = match &parts[..] {
+        [] => quoted(""),
+        [Part::Text(text)] => quoted(text),
+        parts => list(parts, false),
+    };
+    let id = id_member(conversion.id(index)?);
+    Ok(format!(r#"{{"type":"{of_type}",{id}"output":{content}}}"#))
+}
+
+fn id_member(id: Option<String>) -> String {
+    id.map_or(String::new(), |id| format!(r#""call_id":{},"#, quoted(&id)))
+}

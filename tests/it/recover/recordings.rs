@@ -1,0 +1,143 @@
+//! The recordings on which actions are tried.
+
+use retake::dialects::tools::read_tools;
+use retake::runtime::{ReadOptions, Recording, read_path};
+use retake::session::{Dialect, Tool};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// One recording with what is known beside it.
+pub(crate) struct Case {
+    pub(crate) name: String,
+    pub(crate) path: Option<PathBuf>,
+    pub(crate) recording: Arc<Recording>,
+    pub(crate) target: Option<Dialect>,
+    /// A final message that fits the run.
+    pub(crate) fallback: Option<String>,
+    tools: Option<Vec<Tool>>,
+    /// Holds the file that the case was written to.
+    _folder: Option<Arc<tempfile::TempDir>>,
+}
+
+impl Case {
+    fn open(path: &Path, tools: Option<Vec<Tool>>) -> Option<Self> {
+        let mut recording = read_path(path, &ReadOptions::default()).ok()?;
+        let mut case = Self {
+            name: path.display().to_string(),
+            path: Some(path.to_owned()),
+            recording: Arc::new(recording.clone()),
+            target: None,
+            fallback: Some("It is noon.".to_owned()),
+            tools,
+            _folder: None,
+        };
+        case.complete(&mut recording);
+        case.fallback =
+            recording
+                .sessions
+                .first()
+                .map(|session| match &session.contract.output_schema {
+                    Some(schema) => example_of(&schema.schema).to_string(),
+                    None => "It is noon.".to_owned(),
+                });
+        case.recording = Arc::new(recording);
+        Some(case)
+    }
+
+    /// Adds the tools that are known beside the recording.
+    pub(crate) fn complete(&self, recording: &mut Recording) {
+        for session in &mut recording.sessions {
+            session
+                .contract
+                .supplement(self.tools.as_deref(), None, None);
+        }
+    }
+}
+
+/// A value that satisfies a plain schema.
+fn example_of(schema: &Value) -> Value {
+    if let Some(first) = schema["enum"].get(0) {
+        return first.clone();
+    }
+    let kind = schema["type"]
+        .as_str()
+        .or_else(|| schema["type"][0].as_str());
+    match kind {
+        Some("object") | None => {
+            let members = schema["properties"].as_object().into_iter().flatten();
+            members
+                .map(|(key, schema)| (key.clone(), example_of(schema)))
+                .collect()
+        }
+        Some("array") => Value::Array(Vec::new()),
+        Some("integer" | "number") => 1.into(),
+        Some("boolean") => true.into(),
+        Some(_) => "noon".into(),
+    }
+}
+
+fn tools_of(path: &Path) -> Option<Vec<Tool>> {
+    let text = std::fs::read(path).ok()?;
+    Some(read_tools(&serde_json::from_slice(&text).ok()?).0)
+}
+
+/// The bundled sessions.
+pub(crate) fn bundled() -> Vec<Case> {
+    let mut paths: Vec<PathBuf> = std::fs::read_dir("sessions")
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    paths.sort();
+    let cases = paths
+        .iter()
+        .filter(|path| !path.to_string_lossy().ends_with(".tools.json"));
+    cases
+        .filter_map(|path| Case::open(path, tools_of(&path.with_extension("tools.json"))))
+        .collect()
+}
+
+/// The requests of `hostile/wire_cases.json`, each as a file.
+pub(crate) fn wire_cases() -> Vec<Case> {
+    let cases: Value = serde_json::from_str(include_str!("../hostile/wire_cases.json")).unwrap();
+    let folder = Arc::new(tempfile::tempdir().unwrap());
+    let cases = cases["cases"].as_array().unwrap().iter();
+    let written = cases.filter_map(|case| {
+        let path = folder
+            .path()
+            .join(format!("{}.json", case["id"].as_str().unwrap()));
+        std::fs::write(&path, serde_json::to_string_pretty(&case["body"]).unwrap()).unwrap();
+        let opened = Case::open(&path, None)?;
+        Some(Case {
+            name: case["id"].as_str().unwrap().to_owned(),
+            _folder: Some(folder.clone()),
+            ..opened
+        })
+    });
+    written.collect()
+}
+
+/// The real recordings; `None` where there are none.
+pub(crate) fn corpus() -> Option<Vec<Case>> {
+    let mut found = Vec::new();
+    walk(Path::new("../shared/corpus"), &mut found).ok()?;
+    found.sort();
+    Some(
+        found
+            .iter()
+            .filter_map(|path| Case::open(path, None))
+            .collect(),
+    )
+}
+
+fn walk(folder: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            walk(&path, found)?;
+        } else {
+            found.push(path);
+        }
+    }
+    Ok(())
+}
