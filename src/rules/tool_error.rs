@@ -1,8 +1,7 @@
 //! tool-error: the output of a call reports an error.
 
-use super::check::quote;
 use super::{ErrorClass, Finding, Page, Rule, Run, Scope, Severity, Subject};
-use crate::actions::Offer;
+use crate::actions::{Offer, quote};
 use crate::session::Kind;
 
 /// The rule.

@@ -1,9 +1,9 @@
 //! Every offer of every finding: it is carried out, or says why not; what comes of it reads, the defect is gone, and nothing else breaks.
 
-use retake::actions::{Choice, Refusal, Tried, offers_of};
+use retake::actions::{ACTIONS, Choice, Planned, Refusal, Scene, Surroundings, Tried, offers_of};
 use retake::dialects::tools::read_tools;
 use retake::formats::{self, CannotWrite, Sample, lower, read_buffer};
-use retake::rules::{Finding, RULES, Run, check};
+use retake::rules::{Finding, RULES, Run, Severity, check};
 use retake::session::{Dialect, OutputSchema, Rope, Session, Source, Span, Tool};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,26 +39,27 @@ const STAYS: &[(&str, &str, &str)] = &[
     ("truncated-response", "", "the reply was cut all the same"),
 ];
 
+/// A reply is judged as a part of a request once it is answered.
+const SENT_BACK: &str = "the reply was not to be sent back before";
+
 /// What an action brings, with the reason.
 const BRINGS: &[(&str, &str, &str)] = &[
     ("inject-error", "tool-error", "that is what it is"),
     ("close-turn", "tool-error", "that is what it says"),
+    ("fallback", "tool-error", "it closes what is open"),
     (
         "repair-arguments",
         "invalid-arguments",
         "JSON can be judged by its schema",
     ),
-    (
-        "close-turn",
-        "malformed-message",
-        "a reply that was not to be sent back is, now",
-    ),
-    (
-        "supply-output",
-        "malformed-message",
-        "a reply that was not to be sent back is, now",
-    ),
+    ("inject-error", "malformed-message", SENT_BACK),
+    ("close-turn", "malformed-message", SENT_BACK),
+    ("fallback", "malformed-message", SENT_BACK),
+    ("supply-output", "malformed-message", SENT_BACK),
 ];
+
+/// Longer sessions are left to the test of offers: here each item is tried with each action.
+const LONG: usize = 60;
 
 /// Offers that change no recording.
 const ELSEWHERE: &[&str] = &["wait", "raise-limit"];
@@ -235,6 +236,43 @@ fn counts(findings: &[Finding]) -> BTreeMap<&str, usize> {
     counts
 }
 
+/// What is found in the session once a plan is carried out; `None` where the file is one that is never written to.
+fn carried_out(
+    story: &Story,
+    (number, session): (usize, &Session),
+    planned: &Planned,
+) -> Result<Option<Vec<Finding>>, String> {
+    let splices = match lower(session, &planned.edits) {
+        Ok(splices) => splices,
+        Err(CannotWrite::Exchanges | CannotWrite::Journal) => return Ok(None),
+        Err(error) => return Err(format!("cannot be written: {error}")),
+    };
+    let rope = Rope::new(session.source.clone()).spliced(&splices);
+    let all = Span {
+        start: 0,
+        end: rope.len(),
+    };
+    let sessions = story.read(&rope.read(all).unwrap());
+    let after = sessions.get(number).ok_or("cannot be read any more")?;
+    Ok(Some(story.check(after)))
+}
+
+/// Findings of rules that an action adds to, and is not known to bring.
+fn brought<'f>(
+    action: &str,
+    before: &BTreeMap<&str, usize>,
+    after: &BTreeMap<&'f str, usize>,
+) -> Vec<&'f str> {
+    let is_known = |rule: &str| {
+        let mut known = BRINGS.iter();
+        known.any(|(by, brings, _)| *by == action && *brings == rule)
+    };
+    let more = after
+        .iter()
+        .filter(|(rule, count)| *count > before.get(*rule).unwrap_or(&0) && !is_known(rule));
+    more.map(|(rule, _)| *rule).collect()
+}
+
 /// What is wrong with the session after an offer of a finding was carried out.
 fn complaints(
     story: &Story,
@@ -255,21 +293,11 @@ fn complaints(
             return Vec::new();
         }
     };
-    let splices = match lower(session, &planned.edits) {
-        Ok(splices) => splices,
-        Err(CannotWrite::Exchanges | CannotWrite::Journal) => return Vec::new(),
-        Err(error) => return vec![format!("cannot be written: {error}")],
+    let found = match carried_out(story, (number, session), planned) {
+        Ok(Some(found)) => found,
+        Ok(None) => return Vec::new(),
+        Err(complaint) => return vec![complaint],
     };
-    let rope = Rope::new(session.source.clone()).spliced(&splices);
-    let all = Span {
-        start: 0,
-        end: rope.len(),
-    };
-    let sessions = story.read(&rope.read(all).unwrap());
-    let Some(after) = sessions.get(number) else {
-        return vec!["cannot be read any more".to_owned()];
-    };
-    let found = story.check(after);
     let (before, after) = (counts(findings), counts(&found));
     let rule = own.rule.id;
     let left = after.get(rule).copied().unwrap_or_default();
@@ -280,13 +308,9 @@ fn complaints(
     if left > before[rule] || (left == before[rule] && !may_stay) {
         complaints.push(format!("stays: {found:?}"));
     }
-    for (new, count) in &after {
-        let known = BRINGS
-            .iter()
-            .any(|(by, brings, _)| *by == action && brings == new);
-        if *new != rule && !known && count > before.get(new).unwrap_or(&0) {
-            complaints.push(format!("brings {new}: {found:?}"));
-        }
+    let others = brought(action, &before, &after).into_iter();
+    for new in others.filter(|new| *new != rule) {
+        complaints.push(format!("brings {new}: {found:?}"));
     }
     complaints
 }
@@ -323,4 +347,63 @@ fn every_offer_does_what_it_says_or_says_why_not() {
         .filter(|pair| !done.contains(pair) && !ELSEWHERE.contains(&pair.1))
         .collect::<Vec<_>>();
     assert!(never.is_empty(), "never carried out: {never:?}");
+}
+
+/// Every action on every item of a sound session; how many changed something.
+fn act_on_all(
+    story: &Story,
+    (number, session): (usize, &Session),
+    wrong: &mut Vec<String>,
+) -> usize {
+    let before = story.check(session);
+    let around = Surroundings::new(session);
+    let target = story.target.unwrap_or(session.dialect);
+    let mut count = 0;
+    for item in 0..u32::try_from(session.items.len()).unwrap() {
+        let scene = Scene::without_finding(&around, target, item);
+        for action in ACTIONS {
+            let words = Some("well").filter(|_| action.id != "repair-arguments");
+            let choice = Choice {
+                words,
+                whole_turn: true,
+                include_in_history: true,
+                confirmed: true,
+            };
+            let Ok(planned) = (action.plan)(&scene, &choice) else {
+                continue;
+            };
+            count += 1;
+            let place = format!("{} item {} {}", story.name, item + 1, action.id);
+            match carried_out(story, (number, session), &planned) {
+                Ok(Some(found)) => {
+                    let new = brought(action.id, &counts(&before), &counts(&found)).join(", ");
+                    if !new.is_empty() {
+                        wrong.push(format!("{place} brings {new}: {found:?}"));
+                    }
+                }
+                Ok(None) => {}
+                Err(complaint) => wrong.push(format!("{place} {complaint}")),
+            }
+        }
+    }
+    count
+}
+
+#[test]
+fn no_action_breaks_a_sound_transcript() {
+    let (mut wrong, mut count) = (Vec::new(), 0);
+    for story in stories() {
+        let sessions = story.read(&story.bytes);
+        for (number, session) in sessions.iter().enumerate() {
+            let findings = story.check(session);
+            let is_sound = findings
+                .iter()
+                .all(|finding| finding.severity == Severity::Info);
+            if is_sound && session.items.len() <= LONG {
+                count += act_on_all(&story, (number, session), &mut wrong);
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(count > 300, "{count}");
 }
