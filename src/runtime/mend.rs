@@ -1,9 +1,9 @@
 //! Applies what the rules offer until nothing is left to apply: round by round, because one mended defect may show another.
 
 use super::{Base, InputError, Progress, Recording, check_session, settle};
-use crate::actions::{self, Choice, Defect, Planned, Safety};
+use crate::actions::{self, Choice, Planned, Safety};
 use crate::formats::{CannotWrite, lower};
-use crate::rules::{Finding, Run};
+use crate::rules::{Finding, Run, beside};
 use crate::session::{Dialect, Edit, Rope, Session, Splice};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -166,26 +166,6 @@ impl Mending<'_> {
             })
             .find(|(_, planned)| changes_by_itself(planned))
     }
-}
-
-/// The other findings about the turn of a finding.
-fn beside<'f>(session: &Session, findings: &'f [Finding], own: &Finding) -> Vec<Defect<'f>> {
-    let turn_of = |finding: &Finding| {
-        let item = session.items.get(finding.item? as usize)?;
-        Some(item.turn)
-    };
-    let turn = turn_of(own).and_then(|turn| session.turns.get(turn as usize));
-    let Some(items) = turn.map(|turn| turn.first..turn.end) else {
-        return Vec::new();
-    };
-    let before = |limit: u32| {
-        findings.partition_point(|finding| finding.item.is_some_and(|item| item < limit))
-    };
-    findings[before(items.start)..before(items.end)]
-        .iter()
-        .filter(|finding| !std::ptr::eq(*finding, own))
-        .map(Finding::defect)
-        .collect()
 }
 
 /// Whether a plan leads somewhere without a model: one that cuts the history waits for a new reply.

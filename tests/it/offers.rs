@@ -1,4 +1,5 @@
 //! Every offer of every finding: it is carried out, or says why not; what comes of it reads, the defect is gone, and nothing else breaks.
+#![allow(clippy::print_stderr)]
 
 use retake::actions::{ACTIONS, Choice, Planned, Refusal, Scene, Surroundings, Tried, offers_of};
 use retake::dialects::tools::read_tools;

@@ -1,28 +1,21 @@
 //! Makes, reads, compares and saves takes on a thread of its own, one after the other. Sends reports; the screen never waits for it.
 
+mod saving;
+mod view;
+
 use super::Work;
-use crate::formats::convert::{Options, To, convert};
-use crate::repair::likely;
-use crate::rules::Severity;
-use crate::runtime::replace::{Backup, replace};
+use crate::rules::{Finding, Severity};
 use crate::runtime::takes::{usual_root, wall_clock};
-use crate::runtime::{
-    AS_REQUEST, NoTake, Workbench, check_session, in_background, is_same_file, save_take, settle,
-};
+use crate::runtime::{NoTake, Workbench, check_session, in_background, settle};
 use crate::session::takes::{ItemMark, Outcome, TakeId, Tally};
-use crate::session::{Change, Rope, Session, SourceError, compare};
+use crate::session::{Change, Dialect, Rope, Session, compare};
 use crate::tui::recovery::comparison::Comparison;
 use crate::tui::recovery::comparison::{ItemText, Which};
-use crate::tui::recovery::saving::SaveFormat;
-use crate::tui::recovery::takes::TakeRow;
 use crate::tui::state::document::{Checked, Document, Extent, Place};
-use crate::tui::state::recovery::TakesView;
 use crate::tui::update::{Order, Report, TakesCommand, TakesReport};
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use view::view_of;
 
-/// Of larger sessions the losses of a conversion are told when it is made.
-const COUNTED: usize = 50_000;
 /// What a note on a take as a whole is written on: no item begins before the first byte with these digests.
 const WHOLE: &[u8] = b"";
 
@@ -222,13 +215,7 @@ impl Work {
             if let Some(rope) = rope {
                 settle(session, rope, &mut findings);
             }
-            for finding in &findings {
-                match finding.severity {
-                    Severity::Error => tally.errors += 1,
-                    Severity::Warning => tally.warnings += 1,
-                    Severity::Info => tally.infos += 1,
-                }
-            }
+            add(&mut tally, &findings);
             self.tell(Report::Checked {
                 document: document.clone(),
                 session: number,
@@ -243,13 +230,7 @@ impl Work {
         let mut tally = Tally::default();
         let main = self.bench.main();
         for session in main.iter().flat_map(|main| &main.recording.sessions) {
-            for finding in check_session(session, self.knowledge.target)? {
-                match finding.severity {
-                    Severity::Error => tally.errors += 1,
-                    Severity::Warning => tally.warnings += 1,
-                    Severity::Info => tally.infos += 1,
-                }
-            }
+            add(&mut tally, &check_session(session, self.knowledge.target)?);
         }
         Ok(tally)
     }
@@ -342,13 +323,7 @@ impl Work {
         } else {
             left_session
         };
-        let empty = || {
-            Session::empty(
-                left_recording.source.clone(),
-                "",
-                crate::session::Dialect::Responses,
-            )
-        };
+        let empty = || Session::empty(left_recording.source.clone(), "", Dialect::Responses);
         let of = |recording: &crate::runtime::Recording| {
             let sessions = &recording.sessions;
             sessions
@@ -373,199 +348,15 @@ impl Work {
             read,
         ))
     }
+}
 
-    fn tell_formats(&self, bench: &mut Workbench, shown: Option<&Arc<Document>>, session: usize) {
-        let Some(document) = shown else {
-            return self.refuse("nothing is open");
-        };
-        let id = bench.takes().current();
-        let mut formats = Vec::new();
-        let own = document.recording.format.id;
-        let is_request = bench.takes().line(id).first().is_some_and(|first| {
-            let take = bench.takes().get(*first);
-            take.is_some_and(|take| take.cause.action.as_deref() == Some(AS_REQUEST))
-        });
-        let is_writable = own != "sse" && (own != "agents-runstate" || id == TakeId::MAIN);
-        if is_writable {
-            let title = if is_request {
-                format!("the request ({own})")
-            } else {
-                format!("as recorded ({own})")
-            };
-            formats.push(SaveFormat {
-                id: OWN,
-                title,
-                ending: self.ending(own),
-                losses: Vec::new(),
-            });
+fn add(tally: &mut Tally, findings: &[Finding]) {
+    for finding in findings {
+        match finding.severity {
+            Severity::Error => tally.errors += 1,
+            Severity::Warning => tally.warnings += 1,
+            Severity::Info => tally.infos += 1,
         }
-        let history = document.recording.sessions.get(session);
-        for to in To::ALL {
-            formats.push(SaveFormat {
-                id: id_of(to),
-                title: title_of(to).to_owned(),
-                ending: ".json".to_owned(),
-                losses: history.map_or_else(Vec::new, |history| losses(history, to)),
-            });
-        }
-        let name = self.opening.input().name.clone();
-        self.tell(Report::Takes(TakesReport::Formats(name, formats)));
-    }
-
-    fn ending(&self, format: &str) -> String {
-        let name = &self.opening.input().name;
-        let known = [".jsonl", ".json", ".db", ".sqlite"].into_iter();
-        let own = known.clone().find(|ending| {
-            name.trim_end_matches(".zst")
-                .trim_end_matches(".gz")
-                .ends_with(ending)
-        });
-        let usual = if matches!(format, "claude-code" | "codex") {
-            ".jsonl"
-        } else {
-            ".json"
-        };
-        own.unwrap_or(usual).to_owned()
-    }
-
-    fn save(
-        &self,
-        bench: &mut Workbench,
-        shown: Option<&Arc<Document>>,
-        session: usize,
-        path: &str,
-        format: &str,
-        force: bool,
-    ) -> TakesReport {
-        let path = expanded(path);
-        let recorded = self.opening.input().path.as_deref();
-        if recorded.is_some_and(|recorded| is_same_file(recorded, &path)) {
-            return TakesReport::Refused(
-                "the recording itself is never written to; choose another name".to_owned(),
-            );
-        }
-        if path.exists() && !force {
-            return TakesReport::Exists;
-        }
-        let id = bench.takes().current();
-        let saved = match To::ALL.into_iter().find(|to| id_of(*to) == format) {
-            None => save_own(bench, id, &path),
-            Some(to) => save_converted(shown, session, to, &path),
-        };
-        match saved {
-            Ok(said) => TakesReport::Saved(said),
-            Err(reason) => TakesReport::Refused(reason),
-        }
-    }
-}
-
-/// Id of the recording's own format in the save dialog.
-const OWN: &str = "own";
-
-fn id_of(to: To) -> &'static str {
-    to.dialect().word()
-}
-
-fn title_of(to: To) -> &'static str {
-    match to {
-        To::Responses => "Responses items",
-        To::Chat => "Chat messages",
-        To::Anthropic => "Anthropic messages",
-    }
-}
-
-fn save_own(bench: &mut Workbench, id: TakeId, path: &Path) -> Result<String, String> {
-    let rope = bench.rope(id).map_err(|error| error.to_string())?;
-    let base = bench.base(id).map_err(|error| error.to_string())?;
-    let replaced = save_take(base, &rope, path, Backup::None).map_err(|error| error.to_string())?;
-    Ok(format!("take {id} is saved as {}", replaced.path.display()))
-}
-
-fn save_converted(
-    shown: Option<&Arc<Document>>,
-    session: usize,
-    to: To,
-    path: &Path,
-) -> Result<String, String> {
-    let document = shown.ok_or_else(|| "nothing is open".to_owned())?;
-    let history = document.recording.sessions.get(session);
-    let history = history.ok_or_else(|| "there is no such session".to_owned())?;
-    let mut losses = 0;
-    let replaced = replace(path, Backup::None, |out| {
-        let mut write = |piece: &[u8]| out.write_all(piece).map_err(Stopped::Output);
-        let converted = convert(history, to, OPTIONS, &mut write).map_err(Stopped::into_io)?;
-        losses = converted.losses.len();
-        Ok(())
-    });
-    let replaced = replaced.map_err(|error| error.to_string())?;
-    let lost = match losses {
-        0 => String::new(),
-        1 => "; 1 loss".to_owned(),
-        count => format!("; {count} losses"),
-    };
-    Ok(format!(
-        "saved as {} in {}{lost}",
-        title_of(to),
-        replaced.path.display()
-    ))
-}
-
-/// Why a conversion stopped.
-enum Stopped {
-    Source(SourceError),
-    Output(std::io::Error),
-}
-
-impl From<SourceError> for Stopped {
-    fn from(error: SourceError) -> Self {
-        Self::Source(error)
-    }
-}
-
-impl Stopped {
-    fn into_io(self) -> std::io::Error {
-        match self {
-            Self::Source(error) => std::io::Error::other(error.to_string()),
-            Self::Output(error) => error,
-        }
-    }
-}
-
-const OPTIONS: Options = Options {
-    as_request: false,
-    repair: likely,
-};
-
-/// What a conversion loses, a sentence for each kind of loss.
-fn losses(session: &Session, to: To) -> Vec<String> {
-    if session.items.len() > COUNTED {
-        return vec!["what it loses is counted when it is saved".to_owned()];
-    }
-    let mut nothing = |_: &[u8]| Ok::<(), SourceError>(());
-    let Ok(converted) = convert(session, to, OPTIONS, &mut nothing) else {
-        return Vec::new();
-    };
-    let mut counted: Vec<(String, usize)> = Vec::new();
-    for loss in &converted.losses {
-        let words = loss.kind.to_string();
-        match counted.iter_mut().find(|(known, _)| *known == words) {
-            Some((_, count)) => *count += 1,
-            None => counted.push((words, 1)),
-        }
-    }
-    let told = counted.into_iter().map(|(words, count)| match count {
-        1 => words,
-        count => format!("{words} ({count} times)"),
-    });
-    told.collect()
-}
-
-/// `~` for the home folder, as shells read it.
-fn expanded(path: &str) -> PathBuf {
-    let home = std::env::var_os("HOME").map(PathBuf::from);
-    match (path.strip_prefix("~/"), home) {
-        (Some(rest), Some(home)) => home.join(rest),
-        _ => PathBuf::from(path),
     }
 }
 
@@ -622,67 +413,4 @@ fn first_change(before: (&Arc<Document>, &Rope), after: (&Arc<Document>, &Rope))
 
 fn number(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
-}
-
-/// The takes, for the screen.
-fn view_of(bench: &Workbench, current: TakeId) -> Arc<TakesView> {
-    let takes = bench.takes();
-    let whole = ItemMark::new(0, WHOLE);
-    let note = |id: TakeId| {
-        let mut notes = takes.notes(id);
-        let found = notes.find(|(mark, _)| *mark == whole);
-        found.map_or_else(String::new, |(_, text)| text.to_owned())
-    };
-    let rows = takes.branches().into_iter().map(|branch| {
-        let take = takes.get(branch.id);
-        let cause = take.map(|take| &take.cause);
-        let action = cause.and_then(|cause| cause.action.as_deref());
-        let title = |id: &str| {
-            crate::actions::find(id).map_or(id.to_owned(), |action| action.title.to_owned())
-        };
-        TakeRow {
-            id: branch.id.0,
-            parent: take.map(|take| take.parent.0),
-            name: take.map_or_else(String::new, |take| take.title.clone()),
-            action: match (take, action) {
-                (None, _) => String::new(),
-                (Some(_), None) => "fork".to_owned(),
-                (Some(_), Some(id)) => title(id),
-            },
-            rule: cause
-                .and_then(|cause| cause.rule.clone())
-                .unwrap_or_default(),
-            wording: take.map_or_else(String::new, |take| match (&take.wording, &take.words) {
-                (Some(name), Some(words)) => format!("{name}: {words}"),
-                (None, Some(words)) => words.clone(),
-                _ => String::new(),
-            }),
-            findings: take
-                .filter(|take| {
-                    take.outcome.before != Tally::default()
-                        || take.outcome.after != Tally::default()
-                })
-                .map(|take| {
-                    let sum = |tally: Tally| (tally.errors + tally.warnings) as usize;
-                    (sum(take.outcome.before), sum(take.outcome.after))
-                }),
-            fork: take
-                .and_then(|take| take.forked_at)
-                .map(|item| item as usize + 1),
-            note: note(branch.id),
-            is_current: branch.id == current,
-        }
-    });
-    let of_items = |(mark, text): (ItemMark, &str)| (mark.at, text.to_owned());
-    Arc::new(TakesView {
-        rows: rows.collect(),
-        current: current.0,
-        banner: bench.not_recording().map(ToString::to_string),
-        bookmarks: takes.bookmarks(current).map(|mark| mark.at).collect(),
-        notes: takes
-            .notes(current)
-            .filter(|(mark, _)| *mark != whole)
-            .map(of_items)
-            .collect(),
-    })
 }
