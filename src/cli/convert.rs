@@ -3,17 +3,16 @@
 use super::arguments::{ConvertArguments, LossFormat};
 use super::exit::{Exit, Failure, complain};
 use super::flatten::session_names;
-use super::inputs::{Inputs, Opened, describe, hint_for, name_of};
+use super::inputs::{Inputs, Opened, describe, hint_for, name_of, session_named};
 use super::output::{Output, counted, safe_line};
 use super::report::write_line;
+use super::saving::{refuse_to_overwrite, save};
 use crate::formats::convert::{Converted, Loss, LossKind, Options, To, convert};
-use crate::repair::{Repair, repair};
+use crate::repair::likely;
 use crate::runtime::{InputError, exit_on_interrupt};
 use crate::session::{Session, SourceError};
 use serde_json::{Map, Value};
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::io::{self, Write};
 
 /// How many losses are listed unless all are asked for.
 const FEW: usize = 5;
@@ -22,6 +21,9 @@ const FEW: usize = 5;
 pub(super) fn run(arguments: &ConvertArguments) -> Result<Exit, Failure> {
     let inputs = Inputs::new(&arguments.reading())?;
     exit_on_interrupt();
+    if let Some(output) = &arguments.output {
+        refuse_to_overwrite(output, arguments.force, &arguments.path)?;
+    }
     let unreadable = |error: &InputError| Failure::Refused {
         message: describe(&arguments.path, error),
         hint: hint_for(error),
@@ -43,25 +45,13 @@ pub(super) fn run(arguments: &ConvertArguments) -> Result<Exit, Failure> {
         as_request: arguments.request,
         repair: likely,
     };
-    let converted = write(arguments, session, options).map_err(|stopped| match stopped {
-        Stopped::Refused(failure) => failure,
-        Stopped::Source(error) => unreadable(&InputError::Source(error)),
-        Stopped::Output(error) => in_file(arguments, error),
-    })?;
+    let converted = write(arguments, session, options)?;
     tell(arguments, &converted);
     Ok(if opened.recording.problems.is_empty() {
         Exit::Clean
     } else {
         Exit::Unreadable
     })
-}
-
-/// What broken arguments probably meant, where two readers agree.
-fn likely(text: &str) -> Option<String> {
-    match repair(text) {
-        Repair::Likely { text } => Some(text),
-        Repair::Valid | Repair::OneOpinion { .. } | Repair::Disagree { .. } | Repair::None => None,
-    }
 }
 
 /// The session that was asked for, or the first active one.
@@ -73,26 +63,11 @@ fn choose<'a>(arguments: &ConvertArguments, opened: &'a Opened) -> Result<&'a Se
             .iter()
             .position(|session| session.active)
             .unwrap_or(0),
-        Some(wanted) => {
-            let number = wanted.parse::<usize>().ok();
-            let by_number = number.and_then(|number| number.checked_sub(1));
-            let by_name = names.iter().position(|name| name == wanted);
-            by_name.or(by_number).unwrap_or(usize::MAX)
-        }
+        Some(wanted) => session_named(&arguments.path, &names, wanted)?,
     };
     let path = name_of(&arguments.path);
     let Some(session) = sessions.get(place) else {
-        let wanted = arguments.session.as_deref().map(safe_line);
-        let message = match wanted {
-            Some(wanted) => format!("{path}: no session {wanted}"),
-            None => format!("{path}: no session in it"),
-        };
-        let known = names.iter().map(|name| format!("\"{}\"", safe_line(name)));
-        let known = known.collect::<Vec<_>>().join(", ");
-        return Err(Failure::with_hint(
-            message,
-            format!("its sessions: {known}"),
-        ));
+        return Err(Failure::refused(format!("{path}: no session in it")));
     };
     if arguments.session.is_none() && sessions.len() > 1 {
         let (number, count) = (place + 1, sessions.len());
@@ -104,7 +79,6 @@ fn choose<'a>(arguments: &ConvertArguments, opened: &'a Opened) -> Result<&'a Se
 
 /// Why a conversion stopped.
 enum Stopped {
-    Refused(Failure),
     Source(SourceError),
     Output(io::Error),
 }
@@ -115,9 +89,12 @@ impl From<SourceError> for Stopped {
     }
 }
 
-impl From<io::Error> for Stopped {
-    fn from(error: io::Error) -> Self {
-        Self::Output(error)
+impl From<Stopped> for io::Error {
+    fn from(stopped: Stopped) -> Self {
+        match stopped {
+            Stopped::Source(error) => Self::other(error),
+            Stopped::Output(error) => error,
+        }
     }
 }
 
@@ -125,17 +102,25 @@ fn write(
     arguments: &ConvertArguments,
     session: &Session,
     options: Options,
-) -> Result<Converted, Stopped> {
-    let Some(path) = &arguments.output else {
-        let mut output = Output::stdout();
-        let converted = write_to(&mut output, session, arguments.to, options)?;
-        output.finish()?;
-        return Ok(converted);
+) -> Result<Converted, Failure> {
+    let mut converted = Converted::default();
+    let mut write = |out: &mut dyn Write| {
+        converted = write_to(out, session, arguments.to, options)?;
+        Ok::<(), Stopped>(())
     };
-    let file = create(arguments, path).map_err(Stopped::Refused)?;
-    let mut output = BufWriter::with_capacity(64 * 1024, file);
-    let converted = write_to(&mut output, session, arguments.to, options)?;
-    output.flush()?;
+    if let Some(path) = &arguments.output {
+        save(path, |out| Ok(write(out)?))?;
+        return Ok(converted);
+    }
+    let mut output = Output::stdout();
+    match write(&mut output) {
+        Ok(()) => output.finish()?,
+        Err(Stopped::Output(error)) => return Err(error.into()),
+        Err(Stopped::Source(error)) => {
+            let message = describe(&arguments.path, &InputError::Source(error));
+            return Err(Failure::refused(message));
+        }
+    }
     Ok(converted)
 }
 
@@ -148,48 +133,6 @@ fn write_to(
     convert(session, to, options, &mut |piece| {
         output.write_all(piece).map_err(Stopped::Output)
     })
-}
-
-/// The output file, which is never the recording itself, and a file that is there only with `--force`.
-fn create(arguments: &ConvertArguments, path: &Path) -> Result<File, Failure> {
-    let name = name_of(path);
-    if is_same_file(&arguments.path, path) {
-        return Err(Failure::refused(format!(
-            "{name}: the recording itself is never overwritten"
-        )));
-    }
-    let mut options = OpenOptions::new();
-    options.write(true);
-    if arguments.force {
-        options.create(true).truncate(true);
-    } else {
-        options.create_new(true);
-    }
-    options.open(path).map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => {
-            Failure::with_hint(format!("{name}: is there already"), "--force replaces it")
-        }
-        _ => Failure::refused(format!("{name}: cannot write: {error}")),
-    })
-}
-
-/// Whether two names lead to one file. Names that lead nowhere lead to no file.
-fn is_same_file(one: &Path, other: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let identity = |path: &Path| {
-        let metadata = std::fs::metadata(path).ok()?;
-        Some((metadata.dev(), metadata.ino()))
-    };
-    let one = identity(one);
-    one.is_some() && one == identity(other)
-}
-
-/// A failed write, with the name of the file where it went to one.
-fn in_file(arguments: &ConvertArguments, error: io::Error) -> Failure {
-    match &arguments.output {
-        Some(path) => Failure::refused(format!("{}: cannot write: {error}", name_of(path))),
-        None => Failure::from(error),
-    }
 }
 
 /// Says on stderr what was lost.

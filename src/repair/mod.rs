@@ -66,6 +66,15 @@ impl fmt::Display for SyntaxError {
     }
 }
 
+/// What a text that is not JSON probably meant, where both libraries mean the same.
+#[must_use]
+pub fn likely(text: &str) -> Option<String> {
+    match repair(text) {
+        Repair::Likely { text } => Some(text),
+        Repair::Valid | Repair::OneOpinion { .. } | Repair::Disagree { .. } | Repair::None => None,
+    }
+}
+
 /// Guesses what a text meant.
 #[must_use]
 pub fn repair(text: &str) -> Repair {

@@ -152,7 +152,7 @@ impl Mending<'_> {
         finding: &Finding,
         findings: &[Finding],
     ) -> Option<(&'static str, Planned)> {
-        let beside = beside(run.session, findings, finding);
+        let beside = defects_beside(run.session, findings, finding);
         let scene = run.scene(finding.defect(), &beside)?;
         let offers = finding
             .offers
@@ -168,8 +168,12 @@ impl Mending<'_> {
     }
 }
 
-/// The other findings about the turn of a finding.
-fn beside<'f>(session: &Session, findings: &'f [Finding], own: &Finding) -> Vec<Defect<'f>> {
+/// The other findings about the turn of a finding; `findings` are all of the session, in order.
+pub fn defects_beside<'f>(
+    session: &Session,
+    findings: &'f [Finding],
+    own: &Finding,
+) -> Vec<Defect<'f>> {
     let turn_of = |finding: &Finding| {
         let item = session.items.get(finding.item? as usize)?;
         Some(item.turn)

@@ -4,7 +4,7 @@ use super::takes::{Clock, Damage, Journal, NotRecording, Opened};
 use super::{Base, Input, InputError, NoBase, Progress, ReadOptions, Recording, read_input};
 use crate::formats::convert::{Options, To, convert};
 use crate::formats::{CannotWrite, lower};
-use crate::repair::{Repair, repair};
+use crate::repair::likely;
 use crate::session::takes::{
     Cause, ItemMark, Lost, Misfit, Outcome, Take, TakeEvent, TakeId, Takes, anchor, settle,
 };
@@ -287,31 +287,19 @@ fn request_of(recording: &Recording, session: &Session) -> Result<Base, NoTake> 
         buffer: None,
         notices: Vec::new(),
     };
-    let format = match target_of(session.dialect) {
-        To::Responses => "openai-responses",
-        To::Chat => "openai-chat",
-        To::Anthropic => "anthropic-messages",
-    };
     let options = ReadOptions {
-        format: Some(format.to_owned()),
+        format: Some(target_of(session.dialect).format().to_owned()),
     };
     let request = read_input(input, &options)?;
     Ok(Base::new(Arc::new(request), None)?)
 }
 
-fn target_of(dialect: Dialect) -> To {
+/// The request in which a history of this dialect is written.
+pub(super) fn target_of(dialect: Dialect) -> To {
     match dialect {
         Dialect::Responses => To::Responses,
         Dialect::Chat | Dialect::Gemini => To::Chat,
         Dialect::Anthropic => To::Anthropic,
-    }
-}
-
-/// What broken arguments probably meant, where both readers agree.
-fn likely(text: &str) -> Option<String> {
-    match repair(text) {
-        Repair::Likely { text } => Some(text),
-        _ => None,
     }
 }
 

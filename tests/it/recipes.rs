@@ -392,6 +392,7 @@ fn fired(dialect: Dialect, arguments: &str) -> Vec<&'static str> {
             tools: Some(&tools),
             output_schema: Some(&schema),
             call_id: "c1",
+            findings: 0,
         },
     )
     .unwrap();
