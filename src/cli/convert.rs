@@ -3,17 +3,16 @@
 use super::arguments::{ConvertArguments, LossFormat};
 use super::exit::{Exit, Failure, complain};
 use super::flatten::session_names;
-use super::inputs::{Inputs, Opened, describe, hint_for, name_of};
+use super::inputs::{Inputs, Opened, describe, hint_for, name_of, session_named};
 use super::output::{Output, counted, safe_line};
 use super::report::write_line;
+use super::saving::{refuse_to_overwrite, save};
 use crate::formats::convert::{Converted, Loss, LossKind, Options, To, convert};
-use crate::repair::{Repair, repair};
-use crate::runtime::replace::{Backup, replace};
+use crate::repair::likely;
 use crate::runtime::{InputError, exit_on_interrupt};
 use crate::session::{Problem, Session, SourceError};
 use serde_json::{Map, Value};
 use std::io::{self, Write};
-use std::path::Path;
 
 /// How many problems of the recording are listed.
 const FEW: usize = 5;
@@ -22,6 +21,9 @@ const FEW: usize = 5;
 pub(super) fn run(arguments: &ConvertArguments) -> Result<Exit, Failure> {
     let inputs = Inputs::new(&arguments.reading())?;
     exit_on_interrupt();
+    if let Some(output) = &arguments.output {
+        refuse_to_overwrite(output, arguments.force, &arguments.path)?;
+    }
     let unreadable = |error: &InputError| Failure::Refused {
         message: describe(&arguments.path, error),
         hint: hint_for(error),
@@ -39,11 +41,7 @@ pub(super) fn run(arguments: &ConvertArguments) -> Result<Exit, Failure> {
         as_request: arguments.request,
         repair: likely,
     };
-    let converted = write(arguments, session, options).map_err(|stopped| match stopped {
-        Stopped::Refused(failure) => failure,
-        Stopped::Source(error) => unreadable(&InputError::Source(error)),
-        Stopped::Output(error) => Failure::from(error),
-    })?;
+    let converted = write(arguments, session, options)?;
     tell(arguments, &converted);
     Ok(Exit::Clean)
 }
@@ -64,14 +62,6 @@ fn tell_problems(arguments: &ConvertArguments, problems: &[Problem]) {
     }
 }
 
-/// What broken arguments probably meant, where two readers agree.
-fn likely(text: &str) -> Option<String> {
-    match repair(text) {
-        Repair::Likely { text } => Some(text),
-        Repair::Valid | Repair::OneOpinion { .. } | Repair::Disagree { .. } | Repair::None => None,
-    }
-}
-
 /// The session that was asked for, or the first active one.
 fn choose<'a>(arguments: &ConvertArguments, opened: &'a Opened) -> Result<&'a Session, Failure> {
     let sessions = &opened.recording.sessions;
@@ -81,26 +71,11 @@ fn choose<'a>(arguments: &ConvertArguments, opened: &'a Opened) -> Result<&'a Se
             .iter()
             .position(|session| session.active)
             .unwrap_or(0),
-        Some(wanted) => {
-            let number = wanted.parse::<usize>().ok();
-            let by_number = number.and_then(|number| number.checked_sub(1));
-            let by_name = names.iter().position(|name| name == wanted);
-            by_name.or(by_number).unwrap_or(usize::MAX)
-        }
+        Some(wanted) => session_named(&arguments.path, &names, wanted)?,
     };
     let path = name_of(&arguments.path);
     let Some(session) = sessions.get(place) else {
-        let wanted = arguments.session.as_deref().map(safe_line);
-        let message = match wanted {
-            Some(wanted) => format!("{path}: no session {wanted}"),
-            None => format!("{path}: no session in it"),
-        };
-        let known = names.iter().map(|name| format!("\"{}\"", safe_line(name)));
-        let known = known.collect::<Vec<_>>().join(", ");
-        return Err(Failure::with_hint(
-            message,
-            format!("its sessions: {known}"),
-        ));
+        return Err(Failure::refused(format!("{path}: no session in it")));
     };
     if arguments.session.is_none() && sessions.len() > 1 {
         let (number, count) = (place + 1, sessions.len());
@@ -112,23 +87,8 @@ fn choose<'a>(arguments: &ConvertArguments, opened: &'a Opened) -> Result<&'a Se
 
 /// Why a conversion stopped.
 enum Stopped {
-    Refused(Failure),
     Source(SourceError),
     Output(io::Error),
-}
-
-impl Stopped {
-    /// The same for a writer of files, which knows errors of input and output only.
-    fn as_io(&self) -> io::Error {
-        match self {
-            Self::Output(error) => match error.raw_os_error() {
-                Some(code) => io::Error::from_raw_os_error(code),
-                None => io::Error::new(error.kind(), error.to_string()),
-            },
-            Self::Source(error) => io::Error::other(error.clone()),
-            Self::Refused(_) => io::ErrorKind::Other.into(),
-        }
-    }
 }
 
 impl From<SourceError> for Stopped {
@@ -137,9 +97,12 @@ impl From<SourceError> for Stopped {
     }
 }
 
-impl From<io::Error> for Stopped {
-    fn from(error: io::Error) -> Self {
-        Self::Output(error)
+impl From<Stopped> for io::Error {
+    fn from(stopped: Stopped) -> Self {
+        match stopped {
+            Stopped::Source(error) => Self::other(error),
+            Stopped::Output(error) => error,
+        }
     }
 }
 
@@ -147,30 +110,26 @@ fn write(
     arguments: &ConvertArguments,
     session: &Session,
     options: Options,
-) -> Result<Converted, Stopped> {
-    let Some(path) = &arguments.output else {
-        let mut output = Output::stdout();
-        let converted = write_to(&mut output, session, arguments.to, options)?;
-        output.finish()?;
-        return Ok(converted);
+) -> Result<Converted, Failure> {
+    let mut converted = Converted::default();
+    let mut write = |out: &mut dyn Write| {
+        converted = write_to(out, session, arguments.to, options)?;
+        Ok::<(), Stopped>(())
     };
-    may_write(arguments, path).map_err(Stopped::Refused)?;
-    let mut ended = Ok(Converted::default());
-    let replaced = replace(path, Backup::None, |output| {
-        ended = write_to(output, session, arguments.to, options);
-        match &ended {
-            Ok(_) => Ok(()),
-            Err(stopped) => Err(stopped.as_io()),
-        }
-    });
-    match (ended, replaced) {
-        (Err(Stopped::Source(error)), _) => Err(Stopped::Source(error)),
-        (_, Err(error)) => {
-            let message = safe_line(&error.to_string());
-            Err(Stopped::Refused(Failure::refused(message)))
-        }
-        (ended, Ok(_)) => ended,
+    if let Some(path) = &arguments.output {
+        save(path, |out| Ok(write(out)?))?;
+        return Ok(converted);
     }
+    let mut output = Output::stdout();
+    match write(&mut output) {
+        Ok(()) => output.finish()?,
+        Err(Stopped::Output(error)) => return Err(error.into()),
+        Err(Stopped::Source(error)) => {
+            let message = describe(&arguments.path, &InputError::Source(error));
+            return Err(Failure::refused(message));
+        }
+    }
+    Ok(converted)
 }
 
 fn write_to(
@@ -182,32 +141,6 @@ fn write_to(
     convert(session, to, options, &mut |piece| {
         output.write_all(piece).map_err(Stopped::Output)
     })
-}
-
-/// Whether the output file may be written: it is never the recording itself, and a file that is there only with `--force`.
-fn may_write(arguments: &ConvertArguments, path: &Path) -> Result<(), Failure> {
-    let name = name_of(path);
-    if is_same_file(&arguments.path, path) {
-        return Err(Failure::refused(format!(
-            "{name}: the recording itself is never overwritten"
-        )));
-    }
-    if !arguments.force && path.symlink_metadata().is_ok() {
-        let message = format!("{name}: is there already");
-        return Err(Failure::with_hint(message, "--force replaces it"));
-    }
-    Ok(())
-}
-
-/// Whether two names lead to one file. Names that lead nowhere lead to no file.
-fn is_same_file(one: &Path, other: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let identity = |path: &Path| {
-        let metadata = std::fs::metadata(path).ok()?;
-        Some((metadata.dev(), metadata.ino()))
-    };
-    let one = identity(one);
-    one.is_some() && one == identity(other)
 }
 
 /// Says on stderr what was lost.

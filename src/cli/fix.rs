@@ -3,8 +3,9 @@
 use super::arguments::FixArguments;
 use super::exit::{Exit, Failure, complain};
 use super::fix_diff;
-use super::inputs::{Inputs, Opened, describe, hint_for, name_of};
+use super::inputs::{Inputs, Opened, as_request_first, describe, hint_for, name_of};
 use super::output::{Output, counted, safe_line};
+use super::saving::refuse_to_overwrite;
 use super::style::Palette;
 use crate::actions::Safety;
 use crate::formats::CannotWrite;
@@ -25,7 +26,7 @@ const TOLD: usize = 20;
 pub(super) fn run(arguments: &FixArguments) -> Result<Exit, Failure> {
     let inputs = Inputs::new(&arguments.reading)?;
     exit_on_interrupt();
-    refuse_to_overwrite(arguments)?;
+    check_output(arguments)?;
     let path = Some(arguments.path.as_path()).filter(|path| *path != Path::new("-"));
     let unreadable = |error: InputError| Failure::Refused {
         message: describe(&arguments.path, &error),
@@ -61,16 +62,13 @@ pub(super) fn run(arguments: &FixArguments) -> Result<Exit, Failure> {
     Ok(exit_of(&mended))
 }
 
-fn refuse_to_overwrite(arguments: &FixArguments) -> Result<(), Failure> {
-    let exists = |path: &&Path| path.exists() && !arguments.force;
-    match arguments.output.as_deref().filter(exists) {
-        Some(path) => Err(Failure::with_hint(
-            format!("{} exists", name_of(path)),
-            "--force replaces it; --in-place fixes the recording itself and keeps a backup",
-        )),
-        None if arguments.in_place && arguments.path == Path::new("-") => Err(Failure::refused(
-            "standard input cannot be fixed in its place",
-        )),
+fn check_output(arguments: &FixArguments) -> Result<(), Failure> {
+    if arguments.in_place && arguments.path == Path::new("-") {
+        let message = "standard input cannot be fixed in its place";
+        return Err(Failure::refused(message));
+    }
+    match &arguments.output {
+        Some(output) => refuse_to_overwrite(output, arguments.force, &arguments.path),
         None => Ok(()),
     }
 }
@@ -102,10 +100,7 @@ fn cannot_write(arguments: &FixArguments, reason: &CannotWrite) -> Failure {
 }
 
 fn convert_first(arguments: &FixArguments) -> String {
-    format!(
-        "`retake convert {} --to DIALECT --request | retake fix -` fixes its history as a request",
-        name_of(&arguments.path)
-    )
+    as_request_first(&arguments.path, "fix", "fixes its history")
 }
 
 fn write(arguments: &FixArguments, base: &Base, mended: &Mended) -> Result<(), Failure> {

@@ -174,6 +174,21 @@ pub(super) fn name_of(path: &Path) -> String {
     }
 }
 
+/// The session that was asked for, by its name or its number from 1, among those of these names.
+pub(super) fn session_named(path: &Path, names: &[String], wanted: &str) -> Result<usize, Failure> {
+    let number = wanted.parse::<usize>().ok();
+    let by_number = number.and_then(|number| number.checked_sub(1));
+    let by_name = names.iter().position(|name| name == wanted);
+    let place = by_name.or(by_number).filter(|place| *place < names.len());
+    place.ok_or_else(|| {
+        let known = names.iter().map(|name| format!("\"{}\"", safe_line(name)));
+        Failure::with_hint(
+            format!("{}: no session {}", name_of(path), safe_line(wanted)),
+            format!("its sessions: {}", known.collect::<Vec<_>>().join(", ")),
+        )
+    })
+}
+
 /// What to do about an input that cannot be read.
 pub(super) fn hint_for(error: &InputError) -> Option<String> {
     match error {
@@ -192,6 +207,15 @@ pub(super) fn hint_for(error: &InputError) -> Option<String> {
         InputError::Foreign { hint, .. } if !hint.is_empty() => Some((*hint).to_owned()),
         _ => None,
     }
+}
+
+/// How a command gets at the history of a recording that cannot be changed where it stands.
+pub(super) fn as_request_first(path: &Path, command: &str, does: &str) -> String {
+    let (path, is_stdin) = (name_of(path), path == Path::new("-"));
+    let path = if is_stdin { "-" } else { &path };
+    format!(
+        "`retake convert {path} --to DIALECT --request | retake {command} -` {does} as a request"
+    )
 }
 
 /// What is wrong with an input, in one safe line.

@@ -12,6 +12,7 @@ mod convert;
 mod exit;
 mod explain;
 mod explain_error;
+mod export;
 mod fix;
 mod fix_diff;
 mod flatten;
@@ -23,6 +24,7 @@ mod ordered;
 mod output;
 mod progress;
 mod report;
+mod saving;
 mod show;
 mod split;
 mod style;
@@ -55,10 +57,11 @@ fn dispatch(arguments: &Arguments) -> Result<Exit, Failure> {
         Some(Task::Check(arguments)) => check::run(arguments),
         Some(Task::Show(arguments)) => show::run(arguments),
         Some(Task::Fix(arguments)) => fix::run(arguments),
+        Some(Task::Explain(arguments)) => explain::run(arguments),
+        Some(Task::Convert(arguments)) => convert::run(arguments),
         Some(Task::Split(arguments)) => split::run(arguments),
         Some(Task::Health(arguments)) => health::run(arguments),
-        Some(Task::Convert(arguments)) => convert::run(arguments),
-        Some(Task::Explain(arguments)) => explain::run(arguments),
+        Some(Task::Export(arguments)) => export::run(arguments),
         Some(Task::Completions(arguments)) => completions::run(arguments),
         Some(Task::Man) => man::run(),
     }

@@ -3,7 +3,7 @@
 use super::arguments::ShowArguments;
 use super::exit::{Exit, Failure};
 use super::flatten::session_names;
-use super::inputs::{Inputs, Opened, describe, hint_for, name_of};
+use super::inputs::{Inputs, Opened, describe, hint_for, name_of, session_named};
 use super::output::{Output, counted, safe_line};
 use super::style::Palette;
 use super::transcript::Transcript;
@@ -77,31 +77,9 @@ fn choose<'a>(
     let named = session_names(sessions).into_iter().zip(sessions);
     let mut named = named.collect::<Vec<_>>();
     if let Some(wanted) = &arguments.session {
-        let by_number = wanted
-            .parse::<usize>()
-            .ok()
-            .and_then(|number| number.checked_sub(1));
-        let known = named
-            .iter()
-            .map(|(name, _)| format!("\"{}\"", safe_line(name)))
-            .collect::<Vec<_>>();
-        let place = named
-            .iter()
-            .position(|(name, _)| name == wanted)
-            .or(by_number);
-        match place.filter(|place| *place < named.len()) {
-            Some(place) => named = vec![named.swap_remove(place)],
-            None => {
-                return Err(Failure::with_hint(
-                    format!(
-                        "{}: no session {}",
-                        name_of(&arguments.path),
-                        safe_line(wanted)
-                    ),
-                    format!("its sessions: {}", known.join(", ")),
-                ));
-            }
-        }
+        let names = session_names(sessions);
+        let place = session_named(&arguments.path, &names, wanted)?;
+        named = vec![named.swap_remove(place)];
     }
     let longest = named.iter().map(|(_, session)| session.turns.len()).max();
     match (arguments.turn, longest) {

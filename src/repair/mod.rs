@@ -67,6 +67,15 @@ impl fmt::Display for SyntaxError {
     }
 }
 
+/// What a text that is not JSON probably meant, where both libraries mean the same.
+#[must_use]
+pub fn likely(text: &str) -> Option<String> {
+    match repair(text) {
+        Repair::Likely { text } => Some(text),
+        Repair::Valid | Repair::OneOpinion { .. } | Repair::Disagree { .. } | Repair::None => None,
+    }
+}
+
 /// Guesses what a text meant.
 #[must_use]
 pub fn repair(text: &str) -> Repair {
@@ -168,15 +177,6 @@ fn count_nulls(value: &Value) -> usize {
         Value::Array(values) => values.iter().map(count_nulls).sum(),
         Value::Object(members) => members.values().map(count_nulls).sum(),
         Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
-    }
-}
-
-/// What a text probably meant, where both libraries mean the same; JSON is left as it is.
-#[must_use]
-pub fn likely(text: &str) -> Option<String> {
-    match repair(text) {
-        Repair::Likely { text } => Some(text),
-        Repair::Valid | Repair::OneOpinion { .. } | Repair::Disagree { .. } | Repair::None => None,
     }
 }
 

@@ -287,19 +287,15 @@ fn request_of(recording: &Recording, session: &Session) -> Result<Base, NoTake> 
         buffer: None,
         notices: Vec::new(),
     };
-    let format = match target_of(session.dialect) {
-        To::Responses => "openai-responses",
-        To::Chat => "openai-chat",
-        To::Anthropic => "anthropic-messages",
-    };
     let options = ReadOptions {
-        format: Some(format.to_owned()),
+        format: Some(target_of(session.dialect).format().to_owned()),
     };
     let request = read_input(input, &options)?;
     Ok(Base::new(Arc::new(request), None)?)
 }
 
-fn target_of(dialect: Dialect) -> To {
+/// The request in which a history of this dialect is written.
+pub(super) fn target_of(dialect: Dialect) -> To {
     match dialect {
         Dialect::Responses => To::Responses,
         Dialect::Chat | Dialect::Gemini => To::Chat,

@@ -6,7 +6,7 @@ use retake::dialects::body_of;
 use retake::formats::convert::{Converted, LossKind, Options, To, convert};
 use retake::formats::{FORMATS, read_buffer};
 use retake::json::skip_value;
-use retake::repair::{Repair, repair};
+use retake::repair::likely;
 use retake::rules::{Finding, Run, check};
 use retake::runtime::{Input, ReadOptions, read_input, read_path};
 use retake::session::{Flags, Kind, Problem, ProblemKind, Session, Source, SourceError};
@@ -19,13 +19,6 @@ const OPTIONS: Options = Options {
     as_request: false,
     repair: likely,
 };
-
-fn likely(text: &str) -> Option<String> {
-    match repair(text) {
-        Repair::Likely { text } => Some(text),
-        _ => None,
-    }
-}
 
 fn converted(session: &Session, to: To, options: Options) -> (Vec<u8>, Converted) {
     let mut text = Vec::new();

@@ -393,6 +393,7 @@ fn fired(dialect: Dialect, arguments: &str) -> Vec<&'static str> {
             tools: Some(&tools),
             output_schema: Some(&schema),
             call_id: "c1",
+            findings: 0,
         },
     )
     .unwrap();

@@ -49,6 +49,15 @@ impl To {
         }
     }
 
+    /// Id of the format that reads it.
+    pub fn format(self) -> &'static str {
+        match self {
+            Self::Responses => super::openai_responses::FORMAT.id,
+            Self::Chat => super::openai_chat::FORMAT.id,
+            Self::Anthropic => super::anthropic_messages::FORMAT.id,
+        }
+    }
+
     /// The spelling of its items.
     fn shape(self) -> Shape {
         match self {

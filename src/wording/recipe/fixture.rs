@@ -1,7 +1,8 @@
 //! A recovery as a regression fixture: the request as it stood behind the recovery, with what must hold for it.
 //!
 //! The file is a request body of its dialect, so `retake check` reads it as it reads any other, and it can be sent to the provider.
-//! `expect` names the rule that must find nothing, and the call that it found something in.
+//! `expect` names the rule, the call that it found something in, and how many findings of it are left there: a fault that was answered
+//! stays on record. Whatever the model adds to the history must not add to them.
 
 use super::{NoRecipe, Recovery};
 use crate::session::{Dialect, OutputSchema, Tool, ToolKind};
@@ -24,6 +25,8 @@ pub struct History<'a> {
     pub output_schema: Option<&'a OutputSchema>,
     /// The call that was mended; empty where there was none.
     pub call_id: &'a str,
+    /// How many findings of the rule the history has about that call, or at all where there was none.
+    pub findings: usize,
 }
 
 /// The fixture: a JSON text.
@@ -74,7 +77,7 @@ fn expectation(recovery: &Recovery<'_>, history: &History<'_>) -> Value {
     let absent = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     json!({
         "rule": recovery.rule,
-        "findings": 0,
+        "findings": history.findings,
         "call_id": absent(history.call_id),
         "tool": absent(recovery.tool),
         "action": recovery.action,
