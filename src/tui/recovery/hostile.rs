@@ -10,7 +10,7 @@ use super::takes::{TakeRow, TakeTree};
 use super::wording::{Entry, Fault, Previewer, Setup, WordingEditor};
 use crate::actions::{Offer, Safety};
 use crate::rules::{RULES, Severity};
-use crate::session::Kind;
+use crate::session::{Change as SessionChange, Kind};
 use crate::tui::tests::hostile::{is_harmless, texts};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
@@ -35,10 +35,14 @@ fn faces(text: &str) -> Vec<View> {
             before: own(),
             after: format!("{text}x{text}"),
         }],
-        more_removed: 0,
+        more: 0,
         has_words: true,
     });
-    let comparison = Comparison::new([text, text], [&[1, 2], &[1, 3]], |which, _| ItemText {
+    let changed = [SessionChange::Changed {
+        before: 0,
+        after: 0,
+    }];
+    let comparison = Comparison::new([text, text], &changed, |which, _| ItemText {
         kind: Kind::Output,
         tool: own(),
         text: match which {

@@ -18,6 +18,7 @@ pub mod difference;
 #[cfg(test)]
 mod fixture;
 pub mod forms;
+pub mod histories;
 #[cfg(test)]
 mod hostile;
 pub mod offers;

@@ -131,8 +131,8 @@ impl Comparison {
                         drawn.below(pair);
                     }
                 }
-                Stretch::Unread(left, right) => {
-                    let words = format!("... {left} more items left, {right} right, all different");
+                Stretch::Unread(count) => {
+                    let words = format!("... {count} more items that differ");
                     drawn.across(&Line::new(Tone::Dim, SafeText::from_str(&words)));
                 }
             }
