@@ -35,7 +35,7 @@ fn faces(text: &str) -> Vec<View> {
             before: own(),
             after: format!("{text}x{text}"),
         }],
-        more: 0,
+        more_removed: 0,
         has_words: true,
     });
     let changed = [SessionChange::Changed {

@@ -61,8 +61,8 @@ pub struct Proposed {
     pub notes: Vec<String>,
     /// The items that it touches.
     pub changes: Vec<Change>,
-    /// How many further items it touches, where they are too many to show them all.
-    pub more: usize,
+    /// How many further items leave the history, where they are too many to show them all.
+    pub more_removed: usize,
     /// Whether other words would make it another change.
     pub has_words: bool,
 }
@@ -110,12 +110,12 @@ impl Proposal {
             lines.push(heading(change));
             lines.extend(body(change));
         }
-        if proposed.more > 0 {
-            let words = format!("... and {} more items", proposed.more);
+        if proposed.more_removed > 0 {
+            let words = format!("- {} more items leave the history", proposed.more_removed);
             lines.push(Line::default());
-            lines.push(Line::new(Tone::Dim, SafeText::from_str(&words)));
+            lines.push(Line::new(Tone::Removed, SafeText::from_str(&words)));
         }
-        if proposed.changes.is_empty() && proposed.more == 0 {
+        if proposed.changes.is_empty() && proposed.more_removed == 0 {
             let words = SafeText::from_static("no item changes");
             lines.extend([Line::default(), Line::new(Tone::Dim, words)]);
         }
@@ -276,7 +276,7 @@ mod tests {
                     after: String::new(),
                 },
             ],
-            more: 0,
+            more_removed: 0,
             has_words: true,
         }
     }
@@ -325,7 +325,7 @@ mod tests {
             before: "{}".to_owned(),
             after: "{}".to_owned(),
         });
-        proposed.more = 1200;
+        proposed.more_removed = 1200;
         let mut proposal = Proposal::new(&proposed);
         let view = |frame: &mut Frame<'_>, area: Rect, theme: &Theme| {
             proposal.view(frame, area, theme);
