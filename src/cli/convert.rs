@@ -8,14 +8,14 @@ use super::output::{Output, counted, safe_line};
 use super::report::write_line;
 use crate::formats::convert::{Converted, Loss, LossKind, Options, To, convert};
 use crate::repair::{Repair, repair};
+use crate::runtime::replace::{Backup, replace};
 use crate::runtime::{InputError, exit_on_interrupt};
-use crate::session::{Session, SourceError};
+use crate::session::{Problem, Session, SourceError};
 use serde_json::{Map, Value};
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
-/// How many losses are listed unless all are asked for.
+/// How many problems of the recording are listed.
 const FEW: usize = 5;
 
 /// Converts one session of a recording.
@@ -34,11 +34,7 @@ pub(super) fn run(arguments: &ConvertArguments) -> Result<Exit, Failure> {
         .read(&arguments.path)
         .map_err(|error| unreadable(&error))?;
     let session = choose(arguments, &opened)?;
-    for problem in &opened.recording.problems {
-        let message = safe_line(&problem.kind.to_string());
-        let place = name_of(&arguments.path);
-        complain(&format!("{place}: byte {}: {message}", problem.at), None);
-    }
+    tell_problems(arguments, &opened.recording.problems);
     let options = Options {
         as_request: arguments.request,
         repair: likely,
@@ -46,14 +42,26 @@ pub(super) fn run(arguments: &ConvertArguments) -> Result<Exit, Failure> {
     let converted = write(arguments, session, options).map_err(|stopped| match stopped {
         Stopped::Refused(failure) => failure,
         Stopped::Source(error) => unreadable(&InputError::Source(error)),
-        Stopped::Output(error) => in_file(arguments, error),
+        Stopped::Output(error) => Failure::from(error),
     })?;
     tell(arguments, &converted);
-    Ok(if opened.recording.problems.is_empty() {
-        Exit::Clean
-    } else {
-        Exit::Unreadable
-    })
+    Ok(Exit::Clean)
+}
+
+/// Says what of the recording could not be read.
+fn tell_problems(arguments: &ConvertArguments, problems: &[Problem]) {
+    let place = name_of(&arguments.path);
+    for problem in problems.iter().take(FEW) {
+        let message = safe_line(&problem.kind.to_string());
+        complain(&format!("{place}: byte {}: {message}", problem.at), None);
+    }
+    if problems.len() > FEW {
+        let more = counted(problems.len() - FEW, "more problem");
+        complain(
+            &format!("{place}: {more}"),
+            Some("`retake check` lists them"),
+        );
+    }
 }
 
 /// What broken arguments probably meant, where two readers agree.
@@ -109,6 +117,20 @@ enum Stopped {
     Output(io::Error),
 }
 
+impl Stopped {
+    /// The same for a writer of files, which knows errors of input and output only.
+    fn as_io(&self) -> io::Error {
+        match self {
+            Self::Output(error) => match error.raw_os_error() {
+                Some(code) => io::Error::from_raw_os_error(code),
+                None => io::Error::new(error.kind(), error.to_string()),
+            },
+            Self::Source(error) => io::Error::other(error.clone()),
+            Self::Refused(_) => io::ErrorKind::Other.into(),
+        }
+    }
+}
+
 impl From<SourceError> for Stopped {
     fn from(error: SourceError) -> Self {
         Self::Source(error)
@@ -132,11 +154,23 @@ fn write(
         output.finish()?;
         return Ok(converted);
     };
-    let file = create(arguments, path).map_err(Stopped::Refused)?;
-    let mut output = BufWriter::with_capacity(64 * 1024, file);
-    let converted = write_to(&mut output, session, arguments.to, options)?;
-    output.flush()?;
-    Ok(converted)
+    may_write(arguments, path).map_err(Stopped::Refused)?;
+    let mut ended = Ok(Converted::default());
+    let replaced = replace(path, Backup::None, |output| {
+        ended = write_to(output, session, arguments.to, options);
+        match &ended {
+            Ok(_) => Ok(()),
+            Err(stopped) => Err(stopped.as_io()),
+        }
+    });
+    match (ended, replaced) {
+        (Err(Stopped::Source(error)), _) => Err(Stopped::Source(error)),
+        (_, Err(error)) => {
+            let message = safe_line(&error.to_string());
+            Err(Stopped::Refused(Failure::refused(message)))
+        }
+        (ended, Ok(_)) => ended,
+    }
 }
 
 fn write_to(
@@ -150,27 +184,19 @@ fn write_to(
     })
 }
 
-/// The output file, which is never the recording itself, and a file that is there only with `--force`.
-fn create(arguments: &ConvertArguments, path: &Path) -> Result<File, Failure> {
+/// Whether the output file may be written: it is never the recording itself, and a file that is there only with `--force`.
+fn may_write(arguments: &ConvertArguments, path: &Path) -> Result<(), Failure> {
     let name = name_of(path);
     if is_same_file(&arguments.path, path) {
         return Err(Failure::refused(format!(
             "{name}: the recording itself is never overwritten"
         )));
     }
-    let mut options = OpenOptions::new();
-    options.write(true);
-    if arguments.force {
-        options.create(true).truncate(true);
-    } else {
-        options.create_new(true);
+    if !arguments.force && path.symlink_metadata().is_ok() {
+        let message = format!("{name}: is there already");
+        return Err(Failure::with_hint(message, "--force replaces it"));
     }
-    options.open(path).map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => {
-            Failure::with_hint(format!("{name}: is there already"), "--force replaces it")
-        }
-        _ => Failure::refused(format!("{name}: cannot write: {error}")),
-    })
+    Ok(())
 }
 
 /// Whether two names lead to one file. Names that lead nowhere lead to no file.
@@ -182,14 +208,6 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
     };
     let one = identity(one);
     one.is_some() && one == identity(other)
-}
-
-/// A failed write, with the name of the file where it went to one.
-fn in_file(arguments: &ConvertArguments, error: io::Error) -> Failure {
-    match &arguments.output {
-        Some(path) => Failure::refused(format!("{}: cannot write: {error}", name_of(path))),
-        None => Failure::from(error),
-    }
 }
 
 /// Says on stderr what was lost.
@@ -215,22 +233,51 @@ fn tell_people(
         count => format!("{count} losses and changes"),
     };
     writeln!(out, "{items} to {to}: {losses}")?;
-    let shown = if arguments.losses {
-        converted.losses.len()
-    } else {
-        FEW
-    };
-    for loss in converted.losses.iter().take(shown) {
-        let place = match loss.item {
-            Some(item) => format!("item {}: ", u64::from(item) + 1),
-            None => String::new(),
-        };
-        writeln!(out, "  {place}{}", safe_line(&loss.kind.to_string()))?;
+    if arguments.losses {
+        for loss in &converted.losses {
+            writeln!(out, "  {}{}", place_of(loss, 0), words_of(loss))?;
+        }
+        return Ok(());
     }
-    match converted.losses.len().saturating_sub(shown) {
-        0 => Ok(()),
-        more => writeln!(out, "  and {more} more; --losses lists them"),
+    let kinds = by_kind(&converted.losses);
+    for (first, more) in &kinds {
+        writeln!(out, "  {}{}", place_of(first, *more), words_of(first))?;
     }
+    if kinds.len() < converted.losses.len() {
+        writeln!(out, "  --losses lists each")?;
+    }
+    Ok(())
+}
+
+/// The first loss of each kind, and how many more there are of it.
+fn by_kind(losses: &[Loss]) -> Vec<(&Loss, usize)> {
+    let mut kinds: Vec<(&Loss, usize)> = Vec::new();
+    for loss in losses {
+        let known = kinds
+            .iter_mut()
+            .find(|(first, _)| first.kind.id() == loss.kind.id());
+        match known {
+            Some((_, more)) => *more += 1,
+            None => kinds.push((loss, 0)),
+        }
+    }
+    kinds
+}
+
+fn place_of(loss: &Loss, more: usize) -> String {
+    let item = loss
+        .item
+        .map(|item| format!("item {}", u64::from(item) + 1));
+    match (item, more) {
+        (Some(item), 0) => format!("{item}: "),
+        (Some(item), more) => format!("{item} and {more} more: "),
+        (None, 0) => String::new(),
+        (None, more) => format!("{} times: ", more + 1),
+    }
+}
+
+fn words_of(loss: &Loss) -> String {
+    safe_line(&loss.kind.to_string())
 }
 
 fn tell_programs(

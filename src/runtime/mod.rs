@@ -1,4 +1,5 @@
-//! The world: files and databases, compression, threads, interrupts, the operator's editor.
+//! The world: files and databases, compression, threads, interrupts, the operator's editor, the journal
+//! of takes.
 //!
 //! Pure rooms say what bytes mean; this room fetches the bytes and spreads the work over the cores.
 

@@ -4,7 +4,7 @@ use super::takes::{Clock, Damage, Journal, NotRecording, Opened};
 use super::{Base, Input, InputError, NoBase, Progress, ReadOptions, Recording, read_input};
 use crate::formats::convert::{Options, To, convert};
 use crate::formats::{CannotWrite, lower};
-use crate::repair::{Repair, repair};
+use crate::repair::likely;
 use crate::session::takes::{
     Cause, ItemMark, Lost, Misfit, Outcome, Take, TakeEvent, TakeId, Takes, anchor, settle,
 };
@@ -304,14 +304,6 @@ fn target_of(dialect: Dialect) -> To {
         Dialect::Responses => To::Responses,
         Dialect::Chat | Dialect::Gemini => To::Chat,
         Dialect::Anthropic => To::Anthropic,
-    }
-}
-
-/// What broken arguments probably meant, where both readers agree.
-fn likely(text: &str) -> Option<String> {
-    match repair(text) {
-        Repair::Likely { text } => Some(text),
-        _ => None,
     }
 }
 

@@ -58,6 +58,20 @@ pub enum Command {
     View,
     /// A recovery of a later version, by its title.
     Later(&'static str),
+    /// Begin the action of this id.
+    Recover(&'static str),
+    /// Back to the take before.
+    Undo,
+    /// Forward again.
+    Redo,
+    /// A take that ends here.
+    Fork,
+    /// The tree of takes.
+    Takes,
+    /// Save the take.
+    SaveAs,
+    /// Write a note on the item.
+    Note,
     /// How the tools fare.
     Health,
     /// Follow the file as it grows.
@@ -287,6 +301,7 @@ pub const KEYMAP: &[Binding] = &[
     row("*", C::SameTool, PANES, Group::Find, "next item of the same tool"),
     row("f", C::Filter, PANES, Group::Find, "filter the items").in_footer(50, "filter"),
     row("m", C::Mark, PANES, Group::Find, "mark the item"),
+    row("'", C::Note, PANES, Group::Find, "write a note on the item"),
     row("M", C::OnlyMarked, PANES, Group::Find, "marked items only, or all"),
     row("tab", C::NextPane(Forward), PANES, Group::Panes, "next pane").in_footer(60, "pane"),
     row("S-tab", C::NextPane(Backward), PANES, Group::Panes, "previous pane"),
@@ -297,17 +312,17 @@ pub const KEYMAP: &[Binding] = &[
     row("5 S", C::Pane(4), PANES, Group::Panes, "the sessions of the file").alias(&["info threads", "info inferiors"]),
     row("t", C::View, PANES, Group::Panes, "pretty or raw"),
     row("enter", C::Open, PANES, Group::Recover, "everything that can be done about the finding; in lists: open").in_footer(85, "offers"),
-    row("i", C::Later("inject error"), PANES, Group::Recover, "inject an error that the model can read"),
-    row("r", C::Later("retry turn"), PANES, Group::Recover, "retry the turn").alias(&["run", "jump"]),
-    row("a", C::Later("accept fallback"), PANES, Group::Recover, "accept a fallback"),
-    row("s", C::Later("take the suggestion"), PANES, Group::Recover, "take the suggestion"),
-    row("e", C::Later("edit"), PANES, Group::Recover, "edit the item").alias(&["set"]),
-    row("o", C::Later("supply output"), PANES, Group::Recover, "supply the output"),
-    row("x", C::Later("drop pair"), PANES, Group::Recover, "drop the pair"),
-    row("u", C::Later("undo"), PANES, Group::Recover, "undo").alias(&["reverse-step"]),
-    row("^r", C::Later("redo"), PANES, Group::Recover, "redo"),
-    row("D", C::Later("fork here"), PANES, Group::Recover, "fork a take here"),
-    row("T", C::Later("takes"), PANES, Group::Recover, "the takes and their differences"),
+    row("i", C::Recover("inject-error"), PANES, Group::Recover, "inject an error that the model can read").in_footer(84, "inject"),
+    row("r", C::Recover("retry"), PANES, Group::Recover, "retry the turn").alias(&["run", "jump"]),
+    row("a", C::Recover("fallback"), PANES, Group::Recover, "accept a fallback"),
+    row("s", C::Recover("take-suggestion"), PANES, Group::Recover, "take the suggestion"),
+    row("e", C::Recover("edit"), PANES, Group::Recover, "edit the item").alias(&["set"]),
+    row("o", C::Recover("supply-output"), PANES, Group::Recover, "supply the output"),
+    row("x", C::Recover("drop-pair"), PANES, Group::Recover, "drop the pair"),
+    row("u", C::Undo, PANES, Group::Recover, "undo: back to the take before").alias(&["reverse-step"]),
+    row("^r", C::Redo, PANES, Group::Recover, "redo: forward to the take again"),
+    row("D", C::Fork, PANES, Group::Recover, "fork here: a take that ends behind this item"),
+    row("T", C::Takes, PANES, Group::Recover, "the takes and their differences"),
     row("W", C::Later("wording lab"), PANES, Group::Recover, "the wording lab"),
     row("I", C::Later("interception"), PANES, Group::Live, "interception on or off"),
     row("b", C::Later("breakpoint"), PANES, Group::Live, "breakpoint here").alias(&["break", "tbreak"]),
@@ -316,11 +331,11 @@ pub const KEYMAP: &[Binding] = &[
     row("c", C::Later("continue"), PANES, Group::Live, "continue").alias(&["continue", "cont"]),
     row("X", C::Later("abort"), PANES, Group::Live, "abort the run").alias(&["kill"]),
     row("F", C::Follow, PANES, Group::Live, "follow the file as it grows").in_footer(20, "follow"),
-    row("H", C::Health, PANES, Group::Findings, "tool health: calls, errors, rates").alias(&["info tools"]),
+    row("H", C::Health, EVERYWHERE, Group::Findings, "tool health: calls, errors, rates").alias(&["info tools"]),
     row("L", C::Log, PANES, Group::Files, "what could not be read"),
     row("y", C::Copy, PANES, Group::Files, "copy"),
     row("^e", C::Editor, PANES, Group::Files, "open the item in $EDITOR"),
-    row("w", C::Later("save as"), PANES, Group::Files, "save as"),
+    row("w", C::SaveAs, PANES, Group::Files, "save as"),
     row(": ^p", C::Palette, PANES, Group::Program, "all commands by name"),
     row("? F1", C::Help, EVERYWHERE, Group::Program, "the keys").in_footer(100, "help").alias(&["help"]),
     row("esc", C::Back, EVERYWHERE, Group::Program, "back"),

@@ -1,6 +1,7 @@
 //! The faces of recoveries: what can be done about a finding, the words it needs, what it would change, the takes that came of it.
 //!
-//! Each is data that takes keys and draws itself. None knows takes, actions or files: the caller hands in rows and texts, and does
+//! [`changes`] says what planned edits would make of each item. The others are faces: data that takes keys and draws itself. None
+//! knows takes, actions or files: the caller hands in rows and texts, and does
 //! what a key asked for. Keys come from [`super::keymap::overlays`], moving from [`super::list`] and [`page`].
 //!
 //! | face | question |
@@ -13,6 +14,7 @@
 //! | [`comparison`] | how do two takes differ? |
 //! | [`saving`] | where to, and how is it spelled there? |
 
+pub mod changes;
 pub mod comparison;
 pub mod difference;
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The program as a process.
 
+mod convert;
 mod ends;
 mod health;
 mod hostile;
