@@ -643,6 +643,7 @@ fn view_of(bench: &Workbench, current: TakeId) -> Arc<TakesView> {
         TakeRow {
             id: branch.id.0,
             parent: take.map(|take| take.parent.0),
+            rails: branch.rails,
             name: take.map_or_else(String::new, |take| take.title.clone()),
             action: match (take, action) {
                 (None, _) => String::new(),

@@ -10,7 +10,7 @@ use super::takes::{TakeRow, TakeTree};
 use super::wording::{Entry, Fault, Previewer, Setup, WordingEditor};
 use crate::actions::{Offer, Safety};
 use crate::rules::{RULES, Severity};
-use crate::session::{Change as SessionChange, Kind};
+use crate::session::Kind;
 use crate::tui::tests::hostile::{is_harmless, texts};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
@@ -38,11 +38,7 @@ fn faces(text: &str) -> Vec<View> {
         more_removed: 0,
         has_words: true,
     });
-    let changed = [SessionChange::Changed {
-        before: 0,
-        after: 0,
-    }];
-    let comparison = Comparison::new([text, text], &changed, |which, _| ItemText {
+    let comparison = Comparison::new([text, text], [&[1, 2], &[1, 3]], |which, _| ItemText {
         kind: Kind::Output,
         tool: own(),
         text: match which {

@@ -20,7 +20,6 @@ pub mod difference;
 #[cfg(test)]
 mod fixture;
 pub mod forms;
-pub mod histories;
 #[cfg(test)]
 mod hostile;
 pub mod offers;

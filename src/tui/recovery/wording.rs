@@ -6,12 +6,10 @@
 
 mod drafts;
 mod draw;
-mod library;
 #[cfg(test)]
 mod tests;
 
 pub use drafts::{Drafts, Subject};
-pub use library::axes_words;
 
 use super::difference::lines_of;
 use super::page::Page;

@@ -131,8 +131,8 @@ impl Comparison {
                         drawn.below(pair);
                     }
                 }
-                Stretch::Unread(count) => {
-                    let words = format!("... {count} more items that differ");
+                Stretch::Unread(left, right) => {
+                    let words = format!("... {left} more items left, {right} right, all different");
                     drawn.across(&Line::new(Tone::Dim, SafeText::from_str(&words)));
                 }
             }

@@ -1,12 +1,16 @@
-//! The parts of a comparison: what is the same, and the items that are not, beside each other.
+//! Which items of two takes belong beside each other.
 
 use super::super::difference::compare;
 use super::{Heading, Pair};
 use crate::safe_text::SafeText;
-use crate::session::{Change, Kind};
+use crate::session::Kind;
+use similar::{Algorithm, DiffOp, capture_diff_slices};
+use std::ops::Range;
 
-/// Most items that are read in a row of differences.
-const READ: usize = 200;
+/// Most items of one side that are read in a stretch of differences.
+const READ: usize = 100;
+/// The most that a search for shared items between two sides may cost: their lengths multiplied.
+const COSTS: usize = 16 << 20;
 
 /// One of the two takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,66 +43,119 @@ pub(super) enum Stretch {
         first: (usize, usize),
     },
     /// An item that differs, or that one side has alone.
-    Pair(Box<Pair>),
-    /// So many further differences.
-    Unread(usize),
+    Pair(Pair),
+    /// So many further items of each side that differ.
+    Unread(usize, usize),
 }
 
-/// The parts of a comparison, with the items read that differ.
-pub(super) fn stretches(
-    changes: &[Change],
+/// Aligns two takes.
+pub(super) fn align(
+    [left, right]: [&[u64]; 2],
     read: &dyn Fn(Which, usize) -> ItemText,
 ) -> Vec<Stretch> {
     let mut stretches = Vec::new();
-    let mut in_a_row = 0;
-    for change in changes {
-        let (left, right) = match change {
-            Change::Same { before, after } => {
-                in_a_row = 0;
-                stretches.push(Stretch::Same {
-                    count: before.len(),
-                    first: (before.start + 1, after.start + 1),
-                });
-                continue;
-            }
-            Change::Changed { before, after } => (Some(*before), Some(*after)),
-            Change::Removed { before } => (Some(*before), None),
-            Change::Added { after } => (None, Some(*after)),
-        };
-        in_a_row += 1;
-        if in_a_row <= READ {
-            stretches.push(Stretch::Pair(Box::new(pair(left, right, read))));
-        } else if let Some(Stretch::Unread(count)) = stretches.last_mut() {
-            *count += 1;
-        } else {
-            stretches.push(Stretch::Unread(1));
+    let mut differing: Option<(Range<usize>, Range<usize>)> = None;
+    for operation in operations(left, right) {
+        let (old, new) = (operation.old_range(), operation.new_range());
+        if !matches!(operation, DiffOp::Equal { .. }) {
+            let (first, second) =
+                differing.get_or_insert((old.start..old.start, new.start..new.start));
+            (first.end, second.end) = (old.end, new.end);
+            continue;
         }
+        if let Some((old, new)) = differing.take() {
+            pair_up(old, new, read, &mut stretches);
+        }
+        stretches.push(Stretch::Same {
+            count: old.len(),
+            first: (old.start + 1, new.start + 1),
+        });
+    }
+    if let Some((old, new)) = differing {
+        pair_up(old, new, read, &mut stretches);
     }
     stretches
 }
 
-fn pair(
-    left: Option<usize>,
-    right: Option<usize>,
+/// What is shared by two lists. Takes of one recording share nearly everything; where two lists share so little that finding it out
+/// would take long, what lies between their common beginning and end counts as different.
+fn operations(left: &[u64], right: &[u64]) -> Vec<DiffOp> {
+    let head = left
+        .iter()
+        .zip(right)
+        .take_while(|(one, other)| one == other)
+        .count();
+    let (rest_left, rest_right) = (&left[head..], &right[head..]);
+    let pairs = rest_left.iter().rev().zip(rest_right.iter().rev());
+    let tail = pairs.take_while(|(one, other)| one == other).count();
+    let old_len = rest_left.len() - tail;
+    let new_len = rest_right.len() - tail;
+    if old_len.saturating_mul(new_len) <= COSTS {
+        return capture_diff_slices(Algorithm::Myers, left, right);
+    }
+    let equal = |old_index, new_index, len| DiffOp::Equal {
+        old_index,
+        new_index,
+        len,
+    };
+    vec![
+        equal(0, 0, head),
+        DiffOp::Replace {
+            old_index: head,
+            old_len,
+            new_index: head,
+            new_len,
+        },
+        equal(head + old_len, head + new_len, tail),
+    ]
+}
+
+/// Puts the items of a stretch beside each other: those of one kind and tool, in order; what is left stands alone.
+fn pair_up(
+    old: Range<usize>,
+    new: Range<usize>,
     read: &dyn Fn(Which, usize) -> ItemText,
-) -> Pair {
-    let item = |which, at: Option<usize>| at.map(|at| (at, read(which, at)));
-    let (left, right) = (item(Which::Left, left), item(Which::Right, right));
-    let heading = |side: &Option<(usize, ItemText)>| {
-        let (at, item) = side.as_ref()?;
-        Some(Heading {
-            number: at + 1,
-            kind: item.kind.word(),
-            tool: SafeText::single_line(&item.tool, 80),
-        })
+    stretches: &mut Vec<Stretch>,
+) {
+    let seen = |which, range: &Range<usize>| -> Vec<ItemText> {
+        let range = range.clone().take(READ);
+        range.map(|number| read(which, number)).collect()
     };
-    let text = |side: &Option<(usize, ItemText)>| {
-        let text = side.as_ref().map(|(_, item)| item.text.clone());
-        text.unwrap_or_default()
+    let (lefts, rights) = (seen(Which::Left, &old), seen(Which::Right, &new));
+    let kinds = |items: &[ItemText]| -> Vec<&'static str> {
+        items.iter().map(|item| item.kind.word()).collect()
     };
-    Pair {
-        left: heading(&left),
-        right: heading(&right),
-        rows: compare(&text(&left), &text(&right)),
+    let heading = |start: usize, at: usize, item: &ItemText| Heading {
+        number: start + at + 1,
+        kind: item.kind.word(),
+        tool: SafeText::single_line(&item.tool, 80),
+    };
+    let mut push = |left: Option<usize>, right: Option<usize>| {
+        let text = |items: &[ItemText], at: Option<usize>| {
+            let item = at.and_then(|at| items.get(at));
+            item.map_or(String::new(), |item| item.text.clone())
+        };
+        stretches.push(Stretch::Pair(Pair {
+            left: left.map(|at| heading(old.start, at, &lefts[at])),
+            right: right.map(|at| heading(new.start, at, &rights[at])),
+            rows: compare(&text(&lefts, left), &text(&rights, right)),
+        }));
+    };
+    for operation in capture_diff_slices(Algorithm::Myers, &kinds(&lefts), &kinds(&rights)) {
+        let (old, new) = (operation.old_range(), operation.new_range());
+        if let DiffOp::Equal { .. } = operation {
+            old.zip(new)
+                .for_each(|(left, right)| push(Some(left), Some(right)));
+        } else {
+            old.for_each(|left| push(Some(left), None));
+            new.for_each(|right| push(None, Some(right)));
+        }
+    }
+    let unread = (
+        old.len().saturating_sub(READ),
+        new.len().saturating_sub(READ),
+    );
+    if unread != (0, 0) {
+        stretches.push(Stretch::Unread(unread.0, unread.1));
     }
 }
