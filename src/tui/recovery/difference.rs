@@ -336,9 +336,22 @@ mod tests {
         );
         assert!(shown.len() < 4 * LONGEST, "{}", shown.len());
         let many = |word: &str| format!("{word}\n").repeat(3 * LINES);
-        compare(&many(&"a b ".repeat(400)), &many(&"c d ".repeat(400)));
         let shown = told(&compare(&many("one"), &many("two")));
         assert!(shown.contains("8000 more lines before, 8000 after"));
+    }
+
+    #[test]
+    fn many_long_lines_are_compared_in_bounded_time() {
+        let lines = |word: &str| format!("{}\n", word.repeat(300)).repeat(LINES);
+        let rows = compare(&lines("abc d "), &lines("abc e "));
+        let emphasised = rows.iter().filter(|row| {
+            matches!(row, Row::Changed(Some(old), _) if old.iter().any(|(differs, _)| *differs))
+        });
+        assert_eq!(
+            emphasised.count(),
+            LINES,
+            "by word at first, then by their ends"
+        );
     }
 
     #[test]

@@ -61,7 +61,7 @@ pub struct Proposed {
     pub notes: Vec<String>,
     /// The items that it touches.
     pub changes: Vec<Change>,
-    /// How many further items leave the history, where there are too many to show them all.
+    /// How many further items leave the history, where they are too many to show them all.
     pub more_removed: usize,
     /// Whether other words would make it another change.
     pub has_words: bool,

@@ -1,7 +1,6 @@
 //! The tree of takes: what each came from, with which words, and what became of the findings.
 
 mod draw;
-mod order;
 
 use super::popup::write;
 use crate::safe_text::SafeText;
@@ -9,7 +8,6 @@ use crate::tui::keymap::Context;
 use crate::tui::keymap::overlays::{Act, act};
 use crate::tui::list::ListCursor;
 use crate::tui::prompt::{Prompt, Typing};
-use order::{Branch, ordered};
 use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 
 /// A take, for the tree.
@@ -19,6 +17,9 @@ pub struct TakeRow {
     pub id: u32,
     /// The take that it came from; `None` of the recording.
     pub parent: Option<u32>,
+    /// Of each fork above it, from the recording down, whether further branches of that fork follow below; see
+    /// [`crate::session::takes::Branch`].
+    pub rails: Vec<bool>,
     /// The name that the operator gave it; empty where there is none.
     pub name: String,
     /// What brought it about: `inject error`; empty of the recording.
@@ -65,7 +66,6 @@ enum Asked {
 #[derive(Debug, Clone)]
 pub struct TakeTree {
     rows: Vec<TakeRow>,
-    branches: Vec<Branch>,
     cursor: ListCursor,
     /// The take that is marked for a comparison.
     marked: Option<u32>,
@@ -75,12 +75,10 @@ pub struct TakeTree {
 }
 
 impl TakeTree {
-    /// The tree of these takes, in any order; the cursor stands on the current one.
+    /// The tree of these takes, each before those that came from it; the cursor stands on the current one.
     pub fn new(rows: Vec<TakeRow>) -> Self {
-        let (rows, branches) = ordered(rows);
         let mut tree = Self {
             rows,
-            branches,
             cursor: ListCursor::default(),
             marked: None,
             asked: None,
@@ -95,7 +93,7 @@ impl TakeTree {
     /// Shows the takes as they are now; the cursor and the mark stay on their takes.
     pub fn set_rows(&mut self, rows: Vec<TakeRow>) {
         let at = self.selected().map(|row| row.id);
-        (self.rows, self.branches) = ordered(rows);
+        self.rows = rows;
         let same = self.rows.iter().position(|row| Some(row.id) == at);
         let last = self.rows.len().saturating_sub(1);
         self.cursor.set(same.unwrap_or(self.cursor.get().min(last)));
@@ -214,42 +212,49 @@ mod tests {
     use super::super::fixture::{assert_draws_at_any_size, events, plain_screen, screen};
     use super::*;
 
-    fn take(id: u32, parent: u32, action: &str, wording: &str, after: usize) -> TakeRow {
+    fn take(id: u32, parent: u32, rails: &[bool], action: &str) -> TakeRow {
         TakeRow {
             id,
             parent: Some(parent),
+            rails: rails.to_vec(),
             action: action.to_owned(),
             rule: "unknown-tool".to_owned(),
-            wording: wording.to_owned(),
-            findings: Some((3, after)),
+            findings: Some((3, id as usize % 3)),
             fork: Some(24),
             ..TakeRow::default()
         }
     }
 
-    fn tree() -> TakeTree {
-        let mut rows = vec![
-            take(3, 1, "supply output", "", 0),
-            take(
-                1,
-                0,
-                "inject error",
-                "No tool {{ tool }}. Use \u{1b}search_flights.",
-                2,
-            ),
+    fn rows() -> Vec<TakeRow> {
+        let note = "asks the user, which is too careful; the other take reads better";
+        vec![
             TakeRow {
                 findings: Some((3, 3)),
                 ..TakeRow::default()
             },
-            take(2, 0, "take the suggestion", "", 2),
-            take(4, 1, "drop pair", "", 1),
-        ];
-        rows[0].name = "good one".to_owned();
-        rows[3].note =
-            "asks the user, which is too careful; the other take reads better".to_owned();
-        rows[4].is_current = true;
-        rows[4].findings = None;
-        TakeTree::new(rows)
+            TakeRow {
+                wording: "No tool {{ tool }}. Use \u{1b}search_flights.".to_owned(),
+                ..take(1, 0, &[true], "inject error")
+            },
+            TakeRow {
+                name: "good one".to_owned(),
+                ..take(3, 1, &[true, true], "supply output")
+            },
+            take(5, 3, &[true, true], "repair arguments"),
+            TakeRow {
+                is_current: true,
+                findings: None,
+                ..take(4, 1, &[true, false], "drop pair")
+            },
+            TakeRow {
+                note: note.to_owned(),
+                ..take(2, 0, &[false], "take the suggestion")
+            },
+        ]
+    }
+
+    fn tree() -> TakeTree {
+        TakeTree::new(rows())
     }
 
     fn press(tree: &mut TakeTree, keys: &str) -> Outcome {
@@ -318,14 +323,27 @@ mod tests {
     fn new_takes_leave_the_cursor_where_it_is() {
         let mut tree = tree();
         press(&mut tree, "j m");
-        let mut rows = tree.rows.clone();
-        rows.push(take(5, 0, "retry turn", "", 0));
-        rows.push(take(6, 1, "retry turn", "", 0));
+        let mut rows = rows();
+        rows.insert(1, take(7, 0, &[true], "retry turn"));
+        rows.push(take(6, 2, &[false], "retry turn"));
         tree.set_rows(rows);
         assert_eq!(press(&mut tree, "enter"), Outcome::GoTo(2));
         assert_eq!(tree.marked, Some(2));
         tree.set_rows(Vec::new());
         assert_eq!(press(&mut tree, "enter j d n"), Outcome::Pending);
+    }
+
+    #[test]
+    fn a_take_behind_a_hundred_forks_is_still_seen() {
+        let deep = TakeTree::new(vec![
+            TakeRow::default(),
+            take(1, 0, &[true; 100], "drop pair"),
+        ]);
+        assert!(
+            shown(&deep, (60, 12)).contains("take 1  drop"),
+            "{}",
+            shown(&deep, (60, 12))
+        );
     }
 
     #[test]

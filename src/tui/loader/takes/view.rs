@@ -20,6 +20,7 @@ pub(super) fn view_of(bench: &Workbench, current: TakeId) -> Arc<TakesView> {
     let rows = takes.branches().into_iter().map(|branch| {
         let row = TakeRow {
             id: branch.id.0,
+            rails: branch.rails,
             note: note(branch.id),
             is_current: branch.id == current,
             ..TakeRow::default()

@@ -1,7 +1,7 @@
 //! What the tree of takes looks like.
 
 use super::super::popup::{Popup, rows, rule};
-use super::{Branch, TakeRow, TakeTree, name_of, write};
+use super::{TakeRow, TakeTree, name_of, write};
 use crate::safe_text::SafeText;
 use crate::tui::keymap::Context;
 use crate::tui::theme::Theme;
@@ -12,6 +12,8 @@ use ratatui::text::Span;
 
 /// Rows below the tree that tell of the take under the cursor.
 const TOLD: u16 = 5;
+/// Forks above a take that are drawn; of more, those nearest to it.
+const RAILS: usize = 6;
 /// Least columns, inside the frame, for the words of a take in its row.
 const WIDE: u16 = 80;
 
@@ -58,13 +60,15 @@ impl TakeTree {
     }
 
     fn row(&self, frame: &mut Frame<'_>, area: Rect, number: usize, theme: &Theme) {
-        let (Some(take), Some(branch)) = (self.rows.get(number), self.branches.get(number)) else {
+        let Some(take) = self.rows.get(number) else {
             return;
         };
+        let parent = self.rows.iter().find(|row| Some(row.id) == take.parent);
+        let forks = parent.is_some_and(|parent| parent.rails.len() < take.rails.len());
         let glyphs = &theme.glyphs;
         let mark = if take.is_current { glyphs.cursor } else { " " };
         let mut spans = vec![Span::styled(format!("{mark} "), theme.ok)];
-        spans.push(Span::styled(stem(branch, theme), theme.dim));
+        spans.push(Span::styled(stem(&take.rails, forks, theme), theme.dim));
         let name_style = if take.is_current {
             theme.title
         } else {
@@ -140,24 +144,26 @@ impl TakeTree {
     }
 }
 
-/// `│  ├─ `: the branches left of a take.
-fn stem(branch: &Branch, theme: &Theme) -> String {
+/// `│  ├─ `: the branches left of a take. One that is the only child of its parent stands in the parent's column.
+fn stem(rails: &[bool], forks: bool, theme: &Theme) -> String {
     let glyphs = &theme.glyphs;
-    let mut stem = String::new();
-    if let Some((own, above)) = branch.goes_on.split_last() {
-        for goes_on in above {
-            let bar = if *goes_on { glyphs.vertical } else { " " };
-            stem.push_str(&format!("{bar}  "));
-        }
-        let joint = if *own {
-            glyphs.branch
-        } else {
-            glyphs.border.bottom_left
+    let hidden = rails.len().saturating_sub(RAILS);
+    let mut stem = match hidden {
+        0 => String::new(),
+        _ => format!("+{hidden} "),
+    };
+    let seen = &rails[hidden..];
+    let above = seen.len() - usize::from(forks && !seen.is_empty());
+    for goes_on in &seen[..above] {
+        let bar = if *goes_on { glyphs.vertical } else { " " };
+        stem.push_str(&format!("{bar}  "));
+    }
+    if let Some(goes_on) = seen.get(above) {
+        let joint = match goes_on {
+            true => glyphs.branch,
+            false => glyphs.border.bottom_left,
         };
         stem.push_str(&format!("{joint}{} ", glyphs.horizontal));
-    }
-    if branch.deeper > 0 {
-        stem.push_str(&format!("+{} ", branch.deeper));
     }
     stem
 }
