@@ -1,6 +1,7 @@
 //! take-suggestion: the call gets the name that was meant.
 
 use super::evidence::{nearest, one_line, quote, violations};
+use super::sanitise_name::is_plain;
 use super::{Choice, Planned, Refusal, Scene};
 use crate::dialects::write::rename;
 use crate::session::{Edit, Standing};
@@ -36,12 +37,14 @@ pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Re
 fn wanted(scene: &Scene<'_>, call: u32, choice: &Choice<'_>) -> Result<String, Refusal> {
     let own = choice.words.map(str::trim).filter(|name| !name.is_empty());
     if let Some(name) = own {
-        let offered = scene.around.offered(call as usize);
-        let is_offered = |name| offered.is_none_or(|offered| offered.callable().contains(&name));
-        return if is_offered(name) {
-            Ok(name.to_owned())
-        } else {
-            Err(Refusal::BadWords(format!("{name} is not offered here")))
+        return match scene.around.offered(call as usize) {
+            Some(offered) if !offered.callable().contains(&name) => {
+                Err(Refusal::BadWords(format!("{name} is not offered here")))
+            }
+            None if !is_plain(name) => Err(Refusal::BadWords(
+                "a name is made of up to 64 letters, digits, `_` and `-`".to_owned(),
+            )),
+            _ => Ok(name.to_owned()),
         };
     }
     let near = nearest(scene, &scene.defect, call).into_iter().next();

@@ -1,6 +1,8 @@
 //! After every action that is offered: the defect is gone, nothing new is broken, and what was not touched is as it was, byte for byte.
 
+mod random;
 mod recordings;
+mod transcripts;
 
 use recordings::{Case, bundled, corpus, wire_cases};
 use retake::actions::{self, Choice, Planned, Refusal};
@@ -179,52 +181,63 @@ impl Attempt<'_> {
                 complain(format!("new: {rule}"));
             }
         }
-        if let Some(lost) = self.untouched_but_changed(after, &rope, &planned.edits) {
+        if let Some(lost) = untouched_but_changed(
+            (self.session, self.base.rope()),
+            (after, &rope),
+            &planned.edits,
+        ) {
             complain(format!("item {lost} was not to be touched"));
         }
         *score.done.entry(name.to_owned()).or_default() += 1;
     }
+}
 
-    /// The first item that differs although no edit names it.
-    fn untouched_but_changed(&self, after: &Session, rope: &Rope, edits: &[Edit]) -> Option<usize> {
-        let touched: BTreeSet<usize> = edits.iter().flat_map(|edit| self.touched(edit)).collect();
-        let changes = compare((self.session, self.base.rope()), (after, rope)).unwrap();
-        changes.into_iter().find_map(|change| match change {
-            Change::Changed { before, .. } | Change::Removed { before } => {
-                (!touched.contains(&before)).then_some(before + 1)
-            }
-            Change::Same { .. } | Change::Added { .. } => None,
-        })
-    }
-
-    fn touched(&self, edit: &Edit) -> Vec<usize> {
-        let items = &self.session.items;
-        match edit {
-            Edit::Rewrite { item, .. } | Edit::Drop { item } | Edit::Degrade { item, .. } => {
-                // In Chat the words of a message are the whole message, with its calls in it.
-                let own = items[*item as usize].span;
-                let around = |other: &retake::session::Item| {
-                    other.span.start <= own.start && own.end <= other.span.end
-                };
-                items
-                    .iter()
-                    .enumerate()
-                    .filter(|(_, item)| around(item))
-                    .map(|(index, _)| index)
-                    .collect()
-            }
-            Edit::Move { output, call } => vec![*output as usize, *call as usize],
-            // The words of the next message become a block beside the output.
-            Edit::Answer { call, .. } => {
-                let next = items.iter().enumerate().skip(*call as usize + 1);
-                let user = next
-                    .filter(|(_, item)| item.kind == retake::session::Kind::User)
-                    .map(|(index, _)| index);
-                user.take(1).collect()
-            }
-            Edit::Say { .. } => Vec::new(),
-            Edit::Cut { from } => (*from as usize..items.len()).collect(),
+/// The first item that differs although no edit names it.
+fn untouched_but_changed(
+    before: (&Session, &Rope),
+    after: (&Session, &Rope),
+    edits: &[Edit],
+) -> Option<usize> {
+    let touched: BTreeSet<usize> = edits
+        .iter()
+        .flat_map(|edit| touched(before.0, edit))
+        .collect();
+    let changes = compare(before, after).unwrap();
+    changes.into_iter().find_map(|change| match change {
+        Change::Changed { before, .. } | Change::Removed { before } => {
+            (!touched.contains(&before)).then_some(before + 1)
         }
+        Change::Same { .. } | Change::Added { .. } => None,
+    })
+}
+
+fn touched(session: &Session, edit: &Edit) -> Vec<usize> {
+    let items = &session.items;
+    match edit {
+        Edit::Rewrite { item, .. } | Edit::Drop { item } | Edit::Degrade { item, .. } => {
+            // In Chat the words of a message are the whole message, with its calls in it.
+            let own = items[*item as usize].span;
+            let around = |other: &retake::session::Item| {
+                other.span.start <= own.start && own.end <= other.span.end
+            };
+            items
+                .iter()
+                .enumerate()
+                .filter(|(_, item)| around(item))
+                .map(|(index, _)| index)
+                .collect()
+        }
+        Edit::Move { output, call } => vec![*output as usize, *call as usize],
+        // The words of the next message become a block beside the output.
+        Edit::Answer { call, .. } => {
+            let next = items.iter().enumerate().skip(*call as usize + 1);
+            let user = next
+                .filter(|(_, item)| item.kind == retake::session::Kind::User)
+                .map(|(index, _)| index);
+            user.take(1).collect()
+        }
+        Edit::Say { .. } => Vec::new(),
+        Edit::Cut { from } => (*from as usize..items.len()).collect(),
     }
 }
 
