@@ -4,7 +4,7 @@ use super::evidence::{nearest, one_line, quote, violations};
 use super::sanitise_name::is_plain;
 use super::{Choice, Planned, Refusal, Scene};
 use crate::dialects::write::rename;
-use crate::session::{Edit, Standing};
+use crate::session::{Edit, Family, Standing};
 use serde_json::Value;
 
 pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Refusal> {
@@ -24,6 +24,14 @@ pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Re
     if let Standing::Paired(output) = scene.standing(call) {
         let text = scene.body(output)?.text;
         planned.note(format!("its output stays as it is: {}", quote(&text)));
+        // Calls of old Chat have no ids: their output names the tool.
+        if item.family == Family::Legacy {
+            let patches = rename(scene.at(output)?, &scene.bytes(output)?, &name)?;
+            planned.edits.push(Edit::Rewrite {
+                item: output,
+                patches,
+            });
+        }
     }
     let patches = rename(item, &scene.bytes(call)?, &name)?;
     planned.edits.push(Edit::Rewrite {

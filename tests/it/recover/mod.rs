@@ -202,8 +202,14 @@ fn untouched_but_changed(
         .iter()
         .flat_map(|edit| touched(before.0, edit))
         .collect();
+    let bytes = |session: &Session, index: usize| session.bytes(&session.items[index]).unwrap();
     let changes = compare(before, after).unwrap();
     changes.into_iter().find_map(|change| match change {
+        // What was written again may say the same.
+        Change::Changed {
+            before: old,
+            after: new,
+        } if bytes(before.0, old) == bytes(after.0, new) => None,
         Change::Changed { before, .. } | Change::Removed { before } => {
             (!touched.contains(&before)).then_some(before + 1)
         }
@@ -259,7 +265,15 @@ fn stays_a_fact(rule: &str, action: &str) -> bool {
     )
 }
 
-/// Findings that an action brings about by what it is: repaired arguments can be read, and may break the schema.
+/// Findings that an action brings about by what it is: repaired arguments can be read, and may break the schema; what is written by
+/// hand may name any tool and hold any arguments.
 fn follows(action: &str, rule: &str) -> bool {
-    matches!((action, rule), ("repair-arguments", "invalid-arguments"))
+    matches!(
+        (action, rule),
+        ("repair-arguments", "invalid-arguments")
+            | (
+                "edit",
+                "malformed-arguments" | "invalid-arguments" | "unknown-tool" | "invalid-tool-name"
+            )
+    )
 }

@@ -259,7 +259,7 @@ fn claude_code(messages: &[Value]) -> String {
                     line(role, part, &mut text);
                 }
             }
-            _ => line("user", message.clone(), &mut text),
+            _ => line(role, message.clone(), &mut text),
         }
     }
     text
