@@ -3,6 +3,7 @@
 mod random;
 mod recordings;
 mod transcripts;
+mod twice;
 
 use recordings::{Case, bundled, corpus, wire_cases};
 use retake::actions::{self, Choice, Planned, Refusal};
