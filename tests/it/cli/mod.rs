@@ -1,6 +1,8 @@
 //! The program as a process.
 
 mod ends;
+mod export;
+mod fix;
 mod health;
 mod hostile;
 mod looking;

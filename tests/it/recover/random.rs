@@ -181,7 +181,9 @@ fn carry_out(
             errors(changed, target, &rope),
         );
         for (rule, count) in &is {
-            let is_new = was.get(rule).unwrap_or(&0) < count;
+            // Reasoning at the end of a history that is broken there shows its loss once something stands behind it.
+            let shows = *rule == "orphan-reasoning" && !was.is_empty();
+            let is_new = was.get(rule).unwrap_or(&0) < count && !shows;
             prop_assert!(!is_new || follows(action, rule), "new: {rule} {}", told());
         }
         let lost = untouched_but_changed((session, &old), (changed, &rope), &planned.edits);
