@@ -17,11 +17,11 @@
 //! |---|---|---|
 //! | [`json`] | where do values stand in JSON text? | |
 //! | [`schema`], [`repair`], [`suggest`], [`safe_text`] | guards around libraries: JSON Schema, JSON repair, near names, drawable text | |
-//! | [`session`] | what happened? items, turns, pairs, contract | |
+//! | [`session`] | what happened? items, turns, pairs, contract; and what was done about it: the tree of takes | |
 //! | [`dialects`] | how does a provider spell it? | one file per dialect; error texts are rows in `provider_errors` |
 //! | [`wording`] | what does the model read? templates, the library, rendering, recipes | one row in the table of `wording::library` |
 //! | [`formats`] | how does a file hold it? | one file and one line in [`formats::FORMATS`] |
-//! | [`actions`] | what can be done? the names that offers, menus and reports use | one line in [`actions::ACTIONS`] |
+//! | [`actions`] | what can be done? a scene in, edits or a reason out | one file and one line in [`actions::ACTIONS`] |
 //! | [`rules`] | what is wrong? | one file and one line in [`rules::RULES`] |
 //! | [`runtime`] | the world: files, databases, compression, threads, the operator's editor | |
 //! | [`tui`] | the operator's face | a key is one row of the table in `tui::keymap` |

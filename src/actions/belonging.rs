@@ -5,7 +5,7 @@
 
 use super::evidence::ordinal;
 use super::{Planned, Refusal, Scene};
-use crate::session::{Edit, Item, Kind, Shape, Turn};
+use crate::session::{Edit, Item, Kind, Shape, Turn, index_number};
 use std::collections::BTreeSet;
 
 /// Drops items with the reasoning that belongs to them.
@@ -22,6 +22,10 @@ pub(super) fn drop_all(scene: &Scene<'_>, items: &[u32]) -> Result<Planned, Refu
             take_reasoning(scene, turn, &mut going)?;
         }
     }
+    if !says_anything_without(&scene.session().items, &going) {
+        let reason = "nothing would be left of the history";
+        return Err(Refusal::WouldBreak(reason.to_owned()));
+    }
     let mut planned = Planned::default();
     let more = going.iter().filter(|index| !items.contains(index));
     let reasoning = more.map(|index| ordinal(*index)).collect::<Vec<_>>();
@@ -33,6 +37,15 @@ pub(super) fn drop_all(scene: &Scene<'_>, items: &[u32]) -> Result<Planned, Refu
     }
     planned.edits = going.into_iter().map(|item| Edit::Drop { item }).collect();
     Ok(planned)
+}
+
+/// Whether somebody still speaks once these items are gone.
+fn says_anything_without(items: &[Item], going: &BTreeSet<u32>) -> bool {
+    let mut left = items.iter().enumerate();
+    left.any(|(index, item)| {
+        let speaks = matches!(item.kind, Kind::User | Kind::Assistant | Kind::Call);
+        speaks && !going.contains(&index_number(index))
+    })
 }
 
 /// The item of the same reply that reasoning led to.

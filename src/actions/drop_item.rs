@@ -47,12 +47,21 @@ fn needed_by(scene: &Scene<'_>) -> Result<Option<String>, Refusal> {
             Some("without the mark, what it replaced would be sent again".to_owned())
         }
         (Kind::ToolDefinitions, _) => Some("the tools that it brings would be missing".to_owned()),
+        (Kind::User, _) if is_bare_input(scene)? => {
+            Some("it is all of the run's input, and stands in no list".to_owned())
+        }
         (Kind::User, _) if opens_history(scene) => Some(
             "the history would begin with a reply of the model, which the provider refuses"
                 .to_owned(),
         ),
         _ => None,
     })
+}
+
+/// `input` of a request, or `original_input` of a run, as a text instead of a list.
+fn is_bare_input(scene: &Scene<'_>) -> Result<bool, Refusal> {
+    let item = scene.item()?;
+    Ok(item.shape == Shape::Responses && scene.bytes(scene.item)?.starts_with(b"\""))
 }
 
 fn led_to(scene: &Scene<'_>) -> Result<Option<String>, Refusal> {

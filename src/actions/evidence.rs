@@ -12,6 +12,11 @@ pub fn context(scene: &Scene<'_>) -> Result<Context, Refusal> {
     context_of(scene, &scene.defect, scene.item)
 }
 
+/// The kind of failure at hand, which decides what wordings there are for it.
+pub fn wording_kind(scene: &Scene<'_>) -> Failure {
+    failure(scene, &scene.defect, scene.item)
+}
+
 /// The kind of failure that a defect is; for the operator's own error about a call, that it has no output, or that the tool failed.
 pub(super) fn failure(scene: &Scene<'_>, defect: &Defect<'_>, index: u32) -> Failure {
     Failure::of_rule(defect.rule).unwrap_or(if scene.is_unanswered(index) {
@@ -198,6 +203,11 @@ pub(super) fn check_value(text: &str, schema: Option<&Value>, what: &str) -> Res
 
 /// The violations on one line, each with its place.
 pub(super) fn one_line(violations: &[Violation]) -> String {
+    lines(violations).join("; ")
+}
+
+/// The violations, each with its place.
+pub(crate) fn lines(violations: &[Violation]) -> Vec<String> {
     let told = violations.iter().map(|violation| {
         if violation.pointer.is_empty() {
             violation.message.clone()
@@ -205,7 +215,7 @@ pub(super) fn one_line(violations: &[Violation]) -> String {
             format!("{}: {}", violation.pointer, violation.message)
         }
     });
-    told.collect::<Vec<_>>().join("; ")
+    told.collect()
 }
 
 fn told(violations: &[Violation]) -> Vec<wording::Violation> {
@@ -216,18 +226,20 @@ fn told(violations: &[Violation]) -> Vec<wording::Violation> {
     told.collect()
 }
 
-/// The first line of a text that says something, shortened, for notes.
-pub(super) fn quote(text: &str) -> String {
-    const MOST: usize = 120;
+/// Longest excerpt of a text that a finding or a note quotes, in characters.
+const QUOTE: usize = 200;
+
+/// The first line of a text that says something, shortened.
+pub(crate) fn quote(text: &str) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty());
     let line = line.unwrap_or_default();
-    match line.char_indices().nth(MOST) {
+    match line.char_indices().nth(QUOTE) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line.to_owned(),
     }
 }
 
 /// The number by which the screen and reports call an item.
-pub(super) fn ordinal(index: u32) -> String {
+pub(crate) fn ordinal(index: u32) -> String {
     (u64::from(index) + 1).to_string()
 }

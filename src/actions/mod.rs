@@ -30,7 +30,8 @@ mod surroundings;
 mod take_suggestion;
 mod wait;
 
-pub use evidence::context;
+pub use evidence::{context, wording_kind};
+pub(crate) use evidence::{lines, ordinal, quote};
 pub use offers::{Tried, offers_of};
 pub use plan::{Choice, Defect, Planned, Refusal, Scene};
 pub use surroundings::{Offered, Surroundings};

@@ -143,11 +143,7 @@ impl<'a> Scene<'a> {
 
     /// Whether somebody is still to decide about an item.
     pub(super) fn awaits_approval(&self, index: u32) -> bool {
-        let Ok(item) = self.at(index) else {
-            return false;
-        };
-        item.flags.has(Flags::AWAITS_APPROVAL)
-            || (item.kind == Kind::ApprovalRequest && self.standing(index) == Standing::Pending)
+        self.around.awaits_approval(index as usize)
     }
 
     /// Whether the item is a call that has no output.

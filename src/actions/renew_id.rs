@@ -10,6 +10,9 @@ use crate::session::{CallId, Edit, Family, Item, Kind, Shape, Standing};
 /// The longest call id that every provider takes: that of Chat.
 const LONGEST: usize = 40;
 
+/// In turns of more items no partner is looked for: a file with so many halves in one turn was made to be slow.
+const LONGEST_TURN: usize = 4096;
+
 pub(super) fn plan(scene: &Scene<'_>, _: &Choice<'_>) -> Result<Planned, Refusal> {
     let item = scene.item()?;
     if !matches!(item.kind, Kind::Call | Kind::Output) {
@@ -90,6 +93,9 @@ fn open_partner(scene: &Scene<'_>) -> Result<Option<u32>, Refusal> {
         return Ok(None);
     }
     let turn = scene.turn(scene.item)?;
+    if turn.items().len() > LONGEST_TURN {
+        return Ok(None);
+    }
     let wanted = if item.kind == Kind::Call {
         Kind::Output
     } else {

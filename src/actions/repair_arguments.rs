@@ -36,11 +36,11 @@ pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Re
 /// Whether the arguments are JSON, but not as the dialect holds it: a text where Anthropic wants the object, the object where OpenAI
 /// wants its text, nothing where Anthropic wants an object.
 fn is_spelled_otherwise(shape: Shape, arguments: &Arguments) -> bool {
-    match (shape, arguments) {
-        (Shape::Anthropic, Arguments::Text(_) | Arguments::None) => true,
-        (Shape::Responses | Shape::Chat, Arguments::Value(_)) => true,
-        _ => false,
-    }
+    matches!(
+        (shape, arguments),
+        (Shape::Anthropic, Arguments::Text(_) | Arguments::None)
+            | (Shape::Responses | Shape::Chat, Arguments::Value(_))
+    )
 }
 
 /// What the arguments probably meant.

@@ -3,6 +3,7 @@
 use super::evidence::{ordinal, render};
 use super::{Choice, Planned, Refusal, Scene};
 use crate::session::{Edit, Flags, Kind, Standing, Turn, Voice};
+use std::collections::HashSet;
 
 pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Refusal> {
     let turn = scene.reply()?;
@@ -21,7 +22,7 @@ pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Re
     if !ran.is_empty() {
         planned.note(format!("these tools ran already: {}", ran.join(", ")));
     }
-    tell_of_later_turns(scene, turn, &mut planned);
+    warn(scene, turn, &mut planned);
     if choice.words.is_some_and(|words| !words.trim().is_empty()) {
         let leaves = |item: &u32| planned.edits.contains(&Edit::Drop { item: *item });
         let after = (0..=before).rev().find(|item| !leaves(item));
@@ -52,9 +53,8 @@ fn asks_before(scene: &Scene<'_>, turn: Turn) -> Result<u32, Refusal> {
 
 /// What waits for a decision must not be forgotten.
 fn spare_approvals(scene: &Scene<'_>, turn: Turn) -> Result<(), Refusal> {
-    let behind = turn.first as usize..scene.session().items.len();
-    let mut behind = behind.filter_map(|index| u32::try_from(index).ok());
-    match behind.find(|index| scene.awaits_approval(*index)) {
+    let last = scene.around.last_waiting();
+    match last.filter(|waiting| *waiting >= turn.first) {
         None => Ok(()),
         Some(waiting) => Err(Refusal::WouldBreak(format!(
             "it would cut the call of {} at item {}, which awaits an approval",
@@ -64,27 +64,22 @@ fn spare_approvals(scene: &Scene<'_>, turn: Turn) -> Result<(), Refusal> {
     }
 }
 
-/// The tools of a turn that have an output, and so may have done something.
+/// The calls of a turn that were answered by their tool: not rejected, and of a tool that there is.
 fn tools_that_ran(scene: &Scene<'_>, turn: Turn) -> Vec<String> {
-    let calls = (turn.first..turn.end).filter(|index| may_have_run(scene, *index));
-    let told = calls.map(|call| format!("{} (item {})", scene.tool(call), ordinal(call)));
-    told.collect()
-}
-
-/// Whether a call was answered by its tool: not rejected, and of a tool that there is.
-fn may_have_run(scene: &Scene<'_>, index: u32) -> bool {
-    let is_call = scene.at(index).is_ok_and(|item| item.kind == Kind::Call);
-    let Standing::Paired(output) = scene.standing(index) else {
-        return false;
-    };
-    let is_rejected = scene
-        .at(output)
-        .is_ok_and(|item| item.flags.has(Flags::REJECTED));
-    let mut known = scene.defects_of(index);
+    let known = std::iter::once(&scene.defect).chain(scene.beside);
     // A note says that the call was answered all the same.
-    let was_unknown =
-        known.any(|defect| defect.rule == "unknown-tool" && defect.fact("note").is_none());
-    is_call && !is_rejected && !was_unknown
+    let unknown = known
+        .filter(|defect| defect.rule == "unknown-tool" && defect.fact("note").is_none())
+        .filter_map(|defect| defect.item)
+        .collect::<HashSet<_>>();
+    let ran = calls_of(scene, turn).filter(|call| match scene.standing(*call) {
+        Standing::Paired(output) => {
+            let output = scene.at(output);
+            !unknown.contains(call) && output.is_ok_and(|item| !item.flags.has(Flags::REJECTED))
+        }
+        _ => false,
+    });
+    ran.map(|call| told(scene, call)).collect()
 }
 
 /// An output that was written before its call leaves with it; a call that was made earlier cannot go on without its output.
@@ -109,13 +104,30 @@ fn drop_early_outputs(scene: &Scene<'_>, turn: Turn, planned: &mut Planned) -> R
     Ok(())
 }
 
-fn tell_of_later_turns(scene: &Scene<'_>, turn: Turn, planned: &mut Planned) {
-    let later = &scene.session().items[turn.end as usize..];
-    let calls = later.iter().filter(|item| item.kind == Kind::Call).count();
-    if !later.is_empty() {
-        let items = later.len();
+fn calls_of<'s>(scene: &'s Scene<'_>, turn: Turn) -> impl Iterator<Item = u32> + 's {
+    let is_call = |index: &u32| scene.at(*index).is_ok_and(|item| item.kind == Kind::Call);
+    (turn.first..turn.end).filter(is_call)
+}
+
+fn told(scene: &Scene<'_>, call: u32) -> String {
+    format!("{} (item {})", scene.tool(call), ordinal(call))
+}
+
+/// What the operator should know: calls whose tools may have run although no output was recorded, and what else leaves the take.
+fn warn(scene: &Scene<'_>, turn: Turn, planned: &mut Planned) {
+    let open = calls_of(scene, turn).filter(|call| scene.is_unanswered(*call));
+    let open = open.map(|call| told(scene, call)).collect::<Vec<_>>();
+    if !open.is_empty() {
         planned.note(format!(
-            "{items} later items leave the take, {calls} of them calls"
+            "no output was recorded of {}: it may have run",
+            open.join(", ")
+        ));
+    }
+    let later = scene.session().items.len() - turn.end as usize;
+    if later > 0 {
+        planned.note(format!(
+            "what came later leaves the take: items from {} on",
+            ordinal(turn.end)
         ));
     }
 }
@@ -138,7 +150,11 @@ mod tests {
             .mend("malformed-arguments", "retry", &Choice::default())
             .unwrap();
         assert_eq!(only(&plain), &Edit::Cut { from: 1 });
-        assert!(plain.asks_model && plain.notes.is_empty());
+        assert!(plain.asks_model);
+        assert_eq!(
+            plain.notes,
+            ["no output was recorded of pay (item 3): it may have run"]
+        );
         let told = stage
             .mend(
                 "malformed-arguments",
@@ -176,7 +192,7 @@ mod tests {
             planned.notes,
             [
                 "these tools ran already: pay (item 2)",
-                "1 later items leave the take, 0 of them calls"
+                "what came later leaves the take: items from 4 on"
             ]
         );
     }

@@ -23,6 +23,7 @@ pub(super) fn plan(scene: &Scene<'_>, _: &Choice<'_>) -> Result<Planned, Refusal
         )));
     }
     let mut planned = Planned::default();
+    let mut known = [None, None];
     for index in scene.around.named(name) {
         let item = scene.at(*index)?;
         // An output without a name has nothing to rename, and shares no name with a call that has none.
@@ -35,14 +36,17 @@ pub(super) fn plan(scene: &Scene<'_>, _: &Choice<'_>) -> Result<Planned, Refusal
             continue;
         }
         let bytes = scene.bytes(*index)?;
-        let new = replacement(scene, name, old, &bytes)?;
-        if new == old {
+        let fields = Fields::read(&mut Cursor::new(&bytes))?;
+        let has_space = fields.namespace.is_some_and(|space| !space.is_empty());
+        let place = &mut known[usize::from(has_space)];
+        let new = place.get_or_insert_with(|| replacement(scene, name, old, &fields));
+        if *new == old {
             return Err(Refusal::NothingToDo);
         }
         if planned.edits.is_empty() {
             planned.note(format!("the name was \"{old}\", and becomes {new}"));
         }
-        let patches = rename(item, &bytes, &new)?;
+        let patches = rename(item, &bytes, new)?;
         planned.edits.push(Edit::Rewrite {
             item: *index,
             patches,
@@ -63,13 +67,7 @@ fn is_offered(scene: &Scene<'_>, call: u32, name: &str) -> bool {
 }
 
 /// The new name; where a namespace stands in a member of its own, both parts are judged.
-fn replacement(
-    scene: &Scene<'_>,
-    name: NameId,
-    old: &str,
-    bytes: &[u8],
-) -> Result<String, Refusal> {
-    let fields = Fields::read(&mut Cursor::new(bytes))?;
+fn replacement(scene: &Scene<'_>, name: NameId, old: &str, fields: &Fields<'_>) -> String {
     let space = fields.namespace.filter(|space| !space.is_empty());
     let new = match (space, fields.name) {
         (Some(space), Some(own)) => {
@@ -78,7 +76,7 @@ fn replacement(
         }
         _ => spelled(old),
     };
-    Ok(unlike_any_other(scene, name, old, new))
+    unlike_any_other(scene, name, old, new)
 }
 
 /// Whether every provider takes a name.

@@ -2,7 +2,7 @@
 
 use crate::schema::{Unusable, Validator};
 use crate::session::{
-    Keyed, Kind, NameId, Session, Standing, Tool, ToolKind, ToolSet, index_number,
+    Flags, Keyed, Kind, NameId, Session, Standing, Tool, ToolKind, ToolSet, index_number,
 };
 use crate::suggest::Catalogue;
 use std::collections::{HashMap, HashSet};
@@ -21,6 +21,7 @@ pub struct Surroundings<'a> {
     call_ids: OnceLock<HashSet<u64, Keyed>>,
     further_outputs: OnceLock<HashMap<u32, Vec<u32>, Keyed>>,
     named: OnceLock<HashMap<NameId, Vec<u32>>>,
+    last_waiting: OnceLock<Option<u32>>,
 }
 
 /// The tools that are offered during a part of the history.
@@ -53,6 +54,7 @@ impl<'a> Surroundings<'a> {
             call_ids: OnceLock::new(),
             further_outputs: OnceLock::new(),
             named: OnceLock::new(),
+            last_waiting: OnceLock::new(),
         }
     }
 
@@ -112,6 +114,26 @@ impl<'a> Surroundings<'a> {
             outputs
         });
         outputs.get(&call).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether somebody is still to decide about an item.
+    pub(super) fn awaits_approval(&self, index: usize) -> bool {
+        let item = self.session.items.get(index);
+        item.is_some_and(|item| {
+            let is_pending = || self.session.pairing.standing(index) == Standing::Pending;
+            item.flags.has(Flags::AWAITS_APPROVAL)
+                || (item.kind == Kind::ApprovalRequest && is_pending())
+        })
+    }
+
+    /// The last item that awaits an approval.
+    pub(super) fn last_waiting(&self) -> Option<u32> {
+        *self.last_waiting.get_or_init(|| {
+            let mut indices = (0..self.session.items.len()).rev();
+            indices
+                .find(|index| self.awaits_approval(*index))
+                .map(index_number)
+        })
     }
 
     /// The calls and outputs that carry a name.

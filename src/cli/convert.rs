@@ -10,11 +10,11 @@ use super::saving::{refuse_to_overwrite, save};
 use crate::formats::convert::{Converted, Loss, LossKind, Options, To, convert};
 use crate::repair::likely;
 use crate::runtime::{InputError, exit_on_interrupt};
-use crate::session::{Session, SourceError};
+use crate::session::{Problem, Session, SourceError};
 use serde_json::{Map, Value};
 use std::io::{self, Write};
 
-/// How many losses are listed unless all are asked for.
+/// How many problems of the recording are listed.
 const FEW: usize = 5;
 
 /// Converts one session of a recording.
@@ -36,22 +36,30 @@ pub(super) fn run(arguments: &ConvertArguments) -> Result<Exit, Failure> {
         .read(&arguments.path)
         .map_err(|error| unreadable(&error))?;
     let session = choose(arguments, &opened)?;
-    for problem in &opened.recording.problems {
-        let message = safe_line(&problem.kind.to_string());
-        let place = name_of(&arguments.path);
-        complain(&format!("{place}: byte {}: {message}", problem.at), None);
-    }
+    tell_problems(arguments, &opened.recording.problems);
     let options = Options {
         as_request: arguments.request,
         repair: likely,
     };
     let converted = write(arguments, session, options)?;
     tell(arguments, &converted);
-    Ok(if opened.recording.problems.is_empty() {
-        Exit::Clean
-    } else {
-        Exit::Unreadable
-    })
+    Ok(Exit::Clean)
+}
+
+/// Says what of the recording could not be read.
+fn tell_problems(arguments: &ConvertArguments, problems: &[Problem]) {
+    let place = name_of(&arguments.path);
+    for problem in problems.iter().take(FEW) {
+        let message = safe_line(&problem.kind.to_string());
+        complain(&format!("{place}: byte {}: {message}", problem.at), None);
+    }
+    if problems.len() > FEW {
+        let more = counted(problems.len() - FEW, "more problem");
+        complain(
+            &format!("{place}: {more}"),
+            Some("`retake check` lists them"),
+        );
+    }
 }
 
 /// The session that was asked for, or the first active one.
@@ -158,22 +166,51 @@ fn tell_people(
         count => format!("{count} losses and changes"),
     };
     writeln!(out, "{items} to {to}: {losses}")?;
-    let shown = if arguments.losses {
-        converted.losses.len()
-    } else {
-        FEW
-    };
-    for loss in converted.losses.iter().take(shown) {
-        let place = match loss.item {
-            Some(item) => format!("item {}: ", u64::from(item) + 1),
-            None => String::new(),
-        };
-        writeln!(out, "  {place}{}", safe_line(&loss.kind.to_string()))?;
+    if arguments.losses {
+        for loss in &converted.losses {
+            writeln!(out, "  {}{}", place_of(loss, 0), words_of(loss))?;
+        }
+        return Ok(());
     }
-    match converted.losses.len().saturating_sub(shown) {
-        0 => Ok(()),
-        more => writeln!(out, "  and {more} more; --losses lists them"),
+    let kinds = by_kind(&converted.losses);
+    for (first, more) in &kinds {
+        writeln!(out, "  {}{}", place_of(first, *more), words_of(first))?;
     }
+    if kinds.len() < converted.losses.len() {
+        writeln!(out, "  --losses lists each")?;
+    }
+    Ok(())
+}
+
+/// The first loss of each kind, and how many more there are of it.
+fn by_kind(losses: &[Loss]) -> Vec<(&Loss, usize)> {
+    let mut kinds: Vec<(&Loss, usize)> = Vec::new();
+    for loss in losses {
+        let known = kinds
+            .iter_mut()
+            .find(|(first, _)| first.kind.id() == loss.kind.id());
+        match known {
+            Some((_, more)) => *more += 1,
+            None => kinds.push((loss, 0)),
+        }
+    }
+    kinds
+}
+
+fn place_of(loss: &Loss, more: usize) -> String {
+    let item = loss
+        .item
+        .map(|item| format!("item {}", u64::from(item) + 1));
+    match (item, more) {
+        (Some(item), 0) => format!("{item}: "),
+        (Some(item), more) => format!("{item} and {more} more: "),
+        (None, 0) => String::new(),
+        (None, more) => format!("{} times: ", more + 1),
+    }
+}
+
+fn words_of(loss: &Loss) -> String {
+    safe_line(&loss.kind.to_string())
 }
 
 fn tell_programs(

@@ -1,7 +1,8 @@
 //! What broken JSON probably meant, and what is wrong with it.
 //!
 //! Repair is a guess. Text is read strictly first; only when that fails do two independent libraries guess, and only when both
-//! mean the same value is it called likely. Every text given back was read strictly again.
+//! mean the same value is it called likely. Where words stand before the JSON and the libraries make something of the words, what
+//! stands between the outermost braces is read instead. Every text given back was read strictly again.
 
 mod defects;
 
@@ -84,6 +85,27 @@ pub fn repair(text: &str) -> Repair {
     if text.len() > MAX_REPAIRED || defects::nothing_to_repair(text) {
         return Repair::None;
     }
+    match read_twice(text) {
+        Repair::None => within(text).map_or(Repair::None, |text| Repair::OneOpinion { text }),
+        // What one library alone makes of words around JSON counts less than the JSON among the words.
+        Repair::OneOpinion { text: guessed } => match within(text) {
+            Some(text) => Repair::OneOpinion { text },
+            None if invents(text, &guessed) => Repair::None,
+            None => Repair::OneOpinion { text: guessed },
+        },
+        // The same, where each makes something else of the words.
+        Repair::Disagree { a, b } => match within(text) {
+            Some(found) if !(same_value(&found, &a) || same_value(&found, &b)) => {
+                Repair::Disagree { a: found, b }
+            }
+            _ => Repair::Disagree { a, b },
+        },
+        told => told,
+    }
+}
+
+/// What the two libraries make of a text.
+fn read_twice(text: &str) -> Repair {
     let a = jsonrepair_rs::jsonrepair(text)
         .ok()
         .filter(|repaired| is_json(repaired));
@@ -98,6 +120,63 @@ pub fn repair(text: &str) -> Repair {
         (Some(a), Some(b)) => Repair::Disagree { a, b },
         (Some(text), None) | (None, Some(text)) => Repair::OneOpinion { text },
         (None, None) => Repair::None,
+    }
+}
+
+/// The JSON among words that stand before it: what a fence holds, else from the first brace to the last one, else from the first one to
+/// the end. What is left out was perhaps meant, so this is never more than one opinion.
+fn within(text: &str) -> Option<String> {
+    // Behind a quote it would be a part of a text.
+    let first = text.find(['{', '[']).filter(|first| {
+        let before = &text[..*first];
+        !before.trim().is_empty() && !before.contains('"')
+    })?;
+    let closing = if text[first..].starts_with('{') {
+        '}'
+    } else {
+        ']'
+    };
+    let last = text.rfind(closing).filter(|last| *last > first);
+    let spans = [
+        jsonfix::extract(text),
+        last.map(|last| &text[first..=last]),
+        Some(&text[first..]),
+    ];
+    let read = |span: &str| match (is_json(span), read_twice(span)) {
+        (true, _) => Some(span.to_owned()),
+        (false, Repair::Likely { text }) => Some(text),
+        _ => None,
+    };
+    let spans = spans.into_iter().flatten().filter(|span| *span != text);
+    let mut found = spans
+        .filter_map(read)
+        .filter(|found| holds_something(found));
+    found.next()
+}
+
+/// Whether a text is an object or a list with something in it.
+fn holds_something(json: &str) -> bool {
+    match serde_json::from_str::<Value>(json) {
+        Ok(Value::Object(members)) => !members.is_empty(),
+        Ok(Value::Array(values)) => !values.is_empty(),
+        _ => false,
+    }
+}
+
+/// Whether a guess gives more keys no value than the text does: words that the reader took for keys.
+fn invents(text: &str, guessed: &str) -> bool {
+    let spelled = ["null", "Null", "NULL", "None", "undefined", "NaN"];
+    let spelled = spelled.iter().map(|word| text.matches(word).count());
+    let nulls = serde_json::from_str(guessed).map_or(0, |value| count_nulls(&value));
+    nulls > spelled.sum()
+}
+
+fn count_nulls(value: &Value) -> usize {
+    match value {
+        Value::Null => 1,
+        Value::Array(values) => values.iter().map(count_nulls).sum(),
+        Value::Object(members) => members.values().map(count_nulls).sum(),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
     }
 }
 

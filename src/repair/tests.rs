@@ -59,6 +59,57 @@ fn arguments_encoded_twice_are_named_and_unwrapped() {
 }
 
 #[test]
+fn json_among_words_is_found_by_its_outermost_braces_and_stays_a_guess() {
+    for (text, meant) in [
+        ("Here is your JSON: {\"key\": \"val", r#"{"key":"val"}"#),
+        (" - { \"a\": [1, 2] }", r#"{"a":[1,2]}"#),
+        ("**Call**: (now)\n```json\n{\"a\": 1,}\n```\n", r#"{"a":1}"#),
+        ("````{ \"a\": 1 }```", r#"{"a":1}"#),
+        ("it's {'a': {'b': 1}} of course", r#"{"a":{"b":1}}"#),
+    ] {
+        let (Repair::OneOpinion { text: found } | Repair::Disagree { a: found, .. }) = repair(text)
+        else {
+            panic!("{text}: {:?}", repair(text))
+        };
+        let value: Value = serde_json::from_str(&found).unwrap();
+        assert_eq!(value.to_string(), meant, "{text}");
+    }
+}
+
+#[test]
+fn the_ladder_of_a_course_is_climbed() {
+    // Trailing comma, single quotes, unquoted keys, words around the braces, a fence, a string that holds JSON.
+    for text in [
+        r#"{"city": "Paris",}"#,
+        "{'city': 'Paris'}",
+        "{city: \"Paris\"}",
+        "I will call it with {\"city\": \"Paris\"}.",
+        "```\n{\"city\": \"Paris\"}\n```",
+        "```json\n{\"city\": \"Paris\"}",
+    ] {
+        let told = match repair(text) {
+            Repair::Likely { text } | Repair::OneOpinion { text } => vec![text],
+            Repair::Disagree { a, b } => vec![a, b],
+            told => panic!("{text}: {told:?}"),
+        };
+        let is_meant = |told: &String| {
+            let value = serde_json::from_str::<Value>(told).unwrap();
+            value == serde_json::json!({"city": "Paris"})
+        };
+        assert!(told.iter().any(is_meant), "{text}: {told:?}");
+    }
+    let twice = r#""{\"city\": \"Paris\"}""#;
+    assert_eq!(decoded_twice(twice).unwrap(), r#"{"city": "Paris"}"#);
+}
+
+#[test]
+fn keys_made_of_words_are_no_repair() {
+    for text in [r#"{"b": "xxxxx" true}"#, r#"{"key": 1/3, "foo": "bar"}"#] {
+        assert_eq!(repair(text), Repair::None, "{text}");
+    }
+}
+
+#[test]
 fn plain_text_is_not_turned_into_json() {
     for (text, defect) in [
         ("I will search for it now.", Defect::PlainText),

@@ -2,6 +2,7 @@
 
 use super::error_class::classify;
 use super::{Digest, Digests, Finding, RULES, Rule, Run, Scope, Subject, digest};
+use crate::actions::quote;
 use crate::dialects::{Body, body_of};
 use crate::json::complete;
 use crate::session::{Flags, Item, Kind, SourceError};
@@ -9,9 +10,6 @@ use std::ops::Range;
 
 /// How much of an output is read: error texts stand at its beginning.
 pub(super) const OUTPUT_HEAD: u64 = 768;
-
-/// Longest excerpt of a text that a finding quotes, in characters.
-const QUOTE: usize = 200;
 
 /// Runs every rule, one after the other.
 pub fn check(run: &Run<'_>) -> Result<Vec<Finding>, SourceError> {
@@ -140,16 +138,6 @@ pub(super) fn text_of(run: &Run<'_>, index: usize) -> String {
 /// The first line of an item that says something, for rules of the session that quote it; empty where it cannot be read.
 pub(super) fn quote_item(run: &Run<'_>, index: usize) -> String {
     quote(&text_of(run, index))
-}
-
-/// The first line of a text that says something, shortened.
-pub(super) fn quote(text: &str) -> String {
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty());
-    let line = line.unwrap_or_default();
-    match line.char_indices().nth(QUOTE) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line.to_owned(),
-    }
 }
 
 fn wants(scope: &Scope, kind: Kind) -> bool {

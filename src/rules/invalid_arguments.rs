@@ -1,7 +1,7 @@
 //! invalid-arguments: the arguments of a call break the schema of its tool.
 
 use super::{Finding, Page, Rule, Run, Scope, Severity, Subject};
-use crate::actions::Offer;
+use crate::actions::{Offer, lines};
 use crate::schema::Violation;
 use crate::session::{Family, Flags, Kind};
 
@@ -60,14 +60,7 @@ pub(super) fn with_violations(mut finding: Finding, violations: &[Violation]) ->
     finding.pointer = violations
         .first()
         .map(|violation| violation.pointer.clone());
-    let lines = violations.iter().map(|violation| {
-        if violation.pointer.is_empty() {
-            violation.message.clone()
-        } else {
-            format!("{}: {}", violation.pointer, violation.message)
-        }
-    });
-    let lines = lines.collect::<Vec<_>>();
+    let lines = lines(violations);
     finding
         .fact("violations", lines.join("\n"))
         .fact("told", lines.join("; "))

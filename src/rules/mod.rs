@@ -43,7 +43,7 @@ mod unknown_tool;
 pub use check::{check, check_findings, check_items, check_rule, sort};
 pub use digest::{Digest, Digests};
 pub use error_class::ErrorClass;
-pub use finding::{Cause, Finding, Severity};
+pub use finding::{Cause, Finding, Severity, beside};
 pub use health::{Health, Rate, ToolHealth};
 pub use message::fill;
 pub use run::{Run, Subject};

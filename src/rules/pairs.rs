@@ -1,7 +1,8 @@
 //! What the rules about pairs share: what made a call lose its output, as far as the history shows it, and how a half is called.
 
 use super::{Cause, Run};
-use crate::session::{Family, Flags, Kind, Session, Stop};
+use crate::actions;
+use crate::session::{Family, Flags, Kind, Session, Stop, index_number};
 
 /// What broke off each turn, read once for a session.
 #[derive(Debug)]
@@ -100,5 +101,5 @@ pub(super) fn tool(session: &Session, index: usize) -> &str {
 
 /// The number by which the screen and reports call an item.
 pub(super) fn ordinal(index: usize) -> String {
-    (index + 1).to_string()
+    actions::ordinal(index_number(index))
 }

@@ -3,7 +3,7 @@
 use super::check::quote_item;
 use super::{Digests, Finding, Page, Rule, Run, Scope, Severity};
 use crate::actions::Offer;
-use crate::session::{Flags, Kind};
+use crate::session::{Flags, Kind, Session, Shape};
 use std::collections::HashMap;
 
 /// The rule.
@@ -17,7 +17,7 @@ pub(super) static RULE: Rule = Rule {
         why: "The run ends without what it was for, and asking the same again usually gives the same.",
         example: "A message part of type refusal; stop_reason \"refusal\"; finish_reason \"content_filter\" or SAFETY.",
         what_to_do: "Accept a fallback, or retry with other words.",
-        limits: "Seen by the provider's own marks. A polite no in plain text is not recognised.",
+        limits: "Seen by the provider's own marks. A polite no in plain text is not recognised. A refusal that another message of the model follows at once, such as a fallback, is made up for.",
     },
     offers: &[
         Offer::unsafe_("fallback"),
@@ -56,12 +56,24 @@ impl Who {
     }
 }
 
+/// Whether another message of the model follows at once: the run got its final message all the same, as by a fallback.
+fn is_made_up_for(session: &Session, index: usize) -> bool {
+    let refusal = &session.items[index];
+    let mut behind = session.items[index + 1..].iter();
+    let next = behind.find(|item| !matches!(item.kind, Kind::Reasoning | Kind::Notice));
+    next.is_some_and(|next| {
+        // The blocks of one Anthropic message are items of one turn.
+        let is_apart = next.turn != refusal.turn || next.shape == Shape::Responses;
+        is_apart && next.kind == Kind::Assistant && !next.flags.has(Flags::REFUSAL)
+    })
+}
+
 /// One refusal for each turn: by the mark of a message, by the reason to stop, or both.
 fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
     let session = run.session;
     let mut turns: HashMap<u32, (usize, Who, &str)> = HashMap::new();
     for (index, item) in session.items.iter().enumerate() {
-        if item.flags.has(Flags::REFUSAL) {
+        if item.flags.has(Flags::REFUSAL) && !is_made_up_for(session, index) {
             turns.entry(item.turn).or_insert((index, Who::Model, ""));
         }
     }

@@ -1,8 +1,7 @@
 //! tool-error: the output of a call reports an error.
 
-use super::check::quote;
 use super::{ErrorClass, Finding, Page, Rule, Run, Scope, Severity, Subject};
-use crate::actions::Offer;
+use crate::actions::{Offer, quote};
 use crate::session::Kind;
 
 /// The rule.
@@ -19,12 +18,11 @@ pub(super) static RULE: Rule = Rule {
         limits: "Recognised by the recording's own mark, or by how the texts of known runtimes begin. An error that a tool tells in its own words is not seen; a command that ended with an exit code is none.",
     },
     offers: &[
-        Offer::unsafe_("inject-error"),
+        Offer::manual("inject-error"),
         Offer::manual("edit"),
         Offer::manual("supply-output"),
         Offer::unsafe_("retry"),
         Offer::unsafe_("fallback"),
-        Offer::unsafe_("drop-pair"),
     ],
     scope: Scope::Item {
         kinds: &[Kind::Output, Kind::HostedOutput],

@@ -1,9 +1,9 @@
 //! Applies what the rules offer until nothing is left to apply: round by round, because one mended defect may show another.
 
 use super::{Base, InputError, Progress, Recording, check_session, settle};
-use crate::actions::{self, Choice, Defect, Planned, Safety};
+use crate::actions::{self, Choice, Planned, Safety};
 use crate::formats::{CannotWrite, lower};
-use crate::rules::{Finding, Run, Severity};
+use crate::rules::{Finding, Run, Severity, beside};
 use crate::session::{Dialect, Edit, Rope, Session, Splice};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -156,7 +156,7 @@ impl Mending<'_> {
         finding: &Finding,
         findings: &[Finding],
     ) -> Option<(&'static str, Planned)> {
-        let beside = defects_beside(run.session, findings, finding);
+        let beside = beside(run.session, findings, finding);
         let scene = run.scene(finding.defect(), &beside)?;
         // What the provider accepts is no reason to change what the model saw.
         let up_to = match finding.severity {
@@ -173,30 +173,6 @@ impl Mending<'_> {
             })
             .find(|(_, planned)| changes_by_itself(planned))
     }
-}
-
-/// The other findings about the turn of a finding; `findings` are all of the session, in order.
-pub fn defects_beside<'f>(
-    session: &Session,
-    findings: &'f [Finding],
-    own: &Finding,
-) -> Vec<Defect<'f>> {
-    let turn_of = |finding: &Finding| {
-        let item = session.items.get(finding.item? as usize)?;
-        Some(item.turn)
-    };
-    let turn = turn_of(own).and_then(|turn| session.turns.get(turn as usize));
-    let Some(items) = turn.map(|turn| turn.first..turn.end) else {
-        return Vec::new();
-    };
-    let before = |limit: u32| {
-        findings.partition_point(|finding| finding.item.is_some_and(|item| item < limit))
-    };
-    findings[before(items.start)..before(items.end)]
-        .iter()
-        .filter(|finding| !std::ptr::eq(*finding, own))
-        .map(Finding::defect)
-        .collect()
 }
 
 /// Whether a plan leads somewhere without a model: one that cuts the history waits for a new reply.

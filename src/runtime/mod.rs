@@ -1,4 +1,5 @@
-//! The world: files and databases, compression, threads, interrupts, the operator's editor.
+//! The world: files and databases, compression, threads, interrupts, the operator's editor, the journal
+//! of takes.
 //!
 //! Pure rooms say what bytes mean; this room fetches the bytes and spreads the work over the cores.
 
@@ -37,7 +38,7 @@ pub use fixture::{Fixture, NoFixture};
 pub use follower::{Follower, Growth};
 pub use interrupt::{exit_on_interrupt, leave_interrupts};
 pub use lines::line_numbers;
-pub use mend::{Applied, Mended, Mending, defects_beside};
+pub use mend::{Applied, Mended, Mending};
 pub use opening::Opening;
 pub use reading::{Progress, ReadOptions, Recording, read_input, read_path};
 pub use save::{SaveError, WriteError, save_take, write_take};

@@ -212,7 +212,7 @@ impl Opening {
     }
 
     /// What was opened.
-    pub(super) fn input(&self) -> &Input {
+    pub fn input(&self) -> &Input {
         &self.input
     }
 

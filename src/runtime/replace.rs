@@ -103,7 +103,7 @@ pub fn replace(
     let new = Beside::create(&path, old.as_ref())?;
     new.fill(write).map_err(Step::Write.at(&path))?;
     let kept = match (&old, backup) {
-        (Some(_), Backup::Numbered) => Some(keep(&path)?),
+        (Some(_), Backup::Numbered) => Some(back_up(&path)?),
         _ => None,
     };
     let folder = folder_of(&path);
@@ -114,7 +114,7 @@ pub fn replace(
         }
         return Err(Step::Rename.at(&path)(error));
     }
-    new.is_in_place();
+    new.keep();
     let synced = File::open(folder).and_then(|folder| folder.sync_all());
     synced.map_err(Step::SyncFolder.at(folder))?;
     let backup = kept;
@@ -209,7 +209,7 @@ impl Beside {
         self.file.sync_all()
     }
 
-    fn is_in_place(mut self) {
+    fn keep(mut self) {
         self.path = PathBuf::new();
     }
 }
@@ -225,7 +225,7 @@ impl Drop for Beside {
 
 /// Keeps the old content under a name that is free. A second name for it costs nothing; where the file system knows none, a copy
 /// is made.
-fn keep(path: &Path) -> Result<PathBuf, ReplaceError> {
+fn back_up(path: &Path) -> Result<PathBuf, ReplaceError> {
     for number in 1..BACKUPS {
         let mut name = path.as_os_str().to_owned();
         name.push(".bak");

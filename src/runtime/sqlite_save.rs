@@ -26,8 +26,8 @@ pub enum SaveDatabaseError {
     /// The rows stand in several tables.
     #[error("the rows stand in {0} tables; save the take as items")]
     ManyTables(usize),
-    /// A row in the middle cannot be placed without a row to stand behind.
-    #[error("a session cannot begin with a new row; save the take as items")]
+    /// A new row takes its owner and time from a row of its session.
+    #[error("nothing is left of a session but new rows; save the take as items")]
     NoNeighbour,
     /// SQLite refused.
     #[error("cannot write the database: {0}")]
@@ -96,7 +96,8 @@ fn write_rows(
             match row.id {
                 0 => {
                     is_shifted = true;
-                    let neighbour = last.ok_or(SaveDatabaseError::NoNeighbour)?;
+                    let neighbour = last.or_else(|| kept_row(session));
+                    let neighbour = neighbour.ok_or(SaveDatabaseError::NoNeighbour)?;
                     last = Some(table.copy_as(neighbour, &row.data)?);
                 }
                 id if is_shifted => {
@@ -117,6 +118,11 @@ fn write_rows(
         }
     }
     Ok(())
+}
+
+/// A row of a session that was there before: it stands for its owner and time where nothing stands before a new row.
+fn kept_row(session: &[Row]) -> Option<i64> {
+    session.iter().map(|row| row.id).find(|id| *id != 0)
 }
 
 /// The table of messages.

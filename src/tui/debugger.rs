@@ -30,7 +30,7 @@ impl Opened {
         let opening = Opening::begin(input, &request.options)?;
         let head = opening.head()?.map(|recording| {
             Arc::new(Document {
-                recording,
+                recording: Arc::new(recording),
                 extent: Extent::Head,
             })
         });
@@ -45,6 +45,7 @@ impl Opened {
     /// What is shown of it at first.
     pub(super) fn state(&self, size: (u16, u16)) -> State {
         let mut state = State::new(self.name.clone(), size);
+        state.recovery.target = self.knowledge.target();
         if let Some(head) = &self.head {
             state.head = Some(head.clone());
             state.show(head.clone());
@@ -108,6 +109,12 @@ impl Debugger {
             Effect::Suspend => return Some(Next::Suspend),
             Effect::Redraw => return Some(Next::Redraw),
             Effect::Edit(span) => return self.text(span).map(Next::Edit),
+            Effect::EditWords(text) => return Some(Next::EditWords(text)),
+            Effect::Take(order) => self.loader.make_take(*order),
+            Effect::Takes(command) => {
+                self.loader
+                    .command_takes(command, self.state.document.clone());
+            }
             Effect::ReadTail => self.read_tail(),
             Effect::Sift(sifting) => self.loader.sift(sifting),
             Effect::Search(search) => self.loader.search(search),
@@ -122,6 +129,29 @@ impl Debugger {
             Effect::Discard(document) => self.loader.discard(document),
         }
         None
+    }
+
+    /// Takes over an item that was edited outside: it is proposed as an edit.
+    pub(super) fn take_item(&mut self, edited: Result<Option<String>, String>) {
+        match edited {
+            Ok(None) => {}
+            Ok(Some(text)) => {
+                let effects = update::edited(&mut self.state, &text);
+                for effect in effects {
+                    self.perform(effect);
+                }
+            }
+            Err(reason) => self.state.notice = Some(reason),
+        }
+    }
+
+    /// Takes over words that were edited outside.
+    pub(super) fn take_words(&mut self, edited: Result<Option<String>, String>) {
+        match edited {
+            Ok(None) => {}
+            Ok(Some(text)) => update::reworded(&mut self.state, &text),
+            Err(reason) => self.state.notice = Some(reason),
+        }
     }
 
     fn read_tail(&mut self) {
@@ -145,12 +175,8 @@ impl Debugger {
     }
 }
 
-/// Shows a text in the operator's editor; gives what is to be said about it. What is changed there is not taken over yet.
-pub(super) fn edit(text: &str) -> Option<String> {
+/// Gives a text to the operator's editor: what was made of it, or why nothing.
+pub(super) fn edit(text: &str, suffix: &str) -> Result<Option<String>, String> {
     let command = editor::editor_command(&|name| std::env::var(name).ok());
-    match editor::edit(text, ".json", &command) {
-        Ok(None) => None,
-        Ok(Some(_)) => Some("not yet: taking over what was edited".to_owned()),
-        Err(error) => Some(error.to_string()),
-    }
+    editor::edit(text, suffix, &command).map_err(|error| error.to_string())
 }

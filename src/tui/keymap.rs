@@ -1,4 +1,10 @@
-//! The one table of keys. The keys that work, the footer, the help and the table of the README are all read from it.
+//! The one table of keys. The keys that work, the footer, the help and the table of the README are all read from it. Keys of what
+//! lies over the panes stand in [`overlays`], in rows of the same kind.
+
+mod group;
+pub mod overlays;
+
+pub use group::Group;
 
 use super::palette;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -52,6 +58,20 @@ pub enum Command {
     View,
     /// A recovery of a later version, by its title.
     Later(&'static str),
+    /// Begin the action of this id.
+    Recover(&'static str),
+    /// Back to the take before.
+    Undo,
+    /// Forward again.
+    Redo,
+    /// A take that ends here.
+    Fork,
+    /// The tree of takes.
+    Takes,
+    /// Save the take.
+    SaveAs,
+    /// Write a note on the item.
+    Note,
     /// How the tools fare.
     Health,
     /// Follow the file as it grows.
@@ -94,52 +114,6 @@ impl Direction {
     }
 }
 
-/// Under which title a key stands in the help.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Group {
-    /// Moving.
-    Move,
-    /// Folding turns.
-    Tree,
-    /// From finding to finding.
-    Findings,
-    /// Finding and filtering.
-    Find,
-    /// Panes.
-    Panes,
-    /// Recoveries.
-    Recover,
-    /// Live runs.
-    Live,
-    /// Files, copies, editors.
-    Files,
-    /// The program.
-    Program,
-}
-
-impl Group {
-    /// Every group with its title, in the order of the help.
-    pub const ALL: [(Self, &'static str); 9] = [
-        (Self::Move, "Move"),
-        (Self::Tree, "Turns"),
-        (Self::Findings, "Findings"),
-        (Self::Find, "Find"),
-        (Self::Panes, "Panes"),
-        (Self::Recover, "Recover"),
-        (Self::Live, "Live"),
-        (Self::Files, "Files"),
-        (Self::Program, "Program"),
-    ];
-
-    /// Its title.
-    pub fn title(self) -> &'static str {
-        Self::ALL
-            .iter()
-            .find(|(group, _)| *group == self)
-            .map_or("", |(_, title)| title)
-    }
-}
-
 /// Where a key works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Context {
@@ -151,6 +125,26 @@ pub enum Context {
     List,
     /// A text over the screen: help, log.
     Overlay,
+    /// The text of the wording editor.
+    Wording,
+    /// The library beside it.
+    Library,
+    /// A text that an action asks for.
+    Words,
+    /// A question that an action asks.
+    Question,
+    /// Two readings of broken arguments.
+    Readings,
+    /// What can be done about a finding.
+    Offers,
+    /// What an action would change.
+    Proposal,
+    /// How two takes differ.
+    Comparison,
+    /// The tree of takes.
+    Takes,
+    /// The save dialog.
+    Saving,
 }
 
 /// The event of the key that the table calls by this name; shift is in the character already.
@@ -193,6 +187,7 @@ fn named(name: &str) -> Option<KeyCode> {
         "enter" => KeyCode::Enter,
         "esc" => KeyCode::Esc,
         "F1" => KeyCode::F(1),
+        "F2" => KeyCode::F(2),
         _ => return None,
     };
     Some(code)
@@ -200,11 +195,11 @@ fn named(name: &str) -> Option<KeyCode> {
 
 /// A row of the table.
 #[derive(Debug)]
-pub struct Binding {
+pub struct Binding<C = Command> {
     /// The keys as people read them, `^d` with control, with spaces between; the first one is named in the footer.
     pub keys: &'static str,
     /// What they do.
-    pub command: Command,
+    pub command: C,
     /// Where they do it.
     pub contexts: &'static [Context],
     /// Where they stand in the help.
@@ -225,13 +220,13 @@ const EVERYWHERE: &[Context] = &[Browse, Detail, List, Overlay];
 const PANES: &[Context] = &[Browse, Detail, List];
 const HISTORY: &[Context] = &[Browse, Detail];
 
-const fn row(
+const fn row<C>(
     keys: &'static str,
-    command: Command,
+    command: C,
     contexts: &'static [Context],
     group: Group,
     help: &'static str,
-) -> Binding {
+) -> Binding<C> {
     Binding {
         keys,
         command,
@@ -243,7 +238,7 @@ const fn row(
     }
 }
 
-impl Binding {
+impl<C> Binding<C> {
     const fn in_footer(mut self, weight: u8, words: &'static str) -> Self {
         self.footer = (weight, words);
         self
@@ -252,6 +247,17 @@ impl Binding {
     const fn alias(mut self, aliases: &'static [&'static str]) -> Self {
         self.aliases = aliases;
         self
+    }
+
+    /// The row for the palette and the help.
+    fn described(&self, is_later: bool) -> palette::Command {
+        palette::Command {
+            title: self.help,
+            key: self.keys,
+            group: self.group.title(),
+            aliases: self.aliases,
+            is_later,
+        }
     }
 
     /// Whether an event is one of its keys.
@@ -295,6 +301,7 @@ pub const KEYMAP: &[Binding] = &[
     row("*", C::SameTool, PANES, Group::Find, "next item of the same tool"),
     row("f", C::Filter, PANES, Group::Find, "filter the items").in_footer(50, "filter"),
     row("m", C::Mark, PANES, Group::Find, "mark the item"),
+    row("'", C::Note, PANES, Group::Find, "write a note on the item"),
     row("M", C::OnlyMarked, PANES, Group::Find, "marked items only, or all"),
     row("tab", C::NextPane(Forward), PANES, Group::Panes, "next pane").in_footer(60, "pane"),
     row("S-tab", C::NextPane(Backward), PANES, Group::Panes, "previous pane"),
@@ -305,17 +312,17 @@ pub const KEYMAP: &[Binding] = &[
     row("5 S", C::Pane(4), PANES, Group::Panes, "the sessions of the file").alias(&["info threads", "info inferiors"]),
     row("t", C::View, PANES, Group::Panes, "pretty or raw"),
     row("enter", C::Open, PANES, Group::Recover, "everything that can be done about the finding; in lists: open").in_footer(85, "offers"),
-    row("i", C::Later("inject error"), PANES, Group::Recover, "inject an error that the model can read"),
-    row("r", C::Later("retry turn"), PANES, Group::Recover, "retry the turn").alias(&["run", "jump"]),
-    row("a", C::Later("accept fallback"), PANES, Group::Recover, "accept a fallback"),
-    row("s", C::Later("take the suggestion"), PANES, Group::Recover, "take the suggestion"),
-    row("e", C::Later("edit"), PANES, Group::Recover, "edit the item").alias(&["set"]),
-    row("o", C::Later("supply output"), PANES, Group::Recover, "supply the output"),
-    row("x", C::Later("drop pair"), PANES, Group::Recover, "drop the pair"),
-    row("u", C::Later("undo"), PANES, Group::Recover, "undo").alias(&["reverse-step"]),
-    row("^r", C::Later("redo"), PANES, Group::Recover, "redo"),
-    row("D", C::Later("fork here"), PANES, Group::Recover, "fork a take here"),
-    row("T", C::Later("takes"), PANES, Group::Recover, "the takes and their differences"),
+    row("i", C::Recover("inject-error"), PANES, Group::Recover, "inject an error that the model can read").in_footer(84, "inject"),
+    row("r", C::Recover("retry"), PANES, Group::Recover, "retry the turn").alias(&["run", "jump"]),
+    row("a", C::Recover("fallback"), PANES, Group::Recover, "accept a fallback"),
+    row("s", C::Recover("take-suggestion"), PANES, Group::Recover, "take the suggestion"),
+    row("e", C::Recover("edit"), PANES, Group::Recover, "edit the item").alias(&["set"]),
+    row("o", C::Recover("supply-output"), PANES, Group::Recover, "supply the output"),
+    row("x", C::Recover("drop-pair"), PANES, Group::Recover, "drop the pair"),
+    row("u", C::Undo, PANES, Group::Recover, "undo: back to the take before").alias(&["reverse-step"]),
+    row("^r", C::Redo, PANES, Group::Recover, "redo: forward to the take again"),
+    row("D", C::Fork, PANES, Group::Recover, "fork here: a take that ends behind this item"),
+    row("T", C::Takes, PANES, Group::Recover, "the takes and their differences"),
     row("W", C::Later("wording lab"), PANES, Group::Recover, "the wording lab"),
     row("I", C::Later("interception"), PANES, Group::Live, "interception on or off"),
     row("b", C::Later("breakpoint"), PANES, Group::Live, "breakpoint here").alias(&["break", "tbreak"]),
@@ -324,11 +331,11 @@ pub const KEYMAP: &[Binding] = &[
     row("c", C::Later("continue"), PANES, Group::Live, "continue").alias(&["continue", "cont"]),
     row("X", C::Later("abort"), PANES, Group::Live, "abort the run").alias(&["kill"]),
     row("F", C::Follow, PANES, Group::Live, "follow the file as it grows").in_footer(20, "follow"),
-    row("H", C::Health, PANES, Group::Findings, "tool health: calls, errors, rates").alias(&["info tools"]),
+    row("H", C::Health, EVERYWHERE, Group::Findings, "tool health: calls, errors, rates").alias(&["info tools"]),
     row("L", C::Log, PANES, Group::Files, "what could not be read"),
     row("y", C::Copy, PANES, Group::Files, "copy"),
     row("^e", C::Editor, PANES, Group::Files, "open the item in $EDITOR"),
-    row("w", C::Later("save as"), PANES, Group::Files, "save as"),
+    row("w", C::SaveAs, PANES, Group::Files, "save as"),
     row(": ^p", C::Palette, PANES, Group::Program, "all commands by name"),
     row("? F1", C::Help, EVERYWHERE, Group::Program, "the keys").in_footer(100, "help").alias(&["help"]),
     row("esc", C::Back, EVERYWHERE, Group::Program, "back"),
@@ -340,15 +347,24 @@ pub const KEYMAP: &[Binding] = &[
 
 /// What a key does here.
 pub fn command(context: Context, event: &KeyEvent) -> Option<Command> {
-    KEYMAP
+    bound(KEYMAP, context, event).copied()
+}
+
+fn bound<'a, C>(table: &'a [Binding<C>], context: Context, event: &KeyEvent) -> Option<&'a C> {
+    let mut here = table
         .iter()
-        .find(|binding| binding.contexts.contains(&context) && binding.is_pressed(event))
-        .map(|binding| binding.command)
+        .filter(|binding| binding.contexts.contains(&context));
+    let binding = here.find(|binding| binding.is_pressed(event))?;
+    Some(&binding.command)
 }
 
 /// What the footer may say here, what matters most first.
 pub fn footer(context: Context) -> Vec<&'static Binding> {
-    let mut bindings: Vec<_> = KEYMAP
+    in_footer(KEYMAP, context)
+}
+
+fn in_footer<C>(table: &'static [Binding<C>], context: Context) -> Vec<&'static Binding<C>> {
+    let mut bindings: Vec<_> = table
         .iter()
         .filter(|binding| binding.footer.0 > 0 && binding.contexts.contains(&context))
         .collect();
@@ -356,42 +372,45 @@ pub fn footer(context: Context) -> Vec<&'static Binding> {
     bindings
 }
 
-/// The table for the palette and the help; a row has the same number in both.
+/// The table for the palette; a row has the same number in both.
 pub fn commands() -> Vec<palette::Command> {
-    KEYMAP
-        .iter()
-        .map(|binding| palette::Command {
-            title: binding.help,
-            key: binding.keys,
-            group: binding.group.title(),
-            aliases: binding.aliases,
-            is_later: matches!(binding.command, Command::Later(_)),
-        })
-        .collect()
+    let described =
+        |binding: &Binding| binding.described(matches!(binding.command, Command::Later(_)));
+    KEYMAP.iter().map(described).collect()
+}
+
+/// Every key, for the help: those of the panes and those of what lies over them, by group.
+pub fn all_keys() -> Vec<palette::Command> {
+    let mut keys = commands();
+    keys.extend(overlays::OVERLAYS.iter().map(|row| row.described(false)));
+    let place =
+        |key: &palette::Command| Group::ALL.iter().position(|(_, title)| *title == key.group);
+    keys.sort_by_key(place);
+    keys
 }
 
 /// The keys as the table of the README.
 pub fn markdown_table() -> String {
     let mut table = String::from("| | keys | |\n|---|---|---|\n");
-    for (group, title) in Group::ALL {
-        let mut title = title;
-        for binding in KEYMAP.iter().filter(|binding| binding.group == group) {
-            let keys: Vec<String> = binding
-                .keys
-                .split(' ')
-                .map(|key| format!("`{key}`"))
-                .collect();
-            let later = match binding.command {
-                Command::Later(_) => " (not yet)",
-                _ => "",
-            };
-            table.push_str(&format!(
-                "| {title} | {} | {}{later} |\n",
-                keys.join(" "),
-                binding.help
-            ));
-            title = "";
-        }
+    let mut last = "";
+    for binding in all_keys() {
+        let keys: Vec<String> = binding
+            .key
+            .split(' ')
+            .map(|key| format!("`{key}`"))
+            .collect();
+        let title = if binding.group == last {
+            ""
+        } else {
+            binding.group
+        };
+        let later = if binding.is_later { " (not yet)" } else { "" };
+        last = binding.group;
+        table.push_str(&format!(
+            "| {title} | {} | {}{later} |\n",
+            keys.join(" "),
+            binding.title
+        ));
     }
     table
 }
@@ -400,10 +419,10 @@ pub fn markdown_table() -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn no_key_means_two_things_in_one_place() {
-        for (number, binding) in KEYMAP.iter().enumerate() {
-            for other in &KEYMAP[..number] {
+    /// No key means two things in one place.
+    pub(super) fn assert_unambiguous<C: std::fmt::Debug>(table: &[Binding<C>]) {
+        for (number, binding) in table.iter().enumerate() {
+            for other in &table[..number] {
                 let shares_place = binding
                     .contexts
                     .iter()
@@ -413,6 +432,11 @@ mod tests {
                 assert!(!(shares_place && shares_key), "{binding:?} {other:?}");
             }
         }
+    }
+
+    #[test]
+    fn no_key_means_two_things_in_one_place() {
+        assert_unambiguous(KEYMAP);
     }
 
     #[test]
@@ -435,8 +459,8 @@ mod tests {
     #[test]
     fn every_key_stands_in_the_table_of_the_readme() {
         let table = markdown_table();
-        for binding in KEYMAP {
-            assert!(table.contains(binding.help), "{binding:?}");
+        for binding in all_keys() {
+            assert!(table.contains(binding.title), "{binding:?}");
         }
     }
 }

@@ -2,9 +2,10 @@
 
 mod hits;
 mod sieve;
+mod takes;
 
 use super::state::document::{Checked, Document, Extent};
-use super::update::{Report, Search, Sifting};
+use super::update::{Order, Report, Search, Sifting, TakesCommand};
 use crate::formats::Reading;
 use crate::runtime::search::SearchError;
 use crate::runtime::{
@@ -74,6 +75,11 @@ impl Knowledge {
         self.target
     }
 
+    /// The dialect to judge for, if not that of the recording.
+    pub fn target(&self) -> Option<Dialect> {
+        self.target
+    }
+
     /// Adds what is known to the sessions of a recording.
     fn apply(&self, recording: &mut Recording) {
         let beside = match (&self.tools, self.tools_beside) {
@@ -105,6 +111,7 @@ pub struct Loader {
     opening: Arc<Opening>,
     read_to: Arc<AtomicU64>,
     knowledge: Arc<Knowledge>,
+    bench: Arc<takes::Bench>,
     reports: Hear,
 }
 
@@ -113,10 +120,12 @@ impl Loader {
     pub fn start(opening: Arc<Opening>, knowledge: Arc<Knowledge>, reports: Hear) -> Self {
         let (discarded, received) = channel::<Arc<Document>>();
         let read_to = Arc::new(AtomicU64::new(opening.length()));
+        let bench = Arc::new(takes::Bench::default());
         let work = Work {
             opening: opening.clone(),
             read_to: read_to.clone(),
             knowledge: knowledge.clone(),
+            bench: bench.clone(),
             reports: reports.clone(),
         };
         std::thread::spawn(move || {
@@ -133,8 +142,29 @@ impl Loader {
             opening,
             read_to,
             knowledge,
+            bench,
             reports,
         }
+    }
+
+    fn work(&self) -> Work {
+        Work {
+            opening: self.opening.clone(),
+            read_to: self.read_to.clone(),
+            knowledge: self.knowledge.clone(),
+            bench: self.bench.clone(),
+            reports: self.reports.clone(),
+        }
+    }
+
+    /// Makes a take.
+    pub fn make_take(&self, order: Order) {
+        self.work().make_take(order);
+    }
+
+    /// Does something to the takes; `shown` is what the screen shows.
+    pub fn command_takes(&self, command: TakesCommand, shown: Option<Arc<Document>>) {
+        self.work().command_takes(command, shown);
     }
 
     /// Drops a document where nobody waits for it.
@@ -149,7 +179,7 @@ impl Loader {
             return Ok(None);
         };
         Ok(Some(Report::Tail(Arc::new(Document {
-            recording,
+            recording: Arc::new(recording),
             extent: Extent::Tail,
         }))))
     }
@@ -194,12 +224,7 @@ impl Loader {
         if !on || was_on {
             return;
         }
-        let mut work = Work {
-            opening: self.opening.clone(),
-            read_to: self.read_to.clone(),
-            knowledge: self.knowledge.clone(),
-            reports: self.reports.clone(),
-        };
+        let mut work = self.work();
         let watching = self.watching.clone();
         std::thread::spawn(move || {
             if let Err(error) = work.watch(&watching) {
@@ -223,6 +248,7 @@ struct Work {
     /// How long the file was when it was read.
     read_to: Arc<AtomicU64>,
     knowledge: Arc<Knowledge>,
+    bench: Arc<takes::Bench>,
     reports: Hear,
 }
 
@@ -245,6 +271,7 @@ impl Work {
         let document = self.whole(recording);
         self.tell(Report::Whole(document.clone()));
         self.check(&document)?;
+        self.find_takes(&document);
         self.number_lines(&document)
     }
 
@@ -269,21 +296,24 @@ impl Work {
 
     fn whole(&self, mut recording: Recording) -> Arc<Document> {
         self.knowledge.apply(&mut recording);
-        Arc::new(Document {
-            recording,
+        let document = Arc::new(Document {
+            recording: Arc::new(recording),
             extent: Extent::Whole,
-        })
+        });
+        self.bench.set_main(&document);
+        document
     }
 
-    fn check(&self, document: &Document) -> Result<(), InputError> {
+    fn check(&self, document: &Arc<Document>) -> Result<(), InputError> {
         for (number, session) in document.recording.sessions.iter().enumerate() {
             let findings = check_session(session, self.knowledge.target)?;
             self.tell(Report::Checked {
+                document: document.clone(),
                 session: number,
                 checked: Arc::new(Checked::new(findings)),
             });
         }
-        self.tell(Report::Finished);
+        self.tell(Report::Finished(document.clone()));
         Ok(())
     }
 
@@ -358,7 +388,7 @@ impl Work {
     fn show_end(&self) -> Result<(), InputError> {
         if let Some(recording) = self.opening.tail()? {
             self.tell(Report::Tail(Arc::new(Document {
-                recording,
+                recording: Arc::new(recording),
                 extent: Extent::Tail,
             })));
         }

@@ -23,10 +23,12 @@ pub mod palette;
 pub mod picker;
 mod picking;
 pub mod prompt;
+pub mod recovery;
 pub mod state;
 mod terminal;
 #[cfg(test)]
 mod tests;
+pub mod textbox;
 pub mod theme;
 pub mod update;
 pub mod view;
@@ -168,8 +170,10 @@ enum Next {
     Suspend,
     /// Draw everything anew.
     Redraw,
-    /// Show a text in the operator's editor.
+    /// Show an item in the operator's editor; what is made of it becomes an edit.
     Edit(String),
+    /// Give words to the operator's editor and take them over.
+    EditWords(String),
 }
 
 impl Face<'_> {
@@ -296,9 +300,15 @@ impl Face<'_> {
                 self.away(events, || kill_current_process_group(Signal::TSTP))??;
             }
             Next::Edit(text) => {
-                let said = self.away(events, || debugger::edit(&text))?;
+                let edited = self.away(events, || debugger::edit(&text, ".json"))?;
                 if let Some(debugger) = &mut self.debugger {
-                    debugger.state.notice = said;
+                    debugger.take_item(edited);
+                }
+            }
+            Next::EditWords(text) => {
+                let edited = self.away(events, || debugger::edit(&text, ".txt"))?;
+                if let Some(debugger) = &mut self.debugger {
+                    debugger.take_words(edited);
                 }
             }
         }

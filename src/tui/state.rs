@@ -7,6 +7,7 @@ pub mod frame;
 pub mod layout;
 pub mod pretty;
 pub mod preview;
+pub mod recovery;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod tree;
@@ -16,6 +17,16 @@ use super::filter::{Filter, FilterBar};
 use super::help::Help;
 use super::palette::Palette;
 use super::prompt::Prompt;
+use super::recovery::comparison::Comparison;
+use super::recovery::forms::Confirmation;
+use super::recovery::forms::Readings;
+use super::recovery::forms::WordsForm;
+use super::recovery::offers::OffersMenu;
+use super::recovery::proposal::Proposal;
+use super::recovery::saving::SaveDialog;
+use super::recovery::takes::TakeTree;
+use super::recovery::wording::WordingEditor;
+use crate::actions::Planned;
 use crate::rules::{Finding, Health};
 use crate::runtime::search::Needle;
 use crate::session::{Item, Session};
@@ -24,6 +35,7 @@ use document::{Checked, Counts, Document, Extent, Place};
 use frame::Frame;
 use layout::{Layout, Pane};
 use preview::Previews;
+use recovery::Recovery;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use tree::{Folds, Row, Shown, Tree};
@@ -72,8 +84,26 @@ pub enum Overlay {
     Filter,
     /// What could not be read.
     Log,
-    /// What can be done about the finding.
-    Offers,
+    /// What can be done about the findings here.
+    Offers(Box<OffersMenu>),
+    /// The wording of an error.
+    Wording(Box<WordingEditor>),
+    /// Words that an action needs.
+    Words(Box<WordsForm>),
+    /// Something to be confirmed.
+    Question(Box<Confirmation>),
+    /// Two readings of broken arguments.
+    Readings(Box<Readings>),
+    /// What an action would change, and its plan.
+    Proposal(Box<(Proposal, Planned)>),
+    /// The tree of takes.
+    Takes(Box<TakeTree>),
+    /// Two takes beside each other.
+    Comparison(Box<Comparison>),
+    /// Where a take is to be saved.
+    Saving(Box<SaveDialog>),
+    /// A note on the item is asked for.
+    Note,
     /// How the tools fare in the sessions that are checked, and how many sessions there are.
     Health(Box<Health>, usize),
 }
@@ -181,6 +211,10 @@ pub struct State {
     pub has_moved: bool,
     /// Whether the end is kept in sight.
     pub follow: Follow,
+    /// What is being done about findings, and the takes.
+    pub recovery: Recovery,
+    /// Asks for a note on the item.
+    pub note: Prompt,
     /// The rows that are seen.
     pub frame: Frame,
     previews: Previews,
@@ -225,6 +259,8 @@ impl State {
             needle: None,
             has_moved: false,
             follow: Follow::Off,
+            recovery: Recovery::default(),
+            note: Prompt::new("note ", "empty takes it away"),
             frame: Frame::default(),
             previews: Previews::default(),
             revision: 0,

@@ -92,6 +92,8 @@ pub struct Glyphs {
     pub up: &'static str,
     /// More below.
     pub down: &'static str,
+    /// A branch of a tree with others below it.
+    pub branch: &'static str,
     /// The frame of a pane.
     pub border: border::Set<'static>,
     /// Whether only ASCII may be drawn.
@@ -115,6 +117,7 @@ impl Glyphs {
         dot: "·",
         up: "↑",
         down: "↓",
+        branch: "├",
         border: border::PLAIN,
         ascii: false,
     };
@@ -135,6 +138,7 @@ impl Glyphs {
         dot: "-",
         up: "^",
         down: "v",
+        branch: "+",
         border: border::Set {
             top_left: "+",
             top_right: "+",
@@ -187,6 +191,8 @@ pub struct Theme {
     pub info: Style,
     /// Nothing is wrong; something succeeded.
     pub ok: Style,
+    /// What was there and would not be.
+    pub removed: Style,
     /// What matters less: numbers, hints, ages.
     pub dim: Style,
     /// The row with the cursor, in the pane that has the keys.
@@ -266,6 +272,7 @@ impl Theme {
             warning: magenta.add_modifier(Modifier::BOLD),
             info: cyan,
             ok: green,
+            removed: red,
             dim,
             selected: plain.add_modifier(Modifier::REVERSED),
             selected_elsewhere: bold.add_modifier(Modifier::UNDERLINED),
@@ -456,6 +463,7 @@ mod tests {
                 glyphs.dot,
                 glyphs.up,
                 glyphs.down,
+                glyphs.branch,
                 glyphs.border.top_left,
             ] {
                 assert_eq!(glyph.width(), 1, "{glyph}");

@@ -1,9 +1,14 @@
 //! What happens next: a message changes the state and asks for effects. No terminal, no files, no clock.
 
 mod arrive;
+mod faces;
 mod layers;
 mod motion;
 mod mouse;
+mod recover;
+mod takes;
+
+pub use takes::TakesReport;
 
 use super::copy;
 use super::filter::Filter;
@@ -15,7 +20,8 @@ use super::state::layout::Pane;
 use super::state::tree::Shown;
 use super::state::{Follow, Overlay, State};
 use crate::runtime::search::Needle;
-use crate::session::Span;
+use crate::session::takes::Take;
+use crate::session::{Edit, Span};
 use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -51,13 +57,17 @@ pub enum Report {
     Whole(Arc<Document>),
     /// The rules have seen a session.
     Checked {
+        /// The document with the session; what is said of one that is no longer shown counts for nothing.
+        document: Arc<Document>,
         /// Index of the session.
         session: usize,
         /// What they found.
         checked: Arc<Checked>,
     },
-    /// The rules have seen everything.
-    Finished,
+    /// The rules have seen everything in this document.
+    Finished(Arc<Document>),
+    /// News of the takes.
+    Takes(TakesReport),
     /// The file has grown; what is shown from now on. Its numbers are right, its findings are not known yet.
     Grown(Arc<Document>),
     /// On which lines problems stand, by their byte.
@@ -109,6 +119,67 @@ pub struct Sifting {
     pub is_preview: bool,
 }
 
+/// A take to be made.
+#[derive(Debug)]
+pub struct Order {
+    /// What the edits were planned for.
+    pub document: Arc<Document>,
+    /// Index of the session.
+    pub session: usize,
+    /// The edits.
+    pub edits: Vec<Edit>,
+    /// Why; its parent and its splices are filled in where the take is made.
+    pub about: Take,
+}
+
+/// Something to be done to the takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TakesCommand {
+    /// Go back to the take that the current one branches off.
+    Undo,
+    /// Go down again to where undo came from.
+    Redo,
+    /// Go to the take of this number.
+    GoTo(u32),
+    /// Compare two takes.
+    Compare(u32, u32),
+    /// Write a note on a take.
+    NoteTake(u32, String),
+    /// Call a take so.
+    Rename(u32, String),
+    /// Write a note on the item with these bytes.
+    NoteItem {
+        /// The first byte of the item.
+        at: u64,
+        /// Its bytes.
+        bytes: Vec<u8>,
+        /// The note.
+        text: String,
+    },
+    /// Mark the item with these bytes, or take the mark away.
+    Mark {
+        /// The first byte of the item.
+        at: u64,
+        /// Its bytes.
+        bytes: Vec<u8>,
+        /// Whether it is marked.
+        set: bool,
+    },
+    /// Say in what formats the take can be saved.
+    Formats(usize),
+    /// Save the take.
+    Save {
+        /// Index of the session.
+        session: usize,
+        /// Where to.
+        path: String,
+        /// Id of the format.
+        format: &'static str,
+        /// Whether a file that is there may be replaced.
+        force: bool,
+    },
+}
+
 /// Something to be done outside.
 #[derive(Debug)]
 pub enum Effect {
@@ -126,6 +197,12 @@ pub enum Effect {
     Watch(bool),
     /// Show bytes of the file in the editor.
     Edit(Span),
+    /// Give words to the editor and take them over.
+    EditWords(String),
+    /// Make a take.
+    Take(Box<Order>),
+    /// Do something to the takes.
+    Takes(TakesCommand),
     /// Look for a text.
     Search(Search),
     /// Apply a filter.
@@ -151,6 +228,16 @@ pub fn update(state: &mut State, message: Message) -> Vec<Effect> {
     }
 }
 
+/// Proposes an item as it was edited outside.
+pub fn edited(state: &mut State, text: &str) -> Vec<Effect> {
+    recover::edited(state, text)
+}
+
+/// Takes over words that were edited outside.
+pub fn reworded(state: &mut State, text: &str) {
+    faces::take_over(state, text);
+}
+
 fn context(state: &State) -> Context {
     match state.focus {
         _ if state.has_overlay() => Context::Overlay,
@@ -167,6 +254,9 @@ pub fn context_of(state: &State) -> Context {
 
 fn press(state: &mut State, key: &KeyEvent) -> Vec<Effect> {
     state.notice = None;
+    if let Some(effects) = faces::press(state, *key) {
+        return effects;
+    }
     if let Some(effects) = layers::press(state, key) {
         return effects;
     }
@@ -210,10 +300,7 @@ pub fn obey(state: &mut State, command: Command) -> Vec<Effect> {
             let palette = Palette::new(&keymap::commands());
             overlay(state, Overlay::Palette(Box::new(palette)))
         }
-        Command::Mark => {
-            mark(state);
-            Vec::new()
-        }
+        Command::Mark => takes::mark(state),
         Command::OnlyMarked => {
             only_marked(state);
             Vec::new()
@@ -234,11 +321,22 @@ pub fn obey(state: &mut State, command: Command) -> Vec<Effect> {
             Vec::new()
         }
         Command::Later(what) => not_yet(state, what),
+        Command::Recover(action) => recover::begin(state, action),
+        Command::Undo => takes::ask(state, TakesCommand::Undo),
+        Command::Redo => takes::ask(state, TakesCommand::Redo),
+        Command::Fork => takes::fork(state),
+        Command::Takes => takes::tree(state),
+        Command::SaveAs => takes::ask(state, TakesCommand::Formats(state.session)),
+        Command::Note => {
+            let known = takes::note_here(state);
+            state.note.open(&known);
+            overlay(state, Overlay::Note)
+        }
         Command::Follow => follow(state),
         Command::Log => overlay(state, Overlay::Log),
         Command::Health => layers::health(state),
         Command::Help => {
-            let help = Help::new(&keymap::commands(), &[copy::NOTE]);
+            let help = Help::new(&keymap::all_keys(), &[copy::NOTE]);
             overlay(state, Overlay::Help(Box::new(help)))
         }
         Command::Editor => state
@@ -274,15 +372,6 @@ fn overlay(state: &mut State, overlay: Overlay) -> Vec<Effect> {
     Vec::new()
 }
 
-fn mark(state: &mut State) {
-    let Some(start) = state.item().map(|item| item.span.start) else {
-        return;
-    };
-    if !state.marks.remove(&start) {
-        state.marks.insert(start);
-    }
-}
-
 fn only_marked(state: &mut State) {
     if state.only_marked {
         state.show_all();
@@ -307,7 +396,7 @@ fn open(state: &mut State) -> Vec<Effect> {
             motion::focus(state, Pane::Turns);
         }
         Pane::Turns | Pane::Items | Pane::Detail if !state.findings_here().is_empty() => {
-            return overlay(state, Overlay::Offers);
+            return recover::offers(state);
         }
         Pane::Turns | Pane::Items => motion::focus(state, Pane::Detail),
         Pane::Detail => {}

@@ -62,6 +62,8 @@ pub(super) fn pieces(template: &str) -> Result<Vec<Piece<'_>>, Fault> {
         template,
         at: 0,
         trims: false,
+        counted: 0,
+        lines: 0,
         pieces: Vec::new(),
     };
     while scanner.piece() {}
@@ -171,6 +173,9 @@ struct Scanner<'a> {
     at: usize,
     /// Whether the tag before asked for the white space behind it to go.
     trims: bool,
+    /// Up to where line feeds are counted, and how many there are.
+    counted: usize,
+    lines: usize,
     pieces: Vec<Piece<'a>>,
 }
 
@@ -275,8 +280,10 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn line(&self) -> usize {
-        self.template[..self.at].matches('\n').count() + 1
+    fn line(&mut self) -> usize {
+        self.lines += self.template[self.counted..self.at].matches('\n').count();
+        self.counted = self.at;
+        self.lines + 1
     }
 }
 

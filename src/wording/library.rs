@@ -3,10 +3,12 @@
 //! Every text is written for retake. A template copes with whatever is missing (nothing near, no schema, no tools) and cuts what
 //! could be long; the first wording of a kind is its default.
 
-mod templates;
+mod calls;
+mod outcomes;
+mod sentences;
 
 use super::Kind;
-use templates::LIBRARY;
+use std::fmt;
 
 /// A wording of the library.
 #[derive(Debug, Clone, Copy)]
@@ -42,6 +44,37 @@ pub struct Axes {
     pub channel: Channel,
 }
 
+/// In a few words, for menus: what it holds and how it reaches the model.
+impl fmt::Display for Axes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lists = match self.listing {
+            Listing::Nothing => "",
+            Listing::Nearest => "nearest names",
+            Listing::All => "all tools",
+            Listing::NearestAndAll => "nearest and all",
+        };
+        let holds = [
+            (self.names_tool, "the name"),
+            (!lists.is_empty(), lists),
+            (self.echoes, "the arguments"),
+            (self.shows_schema, "the schema"),
+            (self.instructs, "what to do"),
+            (self.warns, "a warning"),
+        ];
+        let held = holds.into_iter().filter(|(is_held, _)| *is_held);
+        let held: Vec<&str> = held.map(|(_, what)| what).collect();
+        let channel = match self.channel {
+            Channel::Output => "as the output",
+            Channel::ErrorOutput => "as an error",
+            Channel::UserMessage => "as a user message",
+        };
+        match held.is_empty() {
+            true => f.write_str(channel),
+            false => write!(f, "{}; {channel}", held.join(", ")),
+        }
+    }
+}
+
 /// Which tools a wording lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Listing {
@@ -68,10 +101,14 @@ pub enum Channel {
     UserMessage,
 }
 
+/// Every wording: kinds in the order of [`Kind::all`].
+const LIBRARY: [&[Wording]; 2] = [calls::WORDINGS, outcomes::WORDINGS];
+
 /// The wordings for a kind of failure, the default first.
 pub fn library(kind: Kind) -> impl Iterator<Item = &'static Wording> {
     LIBRARY
-        .iter()
+        .into_iter()
+        .flatten()
         .filter(move |wording| wording.kinds.contains(&kind))
 }
 
@@ -82,5 +119,5 @@ pub fn find(kind: Kind, name: &str) -> Option<&'static Wording> {
 
 /// The wording that is offered first for a kind of failure.
 pub fn default_of(kind: Kind) -> &'static Wording {
-    library(kind).next().unwrap_or(&LIBRARY[0])
+    library(kind).next().unwrap_or(&calls::WORDINGS[0])
 }

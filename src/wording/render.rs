@@ -2,7 +2,7 @@
 
 use super::context::{Context, VARIABLES};
 use super::fault::Fault;
-use super::grammar;
+use super::grammar::{self, Piece};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Value, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, Output, UndefinedBehavior};
@@ -13,17 +13,15 @@ pub const TEMPLATE: usize = 256 * 1024;
 /// Longest text that a template may give, in bytes.
 pub const OUTPUT: usize = 256 * 1024;
 
-/// Most instructions of a template's loops: a thousand tools take about ten thousand.
+/// Most instructions of a template with loops: a thousand tools take about ten thousand.
 const FUEL: usize = 30_000;
-/// Instructions that a piece may take without a loop.
-const STEPS: usize = 16;
-/// Most bytes that the literal parts of a template can add up to when each instruction writes all of them.
+/// Most bytes that a loop can write when each instruction writes the longest text of the template.
 const LITERAL: usize = 64 * 1024 * 1024;
 
 /// The text that the model will read.
 pub fn render(template: &str, context: &Context) -> Result<String, Fault> {
     let pieces = readable(template)?;
-    let environment = environment(pieces, template.len()).map_err(fault)?;
+    let environment = environment(fuel(&pieces)).map_err(fault)?;
     let compiled = environment.template_from_str(template).map_err(fault)?;
     let text = compiled.render(context.values()).map_err(fault)?;
     if text.len() > OUTPUT {
@@ -38,13 +36,13 @@ pub fn check(template: &str) -> Result<(), Fault> {
     readable(template).map(|_| ())
 }
 
-/// Checks a template; how many pieces it has.
-fn readable(template: &str) -> Result<usize, Fault> {
+/// Checks a template and takes it apart.
+fn readable(template: &str) -> Result<Vec<Piece<'_>>, Fault> {
     if template.len() > TEMPLATE {
         return Err(Fault::TooLong);
     }
     let pieces = grammar::pieces(template)?;
-    let environment = environment(pieces.len(), template.len()).map_err(fault)?;
+    let environment = environment(None).map_err(fault)?;
     let compiled = environment.template_from_str(template).map_err(fault)?;
     let mut unknown = compiled
         .undeclared_variables(false)
@@ -55,18 +53,27 @@ fn readable(template: &str) -> Result<usize, Fault> {
     unknown.sort();
     match unknown.into_iter().next() {
         Some((line, name)) => Err(Fault::UnknownName { name, line }),
-        None => Ok(pieces.len()),
+        None => Ok(pieces),
     }
 }
 
+/// How many instructions a template may take: without loops as many as it has.
+fn fuel(pieces: &[Piece<'_>]) -> Option<u64> {
+    let longest = pieces.iter().map(|piece| match piece {
+        Piece::Text(text) => text.len(),
+        Piece::Value(_) | Piece::Statement(_) => 1,
+    });
+    let most = FUEL.min(LITERAL / longest.max().unwrap_or(1));
+    grammar::names(pieces, "for").then_some(most as u64)
+}
+
 /// The template language of wordings. It begins empty: what is here cannot make more than [`OUTPUT`] of anything.
-fn environment(pieces: usize, length: usize) -> Result<Environment<'static>, Error> {
+fn environment(fuel: Option<u64>) -> Result<Environment<'static>, Error> {
     let mut environment = Environment::empty();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     let mut syntax = SyntaxConfig::builder();
     environment.set_syntax(syntax.keep_trailing_newline(true).build()?);
-    let fuel = FUEL.min(LITERAL / length.max(1)) + STEPS * pieces;
-    environment.set_fuel(Some(fuel as u64));
+    environment.set_fuel(fuel);
     let written = AtomicUsize::new(0);
     environment.set_formatter(move |out, _, value| write(out, value, &written));
     environment.add_filter("join", join);

@@ -158,7 +158,7 @@ fn rules_have_their_kind() {
 
 fn said(template: &str) -> String {
     let (_, usual) = situations().swap_remove(1);
-    render(template, &usual).map_or_else(|fault| fault.to_string(), |text| text)
+    render(template, &usual).unwrap_or_else(|fault| fault.to_string())
 }
 
 #[test]
@@ -214,6 +214,9 @@ fn a_template_that_would_not_end_is_ended() {
     assert_eq!(render(loops, &context), Err(Fault::Endless));
     let joins = "{{ tools|join(tools|join(tools|join)) }}";
     assert_eq!(render(joins, &context), Err(Fault::TooMuch));
+    let text = "x".repeat(100_000);
+    let heavy = format!("{{% for a in tools %}}{text}{{% endfor %}}");
+    assert_eq!(render(&heavy, &context), Err(Fault::Endless));
     let long = "x".repeat(TEMPLATE + 1);
     assert_eq!(render(&long, &context), Err(Fault::TooLong));
     let written = "{% for a in tools %}{{ tools|join }}{% endfor %}";
@@ -232,6 +235,69 @@ fn a_template_that_would_not_end_is_ended() {
         );
     }
 }
+
+proptest::proptest! {
+    /// Fragments in any order: an answer, and never one that is too long.
+    #[test]
+    fn any_template_gets_an_answer(
+        parts in proptest::collection::vec(proptest::sample::select(FRAGMENTS), 0..12)
+    ) {
+        let (_, usual) = situations().swap_remove(1);
+        if let Ok(text) = render(&parts.concat(), &usual) {
+            proptest::prop_assert!(text.len() <= OUTPUT);
+        }
+    }
+}
+
+const FRAGMENTS: &[&str] = &[
+    "{{",
+    "}}",
+    "{%",
+    "%}",
+    "{#",
+    "#}",
+    "-",
+    " ",
+    "\n",
+    "é",
+    "'",
+    "\"",
+    "\\",
+    "raw",
+    "endraw",
+    "if",
+    "else",
+    "endif",
+    "for tool in tools",
+    "for x in arguments",
+    "endfor",
+    "tool",
+    "tools",
+    "nearest",
+    "violations",
+    "schema",
+    "|join",
+    "|length",
+    "|upper",
+    "|tojson",
+    "[",
+    "]",
+    ":",
+    "(",
+    ")",
+    "1",
+    "0",
+    ".",
+    "message",
+    "{{ tool }}",
+    "{% for t in tools %}",
+    "{% endfor %}",
+    "{% if tool %}",
+    "{% endif %}",
+    "{{ t }}",
+    "{% raw %}",
+    "{% endraw %}",
+];
 
 #[test]
 fn many_literal_braces_are_no_loop() {

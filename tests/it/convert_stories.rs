@@ -228,3 +228,51 @@ fn what_the_provider_keeps_is_no_orphan_in_the_target() {
     ];
     assert_eq!(losses, expected);
 }
+
+#[test]
+fn a_log_loses_its_envelope_and_the_notes_of_its_client() {
+    let line = |uuid: &str, parent: &str, kind: &str, message: Value, more: Value| {
+        let mut line = json!({"type": kind, "uuid": uuid, "parentUuid": parent, "sessionId": "s", "timestamp": "t", "message": message});
+        line.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        line.to_string()
+    };
+    let reply = |block: Value| json!({"id": "msg_1", "role": "assistant", "model": "m", "content": [block], "usage": {}});
+    let use_of = |id: &str| reply(json!({"type": "tool_use", "id": id, "name": "f", "input": {}}));
+    let result_of = |id: &str| json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": "1"}]});
+    let log = [
+        line(
+            "1",
+            "",
+            "user",
+            json!({"role": "user", "content": "go"}),
+            json!({}),
+        ),
+        line("2", "1", "assistant", use_of("a"), json!({})),
+        line("3", "2", "user", result_of("a"), json!({})),
+        line("4", "3", "assistant", use_of("b"), json!({})),
+        line("5", "4", "user", result_of("b"), json!({})),
+        line(
+            "6",
+            "5",
+            "assistant",
+            json!({"role": "assistant", "model": "<synthetic>", "content": [{"type": "text", "text": "API Error"}]}),
+            json!({"isApiErrorMessage": true}),
+        ),
+    ];
+    let session = read("claude-code", &log.join("\n"));
+    let (text, losses) = converted(&session, To::Anthropic, false);
+    let found: Value = serde_json::from_str(&text).unwrap();
+    let expected = json!({"messages": [
+        {"role": "user", "content": [{"type": "text", "text": "go"}]},
+        {"role": "assistant", "content": [
+            {"type": "tool_use", "id": "a", "name": "f", "input": {}},
+            {"type": "tool_use", "id": "b", "name": "f", "input": {}}]},
+        {"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "a", "content": "1"},
+            {"type": "tool_result", "tool_use_id": "b", "content": "1"}]},
+    ]});
+    assert_eq!(found, expected);
+    assert_eq!(losses, [(Some(6), LossKind::Notice)]);
+}

@@ -1,12 +1,19 @@
-//! What two repair projects' own tests say about our guesses. The projects disagree with each other, so the score is printed and
-//! held above a floor; that nothing panics and that only JSON comes out is required.
+//! What two repair projects' own tests say about our guesses: the score, printed and pinned so that it can only get better.
+//!
+//! The projects disagree with each other, so no score is perfect. What is required of every case: it ends, nothing panics, and
+//! only strict JSON comes out.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
-use std::time::{Duration, Instant};
+use std::fmt;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
 
 use base64::Engine as _;
 use retake::repair::{Repair, decoded_twice, defects, first_error, repair};
 use serde_json::Value;
+
+/// How long one case may take.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 fn suite(file: &str) -> Vec<Value> {
     let path = format!("../shared/suites/{file}");
@@ -19,51 +26,109 @@ fn suite(file: &str) -> Vec<Value> {
     }
 }
 
-/// The value that a text means: for sure, probably, or (of two readings) perhaps.
-#[derive(Debug, Default)]
+/// The text of a case, and the value that its project makes of it; `None` where it refuses.
+type Case = (String, Option<Value>);
+
+/// How many cases end as the suite expects, and how many do not, by what is said of them.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Score {
-    valid: usize,
-    likely_right: usize,
-    likely_wrong: Vec<String>,
-    one_right: usize,
-    one_wrong: usize,
-    either_right: usize,
-    disagree_wrong: usize,
-    none_right: usize,
-    none_wrong: usize,
+    valid: [usize; 2],
+    likely: [usize; 2],
+    one_opinion: [usize; 2],
+    /// As expected where one of the two readings is.
+    disagree: [usize; 2],
+    none: [usize; 2],
 }
 
 impl Score {
-    fn add(&mut self, input: &str, expected: Option<&Value>) {
-        let parsed = |text: &str| serde_json::from_str::<Value>(text).ok();
-        let right = |text: &str| expected.is_some() && parsed(text).as_ref() == expected;
-        match checked(input) {
-            Repair::Valid => self.valid += 1,
-            Repair::Likely { text } if right(&text) => self.likely_right += 1,
-            Repair::Likely { text } => self
-                .likely_wrong
-                .push(format!("{input:?} -> {text:?}, wanted {expected:?}")),
-            Repair::OneOpinion { text } if right(&text) => self.one_right += 1,
-            Repair::OneOpinion { .. } => self.one_wrong += 1,
-            Repair::Disagree { a, b } if right(&a) || right(&b) => self.either_right += 1,
-            Repair::Disagree { .. } => self.disagree_wrong += 1,
-            Repair::None if expected.is_none() => self.none_right += 1,
-            Repair::None => self.none_wrong += 1,
+    fn add(&mut self, repaired: &Repair, input: &str, expected: Option<&Value>) {
+        let is_meant = |text: &str| {
+            expected.is_some() && serde_json::from_str::<Value>(text).ok().as_ref() == expected
+        };
+        let (row, is_expected) = match repaired {
+            Repair::Valid => (&mut self.valid, is_meant(input)),
+            Repair::Likely { text } => (&mut self.likely, is_meant(text)),
+            Repair::OneOpinion { text } => (&mut self.one_opinion, is_meant(text)),
+            Repair::Disagree { a, b } => (&mut self.disagree, is_meant(a) || is_meant(b)),
+            Repair::None => (&mut self.none, expected.is_none()),
+        };
+        row[usize::from(!is_expected)] += 1;
+    }
+
+    fn rows(&self) -> [(&'static str, [usize; 2]); 5] {
+        [
+            ("JSON already", self.valid),
+            ("likely", self.likely),
+            ("one opinion", self.one_opinion),
+            ("disagree", self.disagree),
+            ("none", self.none),
+        ]
+    }
+
+    /// Cases that end as expected.
+    fn expected(&self) -> usize {
+        self.rows().iter().map(|(_, [expected, _])| expected).sum()
+    }
+
+    /// Cases in which something else is taken for what was meant.
+    fn misled(&self) -> usize {
+        self.likely[1] + self.one_opinion[1]
+    }
+}
+
+impl fmt::Display for Score {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(out, "  {:<14}{:>12}{:>7}", "", "as expected", "other")?;
+        for (name, [expected, other]) in self.rows() {
+            writeln!(out, "  {name:<14}{expected:>12}{other:>7}")?;
         }
+        write!(out, "  {:<14}{:>12}", "in all", self.expected())
+    }
+}
+
+/// Judges the cases in a thread of their own, so that a case which never ends is named.
+fn judge(cases: &[Case]) -> Score {
+    let (send, receive) = channel();
+    let inputs = cases.iter().map(|(input, _)| input.clone());
+    let inputs = inputs.collect::<Vec<_>>();
+    let worker = std::thread::spawn(move || {
+        for input in inputs {
+            // The receiver is gone once a case took too long.
+            let _ = send.send(checked(&input));
+        }
+    });
+    let mut score = Score::default();
+    for (input, expected) in cases {
+        match receive.recv_timeout(PATIENCE) {
+            Ok(repaired) => score.add(&repaired, input, expected.as_ref()),
+            Err(RecvTimeoutError::Timeout) => panic!("more than {PATIENCE:?}: {input:?}"),
+            Err(RecvTimeoutError::Disconnected) => panic!("a panic over {input:?}"),
+        }
+    }
+    worker.join().unwrap();
+    score
+}
+
+/// Holds a score above what it was when this was written.
+fn hold(name: &str, score: Score, expected: usize, misled: usize) {
+    eprintln!("{name}\n{score}");
+    assert!(
+        score.expected() >= expected,
+        "{name}: fewer than {expected} as expected\n{score}"
+    );
+    assert!(
+        score.misled() <= misled,
+        "{name}: more than {misled} misleading\n{score}"
+    );
+    if (score.expected(), score.misled()) != (expected, misled) {
+        eprintln!("better than the pins {expected} and {misled}: raise them");
     }
 }
 
 /// Repairs a text and checks what must hold for every text.
 fn checked(input: &str) -> Repair {
-    let started = Instant::now();
     let repaired = repair(input);
     let (defects, error) = (defects(input), first_error(input));
-    let took = started.elapsed();
-    assert!(
-        took < Duration::from_secs(2),
-        "{took:?} for {} bytes",
-        input.len()
-    );
     assert_eq!(repaired == Repair::Valid, error.is_none(), "{input:?}");
     assert_eq!(
         error.is_some(),
@@ -86,52 +151,46 @@ fn checked(input: &str) -> Repair {
 
 #[test]
 fn the_javascript_suite_is_never_wrong_where_both_agree() {
-    let cases = suite("jsonrepair_js.json");
+    let cases = suite("jsonrepair_js.json").into_iter().map(|case| {
+        let output = case["output"].as_str();
+        let expected = output.and_then(|text| serde_json::from_str(text).ok());
+        (case["input"].as_str().unwrap().to_owned(), expected)
+    });
+    let cases = cases.collect::<Vec<_>>();
     if cases.is_empty() {
         return;
     }
-    let mut score = Score::default();
-    for case in &cases {
-        let expected = case["output"]
-            .as_str()
-            .and_then(|text| serde_json::from_str::<Value>(text).ok());
-        score.add(case["input"].as_str().unwrap(), expected.as_ref());
-    }
-    eprintln!("jsonrepair_js: {} cases, {score:#?}", cases.len());
+    let score = judge(&cases);
     // Fifty cases turn plain words into a JSON string, which is refused here: arguments are never that.
-    assert!(score.likely_right >= 281, "{}", score.likely_right);
-    assert!(score.likely_wrong.is_empty(), "{:#?}", score.likely_wrong);
+    hold("jsonrepair_js", score, 362, 6);
+    assert_eq!(score.likely[1], 0, "{score}");
 }
 
 #[test]
 fn the_python_suite_is_survived() {
     let cases = suite("json_repair_py.json");
-    let mut score = Score::default();
-    // Cases with a schema or in strict mode ask for more than a repair.
-    let plain = |case: &&Value| {
+    // Cases with a schema or in strict mode ask for more than a repair; they are judged for survival only.
+    let is_plain = |case: &&Value| {
         ["schema", "strict", "stream_stable", "logging"]
             .iter()
             .all(|name| case["kwargs"].get(name).is_none())
     };
-    for case in cases.iter().filter(plain) {
+    let judged = |case: &Value| {
         let expected = match &case["result"] {
             Value::String(text) if case["kwargs"].get("return_objects").is_none() => {
                 serde_json::from_str(text).ok()
             }
             other => Some(other.clone()),
         };
-        score.add(case["input"].as_str().unwrap(), expected.as_ref());
+        (case["input"].as_str().unwrap().to_owned(), expected)
+    };
+    let (plain, special): (Vec<_>, Vec<_>) = cases.iter().partition(is_plain);
+    let of = |cases: Vec<&Value>| cases.into_iter().map(judged).collect::<Vec<Case>>();
+    judge(&of(special));
+    let plain = of(plain);
+    if !plain.is_empty() {
+        hold("json_repair_py", judge(&plain), 167, 61);
     }
-    let wrong = score.likely_wrong.drain(..).count();
-    eprintln!("json_repair_py: {wrong} likely but not what that project wants, {score:?}");
-    assert!(
-        cases.is_empty() || score.likely_right >= 90,
-        "{}",
-        score.likely_right
-    );
-    cases
-        .iter()
-        .for_each(|case| drop(checked(case["input"].as_str().unwrap())));
 }
 
 #[test]

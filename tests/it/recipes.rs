@@ -1,4 +1,5 @@
 //! Recipes: the Python compiles and says what the wording says, a policy entry reads back, a fixture is checked as a recording.
+#![allow(clippy::print_stderr)]
 
 use retake::rules::RULES;
 use retake::runtime::{ReadOptions, check_recording, read_path};
@@ -74,7 +75,7 @@ fn as_json(context: &Context) -> Value {
     })
 }
 
-/// Runs Python over cases on its standard input; `None` without Python.
+/// Runs Python over cases in a file; `None` without Python.
 fn python(script: &str, cases: &Value) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("cases.json");

@@ -94,15 +94,18 @@ fn what_was_acknowledged_survives_a_kill_at_any_moment() {
         20
     };
     let folder = folder();
+    let mut before = 0;
     for round in 0..rounds {
         let pause = Duration::from_micros(round * 37 % 2000);
         let kept = killed_after(child(folder.path()), round as usize * 7 % 23, pause);
+        let kept = kept.max(before);
         let opened = open(folder.path());
         assert!(opened.journal.not_recording().is_none(), "round {round}");
         let count = opened.takes.count() - 1;
-        assert!(count >= kept, "round {round}: {kept} kept, {count} found");
+        // The last one may be whole without having been acknowledged.
+        let range = kept..=kept + 1;
         assert!(
-            count <= kept + 1 || kept == 0,
+            range.contains(&count),
             "round {round}: {kept} kept, {count} found"
         );
         for (number, branch) in opened.takes.branches().iter().enumerate().skip(1) {
@@ -112,8 +115,10 @@ fn what_was_acknowledged_survives_a_kill_at_any_moment() {
         let is_torn = |damage: &Damage| matches!(damage, Damage::Torn { .. } | Damage::Header);
         assert!(opened.damages.iter().all(is_torn), "{:?}", opened.damages);
         assert!(opened.damages.len() <= 1, "{:?}", opened.damages);
-        if opened.takes.count() > 2000 {
+        before = count;
+        if count > 500 {
             fs::remove_dir_all(folder.path().join("retake")).unwrap();
+            before = 0;
         }
     }
 }

@@ -3,9 +3,9 @@
     python produced.py RETAKE [CASES]
 
 Every result is a request body. An oracle that refuses one is an error, unless retake's own `check` says of the same
-body that something of this kind is wrong: then the defect was left, and is listed; but `fix` may not leave what a safe
-action could mend. CASES holds request bodies with known verdicts (wire_cases.json). A command that RETAKE does not
-have is skipped. Exit code 1: there was an error.
+body that something of this kind is wrong: then the defect was left, and is listed. But `fix` may not leave what a safe
+action could mend, and may not break anything else. CASES holds request bodies with known verdicts (wire_cases.json).
+A command that RETAKE does not have is skipped. Exit code 1: there was an error.
 """
 
 import json
@@ -66,25 +66,40 @@ class Judge:
             self.tally.unwritten.append(said)
         return out.exists()
 
-    def body(self, name, dialect, request, origin, fixed):
-        """Judges one request. Of what `fix` wrote nothing may be left that a safe action could still mend."""
+    def body(self, name, dialect, request, origin, fixed=None):
+        """Judges one request. In the file that `fix` wrote nothing may be left that a safe action could mend."""
         path = self.folder / f"{name}.{dialect}.json"
         path.write_text(json.dumps(request), encoding="utf-8")
-        found = [each for each in self.retake.check(path, "--target", dialect) if each["type"] == "finding"]
+        found = findings(self.retake, path, "--target", dialect)
+        mendable = {each["rule"] for each in findings(self.retake, fixed) if has_safe_offer(each)} if fixed else set()
         self.tally.bodies += 1
         for oracle, verdict in verdicts(path):
             self.tally.words[oracle.name, verdict.word] += 1
             if verdict.word != REFUSED:
                 continue
-            known = [each for each in found if each["rule"] in RULES.get(verdict.about, ANY_RULE)]
-            mendable = fixed and any(has_safe_offer(each) for each in known)
-            rules = ", ".join(sorted({each["rule"] for each in known or found})) or "nothing"
+            known = {each["rule"] for each in found} & RULES.get(verdict.about, ANY_RULE)
+            rules = ", ".join(sorted(known or {each["rule"] for each in found})) or "nothing"
             line = f"{origin}: {oracle.name}: {verdict.reason} [check: {rules}]"
-            (self.tally.left if known and not mendable else self.tally.wrong).append(line)
+            (self.tally.left if known and not known & mendable else self.tally.wrong).append(line)
+
+    def nothing_new(self, path, fixed, origin):
+        """`fix` may not make a defect of a kind that the recording did not have."""
+        before, after = (error_rules(self.retake, each) for each in (path, fixed))
+        if after - before:
+            self.tally.wrong.append(f"{origin}: there was no {', '.join(sorted(after - before))} before")
+
+
+def error_rules(retake, path):
+    return {each["rule"] for each in findings(retake, path) if each["severity"] == "error"}
+
+
+def findings(retake, path, *options):
+    return [each for each in retake.check(path, *options) if each["type"] == "finding"]
 
 
 def has_safe_offer(finding):
-    return any(offer["safety"] == "safe" for offer in finding["offers"])
+    """Whether `fix` should mend it: what merely waits has nothing to mend."""
+    return finding["severity"] != "info" and any(offer["safety"] == "safe" for offer in finding["offers"])
 
 
 class Recording(NamedTuple):
@@ -100,7 +115,7 @@ def bundled(retake):
     for name in json.loads((SESSIONS / "truth.json").read_text(encoding="utf-8")):
         reported = retake.check(SESSIONS / name)
         sessions = [each for each in reported if each["type"] == "session"]
-        mendable = any(has_safe_offer(each) for each in reported if each["type"] == "finding")
+        mendable = any(each["type"] == "finding" and has_safe_offer(each) for each in reported)
         yield Recording(SESSIONS / name, sessions[0]["target"], len(sessions), mendable)
 
 
@@ -118,39 +133,64 @@ def as_request(path, dialect):
 def converted(judge):
     for recording in bundled(judge.retake):
         for dialect in (RESPONSES, CHAT, ANTHROPIC):
-            judge_conversions(judge, recording.path, recording.sessions, dialect, fixed=False)
+            judge_conversions(judge, recording.path, recording.sessions, dialect)
 
 
-def judge_conversions(judge, path, sessions, dialect, fixed):
+def judge_conversions(judge, path, sessions, dialect, fixed=None):
     """Every session of a file as a request of one dialect."""
     for number in range(1, sessions + 1):
-        out = judge.folder / f"{path.stem}-{number}-as-{dialect}.json"
-        if judge.write(out, "convert", path, "--session", str(number), "--to", dialect, "--request"):
-            request = json.loads(out.read_text(encoding="utf-8"))
+        if request := conversion(judge, path, number, dialect):
             judge.body(f"{path.stem}-{number}", dialect, request, f"{path.name}, {number}, as {dialect}", fixed)
+
+
+def conversion(judge, path, session, dialect):
+    """One session of a file as a request of one dialect, or None."""
+    out = judge.folder / f"{path.stem}-{session}-as-{dialect}.json"
+    written = judge.write(out, "convert", path, "--session", str(session), "--to", dialect, "--request")
+    return json.loads(out.read_text(encoding="utf-8")) if written else None
 
 
 def fixed_sessions(judge):
     for recording in bundled(judge.retake):
         path, dialect = recording.path, recording.dialect
         out = judge.folder / f"fixed-{path.name}"
-        if not recording.mendable or not judge.write(out, "fix", path, must=True):
+        if not recording.mendable:
             continue
+        if not judge.write(out, "fix", path):  # logs of exchanges and streams have no items to change
+            fix_conversions(judge, recording)
+            continue
+        judge.nothing_new(path, out, out.name)
         if request := as_request(out, dialect):
-            judge.body(out.stem, dialect, request, out.name, fixed=True)
-        elif "convert" in judge.retake.commands:
-            judge_conversions(judge, out, recording.sessions, dialect, fixed=True)
+            judge.body(out.stem, dialect, request, out.name, out)
         else:
-            judge.tally.unwritten.append(f"{out.name}: its format needs convert to become a request")
+            judge_conversions(judge, out, recording.sessions, dialect, out)
 
 
-def random_histories(judge, count):
-    """Histories with and without damage, a third in each dialect: [(path, dialect)]."""
+def fix_conversions(judge, recording):
+    for number in range(1, recording.sessions + 1):
+        request = conversion(judge, recording.path, number, recording.dialect)
+        if request:
+            path = judge.folder / f"{recording.path.stem}-{number}.json"
+            path.write_text(json.dumps(request), encoding="utf-8")
+            judge_fixed(judge, path, recording.dialect, f"{recording.path.name}, {number}, converted and fixed")
+
+
+def judge_fixed(judge, path, dialect, origin):
+    """A request that `check` finds something in, as `fix` leaves it."""
+    out = path.with_name(f"fixed-{path.name}")
+    mendable = any(has_safe_offer(each) for each in findings(judge.retake, path))
+    if judge.write(out, "fix", path, must=mendable):
+        judge.nothing_new(path, out, origin)
+        judge.body(out.stem, dialect, json.loads(out.read_text(encoding="utf-8")), origin, out)
+
+
+def random_histories(judge, count, damaged):
+    """Histories, one in `damaged` of them damaged, a third in each dialect: [(path, dialect)]."""
     author = Author(seed=count)
     for number in range(count):
         dialect = (RESPONSES, CHAT, ANTHROPIC)[number % 3]
         request = author.request(dialect)
-        if number % 2:
+        if number % damaged == 0:
             author.damage(request)
         path = judge.folder / f"random-{number}-{dialect}.json"
         path.write_text(json.dumps(request), encoding="utf-8")
@@ -159,31 +199,24 @@ def random_histories(judge, count):
 
 
 def converted_histories(judge):
-    for path, _ in random_histories(judge, 40):
+    for path, _ in random_histories(judge, 40, damaged=2):
         for dialect in (RESPONSES, CHAT, ANTHROPIC):
-            judge_conversions(judge, path, 1, dialect, fixed=False)
+            judge_conversions(judge, path, 1, dialect)
 
 
 def fixed_histories(judge):
-    for path, dialect in random_histories(judge, 120):
-        out = path.with_name(f"fixed-{path.name}")
-        found = [each for each in judge.retake.check(path, "--target", dialect) if each["type"] == "finding"]
-        if found and judge.write(out, "fix", path, must=any(has_safe_offer(each) for each in found)):
-            judge.body(out.stem, dialect, json.loads(out.read_text(encoding="utf-8")), out.name, fixed=True)
+    for path, dialect in random_histories(judge, 90, damaged=1):
+        if findings(judge.retake, path):
+            judge_fixed(judge, path, dialect, f"{path.name}, fixed")
 
 
 def fixed_cases(judge, cases):
     """Every case but those that a provider accepts and `check` finds nothing in."""
     for case in json.loads(Path(cases).read_text(encoding="utf-8"))["cases"]:
-        dialect = case["dialect"]
-        path, out = judge.folder / f"{case['id']}.json", judge.folder / f"fixed-{case['id']}.json"
+        path = judge.folder / f"{case['id']}.json"
         path.write_text(json.dumps(case["body"], indent=2), encoding="utf-8")
-        found = [each for each in judge.retake.check(path) if each["type"] == "finding"]
-        if case["verdict"] == "ok" and not found:
-            continue
-        if judge.write(out, "fix", path, must=any(has_safe_offer(each) for each in found)):
-            request = json.loads(out.read_text(encoding="utf-8"))
-            judge.body(out.stem, dialect, request, f"{case['id']} ({case['rule']}), fixed", fixed=True)
+        if case["verdict"] != "ok" or findings(judge.retake, path):
+            judge_fixed(judge, path, case["dialect"], f"{case['id']} ({case['rule']}), fixed")
 
 
 def main():

@@ -64,7 +64,7 @@ pub struct ConvertArguments {
     /// Write a request body, with model and tools where they are known, instead of the history alone
     #[arg(long)]
     pub request: bool,
-    /// List every loss, not only the first few
+    /// List every loss, not only the first of each kind
     #[arg(long)]
     pub losses: bool,
     /// Form of the losses on standard error (to force the format of the input use --as)

@@ -50,6 +50,7 @@ pub struct Arguments {
 
 /// The commands.
 #[derive(Debug, Subcommand)]
+#[allow(clippy::large_enum_variant)] // there is one of them in a run
 pub enum Task {
     /// Report what is broken in recordings
     Check(CheckArguments),

@@ -9,9 +9,9 @@ use crate::cli::flatten::session_names;
 use crate::cli::inputs::{Inputs, as_request_first, describe, name_of, session_named};
 use crate::cli::output::safe_line;
 use crate::formats::lower;
-use crate::rules::{Finding, Run};
+use crate::rules::{Finding, Run, beside};
 use crate::runtime::wordings::{Wordings, usual_files};
-use crate::runtime::{Base, InputError, Recording, check_session, defects_beside};
+use crate::runtime::{Base, InputError, Recording, check_session};
 use crate::session::Session;
 use crate::wording::{Kind, default_of};
 use serde_json::Value;
@@ -251,7 +251,7 @@ impl Attempt<'_> {
     /// What the action would do here: a recovery that does not apply to its own finding is not carried on.
     fn plan(&self, recovered: &Recovered) -> Result<Planned, Refusal> {
         let run = Run::new(self.session, self.desk.inputs.target);
-        let beside = defects_beside(self.session, self.findings, self.finding);
+        let beside = beside(self.session, self.findings, self.finding);
         let scene = run.scene(self.finding.defect(), &beside);
         let scene = scene.ok_or(Refusal::NoItem)?;
         let has_schema = self.session.contract.output_schema.is_some();

@@ -101,10 +101,8 @@ fn system_blocks(
         blanks: false,
     };
     let (_, parts) = conversion.parts(index, room)?;
-    let blocks = parts.iter().filter_map(|part| match part {
-        Part::Text(text) | Part::Refusal(text) => Some(text_block(text).into_bytes()),
-        Part::Image(_) | Part::Other(_) => None,
-    });
+    let texts = parts.iter().filter_map(Part::text);
+    let blocks = texts.map(|text| text_block(text).into_bytes());
     Ok(blocks.collect())
 }
 

@@ -2,7 +2,7 @@
 
 use super::call::{Input, NewCall};
 use super::order::{Order, Step};
-use super::parts::{Part, Room, joined};
+use super::parts::{Part, Room};
 use super::{Conversion, LossKind, Out, request};
 use crate::dialects::write::quoted;
 use crate::session::{Family, Flags, Kind, SourceError, Span};
@@ -273,10 +273,8 @@ fn output(conversion: &mut Conversion<'_>, index: usize) -> Result<String, Sourc
     let id = conversion.id(index)?.map_or(String::new(), |id| {
         format!(r#""tool_call_id":{},"#, quoted(&id))
     });
-    let texts: Vec<String> = parts
-        .iter()
-        .map(|part| joined(std::slice::from_ref(part)))
-        .collect();
+    let texts = parts.iter().filter_map(Part::text).map(str::to_owned);
+    let texts: Vec<String> = texts.collect();
     Ok(format!(
         r#"{{"role":"tool",{id}"content":{}}}"#,
         text_content(&texts)

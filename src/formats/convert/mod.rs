@@ -187,7 +187,9 @@ impl<'a> Conversion<'a> {
     /// The bytes of an item that has the target's spelling; `None` where it must be spelled anew.
     fn copied(&self, index: usize) -> Result<Option<Vec<u8>>, SourceError> {
         let item = self.item(index);
-        if !self.to.has_spelling(item) || item.kind == Kind::Unreadable {
+        // A client's note of a failed request is spelled as a message of the model, and was none.
+        let is_note = item.kind == Kind::Notice && item.shape == Shape::Anthropic;
+        if !self.to.has_spelling(item) || item.kind == Kind::Unreadable || is_note {
             return Ok(None);
         }
         let bytes = self.session.bytes(item)?;

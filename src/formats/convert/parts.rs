@@ -30,6 +30,16 @@ pub(super) enum Part {
     Other(String),
 }
 
+impl Part {
+    /// Its text, where it has one.
+    pub(super) fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) | Self::Refusal(text) => Some(text),
+            Self::Image(_) | Self::Other(_) => None,
+        }
+    }
+}
+
 impl Content {
     /// The content of an item from its bytes.
     pub(super) fn of(item: &Item, bytes: &[u8]) -> Result<Self, Fault> {
@@ -106,10 +116,7 @@ impl Content {
 
 /// The texts of parts, joined by line feeds.
 pub(super) fn joined(parts: &[Part]) -> String {
-    let texts = parts.iter().filter_map(|part| match part {
-        Part::Text(text) | Part::Refusal(text) => Some(text.as_str()),
-        Part::Image(_) | Part::Other(_) => None,
-    });
+    let texts = parts.iter().filter_map(Part::text);
     texts.collect::<Vec<_>>().join("\n")
 }
 

@@ -4,6 +4,7 @@ use super::{Conversion, LossKind, Out, To};
 use crate::dialects::write::quoted;
 use crate::session::{Dialect, SourceError, Tool, ToolKind, index_number};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
 /// Anthropic wants a limit in every request, and recordings do not tell it.
 const MAX_TOKENS: u32 = 4096;
@@ -51,7 +52,7 @@ fn write_tools<E: From<SourceError>>(
         return Ok(());
     }
     let last = index_number(session.items.len()).saturating_sub(1);
-    let mut namespaces: Map<String, Value> = Map::new();
+    let mut namespaces: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     out.put(",\n\"tools\":[")?;
     let mut is_first = true;
     for tool in session.contract.tools_at(last) {
@@ -60,8 +61,8 @@ fn write_tools<E: From<SourceError>>(
             (ToolKind::Hosted, _) => conversion.lose_of_all(LossKind::HostedTool { name }),
             (_, Some((namespace, name))) => {
                 let inside = definition(conversion, tool, name);
-                let tools = namespaces.entry(namespace).or_insert_with(|| json!([]));
-                tools.as_array_mut().map(|tools| tools.push(inside));
+                let tools = namespaces.entry(namespace).or_default();
+                tools.push(inside);
             }
             _ => {
                 let name = conversion.names.target(&tool.name);

@@ -26,7 +26,7 @@ pub(super) fn write<E: From<SourceError>>(
         match conversion.copied(index)? {
             Some(bytes) => out.element(&mut is_first, bytes)?,
             None => {
-                if let Some(item) = spell(conversion, index)? {
+                for item in spell(conversion, index)? {
                     out.element(&mut is_first, item)?;
                 }
             }
@@ -39,25 +39,45 @@ pub(super) fn write<E: From<SourceError>>(
     out.put("\n")
 }
 
-fn spell(conversion: &mut Conversion<'_>, index: usize) -> Result<Option<String>, SourceError> {
+fn spell(conversion: &mut Conversion<'_>, index: usize) -> Result<Vec<String>, SourceError> {
     match conversion.item(index).kind {
-        Kind::System | Kind::User | Kind::Assistant => message(conversion, index),
-        Kind::Call => Ok(conversion.new_call(index)?.map(call)),
+        Kind::Assistant => said(conversion, index),
+        Kind::System | Kind::User => Ok(message(conversion, index)?.into_iter().collect()),
+        Kind::Call => Ok(conversion.new_call(index)?.map(call).into_iter().collect()),
         Kind::Output if conversion.is_of_server(index) => {
             let text = quoted(&conversion.text_for_output(index)?);
-            Ok(Some(format!(
+            Ok(vec![format!(
                 r#"{{"type":"message","role":"user","content":{text}}}"#
-            )))
+            )])
         }
-        Kind::Output => output(conversion, index).map(Some),
-        _ => conversion.leave_out(index).map(|()| None),
+        Kind::Output => output(conversion, index).map(|output| vec![output]),
+        _ => conversion.leave_out(index).map(|()| Vec::new()),
     }
 }
 
-fn message(conversion: &mut Conversion<'_>, index: usize) -> Result<Option<String>, SourceError> {
-    let item = conversion.item(index);
+/// What the model said: a message for each text. Only a message with the id that the provider gave it has parts of type
+/// `output_text` or `refusal` (`EasyInputMessage`, OpenAI API reference).
+fn said(conversion: &mut Conversion<'_>, index: usize) -> Result<Vec<String>, SourceError> {
     let room = Room {
-        images: item.kind == Kind::User,
+        images: false,
+        blanks: true,
+    };
+    let (_, parts) = conversion.parts(index, room)?;
+    if parts.iter().any(|part| matches!(part, Part::Refusal(_))) {
+        conversion.lose(index, LossKind::RefusalMark);
+    }
+    let texts = parts.iter().filter_map(Part::text);
+    let messages = texts.map(|text| {
+        let text = quoted(text);
+        format!(r#"{{"type":"message","role":"assistant","content":{text}}}"#)
+    });
+    Ok(messages.collect())
+}
+
+fn message(conversion: &mut Conversion<'_>, index: usize) -> Result<Option<String>, SourceError> {
+    let is_user = conversion.item(index).kind == Kind::User;
+    let room = Room {
+        images: is_user,
         blanks: true,
     };
     let (role, parts) = conversion.parts(index, room)?;
@@ -65,31 +85,25 @@ fn message(conversion: &mut Conversion<'_>, index: usize) -> Result<Option<Strin
         conversion.lose(index, LossKind::Empty);
         return Ok(None);
     }
-    let role = match item.kind {
-        Kind::Assistant => "assistant",
-        Kind::User => "user",
-        _ if role == "developer" => "developer",
+    let role = match role.as_str() {
+        _ if is_user => "user",
+        "developer" => "developer",
         _ => "system",
     };
-    let content = match (&parts[..], item.kind) {
-        ([Part::Text(text)], Kind::System | Kind::User) => quoted(text),
-        _ => list(&parts, item.kind == Kind::Assistant),
-    };
+    let content = content(&parts);
     Ok(Some(format!(
         r#"{{"type":"message","role":"{role}","content":{content}}}"#
     )))
 }
 
-/// A list of parts; what the model said is `output_text`, everything else `input_text` (OpenAI API reference).
-fn list(parts: &[Part], is_from_model: bool) -> String {
+/// One text by itself, or a list of parts.
+fn content(parts: &[Part]) -> String {
+    match parts {
+        [] => return quoted(""),
+        [Part::Text(text)] => return quoted(text),
+        _ => {}
+    }
     let spelled = parts.iter().map(|part| match part {
-        Part::Text(text) if is_from_model => {
-            let text = quoted(text);
-            format!(r#"{{"type":"output_text","text":{text},"annotations":[]}}"#)
-        }
-        Part::Refusal(text) if is_from_model => {
-            format!(r#"{{"type":"refusal","refusal":{}}}"#, quoted(text))
-        }
         Part::Text(text) | Part::Refusal(text) | Part::Other(text) => {
             format!(r#"{{"type":"input_text","text":{}}}"#, quoted(text))
         }
@@ -132,11 +146,7 @@ fn output(conversion: &mut Conversion<'_>, index: usize) -> Result<String, Sourc
         Family::Custom => "custom_tool_call_output",
         _ => "function_call_output",
     };
-    let content = match &parts[..] {
-        [] => quoted(""),
-        [Part::Text(text)] => quoted(text),
-        parts => list(parts, false),
-    };
+    let content = content(&parts);
     let id = id_member(conversion.id(index)?);
     Ok(format!(r#"{{"type":"{of_type}",{id}"output":{content}}}"#))
 }

@@ -86,7 +86,7 @@ impl Lines {
             let Some(next) = added.next else {
                 continue;
             };
-            let own = link_of(&*ground.record(*record)?)?.id;
+            let own = link_of(&ground.record(*record)?)?.id;
             if self.hang(ground, next, &own, &added.id, out)? {
                 joined.insert(next);
             }
@@ -107,7 +107,7 @@ impl Lines {
         new: &str,
         out: &mut Vec<Splice>,
     ) -> Result<bool, CannotWrite> {
-        let link = link_of(&*ground.record(record)?)?;
+        let link = link_of(&ground.record(record)?)?;
         let Some(at) = link
             .parent_at
             .filter(|_| link.parent == old && !old.is_empty())
@@ -149,7 +149,7 @@ fn close_over(
     let mut parents: HashMap<String, Option<String>> = HashMap::new();
     let count = crate::session::index_number(ground.session.records.len());
     for record in (0..count).filter(|record| is_gone(gone, *record)) {
-        let link = link_of(&*ground.record(record)?)?;
+        let link = link_of(&ground.record(record)?)?;
         parents.insert(
             link.id,
             Some(link.parent).filter(|parent| !parent.is_empty()),

@@ -135,3 +135,25 @@ fn a_hosted_call_needs_no_answer() {
 fn calls_without_ids_pair_by_order() {
     assert_eq!(stand("call , out , call , out , say"), "=1, =0, =3, =2, -");
 }
+
+#[test]
+fn in_chat_a_tool_message_answers_a_custom_call() {
+    let mut session = Session::empty(Arc::new(Vec::new()), "test", Dialect::Chat);
+    let item = |kind, family| Item {
+        span: Span::default(),
+        call_id: CallId::new(b"a", 0),
+        record: 0,
+        turn: 0,
+        name: NameId::default(),
+        kind,
+        family,
+        shape: Shape::Chat,
+        flags: Flags::default(),
+    };
+    session.items = vec![
+        item(Kind::Call, Family::Custom),
+        item(Kind::Output, Family::Function),
+    ];
+    session.link();
+    assert_eq!(session.pairing.standing(0), Standing::Paired(1));
+}

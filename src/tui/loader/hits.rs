@@ -123,7 +123,7 @@ mod tests {
         };
         let lines = [chunk("1", "one"), chunk("2", "two"), chunk("3", "needle")];
         let document = Arc::new(Document {
-            recording: recording(&lines.join("\n")),
+            recording: Arc::new(recording(&lines.join("\n"))),
             extent: Extent::Whole,
         });
         let search = Search {

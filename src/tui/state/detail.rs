@@ -59,6 +59,14 @@ pub enum Tone {
     Warning,
     /// About something worth knowing.
     Info,
+    /// It would be there, and was not.
+    Added,
+    /// The part of an added line that makes the difference.
+    AddedPart,
+    /// It was there, and would not be.
+    Removed,
+    /// The part of a removed line that makes the difference.
+    RemovedPart,
 }
 
 impl Tone {

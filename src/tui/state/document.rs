@@ -4,6 +4,7 @@ use crate::rules::{Finding, Severity};
 use crate::runtime::Recording;
 use crate::session::{Flags, Item, Kind, Session};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// How much of the file a document tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +21,7 @@ pub enum Extent {
 #[derive(Debug)]
 pub struct Document {
     /// The sessions.
-    pub recording: Recording,
+    pub recording: Arc<Recording>,
     /// How much of the file it is.
     pub extent: Extent,
 }

@@ -29,7 +29,7 @@ pub(crate) fn session(text: &str) -> Session {
 
 /// A debugger on a text that is read and checked.
 pub(crate) fn opened(text: &str, size: (u16, u16)) -> State {
-    let recording = recording(text);
+    let recording = Arc::new(recording(text));
     let mut state = State::new("test.json".to_owned(), size);
     let checked: Vec<_> = recording
         .sessions

@@ -28,7 +28,18 @@ fn transcript(texts: &[&str]) -> String {
     json!({"model": texts[0], "messages": messages}).to_string()
 }
 
-fn is_harmless(symbol: &str) -> bool {
+/// The hostile texts.
+pub(in crate::tui) fn texts() -> Vec<String> {
+    let corpus: Value = serde_json::from_str(CORPUS).unwrap();
+    let items = corpus["items"].as_array().unwrap();
+    let texts = items.iter().filter_map(|item| item["text"].as_str());
+    let texts: Vec<String> = texts.map(str::to_owned).collect();
+    assert!(texts.len() > 300, "{} texts", texts.len());
+    texts
+}
+
+/// Whether a cell may hold this.
+pub(in crate::tui) fn is_harmless(symbol: &str) -> bool {
     let is_control = |character: char| {
         character.is_control()
             || matches!(character, '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}')
@@ -41,14 +52,9 @@ fn is_harmless(symbol: &str) -> bool {
 
 #[test]
 fn hostile_text_is_shown_and_never_obeyed() {
-    let corpus: Value = serde_json::from_str(CORPUS).unwrap();
     let theme = Theme::new(Variant::Dark, Glyphs::UNICODE);
-    let items = corpus["items"].as_array().unwrap();
-    let texts: Vec<&str> = items
-        .iter()
-        .filter_map(|item| item["text"].as_str())
-        .collect();
-    assert!(texts.len() > 300, "{} texts", texts.len());
+    let texts = texts();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let walk = std::iter::repeat_n("j", BATCH);
     let looks = ["", "=", "4", "5", "esc 3", "t", "t esc J 2"];
     for batch in texts.chunks(BATCH) {

@@ -1,6 +1,6 @@
 //! Keys in, screens out.
 
-mod hostile;
+pub(super) mod hostile;
 
 use super::keymap;
 use super::state::document::{Document, Extent};
@@ -33,6 +33,12 @@ fn press(state: &mut State, keys: &str) -> Vec<Effect> {
     effects
 }
 
+/// Everything that is shown was checked.
+fn finish(state: &mut State) {
+    let document = state.document.clone().unwrap();
+    update(state, Message::Report(Report::Finished(document)));
+}
+
 fn terminal(state: &State, theme: &Theme) -> Terminal<TestBackend> {
     let mut terminal = Terminal::new(TestBackend::new(state.size.0, state.size.1)).unwrap();
     terminal
@@ -60,11 +66,11 @@ fn a_session_opens_on_its_turns_and_the_finding_key_leads_to_the_broken_call() {
 fn where_nothing_is_worse_it_begins_at_the_first_warning() {
     let mut state = opened(TWO_SESSIONS, (100, 14));
     assert_eq!((state.session, state.item), (0, 0));
-    update(&mut state, Message::Report(Report::Finished));
+    finish(&mut state);
     let rules: Vec<_> = state.findings_here().iter().map(|it| it.rule.id).collect();
     assert_eq!((state.session, &rules[..]), (1, &["duplicate-call-id"][..]));
     press(&mut state, "g");
-    update(&mut state, Message::Report(Report::Finished));
+    finish(&mut state);
     assert_eq!(state.item, 0, "the cursor is the operator's");
 }
 
@@ -225,6 +231,7 @@ fn what_a_filter_found_in_a_file_that_was_replaced_meanwhile_is_passed_over() {
     let text = r#"[{"role":"user","content":"hi"},{"role":"assistant","content":"ok"}]"#;
     let recording = recording(text);
     let extent = Extent::Whole;
+    let recording = Arc::new(recording);
     let document = Arc::new(Document { recording, extent });
     update(&mut state, Message::Report(Report::Grown(document)));
     let late = Report::Sifted {

@@ -1,6 +1,6 @@
 //! What the loader brings: parts of the file, the whole of it, findings, growth.
 
-use super::{Effect, Report, layers, motion};
+use super::{Effect, Report, layers, motion, takes};
 use crate::rules::Severity;
 use crate::tui::state::document::{Document, Extent, Place};
 use crate::tui::state::{Follow, Stage, State};
@@ -17,17 +17,30 @@ pub(super) fn arrive(state: &mut State, report: Report) -> Vec<Effect> {
             state.stage = Stage::Checking;
             whole(state, document)
         }
-        Report::Checked { session, checked } => {
-            state.check(session, checked);
-            begin_at(state, session, Severity::Error);
-            Vec::new()
-        }
-        Report::Finished => {
-            state.stage = Stage::Ready;
-            for session in 0..state.checked.len() {
-                begin_at(state, session, Severity::Warning);
+        Report::Checked {
+            document,
+            session,
+            checked,
+        } => {
+            if is_shown(state, &document) {
+                state.check(session, checked);
+                begin_at(state, session, Severity::Error);
             }
             Vec::new()
+        }
+        Report::Finished(document) => {
+            if is_shown(state, &document) {
+                state.stage = Stage::Ready;
+                for session in 0..state.checked.len() {
+                    begin_at(state, session, Severity::Warning);
+                }
+            }
+            Vec::new()
+        }
+        Report::Takes(report) => takes::arrive(state, report),
+        // A take stays on the screen while its recording grows.
+        Report::Grown(document) if state.recovery.takes.current != 0 => {
+            vec![Effect::Discard(document)]
         }
         Report::Grown(document) => {
             let effects = whole(state, document);
@@ -50,8 +63,7 @@ pub(super) fn arrive(state: &mut State, report: Report) -> Vec<Effect> {
             shown,
             is_preview,
         } => {
-            let is_shown = |now: &Arc<Document>| Arc::ptr_eq(now, &document);
-            if session == state.session && state.document.as_ref().is_some_and(is_shown) {
+            if session == state.session && is_shown(state, &document) {
                 layers::sifted(state, shown, is_preview);
             }
             Vec::new()
@@ -65,6 +77,11 @@ pub(super) fn arrive(state: &mut State, report: Report) -> Vec<Effect> {
             Vec::new()
         }
     }
+}
+
+fn is_shown(state: &State, document: &Arc<Document>) -> bool {
+    let now = state.document.as_ref();
+    now.is_some_and(|now| Arc::ptr_eq(now, document))
 }
 
 /// Puts the cursor on the first finding of a session that is at least as bad, unless it was put somewhere already.

@@ -53,7 +53,11 @@ pub(super) fn press(state: &mut State, key: &KeyEvent) -> Option<Vec<Effect>> {
                 return Some(copy(state, what));
             }
         },
-        Overlay::Log | Overlay::Offers | Overlay::Health(..) => return None,
+        Overlay::Note => {
+            let typed = state.note.key(*key);
+            return Some(noted(state, typed));
+        }
+        _ => return None,
     }
     Some(Vec::new())
 }
@@ -70,16 +74,29 @@ pub(super) fn paste(state: &mut State, text: &str) -> Vec<Effect> {
             return filtering_done(state, filtering);
         }
         Some(Overlay::Palette(palette)) => palette.paste(text),
-        Some(
-            Overlay::Help(_)
-            | Overlay::Copy(_)
-            | Overlay::Log
-            | Overlay::Offers
-            | Overlay::Health(..),
-        )
-        | None => {}
+        Some(Overlay::Note) => {
+            let typed = state.note.paste(text);
+            return noted(state, typed);
+        }
+        _ => {
+            super::faces::paste(state, text);
+        }
     }
     Vec::new()
+}
+
+fn noted(state: &mut State, typed: Typing) -> Vec<Effect> {
+    match typed {
+        Typing::Pending | Typing::Changed => Vec::new(),
+        Typing::Cancelled => {
+            state.overlays.pop();
+            Vec::new()
+        }
+        Typing::Submitted(text) => {
+            state.overlays.pop();
+            super::takes::note(state, text)
+        }
+    }
 }
 
 fn typing(state: &mut State, typed: Typing) -> Vec<Effect> {

@@ -10,6 +10,9 @@ use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 const NOTCH: usize = 3;
 
 pub(super) fn mouse(state: &mut State, event: MouseEvent) -> Vec<Effect> {
+    if super::faces::mouse(state, event) {
+        return Vec::new();
+    }
     let direction = match event.kind {
         MouseEventKind::ScrollDown => Direction::Forward,
         MouseEventKind::ScrollUp => Direction::Backward,

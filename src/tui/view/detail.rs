@@ -87,7 +87,7 @@ fn name(state: &State) -> String {
     format!(" Item{number}  {}{mode} ", item.kind.word())
 }
 
-fn spans(row: &DetailRow, theme: &Theme) -> Vec<Span<'static>> {
+pub(in crate::tui) fn spans(row: &DetailRow, theme: &Theme) -> Vec<Span<'static>> {
     let mut spans = vec![Span::raw(" ".repeat(row.indent))];
     for (tone, text) in &row.pieces {
         match tone {
@@ -112,5 +112,9 @@ fn style(tone: Tone, theme: &Theme) -> Style {
         Tone::Error => theme.error,
         Tone::Warning => theme.warning,
         Tone::Info => theme.info,
+        Tone::Added => theme.ok,
+        Tone::Removed => theme.removed,
+        Tone::AddedPart => theme.ok.patch(theme.selected),
+        Tone::RemovedPart => theme.removed.patch(theme.selected),
     }
 }

@@ -18,7 +18,13 @@ const LABEL: usize = 24;
 pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
     let mut right = status(state, theme);
     if state.size.0 >= WIDE {
-        right.push(Span::styled("   take main 1/1", theme.dim));
+        let label = format!("   take {}", state.recovery.takes.label());
+        let style = if state.recovery.takes.current == 0 {
+            theme.dim
+        } else {
+            theme.title
+        };
+        right.push(Span::styled(label, style));
     }
     right.push(Span::raw(" "));
     let room = usize::from(state.size.0).saturating_sub(cells(&right) + 1);

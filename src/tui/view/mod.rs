@@ -9,6 +9,8 @@ mod overlay;
 mod sessions;
 mod turns;
 
+pub(super) use detail::spans as detail_spans;
+
 use super::state::State;
 use super::state::document::Counts;
 use super::state::layout::{Area, LEAST, Pane};

@@ -1,7 +1,6 @@
 //! What lies over the panes: the problems of reading, the offers, and what has a view of its own.
 
 use super::{Row, rect, title};
-use crate::actions;
 use crate::rules::Health;
 use crate::safe_text::SafeText;
 use crate::tui::health::Table;
@@ -29,8 +28,21 @@ pub(super) fn draw(frame: &mut Frame<'_>, overlay: &Overlay, state: &State, them
             frame.render_widget(Clear, footer);
             state.find.view(frame, footer, theme);
         }
-        Overlay::Log => popup(frame, overlay, state, theme),
-        Overlay::Offers | Overlay::Health(..) => popup(frame, overlay, state, theme),
+        Overlay::Note => {
+            let footer = rect(state.layout.footer);
+            frame.render_widget(Clear, footer);
+            state.note.view(frame, footer, theme);
+        }
+        Overlay::Log | Overlay::Health(..) => popup(frame, overlay, state, theme),
+        Overlay::Offers(menu) => menu.view(frame, above_footer(frame.area()), theme),
+        Overlay::Wording(editor) => editor.view(frame, frame.area(), theme),
+        Overlay::Words(form) => form.view(frame, frame.area(), theme),
+        Overlay::Question(question) => question.view(frame, frame.area(), theme),
+        Overlay::Readings(readings) => readings.view(frame, frame.area(), theme),
+        Overlay::Proposal(shown) => shown.0.view(frame, frame.area(), theme),
+        Overlay::Takes(tree) => tree.view(frame, frame.area(), theme),
+        Overlay::Comparison(comparison) => comparison.view(frame, frame.area(), theme),
+        Overlay::Saving(dialog) => dialog.view(frame, frame.area(), theme),
     }
 }
 
@@ -45,7 +57,6 @@ fn popup(frame: &mut Frame<'_>, overlay: &Overlay, state: &State, theme: &Theme)
     let (width, height) = state.size;
     let room = usize::from(height.saturating_sub(4));
     let (name, mut lines) = match overlay {
-        Overlay::Offers => (" What can be done ".to_owned(), offers(state, theme)),
         Overlay::Health(tally, sessions) => health(tally, *sessions, width, theme),
         _ => log(state, theme, room),
     };
@@ -64,7 +75,7 @@ fn popup(frame: &mut Frame<'_>, overlay: &Overlay, state: &State, theme: &Theme)
         height: high,
     });
     let top = match overlay {
-        Overlay::Offers | Overlay::Health(..) => state
+        Overlay::Health(..) => state
             .tops
             .overlay
             .min(total.saturating_sub(usize::from(high.saturating_sub(2)))),
@@ -136,27 +147,4 @@ fn health(
         lines.extend(details.map(|detail| Line::from(Span::styled(detail, theme.dim))));
     }
     (name, lines)
-}
-
-/// What can be done about the findings under the cursor.
-fn offers(state: &State, theme: &Theme) -> Vec<Line<'static>> {
-    let mut lines = Vec::new();
-    for finding in state.findings_here() {
-        lines.push(Line::from(Span::styled(finding.rule.id, theme.title)));
-        for offer in &finding.offers {
-            let Some(action) = actions::find(offer.action) else {
-                continue;
-            };
-            lines.push(Line::from(vec![
-                Span::raw(format!("  {:<20} ", action.title)),
-                Span::styled(format!("{:<7} ", offer.safety.word()), theme.dim),
-                Span::raw(action.what),
-            ]));
-        }
-    }
-    lines.push(Line::from(Span::styled(
-        "not yet: none of these can be done in this version",
-        theme.dim,
-    )));
-    lines
 }

@@ -1,5 +1,6 @@
 //! The program as a process.
 
+mod convert;
 mod ends;
 mod export;
 mod fix;

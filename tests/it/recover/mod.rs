@@ -1,5 +1,7 @@
 //! After every action that is offered: the defect is gone, nothing new is broken, and what was not touched is as it was, byte for byte.
 
+#![allow(clippy::print_stderr)]
+
 mod random;
 mod recordings;
 mod transcripts;

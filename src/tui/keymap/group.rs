@@ -1,0 +1,62 @@
+//! The titles under which keys stand in the help and in the README.
+
+/// Under which title a key stands in the help.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Group {
+    /// Moving.
+    Move,
+    /// Folding turns.
+    Tree,
+    /// From finding to finding.
+    Findings,
+    /// Finding and filtering.
+    Find,
+    /// Panes.
+    Panes,
+    /// Recoveries.
+    Recover,
+    /// The wording editor.
+    Wording,
+    /// Offers, and what an action asks.
+    Asking,
+    /// What an action would change, and how takes differ.
+    Differences,
+    /// The tree of takes.
+    Takes,
+    /// The save dialog.
+    Saving,
+    /// Live runs.
+    Live,
+    /// Files, copies, editors.
+    Files,
+    /// The program.
+    Program,
+}
+
+impl Group {
+    /// Every group with its title, in the order of the help.
+    pub const ALL: [(Self, &'static str); 14] = [
+        (Self::Move, "Move"),
+        (Self::Tree, "Turns"),
+        (Self::Findings, "Findings"),
+        (Self::Find, "Find"),
+        (Self::Panes, "Panes"),
+        (Self::Recover, "Recover"),
+        (Self::Wording, "Wording editor"),
+        (Self::Asking, "Offers and questions"),
+        (Self::Differences, "Differences"),
+        (Self::Takes, "Takes"),
+        (Self::Saving, "Save as"),
+        (Self::Live, "Live"),
+        (Self::Files, "Files"),
+        (Self::Program, "Program"),
+    ];
+
+    /// Its title.
+    pub fn title(self) -> &'static str {
+        Self::ALL
+            .iter()
+            .find(|(group, _)| *group == self)
+            .map_or("", |(_, title)| title)
+    }
+}

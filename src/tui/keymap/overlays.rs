@@ -1,0 +1,123 @@
+//! The keys of what lies over the panes: the wording editor, the offers and what they ask, differences, takes, the save dialog.
+//!
+//! Moving through lists and texts is the same everywhere (the rows of [`super::KEYMAP`] under "Move") and is not repeated here.
+
+use super::Context::{
+    Comparison, Library, Offers, Proposal, Question, Readings, Saving, Takes, Wording, Words,
+};
+use super::Direction::{self, Backward, Forward};
+use super::{Binding, Context, Group, bound, in_footer, row};
+use crossterm::event::KeyEvent;
+
+/// What a key does in what lies over the panes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Act {
+    /// Leave; nothing is changed.
+    Leave,
+    /// Accept what is shown or written.
+    Accept,
+    /// Take what the cursor is on.
+    Choose,
+    /// The other part of the overlay.
+    Switch,
+    /// The other answer to the question beside the text.
+    Toggle,
+    /// Edit the text in the operator's editor.
+    Editor,
+    /// Take back the last change of the text.
+    Undo,
+    /// Make it again.
+    Redo,
+    /// Scroll the preview.
+    Preview(Direction),
+    /// Say yes.
+    Yes,
+    /// Say no.
+    No,
+    /// Other words for what is proposed.
+    Reword,
+    /// The next or previous difference.
+    Difference(Direction),
+    /// Mark a take for a comparison.
+    Mark,
+    /// Compare takes.
+    Compare,
+    /// Write a note.
+    Note,
+    /// Give a name.
+    Rename,
+    /// The next or previous value of a field.
+    Value(Direction),
+}
+
+use Act as A;
+
+const TEXTS: &[Context] = &[Wording, Library, Words];
+const EDITOR: &[Context] = &[Wording, Library];
+
+/// Every key of what lies over the panes.
+#[rustfmt::skip]
+pub const OVERLAYS: &[Binding<Act>] = &[
+    row("^s F2", A::Accept, TEXTS, Group::Wording, "accept the text").in_footer(100, "accept"),
+    row("enter", A::Choose, &[Library], Group::Wording, "take the wording of the library into the text").in_footer(105, "take it"),
+    row("tab S-tab", A::Switch, EDITOR, Group::Wording, "from the text to the library and back").in_footer(90, "text/library"),
+    row("^t", A::Toggle, TEXTS, Group::Wording, "one call or all faulty calls of the turn; a fallback: into the history or not").in_footer(80, "toggle"),
+    row("^u", A::Undo, &[Wording, Words], Group::Wording, "take back the last change of the text").in_footer(60, "undo"),
+    row("^r", A::Redo, &[Wording, Words], Group::Wording, "make the change again that was taken back"),
+    row("^e", A::Editor, TEXTS, Group::Wording, "edit the text in $EDITOR").in_footer(70, "$EDITOR"),
+    row("PgDn", A::Preview(Forward), &[Wording], Group::Wording, "scroll the preview down"),
+    row("PgUp", A::Preview(Backward), &[Wording], Group::Wording, "scroll the preview up"),
+    row("esc ^c", A::Leave, TEXTS, Group::Wording, "leave; the text is kept").in_footer(95, "leave"),
+    row("enter", A::Choose, &[Offers, Readings], Group::Asking, "take what the cursor is on").in_footer(100, "take it"),
+    row("2 j down", A::Value(Forward), &[Readings], Group::Asking, "the second reading of broken arguments").in_footer(80, "second"),
+    row("1 k up", A::Value(Backward), &[Readings], Group::Asking, "the first one").in_footer(85, "first"),
+    row("y", A::Yes, &[Question], Group::Asking, "yes").in_footer(100, "yes"),
+    row("n", A::No, &[Question], Group::Asking, "no").in_footer(95, "no"),
+    row("esc q ^c", A::Leave, &[Offers, Question, Readings], Group::Asking, "leave; nothing is changed").in_footer(90, "leave"),
+    row("enter", A::Accept, &[Proposal], Group::Differences, "take the change that is shown").in_footer(100, "accept"),
+    row("e", A::Reword, &[Proposal], Group::Differences, "other words for it").in_footer(80, "other words"),
+    row("]", A::Difference(Forward), &[Proposal, Comparison], Group::Differences, "next difference").in_footer(70, "next"),
+    row("[", A::Difference(Backward), &[Proposal, Comparison], Group::Differences, "previous difference").in_footer(65, "previous"),
+    row("esc q ^c", A::Leave, &[Proposal, Comparison], Group::Differences, "leave; nothing is changed").in_footer(90, "leave"),
+    row("enter", A::Choose, &[Takes], Group::Takes, "go to the take").in_footer(100, "go to"),
+    row("d", A::Compare, &[Takes], Group::Takes, "compare with the marked take, else with the current one").in_footer(90, "compare"),
+    row("m", A::Mark, &[Takes], Group::Takes, "mark for a comparison").in_footer(60, "mark"),
+    row("n", A::Note, &[Takes], Group::Takes, "write a note").in_footer(80, "note"),
+    row("r", A::Rename, &[Takes], Group::Takes, "give it a name").in_footer(70, "rename"),
+    row("esc q ^c", A::Leave, &[Takes], Group::Takes, "leave").in_footer(95, "leave"),
+    row("enter", A::Accept, &[Saving], Group::Saving, "save").in_footer(100, "save"),
+    row("tab down", A::Value(Forward), &[Saving], Group::Saving, "next format").in_footer(80, "format"),
+    row("S-tab up", A::Value(Backward), &[Saving], Group::Saving, "previous format"),
+    row("esc ^c", A::Leave, &[Saving], Group::Saving, "leave; nothing is written").in_footer(90, "leave"),
+];
+
+/// What a key does there.
+pub fn act(context: Context, event: &KeyEvent) -> Option<Act> {
+    bound(OVERLAYS, context, event).copied()
+}
+
+/// The keys of a place with their words, what matters most first.
+pub fn hints(context: Context) -> impl Iterator<Item = (&'static str, &'static str, Act)> {
+    let bindings = in_footer(OVERLAYS, context).into_iter();
+    bindings.map(|binding| (binding.first_key(), binding.footer.1, binding.command))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_key_means_two_things_in_one_place() {
+        super::super::tests::assert_unambiguous(OVERLAYS);
+    }
+
+    #[test]
+    fn every_place_can_be_left() {
+        for binding in OVERLAYS {
+            for context in binding.contexts {
+                let esc = super::super::event("esc").unwrap();
+                assert_eq!(act(*context, &esc), Some(Act::Leave), "{binding:?}");
+            }
+        }
+    }
+}

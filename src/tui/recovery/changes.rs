@@ -1,0 +1,127 @@
+//! What planned edits would make of each item, before any of it is done.
+
+use super::proposal::{Change, Fate};
+use crate::dialects::write::{draft_message, draft_output};
+use crate::session::{Edit, Item, Kind, Patch, Session, Shape, Voice};
+
+/// Most items that are read of those that leave the history together.
+const READ: u32 = 20;
+
+/// The items that edits touch, and how many more leave the history than are listed.
+pub fn changes_of(session: &Session, edits: &[Edit]) -> (Vec<Change>, usize) {
+    let (mut changes, mut more) = (Vec::new(), 0);
+    for edit in edits {
+        match edit {
+            Edit::Rewrite { item, patches } => changes.extend(rewritten(session, *item, patches)),
+            Edit::Drop { item } => changes.extend(change(session, *item, Fate::Removed, "")),
+            Edit::Move { output, call } => {
+                let behind = Fate::Moved(*call as usize + 2);
+                changes.extend(change(session, *output, behind, ""));
+            }
+            Edit::Degrade { item, text } => {
+                let after = draft_message(shape_at(session, *item), Voice::User, text);
+                changes.extend(change(session, *item, Fate::Changed, &after));
+            }
+            Edit::Answer {
+                call,
+                text,
+                is_error,
+            } => {
+                changes.extend(answered(session, *call, text, *is_error));
+            }
+            Edit::Say { after, voice, text } => {
+                let kind = match voice {
+                    Voice::User => Kind::User,
+                    Voice::Assistant => Kind::Assistant,
+                };
+                changes.push(added(
+                    kind,
+                    "",
+                    draft_message(shape_at(session, *after), *voice, text),
+                ));
+            }
+            Edit::Cut { from } => {
+                let end = crate::session::index_number(session.items.len());
+                let listed = end.min(from.saturating_add(READ));
+                changes.extend(
+                    (*from..listed).filter_map(|item| change(session, item, Fate::Removed, "")),
+                );
+                more += (end - listed) as usize;
+            }
+        }
+    }
+    (changes, more)
+}
+
+/// The JSON of the items that edits make or change, for a look at what the provider will get.
+pub fn result_of(session: &Session, edits: &[Edit]) -> String {
+    let (changes, _) = changes_of(session, edits);
+    let made = changes.into_iter().map(|change| change.after);
+    let made: Vec<String> = made.filter(|text| !text.is_empty()).collect();
+    made.join("\n")
+}
+
+fn shape_at(session: &Session, index: u32) -> Shape {
+    let own = session.items.get(index as usize).map(|item| item.shape);
+    own.filter(|shape| *shape != Shape::Format)
+        .unwrap_or(match session.dialect {
+            crate::session::Dialect::Responses => Shape::Responses,
+            crate::session::Dialect::Chat | crate::session::Dialect::Gemini => Shape::Chat,
+            crate::session::Dialect::Anthropic => Shape::Anthropic,
+        })
+}
+
+fn text_of(session: &Session, item: &Item) -> String {
+    match session.bytes(item) {
+        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        Err(error) => error.to_string(),
+    }
+}
+
+fn change(session: &Session, index: u32, fate: Fate, after: &str) -> Option<Change> {
+    let item = session.items.get(index as usize)?;
+    Some(Change {
+        fate,
+        number: Some(index as usize + 1),
+        kind: item.kind,
+        tool: session.name(item).to_owned(),
+        before: text_of(session, item),
+        after: after.to_owned(),
+    })
+}
+
+fn rewritten(session: &Session, index: u32, patches: &[Patch]) -> Option<Change> {
+    let item = session.items.get(index as usize)?;
+    let before = session.bytes(item).ok()?;
+    let mut after = before.clone();
+    for patch in patches.iter().rev() {
+        if patch.at.end <= after.len() {
+            after.splice(patch.at.clone(), patch.with.iter().copied());
+        }
+    }
+    let after = String::from_utf8_lossy(&after).into_owned();
+    change(session, index, Fate::Changed, &after)
+}
+
+fn answered(session: &Session, call: u32, text: &str, is_error: bool) -> Option<Change> {
+    let item = session.items.get(call as usize)?;
+    let name = session.name(item);
+    let id = item
+        .call_id
+        .span(item.span)
+        .and_then(|span| session.source.read(span).ok());
+    let id = String::from_utf8_lossy(&id.unwrap_or_default()).into_owned();
+    let output = draft_output(item, &id, name, text, is_error)?;
+    Some(added(Kind::Output, name, output))
+}
+
+fn added(kind: Kind, tool: &str, after: String) -> Change {
+    Change {
+        fate: Fate::Added,
+        number: None,
+        kind,
+        tool: tool.to_owned(),
+        before: String::new(),
+        after,
+    }
+}

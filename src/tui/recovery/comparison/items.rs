@@ -1,0 +1,161 @@
+//! Which items of two takes belong beside each other.
+
+use super::super::difference::compare;
+use super::{Heading, Pair};
+use crate::safe_text::SafeText;
+use crate::session::Kind;
+use similar::{Algorithm, DiffOp, capture_diff_slices};
+use std::ops::Range;
+
+/// Most items of one side that are read in a stretch of differences.
+const READ: usize = 100;
+/// The most that a search for shared items between two sides may cost: their lengths multiplied.
+const COSTS: usize = 16 << 20;
+
+/// One of the two takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which {
+    /// The one on the left.
+    Left,
+    /// The one on the right.
+    Right,
+}
+
+/// An item, as it is compared.
+#[derive(Debug, Clone)]
+pub struct ItemText {
+    /// What it is.
+    pub kind: Kind,
+    /// The tool; empty where there is none.
+    pub tool: String,
+    /// Its JSON.
+    pub text: String,
+}
+
+/// A part of the comparison.
+#[derive(Debug, Clone)]
+pub(super) enum Stretch {
+    /// Items that are the same in both.
+    Same {
+        /// How many.
+        count: usize,
+        /// The first one's number on both sides, counted from 1.
+        first: (usize, usize),
+    },
+    /// An item that differs, or that one side has alone.
+    Pair(Pair),
+    /// So many further items of each side that differ.
+    Unread(usize, usize),
+}
+
+/// Aligns two takes.
+pub(super) fn align(
+    [left, right]: [&[u64]; 2],
+    read: &dyn Fn(Which, usize) -> ItemText,
+) -> Vec<Stretch> {
+    let mut stretches = Vec::new();
+    let mut differing: Option<(Range<usize>, Range<usize>)> = None;
+    for operation in operations(left, right) {
+        let (old, new) = (operation.old_range(), operation.new_range());
+        if !matches!(operation, DiffOp::Equal { .. }) {
+            let (first, second) =
+                differing.get_or_insert((old.start..old.start, new.start..new.start));
+            (first.end, second.end) = (old.end, new.end);
+            continue;
+        }
+        if let Some((old, new)) = differing.take() {
+            pair_up(old, new, read, &mut stretches);
+        }
+        stretches.push(Stretch::Same {
+            count: old.len(),
+            first: (old.start + 1, new.start + 1),
+        });
+    }
+    if let Some((old, new)) = differing {
+        pair_up(old, new, read, &mut stretches);
+    }
+    stretches
+}
+
+/// What is shared by two lists. Takes of one recording share nearly everything; where two lists share so little that finding it out
+/// would take long, what lies between their common beginning and end counts as different.
+fn operations(left: &[u64], right: &[u64]) -> Vec<DiffOp> {
+    let head = left
+        .iter()
+        .zip(right)
+        .take_while(|(one, other)| one == other)
+        .count();
+    let (rest_left, rest_right) = (&left[head..], &right[head..]);
+    let pairs = rest_left.iter().rev().zip(rest_right.iter().rev());
+    let tail = pairs.take_while(|(one, other)| one == other).count();
+    let old_len = rest_left.len() - tail;
+    let new_len = rest_right.len() - tail;
+    if old_len.saturating_mul(new_len) <= COSTS {
+        return capture_diff_slices(Algorithm::Myers, left, right);
+    }
+    let equal = |old_index, new_index, len| DiffOp::Equal {
+        old_index,
+        new_index,
+        len,
+    };
+    vec![
+        equal(0, 0, head),
+        DiffOp::Replace {
+            old_index: head,
+            old_len,
+            new_index: head,
+            new_len,
+        },
+        equal(head + old_len, head + new_len, tail),
+    ]
+}
+
+/// Puts the items of a stretch beside each other: those of one kind and tool, in order; what is left stands alone.
+fn pair_up(
+    old: Range<usize>,
+    new: Range<usize>,
+    read: &dyn Fn(Which, usize) -> ItemText,
+    stretches: &mut Vec<Stretch>,
+) {
+    let seen = |which, range: &Range<usize>| -> Vec<ItemText> {
+        let range = range.clone().take(READ);
+        range.map(|number| read(which, number)).collect()
+    };
+    let (lefts, rights) = (seen(Which::Left, &old), seen(Which::Right, &new));
+    let kinds = |items: &[ItemText]| -> Vec<&'static str> {
+        items.iter().map(|item| item.kind.word()).collect()
+    };
+    let heading = |start: usize, at: usize, item: &ItemText| Heading {
+        number: start + at + 1,
+        kind: item.kind.word(),
+        tool: SafeText::single_line(&item.tool, 80),
+    };
+    let mut push = |left: Option<usize>, right: Option<usize>| {
+        let text = |items: &[ItemText], at: Option<usize>| {
+            let item = at.and_then(|at| items.get(at));
+            item.map_or(String::new(), |item| item.text.clone())
+        };
+        stretches.push(Stretch::Pair(Pair {
+            left: left.map(|at| heading(old.start, at, &lefts[at])),
+            right: right.map(|at| heading(new.start, at, &rights[at])),
+            rows: compare(&text(&lefts, left), &text(&rights, right)),
+        }));
+    };
+    for operation in capture_diff_slices(Algorithm::Myers, &kinds(&lefts), &kinds(&rights)) {
+        let (old, new) = (operation.old_range(), operation.new_range());
+        if let DiffOp::Equal { .. } = operation {
+            old.zip(new)
+                .for_each(|(left, right)| push(Some(left), Some(right)));
+        } else {
+            old.for_each(|left| push(Some(left), None));
+            new.for_each(|right| push(None, Some(right)));
+        }
+    }
+    let unread = (
+        old.len().saturating_sub(READ),
+        new.len().saturating_sub(READ),
+    );
+    if unread != (0, 0) {
+        stretches.push(Stretch::Unread(unread.0, unread.1));
+    }
+}

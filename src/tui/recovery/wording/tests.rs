@@ -1,0 +1,209 @@
+//! Keys into the wording editor, screens out of it.
+
+use super::super::fixture::{assert_draws_at_any_size, event, events, plain_screen, screen};
+use super::*;
+
+/// A previewer that knows one placeholder and refuses others.
+fn previewer() -> Previewer {
+    Previewer::new(|template, whole_turn| {
+        for (number, line) in template.lines().enumerate() {
+            let known = line.replace("{{ tool }}", "");
+            if known.contains("{{") {
+                return Err(Fault {
+                    line: Some(number + 1),
+                    message: "no such placeholder; known are: tool".to_owned(),
+                });
+            }
+        }
+        let text = template.replace("{{ tool }}", "serch_flights");
+        let output = |id: &str| serde_json::json!({"type": "function_call_output", "call_id": id, "output": text});
+        let items = if whole_turn {
+            serde_json::json!([output("c1"), output("c2")])
+        } else {
+            output("c1")
+        };
+        Ok(items.to_string())
+    })
+}
+
+fn entry(name: &str, title: &str, axes: &str, text: &str) -> Entry {
+    Entry {
+        name: name.to_owned(),
+        title: title.to_owned(),
+        axes: axes.to_owned(),
+        text: text.to_owned(),
+    }
+}
+
+fn setup() -> Setup {
+    Setup {
+        title: "inject error: serch_flights".to_owned(),
+        text: "Error: {{ tool }} is not a tool.\nUse search_flights.".to_owned(),
+        library: vec![
+            entry(
+                "recorded",
+                "as it stands in the recording",
+                "",
+                "Tool not found.",
+            ),
+            entry(
+                "bare",
+                "names the tool and no more",
+                "names the tool",
+                "No tool {{ tool }}.",
+            ),
+            entry(
+                "no-repeat",
+                "warns against the same call again",
+                "names the tool, warns",
+                "No {{ tool }}!\nDo not repeat the call.",
+            ),
+        ],
+        placeholders: ["tool", "tools", "nearest", "arguments"]
+            .map(str::to_owned)
+            .to_vec(),
+        faulty: 1,
+        whole_turn: false,
+        last_try: None,
+        previewer: previewer(),
+    }
+}
+
+fn press(editor: &mut WordingEditor, keys: &str) -> Outcome {
+    let mut last = Outcome::Pending;
+    for event in events(keys) {
+        last = editor.key(event);
+    }
+    last
+}
+
+fn shown(editor: &WordingEditor, size: (u16, u16)) -> String {
+    screen(size, |frame, area, theme| editor.view(frame, area, theme))
+}
+
+#[test]
+fn what_is_typed_is_seen_as_the_provider_will_see_it() {
+    let mut editor = WordingEditor::new(setup());
+    press(&mut editor, r#"" Now.""#);
+    insta::assert_snapshot!("typed", shown(&editor, (80, 24)));
+    let accepted = press(&mut editor, "^s");
+    let template = "Error: {{ tool }} is not a tool.\nUse search_flights. Now.".to_owned();
+    let expected = Outcome::Accept {
+        template,
+        whole_turn: false,
+    };
+    assert_eq!(accepted, expected);
+    assert_eq!(press(&mut editor, "F2"), expected);
+}
+
+#[test]
+fn a_fault_is_shown_with_its_line_above_the_last_good_preview() {
+    let mut editor = WordingEditor::new(setup());
+    press(&mut editor, r#"" {{ who }}""#);
+    insta::assert_snapshot!("faulty", shown(&editor, (80, 20)));
+    assert_eq!(
+        press(&mut editor, "^s"),
+        Outcome::Pending,
+        "nothing to accept"
+    );
+    editor.key(event("^u"));
+    let mut undone = 1;
+    while editor.text().contains("{{ w") {
+        editor.key(event("^u"));
+        undone += 1;
+        assert!(undone < 20);
+    }
+}
+
+#[test]
+fn the_library_is_previewed_and_taken_in_one_step_that_can_be_undone() {
+    let mut editor = WordingEditor::new(setup());
+    let text = editor.text();
+    press(&mut editor, "tab j j");
+    insta::assert_snapshot!("library", shown(&editor, (100, 20)));
+    assert_eq!(editor.text(), text, "looking changes nothing");
+    press(&mut editor, "enter");
+    assert_eq!(editor.text(), "No {{ tool }}!\nDo not repeat the call.");
+    press(&mut editor, "^u");
+    assert_eq!(editor.text(), text);
+    press(&mut editor, "^r");
+    assert!(editor.text().starts_with("No {{ tool }}!"));
+    let accepted = press(&mut editor, "tab g ^s");
+    let seen = Outcome::Accept {
+        template: "Tool not found.".to_owned(),
+        whole_turn: false,
+    };
+    assert_eq!(accepted, seen, "what is previewed is what is accepted");
+}
+
+#[test]
+fn all_faulty_calls_of_the_turn_can_be_answered_at_once() {
+    let mut editor = WordingEditor::new(Setup {
+        faulty: 2,
+        last_try: Some("the same mistake again: serch_\u{1b}flights".to_owned()),
+        ..setup()
+    });
+    press(&mut editor, "^t");
+    insta::assert_snapshot!("whole_turn", shown(&editor, (60, 24)));
+    assert!(matches!(
+        press(&mut editor, "^s"),
+        Outcome::Accept {
+            whole_turn: true,
+            ..
+        }
+    ));
+    let mut single = WordingEditor::new(setup());
+    press(&mut single, "^t");
+    assert!(matches!(
+        press(&mut single, "^s"),
+        Outcome::Accept {
+            whole_turn: false,
+            ..
+        }
+    ));
+}
+
+#[test]
+fn leaving_keeps_the_words_for_this_finding() {
+    let mut drafts = Drafts::default();
+    let mut editor = WordingEditor::new(setup());
+    press(&mut editor, r#"" More.""#);
+    assert_eq!(press(&mut editor, "esc"), Outcome::Leave);
+    drafts.keep((120, "unknown-tool"), editor.text());
+    let text = drafts.find((120, "unknown-tool")).unwrap().to_owned();
+    let again = WordingEditor::new(Setup { text, ..setup() });
+    assert!(again.text().ends_with(" More."));
+    assert_eq!(drafts.find((7, "unknown-tool")), None);
+}
+
+#[test]
+fn the_operators_own_editor_gets_the_text_and_gives_it_back() {
+    let mut editor = WordingEditor::new(setup());
+    let Outcome::Editor(text) = press(&mut editor, "^e") else {
+        panic!("^e opens the editor");
+    };
+    editor.take_over(&format!("{text}\nThird.\n"));
+    assert!(editor.text().ends_with("Third."));
+    press(&mut editor, "^u");
+    assert_eq!(editor.text(), text);
+    editor.paste("one\r\ntwo");
+    assert!(editor.text().ends_with("one\ntwo"));
+}
+
+#[test]
+fn it_is_drawn_without_colour_and_utf_8_and_at_any_size() {
+    let mut editor = WordingEditor::new(Setup {
+        faulty: 2,
+        ..setup()
+    });
+    press(&mut editor, "tab j");
+    editor.tried("other mistake");
+    let view = |frame: &mut ratatui::Frame<'_>, area, theme: &_| editor.view(frame, area, theme);
+    insta::assert_snapshot!("plain", plain_screen((80, 20), view));
+    assert_draws_at_any_size(view);
+    let alone = WordingEditor::new(Setup {
+        library: Vec::new(),
+        ..setup()
+    });
+    assert_draws_at_any_size(|frame, area, theme| alone.view(frame, area, theme));
+}

@@ -1,0 +1,80 @@
+//! What the operator is about to do about a finding, and the takes that there are.
+
+use crate::actions::{Action, Safety};
+use crate::rules::Finding;
+use crate::runtime::wordings::Wordings;
+use crate::session::Dialect;
+use crate::tui::recovery::takes::TakeRow;
+use crate::tui::recovery::wording::Drafts;
+use crate::tui::state::document::Place;
+use std::sync::Arc;
+
+/// The part of the state that recoveries are made in.
+#[derive(Debug, Default)]
+pub struct Recovery {
+    /// The dialect to judge for, if not that of the recording.
+    pub target: Option<Dialect>,
+    /// The wordings to choose from.
+    pub wordings: Arc<Wordings>,
+    /// Words that were begun and left.
+    pub drafts: Drafts,
+    /// What is being decided.
+    pub attempt: Option<Attempt>,
+    /// The takes.
+    pub takes: Arc<TakesView>,
+    /// Whether something is being done to the takes.
+    pub is_busy: bool,
+}
+
+/// An action on its way to a take.
+#[derive(Debug, Clone)]
+pub struct Attempt {
+    /// The action.
+    pub action: &'static Action,
+    /// How safe it is here.
+    pub safety: Safety,
+    /// The item that it is applied to.
+    pub place: Place,
+    /// The finding that it mends, if any.
+    pub finding: Option<Finding>,
+    /// The operator's words.
+    pub words: Option<String>,
+    /// Whether all faulty calls of the turn are settled.
+    pub whole_turn: bool,
+    /// Whether a fallback enters the history.
+    pub in_history: bool,
+    /// Whether the operator confirmed what was warned of.
+    pub confirmed: bool,
+}
+
+/// The takes, for the screen.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TakesView {
+    /// The takes, the recording first.
+    pub rows: Vec<TakeRow>,
+    /// The number of the one that is shown; 0 is the recording.
+    pub current: u32,
+    /// Why takes are only in memory, while that is so.
+    pub banner: Option<String>,
+    /// First bytes of the items that are marked in the current take.
+    pub bookmarks: Vec<u64>,
+    /// Notes on items of the current take, by their first byte.
+    pub notes: Vec<(u64, String)>,
+}
+
+impl TakesView {
+    /// How many takes there are, with the recording.
+    pub fn count(&self) -> usize {
+        self.rows.len().max(1)
+    }
+
+    /// What the header says: `main 1/3`.
+    pub fn label(&self) -> String {
+        let place = self.rows.iter().position(|row| row.id == self.current);
+        let name = match self.current {
+            0 => "main".to_owned(),
+            number => number.to_string(),
+        };
+        format!("{name} {}/{}", place.unwrap_or(0) + 1, self.count())
+    }
+}

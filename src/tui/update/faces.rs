@@ -1,0 +1,272 @@
+//! Keys and texts for the faces of recoveries, and what each of their answers leads to.
+
+use super::{Effect, TakesCommand, recover};
+use crate::tui::recovery::forms::ConfirmationOutcome;
+use crate::tui::recovery::forms::ReadingsOutcome;
+use crate::tui::recovery::forms::WordsOutcome;
+use crate::tui::recovery::saving::SaveOutcome;
+use crate::tui::recovery::{comparison, offers, proposal, takes, wording};
+use crate::tui::state::{Overlay, State};
+use crossterm::event::{KeyEvent, MouseEvent};
+
+/// Gives a key to the face on top; `None` where none lies there.
+pub(super) fn press(state: &mut State, key: KeyEvent) -> Option<Vec<Effect>> {
+    let effects = match state.overlays.last_mut()? {
+        Overlay::Offers(menu) => {
+            let outcome = menu.key(key);
+            chosen(state, outcome)
+        }
+        Overlay::Wording(editor) => {
+            let outcome = editor.key(key);
+            worded(state, outcome)
+        }
+        Overlay::Words(form) => {
+            let outcome = form.key(key);
+            written(state, outcome)
+        }
+        Overlay::Question(question) => {
+            let outcome = question.key(key);
+            answered(state, outcome)
+        }
+        Overlay::Readings(readings) => {
+            let outcome = readings.key(key);
+            read(state, outcome)
+        }
+        Overlay::Proposal(shown) => {
+            let outcome = shown.0.key(key);
+            decided(state, outcome)
+        }
+        Overlay::Takes(tree) => {
+            let outcome = tree.key(key);
+            went(state, outcome)
+        }
+        Overlay::Comparison(comparison) => {
+            if comparison.key(key) == comparison::Outcome::Leave {
+                state.overlays.pop();
+            }
+            Vec::new()
+        }
+        Overlay::Saving(dialog) => {
+            let outcome = dialog.key(key);
+            saved(state, outcome)
+        }
+        _ => return None,
+    };
+    Some(effects)
+}
+
+/// Gives pasted text to the face on top; whether it took it.
+pub(super) fn paste(state: &mut State, text: &str) -> bool {
+    match state.overlays.last_mut() {
+        Some(Overlay::Wording(editor)) => editor.paste(text),
+        Some(Overlay::Words(form)) => form.paste(text),
+        Some(Overlay::Takes(tree)) => tree.paste(text),
+        Some(Overlay::Saving(dialog)) => dialog.paste(text),
+        _ => return false,
+    }
+    true
+}
+
+/// Gives the mouse to the face on top; whether one lies there.
+pub(super) fn mouse(state: &mut State, event: MouseEvent) -> bool {
+    match state.overlays.last_mut() {
+        Some(Overlay::Offers(menu)) => menu.mouse(event),
+        Some(Overlay::Wording(editor)) => editor.mouse(event),
+        Some(Overlay::Proposal(shown)) => shown.0.mouse(event),
+        Some(Overlay::Takes(tree)) => tree.mouse(event),
+        Some(Overlay::Comparison(comparison)) => comparison.mouse(event),
+        Some(
+            Overlay::Words(_) | Overlay::Question(_) | Overlay::Readings(_) | Overlay::Saving(_),
+        ) => {}
+        _ => return false,
+    }
+    true
+}
+
+fn chosen(state: &mut State, outcome: offers::Outcome) -> Vec<Effect> {
+    match outcome {
+        offers::Outcome::Pending => {}
+        offers::Outcome::Leave => {
+            state.overlays.pop();
+        }
+        offers::Outcome::Choose { finding, action } => {
+            return recover::begin_on(state, finding, action);
+        }
+    }
+    Vec::new()
+}
+
+fn worded(state: &mut State, outcome: wording::Outcome) -> Vec<Effect> {
+    match outcome {
+        wording::Outcome::Pending => Vec::new(),
+        wording::Outcome::Leave => leave_words(state),
+        wording::Outcome::Editor(text) => vec![Effect::EditWords(text)],
+        wording::Outcome::Accept {
+            template,
+            whole_turn,
+        } => {
+            keep(state, template.clone());
+            if let Some(attempt) = &mut state.recovery.attempt {
+                attempt.words = Some(template);
+                attempt.whole_turn = whole_turn;
+            }
+            recover::propose(state)
+        }
+    }
+}
+
+fn written(state: &mut State, outcome: WordsOutcome) -> Vec<Effect> {
+    match outcome {
+        WordsOutcome::Pending => Vec::new(),
+        WordsOutcome::Leave => leave_words(state),
+        WordsOutcome::Editor(text) => vec![Effect::EditWords(text)],
+        WordsOutcome::Accept { text, in_history } => {
+            keep(state, text.clone());
+            if let Some(attempt) = &mut state.recovery.attempt {
+                let is_edit = attempt.action.id == "edit";
+                attempt.words = Some(if is_edit {
+                    recover::flattened(&text)
+                } else {
+                    text
+                });
+                attempt.in_history = in_history;
+            }
+            recover::propose(state)
+        }
+    }
+}
+
+/// Leaves a text; it stands there again the next time.
+fn leave_words(state: &mut State) -> Vec<Effect> {
+    let text = match state.overlays.pop() {
+        Some(Overlay::Wording(editor)) => editor.text(),
+        Some(Overlay::Words(form)) => form.text(),
+        _ => return Vec::new(),
+    };
+    keep(state, text);
+    state.recovery.attempt = None;
+    Vec::new()
+}
+
+fn keep(state: &mut State, text: String) {
+    if let Some(subject) = recover::subject(state) {
+        state.recovery.drafts.keep(subject, text);
+    }
+}
+
+/// Takes over what was written in the operator's editor.
+pub(super) fn take_over(state: &mut State, text: &str) {
+    match state.overlays.last_mut() {
+        Some(Overlay::Wording(editor)) => editor.take_over(text),
+        Some(Overlay::Words(form)) => form.take_over(text),
+        _ => {}
+    }
+}
+
+fn answered(state: &mut State, outcome: ConfirmationOutcome) -> Vec<Effect> {
+    match outcome {
+        ConfirmationOutcome::Pending => Vec::new(),
+        ConfirmationOutcome::No => {
+            state.overlays.pop();
+            Vec::new()
+        }
+        ConfirmationOutcome::Yes => {
+            state.overlays.pop();
+            if let Some(attempt) = &mut state.recovery.attempt {
+                attempt.confirmed = true;
+            }
+            recover::propose(state)
+        }
+    }
+}
+
+fn read(state: &mut State, outcome: ReadingsOutcome) -> Vec<Effect> {
+    match outcome {
+        ReadingsOutcome::Pending => {}
+        ReadingsOutcome::Leave => {
+            state.overlays.pop();
+        }
+        ReadingsOutcome::Choose(index) => {
+            let text = recover::reading(state, index);
+            state.overlays.pop();
+            if let Some(attempt) = &mut state.recovery.attempt {
+                attempt.words = text;
+                attempt.confirmed = true;
+            }
+            return recover::propose(state);
+        }
+    }
+    Vec::new()
+}
+
+fn decided(state: &mut State, outcome: proposal::Outcome) -> Vec<Effect> {
+    match outcome {
+        proposal::Outcome::Pending => {}
+        proposal::Outcome::Leave => {
+            state.overlays.pop();
+            // Below lies the form with its words, or nothing that would need the attempt.
+            let is_asking = matches!(
+                state.overlays.last(),
+                Some(Overlay::Wording(_) | Overlay::Words(_))
+            );
+            if let (false, true) = (is_asking, state.recovery.attempt.is_some()) {
+                state.recovery.attempt = None;
+            } else if let Some(attempt) = &mut state.recovery.attempt {
+                attempt.confirmed = false;
+            }
+        }
+        proposal::Outcome::Reword => {
+            state.overlays.pop();
+        }
+        proposal::Outcome::Accept => {
+            if let Some(Overlay::Proposal(shown)) = state.overlays.pop() {
+                return recover::order(state, &shown.1);
+            }
+        }
+    }
+    Vec::new()
+}
+
+fn went(state: &mut State, outcome: takes::Outcome) -> Vec<Effect> {
+    let command = match outcome {
+        takes::Outcome::Pending => return Vec::new(),
+        takes::Outcome::Leave => {
+            state.overlays.pop();
+            return Vec::new();
+        }
+        takes::Outcome::GoTo(id) => {
+            state.overlays.pop();
+            TakesCommand::GoTo(id)
+        }
+        takes::Outcome::Compare(left, right) => TakesCommand::Compare(left, right),
+        takes::Outcome::Note(id, text) => TakesCommand::NoteTake(id, text),
+        takes::Outcome::Rename(id, name) => TakesCommand::Rename(id, name),
+    };
+    super::takes::ask(state, command)
+}
+
+fn saved(state: &mut State, outcome: SaveOutcome) -> Vec<Effect> {
+    match outcome {
+        SaveOutcome::Pending => Vec::new(),
+        SaveOutcome::Leave => {
+            state.overlays.pop();
+            Vec::new()
+        }
+        SaveOutcome::Save {
+            path,
+            format,
+            force,
+        } => {
+            let session = state.session;
+            super::takes::ask(
+                state,
+                TakesCommand::Save {
+                    session,
+                    path,
+                    format,
+                    force,
+                },
+            )
+        }
+    }
+}

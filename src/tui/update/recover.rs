@@ -1,0 +1,380 @@
+//! From a key on a finding to a proposal: what the action needs is asked, what it would change is shown, nothing is done yet.
+
+mod words;
+
+pub(super) use words::flattened;
+
+use super::{Effect, Order, overlay};
+use crate::actions::{self, Choice, Defect, Planned, Refusal, Safety};
+use crate::repair::{Repair, repair};
+use crate::rules::{Finding, Run, beside};
+use crate::session::takes::{Author, Cause, Outcome, Take};
+use crate::session::{Dialect, Edit, Session};
+use crate::tui::recovery::changes::changes_of;
+use crate::tui::recovery::forms::Confirmation;
+use crate::tui::recovery::forms::{Reading, Readings};
+use crate::tui::recovery::offers::{Group, Offered, OffersMenu};
+use crate::tui::recovery::proposal::{Proposal, Proposed};
+use crate::tui::recovery::wording::Subject;
+use crate::tui::state::document::{Document, Place};
+use crate::tui::state::recovery::Attempt;
+use crate::tui::state::{Overlay, State};
+use crate::wording;
+use words::{kind_of, wording_editor, words_form};
+
+/// Opens the menu of everything that can be done about the findings at the cursor.
+pub(super) fn offers(state: &mut State) -> Vec<Effect> {
+    let (Some(document), Some(checked)) = (state.document.clone(), state.checked()) else {
+        return Vec::new();
+    };
+    let Some(session) = document.session(state.session) else {
+        return Vec::new();
+    };
+    let findings = checked.findings();
+    let run = Run::new(session, state.recovery.target);
+    let groups = state.findings_here().iter().map(|finding| {
+        let beside = beside(session, findings, finding);
+        let scene = run.scene(finding.defect(), &beside);
+        let tried = scene.map_or_else(Vec::new, |scene| {
+            actions::offers_of(&scene, &finding.offers, &Choice::default())
+        });
+        let offers = tried.into_iter().map(|tried| Offered {
+            offer: actions::Offer {
+                action: tried.action.id,
+                safety: tried.safety,
+            },
+            refusal: tried
+                .outcome
+                .err()
+                .filter(|refusal| !refusal.is_question())
+                .map(|refusal| refusal.to_string()),
+        });
+        Group {
+            rule: finding.rule,
+            severity: finding.severity,
+            message: finding.message(),
+            offers: offers.collect(),
+        }
+    });
+    let menu = OffersMenu::new(groups.collect());
+    overlay(state, Overlay::Offers(Box::new(menu)))
+}
+
+/// Begins an action on the finding of this index among those at the cursor.
+pub(super) fn begin_on(state: &mut State, finding: usize, action: &'static str) -> Vec<Effect> {
+    let finding = state.findings_here().get(finding).cloned();
+    state.overlays.clear();
+    begin_with(state, action, finding)
+}
+
+/// Begins an action on what is at the cursor: the finding that offers it, else the item itself.
+pub(super) fn begin(state: &mut State, action: &'static str) -> Vec<Effect> {
+    if !state.is_whole() {
+        state.notice = Some("the file is still being read".to_owned());
+        return Vec::new();
+    }
+    if state.checked().is_none() {
+        state.notice = Some("the session is still being checked".to_owned());
+        return Vec::new();
+    }
+    let finding = finding_for(state, action).cloned();
+    begin_with(state, action, finding)
+}
+
+fn finding_for<'s>(state: &'s State, action: &str) -> Option<&'s Finding> {
+    let offers = |finding: &&Finding| finding.offers.iter().any(|offer| offer.action == action);
+    let (session, checked) = (state.session()?, state.checked()?);
+    let here = state.findings_here().iter().find(offers);
+    let partner = || {
+        let partner = session.pairing.partner(state.item)?;
+        checked.of_item(partner).iter().find(offers)
+    };
+    let of_turn = || {
+        let turn = session.turns.get(state.turn())?;
+        let range = checked.range(turn.items());
+        checked.findings()[range].iter().find(offers)
+    };
+    here.or_else(partner)
+        .or_else(|| if state.on_turn { of_turn() } else { None })
+}
+
+fn begin_with(state: &mut State, action: &'static str, finding: Option<Finding>) -> Vec<Effect> {
+    let Some(action) = actions::find(action) else {
+        return Vec::new();
+    };
+    let offer = finding.as_ref().and_then(|finding| {
+        let mut offers = finding.offers.iter();
+        offers.find(|offer| offer.action == action.id)
+    });
+    let item = finding.as_ref().and_then(|finding| finding.item);
+    let attempt = Attempt {
+        action,
+        safety: offer.map_or(Safety::Unsafe, |offer| offer.safety),
+        place: Place {
+            session: state.session,
+            item: item.map_or(state.item, |item| item as usize),
+        },
+        finding,
+        words: None,
+        whole_turn: false,
+        in_history: true,
+        confirmed: false,
+    };
+    ask(state, attempt)
+}
+
+/// Proposes the item with the cursor as it was edited outside.
+pub(super) fn edited(state: &mut State, text: &str) -> Vec<Effect> {
+    let Some(action) = actions::find("edit") else {
+        return Vec::new();
+    };
+    state.recovery.attempt = Some(Attempt {
+        action,
+        safety: Safety::Manual,
+        place: Place {
+            session: state.session,
+            item: state.item,
+        },
+        finding: finding_for(state, "edit").cloned(),
+        words: Some(flattened(text)),
+        whole_turn: false,
+        in_history: true,
+        confirmed: false,
+    });
+    propose(state)
+}
+
+/// Asks for what the action needs, or proposes it at once.
+fn ask(state: &mut State, attempt: Attempt) -> Vec<Effect> {
+    let opened = match attempt.action.id {
+        "inject-error" => wording_editor(state, &attempt),
+        "retry" => words_form(
+            state,
+            &attempt,
+            "what the model is told before it is asked again; empty: nothing",
+        ),
+        "fallback" => words_form(state, &attempt, &fallback_purpose(state, &attempt)),
+        "supply-output" => words_form(state, &attempt, "what the tool returns"),
+        "edit" => words_form(
+            state,
+            &attempt,
+            "the item as JSON; its kind and its call id stay",
+        ),
+        _ => None,
+    };
+    state.recovery.attempt = Some(attempt);
+    match opened {
+        Some(opened) => overlay(state, opened),
+        None => propose(state),
+    }
+}
+
+fn fallback_purpose(state: &State, attempt: &Attempt) -> String {
+    let session = state
+        .document
+        .as_ref()
+        .and_then(|document| document.session(attempt.place.session));
+    let schema = session.and_then(|session| session.contract.output_schema.as_ref());
+    match schema {
+        Some(schema) => format!("the value to go on with; it must satisfy {}", schema.schema),
+        None => "the value to go on with".to_owned(),
+    }
+}
+
+/// Plans the attempt and shows what it would change, or asks what is missing.
+pub(super) fn propose(state: &mut State) -> Vec<Effect> {
+    let (Some(attempt), Some(document)) = (state.recovery.attempt.clone(), state.document.clone())
+    else {
+        return Vec::new();
+    };
+    let findings = findings_of(state, attempt.place.session);
+    match plan(&document, &attempt, &findings, state.recovery.target) {
+        Ok(planned) => {
+            let Some(session) = document.session(attempt.place.session) else {
+                return Vec::new();
+            };
+            let proposal = Proposal::new(&proposed(session, &attempt, &planned));
+            overlay(state, Overlay::Proposal(Box::new((proposal, planned))))
+        }
+        Err(refusal) => refused(state, &attempt, &refusal),
+    }
+}
+
+fn refused(state: &mut State, attempt: &Attempt, refusal: &Refusal) -> Vec<Effect> {
+    let reason = refusal.to_string();
+    match (state.overlays.last_mut(), refusal) {
+        (Some(Overlay::Words(form)), Refusal::BadWords(_) | Refusal::NeedsWords(_)) => {
+            form.complain(&reason);
+            Vec::new()
+        }
+        (_, Refusal::NeedsConfirmation(_)) => match readings(state, attempt) {
+            Some(readings) => overlay(state, Overlay::Readings(Box::new(readings))),
+            None => {
+                let question = format!("{}?", attempt.action.title);
+                let question = Confirmation::new(attempt.action.title, &reason, &question);
+                overlay(state, Overlay::Question(Box::new(question)))
+            }
+        },
+        _ => {
+            state.notice = Some(format!("{}: {reason}", attempt.action.title));
+            Vec::new()
+        }
+    }
+}
+
+/// What broken arguments may have meant, where two readers disagree.
+fn readings(state: &State, attempt: &Attempt) -> Option<Readings> {
+    if attempt.action.id != "repair-arguments" {
+        return None;
+    }
+    let written = arguments_of(state, attempt)?;
+    let Repair::Disagree { a, b } = repair(&written) else {
+        return None;
+    };
+    let readings = [("the careful reading", a), ("the tolerant reading", b)];
+    let readings = readings.map(|(by, text)| Reading {
+        by: by.to_owned(),
+        text,
+    });
+    Some(Readings::new(
+        "which of these was meant?",
+        &written,
+        readings,
+    ))
+}
+
+/// The text of the reading of this index.
+pub(super) fn reading(state: &State, index: usize) -> Option<String> {
+    let attempt = state.recovery.attempt.as_ref()?;
+    match (repair(&arguments_of(state, attempt)?), index) {
+        (Repair::Disagree { a, .. }, 0) => Some(a),
+        (Repair::Disagree { b, .. }, _) => Some(b),
+        _ => None,
+    }
+}
+
+fn arguments_of(state: &State, attempt: &Attempt) -> Option<String> {
+    let session = state.document.as_ref()?.session(attempt.place.session)?;
+    let item = session.items.get(attempt.place.item)?;
+    let body = crate::dialects::body_of(item, &session.bytes(item).ok()?).ok()?;
+    Some(body.arguments.as_written().to_owned())
+}
+
+fn findings_of(state: &State, session: usize) -> Vec<Finding> {
+    let checked = state.checked.get(session).and_then(Option::as_deref);
+    checked.map_or_else(Vec::new, |checked| checked.findings().to_vec())
+}
+
+/// Plans an attempt.
+fn plan(
+    document: &Document,
+    attempt: &Attempt,
+    findings: &[Finding],
+    target: Option<Dialect>,
+) -> Result<Planned, Refusal> {
+    let session = document
+        .session(attempt.place.session)
+        .ok_or(Refusal::NoItem)?;
+    let run = Run::new(session, target);
+    let defect = match &attempt.finding {
+        Some(finding) => finding.defect(),
+        None => Defect {
+            item: u32::try_from(attempt.place.item).ok(),
+            ..Defect::default()
+        },
+    };
+    let beside = attempt
+        .finding
+        .as_ref()
+        .map_or_else(Vec::new, |finding| beside(session, findings, finding));
+    let scene = run.scene(defect, &beside).ok_or(Refusal::NoItem)?;
+    let choice = Choice {
+        words: attempt.words.as_deref(),
+        whole_turn: attempt.whole_turn,
+        include_in_history: attempt.in_history,
+        confirmed: attempt.confirmed,
+    };
+    (attempt.action.plan)(&scene, &choice)
+}
+
+fn proposed(session: &Session, attempt: &Attempt, planned: &Planned) -> Proposed {
+    let (changes, more_removed) = changes_of(session, &planned.edits);
+    let item = session.items.get(attempt.place.item);
+    let name = item.map_or("", |item| session.name(item));
+    let mut notes = planned.notes.clone();
+    if planned.asks_model {
+        notes.push("the take ends where the model is to speak: it waits for one".to_owned());
+    }
+    Proposed {
+        title: format!("{} {name}", attempt.action.title),
+        safety: attempt.safety,
+        notes,
+        changes,
+        more_removed,
+        has_words: matches!(
+            attempt.action.id,
+            "inject-error" | "retry" | "fallback" | "supply-output" | "edit"
+        ),
+    }
+}
+
+/// The order that makes a take of what was proposed.
+pub(super) fn order(state: &mut State, planned: &Planned) -> Vec<Effect> {
+    let (Some(attempt), Some(document)) = (state.recovery.attempt.take(), state.document.clone())
+    else {
+        return Vec::new();
+    };
+    state.overlays.clear();
+    state.recovery.is_busy = true;
+    let kind = kind_of(&document, &attempt, state.recovery.target);
+    let template = attempt
+        .words
+        .as_deref()
+        .or_else(|| kind.map(|kind| wording::default_of(kind).template));
+    let named = kind.and_then(|kind| {
+        let mut known = state.recovery.wordings.of(kind).into_iter();
+        known
+            .find(|choice| Some(choice.template) == template)
+            .map(|choice| choice.name.to_owned())
+    });
+    let is_worded = attempt.action.id == "inject-error";
+    let said = planned.edits.iter().find_map(|edit| match edit {
+        Edit::Answer { text, .. } | Edit::Say { text, .. } => Some(text.clone()),
+        _ => None,
+    });
+    let about = Take {
+        forked_at: u32::try_from(attempt.place.item).ok(),
+        cause: Cause {
+            rule: attempt
+                .finding
+                .as_ref()
+                .map(|finding| finding.rule.id.to_owned()),
+            item: u32::try_from(attempt.place.item).ok(),
+            action: Some(attempt.action.id.to_owned()),
+            by: Author::Operator,
+        },
+        wording: is_worded.then(|| named.unwrap_or_else(|| "own".to_owned())),
+        words: said.or(attempt.words.filter(|words| !words.trim().is_empty())),
+        notes: planned.notes.clone(),
+        fallback: planned.result.clone(),
+        outcome: Outcome {
+            asks_model: planned.asks_model,
+            ..Outcome::default()
+        },
+        ..Take::default()
+    };
+    vec![Effect::Take(Box::new(Order {
+        document,
+        session: attempt.place.session,
+        edits: planned.edits.clone(),
+        about,
+    }))]
+}
+
+/// What words are kept for: the item, and the action.
+pub(super) fn subject(state: &State) -> Option<Subject> {
+    let attempt = state.recovery.attempt.as_ref()?;
+    let session = state.document.as_ref()?.session(attempt.place.session)?;
+    let item = session.items.get(attempt.place.item)?;
+    Some((item.span.start, attempt.action.id))
+}

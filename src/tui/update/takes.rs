@@ -1,0 +1,212 @@
+//! Takes on the screen: undo and redo, the tree, notes and marks, saving, and what the loader brings of them.
+
+use super::{Effect, Order, TakesCommand, layers, motion, overlay};
+use crate::session::Edit;
+use crate::session::takes::{Cause, Outcome, Take};
+use crate::tui::recovery::comparison::Comparison;
+use crate::tui::recovery::saving::{SaveDialog, SaveFormat};
+use crate::tui::recovery::takes::TakeTree;
+use crate::tui::state::document::{Document, Place};
+use crate::tui::state::recovery::TakesView;
+use crate::tui::state::{Overlay, Stage, State};
+use std::sync::Arc;
+
+/// News of the takes.
+#[derive(Debug)]
+pub enum TakesReport {
+    /// The tree has changed, or is known now.
+    Tree(Arc<TakesView>),
+    /// Another take is shown from now on.
+    Shown {
+        /// What it reads like.
+        document: Arc<Document>,
+        /// Where the cursor belongs; `None` leaves it.
+        at: Option<Place>,
+        /// The tree.
+        view: Arc<TakesView>,
+        /// A line for the operator.
+        said: String,
+    },
+    /// Two takes were compared.
+    Compared(Box<Comparison>),
+    /// The formats that a take can be saved in, and the name of the recording.
+    Formats(String, Vec<SaveFormat>),
+    /// A take was saved; the line says where.
+    Saved(String),
+    /// There is a file of this name.
+    Exists,
+    /// What was asked for cannot be done.
+    Refused(String),
+}
+
+/// Asks for something to be done to the takes; one thing at a time.
+pub(super) fn ask(state: &mut State, command: TakesCommand) -> Vec<Effect> {
+    if state.recovery.is_busy {
+        state.notice = Some("the last change is still being made".to_owned());
+        return Vec::new();
+    }
+    if !state.is_whole() {
+        state.notice = Some("the file is still being read".to_owned());
+        return Vec::new();
+    }
+    state.recovery.is_busy = true;
+    vec![Effect::Takes(command)]
+}
+
+/// Opens the tree.
+pub(super) fn tree(state: &mut State) -> Vec<Effect> {
+    let rows = state.recovery.takes.rows.clone();
+    if rows.len() < 2 {
+        state.notice = Some("no takes yet: i, r, a, s, e, o and x make them".to_owned());
+        return Vec::new();
+    }
+    overlay(state, Overlay::Takes(Box::new(TakeTree::new(rows))))
+}
+
+/// A take that ends behind the item with the cursor.
+pub(super) fn fork(state: &mut State) -> Vec<Effect> {
+    let (Some(document), Some(session)) = (state.document.clone(), state.session()) else {
+        return Vec::new();
+    };
+    let item = state.item;
+    if item + 1 >= session.items.len() {
+        state.notice = Some("nothing stands behind this item".to_owned());
+        return Vec::new();
+    }
+    let number = u32::try_from(item).unwrap_or(u32::MAX);
+    if state.recovery.is_busy {
+        return Vec::new();
+    }
+    state.recovery.is_busy = true;
+    vec![Effect::Take(Box::new(Order {
+        document,
+        session: state.session,
+        edits: vec![Edit::Cut { from: number + 1 }],
+        about: Take {
+            title: format!("up to item {}", item + 1),
+            forked_at: Some(number),
+            cause: Cause {
+                item: Some(number),
+                ..Cause::default()
+            },
+            outcome: Outcome {
+                asks_model: true,
+                ..Outcome::default()
+            },
+            ..Take::default()
+        },
+    }))]
+}
+
+/// The first byte and the bytes of the item with the cursor.
+fn item_here(state: &State) -> Option<(u64, Vec<u8>)> {
+    let item = state.item()?;
+    Some((item.span.start, state.session()?.bytes(item).ok()?))
+}
+
+/// Marks the item with the cursor, or takes its mark away.
+pub(super) fn mark(state: &mut State) -> Vec<Effect> {
+    let Some((at, bytes)) = item_here(state) else {
+        return Vec::new();
+    };
+    let set = !state.marks.remove(&at);
+    if set {
+        state.marks.insert(at);
+    }
+    vec![Effect::Takes(TakesCommand::Mark { at, bytes, set })]
+}
+
+/// The note on the item with the cursor.
+pub(super) fn note_here(state: &State) -> String {
+    let at = state.item().map(|item| item.span.start);
+    let mut notes = state.recovery.takes.notes.iter();
+    let found = notes.find(|(place, _)| Some(*place) == at);
+    found.map_or_else(String::new, |(_, text)| text.clone())
+}
+
+/// Writes a note on the item with the cursor.
+pub(super) fn note(state: &mut State, text: String) -> Vec<Effect> {
+    let Some((at, bytes)) = item_here(state) else {
+        return Vec::new();
+    };
+    ask(state, TakesCommand::NoteItem { at, bytes, text })
+}
+
+/// Takes news of the takes.
+pub(super) fn arrive(state: &mut State, report: TakesReport) -> Vec<Effect> {
+    state.recovery.is_busy = false;
+    match report {
+        TakesReport::Tree(view) => {
+            if let Some(Overlay::Takes(tree)) = state.overlays.last_mut() {
+                tree.set_rows(view.rows.clone());
+            }
+            take_view(state, view);
+        }
+        TakesReport::Shown {
+            document,
+            at,
+            view,
+            said,
+        } => return show(state, document, at, view, said),
+        TakesReport::Compared(comparison) => {
+            return overlay(state, Overlay::Comparison(comparison));
+        }
+        TakesReport::Formats(name, formats) => {
+            let take = state.recovery.takes.current;
+            let dialog = SaveDialog::new(&name, take, formats);
+            return overlay(state, Overlay::Saving(Box::new(dialog)));
+        }
+        TakesReport::Saved(said) => {
+            if matches!(state.overlays.last(), Some(Overlay::Saving(_))) {
+                state.overlays.pop();
+            }
+            state.notice = Some(said);
+        }
+        TakesReport::Exists => {
+            if let Some(Overlay::Saving(dialog)) = state.overlays.last_mut() {
+                dialog.ask_to_overwrite();
+            }
+        }
+        TakesReport::Refused(reason) => match state.overlays.last_mut() {
+            Some(Overlay::Saving(dialog)) => dialog.complain(&reason),
+            _ => state.notice = Some(reason),
+        },
+    }
+    Vec::new()
+}
+
+fn take_view(state: &mut State, view: Arc<TakesView>) {
+    state.marks = view.bookmarks.iter().copied().collect();
+    state.recovery.takes = view;
+}
+
+fn show(
+    state: &mut State,
+    document: Arc<Document>,
+    at: Option<Place>,
+    view: Arc<TakesView>,
+    said: String,
+) -> Vec<Effect> {
+    let sessions = document.recording.sessions.len();
+    let mut effects: Vec<Effect> = state
+        .show(document)
+        .map(Effect::Discard)
+        .into_iter()
+        .collect();
+    state.checked = vec![None; sessions];
+    state.stage = Stage::Checking;
+    take_view(state, view);
+    let place = at.unwrap_or(Place {
+        session: state.session,
+        item: state.item,
+    });
+    state.session = place.session.min(sessions.saturating_sub(1));
+    motion::reveal(state, place.item);
+    state.go_to(place.item);
+    state.has_moved = true;
+    state.notice = Some(said);
+    if let Some(filter) = state.filter.clone() {
+        effects.extend(layers::sift(state, filter, false));
+    }
+    effects
+}

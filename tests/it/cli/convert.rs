@@ -1,0 +1,144 @@
+//! `convert`: data on stdout or in a file, losses on stderr, and no file overwritten that nobody named.
+
+use super::{CLEAN, STORY, folder, told};
+use serde_json::Value;
+
+const ODD: &str = r#"[
+  {"role": "user", "content": "hi"},
+  {"role": "assistant", "content": null, "tool_calls": [
+    {"id": "a", "function": {"name": "one.a", "arguments": "{\"x\": 1,"}},
+    {"id": "b", "function": {"name": "one.b", "arguments": "so"}},
+    {"id": "c", "function": {"name": "one.c", "arguments": "{}"}},
+    {"id": "d", "function": {"name": "one.\u001b[31m", "arguments": "{}"}}]},
+  {"role": "tool", "tool_call_id": "a", "content": "1"},
+  {"role": "tool", "tool_call_id": "b", "content": "2"},
+  {"role": "tool", "tool_call_id": "c", "content": "3"},
+  {"role": "tool", "tool_call_id": "d", "content": "4"}
+]"#;
+
+#[test]
+fn the_data_goes_to_stdout_and_the_losses_to_stderr() {
+    let here = folder(&[("odd.json", ODD)]);
+    let convert = |more: &[&str]| {
+        let arguments = [&["convert", "odd.json", "--to", "anthropic"], more].concat();
+        let (code, out, err) = told(here.path(), &arguments);
+        assert_eq!(code, 0, "{err}");
+        let value: Value = serde_json::from_str(&out).unwrap();
+        assert_eq!(value["messages"].as_array().unwrap().len(), 3);
+        assert!(!err.contains('\u{1b}'), "{err:?}");
+        err
+    };
+    let few = convert(&[]);
+    assert!(
+        few.starts_with("9 items to anthropic: 6 losses and changes\n"),
+        "{few}"
+    );
+    let renamed = "  item 2 and 3 more: tool \"one.a\" is written as one_a\n";
+    assert!(
+        few.contains(renamed) && few.ends_with("  --losses lists each\n"),
+        "{few}"
+    );
+    assert_eq!(convert(&["--losses"]).lines().count(), 7);
+    let lines = convert(&["--format", "json"]);
+    let lines: Vec<Value> = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(lines.len(), 7);
+    assert_eq!(lines[0]["type"], "loss");
+    assert_eq!(lines[0]["item"], 2);
+    let renamed = lines.iter().find(|line| line["kind"] == "renamed").unwrap();
+    assert_eq!(
+        (&renamed["from"], &renamed["to"]),
+        (&"one.a".into(), &"one_a".into())
+    );
+    assert_eq!(lines[6]["type"], "conversion");
+    assert_eq!(lines[6]["losses"], 6);
+}
+
+#[test]
+fn a_request_has_the_model_and_the_tools_that_are_known() {
+    let here = folder(&[("story.json", STORY), ("clean.json", CLEAN)]);
+    let convert = |arguments: &[&str]| {
+        let (code, out, err) = told(here.path(), &[&["convert"], arguments].concat());
+        assert_eq!(code, 0, "{err}");
+        (serde_json::from_str::<Value>(&out).unwrap(), err)
+    };
+    let (request, _) = convert(&["story.json", "--to", "responses", "--request"]);
+    assert_eq!(request["model"], "gpt-4o");
+    assert_eq!(request["tools"][0]["name"], "search_flights");
+    assert_eq!(request["input"].as_array().unwrap().len(), 4);
+    let (request, err) = convert(&["clean.json", "--to", "chat", "--request"]);
+    assert_eq!(request["messages"].as_array().unwrap().len(), 2);
+    assert!(
+        request.get("tools").is_none() && err.contains("they are not known"),
+        "{err}"
+    );
+    let (request, _) = convert(&[
+        "clean.json",
+        "--to",
+        "chat",
+        "--request",
+        "--tools",
+        "story.json",
+    ]);
+    assert_eq!(request["tools"][0]["function"]["name"], "search_flights");
+}
+
+#[test]
+fn an_output_file_is_new_or_replaced_on_demand_and_never_the_recording() {
+    let here = folder(&[("story.json", STORY), ("there.json", "mine")]);
+    std::os::unix::fs::symlink("story.json", here.path().join("link.json")).unwrap();
+    let convert = |more: &[&str]| {
+        let arguments = [&["convert", "story.json", "--to", "anthropic", "-o"], more].concat();
+        told(here.path(), &arguments)
+    };
+    let read = |name: &str| std::fs::read_to_string(here.path().join(name)).unwrap();
+    assert_eq!(convert(&["new.json"]).0, 0);
+    assert!(read("new.json").starts_with("{\"messages\":["));
+    let (code, out, err) = convert(&["there.json"]);
+    assert_eq!((code, out.as_str()), (2, ""));
+    assert!(
+        err.contains("is there already") && err.contains("--force"),
+        "{err}"
+    );
+    assert_eq!(read("there.json"), "mine");
+    assert_eq!(convert(&["there.json", "--force"]).0, 0);
+    assert_eq!(read("there.json"), read("new.json"));
+    for name in ["story.json", "link.json"] {
+        let (code, _, err) = convert(&[name, "--force"]);
+        assert_eq!(code, 2);
+        assert!(err.contains("never overwritten"), "{err}");
+    }
+    assert_eq!(read("story.json"), STORY);
+}
+
+#[test]
+fn of_many_sessions_one_is_converted() {
+    let line = |task: &str, word: &str| {
+        format!(
+            r#"{{"task_id": "{task}", "traj": [{{"role": "user", "content": "{word}"}}, {{"role": "assistant", "content": "yes"}}]}}"#
+        )
+    };
+    let here = folder(&[(
+        "many.jsonl",
+        &[line("seven", "one"), line("nine", "two")].join("\n"),
+    )]);
+    let convert = |more: &[&str]| {
+        told(
+            here.path(),
+            &[&["convert", "many.jsonl", "--to", "chat"], more].concat(),
+        )
+    };
+    let (_, out, err) = convert(&[]);
+    assert!(
+        out.contains("one") && err.contains("session 1 of 2"),
+        "{out}{err}"
+    );
+    for wanted in ["2", "task nine"] {
+        let (_, out, err) = convert(&["--session", wanted]);
+        assert!(out.contains("two") && !err.contains("of 2"), "{out}{err}");
+    }
+    let (code, _, err) = convert(&["--session", "3"]);
+    assert!(code == 2 && err.contains("task nine"), "{err}");
+}
