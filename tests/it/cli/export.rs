@@ -41,7 +41,8 @@ fn a_recovery_becomes_a_recipe_a_policy_entry_or_a_fixture() {
         policy,
         "[on.unknown-tool]\ndo = \"inject\"\nwording = \"bare\"\ntimes = 2\notherwise = \"raise\"\n"
     );
-    let words = ["--words", "No {{ tool }} here.", "--action", "inject-error"];
+    // Words are for an action that tells something.
+    let words = ["--words", "No {{ tool }} here."];
     let policy = run(&[&["--to", "policy"], &words[..]].concat()).1;
     assert!(
         policy.contains("wording = \"No {{ tool }} here.\""),
@@ -234,7 +235,7 @@ fn what_has_no_counterpart_is_refused_with_the_reason() {
         ),
         (
             &["run.json", "--to", "fixture", "-o", "run.json", "--force"],
-            "never overwrites",
+            "never overwritten",
         ),
         (
             &["run.json", "--to", "policy", "-o", "clean.json"],

@@ -2,7 +2,7 @@
 
 use super::{CLEAN, STORY, folder, retake, told};
 use retake::runtime::read_database;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::Stdio;
 
@@ -246,40 +246,4 @@ fn a_closed_pipe_is_quiet() {
     err.read_to_string(&mut complaints).unwrap();
     assert_eq!(complaints, "");
     assert!(process.wait().unwrap().code().is_some_and(|code| code < 2));
-}
-
-#[test]
-fn a_conversion_is_written_in_one_step_and_never_over_the_recording() {
-    let here = folder(&[("run.json", STORY), ("there.json", CLEAN)]);
-    let path = here.path();
-    let convert = |more: &[&str]| {
-        told(
-            path,
-            &[&["convert", "run.json", "--to", "anthropic"], more].concat(),
-        )
-    };
-    let (_, text, _) = convert(&[]);
-    assert_eq!(convert(&["-o", "new.json"]).0, 0);
-    assert_eq!(read(path, "new.json"), text);
-    let (code, _, err) = convert(&["-o", "there.json"]);
-    assert!(code == 2 && err.contains("--force replaces it"), "{err}");
-    assert_eq!(read(path, "there.json"), CLEAN);
-    assert_eq!(convert(&["-o", "there.json", "--force"]).0, 0);
-    assert_eq!(read(path, "there.json"), text);
-    let (code, _, err) = convert(&["-o", "run.json", "--force"]);
-    assert!(code == 2 && err.contains("never overwrites"), "{err}");
-    assert_eq!(read(path, "run.json"), STORY);
-    assert_eq!(files(path), ["new.json", "run.json", "there.json"]);
-    // A reader that goes away is no reason to complain.
-    let mut process = std::process::Command::new(env!("CARGO_BIN_EXE_retake"))
-        .args(["convert", "-", "--to", "chat"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut stdin = process.stdin.take().unwrap();
-    stdin.write_all(STORY.as_bytes()).unwrap();
-    drop(stdin);
-    assert!(process.wait().unwrap().success());
 }
