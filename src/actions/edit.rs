@@ -228,4 +228,22 @@ mod tests {
         );
         assert!(matches!(refusal, Err(Refusal::WouldBreak(_))));
     }
+
+    #[test]
+    fn a_name_that_pairs_stays() {
+        let call =
+            r#"{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{}"}}"#;
+        let out = r#"{"role":"function","name":"f","content":"1"}"#;
+        let stage = stage(&history(&[USER, call, out]));
+        let refusal = stage.act(2, "edit", &Choice::words(&out.replace("\"f\"", "\"g\"")));
+        assert!(
+            matches!(refusal, Err(Refusal::WouldBreak(_))),
+            "{refusal:?}"
+        );
+        assert!(
+            stage
+                .act(2, "edit", &Choice::words(&out.replace('1', "2")))
+                .is_ok()
+        );
+    }
 }
