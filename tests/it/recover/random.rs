@@ -8,9 +8,11 @@ use proptest::sample::{Index, select};
 use proptest::test_runner::TestRunner;
 use retake::actions::{ACTIONS, Action, Choice, Planned, Refusal, Scene, Surroundings};
 use retake::rules::Severity;
-use retake::runtime::{Recording, Workbench, check_session, settle};
+use retake::runtime::{
+    ReadOptions, Recording, Workbench, check_session, read_path, settle, write_take,
+};
 use retake::session::takes::{Take, TakeId};
-use retake::session::{Dialect, Rope, Session, Source, Span};
+use retake::session::{Dialect, Kind, Rope, Session, Source, Span};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
@@ -208,6 +210,34 @@ fn carry_out(
     Ok(Some(after))
 }
 
+/// What an item is and what it says.
+fn told(recording: &Recording) -> Vec<(Kind, Vec<u8>)> {
+    let sessions = recording.sessions.iter();
+    let items = sessions.flat_map(|session| session.items.iter().map(move |item| (session, item)));
+    items
+        .map(|(session, item)| (item.kind, session.bytes(item).unwrap()))
+        .collect()
+}
+
+/// The take that is saved is the take that was seen: the text, or the rows of a database.
+fn saved_as_it_reads(workbench: &mut Workbench, take: &Recording) -> Result<(), TestCaseError> {
+    let id = workbench.takes().current();
+    let rope = workbench.rope(id).unwrap();
+    let base = workbench.base(id).unwrap();
+    let mut saved = Vec::new();
+    write_take(base, &rope, &mut saved).unwrap();
+    if !base.is_database() {
+        prop_assert_eq!(saved, text_of(&rope));
+        return Ok(());
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("saved.db");
+    std::fs::write(&path, saved).unwrap();
+    let read = read_path(&path, &ReadOptions::default()).unwrap();
+    prop_assert_eq!(told(&read), told(take));
+    Ok(())
+}
+
 fn any_action_holds(
     transcript: &Transcript,
     deeds: &[Deed],
@@ -227,6 +257,7 @@ fn any_action_holds(
             current = after;
         }
     }
+    saved_as_it_reads(&mut workbench, &current)?;
     workbench.go_to(TakeId::MAIN).unwrap();
     let main = workbench.rope(TakeId::MAIN).unwrap();
     prop_assert_eq!(text_of(&main), text_of(&Rope::new(main.recorded().clone())));
