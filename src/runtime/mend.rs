@@ -3,7 +3,7 @@
 use super::{Base, InputError, Progress, Recording, check_session, settle};
 use crate::actions::{self, Choice, Planned, Safety};
 use crate::formats::{CannotWrite, lower};
-use crate::rules::{Finding, Run, beside};
+use crate::rules::{Finding, Run, Severity, beside};
 use crate::session::{Dialect, Edit, Rope, Session, Splice};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub struct Mending<'a> {
     /// The recording.
     pub base: &'a Base,
-    /// How unsafe an action may be: `Safe`, or `Unsafe` as well. What needs words is never applied.
+    /// How unsafe an action may be: `Safe`, or for errors `Unsafe` as well. What needs words is never applied.
     pub up_to: Safety,
     /// The dialect that the result must satisfy; that of the recording if `None`.
     pub target: Option<Dialect>,
@@ -121,6 +121,10 @@ impl Mending<'_> {
             let Some(item) = finding.item.filter(|item| !touched.contains(item)) else {
                 continue;
             };
+            // What was answered a round ago would be answered again and again.
+            if finding.is_settled {
+                continue;
+            }
             let Some((action, planned)) = self.plan(&run, finding, findings) else {
                 continue;
             };
@@ -154,10 +158,13 @@ impl Mending<'_> {
     ) -> Option<(&'static str, Planned)> {
         let beside = beside(run.session, findings, finding);
         let scene = run.scene(finding.defect(), &beside)?;
-        let offers = finding
-            .offers
-            .iter()
-            .filter(|offer| offer.safety <= self.up_to);
+        // What the provider accepts is no reason to change what the model saw.
+        let up_to = match finding.severity {
+            Severity::Error => self.up_to,
+            Severity::Warning | Severity::Info => Safety::Safe,
+        };
+        let offers = finding.offers.iter();
+        let offers = offers.filter(|offer| offer.safety <= up_to);
         offers
             .filter_map(|offer| {
                 let action = actions::find(offer.action)?;
