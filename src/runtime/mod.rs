@@ -38,7 +38,7 @@ pub use fixture::{Fixture, NoFixture};
 pub use follower::{Follower, Growth};
 pub use interrupt::{exit_on_interrupt, leave_interrupts};
 pub use lines::line_numbers;
-pub use mend::{Applied, Mended, Mending};
+pub use mend::{Applied, Mended, Mending, Reason, Refused, Tally};
 pub use opening::Opening;
 pub use reading::{Progress, ReadOptions, Recording, read_input, read_path};
 pub use save::{SaveError, WriteError, save_take, write_take};

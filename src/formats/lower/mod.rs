@@ -1,9 +1,10 @@
 //! From edits to bytes: what the history is to say, written where the file holds it, with every other byte left as it is.
 //!
 //! Three questions are answered one after the other: which object of the dialect an item belongs to and in which list that object
-//! stands (`place`), what leaves and what comes at these places (here; `unit` for messages that lose a part, `claude_code` for lines
-//! that are linked), and how elements of a list are separated (`list`).
+//! stands (`place`), what leaves and what comes at these places (here; `unit` for messages that lose a part, `block` for those that gain
+//! one, `claude_code` for lines that are linked), and how elements of a list are separated (`list`).
 
+mod block;
 mod claude_code;
 mod list;
 mod place;
@@ -28,8 +29,8 @@ pub enum CannotWrite {
     /// An edit names an item that the session does not have.
     #[error("there is no item {0}")]
     NoItem(u32),
-    /// The item is a setting of a request, no element of its history.
-    #[error("item {} is a setting of the request, not a message", .0 + 1)]
+    /// The item is a member of a request, no element of its history: instructions, or all of the input as one text.
+    #[error("item {} stands in no list of messages", .0 + 1)]
     NoPlace(u32),
     /// The list has no element to stand beside.
     #[error("the list is empty")]
@@ -70,8 +71,10 @@ pub fn lower(session: &Session, edits: &[Edit]) -> Result<Vec<Splice>, CannotWri
     }
     let mut lowering = Lowering {
         dropped: dropped_by(session, edits),
+        cut: edits.iter().filter_map(cut_of).min(),
         ground: Ground::new(session),
         lists: BTreeMap::new(),
+        filled: BTreeMap::new(),
         splices: Vec::new(),
         lines: Lines::default(),
         is_linked: session.format == super::claude_code::FORMAT.id,
@@ -106,10 +109,21 @@ fn dropped_by(session: &Session, edits: &[Edit]) -> BTreeSet<u32> {
     dropped
 }
 
+fn cut_of(edit: &Edit) -> Option<u32> {
+    match edit {
+        Edit::Cut { from } => Some(*from),
+        _ => None,
+    }
+}
+
 struct Lowering<'a> {
     ground: Ground<'a>,
     dropped: BTreeSet<u32>,
+    /// The first item of those that a cut takes along.
+    cut: Option<u32>,
     lists: BTreeMap<List, ListEdits>,
+    /// Blocks for messages that say nothing, by where their content stands.
+    filled: BTreeMap<(u64, u64), Vec<String>>,
     splices: Vec<Splice>,
     lines: Lines,
     /// Whether lines name the line before them (Claude Code).
@@ -185,6 +199,11 @@ impl Lowering<'_> {
         }
     }
 
+    /// Whether an item leaves because everything behind a place does.
+    fn is_cut(&self, index: u32) -> bool {
+        self.cut.is_some_and(|from| index >= from)
+    }
+
     /// The last item of the reply that holds a call and of the outputs right behind it.
     fn end_of_reply(&self, call: u32) -> u32 {
         let session = self.ground.session;
@@ -221,70 +240,6 @@ impl Lowering<'_> {
         let is_of_user =
             matches!(next.kind, Kind::User | Kind::Output) && next.shape == Shape::Anthropic;
         is_of_user.then_some(last + 1)
-    }
-
-    /// Puts a `tool_result` block behind those at the head of a message.
-    fn put_block(&mut self, first: u32, block: &str) -> Result<(), CannotWrite> {
-        let place = self.ground.place(first)?;
-        let Some(seat) = place.part else {
-            return self.put_into_text(first, block);
-        };
-        let session = self.ground.session;
-        let leading = session.items[first as usize..]
-            .iter()
-            .take_while(|item| item.kind == Kind::Output && is_within(item, place.unit))
-            .count();
-        let edits = self.lists.entry(seat.list).or_default();
-        match leading {
-            0 => edits.front.push(block.to_owned()),
-            count => {
-                let at = edits.at.entry(seat.index + count - 1).or_default();
-                at.after.push(block.to_owned());
-            }
-        }
-        Ok(())
-    }
-
-    /// A message whose content is a string becomes one of blocks.
-    fn put_into_text(&mut self, index: u32, block: &str) -> Result<(), CannotWrite> {
-        let item = self.ground.item(index)?;
-        if self.dropped.contains(&index) {
-            return Err(CannotWrite::Conflict(index));
-        }
-        let text = self.ground.bytes(item)?;
-        if text.first() != Some(&b'"') {
-            return Err(CannotWrite::NoPlace(index));
-        }
-        let opening = Span {
-            start: item.span.start,
-            end: item.span.start,
-        };
-        let closing = Span {
-            start: item.span.end,
-            end: item.span.end,
-        };
-        let is_open = self.splices.iter().any(|splice| splice.at == closing);
-        let open = if is_open {
-            format!("{block},")
-        } else {
-            self.splices.push(Splice {
-                at: closing,
-                with: b"}]".to_vec(),
-            });
-            format!("[{block},")
-        };
-        // Each further block goes in front of the text block, which is opened by the last splice at this place.
-        self.splices
-            .retain(|splice| splice.at != opening || splice.with != TEXT_OPENS);
-        self.splices.push(Splice {
-            at: opening,
-            with: open.into_bytes(),
-        });
-        self.splices.push(Splice {
-            at: opening,
-            with: TEXT_OPENS.to_vec(),
-        });
-        Ok(())
     }
 
     fn degrade(&mut self, index: u32, text: &str) -> Result<(), CannotWrite> {
@@ -380,6 +335,11 @@ impl Lowering<'_> {
         for (list, edits) in &self.lists {
             splice_list(&mut self.ground, *list, edits, &mut self.splices)?;
         }
+        for ((start, end), blocks) in std::mem::take(&mut self.filled) {
+            let at = Span { start, end };
+            let with = format!("[{}]", blocks.join(",")).into_bytes();
+            self.splices.push(Splice { at, with });
+        }
         if self.is_linked {
             let gone = self.lists.get(&List::Records);
             self.lines.link(&mut self.ground, gone, &mut self.splices)?;
@@ -415,9 +375,6 @@ fn on_one_line(json: &[u8]) -> Vec<u8> {
     };
     json.iter().map(flat).collect()
 }
-
-/// What opens the block that a string of a message becomes.
-const TEXT_OPENS: &[u8] = br#"{"type":"text","text":"#;
 
 /// Whether an item stands in a unit.
 fn is_within(item: &Item, unit: Span) -> bool {

@@ -2,8 +2,8 @@
 
 use super::recordings::{Case, bundled, corpus, wire_cases};
 use retake::actions::Safety;
-use retake::rules::{Finding, Severity};
-use retake::runtime::{Base, Mended, Mending, Recording};
+use retake::rules::Severity;
+use retake::runtime::{Base, Mended, Mending, Recording, Tally};
 use retake::session::{Rope, Source, Span};
 use std::sync::Arc;
 
@@ -29,10 +29,11 @@ fn mended(case: &Case, base: &Base, up_to: Safety) -> Mended {
     mending.run().unwrap()
 }
 
-fn errors(findings: &[Vec<Finding>]) -> usize {
-    let all = findings.iter().flatten();
-    all.filter(|finding| finding.severity == Severity::Error)
-        .count()
+fn errors(found: &Tally) -> usize {
+    let errors = found
+        .iter()
+        .filter(|((severity, _), _)| *severity == Severity::Error);
+    errors.map(|(_, count)| count).sum()
 }
 
 /// How many actions were applied, and what went wrong.
@@ -44,7 +45,7 @@ fn fix_twice(case: &Case, up_to: Safety, wrong: &mut Vec<String>) -> usize {
         return 0;
     }
     let first = mended(case, &base, up_to);
-    let [before, after] = &first.findings;
+    let [before, after] = &first.found;
     if errors(after) > errors(before) {
         let (before, after) = (errors(before), errors(after));
         wrong.push(format!(
