@@ -121,10 +121,6 @@ impl Mending<'_> {
             let Some(item) = finding.item.filter(|item| !touched.contains(item)) else {
                 continue;
             };
-            // What was answered a round ago would be answered again and again.
-            if finding.is_settled {
-                continue;
-            }
             let Some((action, planned)) = self.plan(&run, finding, findings) else {
                 continue;
             };
@@ -158,7 +154,8 @@ impl Mending<'_> {
     ) -> Option<(&'static str, Planned)> {
         let beside = beside(run.session, findings, finding);
         let scene = run.scene(finding.defect(), &beside)?;
-        // What the provider accepts is no reason to change what the model saw.
+        // What the provider accepts is no reason to change what the model saw. That is also what a take has answered, which would be
+        // answered again and again.
         let up_to = match finding.severity {
             Severity::Error => self.up_to,
             Severity::Warning | Severity::Info => Safety::Safe,
