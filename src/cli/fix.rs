@@ -176,18 +176,13 @@ fn tell(mended: &Mended) {
             .map(|(action, count)| format!("{action} {count}"));
         lines.push(format!("  in all: {}", all.collect::<Vec<_>>().join(", ")));
     }
-    let left = mended.findings[1]
-        .iter()
-        .flatten()
-        .filter(|finding| finding.severity >= Severity::Warning);
-    let (errors, warnings): (Vec<_>, Vec<_>) =
-        left.partition(|finding| finding.severity == Severity::Error);
+    let left = mended.findings[1].iter().flatten();
+    let errors = left.filter(|finding| finding.severity == Severity::Error);
     complain(
         &format!(
-            "{} applied, {} and {} left",
+            "{} applied, {} left",
             counted(mended.applied.len(), "action"),
-            counted(errors.len(), "error"),
-            counted(warnings.len(), "warning")
+            counted(errors.count(), "error")
         ),
         None,
     );
