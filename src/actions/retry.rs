@@ -220,4 +220,27 @@ mod tests {
             Err(Refusal::WrongKind(_))
         ));
     }
+
+    #[test]
+    fn no_half_of_a_pair_stays_behind() {
+        let confirmed = Choice {
+            confirmed: true,
+            words: Some("Again."),
+            ..Choice::default()
+        };
+        let early = stage(&history(&[USER, OUT, CALL]));
+        let planned = early.act(2, "retry", &confirmed).unwrap();
+        assert_eq!(
+            planned.edits[..2],
+            [Edit::Cut { from: 2 }, Edit::Drop { item: 1 }]
+        );
+        assert!(matches!(planned.edits[2], Edit::Say { after: 0, .. }));
+        let said = r#"{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"}]}"#;
+        let late = stage(&history(&[USER, CALL, USER, said, OUT]));
+        let refusal = late.act(3, "retry", &confirmed);
+        assert!(
+            matches!(refusal, Err(Refusal::WouldBreak(_))),
+            "{refusal:?}"
+        );
+    }
 }

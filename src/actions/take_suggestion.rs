@@ -156,4 +156,19 @@ mod tests {
             "{refusal:?}"
         );
     }
+
+    #[test]
+    fn old_chat_pairs_by_name_so_the_output_gets_the_new_one_too() {
+        let call =
+            r#"{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{}"}}"#;
+        let out = r#"{"role":"function","name":"f","content":"1"}"#;
+        let stage = stage(&history(&[USER, call, out]));
+        let planned = stage
+            .act(1, "take-suggestion", &Choice::words("g"))
+            .unwrap();
+        assert_eq!(stage.after(&planned, 2), out.replace("\"f\"", "\"g\""));
+        // Without a list of tools a name must at least be one.
+        let refusal = stage.act(1, "take-suggestion", &Choice::words("a b"));
+        assert!(matches!(refusal, Err(Refusal::BadWords(_))), "{refusal:?}");
+    }
 }

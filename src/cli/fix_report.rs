@@ -21,10 +21,9 @@ pub(super) fn left(mended: &Mended, severity: Severity) -> usize {
 /// Says what was done, what is left, and what was refused.
 pub(super) fn tell(mended: &Mended) {
     let summary = format!(
-        "{} applied, {} and {} left",
+        "{} applied, {} left",
         counted(mended.applied.len(), "action"),
-        counted(left(mended, Severity::Error), "error"),
-        counted(left(mended, Severity::Warning), "warning")
+        counted(left(mended, Severity::Error), "error")
     );
     complain(&summary, None);
     print(&applied_lines(mended));

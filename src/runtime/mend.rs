@@ -1,9 +1,9 @@
 //! Applies what the rules offer until nothing is left to apply: round by round, because one mended defect may show another.
 
-use super::{Base, InputError, Progress, Recording, check_session, settle};
+use super::{Base, InputError, Progress, Recording, check_session, check_session_by, settle};
 use crate::actions::{self, Choice, Offer, Planned, Refusal, Safety};
 use crate::formats::{CannotWrite, lower};
-use crate::rules::{Finding, Run, Severity, beside};
+use crate::rules::{Finding, Run, Severity, beside, mending_rules};
 use crate::session::{Dialect, Edit, Rope, Session, Splice, index_number};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -161,7 +161,10 @@ impl Mending<'_> {
 
     fn check(&self, recording: &Recording, rope: &Rope) -> Result<Vec<Vec<Finding>>, InputError> {
         let found = recording.sessions.iter().map(|session| {
-            let mut findings = check_session(session, self.target)?;
+            let mut findings = match self.up_to {
+                Safety::Safe => check_session_by(session, self.target, &mending_rules())?,
+                Safety::Unsafe | Safety::Manual => check_session(session, self.target)?,
+            };
             settle(session, rope, &mut findings);
             Ok(findings)
         });

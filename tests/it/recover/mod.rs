@@ -12,7 +12,7 @@ use retake::actions::{self, Choice, Planned, Refusal};
 use retake::formats::lower;
 use retake::rules::{Finding, Run};
 use retake::runtime::{Base, check_session, settle};
-use retake::session::{Change, Edit, Rope, Session, compare};
+use retake::session::{Change, Edit, Item, Kind, Rope, Session, compare};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -236,18 +236,23 @@ fn touched(session: &Session, edit: &Edit) -> Vec<usize> {
                 .map(|(index, _)| index)
                 .collect()
         }
-        Edit::Move { output, call } => vec![*output as usize, *call as usize],
-        // The words of the next message become a block beside the output.
-        Edit::Answer { call, .. } => {
-            let next = items.iter().enumerate().skip(*call as usize + 1);
-            let user = next
-                .filter(|(_, item)| item.kind == retake::session::Kind::User)
-                .map(|(index, _)| index);
-            user.take(1).collect()
+        Edit::Move { output, call } => {
+            let mut touched = vec![*output as usize, *call as usize];
+            touched.extend(next_of_user(items, *call));
+            touched
         }
+        Edit::Answer { call, .. } => next_of_user(items, *call).into_iter().collect(),
         Edit::Say { .. } => Vec::new(),
         Edit::Cut { from } => (*from as usize..items.len()).collect(),
     }
+}
+
+/// The message of the user behind a call: its words become a block beside an output that goes there.
+fn next_of_user(items: &[Item], call: u32) -> Option<usize> {
+    let behind = call as usize + 1..items.len();
+    behind
+        .into_iter()
+        .find(|index| items[*index].kind == Kind::User)
 }
 
 /// How many findings of each rule count: what a take has answered does not.

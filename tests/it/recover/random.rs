@@ -5,11 +5,15 @@ use super::transcripts::{Transcript, Written, transcripts};
 use super::{follows, untouched_but_changed};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
+use proptest::test_runner::TestRunner;
 use retake::actions::{ACTIONS, Action, Choice, Planned, Refusal, Scene, Surroundings};
 use retake::rules::Severity;
-use retake::runtime::{Recording, Workbench, check_session, settle};
+use retake::runtime::{
+    ReadOptions, Recording, Workbench, check_session, read_path, settle, write_take,
+};
 use retake::session::takes::{Take, TakeId};
-use retake::session::{Dialect, Rope, Session, Source, Span};
+use retake::session::{Dialect, Kind, Rope, Session, Source, Span};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 /// What an operator does.
@@ -29,6 +33,17 @@ enum Words {
     /// The bytes of the item, with another text where there is this one.
     Own(&'static str),
 }
+
+/// The dialect that a take has to satisfy; mostly that of the recording.
+const TARGETS: &[Option<Dialect>] = &[
+    None,
+    None,
+    None,
+    Some(Dialect::Responses),
+    Some(Dialect::Chat),
+    Some(Dialect::Anthropic),
+    Some(Dialect::Gemini),
+];
 
 /// What the transcripts say.
 const SAID: &[&str] = &["plain", "word", "both"];
@@ -181,7 +196,9 @@ fn carry_out(
             errors(changed, target, &rope),
         );
         for (rule, count) in &is {
-            let is_new = was.get(rule).unwrap_or(&0) < count;
+            // Reasoning at the end of a history that is broken there shows its loss once something stands behind it.
+            let shows = *rule == "orphan-reasoning" && !was.is_empty();
+            let is_new = was.get(rule).unwrap_or(&0) < count && !shows;
             prop_assert!(!is_new || follows(action, rule), "new: {rule} {}", told());
         }
         let lost = untouched_but_changed((session, &old), (changed, &rope), &planned.edits);
@@ -193,19 +210,54 @@ fn carry_out(
     Ok(Some(after))
 }
 
-fn any_action_holds(transcript: &Transcript, deeds: &[Deed]) -> Result<(), TestCaseError> {
+/// What an item is and what it says.
+fn told(recording: &Recording) -> Vec<(Kind, Vec<u8>)> {
+    let sessions = recording.sessions.iter();
+    let items = sessions.flat_map(|session| session.items.iter().map(move |item| (session, item)));
+    items
+        .map(|(session, item)| (item.kind, session.bytes(item).unwrap()))
+        .collect()
+}
+
+/// The take that is saved is the take that was seen: the text, or the rows of a database.
+fn saved_as_it_reads(workbench: &mut Workbench, take: &Recording) -> Result<(), TestCaseError> {
+    let id = workbench.takes().current();
+    let rope = workbench.rope(id).unwrap();
+    let base = workbench.base(id).unwrap();
+    let mut saved = Vec::new();
+    write_take(base, &rope, &mut saved).unwrap();
+    if !base.is_database() {
+        prop_assert_eq!(saved, text_of(&rope));
+        return Ok(());
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("saved.db");
+    std::fs::write(&path, saved).unwrap();
+    let read = read_path(&path, &ReadOptions::default()).unwrap();
+    prop_assert_eq!(told(&read), told(take));
+    Ok(())
+}
+
+fn any_action_holds(
+    transcript: &Transcript,
+    deeds: &[Deed],
+    target: Option<Dialect>,
+    done: &RefCell<BTreeMap<&'static str, usize>>,
+) -> Result<(), TestCaseError> {
     let Written {
         recording, path, ..
     } = &transcript.written();
     prop_assert_eq!(&recording.problems, &[]);
-    let target = recording.sessions[0].dialect;
+    let target = target.unwrap_or(recording.sessions[0].dialect);
     let (mut workbench, _) = Workbench::open(recording.clone(), path.as_deref(), None, || 0);
     let mut current = Recording::clone(recording);
     for deed in deeds {
         if let Some(after) = carry_out(&mut workbench, &current, deed, target)? {
+            *done.borrow_mut().entry(deed.action().id).or_default() += 1;
             current = after;
         }
     }
+    saved_as_it_reads(&mut workbench, &current)?;
     workbench.go_to(TakeId::MAIN).unwrap();
     let main = workbench.rope(TakeId::MAIN).unwrap();
     prop_assert_eq!(text_of(&main), text_of(&Rope::new(main.recorded().clone())));
@@ -220,18 +272,22 @@ fn cases() -> ProptestConfig {
     };
     ProptestConfig {
         cases: usual.cases * times,
+        failure_persistence: None,
         ..usual
     }
 }
 
-proptest! {
-    #![proptest_config(cases())]
-
-    #[test]
-    fn any_action_on_any_item_is_refused_or_leaves_a_transcript_that_is_as_good(
-        transcript in transcripts(),
-        deeds in deeds(),
-    ) {
-        any_action_holds(&transcript, &deeds)?;
+#[test]
+fn any_action_on_any_item_is_refused_or_leaves_a_transcript_that_is_as_good() {
+    let done = RefCell::new(BTreeMap::new());
+    let all = (transcripts(), deeds(), select(TARGETS));
+    let run = TestRunner::new(cases()).run(&all, |(transcript, deeds, target)| {
+        any_action_holds(&transcript, &deeds, target, &done)
+    });
+    if let Err(failure) = run {
+        panic!("{failure}");
     }
+    let done = done.into_inner();
+    eprintln!("actions carried out: {done:?}");
+    assert!(done.len() >= 10, "{done:?}");
 }
