@@ -13,7 +13,7 @@ mod place;
 mod tests;
 mod unit;
 
-use crate::dialects::write::{draft_message, draft_output, text_block};
+use crate::dialects::write::{draft_message, draft_output, draft_parts, text_block};
 use crate::json::Fault;
 use crate::session::{
     Edit, Family, Item, Kind, Patch, Session, Shape, SourceError, Span, Splice, Voice,
@@ -107,6 +107,15 @@ fn dropped_by(session: &Session, edits: &[Edit]) -> BTreeSet<u32> {
         }
     }
     dropped
+}
+
+/// A new message as the file of a session spells it.
+pub fn new_message(session: &Session, shape: Shape, voice: Voice, text: &str) -> String {
+    if session.format == super::codex::FORMAT.id {
+        draft_parts(voice, text)
+    } else {
+        draft_message(shape, voice, text)
+    }
 }
 
 fn cut_of(edit: &Edit) -> Option<u32> {
@@ -250,7 +259,7 @@ impl Lowering<'_> {
         let item = *self.ground.item(index)?;
         let place = self.ground.place(index)?;
         let (Shape::Anthropic, Some(seat)) = (item.shape, place.part) else {
-            let with = draft_message(item.shape, Voice::User, text).into_bytes();
+            let with = new_message(self.ground.session, item.shape, Voice::User, text).into_bytes();
             self.splices.push(Splice {
                 at: place.unit,
                 with,
@@ -287,7 +296,11 @@ impl Lowering<'_> {
             Shape::Format => shape_of(self.ground.session),
             shape => shape,
         };
-        self.put_unit(last, None, draft_message(shape, voice, text))
+        self.put_unit(
+            last,
+            None,
+            new_message(self.ground.session, shape, voice, text),
+        )
     }
 
     /// Puts a new message or item behind the one that holds `anchor`, with what the file puts around it.

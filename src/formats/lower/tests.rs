@@ -327,6 +327,14 @@ fn rollouts_keep_their_envelope() {
             "{text}{{\"timestamp\":\"t2\",\"type\":\"response_item\",\"payload\":{{\"type\":\"function_call_output\",\"call_id\":\"a\",\"output\":\"aborted\"}}}}\n"
         )
     );
+    let say = Edit::Say {
+        after: 0,
+        voice: Voice::User,
+        text: "go on".to_owned(),
+    };
+    assert!(edited(text, &[say]).ends_with(
+        "\"payload\":{\"type\":\"message\",\"role\":\"user\",\"content\":[{\"type\":\"input_text\",\"text\":\"go on\"}]}}\n"
+    ));
 }
 
 #[test]
