@@ -14,7 +14,7 @@ const BLOCK: u64 = 1 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum SaveError {
     /// The bytes on the disk are not the text that was read.
-    #[error("{} is packed or in another encoding: save under another name", .0.display())]
+    #[error("{} is packed or in another encoding: write it to another file, unpacked and as UTF-8", .0.display())]
     Packed(PathBuf),
     /// Somebody wrote to the file since it was read; what they wrote would be lost.
     #[error("{} has changed since it was read: do it again once nobody writes to it; nothing was changed", .0.display())]
