@@ -19,7 +19,7 @@ pub struct FixArguments {
     /// Replace a file that is there
     #[arg(long, requires = "output")]
     pub force: bool,
-    /// Fix the recording itself, and keep it as it was in FILE.bak
+    /// Fix the recording itself, and keep it as it was in FILE.bak (or FILE.bak.2 and so on)
     #[arg(long, conflicts_with = "diff")]
     pub in_place: bool,
     /// Write nothing, show what would change
