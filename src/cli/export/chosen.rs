@@ -53,6 +53,10 @@ pub(super) fn export(
                 };
                 match attempt.export() {
                     Ok(exported) => return Ok(exported),
+                    // Another recovery might take a faulty template as it stands.
+                    Err((what, reason)) if reason.is_in_words() => {
+                        return Err(failure(arguments, &what, &reason));
+                    }
                     Err((what, reason)) => refused.push((what, reason)),
                 }
             }

@@ -39,6 +39,14 @@ pub(super) enum NoExport {
 }
 
 impl NoExport {
+    /// Whether the words that were given are at fault.
+    pub(super) fn is_in_words(&self) -> bool {
+        matches!(
+            self,
+            Self::Refused(Refusal::BadWords(_)) | Self::Recipe(NoRecipe::Template(_))
+        )
+    }
+
     /// Whether the history can be changed once it is written as one request.
     pub(super) fn wants_request(&self) -> bool {
         match self {

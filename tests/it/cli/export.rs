@@ -262,6 +262,26 @@ fn what_has_no_counterpart_is_refused_with_the_reason() {
 }
 
 #[test]
+fn a_faulty_template_is_refused_and_never_exported_as_it_stands() {
+    let sessions = Path::new(env!("CARGO_MANIFEST_DIR")).join("sessions");
+    for words in ["There is no {{ tol }}.", "{% if %}", "{{ tool"] {
+        for form in ["fixture", "policy"] {
+            let arguments = [
+                "export",
+                "unknown-tool.json",
+                "--to",
+                form,
+                "--words",
+                words,
+            ];
+            let (code, out, err) = told(&sessions, &arguments);
+            assert_eq!((code, &out[..]), (2, ""), "{form} {words}: {err}");
+            assert!(err.contains("line 1: "), "{form} {words}: {err}");
+        }
+    }
+}
+
+#[test]
 fn a_take_of_the_debugger_is_exported_with_its_words() {
     use retake::runtime::takes::wall_clock;
     use retake::runtime::{ReadOptions, Workbench, read_path};
