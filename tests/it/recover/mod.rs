@@ -6,6 +6,7 @@ mod random;
 mod recordings;
 mod transcripts;
 mod twice;
+mod untouched;
 
 use recordings::{Case, bundled, corpus, wire_cases};
 use retake::actions::{self, Choice, Planned, Refusal};
