@@ -3,6 +3,8 @@
 mod hits;
 mod sieve;
 mod takes;
+#[cfg(test)]
+pub(super) mod testing;
 
 use super::state::document::{Checked, Document, Extent};
 use super::update::{Order, Report, Search, Sifting, TakesCommand};

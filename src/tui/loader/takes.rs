@@ -49,7 +49,7 @@ impl Default for Bench {
 }
 
 impl Bench {
-    fn new(root: Option<PathBuf>, clock: Clock) -> Self {
+    pub(super) fn new(root: Option<PathBuf>, clock: Clock) -> Self {
         Self {
             open: Mutex::default(),
             main: Mutex::default(),

@@ -298,8 +298,7 @@ fn plan(
 
 fn proposed(session: &Session, attempt: &Attempt, planned: &Planned) -> Proposed {
     let (changes, more_removed) = changes_of(session, &planned.edits);
-    let item = session.items.get(attempt.place.item);
-    let name = item.map_or("", |item| named(session, item));
+    let name = named(session, attempt.place.item);
     let mut notes = planned.notes.clone();
     if planned.asks_model {
         notes.push("the take ends where the model is to speak: it waits for one".to_owned());

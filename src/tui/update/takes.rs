@@ -65,12 +65,13 @@ pub(super) fn tree(state: &mut State) -> Vec<Effect> {
     overlay(state, Overlay::Takes(Box::new(TakeTree::new(rows))))
 }
 
-/// A take that ends behind the item with the cursor.
+/// A take that ends behind the item with the cursor, or behind the turn.
 pub(super) fn fork(state: &mut State) -> Vec<Effect> {
     let (Some(document), Some(session)) = (state.document.clone(), state.session()) else {
         return Vec::new();
     };
-    let item = state.item;
+    let turn = session.turns.get(state.turn()).filter(|_| state.on_turn);
+    let item = turn.map_or(state.item, |turn| turn.items().end.saturating_sub(1));
     if item + 1 >= session.items.len() {
         state.notice = Some("nothing stands behind this item".to_owned());
         return Vec::new();

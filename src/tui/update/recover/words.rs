@@ -10,6 +10,7 @@ use crate::tui::recovery::forms::{WordsForm, WordsSetup};
 use crate::tui::recovery::takes::TakeRow;
 use crate::tui::recovery::wording::{Entry, Fault, Previewer, Setup, WordingEditor};
 use crate::tui::state::document::Document;
+use crate::tui::state::preview::tool_of;
 use crate::tui::state::recovery::Attempt;
 use crate::tui::state::{Overlay, State};
 use crate::wording;
@@ -60,7 +61,7 @@ pub(super) fn wording_editor(state: &State, attempt: &Attempt) -> Option<Overlay
     let faulty = faulty_calls(session, &findings, attempt);
     let (shown, tried, target) = (document.clone(), attempt.clone(), state.recovery.target);
     let setup = Setup {
-        title: format!("inject error: {}", named(session, item)),
+        title: format!("inject error: {}", named(session, attempt.place.item)),
         text,
         library: library(state, session, attempt, kind),
         placeholders: wording::VARIABLES
@@ -178,7 +179,11 @@ pub(super) fn words_form(state: &State, attempt: &Attempt, purpose: &str) -> Opt
         (None, _) => String::new(),
     };
     let setup = WordsSetup {
-        title: format!("{}: {}", attempt.action.title, named(session, item)),
+        title: format!(
+            "{}: {}",
+            attempt.action.title,
+            named(session, attempt.place.item)
+        ),
         purpose: purpose.to_owned(),
         text,
         in_history: (attempt.action.id == "fallback").then_some(attempt.in_history),
@@ -232,11 +237,11 @@ fn outline(schema: &Value) -> String {
     format!("an object with {}", members.collect::<Vec<_>>().join("; "))
 }
 
-/// What an item is called: its tool, else its kind.
-pub(super) fn named<'a>(session: &'a Session, item: &Item) -> &'a str {
-    match session.name(item) {
-        "" => item.kind.word(),
-        name => name,
+/// What an item is called: its tool, that of the call which it answers, else its kind.
+pub(super) fn named(session: &Session, index: usize) -> &str {
+    match (tool_of(session, index), session.items.get(index)) {
+        ("", Some(item)) => item.kind.word(),
+        (name, _) => name,
     }
 }
 
