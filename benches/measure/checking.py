@@ -1,4 +1,4 @@
-"""The rows about `check`: speed, findings, and that time grows with size (3, 4, 10)."""
+"""The rows about `check` and `fix`: speed, findings, and that time grows with size (3, 4, 9, 10)."""
 import os
 import shlex
 
@@ -55,3 +55,39 @@ def folder(bench):
                         lambda: seconds(together))
     if not bench.calibrate:
         yield exactness(bench, 10, work, path, tools, recordings)
+
+
+MENDED = ("bad_json", "orphan_call", "orphan_output")  # the planted defects that have a safe offer
+
+
+def left_after(bench, made, fixed):
+    """How many planted defects are still found although `fix` mends them."""
+    mended = {commands.RULES[kind] for kind in MENDED}
+    found = commands.findings(bench.retake, fixed, made.tools, exits=(0, FINDINGS_EXIT))
+    call_ids = {defect["call_id"] for defect in made.planted() if defect["kind"] in MENDED}
+    return sum(rule in mended and call_id in call_ids for _, rule, call_id in found)
+
+
+def fixing(bench):
+    for form in ("claude-jsonl", "responses", "chat"):
+        made = bench.files.recording(form, bench.big)
+        fixed = made.path.with_name(f"fixed-{made.path.name}")
+        shape = "JSONL" if form == "claude-jsonl" else f"one-line {form}"
+
+        def fresh(argv, exits=(0,), target=fixed):
+            target.unlink(missing_ok=True)
+            return seconds([*argv, str(target)], exits=exits)
+
+        fix = [*bench.retake, "fix", str(made.path), "--tools", str(made.tools), "-o"]
+        work = f"`fix -o` {bench.big} {shape}"
+        try:
+            yield bench.compare(9, work, "`cp`", Limit(2, 1.3), lambda: fresh(fix, (0, FINDINGS_EXIT)),
+                                lambda: fresh(["cp", str(made.path)]))
+            if not bench.calibrate:
+                fresh(fix, (0, FINDINGS_EXIT))
+                left = left_after(bench, made, fixed)
+                mended = sum(defect["kind"] in MENDED for defect in made.planted())
+                yield Result(9, f"{work}, result", f"{mended} planted defects with a safe offer",
+                             said=f"{WRONG}: {left} left" if left else "all mended")
+        finally:
+            fixed.unlink(missing_ok=True)

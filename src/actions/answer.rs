@@ -1,5 +1,6 @@
 //! Giving a call an output, or the output that is there another text: what injecting, supplying and closing have in common.
 
+use super::belonging::open_partner;
 use super::evidence::{ordinal, quote};
 use super::{Planned, Refusal, Scene};
 use crate::dialects::write::{draft_output, replace_output};
@@ -22,6 +23,12 @@ pub(super) fn answer(
         ))),
         Standing::Orphan | Standing::Pending | Standing::Alone | Standing::Duplicate(_) => {
             can_be_answered(scene, call)?;
+            if let Some(output) = lost_output(scene, call)? {
+                return Err(Refusal::WouldBreak(format!(
+                    "item {}, an output without an id, is probably its own: give that the id first",
+                    ordinal(output)
+                )));
+            }
             planned.edits.push(Edit::Answer {
                 call,
                 text,
@@ -46,6 +53,14 @@ pub(super) fn can_be_answered(scene: &Scene<'_>, call: u32) -> Result<(), Refusa
         return Err(no_text(scene, call));
     }
     Ok(())
+}
+
+/// The output of a call that has lost its id.
+fn lost_output(scene: &Scene<'_>, call: u32) -> Result<Option<u32>, Refusal> {
+    if scene.at(call)?.call_id.is_none() {
+        return Ok(None);
+    }
+    open_partner(scene, call)
 }
 
 /// Another text for an output that is there.

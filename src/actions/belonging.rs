@@ -1,11 +1,12 @@
-//! What leaves the history together: reasoning stays with the item that it led to, and goes with it.
+//! What belongs together: reasoning stays with the item that it led to, and goes with it; of two halves of which one has lost its id,
+//! one is the other's.
 //!
 //! OpenAI refuses reasoning "without its required following item"; openai-agents drops every reasoning item whose next item that is no
 //! reasoning was dropped. Anthropic wants the thinking of a reply as it was, so a call leaves such a reply only when all of it does.
 
 use super::evidence::ordinal;
 use super::{Planned, Refusal, Scene};
-use crate::session::{Edit, Item, Kind, Shape, Turn, index_number};
+use crate::session::{Edit, Item, Kind, Shape, Standing, Turn, index_number};
 use std::collections::BTreeSet;
 
 /// Drops items with the reasoning that belongs to them.
@@ -58,6 +59,40 @@ pub(super) fn follower(items: &[Item], turn: Turn, reasoning: u32) -> Option<u32
 fn speaks(items: &[Item], index: u32) -> bool {
     let item = items.get(index as usize);
     item.is_some_and(|item| item.kind.is_from_model() && item.kind != Kind::Reasoning)
+}
+
+/// In turns of more items no partner is looked for: a file with so many halves in one turn was made to be slow.
+const LONGEST_TURN: usize = 4096;
+
+/// The other half of a half that is open, where just one of the two has an id and nothing else pairs them: of the halves of the turn
+/// the first with an id belongs to the first without, the second to the second.
+pub(super) fn open_partner(scene: &Scene<'_>, half: u32) -> Result<Option<u32>, Refusal> {
+    let item = scene.at(half)?;
+    let is_open =
+        |index: &u32| matches!(scene.standing(*index), Standing::Orphan | Standing::Pending);
+    let turn = scene.turn(half)?;
+    if !is_open(&half) || turn.items().len() > LONGEST_TURN {
+        return Ok(None);
+    }
+    let wanted = if item.kind == Kind::Call {
+        Kind::Output
+    } else {
+        Kind::Call
+    };
+    let is_named = !item.call_id.is_none();
+    let of_turn = |kind: Kind, named: bool| {
+        (turn.first..turn.end).filter(move |index| {
+            scene.at(*index).is_ok_and(|other| {
+                other.kind == kind
+                    && other.family == item.family
+                    && other.call_id.is_none() != named
+                    && is_open(index)
+            })
+        })
+    };
+    let place = of_turn(item.kind, is_named).position(|index| index == half);
+    let partner = place.and_then(|place| of_turn(wanted, !is_named).nth(place));
+    Ok(partner.filter(|partner| !scene.awaits_approval(*partner)))
 }
 
 fn take_reasoning(scene: &Scene<'_>, turn: Turn, going: &mut BTreeSet<u32>) -> Result<(), Refusal> {

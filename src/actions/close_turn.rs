@@ -127,6 +127,18 @@ mod tests {
     }
 
     #[test]
+    fn what_may_be_the_output_of_a_call_is_not_passed_over() {
+        let out = OUT.replace(r#""tool_call_id":"b","#, "");
+        let stage = stage(&history(&[USER, CALL, &out, USER]));
+        let refusal = stage.act(1, "close-turn", &Choice::default()).unwrap_err();
+        assert_eq!(
+            refusal.to_string(),
+            "item 4, an output without an id, is probably its own: give that the id first"
+        );
+        assert!(stage.act(2, "inject-error", &Choice::default()).is_ok());
+    }
+
+    #[test]
     fn a_call_of_no_tool_did_not_run() {
         let stage = stage(&history(&[USER, CALL])).tools(json!([{"name": "pay"}]));
         let planned = stage

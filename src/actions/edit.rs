@@ -4,7 +4,7 @@ use super::evidence::ordinal;
 use super::{Choice, Planned, Refusal, Scene};
 use crate::dialects::write::call_id_key;
 use crate::json::{skip_whitespace, string_end};
-use crate::session::{Edit, Item, Kind, Patch, Shape, Standing, operations};
+use crate::session::{Edit, Family, Item, Kind, Patch, Shape, Standing, operations};
 use serde_json::Value;
 use similar::DiffOp;
 use std::collections::HashMap;
@@ -206,17 +206,22 @@ fn same_call_id(
     else {
         return Ok(());
     };
+    let is_kept = |key: &str, old: &str| new.get(key).and_then(Value::as_str) == Some(old);
+    let partner = ordinal(partner);
+    if item.family == Family::Legacy && !is_kept("name", scene.session().name(item)) {
+        return Err(Refusal::WouldBreak(format!(
+            "its name joins it with item {partner}: old Chat has no ids"
+        )));
+    }
     if item.call_id.is_none() {
         return Ok(());
     }
     let old = scene.session().call_id(item)?;
-    let key = call_id_key(item, old_bytes)?;
-    if new.get(key).and_then(Value::as_str) == Some(&old) {
+    if is_kept(call_id_key(item, old_bytes)?, &old) {
         return Ok(());
     }
     Err(Refusal::WouldBreak(format!(
-        "its id joins it with item {}: take a new id for both",
-        ordinal(partner)
+        "its id joins it with item {partner}: take a new id for both"
     )))
 }
 
@@ -319,5 +324,23 @@ mod tests {
             &Choice::words(r#"{"role":"assistant","content":"so"}"#),
         );
         assert!(matches!(refusal, Err(Refusal::WouldBreak(_))));
+    }
+
+    #[test]
+    fn a_name_that_pairs_stays() {
+        let call =
+            r#"{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{}"}}"#;
+        let out = r#"{"role":"function","name":"f","content":"1"}"#;
+        let stage = stage(&history(&[USER, call, out]));
+        let refusal = stage.act(2, "edit", &Choice::words(&out.replace("\"f\"", "\"g\"")));
+        assert!(
+            matches!(refusal, Err(Refusal::WouldBreak(_))),
+            "{refusal:?}"
+        );
+        assert!(
+            stage
+                .act(2, "edit", &Choice::words(&out.replace('1', "2")))
+                .is_ok()
+        );
     }
 }

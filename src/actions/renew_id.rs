@@ -2,6 +2,7 @@
 //!
 //! The new id is made from the old one and the number of the item: the same recording always gets the same id.
 
+use super::belonging::open_partner;
 use super::evidence::ordinal;
 use super::{Choice, Planned, Refusal, Scene};
 use crate::dialects::write::set_call_id;
@@ -9,9 +10,6 @@ use crate::session::{CallId, Edit, Family, Item, Kind, Shape, Standing};
 
 /// The longest call id that every provider takes: that of Chat.
 const LONGEST: usize = 40;
-
-/// In turns of more items no partner is looked for: a file with so many halves in one turn was made to be slow.
-const LONGEST_TURN: usize = 4096;
 
 pub(super) fn plan(scene: &Scene<'_>, _: &Choice<'_>) -> Result<Planned, Refusal> {
     let item = scene.item()?;
@@ -25,7 +23,7 @@ pub(super) fn plan(scene: &Scene<'_>, _: &Choice<'_>) -> Result<Planned, Refusal
     }
     scene.may_touch(scene.item)?;
     if item.call_id.is_none()
-        && let Some(partner) = open_partner(scene)?
+        && let Some(partner) = open_partner(scene, scene.item)?
     {
         return join(scene, partner);
     }
@@ -81,39 +79,6 @@ fn give(scene: &Scene<'_>, index: u32, id: &str, planned: &mut Planned) -> Resul
         patches,
     });
     Ok(())
-}
-
-/// The other half with an id that a half without one belongs to, where none of the turn's is paired with it: the first without id
-/// takes the first that is open, the second the second.
-fn open_partner(scene: &Scene<'_>) -> Result<Option<u32>, Refusal> {
-    let item = scene.item()?;
-    let is_open =
-        |index: &u32| matches!(scene.standing(*index), Standing::Orphan | Standing::Pending);
-    if !is_open(&scene.item) {
-        return Ok(None);
-    }
-    let turn = scene.turn(scene.item)?;
-    if turn.items().len() > LONGEST_TURN {
-        return Ok(None);
-    }
-    let wanted = if item.kind == Kind::Call {
-        Kind::Output
-    } else {
-        Kind::Call
-    };
-    let of_turn = |kind: Kind, named: bool| {
-        (turn.first..turn.end).filter(move |index| {
-            scene.at(*index).is_ok_and(|other| {
-                other.kind == kind
-                    && other.family == item.family
-                    && other.call_id.is_none() != named
-                    && is_open(index)
-            })
-        })
-    };
-    let place = of_turn(item.kind, false).position(|index| index == scene.item);
-    let partner = place.and_then(|place| of_turn(wanted, true).nth(place));
-    Ok(partner.filter(|partner| !scene.awaits_approval(*partner)))
 }
 
 /// An id that the providers take and the session does not have: prefix, what can be kept of the old one, the number of the item.

@@ -18,13 +18,21 @@ pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Re
     }
     let mut planned = Planned::of(vec![Edit::Cut { from: turn.first }]);
     planned.asks_model = true;
+    drop_early_outputs(scene, turn, &mut planned)?;
     if !ran.is_empty() {
         planned.note(format!("these tools ran already: {}", ran.join(", ")));
     }
     warn(scene, turn, &mut planned);
     if choice.words.is_some_and(|words| !words.trim().is_empty()) {
+        let leaves = |item: &u32| planned.edits.contains(&Edit::Drop { item: *item });
+        let after = (0..=before).rev().find(|item| !leaves(item));
+        let Some(after) = after else {
+            return Err(Refusal::WouldBreak(
+                "nothing would stand before the feedback".to_owned(),
+            ));
+        };
         planned.edits.push(Edit::Say {
-            after: before,
+            after,
             voice: Voice::User,
             text: render(scene, &scene.defect, scene.item, choice.words)?,
         });
@@ -72,6 +80,28 @@ fn tools_that_ran(scene: &Scene<'_>, turn: Turn) -> Vec<String> {
         _ => false,
     });
     ran.map(|call| told(scene, call)).collect()
+}
+
+/// An output that was written before its call leaves with it; a call that was made earlier cannot go on without its output.
+fn drop_early_outputs(scene: &Scene<'_>, turn: Turn, planned: &mut Planned) -> Result<(), Refusal> {
+    for item in 0..turn.first {
+        let Standing::Paired(other) = scene.standing(item) else {
+            continue;
+        };
+        if other < turn.first {
+            continue;
+        }
+        if scene.at(item)?.kind != Kind::Output {
+            return Err(Refusal::WouldBreak(format!(
+                "item {} would be left without item {}, which it needs: retry the turn of item {0}",
+                ordinal(item),
+                ordinal(other)
+            )));
+        }
+        planned.note(format!("the output at item {} leaves, too", ordinal(item)));
+        planned.edits.push(Edit::Drop { item });
+    }
+    Ok(())
 }
 
 fn calls_of<'s>(scene: &'s Scene<'_>, turn: Turn) -> impl Iterator<Item = u32> + 's {
@@ -189,5 +219,28 @@ mod tests {
             alone.act(1, "retry", &confirmed),
             Err(Refusal::WrongKind(_))
         ));
+    }
+
+    #[test]
+    fn no_half_of_a_pair_stays_behind() {
+        let confirmed = Choice {
+            confirmed: true,
+            words: Some("Again."),
+            ..Choice::default()
+        };
+        let early = stage(&history(&[USER, OUT, CALL]));
+        let planned = early.act(2, "retry", &confirmed).unwrap();
+        assert_eq!(
+            planned.edits[..2],
+            [Edit::Cut { from: 2 }, Edit::Drop { item: 1 }]
+        );
+        assert!(matches!(planned.edits[2], Edit::Say { after: 0, .. }));
+        let said = r#"{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"}]}"#;
+        let late = stage(&history(&[USER, CALL, USER, said, OUT]));
+        let refusal = late.act(3, "retry", &confirmed);
+        assert!(
+            matches!(refusal, Err(Refusal::WouldBreak(_))),
+            "{refusal:?}"
+        );
     }
 }

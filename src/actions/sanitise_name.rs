@@ -79,6 +79,11 @@ fn replacement(scene: &Scene<'_>, name: NameId, old: &str, fields: &Fields<'_>) 
     unlike_any_other(scene, name, old, new)
 }
 
+/// Whether every provider takes a name.
+pub(super) fn is_plain(name: &str) -> bool {
+    spelled(name) == name
+}
+
 /// The name with every character that some provider refuses as `_`.
 fn spelled(name: &str) -> String {
     let is_plain = |character: &char| {

@@ -1,9 +1,10 @@
 //! take-suggestion: the call gets the name that was meant.
 
 use super::evidence::{nearest, one_line, quote, violations};
+use super::sanitise_name::is_plain;
 use super::{Choice, Planned, Refusal, Scene};
 use crate::dialects::write::rename;
-use crate::session::{Edit, Standing};
+use crate::session::{Edit, Family, Standing};
 use serde_json::Value;
 
 pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Refusal> {
@@ -23,6 +24,14 @@ pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Re
     if let Standing::Paired(output) = scene.standing(call) {
         let text = scene.body(output)?.text;
         planned.note(format!("its output stays as it is: {}", quote(&text)));
+        // Calls of old Chat have no ids: their output names the tool.
+        if item.family == Family::Legacy {
+            let patches = rename(scene.at(output)?, &scene.bytes(output)?, &name)?;
+            planned.edits.push(Edit::Rewrite {
+                item: output,
+                patches,
+            });
+        }
     }
     let patches = rename(item, &scene.bytes(call)?, &name)?;
     planned.edits.push(Edit::Rewrite {
@@ -36,12 +45,14 @@ pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Re
 fn wanted(scene: &Scene<'_>, call: u32, choice: &Choice<'_>) -> Result<String, Refusal> {
     let own = choice.words.map(str::trim).filter(|name| !name.is_empty());
     if let Some(name) = own {
-        let offered = scene.around.offered(call as usize);
-        let is_offered = |name| offered.is_none_or(|offered| offered.callable().contains(&name));
-        return if is_offered(name) {
-            Ok(name.to_owned())
-        } else {
-            Err(Refusal::BadWords(format!("{name} is not offered here")))
+        return match scene.around.offered(call as usize) {
+            Some(offered) if !offered.callable().contains(&name) => {
+                Err(Refusal::BadWords(format!("{name} is not offered here")))
+            }
+            None if !is_plain(name) => Err(Refusal::BadWords(
+                "a name is made of up to 64 letters, digits, `_` and `-`".to_owned(),
+            )),
+            _ => Ok(name.to_owned()),
         };
     }
     let near = nearest(scene, &scene.defect, call).into_iter().next();
@@ -144,5 +155,20 @@ mod tests {
             matches!(refusal, Err(Refusal::WouldBreak(_))),
             "{refusal:?}"
         );
+    }
+
+    #[test]
+    fn old_chat_pairs_by_name_so_the_output_gets_the_new_one_too() {
+        let call =
+            r#"{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{}"}}"#;
+        let out = r#"{"role":"function","name":"f","content":"1"}"#;
+        let stage = stage(&history(&[USER, call, out]));
+        let planned = stage
+            .act(1, "take-suggestion", &Choice::words("g"))
+            .unwrap();
+        assert_eq!(stage.after(&planned, 2), out.replace("\"f\"", "\"g\""));
+        // Without a list of tools a name must at least be one.
+        let refusal = stage.act(1, "take-suggestion", &Choice::words("a b"));
+        assert!(matches!(refusal, Err(Refusal::BadWords(_))), "{refusal:?}");
     }
 }

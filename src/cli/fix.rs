@@ -3,8 +3,9 @@
 use super::arguments::FixArguments;
 use super::exit::{Exit, Failure, complain};
 use super::fix_diff;
+use super::fix_report;
 use super::inputs::{Inputs, Opened, as_request_first, describe, hint_for, name_of};
-use super::output::{Output, counted, safe_line};
+use super::output::{Output, safe_line};
 use super::saving::refuse_to_overwrite;
 use super::style::Palette;
 use crate::actions::Safety;
@@ -12,15 +13,12 @@ use crate::formats::CannotWrite;
 use crate::rules::Severity;
 use crate::runtime::replace::Backup;
 use crate::runtime::{
-    Base, InputError, Mended, Mending, NoBase, Recording, exit_on_interrupt, save_take, write_take,
+    Base, InputError, Mended, Mending, NoBase, Reason, Recording, Refused, exit_on_interrupt,
+    save_take, write_take,
 };
-use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::sync::Arc;
-
-/// How many actions are told one by one.
-const TOLD: usize = 20;
 
 /// Fixes a recording.
 pub(super) fn run(arguments: &FixArguments) -> Result<Exit, Failure> {
@@ -52,14 +50,21 @@ pub(super) fn run(arguments: &FixArguments) -> Result<Exit, Failure> {
         progress: &|_, _| (),
     };
     let mended = mending.run().map_err(unreadable)?;
-    if mended.applied.is_empty()
-        && let Some(reason) = mended.refused.first()
-    {
-        return Err(cannot_write(arguments, reason));
+    if mended.applied.is_empty() {
+        let never = mended.refused.iter().find_map(never_written);
+        if let Some(reason) = never {
+            let message = format!("{}: {reason}", name_of(&arguments.path));
+            return Err(Failure::with_hint(message, convert_first(arguments)));
+        }
     }
     write(arguments, &base, &mended)?;
-    tell(&mended);
-    Ok(exit_of(&mended))
+    fix_report::tell(&mended);
+    let errors = fix_report::left(&mended, Severity::Error);
+    Ok(if errors > 0 {
+        Exit::Findings
+    } else {
+        Exit::Clean
+    })
 }
 
 fn check_output(arguments: &FixArguments) -> Result<(), Failure> {
@@ -85,17 +90,11 @@ fn no_base(arguments: &FixArguments, error: &NoBase) -> Failure {
     }
 }
 
-fn cannot_write(arguments: &FixArguments, reason: &CannotWrite) -> Failure {
-    let message = format!(
-        "{}: {}",
-        name_of(&arguments.path),
-        safe_line(&reason.to_string())
-    );
-    match reason {
-        CannotWrite::Exchanges | CannotWrite::Journal => {
-            Failure::with_hint(message, convert_first(arguments))
-        }
-        _ => Failure::refused(message),
+/// Why nothing is ever written into a file of this kind.
+fn never_written(refused: &Refused) -> Option<&CannotWrite> {
+    match &refused.reason {
+        Reason::Writing(reason @ (CannotWrite::Exchanges | CannotWrite::Journal)) => Some(reason),
+        Reason::Writing(_) | Reason::Action(_) | Reason::NoEnd => None,
     }
 }
 
@@ -136,71 +135,4 @@ fn write(arguments: &FixArguments, base: &Base, mended: &Mended) -> Result<(), F
         );
     }
     Ok(())
-}
-
-/// Says on stderr what was done and what is left.
-fn tell(mended: &Mended) {
-    let sessions = mended.recording.sessions.len();
-    let rounds = mended.applied.last().map_or(0, |applied| applied.round);
-    let mut lines = Vec::new();
-    for applied in mended.applied.iter().take(TOLD) {
-        let session = if sessions > 1 {
-            format!("session {}, ", applied.session + 1)
-        } else {
-            String::new()
-        };
-        let round = if rounds > 1 {
-            format!("round {}, ", applied.round)
-        } else {
-            String::new()
-        };
-        let notes = applied
-            .notes
-            .iter()
-            .map(|note| format!("; {}", safe_line(note)));
-        lines.push(format!(
-            "  {round}{session}item {}  {}  {}{}",
-            applied.item + 1,
-            applied.rule,
-            applied.action,
-            notes.collect::<String>()
-        ));
-    }
-    if mended.applied.len() > TOLD {
-        let mut by_action: BTreeMap<_, usize> = BTreeMap::new();
-        for applied in &mended.applied {
-            *by_action.entry(applied.action).or_default() += 1;
-        }
-        let all = by_action
-            .iter()
-            .map(|(action, count)| format!("{action} {count}"));
-        lines.push(format!("  in all: {}", all.collect::<Vec<_>>().join(", ")));
-    }
-    let left = mended.findings[1]
-        .iter()
-        .flatten()
-        .filter(|finding| finding.severity >= Severity::Warning);
-    let (errors, warnings): (Vec<_>, Vec<_>) =
-        left.partition(|finding| finding.severity == Severity::Error);
-    complain(
-        &format!(
-            "{} applied, {} and {} left",
-            counted(mended.applied.len(), "action"),
-            counted(errors.len(), "error"),
-            counted(warnings.len(), "warning")
-        ),
-        None,
-    );
-    // Without stderr there is nobody to tell.
-    let _ = std::io::stderr()
-        .write_all((lines.join("\n") + if lines.is_empty() { "" } else { "\n" }).as_bytes());
-}
-
-fn exit_of(mended: &Mended) -> Exit {
-    let is_error = |finding: &crate::rules::Finding| finding.severity == Severity::Error;
-    if mended.findings[1].iter().flatten().any(is_error) {
-        Exit::Findings
-    } else {
-        Exit::Clean
-    }
 }

@@ -15,6 +15,7 @@ mod explain_error;
 mod export;
 mod fix;
 mod fix_diff;
+mod fix_report;
 mod flatten;
 mod health;
 mod inputs;

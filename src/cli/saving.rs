@@ -17,7 +17,7 @@ pub(super) fn refuse_to_overwrite(
     let name = name_of(output);
     if is_same_file(recording, output) {
         return Err(Failure::with_hint(
-            format!("{name}: this is the recording, which -o never overwrites"),
+            format!("{name}: the recording itself is never overwritten by -o"),
             "`retake fix --in-place` fixes the recording itself and keeps a backup",
         ));
     }

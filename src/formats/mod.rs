@@ -24,7 +24,7 @@ mod sse;
 
 pub use assemble::assemble_plain;
 pub use foreign::{Foreign, recognise_foreign};
-pub use lower::{CannotWrite, lower};
+pub use lower::{CannotWrite, lower, new_message};
 pub use sample::{Document, Layout, Sample};
 
 use crate::json::{Cursor, Fault};

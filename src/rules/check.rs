@@ -11,18 +11,31 @@ use std::ops::Range;
 /// How much of an output is read: error texts stand at its beginning.
 pub(super) const OUTPUT_HEAD: u64 = 768;
 
+/// Rules that compare each call and output with those before it: they need the digests of all.
+const NEED_ALL_DIGESTS: &[&str] = &["repeated-call", "failing-tool"];
+
 /// Runs every rule, one after the other.
 pub fn check(run: &Run<'_>) -> Result<Vec<Finding>, SourceError> {
-    let (mut findings, digests) = check_items(run, 0..run.session.items.len())?;
-    check_session(run, &Digests::new(digests), &mut findings);
+    check_by(run, RULES)
+}
+
+/// Runs some rules, one after the other.
+pub fn check_by(run: &Run<'_>, rules: &[&'static Rule]) -> Result<Vec<Finding>, SourceError> {
+    let (mut findings, digests) = check_items(run, 0..run.session.items.len(), rules)?;
+    let digests = Digests::new(digests);
+    for rule in rules {
+        check_rule(rule, run, &digests, &mut findings);
+    }
+    check_findings(run, rules, &mut findings);
     sort(&mut findings);
     Ok(findings)
 }
 
-/// Runs the rules of items over a part of the items.
+/// Runs the rules of items among `rules` over a part of the items.
 pub fn check_items(
     run: &Run<'_>,
     part: Range<usize>,
+    rules: &[&'static Rule],
 ) -> Result<(Vec<Finding>, Vec<Digest>), SourceError> {
     let mut findings = Vec::new();
     let mut digests = Vec::new();
@@ -30,24 +43,25 @@ pub fn check_items(
     let wanted = Kind::ALL
         .map(|(kind, _)| kind)
         .into_iter()
-        .filter(|kind| RULES.iter().any(|rule| wants(&rule.scope, *kind)));
+        .filter(|kind| rules.iter().any(|rule| wants(&rule.scope, *kind)));
     let wanted = wanted.collect::<Vec<_>>();
+    let keeps_digests = rules.iter().any(|rule| NEED_ALL_DIGESTS.contains(&rule.id));
     for index in part {
         let Some(item) = run.session.items.get(index) else {
             break;
         };
-        let leaves_digest = matches!(item.kind, Kind::Call | Kind::Output);
+        let leaves_digest = keeps_digests && matches!(item.kind, Kind::Call | Kind::Output);
         if !leaves_digest && !wanted.contains(&item.kind) {
             continue;
         }
         let is_partial = read_bytes(run, item, &mut bytes)?;
-        if !leaves_digest && !is_worth_a_look(item.kind, &bytes) {
+        if !leaves_digest && !is_worth_a_look(item.kind, &bytes, rules) {
             continue;
         }
         let Some(body) = decode(item, is_partial, &bytes) else {
             continue;
         };
-        examine(run, index, item, &body, &mut findings, &mut digests);
+        examine(run, index, item, &body, rules, &mut findings, &mut digests);
     }
     Ok((findings, digests))
 }
@@ -57,6 +71,7 @@ fn examine(
     index: usize,
     item: &Item,
     body: &Body,
+    rules: &[&'static Rule],
     findings: &mut Vec<Finding>,
     digests: &mut Vec<Digest>,
 ) {
@@ -85,13 +100,22 @@ fn examine(
         arguments: arguments.as_ref(),
         error,
     };
-    for rule in RULES {
+    for rule in rules {
         if let Scope::Item { kinds, check, .. } = &rule.scope
             && kinds.contains(&item.kind)
         {
             check(run, &subject, findings);
         }
     }
+}
+
+/// The digest of a call or output that the item pass left out.
+pub(super) fn read_digest(run: &Run<'_>, index: usize) -> Option<Digest> {
+    let item = run.session.items.get(index)?;
+    let body = read_body(run, item, &mut Vec::new()).ok().flatten()?;
+    let mut digests = Vec::new();
+    examine(run, index, item, &body, &[], &mut Vec::new(), &mut digests);
+    digests.pop()
 }
 
 /// The body of an item; of an output only its beginning. `None` where the bytes are not JSON, which the reader has reported.
@@ -121,8 +145,8 @@ fn decode(item: &Item, is_partial: bool, bytes: &[u8]) -> Option<Body> {
 }
 
 /// Whether a rule wants more than a glance at an item of this kind.
-fn is_worth_a_look(kind: Kind, bytes: &[u8]) -> bool {
-    RULES.iter().any(|rule| match &rule.scope {
+fn is_worth_a_look(kind: Kind, bytes: &[u8], rules: &[&'static Rule]) -> bool {
+    rules.iter().any(|rule| match &rule.scope {
         Scope::Item { kinds, glance, .. } => kinds.contains(&kind) && glance(bytes),
         Scope::Session(_) | Scope::Findings(_) => false,
     })
@@ -144,14 +168,6 @@ fn wants(scope: &Scope, kind: Kind) -> bool {
     matches!(scope, Scope::Item { kinds, .. } if kinds.contains(&kind))
 }
 
-/// Runs the rules of the session, with the digests of all its items.
-fn check_session(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
-    for rule in RULES {
-        check_rule(rule, run, digests, findings);
-    }
-    check_findings(run, findings);
-}
-
 /// Runs one rule if it is a rule of the session; such rules need not know of each other.
 pub fn check_rule(rule: &Rule, run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
     if let Scope::Session(check) = &rule.scope {
@@ -159,9 +175,9 @@ pub fn check_rule(rule: &Rule, run: &Run<'_>, digests: &Digests, findings: &mut 
     }
 }
 
-/// Runs the rules that look at what all others found.
-pub fn check_findings(run: &Run<'_>, findings: &mut Vec<Finding>) {
-    for rule in RULES {
+/// Runs those of the rules that look at what all others found.
+pub fn check_findings(run: &Run<'_>, rules: &[&'static Rule], findings: &mut Vec<Finding>) {
+    for rule in rules {
         if let Scope::Findings(check) = &rule.scope {
             check(run, findings);
         }

@@ -1,7 +1,8 @@
 //! What the item pass remembers of each call and output, so that rules of the session need no body.
 
 use super::ErrorClass;
-use super::check::OUTPUT_HEAD;
+use super::Run;
+use super::check::{OUTPUT_HEAD, read_digest};
 use crate::dialects::Body;
 use crate::session::Item;
 use foldhash::fast::FixedState;
@@ -48,6 +49,11 @@ impl Digests {
     pub fn get(&self, item: usize) -> Option<&Digest> {
         let place = self.places.get(item)?.checked_sub(1)? as usize;
         self.sorted.get(place)
+    }
+
+    /// The digest of an item, also where the item pass kept none.
+    pub fn get_or_read(&self, run: &Run<'_>, item: usize) -> Option<Digest> {
+        self.get(item).copied().or_else(|| read_digest(run, item))
     }
 
     /// What kind of error the output at `item` reports.

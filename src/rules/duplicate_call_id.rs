@@ -52,7 +52,7 @@ fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
 fn judge(run: &Run<'_>, digests: &Digests, known: &Use, index: usize) -> Finding {
     let session = run.session;
     let (before, item) = (&session.items[known.last], &session.items[index]);
-    let content = |index: usize| digests.get(index).map(|digest| digest.content);
+    let content = |index: usize| digests.get_or_read(run, index).map(|digest| digest.content);
     let is_same = before.name == item.name && content(known.last) == content(index);
     let is_answered = matches!(session.pairing.standing(known.last), Standing::Paired(output) if (output as usize) < index);
     let accepted = match run.target {

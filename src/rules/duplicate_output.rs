@@ -31,7 +31,7 @@ fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
             continue;
         }
         let first = session.pairing.partner(call as usize);
-        let content = |index: usize| digests.get(index).map(|digest| digest.content);
+        let content = |index: usize| digests.get_or_read(run, index).map(|digest| digest.content);
         let is_same = first.is_some_and(|first| content(first) == content(index));
         let safety = if is_same {
             Safety::Safe

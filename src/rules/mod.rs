@@ -40,7 +40,7 @@ mod truncated_response;
 mod turn_limit;
 mod unknown_tool;
 
-pub use check::{check, check_findings, check_items, check_rule, sort};
+pub use check::{check, check_by, check_findings, check_items, check_rule, sort};
 pub use digest::{Digest, Digests};
 pub use error_class::ErrorClass;
 pub use finding::{Cause, Finding, Severity, beside};
@@ -48,7 +48,7 @@ pub use health::{Health, Rate, ToolHealth};
 pub use message::fill;
 pub use run::{Run, Subject};
 
-use crate::actions::Offer;
+use crate::actions::{Offer, Safety};
 use crate::session::Kind;
 
 /// One rule.
@@ -131,6 +131,15 @@ pub const RULES: &[&Rule] = &[
     &split_pair::RULE,
     &turn_limit::RULE,
 ];
+
+/// The rules whose findings `fix` may mend or that leave a history broken: errors, and whatever offers something safe.
+pub fn mending_rules() -> Vec<&'static Rule> {
+    let offers_safe = |rule: &&Rule| rule.offers.iter().any(|offer| offer.safety == Safety::Safe);
+    let rules = RULES.iter().copied();
+    rules
+        .filter(|rule| rule.severity == Severity::Error || offers_safe(rule))
+        .collect()
+}
 
 /// The rule with this id.
 pub fn find(id: &str) -> Option<&'static Rule> {

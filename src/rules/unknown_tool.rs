@@ -73,7 +73,7 @@ fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
         let output = run.session.pairing.partner(index);
         let ran = output.is_some_and(|output| {
             digests
-                .get(output)
+                .get_or_read(run, output)
                 .is_some_and(|digest| digest.error.is_none())
         });
         let finding = Finding::new(&RULE, index)

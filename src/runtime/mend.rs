@@ -1,18 +1,18 @@
 //! Applies what the rules offer until nothing is left to apply: round by round, because one mended defect may show another.
 
-use super::{Base, InputError, Progress, Recording, check_session, settle};
-use crate::actions::{self, Choice, Planned, Safety};
+use super::{Base, InputError, Progress, Recording, check_session, check_session_by, settle};
+use crate::actions::{self, Choice, Offer, Planned, Refusal, Safety};
 use crate::formats::{CannotWrite, lower};
-use crate::rules::{Finding, Run, beside};
-use crate::session::{Dialect, Edit, Rope, Session, Splice};
-use std::collections::HashSet;
+use crate::rules::{Finding, Run, Severity, beside, mending_rules};
+use crate::session::{Dialect, Edit, Rope, Session, Splice, index_number};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 /// How a recording is mended.
 pub struct Mending<'a> {
     /// The recording.
     pub base: &'a Base,
-    /// How unsafe an action may be: `Safe`, or `Unsafe` as well. What needs words is never applied.
+    /// How unsafe an action may be: `Safe`, or for errors `Unsafe` as well. What needs words is never applied.
     pub up_to: Safety,
     /// The dialect that the result must satisfy; that of the recording if `None`.
     pub target: Option<Dialect>,
@@ -29,13 +29,16 @@ pub struct Mended {
     pub rope: Arc<Rope>,
     /// What was applied, in order.
     pub applied: Vec<Applied>,
-    /// What was found at first, and what is left, by session.
-    pub findings: [Vec<Vec<Finding>>; 2],
+    /// What was found at first, and what is left.
+    pub found: [Tally; 2],
     /// The sessions as they read now.
-    pub recording: Recording,
-    /// Why offers could not be carried out.
-    pub refused: Vec<CannotWrite>,
+    pub recording: Arc<Recording>,
+    /// The safe offers that are left, each with the reason.
+    pub refused: Vec<Refused>,
 }
+
+/// How many findings there are of each severity and rule.
+pub type Tally = BTreeMap<(Severity, &'static str), usize>;
 
 /// One action that was applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,44 +57,103 @@ pub struct Applied {
     pub notes: Vec<String>,
 }
 
+/// One offer that could not be carried out.
+#[derive(Debug)]
+pub struct Refused {
+    /// Index of the session.
+    pub session: usize,
+    /// Index of the item in it, as it is now.
+    pub item: u32,
+    /// Id of the rule.
+    pub rule: &'static str,
+    /// Id of the action.
+    pub action: &'static str,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// Why an offer could not be carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum Reason {
+    /// The action says so.
+    #[error(transparent)]
+    Action(Refusal),
+    /// The file has no place for it.
+    #[error(transparent)]
+    Writing(CannotWrite),
+    /// Each round found something new to do.
+    #[error("there is no end after {MOST_ROUNDS} rounds")]
+    NoEnd,
+}
+
 /// Mending ends after so many rounds: two actions that undo each other would go on for ever.
 const MOST_ROUNDS: usize = 8;
 
 /// A plan of one finding.
 struct Plan {
     applied: Applied,
+    safety: Safety,
     edits: Vec<Edit>,
 }
+
+impl Plan {
+    fn refused(&self, reason: Reason) -> Refused {
+        Refused {
+            session: self.applied.session,
+            item: self.applied.item,
+            rule: self.applied.rule,
+            action: self.applied.action,
+            reason,
+        }
+    }
+}
+
+/// What came of one round.
+#[derive(Default)]
+struct Round {
+    /// In the order of their places.
+    splices: Vec<Splice>,
+    done: Vec<Plan>,
+    /// Plans that cannot be written.
+    unwritten: Vec<(Plan, CannotWrite)>,
+    /// Safe offers that their actions refused.
+    refused: Vec<Refused>,
+}
+
+/// The offers that cannot be written in a text as it is: session, item, rule, action.
+type Barred = HashSet<(usize, u32, &'static str, &'static str)>;
 
 impl Mending<'_> {
     /// Mends the recording.
     pub fn run(&self) -> Result<Mended, InputError> {
         let mut rope = self.base.rope().clone();
-        let mut recording = Recording::clone(self.base.recording());
+        let mut recording = self.base.recording().clone();
         let mut findings = self.check(&recording, &rope)?;
-        let first = findings.clone();
-        let (mut applied, mut refused) = (Vec::new(), Vec::new());
-        for round in 1..=MOST_ROUNDS {
-            let (mut splices, mut done) = (Vec::new(), Vec::new());
-            refused.clear();
-            for (number, session) in recording.sessions.iter().enumerate() {
-                let plans = self.plans(round, number, session, &findings[number]);
-                carry_out(session, plans, &mut splices, &mut done, &mut refused);
+        let first = tally(&findings);
+        let mut applied = Vec::new();
+        let refused = loop {
+            let number = applied
+                .last()
+                .map_or(1, |applied: &Applied| applied.round + 1);
+            let (round, refused) = self.round(number, &recording, &findings);
+            if round.done.is_empty() {
+                break refused;
             }
-            if done.is_empty() {
-                break;
+            if number > MOST_ROUNDS {
+                let left = round.done.iter();
+                break left.map(|plan| plan.refused(Reason::NoEnd)).collect();
             }
-            let next = Arc::new(rope.spliced(&splices));
+            let next = Arc::new(rope.spliced(&round.splices));
             let mut read = self.base.read(&next, self.progress)?;
             (self.complete)(&mut read);
-            let found = self.check(&read, &next)?;
-            applied.append(&mut done);
-            (rope, recording, findings) = (next, read, found);
-        }
+            findings = self.check(&read, &next)?;
+            applied.extend(round.done.into_iter().map(|plan| plan.applied));
+            (rope, recording) = (next, Arc::new(read));
+        };
         Ok(Mended {
             rope,
             applied,
-            findings: [first, findings],
+            found: [first, tally(&findings)],
             recording,
             refused,
         })
@@ -99,20 +161,62 @@ impl Mending<'_> {
 
     fn check(&self, recording: &Recording, rope: &Rope) -> Result<Vec<Vec<Finding>>, InputError> {
         let found = recording.sessions.iter().map(|session| {
-            let mut findings = check_session(session, self.target)?;
+            let mut findings = match self.up_to {
+                Safety::Safe => check_session_by(session, self.target, &mending_rules())?,
+                Safety::Unsafe | Safety::Manual => check_session(session, self.target)?,
+            };
             settle(session, rope, &mut findings);
             Ok(findings)
         });
         found.collect()
     }
 
-    /// What is to be done in one round: at most one plan for an item.
+    /// Carries out what can be done to the text as it is. Where nothing can be, the safe offers that are left come with their reasons.
+    fn round(
+        &self,
+        number: usize,
+        recording: &Recording,
+        findings: &[Vec<Finding>],
+    ) -> (Round, Vec<Refused>) {
+        let (mut barred, mut refused) = (Barred::new(), Vec::new());
+        loop {
+            let mut round = Round::default();
+            for (index, (session, findings)) in recording.sessions.iter().zip(findings).enumerate()
+            {
+                let place = (number, index);
+                let plans = self.plans(place, session, findings, &barred, &mut round.refused);
+                carry_out(session, plans, &mut round);
+            }
+            if !round.done.is_empty() || round.unwritten.is_empty() {
+                refused.append(&mut round.refused);
+                refused.sort_by_key(|refused| (refused.session, refused.item));
+                return (round, refused);
+            }
+            // What stood back for a plan that came to nothing has its turn.
+            for (plan, error) in round.unwritten {
+                let Applied {
+                    session,
+                    item,
+                    rule,
+                    action,
+                    ..
+                } = plan.applied;
+                barred.insert((session, item, rule, action));
+                if plan.safety == Safety::Safe {
+                    refused.push(plan.refused(Reason::Writing(error)));
+                }
+            }
+        }
+    }
+
+    /// What is to be done in one round: at most one plan for an item and its partner, since a pair changes with either half.
     fn plans(
         &self,
-        round: usize,
-        number: usize,
+        (round, number): (usize, usize),
         session: &Session,
         findings: &[Finding],
+        barred: &Barred,
+        refused: &mut Vec<Refused>,
     ) -> Vec<Plan> {
         let run = Run::new(session, self.target);
         let mut touched = HashSet::new();
@@ -121,51 +225,118 @@ impl Mending<'_> {
             let Some(item) = finding.item.filter(|item| !touched.contains(item)) else {
                 continue;
             };
-            let Some((action, planned)) = self.plan(&run, finding, findings) else {
+            let rule = finding.rule.id;
+            let is_barred = |action| barred.contains(&(number, item, rule, action));
+            let offers = Offers {
+                place: (number, item),
+                finding,
+                up_to: self.up_to,
+            };
+            let Some((offer, planned)) = offers.first(&run, findings, is_barred, refused) else {
                 continue;
             };
-            let items: Vec<u32> = planned.edits.iter().flat_map(items_of).collect();
+            let items = touched_by(session, item, &planned.edits);
             if items.iter().any(|item| touched.contains(item)) {
                 continue;
             }
             touched.extend(items);
-            touched.insert(item);
             plans.push(Plan {
                 applied: Applied {
                     round,
                     session: number,
                     item,
-                    rule: finding.rule.id,
-                    action,
+                    rule,
+                    action: offer.action,
                     notes: planned.notes,
                 },
+                safety: offer.safety,
                 edits: planned.edits,
             });
         }
         plans
     }
+}
 
-    /// The first offer of a finding that changes something by itself.
-    fn plan(
+/// The offers of one finding.
+struct Offers<'a> {
+    /// Session and item.
+    place: (usize, u32),
+    finding: &'a Finding,
+    up_to: Safety,
+}
+
+impl Offers<'_> {
+    /// The first that changes something by itself. Where there is none, it is told why the safe ones are refused.
+    fn first(
         &self,
         run: &Run<'_>,
-        finding: &Finding,
         findings: &[Finding],
-    ) -> Option<(&'static str, Planned)> {
-        let beside = beside(run.session, findings, finding);
-        let scene = run.scene(finding.defect(), &beside)?;
-        let offers = finding
+        is_barred: impl Fn(&'static str) -> bool,
+        refused: &mut Vec<Refused>,
+    ) -> Option<(Offer, Planned)> {
+        // What the provider accepts is no reason to change what the model saw. That is also what a take has answered, which would be
+        // answered again and again.
+        let up_to = match self.finding.severity {
+            Severity::Error => self.up_to,
+            Severity::Warning | Severity::Info => Safety::Safe,
+        };
+        let mut offers = self
+            .finding
             .offers
             .iter()
-            .filter(|offer| offer.safety <= self.up_to);
-        offers
-            .filter_map(|offer| {
-                let action = actions::find(offer.action)?;
-                let planned = (action.plan)(&scene, &Choice::default()).ok()?;
-                Some((action.id, planned))
-            })
-            .find(|(_, planned)| changes_by_itself(planned))
+            .filter(|offer| offer.safety <= up_to && !is_barred(offer.action))
+            .peekable();
+        offers.peek()?;
+        let beside = beside(run.session, findings, self.finding);
+        let scene = run.scene(self.finding.defect(), &beside)?;
+        let known = refused.len();
+        for offer in offers {
+            let planned = (actions::find(offer.action)?.plan)(&scene, &Choice::default());
+            match planned {
+                Ok(planned) if changes_by_itself(&planned) => {
+                    refused.truncate(known);
+                    return Some((*offer, planned));
+                }
+                Err(refusal) if self.is_worth_telling(*offer, &refusal) => refused.push(Refused {
+                    session: self.place.0,
+                    item: self.place.1,
+                    rule: self.finding.rule.id,
+                    action: offer.action,
+                    reason: Reason::Action(refusal),
+                }),
+                Ok(_) | Err(_) => {}
+            }
+        }
+        None
     }
+
+    fn is_worth_telling(&self, offer: Offer, refusal: &Refusal) -> bool {
+        offer.safety == Safety::Safe
+            && self.finding.severity > Severity::Info
+            && !matches!(refusal, Refusal::Elsewhere(_))
+    }
+}
+
+fn tally(findings: &[Vec<Finding>]) -> Tally {
+    let mut tally = Tally::new();
+    for finding in findings.iter().flatten() {
+        *tally
+            .entry((finding.severity, finding.rule.id))
+            .or_default() += 1;
+    }
+    tally
+}
+
+/// The items that a plan for `item` changes, with their partners.
+fn touched_by(session: &Session, item: u32, edits: &[Edit]) -> Vec<u32> {
+    let mut items = vec![item];
+    items.extend(edits.iter().flat_map(items_of));
+    let partners = items
+        .iter()
+        .map(|item| session.pairing.partner(*item as usize));
+    let partners = partners.flatten().map(index_number).collect::<Vec<_>>();
+    items.extend(partners);
+    items
 }
 
 /// Whether a plan leads somewhere without a model: one that cuts the history waits for a new reply.
@@ -188,33 +359,30 @@ fn items_of(edit: &Edit) -> Vec<u32> {
 }
 
 /// Turns plans into splices. Where they meet in one place, some wait for the next round.
-fn carry_out(
-    session: &Session,
-    plans: Vec<Plan>,
-    splices: &mut Vec<Splice>,
-    done: &mut Vec<Applied>,
-    refused: &mut Vec<CannotWrite>,
-) {
+fn carry_out(session: &Session, plans: Vec<Plan>, round: &mut Round) {
     if plans.is_empty() {
         return;
     }
-    let edits: Vec<Edit> = plans
-        .iter()
-        .flat_map(|plan| plan.edits.iter().cloned())
-        .collect();
+    let edits = plans.iter().flat_map(|plan| plan.edits.iter().cloned());
+    let edits = edits.collect::<Vec<_>>();
     match lower(session, &edits) {
-        Ok(found) if !meets(splices, &found) => {
-            splices.extend(found);
-            splices.sort_by_key(|splice| (splice.at.start, splice.at.end));
-            done.extend(plans.into_iter().map(|plan| plan.applied));
+        Ok(found) if !meets(&round.splices, &found) => {
+            round.splices.extend(found);
+            round
+                .splices
+                .sort_by_key(|splice| (splice.at.start, splice.at.end));
+            round.done.extend(plans);
         }
-        Ok(_) | Err(CannotWrite::Conflict(_)) if plans.len() == 1 => {}
-        Err(error) if plans.len() == 1 => refused.push(error),
+        Ok(_) if plans.len() == 1 => {}
+        Err(error) if plans.len() == 1 => {
+            let plan = plans.into_iter().next();
+            round.unwritten.extend(plan.map(|plan| (plan, error)));
+        }
         Ok(_) | Err(_) => {
             let mut plans = plans;
             let rest = plans.split_off(plans.len() / 2);
-            carry_out(session, plans, splices, done, refused);
-            carry_out(session, rest, splices, done, refused);
+            carry_out(session, plans, round);
+            carry_out(session, rest, round);
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Writes a file so that there is always a whole one: the new content goes to a file beside it, reaches the disk, and takes the
-//! name. Whatever fails before that leaves the old file as it is.
+//! Writes a file so that there is always a whole one: the new content goes to a file beside it, reaches the disk where it replaces
+//! another, and takes the name. Whatever fails before that leaves the old file as it is.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata};
@@ -101,7 +101,9 @@ pub fn replace(
 ) -> Result<Replaced, ReplaceError> {
     let (path, old) = target(path).map_err(Step::Look.at(path))?;
     let new = Beside::create(&path, old.as_ref())?;
-    new.fill(write).map_err(Step::Write.at(&path))?;
+    // A new file that is lost with the power costs nothing that was there.
+    let is_durable = old.is_some();
+    new.fill(write, is_durable).map_err(Step::Write.at(&path))?;
     let kept = match (&old, backup) {
         (Some(_), Backup::Numbered) => Some(back_up(&path)?),
         _ => None,
@@ -115,8 +117,10 @@ pub fn replace(
         return Err(Step::Rename.at(&path)(error));
     }
     new.keep();
-    let synced = File::open(folder).and_then(|folder| folder.sync_all());
-    synced.map_err(Step::SyncFolder.at(folder))?;
+    if is_durable {
+        let synced = File::open(folder).and_then(|folder| folder.sync_all());
+        synced.map_err(Step::SyncFolder.at(folder))?;
+    }
     let backup = kept;
     Ok(Replaced { path, backup })
 }
@@ -201,12 +205,19 @@ impl Beside {
         self.file.set_permissions(mode)
     }
 
-    fn fill(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    fn fill(
+        &self,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+        is_durable: bool,
+    ) -> io::Result<()> {
         let mut buffered = BufWriter::with_capacity(BLOCK, &self.file);
         write(&mut buffered)?;
         buffered.flush()?;
         drop(buffered);
-        self.file.sync_all()
+        if is_durable {
+            self.file.sync_all()?;
+        }
+        Ok(())
     }
 
     fn keep(mut self) {

@@ -15,12 +15,12 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-const OPTIONS: Options = Options {
+pub(crate) const OPTIONS: Options = Options {
     as_request: false,
     repair: likely,
 };
 
-fn converted(session: &Session, to: To, options: Options) -> (Vec<u8>, Converted) {
+pub(crate) fn converted(session: &Session, to: To, options: Options) -> (Vec<u8>, Converted) {
     let mut text = Vec::new();
     let told = convert::<SourceError>(session, to, options, &mut |piece| {
         text.extend_from_slice(piece);
@@ -38,7 +38,7 @@ fn format_of(to: To) -> &'static str {
 }
 
 /// The session of a text in the format of a dialect; `None` where the text holds no item.
-fn read(bytes: Vec<u8>, to: To) -> Option<Session> {
+pub(crate) fn read(bytes: Vec<u8>, to: To) -> Option<Session> {
     let bytes = Arc::new(bytes);
     let input = Input {
         name: "converted".to_owned(),
@@ -401,7 +401,7 @@ fn history(steps: &[Step]) -> Vec<Value> {
     items
 }
 
-fn histories() -> impl Strategy<Value = Vec<Value>> {
+pub(crate) fn histories() -> impl Strategy<Value = Vec<Value>> {
     let texts = vec!["plain", "né 😀", "a\nb", "\\\"", "\u{1b}[31m", "{\"x\":1}"];
     let step = (any::<u8>(), 0..200_u8, prop::sample::select(texts));
     prop::collection::vec(step, 0..12).prop_map(|steps| history(&steps))

@@ -20,7 +20,7 @@ fn fewer() -> ProptestConfig {
 }
 
 /// An input of bytes that are read by position, as those of a file are; or held in memory.
-fn input(bytes: &[u8], is_held: bool) -> Input {
+pub(crate) fn input(bytes: &[u8], is_held: bool) -> Input {
     let bytes = Arc::new(bytes.to_vec());
     Input {
         name: "text".to_owned(),
@@ -118,7 +118,7 @@ proptest! {
 
 /// How a transcript is spelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Spelling {
+pub(crate) enum Spelling {
     Chat,
     Responses,
     Anthropic,
@@ -126,7 +126,7 @@ enum Spelling {
 
 /// How a transcript is written down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Writing {
+pub(crate) enum Writing {
     Lines,
     Windows,
     Array,
@@ -179,7 +179,7 @@ fn message(spelling: Spelling, number: usize, (kind, length, text): Step) -> Vec
 }
 
 /// The messages of a transcript. The first ones are a call and its output, so that its dialect is known at once.
-fn messages(spelling: Spelling, steps: &[Step]) -> Vec<Value> {
+pub(crate) fn messages(spelling: Spelling, steps: &[Step]) -> Vec<Value> {
     let all = [(2, 5, "first")].into_iter().chain(steps.iter().copied());
     all.enumerate()
         .flat_map(|(number, step)| message(spelling, number, step))
@@ -187,7 +187,10 @@ fn messages(spelling: Spelling, steps: &[Step]) -> Vec<Value> {
 }
 
 fn written(spelling: Spelling, writing: Writing, steps: &[Step]) -> String {
-    let messages = messages(spelling, steps);
+    laid_out(spelling, writing, &messages(spelling, steps))
+}
+
+pub(crate) fn laid_out(spelling: Spelling, writing: Writing, messages: &[Value]) -> String {
     let lines = |end: &str| {
         messages
             .iter()
@@ -218,7 +221,7 @@ fn spellings() -> impl Strategy<Value = Spelling> {
     ])
 }
 
-fn steps(longest: usize, most: usize) -> impl Strategy<Value = Vec<Step>> {
+pub(crate) fn steps(longest: usize, most: usize) -> impl Strategy<Value = Vec<Step>> {
     let texts = vec![
         "plain",
         "},{\"role\":\"user\"",

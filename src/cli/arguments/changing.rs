@@ -25,7 +25,7 @@ pub struct FixArguments {
     /// Write nothing, show what would change
     #[arg(long)]
     pub diff: bool,
-    /// Apply unsafe offers, too: those that change what the model saw or did
+    /// Apply unsafe offers to errors, too: those that change what the model saw or did
     #[arg(long = "unsafe")]
     pub unsafe_too: bool,
     /// How to read and judge it.

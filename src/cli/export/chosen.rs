@@ -99,11 +99,18 @@ impl<'a> Desk<'a> {
             && finding.item.is_some_and(is_there)
     }
 
+    /// The offers of a finding that were asked for: by their name, or by what was given for them.
     fn actions_of(&self, finding: &Finding) -> Vec<&'static Action> {
-        let wanted = self.arguments.recovery.action.as_deref();
+        let wish = &self.arguments.recovery;
+        let takes_words = ["inject-error", "retry", "supply-output", "close-turn"];
+        let is_wanted = |action: &&str| match &wish.action {
+            Some(wanted) => wanted == action,
+            None if wish.value.is_some() => *action == "fallback",
+            None if wish.wording.is_some() || wish.words.is_some() => takes_words.contains(action),
+            None => true,
+        };
         let offers = finding.offers.iter().map(|offer| offer.action);
-        let offers = offers.filter(|action| wanted.is_none_or(|wanted| wanted == *action));
-        offers.filter_map(actions::find).collect()
+        offers.filter(is_wanted).filter_map(actions::find).collect()
     }
 
     /// Why there is nothing to export: no finding, no offer, or what spoke against the first attempt.
@@ -138,9 +145,9 @@ impl<'a> Desk<'a> {
                     format!("`retake check {path} --format json` lists what is offered"),
                 )
             }
-            (Some((rule, _)), None) => {
-                Failure::refused(format!("{path}: nothing can be done about {rule}"))
-            }
+            (Some((rule, _)), None) => Failure::refused(format!(
+                "{path}: nothing of the kind can be done about {rule}"
+            )),
             (None, _) => {
                 let rule = wish.rule.as_deref().map(|rule| format!(" of {rule}"));
                 let item = wish.item.map(|item| format!(" at item {item}"));

@@ -80,20 +80,25 @@ pub(super) fn shell_result(text: &str, is_error: bool) -> String {
     )
 }
 
-/// A message with one text.
+/// A message with one text, as every dialect takes it for input. In Responses that is a text for either voice: a message of the model
+/// made of `output_text` parts would have to name the id of a reply (OpenAI API reference, `EasyInputMessage`).
 pub fn draft_message(shape: Shape, voice: Voice, text: &str) -> String {
+    let kind = match shape {
+        Shape::Responses => r#""type":"message","#,
+        Shape::Chat | Shape::Anthropic | Shape::Format => "",
+    };
     let (role, text) = (role(voice), quoted(text));
-    match (shape, voice) {
-        (Shape::Responses, Voice::Assistant) => format!(
-            r#"{{"type":"message","role":"assistant","content":[{{"type":"output_text","text":{text},"annotations":[]}}]}}"#
-        ),
-        (Shape::Responses, Voice::User) => {
-            format!(r#"{{"type":"message","role":"user","content":{text}}}"#)
-        }
-        (Shape::Chat | Shape::Anthropic | Shape::Format, _) => {
-            format!(r#"{{"role":"{role}","content":{text}}}"#)
-        }
-    }
+    format!(r#"{{{kind}"role":"{role}","content":{text}}}"#)
+}
+
+/// A message of Responses with one text as a part: rollouts of Codex hold no other.
+pub fn draft_parts(voice: Voice, text: &str) -> String {
+    let part = match voice {
+        Voice::User => "input_text",
+        Voice::Assistant => "output_text",
+    };
+    let (role, text) = (role(voice), quoted(text));
+    format!(r#"{{"type":"message","role":"{role}","content":[{{"type":"{part}","text":{text}}}]}}"#)
 }
 
 /// A text block of an Anthropic message.
@@ -105,5 +110,26 @@ fn role(voice: Voice) -> &'static str {
     match voice {
         Voice::User => "user",
         Voice::Assistant => "assistant",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_of_the_model_claims_no_reply_that_it_came_from() {
+        assert_eq!(
+            draft_message(Shape::Responses, Voice::Assistant, "ten \"o'clock\""),
+            r#"{"type":"message","role":"assistant","content":"ten \"o'clock\""}"#
+        );
+        assert_eq!(
+            draft_message(Shape::Chat, Voice::Assistant, "ten"),
+            r#"{"role":"assistant","content":"ten"}"#
+        );
+        assert_eq!(
+            draft_parts(Voice::Assistant, "ten"),
+            r#"{"type":"message","role":"assistant","content":[{"type":"output_text","text":"ten"}]}"#
+        );
     }
 }

@@ -5,7 +5,7 @@
 mod draft;
 mod patch;
 
-pub use draft::{draft_message, draft_output, text_block};
+pub use draft::{draft_message, draft_output, draft_parts, text_block};
 pub use patch::{call_id_key, rename, replace_arguments, replace_output, set_call_id};
 
 /// A text as a JSON string.

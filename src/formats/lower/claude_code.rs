@@ -46,6 +46,10 @@ impl Lines {
         dropped: &BTreeSet<u32>,
     ) -> Result<String, CannotWrite> {
         let record = ground.item(anchor)?.record;
+        let mut items = (0..).zip(&ground.session.items);
+        if !items.any(|(index, item)| item.record == record && !dropped.contains(&index)) {
+            return Err(CannotWrite::Conflict(anchor));
+        }
         let bytes = ground.record(record)?;
         let parent = match self.added.get(&record) {
             Some(added) => added.id.clone(),

@@ -1,7 +1,7 @@
 //! Taking elements out of lists and putting new ones in: lines by their line ends, array elements by their commas.
 
 use super::CannotWrite;
-use super::place::{Ground, List};
+use super::place::{Ground, LOOK, List};
 use crate::session::{Source, Span, Splice};
 use std::collections::BTreeMap;
 
@@ -28,9 +28,6 @@ enum Separator {
     LineEnd,
     Comma,
 }
-
-/// How far around an element its separators are looked for.
-const LOOK: u64 = 4096;
 
 /// Turns what happens to a list into splices.
 pub(super) fn splice_list(

@@ -1,9 +1,10 @@
 //! From edits to bytes: what the history is to say, written where the file holds it, with every other byte left as it is.
 //!
 //! Three questions are answered one after the other: which object of the dialect an item belongs to and in which list that object
-//! stands (`place`), what leaves and what comes at these places (here; `unit` for messages that lose a part, `claude_code` for lines
-//! that are linked), and how elements of a list are separated (`list`).
+//! stands (`place`), what leaves and what comes at these places (here; `unit` for messages that lose a part, `block` for those that gain
+//! one, `claude_code` for lines that are linked), and how elements of a list are separated (`list`).
 
+mod block;
 mod claude_code;
 mod list;
 mod place;
@@ -12,7 +13,7 @@ mod place;
 mod tests;
 mod unit;
 
-use crate::dialects::write::{draft_message, draft_output, text_block};
+use crate::dialects::write::{draft_message, draft_output, draft_parts, text_block};
 use crate::json::Fault;
 use crate::session::{
     Edit, Family, Item, Kind, Patch, Session, Shape, SourceError, Span, Splice, Voice,
@@ -28,8 +29,8 @@ pub enum CannotWrite {
     /// An edit names an item that the session does not have.
     #[error("there is no item {0}")]
     NoItem(u32),
-    /// The item is a setting of a request, no element of its history.
-    #[error("item {} is a setting of the request, not a message", .0 + 1)]
+    /// The item is a member of a request, no element of its history: instructions, or all of the input as one text.
+    #[error("item {} stands in no list of messages", .0 + 1)]
     NoPlace(u32),
     /// The list has no element to stand beside.
     #[error("the list is empty")]
@@ -70,8 +71,10 @@ pub fn lower(session: &Session, edits: &[Edit]) -> Result<Vec<Splice>, CannotWri
     }
     let mut lowering = Lowering {
         dropped: dropped_by(session, edits),
+        cut: edits.iter().filter_map(cut_of).min(),
         ground: Ground::new(session),
         lists: BTreeMap::new(),
+        filled: BTreeMap::new(),
         splices: Vec::new(),
         lines: Lines::default(),
         is_linked: session.format == super::claude_code::FORMAT.id,
@@ -106,10 +109,30 @@ fn dropped_by(session: &Session, edits: &[Edit]) -> BTreeSet<u32> {
     dropped
 }
 
+/// A new message as the file of a session spells it.
+pub fn new_message(session: &Session, shape: Shape, voice: Voice, text: &str) -> String {
+    if session.format == super::codex::FORMAT.id {
+        draft_parts(voice, text)
+    } else {
+        draft_message(shape, voice, text)
+    }
+}
+
+fn cut_of(edit: &Edit) -> Option<u32> {
+    match edit {
+        Edit::Cut { from } => Some(*from),
+        _ => None,
+    }
+}
+
 struct Lowering<'a> {
     ground: Ground<'a>,
     dropped: BTreeSet<u32>,
+    /// The first item of those that a cut takes along.
+    cut: Option<u32>,
     lists: BTreeMap<List, ListEdits>,
+    /// Blocks for messages that say nothing, by where their content stands.
+    filled: BTreeMap<(u64, u64), Vec<String>>,
     splices: Vec<Splice>,
     lines: Lines,
     /// Whether lines name the line before them (Claude Code).
@@ -145,10 +168,14 @@ impl Lowering<'_> {
         for patch in patches {
             let start = item.span.start + patch.at.start as u64;
             let end = item.span.start + patch.at.end as u64;
-            self.splices.push(Splice {
-                at: Span { start, end },
-                with: on_one_line(&patch.with),
-            });
+            let at = Span { start, end };
+            // What stands on many lines is no line of a file.
+            let is_line = !self.ground.session.source.read(at)?.contains(&b'\n');
+            let with = match is_line {
+                true => on_one_line(&patch.with),
+                false => patch.with.clone(),
+            };
+            self.splices.push(Splice { at, with });
         }
         Ok(())
     }
@@ -183,6 +210,11 @@ impl Lowering<'_> {
             Some(next) => self.put_block(next, &output),
             None => self.put_unit(last, Some(call), message),
         }
+    }
+
+    /// Whether an item leaves because everything behind a place does.
+    fn is_cut(&self, index: u32) -> bool {
+        self.cut.is_some_and(|from| index >= from)
     }
 
     /// The last item of the reply that holds a call and of the outputs right behind it.
@@ -223,75 +255,11 @@ impl Lowering<'_> {
         is_of_user.then_some(last + 1)
     }
 
-    /// Puts a `tool_result` block behind those at the head of a message.
-    fn put_block(&mut self, first: u32, block: &str) -> Result<(), CannotWrite> {
-        let place = self.ground.place(first)?;
-        let Some(seat) = place.part else {
-            return self.put_into_text(first, block);
-        };
-        let session = self.ground.session;
-        let leading = session.items[first as usize..]
-            .iter()
-            .take_while(|item| item.kind == Kind::Output && is_within(item, place.unit))
-            .count();
-        let edits = self.lists.entry(seat.list).or_default();
-        match leading {
-            0 => edits.front.push(block.to_owned()),
-            count => {
-                let at = edits.at.entry(seat.index + count - 1).or_default();
-                at.after.push(block.to_owned());
-            }
-        }
-        Ok(())
-    }
-
-    /// A message whose content is a string becomes one of blocks.
-    fn put_into_text(&mut self, index: u32, block: &str) -> Result<(), CannotWrite> {
-        let item = self.ground.item(index)?;
-        if self.dropped.contains(&index) {
-            return Err(CannotWrite::Conflict(index));
-        }
-        let text = self.ground.bytes(item)?;
-        if text.first() != Some(&b'"') {
-            return Err(CannotWrite::NoPlace(index));
-        }
-        let opening = Span {
-            start: item.span.start,
-            end: item.span.start,
-        };
-        let closing = Span {
-            start: item.span.end,
-            end: item.span.end,
-        };
-        let is_open = self.splices.iter().any(|splice| splice.at == closing);
-        let open = if is_open {
-            format!("{block},")
-        } else {
-            self.splices.push(Splice {
-                at: closing,
-                with: b"}]".to_vec(),
-            });
-            format!("[{block},")
-        };
-        // Each further block goes in front of the text block, which is opened by the last splice at this place.
-        self.splices
-            .retain(|splice| splice.at != opening || splice.with != TEXT_OPENS);
-        self.splices.push(Splice {
-            at: opening,
-            with: open.into_bytes(),
-        });
-        self.splices.push(Splice {
-            at: opening,
-            with: TEXT_OPENS.to_vec(),
-        });
-        Ok(())
-    }
-
     fn degrade(&mut self, index: u32, text: &str) -> Result<(), CannotWrite> {
         let item = *self.ground.item(index)?;
         let place = self.ground.place(index)?;
         let (Shape::Anthropic, Some(seat)) = (item.shape, place.part) else {
-            let with = draft_message(item.shape, Voice::User, text).into_bytes();
+            let with = new_message(self.ground.session, item.shape, Voice::User, text).into_bytes();
             self.splices.push(Splice {
                 at: place.unit,
                 with,
@@ -328,7 +296,11 @@ impl Lowering<'_> {
             Shape::Format => shape_of(self.ground.session),
             shape => shape,
         };
-        self.put_unit(last, None, draft_message(shape, voice, text))
+        self.put_unit(
+            last,
+            None,
+            new_message(self.ground.session, shape, voice, text),
+        )
     }
 
     /// Puts a new message or item behind the one that holds `anchor`, with what the file puts around it.
@@ -380,6 +352,11 @@ impl Lowering<'_> {
         for (list, edits) in &self.lists {
             splice_list(&mut self.ground, *list, edits, &mut self.splices)?;
         }
+        for ((start, end), blocks) in std::mem::take(&mut self.filled) {
+            let at = Span { start, end };
+            let with = format!("[{}]", blocks.join(",")).into_bytes();
+            self.splices.push(Splice { at, with });
+        }
         if self.is_linked {
             let gone = self.lists.get(&List::Records);
             self.lines.link(&mut self.ground, gone, &mut self.splices)?;
@@ -415,9 +392,6 @@ fn on_one_line(json: &[u8]) -> Vec<u8> {
     };
     json.iter().map(flat).collect()
 }
-
-/// What opens the block that a string of a message becomes.
-const TEXT_OPENS: &[u8] = br#"{"type":"text","text":"#;
 
 /// Whether an item stands in a unit.
 fn is_within(item: &Item, unit: Span) -> bool {

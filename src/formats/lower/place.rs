@@ -75,6 +75,9 @@ struct Conversation {
     elements: Rc<Vec<Span>>,
 }
 
+/// How far before or behind a record is looked for what stands around it.
+pub(super) const LOOK: u64 = 4096;
+
 /// How many records are kept in memory.
 const KEPT: usize = 64;
 
@@ -140,6 +143,9 @@ impl<'a> Ground<'a> {
         let own = usize_range(&own);
         let (unit, depth, part) = unit_of(item, &steps, own);
         let unit = unit.ok_or(CannotWrite::NoPlace(index))?;
+        if steps.is_empty() && self.is_member(item.record)? {
+            return Err(CannotWrite::NoPlace(index));
+        }
         let seat = self.seat_above(item.record, &steps[..depth], base)?;
         let part = part
             .map(|step| self.seat(item.record, step, base))
@@ -149,6 +155,16 @@ impl<'a> Ground<'a> {
             seat,
             part: part.flatten(),
         })
+    }
+
+    /// Whether a record is the value of a member of the document and no element of a list: a string or an object that holds the
+    /// instructions, or the first input.
+    fn is_member(&self, record: u32) -> Result<bool, CannotWrite> {
+        let end = self.record_span(record).unwrap_or_default().start;
+        let start = end.saturating_sub(LOOK);
+        let before = self.session.source.read(Span { start, end })?;
+        let key = before.trim_ascii_end().strip_suffix(b":");
+        Ok(key.is_some_and(|key| key.trim_ascii_end().ends_with(b"\"")))
     }
 
     /// The list element that holds the unit, or its record.

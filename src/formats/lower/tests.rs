@@ -164,6 +164,103 @@ fn anthropic_results_stand_first_in_the_next_message() {
 }
 
 #[test]
+fn anthropic_results_fill_a_message_that_says_nothing() {
+    for content in ["[]", "[ ]", "null", "\"\""] {
+        let text = format!(
+            r#"[{{"role":"user","content":"hi"}},{{"role":"assistant","content":[{{"type":"tool_use","id":"a","name":"f","input":{{}}}},{{"type":"tool_use","id":"b","name":"f","input":{{}}}}]}},{{"role":"user","content":{content},"x":1}},{{"role":"assistant","content":"so"}}]"#
+        );
+        let filled = edited(&text, &[answer(1, "no"), answer(2, "nor this")]);
+        let results = r#"[{"type":"tool_result","tool_use_id":"a","content":"no","is_error":true},{"type":"tool_result","tool_use_id":"b","content":"nor this","is_error":true}]"#;
+        let last = text.rfind(&format!("\"content\":{content},")).unwrap();
+        let wanted = text[last..].replacen(content, results, 1);
+        assert_eq!(filled, text[..last].to_owned() + &wanted);
+    }
+}
+
+/// Every way to hold instructions or the first input beside the history, with the items that stand in no list.
+const BESIDE: &[(&str, &[u32])] = &[
+    (
+        r#"{"$schemaVersion":"1.21","current_turn":1,"original_input":"hi","generated_items":[{"type":"tool_call_item","raw_item":{"type":"function_call","name":"f","arguments":"{}","call_id":"c"}}]}"#,
+        &[0],
+    ),
+    (
+        r#"{"model":"m","instructions":"be kind","input":"hi","tools":[{"type":"function","name":"f"}]}"#,
+        &[0, 1],
+    ),
+    (
+        "{\n  \"model\": \"m\",\n  \"input\" :\n    \"hi\",\n  \"previous_response_id\": \"r\"\n}",
+        &[0],
+    ),
+    (
+        r#"{"input":[{"type":"message","role":"user","content":"hi"},{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}],"instructions":"be kind","model":"m"}"#,
+        &[0],
+    ),
+    (
+        r#"{"model":"claude","max_tokens":9,"system":"be kind","messages":[{"role":"user","content":"hi"},{"role":"assistant","content":[{"type":"text","text":"so"}]}]}"#,
+        &[0],
+    ),
+    (
+        r#"{"model":"claude","max_tokens":9,"system":[{"type":"text","text":"be kind"}],"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":[{"type":"text","text":"so"}]}]}"#,
+        &[0],
+    ),
+    (
+        r#"{"model":"m","messages":[{"role":"system","content":"be kind"},{"role":"user","content":"hi"},{"role":"assistant","content":"so"}]}"#,
+        &[],
+    ),
+    (
+        concat!(
+            r#"{"model":"m","instructions":"be kind","input":"hi","store":false}"#,
+            "\n",
+            r#"{"model":"m","instructions":"be kind","input":"ho","store":false}"#,
+            "\n"
+        ),
+        &[0, 1, 2],
+    ),
+];
+
+/// The text that an edit leads to, which is JSON; nothing where the item stands in no list.
+fn carried_out(session: &Session, edit: &Edit) -> Option<String> {
+    let splices = match lower(session, std::slice::from_ref(edit)) {
+        Ok(splices) => splices,
+        Err(CannotWrite::NoPlace(_)) => return None,
+        Err(error) => panic!("{edit:?}: {error}"),
+    };
+    let rope = Rope::new(session.source.clone()).spliced(&splices);
+    let (start, end) = (0, rope.len());
+    let text = String::from_utf8(rope.read(Span { start, end }).unwrap()).unwrap();
+    let values = serde_json::Deserializer::from_str(&text);
+    let mut values = values.into_iter::<serde_json::Value>();
+    assert!(values.all(|value| value.is_ok()), "{edit:?}: {text}");
+    Some(text)
+}
+
+#[test]
+fn what_stands_in_no_list_is_refused_and_every_file_stays_json() {
+    for (text, alone) in BESIDE {
+        let session = read(text);
+        for item in 0..crate::session::index_number(session.items.len()) {
+            let said = || "so it was".to_owned();
+            let say = |voice| Edit::Say {
+                after: item,
+                voice,
+                text: said(),
+            };
+            let edits = [
+                Edit::Drop { item },
+                Edit::Degrade { item, text: said() },
+                say(Voice::User),
+                say(Voice::Assistant),
+            ];
+            for edit in edits {
+                let is_refused = carried_out(&session, &edit).is_none();
+                assert_eq!(is_refused, alone.contains(&item), "{edit:?}: {text}");
+            }
+            carried_out(&session, &Edit::Cut { from: item });
+        }
+    }
+}
+
+#[test]
 fn an_anthropic_result_without_call_becomes_text_behind_the_results() {
     let text = r#"[{"role":"user","content":[{"type":"tool_result","tool_use_id":"x","content":"lost"},{"type":"tool_result","tool_use_id":"b","content":"1"}]}]"#;
     let degraded = edited(
@@ -230,6 +327,14 @@ fn rollouts_keep_their_envelope() {
             "{text}{{\"timestamp\":\"t2\",\"type\":\"response_item\",\"payload\":{{\"type\":\"function_call_output\",\"call_id\":\"a\",\"output\":\"aborted\"}}}}\n"
         )
     );
+    let say = Edit::Say {
+        after: 0,
+        voice: Voice::User,
+        text: "go on".to_owned(),
+    };
+    assert!(edited(text, &[say]).ends_with(
+        "\"payload\":{\"type\":\"message\",\"role\":\"user\",\"content\":[{\"type\":\"input_text\",\"text\":\"go on\"}]}}\n"
+    ));
 }
 
 #[test]

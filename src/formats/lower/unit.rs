@@ -17,7 +17,9 @@ pub(super) fn drop_items(lowering: &mut Lowering<'_>) -> Result<(), CannotWrite>
         }
         let place = match lowering.ground.place(index) {
             // What is cut behind the history of a request are its settings, which are no part of the history.
-            Err(CannotWrite::NoPlace(_)) if item.kind == Kind::System => continue,
+            Err(CannotWrite::NoPlace(_)) if item.kind == Kind::System && lowering.is_cut(index) => {
+                continue;
+            }
             place => place?,
         };
         done = place.unit;
@@ -150,14 +152,16 @@ fn drop_from_message(
     Ok(())
 }
 
-struct Member {
-    key: Vec<u8>,
+/// A member of an object.
+pub(super) struct Member {
+    pub(super) key: Vec<u8>,
     /// From the quote of its key to the end of its value.
     whole: Range<usize>,
-    value: Range<usize>,
+    pub(super) value: Range<usize>,
 }
 
-fn members_of(bytes: &[u8], at: usize) -> Result<Vec<Member>, CannotWrite> {
+/// The members of the object at a place.
+pub(super) fn members_of(bytes: &[u8], at: usize) -> Result<Vec<Member>, CannotWrite> {
     let mut members = Vec::new();
     Cursor::at(bytes, at).object(|cursor, key| {
         cursor.peek();

@@ -1,6 +1,6 @@
 //! Finds the journal of a recording: by the path of the recording, else by what it holds, when it was moved.
 
-use super::folder::{Folder, Presence, lock};
+use super::folder::{Folder, Presence, lock, unlock};
 use super::identity::Identity;
 use super::scan::{Damage, Scan};
 use super::segment::{Mount, Segment};
@@ -186,7 +186,10 @@ impl ReadJournal {
     fn put_aside(self, shelf: &Shelf, earlier: Option<Self>) -> Found {
         let barred = self.bar(shelf);
         let mut scan = match earlier {
-            Some(earlier) => earlier.scan,
+            Some(earlier) => {
+                unlock(&earlier.file);
+                earlier.scan
+            }
             None => Scan::default(),
         };
         forget_newer(&mut scan);

@@ -209,3 +209,10 @@ pub(super) fn lock(file: &File) -> io::Result<bool> {
         Err(error) => Err(error.into()),
     }
 }
+
+/// Gives a locked file free. To close it is not enough: a child process that is just being started holds a copy of it until its own
+/// program runs.
+pub(super) fn unlock(file: &File) {
+    // A file that cannot be unlocked is unlocked when its last copy is closed.
+    let _ = rustix::fs::flock(file, FlockOperation::Unlock);
+}

@@ -20,7 +20,7 @@ use crate::session::takes::{TakeEvent, Takes};
 use anew::{Failure, write_anew};
 use etcetera::BaseStrategy;
 use find::Found;
-use folder::Folder;
+use folder::{Folder, unlock};
 use identity::Identity;
 use segment::{Mount, Segment, Unwritten};
 use std::fmt;
@@ -287,8 +287,18 @@ impl Journal {
     }
 
     fn bar(&mut self, why: Why) {
+        self.release();
         self.on_disk = OnDisk::Barred;
         self.trouble(why);
+    }
+
+    /// Lets others have the file.
+    fn release(&self) {
+        match &self.on_disk {
+            OnDisk::Open(segment) => unlock(segment.file()),
+            OnDisk::Old(old) => unlock(&old.file),
+            OnDisk::Nothing | OnDisk::Barred => {}
+        }
     }
 
     fn trouble(&mut self, why: Why) {
@@ -363,6 +373,12 @@ impl Journal {
                 Err(Why::Failed { journal, error })
             }
         }
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        self.release();
     }
 }
 

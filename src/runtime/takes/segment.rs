@@ -115,6 +115,11 @@ impl Segment {
         })
     }
 
+    /// The file, which is locked.
+    pub(super) fn file(&self) -> &File {
+        self.medium.file()
+    }
+
     /// The file, which stays locked as long as it is open.
     pub(super) fn into_file(self) -> io::Result<File> {
         // A second handle of the same open file: the lock goes with it.

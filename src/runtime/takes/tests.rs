@@ -3,6 +3,7 @@
 mod damage;
 mod faults;
 mod places;
+mod power;
 
 use super::*;
 use crate::session::takes::{ItemMark, Take, TakeId};
@@ -121,6 +122,29 @@ fn takes_are_there_again_when_the_file_is_opened_again() {
     let takes = again.takes;
     drop(again.journal);
     assert_eq!(home.open().takes, takes);
+}
+
+#[test]
+fn a_closed_journal_is_free_although_a_child_process_has_a_copy_of_its_file() {
+    thread_local! {
+        static COPIES: std::cell::RefCell<Vec<File>> = const { std::cell::RefCell::new(Vec::new()) };
+    }
+    let mount = |file: File| -> Box<dyn segment::Medium> {
+        COPIES.with_borrow_mut(|copies| copies.push(file.try_clone().unwrap()));
+        Box::new(file)
+    };
+    let home = Home::new();
+    let source = lines_of("one", 30);
+    for takes in 1..4 {
+        let (root, path) = (home.root(), &home.recording);
+        let mut opened = Journal::open_on(mount, Some(&root), Some(path), &source, clock);
+        assert!(
+            keep_take(&mut opened),
+            "{:?}",
+            opened.journal.not_recording()
+        );
+        assert_eq!(opened.takes.count(), takes + 1);
+    }
 }
 
 #[test]

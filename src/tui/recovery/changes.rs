@@ -1,7 +1,8 @@
 //! What planned edits would make of each item, before any of it is done.
 
 use super::proposal::{Change, Fate};
-use crate::dialects::write::{draft_message, draft_output};
+use crate::dialects::write::draft_output;
+use crate::formats::new_message;
 use crate::session::{Edit, Item, Kind, Patch, Session, Shape, Voice};
 
 /// Most items that are read of those that leave the history together.
@@ -19,7 +20,7 @@ pub fn changes_of(session: &Session, edits: &[Edit]) -> (Vec<Change>, usize) {
                 changes.extend(change(session, *output, behind, ""));
             }
             Edit::Degrade { item, text } => {
-                let after = draft_message(shape_at(session, *item), Voice::User, text);
+                let after = new_message(session, shape_at(session, *item), Voice::User, text);
                 changes.extend(change(session, *item, Fate::Changed, &after));
             }
             Edit::Answer {
@@ -37,7 +38,7 @@ pub fn changes_of(session: &Session, edits: &[Edit]) -> (Vec<Change>, usize) {
                 changes.push(added(
                     kind,
                     "",
-                    draft_message(shape_at(session, *after), *voice, text),
+                    new_message(session, shape_at(session, *after), *voice, text),
                 ));
             }
             Edit::Cut { from } => {

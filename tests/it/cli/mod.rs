@@ -2,6 +2,8 @@
 
 mod convert;
 mod ends;
+mod export;
+mod fix;
 mod health;
 mod hostile;
 mod looking;

@@ -2,14 +2,18 @@
 
 #![allow(clippy::print_stderr)]
 
+mod random;
 mod recordings;
+mod transcripts;
+mod twice;
+mod untouched;
 
 use recordings::{Case, bundled, corpus, wire_cases};
 use retake::actions::{self, Choice, Planned, Refusal};
 use retake::formats::lower;
 use retake::rules::{Finding, Run};
 use retake::runtime::{Base, check_session, settle};
-use retake::session::{Change, Edit, Rope, Session, compare};
+use retake::session::{Change, Edit, Item, Kind, Rope, Session, compare};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -181,53 +185,75 @@ impl Attempt<'_> {
                 complain(format!("new: {rule}"));
             }
         }
-        if let Some(lost) = self.untouched_but_changed(after, &rope, &planned.edits) {
+        if let Some(lost) = untouched_but_changed(
+            (self.session, self.base.rope()),
+            (after, &rope),
+            &planned.edits,
+        ) {
             complain(format!("item {lost} was not to be touched"));
         }
         *score.done.entry(name.to_owned()).or_default() += 1;
     }
+}
 
-    /// The first item that differs although no edit names it.
-    fn untouched_but_changed(&self, after: &Session, rope: &Rope, edits: &[Edit]) -> Option<usize> {
-        let touched: BTreeSet<usize> = edits.iter().flat_map(|edit| self.touched(edit)).collect();
-        let changes = compare((self.session, self.base.rope()), (after, rope)).unwrap();
-        changes.into_iter().find_map(|change| match change {
-            Change::Changed { before, .. } | Change::Removed { before } => {
-                (!touched.contains(&before)).then_some(before + 1)
-            }
-            Change::Same { .. } | Change::Added { .. } => None,
-        })
-    }
-
-    fn touched(&self, edit: &Edit) -> Vec<usize> {
-        let items = &self.session.items;
-        match edit {
-            Edit::Rewrite { item, .. } | Edit::Drop { item } | Edit::Degrade { item, .. } => {
-                // In Chat the words of a message are the whole message, with its calls in it.
-                let own = items[*item as usize].span;
-                let around = |other: &retake::session::Item| {
-                    other.span.start <= own.start && own.end <= other.span.end
-                };
-                items
-                    .iter()
-                    .enumerate()
-                    .filter(|(_, item)| around(item))
-                    .map(|(index, _)| index)
-                    .collect()
-            }
-            Edit::Move { output, call } => vec![*output as usize, *call as usize],
-            // The words of the next message become a block beside the output.
-            Edit::Answer { call, .. } => {
-                let next = items.iter().enumerate().skip(*call as usize + 1);
-                let user = next
-                    .filter(|(_, item)| item.kind == retake::session::Kind::User)
-                    .map(|(index, _)| index);
-                user.take(1).collect()
-            }
-            Edit::Say { .. } => Vec::new(),
-            Edit::Cut { from } => (*from as usize..items.len()).collect(),
+/// The first item that differs although no edit names it.
+fn untouched_but_changed(
+    before: (&Session, &Rope),
+    after: (&Session, &Rope),
+    edits: &[Edit],
+) -> Option<usize> {
+    let touched: BTreeSet<usize> = edits
+        .iter()
+        .flat_map(|edit| touched(before.0, edit))
+        .collect();
+    let bytes = |session: &Session, index: usize| session.bytes(&session.items[index]).unwrap();
+    let changes = compare(before, after).unwrap();
+    changes.into_iter().find_map(|change| match change {
+        // What was written again may say the same.
+        Change::Changed {
+            before: old,
+            after: new,
+        } if bytes(before.0, old) == bytes(after.0, new) => None,
+        Change::Changed { before, .. } | Change::Removed { before } => {
+            (!touched.contains(&before)).then_some(before + 1)
         }
+        Change::Same { .. } | Change::Added { .. } => None,
+    })
+}
+
+fn touched(session: &Session, edit: &Edit) -> Vec<usize> {
+    let items = &session.items;
+    match edit {
+        Edit::Rewrite { item, .. } | Edit::Drop { item } | Edit::Degrade { item, .. } => {
+            // In Chat the words of a message are the whole message, with its calls in it.
+            let own = items[*item as usize].span;
+            let around = |other: &retake::session::Item| {
+                other.span.start <= own.start && own.end <= other.span.end
+            };
+            items
+                .iter()
+                .enumerate()
+                .filter(|(_, item)| around(item))
+                .map(|(index, _)| index)
+                .collect()
+        }
+        Edit::Move { output, call } => {
+            let mut touched = vec![*output as usize, *call as usize];
+            touched.extend(next_of_user(items, *call));
+            touched
+        }
+        Edit::Answer { call, .. } => next_of_user(items, *call).into_iter().collect(),
+        Edit::Say { .. } => Vec::new(),
+        Edit::Cut { from } => (*from as usize..items.len()).collect(),
     }
+}
+
+/// The message of the user behind a call: its words become a block beside an output that goes there.
+fn next_of_user(items: &[Item], call: u32) -> Option<usize> {
+    let behind = call as usize + 1..items.len();
+    behind
+        .into_iter()
+        .find(|index| items[*index].kind == Kind::User)
 }
 
 /// How many findings of each rule count: what a take has answered does not.
@@ -248,7 +274,15 @@ fn stays_a_fact(rule: &str, action: &str) -> bool {
     )
 }
 
-/// Findings that an action brings about by what it is: repaired arguments can be read, and may break the schema.
+/// Findings that an action brings about by what it is: repaired arguments can be read, and may break the schema; what is written by
+/// hand may name any tool and hold any arguments.
 fn follows(action: &str, rule: &str) -> bool {
-    matches!((action, rule), ("repair-arguments", "invalid-arguments"))
+    matches!(
+        (action, rule),
+        ("repair-arguments", "invalid-arguments")
+            | (
+                "edit",
+                "malformed-arguments" | "invalid-arguments" | "unknown-tool" | "invalid-tool-name"
+            )
+    )
 }

@@ -1,0 +1,117 @@
+//! What `fix` says on stderr: what was done, what is left, and why offers that keep what the model meant were not carried out.
+
+use super::exit::complain;
+use super::output::{counted, safe_line};
+use crate::rules::Severity;
+use crate::runtime::{Applied, Mended, Refused};
+use std::collections::BTreeMap;
+use std::io::Write;
+
+/// How many actions and how many refusals are told one by one.
+const TOLD: usize = 20;
+
+/// How many findings of a severity are left.
+pub(super) fn left(mended: &Mended, severity: Severity) -> usize {
+    let left = mended.found[1].iter();
+    left.filter(|((of, _), _)| *of == severity)
+        .map(|(_, count)| count)
+        .sum()
+}
+
+/// Says what was done, what is left, and what was refused.
+pub(super) fn tell(mended: &Mended) {
+    let summary = format!(
+        "{} applied, {} left",
+        counted(mended.applied.len(), "action"),
+        counted(left(mended, Severity::Error), "error")
+    );
+    complain(&summary, None);
+    print(&applied_lines(mended));
+    let refused = refusals(mended);
+    if !refused.is_empty() {
+        complain("what is safe and could not be done:", None);
+        print(&first_of(refused));
+    }
+}
+
+fn print(lines: &[String]) {
+    let mut stderr = std::io::stderr().lock();
+    for line in lines {
+        // Without stderr there is nobody to tell.
+        let _ = writeln!(stderr, "  {line}");
+    }
+}
+
+fn applied_lines(mended: &Mended) -> Vec<String> {
+    let rounds = mended.applied.last().map_or(0, |applied| applied.round);
+    let told = mended.applied.iter().take(TOLD);
+    let mut lines = told
+        .map(|applied| applied_line(mended, rounds, applied))
+        .collect::<Vec<_>>();
+    if mended.applied.len() > TOLD {
+        let mut by_action: BTreeMap<_, usize> = BTreeMap::new();
+        for applied in &mended.applied {
+            *by_action.entry(applied.action).or_default() += 1;
+        }
+        let all = by_action
+            .iter()
+            .map(|(action, count)| format!("{action} {count}"));
+        lines.push(format!("in all: {}", all.collect::<Vec<_>>().join(", ")));
+    }
+    lines
+}
+
+fn applied_line(mended: &Mended, rounds: usize, applied: &Applied) -> String {
+    let round = if rounds > 1 {
+        format!("round {}, ", applied.round)
+    } else {
+        String::new()
+    };
+    let notes = applied.notes.iter();
+    let notes = notes.map(|note| format!("; {}", safe_line(note)));
+    format!(
+        "{round}{}  {}  {}{}",
+        place(mended, applied.session, applied.item),
+        applied.rule,
+        applied.action,
+        notes.collect::<String>()
+    )
+}
+
+fn place(mended: &Mended, session: usize, item: u32) -> String {
+    if mended.recording.sessions.len() > 1 {
+        format!("session {}, item {}", session + 1, item + 1)
+    } else {
+        format!("item {}", item + 1)
+    }
+}
+
+/// A line for each finding and reason; actions that are refused for the same reason share it.
+fn refusals(mended: &Mended) -> Vec<String> {
+    let told = |refused: &Refused| {
+        let place = place(mended, refused.session, refused.item);
+        let reason = safe_line(&refused.reason.to_string());
+        (format!("{place}  {}", refused.rule), reason)
+    };
+    let mut lines: Vec<((String, String), Vec<&str>)> = Vec::new();
+    for refused in &mended.refused {
+        let line = told(refused);
+        match lines.last_mut() {
+            Some((last, actions)) if *last == line => actions.push(refused.action),
+            _ => lines.push((line, vec![refused.action])),
+        }
+    }
+    let lines = lines.into_iter();
+    lines
+        .map(|((place, reason), actions)| format!("{place}  {}: {reason}", actions.join(", ")))
+        .collect()
+}
+
+fn first_of(mut lines: Vec<String>) -> Vec<String> {
+    let more = lines.len().saturating_sub(TOLD);
+    if more > 0 {
+        lines.truncate(TOLD);
+        lines.push(format!("and {more} more"));
+    }
+    lines
+}

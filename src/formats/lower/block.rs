@@ -1,0 +1,100 @@
+//! Anthropic: outputs that come into a message of the user, whatever its content looks like.
+
+use super::unit::members_of;
+use super::{CannotWrite, Lowering, is_within};
+use crate::session::{Kind, Span, Splice};
+use std::ops::Range;
+
+impl Lowering<'_> {
+    /// Puts a `tool_result` block behind those at the head of a message.
+    pub(super) fn put_block(&mut self, first: u32, block: &str) -> Result<(), CannotWrite> {
+        let place = self.ground.place(first)?;
+        let Some(seat) = place.part else {
+            return self.put_into_text(first, block);
+        };
+        let session = self.ground.session;
+        let leading = session.items[first as usize..]
+            .iter()
+            .take_while(|item| item.kind == Kind::Output && is_within(item, place.unit))
+            .count();
+        let edits = self.lists.entry(seat.list).or_default();
+        match leading {
+            0 => edits.front.push(block.to_owned()),
+            count => {
+                let at = edits.at.entry(seat.index + count - 1).or_default();
+                at.after.push(block.to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    /// A message whose content is a string becomes one of blocks, and one without content gets some.
+    fn put_into_text(&mut self, index: u32, block: &str) -> Result<(), CannotWrite> {
+        let item = self.ground.item(index)?;
+        if self.dropped.contains(&index) {
+            return Err(CannotWrite::Conflict(index));
+        }
+        let text = self.ground.bytes(item)?;
+        if let Some(content) = empty_content(&text)? {
+            let content = Span::within(item.span.start, content);
+            let blocks = self.filled.entry((content.start, content.end)).or_default();
+            blocks.push(block.to_owned());
+            return Ok(());
+        }
+        if text.first() != Some(&b'"') {
+            return Err(CannotWrite::NoPlace(index));
+        }
+        let opening = Span {
+            start: item.span.start,
+            end: item.span.start,
+        };
+        let closing = Span {
+            start: item.span.end,
+            end: item.span.end,
+        };
+        let is_open = self.splices.iter().any(|splice| splice.at == closing);
+        let open = if is_open {
+            format!("{block},")
+        } else {
+            self.splices.push(Splice {
+                at: closing,
+                with: b"}]".to_vec(),
+            });
+            format!("[{block},")
+        };
+        // Each further block goes in front of the text block, which is opened by the last splice at this place.
+        self.splices
+            .retain(|splice| splice.at != opening || splice.with != TEXT_OPENS);
+        self.splices.push(Splice {
+            at: opening,
+            with: open.into_bytes(),
+        });
+        self.splices.push(Splice {
+            at: opening,
+            with: TEXT_OPENS.to_vec(),
+        });
+        Ok(())
+    }
+}
+
+/// Where the content of a message stands that says nothing: `[]`, `null` or `""`. An item without content is its whole message, one
+/// whose content is a string is that string.
+fn empty_content(item: &[u8]) -> Result<Option<Range<usize>>, CannotWrite> {
+    let is_empty = |value: &[u8]| {
+        let inside = value
+            .strip_prefix(b"[")
+            .and_then(|rest| rest.strip_suffix(b"]"));
+        matches!(value, b"null" | b"\"\"")
+            || inside.is_some_and(|rest| rest.trim_ascii().is_empty())
+    };
+    if item.first() != Some(&b'{') {
+        return Ok(is_empty(item).then_some(0..item.len()));
+    }
+    let members = members_of(item, 0)?;
+    let content = members.into_iter().find(|member| member.key == b"content");
+    let content = content.map(|member| member.value);
+    Ok(content.filter(|content| is_empty(&item[content.clone()])))
+}
+
+/// What opens the block that a string of a message becomes.
+const TEXT_OPENS: &[u8] = br#"{"type":"text","text":"#;

@@ -1,0 +1,249 @@
+//! `fix`: a copy with everything safe applied; what it writes, where, and what it never does.
+
+use super::{CLEAN, STORY, folder, retake, told};
+use retake::runtime::read_database;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::Stdio;
+
+/// An output before its call, which OpenAI Chat refuses: moving it is safe.
+const MISPLACED: &str = r#"[
+  {"role": "user",   "content": "hi\u0021"},
+  {"role": "tool", "tool_call_id": "a", "content": "1"},
+  {"role": "assistant", "content": null, "tool_calls": [{"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}]},
+  {"role": "user", "content": "thanks"}
+]
+"#;
+
+fn read(folder: &Path, name: &str) -> String {
+    std::fs::read_to_string(folder.join(name)).unwrap()
+}
+
+fn files(folder: &Path) -> Vec<String> {
+    let files = std::fs::read_dir(folder).unwrap();
+    let mut files = files
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect::<Vec<_>>();
+    files.sort();
+    files
+}
+
+#[test]
+fn the_copy_goes_to_standard_output_or_a_file_and_the_recording_stays() {
+    let here = folder(&[("run.json", MISPLACED)]);
+    let path = here.path();
+    let (code, fixed, err) = told(path, &["fix", "run.json"]);
+    assert_eq!(code, 0, "{err}");
+    assert!(err.contains("1 action applied, 0 errors"), "{err}");
+    assert!(
+        fixed.contains(r#"{"role": "user",   "content": "hi\u0021"}"#),
+        "{fixed}"
+    );
+    assert_eq!(told(path, &["fix", "run.json", "-o", "fixed.json"]).0, 0);
+    assert_eq!(read(path, "fixed.json"), fixed);
+    assert_eq!(read(path, "run.json"), MISPLACED);
+    assert_eq!(told(path, &["check", "fixed.json"]).0, 0);
+    let (code, again, err) = told(path, &["fix", "fixed.json"]);
+    assert_eq!((code, again), (0, fixed), "{err}");
+    assert!(err.contains("0 actions applied"), "{err}");
+}
+
+#[test]
+fn nothing_is_overwritten_unasked_and_the_recording_not_even_then() {
+    let here = folder(&[("run.json", MISPLACED), ("there.json", CLEAN)]);
+    let path = here.path();
+    let (code, _, err) = told(path, &["fix", "run.json", "-o", "there.json"]);
+    assert!(code == 2 && err.contains("is there already"), "{err}");
+    assert_eq!(read(path, "there.json"), CLEAN);
+    let forced = told(path, &["fix", "run.json", "-o", "there.json", "--force"]);
+    assert_eq!(forced.0, 0, "{}", forced.2);
+    assert!(read(path, "there.json").contains("thanks"));
+    std::os::unix::fs::symlink("run.json", path.join("link.json")).unwrap();
+    for own in ["run.json", "./run.json", "link.json"] {
+        let (code, _, err) = told(path, &["fix", "run.json", "-o", own, "--force"]);
+        assert!(code == 2 && err.contains("--in-place"), "{err}");
+    }
+    assert_eq!(read(path, "run.json"), MISPLACED);
+    let (code, _, err) = told(path, &["fix", "run.json", "-o", "no/such/folder.json"]);
+    assert!(code == 2 && err.contains("nothing was changed"), "{err}");
+    assert_eq!(files(path), ["link.json", "run.json", "there.json"]);
+}
+
+#[test]
+fn in_place_keeps_the_recording_as_it_was_beside_it() {
+    use std::os::unix::fs::PermissionsExt;
+    let here = folder(&[("run.json", MISPLACED), ("clean.json", CLEAN)]);
+    let path = here.path();
+    let private = std::fs::Permissions::from_mode(0o600);
+    std::fs::set_permissions(path.join("run.json"), private).unwrap();
+    let (code, out, err) = told(path, &["fix", "run.json", "--in-place"]);
+    assert_eq!((code, &out[..]), (0, ""));
+    assert!(err.contains("run.json.bak"), "{err}");
+    assert_eq!(read(path, "run.json.bak"), MISPLACED);
+    assert_ne!(read(path, "run.json"), MISPLACED);
+    let mode = path
+        .join("run.json")
+        .metadata()
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600);
+    // Where there is nothing to fix, nothing is written.
+    assert_eq!(told(path, &["fix", "run.json", "--in-place"]).0, 0);
+    assert_eq!(told(path, &["fix", "clean.json", "--in-place"]).0, 0);
+    assert_eq!(files(path), ["clean.json", "run.json", "run.json.bak"]);
+    let (code, _, err) = told(path, &["fix", "-", "--in-place"]);
+    assert!(code == 2 && err.contains("standard input"), "{err}");
+}
+
+#[test]
+fn a_diff_shows_what_would_change_and_writes_nothing() {
+    let here = folder(&[("run.json", STORY)]);
+    let path = here.path();
+    let (code, diff, _) = told(path, &["fix", "run.json", "--diff", "--unsafe"]);
+    assert_eq!(
+        (code, &diff[..]),
+        (0, ""),
+        "an answered call is only a warning"
+    );
+    let unanswered = STORY.replace(r#""tool_call_id": "call_1""#, r#""tool_call_id": "call_2""#);
+    std::fs::write(path.join("other.json"), &unanswered).unwrap();
+    let (code, diff, err) = told(path, &["fix", "other.json", "--diff", "--unsafe"]);
+    assert!(code < 2, "{err}");
+    assert!(
+        diff.contains("@@ ") && diff.contains("\n- ") && diff.contains("\n+ "),
+        "{diff}"
+    );
+    assert_eq!(read(path, "other.json"), unanswered);
+    assert_eq!(files(path), ["other.json", "run.json"]);
+}
+
+#[test]
+fn standard_input_is_fixed_to_standard_output() {
+    let output = retake().args(["fix", "-"]).write_stdin(MISPLACED).output();
+    let output = output.unwrap();
+    assert!(output.status.success());
+    let here = folder(&[("run.json", MISPLACED)]);
+    let (_, fixed, _) = told(here.path(), &["fix", "run.json"]);
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), fixed);
+}
+
+#[test]
+fn a_database_is_fixed_as_a_database() {
+    let here = folder(&[]);
+    let database = Path::new(env!("CARGO_MANIFEST_DIR")).join("sessions/library-desk.db");
+    let recorded = std::fs::read(&database).unwrap();
+    std::fs::write(here.path().join("desk.db"), &recorded).unwrap();
+    let errors = |name: &str| {
+        let (_, out, _) = told(here.path(), &["check", name, "--format", "json"]);
+        out.matches(r#""severity":"error""#).count()
+    };
+    assert!(errors("desk.db") > 0);
+    let fix = ["fix", "desk.db", "--unsafe", "-o", "fixed.db"];
+    let (code, _, err) = told(here.path(), &fix);
+    assert_eq!(code, 0, "{err}");
+    assert_eq!(errors("fixed.db"), 0);
+    assert_eq!(
+        std::fs::read(here.path().join("desk.db")).unwrap(),
+        recorded
+    );
+    let [before, after] = ["desk.db", "fixed.db"].map(|name| {
+        let contents = read_database(&here.path().join(name)).unwrap();
+        contents
+            .sessions
+            .iter()
+            .map(|session| session.items.len())
+            .sum::<usize>()
+    });
+    assert_eq!(after, before + 1);
+    let piped = retake()
+        .current_dir(here.path())
+        .args(["fix", "desk.db", "--unsafe"])
+        .output()
+        .unwrap();
+    assert!(piped.stdout.starts_with(b"SQLite format 3\0"));
+}
+
+#[test]
+fn logs_and_streams_are_refused_and_the_hint_leads_to_their_history() {
+    let sessions = Path::new(env!("CARGO_MANIFEST_DIR")).join("sessions");
+    for name in ["cut-at-limit.sse", "endless-repeat.jsonl"] {
+        let path = sessions.join(name);
+        let path = path.to_str().unwrap();
+        let (code, out, err) = told(&sessions, &["fix", path, "--unsafe"]);
+        if code == 0 {
+            // Nothing in it is broken.
+            assert!(err.contains("0 actions applied"), "{err}");
+            continue;
+        }
+        assert_eq!((code, &out[..]), (2, ""), "{err}");
+        assert!(
+            err.contains("--to DIALECT --request | retake fix -`"),
+            "{err}"
+        );
+        let (_, request, _) = told(&sessions, &["convert", path, "--to", "chat", "--request"]);
+        let output = retake()
+            .args(["fix", "-", "--unsafe"])
+            .write_stdin(request)
+            .output();
+        assert!(output.unwrap().status.code().is_some_and(|code| code < 2));
+    }
+}
+
+#[test]
+fn exit_codes_tell_what_is_left() {
+    let said = r#"{"role": "assistant", "content": "ten"}"#;
+    let schema =
+        r#"{"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "object"}}}"#;
+    let unfit = format!(
+        r#"{{"model": "m", "messages": [{{"role": "user", "content": "hi"}}, {said}], "response_format": {schema}}}"#
+    );
+    let here = folder(&[
+        ("clean.json", CLEAN),
+        ("misplaced.json", MISPLACED),
+        ("unfit.json", &unfit),
+        ("prose.txt", "Dear diary."),
+    ]);
+    let table: &[(&[&str], i32)] = &[
+        (&["clean.json"], 0),
+        (&["misplaced.json"], 0),
+        (&["unfit.json"], 1),
+        (&["unfit.json", "--diff", "--unsafe"], 1),
+        (&["prose.txt"], 2),
+        (&["missing.json"], 2),
+        (&["."], 2),
+        (&["clean.json", "--force"], 2),
+        (&["clean.json", "--diff", "--in-place"], 2),
+        (&["clean.json", "--diff", "-o", "x.json"], 2),
+        (&[], 2),
+    ];
+    for (arguments, code) in table {
+        let (ended, _, err) = told(here.path(), &[&["fix"], *arguments].concat());
+        assert_eq!(ended, *code, "{arguments:?} {err}");
+    }
+}
+
+#[test]
+fn a_closed_pipe_is_quiet() {
+    let line = format!(
+        "{{\"role\":\"user\",\"content\":\"{}\"}}\n",
+        "word ".repeat(40)
+    );
+    let here = folder(&[("long.jsonl", &line.repeat(20_000))]);
+    let mut process = std::process::Command::new(env!("CARGO_BIN_EXE_retake"))
+        .args(["fix", "long.jsonl"])
+        .current_dir(here.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut first = String::new();
+    let mut out = BufReader::new(process.stdout.take().unwrap());
+    out.read_line(&mut first).unwrap();
+    drop(out);
+    let mut complaints = String::new();
+    let mut err = process.stderr.take().unwrap();
+    err.read_to_string(&mut complaints).unwrap();
+    assert_eq!(complaints, "");
+    assert!(process.wait().unwrap().code().is_some_and(|code| code < 2));
+}
