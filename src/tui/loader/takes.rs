@@ -187,9 +187,8 @@ impl Work {
             edits,
             about,
         } = order;
-        let Some(history) = document.recording.sessions.get(session) else {
-            return Ok(());
-        };
+        let history = document.recording.sessions.get(session);
+        let history = history.ok_or(NoTake::NoSession(number(session)))?;
         let before = bench.takes().current();
         let what = about.cause.action.as_deref();
         let what = what.map_or("fork", |id| actions::find(id).map_or(id, |it| it.title));

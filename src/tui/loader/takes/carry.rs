@@ -18,17 +18,15 @@ impl Work {
         about: Take,
         error: &NoTake,
     ) -> Result<(), NoTake> {
-        let Some(history) = document.recording.sessions.get(session) else {
-            return Ok(());
-        };
+        let missing = || NoTake::NoSession(number(session));
+        let history = document.recording.sessions.get(session);
+        let history = history.ok_or_else(missing)?;
         let before = bench.takes().current();
         let id = bench.as_request(number(session))?;
         let request = bench.read(id, &|_, _| ())?;
         let found = self.tally_of(&request.sessions)?;
         self.judge(bench, id, found)?;
-        let Some(request) = request.sessions.first() else {
-            return Ok(());
-        };
+        let request = request.sessions.first().ok_or_else(missing)?;
         let meant = about.cause.item.map_or(0, |item| item as usize);
         if can_carry(history, request, edits) {
             let id = bench.take(number(session), request, edits, about)?;

@@ -34,9 +34,11 @@ impl Work {
                 None => self.refuse("nothing to redo"),
             },
             TakesCommand::GoTo(id) => {
+                let is_back = bench.takes().parent(before) == Some(TakeId(id));
+                let at = begun_at(bench, before).filter(|_| is_back);
                 bench.go_to(TakeId(id))?;
                 let said = format!("take {}", TakeId(id));
-                return self.show(bench, before, shown, None, said);
+                return self.show(bench, before, shown, at, said);
             }
             TakesCommand::Compare(left, right) => {
                 let comparison = self.comparison(bench, TakeId(left), TakeId(right))?;
@@ -77,13 +79,7 @@ impl Work {
     /// Goes back; the cursor goes to the item that the take was about.
     fn undo(&self, bench: &mut Workbench, shown: Option<&Arc<Document>>) -> Result<(), NoTake> {
         let before = bench.takes().current();
-        let undone = bench.takes().get(before);
-        let at = undone.and_then(|take| {
-            Some(Place {
-                session: take.session as usize,
-                item: take.forked_at? as usize,
-            })
-        });
+        let at = begun_at(bench, before);
         match bench.undo() {
             Some(id) => {
                 let said = format!("back in take {id}; ^r goes forward again");
@@ -104,4 +100,13 @@ impl Work {
         let view = view_of(bench, bench.takes().current());
         self.tell(Report::Takes(TakesReport::Tree(view)));
     }
+}
+
+/// The item of the parent that a take was about.
+fn begun_at(bench: &Workbench, id: TakeId) -> Option<Place> {
+    let take = bench.takes().get(id)?;
+    Some(Place {
+        session: take.session as usize,
+        item: take.forked_at? as usize,
+    })
 }
