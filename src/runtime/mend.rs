@@ -222,10 +222,6 @@ impl Mending<'_> {
             let Some(item) = finding.item.filter(|item| !touched.contains(item)) else {
                 continue;
             };
-            // What was answered a round ago would be answered again and again.
-            if finding.is_settled {
-                continue;
-            }
             let rule = finding.rule.id;
             let is_barred = |action| barred.contains(&(number, item, rule, action));
             let offers = Offers {
@@ -274,7 +270,8 @@ impl Offers<'_> {
         is_barred: impl Fn(&'static str) -> bool,
         refused: &mut Vec<Refused>,
     ) -> Option<(Offer, Planned)> {
-        // What the provider accepts is no reason to change what the model saw.
+        // What the provider accepts is no reason to change what the model saw. That is also what a take has answered, which would be
+        // answered again and again.
         let up_to = match self.finding.severity {
             Severity::Error => self.up_to,
             Severity::Warning | Severity::Info => Safety::Safe,

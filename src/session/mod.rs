@@ -22,7 +22,7 @@ mod source;
 pub mod takes;
 mod turn;
 
-pub use compare::{Change, compare, recorded};
+pub use compare::{Change, compare, operations, recorded};
 pub use contract::{Contract, OutputSchema, Tool, ToolKind, ToolSet};
 pub use edit::{Edit, Patch, Voice};
 pub use fragment::{Fact, Fragment, Link, LinkFlags};

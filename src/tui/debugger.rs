@@ -5,6 +5,7 @@ use super::state::State;
 use super::state::document::{Document, Extent};
 use super::update::{self, Effect, Message, Report};
 use super::{Next, OpenRequest, copy};
+use crate::runtime::wordings::{Wordings, usual_files};
 use crate::runtime::{self, InputError, Opening, editor};
 use crate::session::Span;
 use crossterm::event::Event;
@@ -46,6 +47,11 @@ impl Opened {
     pub(super) fn state(&self, size: (u16, u16)) -> State {
         let mut state = State::new(self.name.clone(), size);
         state.recovery.target = self.knowledge.target();
+        let wordings = Wordings::read(&usual_files(Path::new(".")));
+        if let Some(fault) = wordings.faults.first() {
+            state.notice = Some(format!("a wording cannot be used: {fault}"));
+        }
+        state.recovery.wordings = Arc::new(wordings);
         if let Some(head) = &self.head {
             state.head = Some(head.clone());
             state.show(head.clone());

@@ -27,5 +27,6 @@ mod sessions;
 mod sse_cases;
 mod takes;
 mod terminal;
+mod terminal_takes;
 mod tidy;
 mod wire_cases;

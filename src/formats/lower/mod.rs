@@ -168,10 +168,14 @@ impl Lowering<'_> {
         for patch in patches {
             let start = item.span.start + patch.at.start as u64;
             let end = item.span.start + patch.at.end as u64;
-            self.splices.push(Splice {
-                at: Span { start, end },
-                with: on_one_line(&patch.with),
-            });
+            let at = Span { start, end };
+            // What stands on many lines is no line of a file.
+            let is_line = !self.ground.session.source.read(at)?.contains(&b'\n');
+            let with = match is_line {
+                true => on_one_line(&patch.with),
+                false => patch.with.clone(),
+            };
+            self.splices.push(Splice { at, with });
         }
         Ok(())
     }

@@ -83,8 +83,19 @@ fn parts(state: &State, theme: &Theme) -> Vec<Vec<Span<'static>>> {
     parts
 }
 
+/// That takes are only in memory, and since when; why stands in the log.
+fn banner(state: &State) -> Option<String> {
+    let banner = state.recovery.takes.banner.as_deref()?;
+    let short = banner.split(": ").next().unwrap_or(banner);
+    Some(match state.size.0 >= WIDE {
+        true => format!("{short}  "),
+        false => "NOT RECORDING  ".to_owned(),
+    })
+}
+
 fn status(state: &State, theme: &Theme) -> Vec<Span<'static>> {
     let mut spans = Vec::new();
+    spans.extend(banner(state).map(|banner| Span::styled(banner, theme.error)));
     match state.follow {
         Follow::Off => {}
         Follow::On => spans.push(Span::styled("follow  ", theme.ok)),

@@ -9,6 +9,7 @@ mod sound;
 mod stories;
 mod transcripts;
 mod twice;
+mod untouched;
 
 use recordings::Case;
 use retake::formats::{CannotWrite, lower};
