@@ -33,7 +33,7 @@ pub struct Mended {
     pub found: [Tally; 2],
     /// The sessions as they read now.
     pub recording: Arc<Recording>,
-    /// The safe offers that are left, each with the reason.
+    /// What was to be applied and could not be: offers that the file has no place for, and safe ones that their actions refuse.
     pub refused: Vec<Refused>,
 }
 
@@ -92,7 +92,6 @@ const MOST_ROUNDS: usize = 8;
 /// A plan of one finding.
 struct Plan {
     applied: Applied,
-    safety: Safety,
     edits: Vec<Edit>,
 }
 
@@ -171,7 +170,7 @@ impl Mending<'_> {
         found.collect()
     }
 
-    /// Carries out what can be done to the text as it is. Where nothing can be, the safe offers that are left come with their reasons.
+    /// Carries out what can be done to the text as it is. Where nothing can be, what is refused comes with the reasons.
     fn round(
         &self,
         number: usize,
@@ -202,9 +201,7 @@ impl Mending<'_> {
                     ..
                 } = plan.applied;
                 barred.insert((session, item, rule, action));
-                if plan.safety == Safety::Safe {
-                    refused.push(plan.refused(Reason::Writing(error)));
-                }
+                refused.push(plan.refused(Reason::Writing(error)));
             }
         }
     }
@@ -249,7 +246,6 @@ impl Mending<'_> {
                     action: offer.action,
                     notes: planned.notes,
                 },
-                safety: offer.safety,
                 edits: planned.edits,
             });
         }

@@ -12,7 +12,6 @@ mod file_hostile;
 mod files;
 mod json_repair_suite;
 mod json_test_suite;
-mod offers;
 mod pairing_stories;
 mod planted;
 mod provider_errors;
