@@ -3,6 +3,7 @@
 use super::replace::{Backup, ReplaceError, Replaced, replace};
 use super::sqlite_save::{SaveDatabaseError, database_of};
 use super::{Base, is_same_file};
+use crate::formats::is_written;
 use crate::session::{Origin, Rope, SourceError, Span};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -19,12 +20,29 @@ pub enum SaveError {
     /// Somebody has the database open.
     #[error("{} is in use: its log {} would no longer fit; save under another name", .0.display(), .1.display())]
     InUse(PathBuf, PathBuf),
+    /// The format holds no changed session.
+    #[error(transparent)]
+    NotWritten(#[from] NotWritten),
     /// The file could not be replaced.
     #[error(transparent)]
     Replace(#[from] ReplaceError),
     /// The database could not be written.
     #[error(transparent)]
     Database(#[from] SaveDatabaseError),
+}
+
+/// A take whose format holds no changed session.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}: a changed session cannot be written in this format; convert it to items or messages")]
+pub struct NotWritten(&'static str);
+
+fn check_format(base: &Base, rope: &Rope) -> Result<(), NotWritten> {
+    let format = base.recording().format;
+    let is_changed = rope.pieces() != base.rope().pieces();
+    if is_changed && !is_written(format) {
+        return Err(NotWritten(format.title));
+    }
+    Ok(())
 }
 
 /// Saves a take as a file; one that is there is replaced in one step.
@@ -34,6 +52,7 @@ pub fn save_take(
     to: &Path,
     backup: Backup,
 ) -> Result<Replaced, SaveError> {
+    check_format(base, rope)?;
     if let Some(from) = base.path().filter(|from| is_same_file(from, to)) {
         check_in_place(base, from)?;
     }
@@ -46,6 +65,7 @@ pub fn save_take(
 
 /// Writes a take to a stream.
 pub fn write_take(base: &Base, rope: &Rope, out: &mut dyn Write) -> Result<(), WriteError> {
+    check_format(base, rope)?;
     if base.is_database() {
         return Ok(out.write_all(&database_of(base, rope)?)?);
     }
@@ -58,6 +78,9 @@ pub enum WriteError {
     /// The stream, or the recording behind the take.
     #[error(transparent)]
     Stream(#[from] io::Error),
+    /// The format holds no changed session.
+    #[error(transparent)]
+    NotWritten(#[from] NotWritten),
     /// The database could not be made.
     #[error(transparent)]
     Database(#[from] SaveDatabaseError),
