@@ -150,20 +150,22 @@ impl Rows {
         })
     }
 
-    /// The rows of a text that was made of these. A line that begins as a row did is that row; one that begins with new text belongs
-    /// to the session of the line before it, and its id is 0.
+    /// The rows of a text that was made of these. A line that begins as a row did is that row; one that stood further on in a row goes
+    /// on with it; one that begins with new text belongs to the session of the line before it, and its id is 0.
     fn rows_of(&self, rope: &Rope) -> Result<Vec<Row>, SourceError> {
         let text = rope.read(Span {
             start: 0,
             end: rope.len(),
         })?;
         let mut rows: Vec<Row> = Vec::with_capacity(self.rows.len());
+        // The recorded row that came last, by its number, and where it is among the rows.
+        let mut open: Option<(usize, usize)> = None;
         let (mut start, mut piece) = (0, 0);
         for line in text.split(|byte| *byte == b'\n') {
             let at = start as u64;
             start += line.len() + 1;
-            if line.is_empty() {
-                continue;
+            if at == rope.len() {
+                break;
             }
             let pieces = rope.pieces();
             while pieces.get(piece + 1).is_some_and(|next| next.start <= at) {
@@ -174,11 +176,22 @@ impl Rows {
                 Origin::Written(_) => None,
             });
             let recorded = place.and_then(|place| self.starts.binary_search(&place).ok());
-            if let (Some(_), None, Some(row)) = (place, recorded, rows.last_mut()) {
+            if let (Some(place), None) = (place, recorded) {
                 // The data of a row may hold line ends.
-                row.data.push(b'\n');
-                row.data.extend_from_slice(line);
+                let number = self.starts.partition_point(|start| *start <= place);
+                let going_on = open.filter(|(open, _)| open + 1 == number);
+                if let Some(row) = going_on.and_then(|(_, row)| rows.get_mut(row)) {
+                    row.data.push(b'\n');
+                    row.data.extend_from_slice(line);
+                    continue;
+                }
+            }
+            if recorded.is_none() && line.trim_ascii().is_empty() {
+                // What is left of a row that went.
                 continue;
+            }
+            if let Some(number) = recorded {
+                open = Some((number, rows.len()));
             }
             let like = recorded
                 .map(|number| &self.rows[number])
