@@ -58,7 +58,7 @@ pub(super) fn run(arguments: &FixArguments) -> Result<Exit, Failure> {
         }
     }
     write(arguments, &base, &mended)?;
-    fix_report::tell(&mended);
+    fix_report::tell(&mended, arguments.diff);
     let errors = fix_report::left(&mended, Severity::Error);
     Ok(if errors > 0 {
         Exit::Findings

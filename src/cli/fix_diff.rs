@@ -5,11 +5,17 @@ use super::style::Palette;
 use crate::runtime::{Base, Mended};
 use crate::session::{Change, Session, compare};
 use crate::tui::state::pretty::lay_out;
-use similar::{ChangeTag, TextDiff};
+use similar::{Change as Line, ChangeTag, DiffOp, DiffTag, TextDiff};
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 /// How many unchanged lines are shown around a changed one.
 const CONTEXT: usize = 3;
+
+/// A longer line is shown from near its first difference on: behind its end, where it is cut, it may be all there is to see.
+const LONG: usize = 500;
+/// How many characters of a long line are shown at its beginning, and before its first difference.
+const KEPT: usize = 60;
 
 /// Prints what was changed.
 pub(super) fn print(
@@ -92,7 +98,9 @@ fn hunk(
     for group in difference.grouped_ops(CONTEXT) {
         for operation in &group {
             for change in difference.iter_changes(operation) {
-                let line = safe_line(change.value().trim_end_matches('\n'));
+                let line = change.value().trim_end_matches('\n');
+                let other = counterpart(&difference, operation, &change);
+                let line = safe_line(&other.map_or_else(|| line.into(), |it| around(line, it)));
                 match change.tag() {
                     ChangeTag::Delete => {
                         writeln!(output, "{}", palette.error(format!("- {line}")))?
@@ -106,6 +114,35 @@ fn hunk(
         }
     }
     Ok(())
+}
+
+/// The line that stands on the other side in the place of a changed one.
+fn counterpart<'a>(
+    difference: &'a TextDiff<'_, '_, str>,
+    operation: &DiffOp,
+    line: &Line<&str>,
+) -> Option<&'a str> {
+    let (tag, old, new) = operation.as_tag_tuple();
+    if tag != DiffTag::Replace || old.len() != new.len() {
+        return None;
+    }
+    match line.tag() {
+        ChangeTag::Delete => difference.new_slice(new.start + line.old_index()? - old.start),
+        ChangeTag::Insert => difference.old_slice(old.start + line.new_index()? - new.start),
+        ChangeTag::Equal => None,
+    }
+}
+
+/// A long line without most of what it begins with like the other one.
+fn around<'a>(line: &'a str, other: &str) -> Cow<'a, str> {
+    let same = line.chars().zip(other.chars());
+    let same = same.take_while(|(one, two)| one == two).count();
+    if line.len() <= LONG || same <= 2 * KEPT {
+        return line.into();
+    }
+    let start: String = line.chars().take(KEPT).collect();
+    let rest: String = line.chars().skip(same - KEPT).collect();
+    format!("{start} … {rest}").into()
 }
 
 /// An item as lines of laid-out JSON.

@@ -18,20 +18,44 @@ pub(super) fn left(mended: &Mended, severity: Severity) -> usize {
         .sum()
 }
 
-/// Says what was done, what is left, and what was refused.
-pub(super) fn tell(mended: &Mended) {
+/// Says what was done, or with `--diff` would be, what is left, and what was refused.
+pub(super) fn tell(mended: &Mended, is_trial: bool) {
+    let [applied, left_over] = if is_trial {
+        ["would be applied", "would be left"]
+    } else {
+        ["applied", "left"]
+    };
     let summary = format!(
-        "{} applied, {} left",
+        "{} {applied}, {} {left_over}",
         counted(mended.applied.len(), "action"),
         counted(left(mended, Severity::Error), "error")
     );
     complain(&summary, None);
     print(&applied_lines(mended));
+    print(&left_lines(mended));
     let refused = refusals(mended);
     if !refused.is_empty() {
         complain("could not be done:", None);
         print(&first_of(refused));
     }
+}
+
+/// The errors that are left, by rule, and the calls that wait: they are no fault, but no provider takes a history that ends with them.
+fn left_lines(mended: &Mended) -> Vec<String> {
+    let found = || mended.found[1].iter();
+    let errors = found().filter(|((severity, _), _)| *severity == Severity::Error);
+    let errors = errors.map(|((_, rule), count)| format!("{rule} {count}"));
+    let errors = errors.collect::<Vec<_>>().join(", ");
+    let waiting: usize = found()
+        .filter(|((_, rule), _)| *rule == "pending-call")
+        .map(|(_, count)| count)
+        .sum();
+    let errors = (!errors.is_empty()).then(|| format!("left: {errors}"));
+    let waiting = (waiting > 0).then(|| match waiting {
+        1 => "1 call still waits for its output".to_owned(),
+        _ => format!("{waiting} calls still wait for their outputs"),
+    });
+    errors.into_iter().chain(waiting).collect()
 }
 
 fn print(lines: &[String]) {

@@ -109,6 +109,21 @@ const TEXTS: &[(&str, ErrorClass)] = &[
     ("claude requested permissions to", ErrorClass::Permission),
 ];
 
+/// What retake's own wordings say, lower case, of outputs that are marked as errors.
+const OWN: &[(&str, ErrorClass)] = &[
+    ("there is no tool named \"", ErrorClass::UnknownTool),
+    ("\" break its schema", ErrorClass::BadArguments),
+    ("\" are not a json object", ErrorClass::BadArguments),
+    (
+        "was interrupted and its output was lost",
+        ErrorClass::Interrupted,
+    ),
+    (
+        "the run ended before this tool returned a result",
+        ErrorClass::Interrupted,
+    ),
+];
+
 /// How an output without an error mark begins if it is an error nevertheless: tau-bench, ToolBench and most hand-made runtimes.
 const BEGINNINGS: &[&str] = &[
     "error:",
@@ -171,7 +186,8 @@ fn told_whole(text: &str) -> Option<ErrorClass> {
 /// The class of an output that is an error.
 fn class_of(text: &str) -> ErrorClass {
     let head = text.chars().take(400).collect::<String>().to_lowercase();
-    let found = TEXTS.iter().find(|(known, _)| head.contains(known));
+    let mut known = TEXTS.iter().chain(OWN);
+    let found = known.find(|(known, _)| head.contains(known));
     found.map_or(ErrorClass::Exception, |(_, class)| *class)
 }
 

@@ -80,6 +80,40 @@ mod tests {
     }
 
     #[test]
+    fn what_a_wording_told_the_model_is_no_failure_of_the_tool() {
+        for (text, class) in [
+            (
+                "There is no tool named \"find\". The nearest on offer: find_user.",
+                "unknown tool",
+            ),
+            (
+                "The arguments of \"find\" break its schema:\n- /id: expected integer",
+                "bad arguments",
+            ),
+            (
+                "The arguments of \"find\" are not a JSON object: EOF",
+                "bad arguments",
+            ),
+            (
+                "The call of \"find\" was interrupted and its output was lost.",
+                "interrupted",
+            ),
+            (
+                "The run ended before this tool returned a result. It may have run.",
+                "interrupted",
+            ),
+        ] {
+            let messages = json!([
+                {"role": "assistant", "content": [
+                    {"type": "tool_use", "id": "toolu_1", "name": "find", "input": {}}]},
+                {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1",
+                    "is_error": true, "content": text}]}]);
+            let finding = fixture(&messages.to_string()).finding(&RULE);
+            assert_eq!(finding.get("class"), Some(class), "{text}");
+        }
+    }
+
+    #[test]
     fn texts_of_known_runtimes_are_classed() {
         let texts = [
             ("Error: user not found", "exception"),

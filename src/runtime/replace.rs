@@ -48,8 +48,12 @@ pub struct ReplaceError {
 pub enum Step {
     /// Looking at what is there.
     Look,
-    /// Making the new file.
+    /// Making a file where there was none.
     Create,
+    /// Making the file that will take the place of another.
+    Beside,
+    /// Giving it the owner and the mode of that other.
+    Resemble,
     /// Writing it and bringing it to the disk.
     Write,
     /// Keeping the old one.
@@ -74,6 +78,8 @@ impl std::fmt::Display for Step {
         f.write_str(match self {
             Self::Look | Self::Rename => "replace",
             Self::Create => "create",
+            Self::Beside => "make a new file beside",
+            Self::Resemble => "give a new file the owner and the mode of",
             Self::Write => "write",
             Self::Backup => "keep a backup as",
             Self::SyncFolder => "sync the folder",
@@ -168,6 +174,7 @@ impl Beside {
     fn create(target: &Path, old: Option<&Metadata>) -> Result<Self, ReplaceError> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let name = target.file_name().unwrap_or_else(|| OsStr::new("file"));
+        let making = old.map_or(Step::Create, |_| Step::Beside);
         loop {
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
             let mut hidden = OsString::from(".");
@@ -184,11 +191,11 @@ impl Beside {
             let file = match created {
                 // A killed process of this number left it.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
-                created => created.map_err(Step::Create.at(target))?,
+                created => created.map_err(making.at(target))?,
             };
             let beside = Self { path, file };
             if let Some(old) = old {
-                beside.resemble(old).map_err(Step::Create.at(target))?;
+                beside.resemble(old).map_err(Step::Resemble.at(target))?;
             }
             return Ok(beside);
         }

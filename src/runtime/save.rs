@@ -4,7 +4,7 @@ use super::replace::{Backup, ReplaceError, Replaced, replace};
 use super::sqlite_save::{SaveDatabaseError, database_of};
 use super::{Base, is_same_file};
 use crate::formats::is_written;
-use crate::session::{Origin, Rope, SourceError, Span};
+use crate::session::{Origin, Rope, Source, SourceError, Span};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -15,8 +15,11 @@ const BLOCK: u64 = 1 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum SaveError {
     /// The bytes on the disk are not the text that was read.
-    #[error("{} is packed or in another encoding: save under another name", .0.display())]
+    #[error("{} is packed or in another encoding: write it to another file, unpacked and as UTF-8", .0.display())]
     Packed(PathBuf),
+    /// Somebody wrote to the file since it was read; what they wrote would be lost.
+    #[error("{} has changed since it was read: do it again once nobody writes to it; nothing was changed", .0.display())]
+    Changed(PathBuf),
     /// Somebody has the database open.
     #[error("{} is in use: its log {} would no longer fit; save under another name", .0.display(), .1.display())]
     InUse(PathBuf, PathBuf),
@@ -53,14 +56,28 @@ pub fn save_take(
     backup: Backup,
 ) -> Result<Replaced, SaveError> {
     check_format(base, rope)?;
-    if let Some(from) = base.path().filter(|from| is_same_file(from, to)) {
+    let own = base.path().filter(|from| is_same_file(from, to));
+    if let Some(from) = own {
         check_in_place(base, from)?;
     }
     if base.is_database() {
         let bytes = database_of(base, rope)?;
         return Ok(replace(to, backup, |out| out.write_all(&bytes))?);
     }
-    Ok(replace(to, backup, |out| write_text(rope, out))?)
+    let mut grown = None;
+    let replaced = replace(to, backup, |out| {
+        write_text(rope, out)?;
+        // Writing a large file takes its time.
+        grown = own.and_then(|from| check_in_place(base, from).err());
+        match &grown {
+            Some(grown) => Err(io::Error::other(grown.to_string())),
+            None => Ok(()),
+        }
+    });
+    match grown {
+        Some(grown) => Err(grown),
+        None => Ok(replaced?),
+    }
 }
 
 /// Writes a take to a stream.
@@ -97,11 +114,12 @@ fn check_in_place(base: &Base, path: &Path) -> Result<(), SaveError> {
         }
         return Ok(());
     }
-    let is_as_read = path
-        .metadata()
-        .is_ok_and(|file| file.len() == base.rope().recorded().len());
-    if is_as_read {
+    let on_disk = path.metadata().map(|file| file.len()).ok();
+    if on_disk == Some(base.rope().len()) {
         Ok(())
+    } else if on_disk == Some(base.rope().recorded().len()) {
+        // The source is the file itself, which tells its length of this moment.
+        Err(SaveError::Changed(path.to_owned()))
     } else {
         Err(SaveError::Packed(path.to_owned()))
     }
@@ -138,4 +156,32 @@ fn write_text(rope: &Rope, out: &mut dyn Write) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::runtime::{ReadOptions, read_path};
+    use std::fs::{File, read_dir, read_to_string, write};
+    use std::sync::Arc;
+
+    #[test]
+    fn what_somebody_appends_meanwhile_is_never_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.jsonl");
+        let line = "{\"role\":\"user\",\"content\":\"hi\"}\n";
+        write(&path, line).unwrap();
+        let recording = Arc::new(read_path(&path, &ReadOptions::default()).unwrap());
+        let base = Base::new(recording, Some(&path)).unwrap();
+        let mut log = File::options().append(true).open(&path).unwrap();
+        log.write_all(line.as_bytes()).unwrap();
+        let saved = save_take(&base, base.rope(), &path, Backup::Numbered);
+        assert!(matches!(saved, Err(SaveError::Changed(_))), "{saved:?}");
+        assert_eq!(read_to_string(&path).unwrap(), line.repeat(2));
+        assert_eq!(read_dir(folder.path()).unwrap().count(), 1);
+        let copy = folder.path().join("copy.jsonl");
+        save_take(&base, base.rope(), &copy, Backup::None).unwrap();
+        assert_eq!(read_to_string(&copy).unwrap(), line);
+    }
 }

@@ -119,6 +119,37 @@ fn a_diff_shows_what_would_change_and_writes_nothing() {
 }
 
 #[test]
+fn a_diff_of_a_long_line_shows_its_difference() {
+    let cut = format!(r#"{{\"text\":\"{}"#, "word-".repeat(1000));
+    let run = format!(
+        r#"[{{"role":"user","content":"hi"}},
+{{"role":"assistant","content":null,"tool_calls":[{{"id":"a","type":"function","function":{{"name":"f","arguments":"{cut}"}}}}]}},
+{{"role":"tool","tool_call_id":"a","content":"1"}}]"#
+    );
+    let here = folder(&[("run.json", &run)]);
+    let (_, diff, err) = told(here.path(), &["fix", "run.json", "--diff", "--unsafe"]);
+    let line = |mark: &str| diff.lines().find_map(|line| line.strip_prefix(mark));
+    let (old, new) = (line("- ").unwrap(), line("+ ").unwrap());
+    assert!(new.ends_with(r#"\"}""#) && old != new, "{diff}{err}");
+    assert!(
+        old.contains(r#""arguments":"#) && old.contains(" … "),
+        "{old}"
+    );
+    assert!(old.len() < 400, "{old}");
+}
+
+#[test]
+fn what_is_left_is_named_also_a_call_that_waits() {
+    let sessions = Path::new(env!("CARGO_MANIFEST_DIR")).join("sessions");
+    let (code, _, err) = told(&sessions, &["fix", "broken-json.json", "--diff"]);
+    let said = "0 actions would be applied, 1 error would be left\n  left: malformed-arguments 1\n";
+    assert!(code == 1 && err.contains(said), "{err}");
+    let (code, _, err) = told(&sessions, &["fix", "unknown-tool.json"]);
+    let said = "0 errors left\n  item 7  unknown-tool  inject-error\n  1 call still waits for its output\n";
+    assert!(code == 0 && err.contains(said), "{err}");
+}
+
+#[test]
 fn standard_input_is_fixed_to_standard_output() {
     let output = retake().args(["fix", "-"]).write_stdin(MISPLACED).output();
     let output = output.unwrap();
