@@ -1,9 +1,9 @@
 //! Writes takes in the format of their recording: what was not changed goes over byte for byte.
 
-use super::replace::{Backup, ReplaceError, Replaced, replace};
+use super::replace::{Backup, NewFile, ReplaceError, Replaced, replace};
 use super::sqlite_save::{SaveDatabaseError, database_of};
 use super::{Base, is_same_file};
-use crate::session::{Origin, Rope, SourceError, Span};
+use crate::session::{Origin, Rope, Source, SourceError, Span};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -41,7 +41,9 @@ pub fn save_take(
         let bytes = database_of(base, rope)?;
         return Ok(replace(to, backup, |out| out.write_all(&bytes))?);
     }
-    Ok(replace(to, backup, |out| write_text(rope, out))?)
+    Ok(replace(to, backup, |out| {
+        write_text(rope, out, NewFile::copy)
+    })?)
 }
 
 /// Writes a take to a stream.
@@ -49,7 +51,7 @@ pub fn write_take(base: &Base, rope: &Rope, out: &mut dyn Write) -> Result<(), W
     if base.is_database() {
         return Ok(out.write_all(&database_of(base, rope)?)?);
     }
-    Ok(write_text(rope, out)?)
+    Ok(write_text(rope, out, read_and_write)?)
 }
 
 /// Why a take could not be written to a stream.
@@ -84,9 +86,12 @@ fn check_in_place(base: &Base, path: &Path) -> Result<(), SaveError> {
     }
 }
 
-fn write_text(rope: &Rope, out: &mut dyn Write) -> io::Result<()> {
-    let unreadable = |error: SourceError| io::Error::other(error.to_string());
-    let mut buffer = Vec::new();
+/// Writes a text; `copy` takes over what was recorded.
+fn write_text<W: Write + ?Sized>(
+    rope: &Rope,
+    out: &mut W,
+    copy: fn(&mut W, &dyn Source, Span) -> io::Result<()>,
+) -> io::Result<()> {
     for piece in rope.pieces() {
         match piece.from {
             Origin::Written(span) => {
@@ -94,25 +99,33 @@ fn write_text(rope: &Rope, out: &mut dyn Write) -> io::Result<()> {
                     .ok()
                     .zip(usize::try_from(span.end).ok());
                 let bytes = range.and_then(|(start, end)| rope.written().get(start..end));
-                out.write_all(
-                    bytes
-                        .ok_or(SourceError::Gone { span })
-                        .map_err(unreadable)?,
-                )?;
+                let gone = SourceError::Gone { span };
+                out.write_all(bytes.ok_or(gone).map_err(unreadable)?)?;
             }
-            Origin::Recorded(span) => {
-                let mut start = span.start;
-                while start < span.end {
-                    let end = span.end.min(start + BLOCK);
-                    let block = Span { start, end };
-                    rope.recorded()
-                        .read_into(block, &mut buffer)
-                        .map_err(unreadable)?;
-                    out.write_all(&buffer)?;
-                    start = end;
-                }
-            }
+            Origin::Recorded(span) => copy(out, &**rope.recorded(), span)?,
         }
     }
     Ok(())
+}
+
+/// Copies a span of a source block by block.
+pub(super) fn read_and_write<W: Write + ?Sized>(
+    out: &mut W,
+    source: &dyn Source,
+    span: Span,
+) -> io::Result<()> {
+    let mut buffer = Vec::new();
+    let mut start = span.start;
+    while start < span.end {
+        let end = span.end.min(start + BLOCK);
+        let block = Span { start, end };
+        source.read_into(block, &mut buffer).map_err(unreadable)?;
+        out.write_all(&buffer)?;
+        start = end;
+    }
+    Ok(())
+}
+
+fn unreadable(error: SourceError) -> io::Error {
+    io::Error::other(error.to_string())
 }
