@@ -32,7 +32,7 @@ pub struct Mended {
     /// What was found at first, and what is left, by session.
     pub findings: [Vec<Vec<Finding>>; 2],
     /// The sessions as they read now.
-    pub recording: Recording,
+    pub recording: Arc<Recording>,
     /// Why offers could not be carried out.
     pub refused: Vec<CannotWrite>,
 }
@@ -67,7 +67,7 @@ impl Mending<'_> {
     /// Mends the recording.
     pub fn run(&self) -> Result<Mended, InputError> {
         let mut rope = self.base.rope().clone();
-        let mut recording = Recording::clone(self.base.recording());
+        let mut recording = self.base.recording().clone();
         let mut findings = self.check(&recording, &rope)?;
         let first = findings.clone();
         let (mut applied, mut refused) = (Vec::new(), Vec::new());
@@ -82,11 +82,13 @@ impl Mending<'_> {
                 break;
             }
             let next = Arc::new(rope.spliced(&splices));
-            let mut read = self.base.read(&next, self.progress)?;
+            let mut read = self
+                .base
+                .read_again(&recording, &splices, &next, self.progress)?;
             (self.complete)(&mut read);
             let found = self.check(&read, &next)?;
             applied.append(&mut done);
-            (rope, recording, findings) = (next, read, found);
+            (rope, recording, findings) = (next, Arc::new(read), found);
         }
         Ok(Mended {
             rope,

@@ -40,6 +40,7 @@ pub use interrupt::{exit_on_interrupt, leave_interrupts};
 pub use lines::line_numbers;
 pub use mend::{Applied, Mended, Mending};
 pub use opening::Opening;
+pub use parts::Kept;
 pub use reading::{Progress, ReadOptions, Recording, read_input, read_path};
 pub use save::{SaveError, WriteError, save_take, write_take};
 pub use settled::settle;

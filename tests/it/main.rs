@@ -16,6 +16,7 @@ mod offers;
 mod pairing_stories;
 mod planted;
 mod provider_errors;
+mod read_again;
 mod read_properties;
 mod readme;
 mod recipes;

@@ -20,7 +20,7 @@ fn fewer() -> ProptestConfig {
 }
 
 /// An input of bytes that are read by position, as those of a file are; or held in memory.
-fn input(bytes: &[u8], is_held: bool) -> Input {
+pub(super) fn input(bytes: &[u8], is_held: bool) -> Input {
     let bytes = Arc::new(bytes.to_vec());
     Input {
         name: "text".to_owned(),
@@ -102,7 +102,7 @@ proptest! {
         for format in FORMATS {
             let contents = formats::read_buffer(format, &source, &bytes).unwrap();
             assert_inside(length, &contents.sessions, &contents.problems);
-            let options = ReadOptions { format: Some(format.id.to_owned()) };
+            let options = ReadOptions { format: Some(format.id.to_owned()), ..ReadOptions::default() };
             let opening = Opening::begin(input(&bytes, false), &options).unwrap();
             let parts = [opening.head(), opening.tail(), opening.read(&|_, _| ()).map(Some)];
             for recording in parts.into_iter().flatten().flatten() {
@@ -231,7 +231,7 @@ fn steps(longest: usize, most: usize) -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec((any::<u8>(), 0..longest, select(texts)), 1..most)
 }
 
-fn transcripts(longest: usize, most: usize) -> impl Strategy<Value = String> {
+pub(super) fn transcripts(longest: usize, most: usize) -> impl Strategy<Value = String> {
     let writings = vec![
         Writing::Lines,
         Writing::Windows,
