@@ -1,9 +1,9 @@
 //! Applies what the rules offer until nothing is left to apply: round by round, because one mended defect may show another.
 
-use super::{Base, InputError, Progress, Recording, check_session, check_session_by, settle};
+use super::{Base, InputError, Progress, Recording, check_run, settle};
 use crate::actions::{self, Choice, Planned, Safety};
 use crate::formats::{CannotWrite, lower};
-use crate::rules::{Finding, Run, beside, mending_rules};
+use crate::rules::{Faultless, Finding, RULES, Run, beside, mending_rules};
 use crate::session::{Dialect, Edit, Rope, Session, Splice};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -68,7 +68,8 @@ impl Mending<'_> {
     pub fn run(&self) -> Result<Mended, InputError> {
         let mut rope = self.base.rope().clone();
         let mut recording = self.base.recording().clone();
-        let mut findings = self.check(&recording, &rope)?;
+        let mut faultless = Vec::new();
+        let mut findings = self.check(&recording, &rope, &mut faultless)?;
         let first = findings.clone();
         let (mut applied, mut refused) = (Vec::new(), Vec::new());
         for round in 1..=MOST_ROUNDS {
@@ -86,7 +87,7 @@ impl Mending<'_> {
                 .base
                 .read_again(&recording, &splices, &next, self.progress)?;
             (self.complete)(&mut read);
-            let found = self.check(&read, &next)?;
+            let found = self.check(&read, &next, &mut faultless)?;
             applied.append(&mut done);
             (rope, recording, findings) = (next, Arc::new(read), found);
         }
@@ -99,12 +100,25 @@ impl Mending<'_> {
         })
     }
 
-    fn check(&self, recording: &Recording, rope: &Rope) -> Result<Vec<Vec<Finding>>, InputError> {
-        let found = recording.sessions.iter().map(|session| {
-            let mut findings = match self.up_to {
-                Safety::Safe => check_session_by(session, self.target, &mending_rules())?,
-                Safety::Unsafe | Safety::Manual => check_session(session, self.target)?,
-            };
+    /// The findings by session. `faultless` is what the check before knows of the calls of each, and is told what this one knows.
+    fn check(
+        &self,
+        recording: &Recording,
+        rope: &Rope,
+        faultless: &mut Vec<Faultless>,
+    ) -> Result<Vec<Vec<Finding>>, InputError> {
+        let rules = match self.up_to {
+            Safety::Safe => mending_rules(),
+            Safety::Unsafe | Safety::Manual => RULES.to_vec(),
+        };
+        faultless.resize_with(recording.sessions.len(), Faultless::default);
+        let sessions = recording.sessions.iter().zip(faultless);
+        let found = sessions.map(|(session, faultless)| {
+            let run = Run::new(session, self.target);
+            let known = faultless.among(&run, rope);
+            let run = run.knowing(known);
+            let mut findings = check_run(&run, &rules)?;
+            *faultless = Faultless::of(&run, rope, &findings);
             settle(session, rope, &mut findings);
             Ok(findings)
         });

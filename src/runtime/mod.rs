@@ -32,7 +32,7 @@ mod workbench;
 
 pub use background::in_background;
 pub use base::{Base, NoBase};
-pub use checking::{check_recording, check_session, check_session_by};
+pub use checking::{check_recording, check_run, check_session};
 pub use files::{FileSource, Input, InputError, is_same_file, open, read_stdin};
 pub use fixture::{Fixture, NoFixture};
 pub use follower::{Follower, Growth};

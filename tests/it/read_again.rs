@@ -5,8 +5,11 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::strategy::ValueTree;
 use retake::formats::lower;
+use retake::rules::{Faultless, Finding, Run, check_by, mending_rules};
 use retake::runtime::{Base, ReadOptions, Recording, read_input};
-use retake::session::{Edit, Patch, Rope, Session, Source, SourceError, Span, Splice, Voice};
+use retake::session::{
+    Edit, Patch, Rope, Session, Source, SourceError, Span, Splice, Tool, ToolKind, Voice,
+};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -112,8 +115,39 @@ fn edit(session: &Session, kind: u8, at: Index) -> Option<Edit> {
     })
 }
 
+/// Judges a text by what is known of the one before, and in full.
+fn judge(recording: &mut Recording, rope: &Rope, faultless: &mut Vec<Faultless>) {
+    let tools = [Tool {
+        name: "look".to_owned(),
+        kind: ToolKind::Function,
+        description: String::new(),
+        parameters: Some(json!({"type": "object", "required": ["text"]})),
+        output_schema: None,
+    }];
+    let rules = mending_rules();
+    faultless.resize_with(recording.sessions.len(), Faultless::default);
+    for (session, faultless) in recording.sessions.iter_mut().zip(faultless) {
+        session.contract.supplement(Some(&tools), None, None);
+        let run = Run::new(session, None);
+        let full = check_by(&run, &rules).unwrap();
+        let known = faultless.among(&run, rope);
+        let part = check_by(&Run::new(session, None).knowing(known), &rules).unwrap();
+        let told = |findings: &[Finding]| {
+            let told = findings
+                .iter()
+                .map(|finding| format!("{finding:?} {:?} {:?}", finding.related, finding.offers));
+            told.collect::<Vec<_>>()
+        };
+        assert_eq!(told(&part), told(&full));
+        *faultless = Faultless::of(&run, rope, &full);
+    }
+}
+
 /// Carries out rounds of edits, each in the session that the round before gave.
-fn edit_in_rounds(recording: Recording, rounds: &[Vec<(Index, u8, Index)>]) -> usize {
+fn edit_in_rounds(mut recording: Recording, rounds: &[Vec<(Index, u8, Index)>]) -> usize {
+    let mut faultless = Vec::new();
+    let whole = Rope::new(recording.source.clone());
+    judge(&mut recording, &whole, &mut faultless);
     let Ok(base) = Base::new(Arc::new(recording), None) else {
         return 0;
     };
@@ -138,7 +172,8 @@ fn edit_in_rounds(recording: Recording, rounds: &[Vec<(Index, u8, Index)>]) -> u
                 done += 1;
             }
         }
-        let (read, next) = again(&base, &recording, &rope, &splices);
+        let (mut read, next) = again(&base, &recording, &rope, &splices);
+        judge(&mut read, &next, &mut faultless);
         (recording, rope) = (Arc::new(read), next);
     }
     done
