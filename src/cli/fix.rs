@@ -22,7 +22,8 @@ use std::sync::Arc;
 
 /// Fixes a recording.
 pub(super) fn run(arguments: &FixArguments) -> Result<Exit, Failure> {
-    let inputs = Inputs::new(&arguments.reading)?;
+    let mut inputs = Inputs::new(&arguments.reading)?;
+    inputs.options.keeps = true;
     exit_on_interrupt();
     check_output(arguments)?;
     let path = Some(arguments.path.as_path()).filter(|path| *path != Path::new("-"));

@@ -5,7 +5,7 @@ use super::sqlite::rows_of;
 use super::{DatabaseError, Input, InputError};
 use crate::formats::agents_sqlite::{Row, sessions_of};
 use crate::formats::{Contents, Reading};
-use crate::session::{Origin, Rope, Source, SourceError, Span};
+use crate::session::{Origin, Rope, Source, SourceError, Span, Splice};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -96,29 +96,51 @@ impl Base {
 
     /// Reads a take: the sessions that the same format finds in its text. What is known from outside of the file is not in them.
     pub fn read(&self, rope: &Arc<Rope>, progress: Progress<'_>) -> Result<Recording, InputError> {
-        let input = Input {
+        match &self.kind {
+            Kind::File => {
+                let input = self.input(rope);
+                let head = reading::head_of(&input)?;
+                reading::read_as(self.recording.format, input, &head, false, progress)
+            }
+            Kind::Rows(rows) => self.read_rows(rows, rope),
+        }
+    }
+
+    /// Reads a take that was made of another one with splices, in order. What comes out is what [`Base::read`] gives; where what was
+    /// read before is kept, only the records are read that the splices touch.
+    pub fn read_again(
+        &self,
+        before: &Recording,
+        splices: &[Splice],
+        rope: &Arc<Rope>,
+        progress: Progress<'_>,
+    ) -> Result<Recording, InputError> {
+        match &self.kind {
+            Kind::File => reading::read_again(before, self.input(rope), rope, splices, progress),
+            Kind::Rows(rows) => self.read_rows(rows, rope),
+        }
+    }
+
+    fn input(&self, rope: &Arc<Rope>) -> Input {
+        Input {
             name: self.recording.name.clone(),
             path: None,
             source: rope.clone(),
             buffer: None,
             notices: Vec::new(),
-        };
-        match &self.kind {
-            Kind::File => {
-                let head = reading::head_of(&input)?;
-                reading::read_as(self.recording.format, input, &head, progress)
-            }
-            Kind::Rows(rows) => {
-                let Contents { sessions, problems } = sessions_of(&rows.rows_of(rope)?)?;
-                Ok(Recording {
-                    name: input.name,
-                    source: input.source,
-                    format: self.recording.format,
-                    sessions,
-                    problems,
-                })
-            }
         }
+    }
+
+    fn read_rows(&self, rows: &Rows, rope: &Arc<Rope>) -> Result<Recording, InputError> {
+        let Contents { sessions, problems } = sessions_of(&rows.rows_of(rope)?)?;
+        Ok(Recording {
+            name: self.recording.name.clone(),
+            source: rope.clone(),
+            format: self.recording.format,
+            sessions,
+            problems,
+            kept: None,
+        })
     }
 
     /// The rows of a take with the path of the database that they come from; `None` where it is no database.

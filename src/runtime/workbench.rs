@@ -302,6 +302,7 @@ fn request_of(recording: &Recording, session: &Session) -> Result<Base, NoTake> 
     };
     let options = ReadOptions {
         format: Some(target_of(session.dialect).format().to_owned()),
+        ..ReadOptions::default()
     };
     let request = read_input(input, &options)?;
     Ok(Base::new(Arc::new(request), None)?)

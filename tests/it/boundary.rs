@@ -203,6 +203,7 @@ fn read(text: &str, format: &str) -> Session {
     };
     let options = ReadOptions {
         format: Some(format.to_owned()),
+        ..ReadOptions::default()
     };
     read_input(input, &options).unwrap().sessions.remove(0)
 }

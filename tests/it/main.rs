@@ -15,6 +15,7 @@ mod json_test_suite;
 mod pairing_stories;
 mod planted;
 mod provider_errors;
+mod read_again;
 mod read_properties;
 mod readme;
 mod recipes;

@@ -34,7 +34,14 @@ impl Case {
         output_schema: Option<OutputSchema>,
     ) -> Option<Self> {
         let format = format.map(str::to_owned);
-        let mut recording = read_path(path, &ReadOptions { format }).ok()?;
+        let mut recording = read_path(
+            path,
+            &ReadOptions {
+                format,
+                ..ReadOptions::default()
+            },
+        )
+        .ok()?;
         let mut case = Self {
             name: path.display().to_string(),
             path: Some(path.to_owned()),

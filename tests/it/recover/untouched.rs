@@ -14,6 +14,7 @@ const SUITE: &str = "../shared/suites/json_test_suite.json";
 fn opened(path: &Path, format: Option<&str>) -> Option<Arc<Recording>> {
     let options = ReadOptions {
         format: format.map(str::to_owned),
+        ..ReadOptions::default()
     };
     read_path(path, &options).ok().map(Arc::new)
 }

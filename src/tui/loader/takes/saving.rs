@@ -11,6 +11,7 @@ use crate::session::{Session, SourceError};
 use crate::tui::recovery::saving::SaveFormat;
 use crate::tui::state::document::Document;
 use crate::tui::update::{Report, TakesReport};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
