@@ -15,6 +15,21 @@ pub(super) fn answer(
     planned: &mut Planned,
 ) -> Result<(), Refusal> {
     scene.may_touch(call)?;
+    if scene.is_unanswered(call) {
+        spare_lost_output(scene, call)?;
+    }
+    put(scene, call, text, is_error, planned)
+}
+
+/// The same, of a call that is known to have no output that lost its id.
+pub(super) fn put(
+    scene: &Scene<'_>,
+    call: u32,
+    text: String,
+    is_error: bool,
+    planned: &mut Planned,
+) -> Result<(), Refusal> {
+    scene.may_touch(call)?;
     match scene.standing(call) {
         Standing::Paired(output) => replace(scene, output, &text, is_error, planned),
         Standing::Severed(output) => Err(Refusal::WouldBreak(format!(
@@ -23,12 +38,6 @@ pub(super) fn answer(
         ))),
         Standing::Orphan | Standing::Pending | Standing::Alone | Standing::Duplicate(_) => {
             can_be_answered(scene, call)?;
-            if let Some(output) = lost_output(scene, call)? {
-                return Err(Refusal::WouldBreak(format!(
-                    "item {}, an output without an id, is probably its own: give that the id first",
-                    ordinal(output)
-                )));
-            }
             planned.edits.push(Edit::Answer {
                 call,
                 text,
@@ -55,12 +64,18 @@ pub(super) fn can_be_answered(scene: &Scene<'_>, call: u32) -> Result<(), Refusa
     Ok(())
 }
 
-/// The output of a call that has lost its id.
-fn lost_output(scene: &Scene<'_>, call: u32) -> Result<Option<u32>, Refusal> {
+/// Refuses to pass over an output that has lost its id and is probably that of a call.
+pub(super) fn spare_lost_output(scene: &Scene<'_>, call: u32) -> Result<(), Refusal> {
     if scene.at(call)?.call_id.is_none() {
-        return Ok(None);
+        return Ok(());
     }
-    open_partner(scene, call)
+    match open_partner(scene, call)? {
+        Some(output) => Err(Refusal::WouldBreak(format!(
+            "item {}, an output without an id, is probably its own: give that the id first",
+            ordinal(output)
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Another text for an output that is there.

@@ -106,9 +106,15 @@ fn take_reasoning(scene: &Scene<'_>, turn: Turn, going: &mut BTreeSet<u32>) -> R
     if items[*first as usize].shape == Shape::Anthropic {
         return take_thinking(items, turn, &reasoning, going);
     }
-    let lost =
-        |index: &&u32| follower(items, turn, **index).is_some_and(|next| going.contains(&next));
-    let lost = reasoning.iter().filter(lost).copied().collect::<Vec<_>>();
+    // From the end, so that what reasoning led to is known when it comes.
+    let (mut next, mut lost) = (None, Vec::new());
+    for index in (*first..turn.end).rev() {
+        if speaks(items, index) {
+            next = Some(index);
+        } else if is_reasoning(&index) && next.is_some_and(|next| going.contains(&next)) {
+            lost.push(index);
+        }
+    }
     going.extend(lost);
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! close-turn: a turn that a crash left open is ended honestly. Nothing runs again.
 
-use super::answer::{answer, ends_on_outputs};
+use super::answer::{ends_on_outputs, put, spare_lost_output};
 use super::evidence::ordinal;
 use super::{Choice, Planned, Refusal, Scene, evidence};
 use crate::session::{Dialect, Edit, Speaker, Turn, Voice};
@@ -54,7 +54,14 @@ pub(super) fn answer_what_is_open(
     if (turn.first..turn.end).any(|index| scene.awaits_approval(index)) {
         return Err(Refusal::AwaitsApproval);
     }
+    let mut families = Vec::new();
     for call in (turn.first..turn.end).filter(|index| scene.is_unanswered(*index)) {
+        // Outputs without ids belong to the first calls of their family.
+        let family = scene.at(call)?.family;
+        if !families.contains(&family) {
+            families.push(family);
+            spare_lost_output(scene, call)?;
+        }
         let no_such_tool = is_not_offered(scene, call);
         let own = if no_such_tool {
             DID_NOT_RUN
@@ -62,7 +69,7 @@ pub(super) fn answer_what_is_open(
             MAY_HAVE_RUN
         };
         let text = evidence::render(scene, &scene.defect, call, words.or(Some(own)))?;
-        answer(scene, call, text, true, planned)?;
+        put(scene, call, text, true, planned)?;
         if !no_such_tool {
             planned.note(format!(
                 "{} (item {}) may have run; its result is not known",

@@ -47,6 +47,9 @@ fn needed_by(scene: &Scene<'_>) -> Result<Option<String>, Refusal> {
             Some("without the mark, what it replaced would be sent again".to_owned())
         }
         (Kind::ToolDefinitions, _) => Some("the tools that it brings would be missing".to_owned()),
+        (Kind::System, _) if is_setting(scene)? => {
+            Some("it is a setting of the request, and stands in no list".to_owned())
+        }
         (Kind::User, _) if is_bare_input(scene)? => {
             Some("it is all of the run's input, and stands in no list".to_owned())
         }
@@ -62,6 +65,11 @@ fn needed_by(scene: &Scene<'_>) -> Result<Option<String>, Refusal> {
 fn is_bare_input(scene: &Scene<'_>) -> Result<bool, Refusal> {
     let item = scene.item()?;
     Ok(item.shape == Shape::Responses && scene.bytes(scene.item)?.starts_with(b"\""))
+}
+
+/// Instructions of a request that are a text or a list of blocks instead of a message.
+fn is_setting(scene: &Scene<'_>) -> Result<bool, Refusal> {
+    Ok(!scene.bytes(scene.item)?.starts_with(b"{"))
 }
 
 fn led_to(scene: &Scene<'_>) -> Result<Option<String>, Refusal> {

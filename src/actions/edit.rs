@@ -3,8 +3,12 @@
 use super::evidence::ordinal;
 use super::{Choice, Planned, Refusal, Scene};
 use crate::dialects::write::call_id_key;
-use crate::session::{Edit, Family, Item, Kind, Patch, Shape, Standing};
+use crate::json::{skip_whitespace, string_end};
+use crate::session::{Edit, Family, Item, Kind, Patch, Shape, Standing, operations};
 use serde_json::Value;
+use similar::DiffOp;
+use std::collections::HashMap;
+use std::ops::Range;
 
 /// Members that a provider made and checks, in any dialect: signatures, encrypted reasoning.
 const SEALED: &[&str] = &[
@@ -23,8 +27,8 @@ pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Re
     let old_bytes = scene.bytes(scene.item)?;
     let new = serde_json::from_str::<Value>(words)
         .map_err(|error| Refusal::BadWords(format!("this is no JSON: {error}")))?;
-    let with = one_line(words, &old_bytes);
-    if with.as_bytes() == old_bytes {
+    let patches = patches(&old_bytes, &one_line(words, &old_bytes));
+    if patches.is_empty() {
         return Err(Refusal::NothingToDo);
     }
     // What is no JSON has no kind that could be kept.
@@ -34,14 +38,79 @@ pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Re
         same_calls(item, &old, &new)?;
         same_call_id(scene, item, &old_bytes, &new)?;
     }
-    let patch = Patch {
-        at: 0..old_bytes.len(),
-        with: with.into_bytes(),
-    };
     Ok(Planned::of(vec![Edit::Rewrite {
         item: scene.item,
-        patches: vec![patch],
+        patches,
     }]))
+}
+
+/// What has to change for the item to say what the words say: how the rest is spelled, its spaces too, stays as it was recorded.
+fn patches(old: &[u8], new: &str) -> Vec<Patch> {
+    let new = new.as_bytes();
+    let (Some(before), Some(after)) = (tokens(old), tokens(new)) else {
+        return vec![Patch {
+            at: 0..old.len(),
+            with: new.to_vec(),
+        }];
+    };
+    let mut known: HashMap<&[u8], u64> = HashMap::new();
+    let mut keys = |text, tokens: &[Range<usize>]| -> Vec<u64> {
+        let keys = tokens.iter().map(|token| key_of(&mut known, text, token));
+        keys.collect()
+    };
+    let (old_keys, new_keys) = (keys(old, &before), keys(new, &after));
+    let changed = operations(&old_keys, &new_keys).into_iter();
+    let changed = changed.filter(|operation| !matches!(operation, DiffOp::Equal { .. }));
+    let patches = changed.map(|operation| {
+        let (gone, come) = (operation.old_range(), operation.new_range());
+        let is_replaced = !gone.is_empty() && !come.is_empty();
+        Patch {
+            at: bytes_of(&before, gone, is_replaced),
+            with: new[bytes_of(&after, come, is_replaced)].to_vec(),
+        }
+    });
+    patches.collect()
+}
+
+/// The number of a token: the same for the same bytes.
+fn key_of<'a>(known: &mut HashMap<&'a [u8], u64>, text: &'a [u8], token: &Range<usize>) -> u64 {
+    let next = known.len() as u64;
+    *known.entry(&text[token.clone()]).or_insert(next)
+}
+
+/// The bytes of some tokens: with the space before them where they come or go as a whole.
+fn bytes_of(tokens: &[Range<usize>], range: Range<usize>, without_space: bool) -> Range<usize> {
+    let before = range
+        .start
+        .checked_sub(1)
+        .map_or(0, |last| tokens[last].end);
+    match tokens[range].split_first() {
+        None => before..before,
+        Some((first, rest)) => {
+            let start = if without_space { first.start } else { before };
+            start..rest.last().unwrap_or(first).end
+        }
+    }
+}
+
+/// Where the strings, numbers, words and signs of a JSON text stand; `None` where a string does not end.
+fn tokens(text: &[u8]) -> Option<Vec<Range<usize>>> {
+    let mut tokens = Vec::new();
+    let mut at = skip_whitespace(text, 0);
+    while let Some(byte) = text.get(at) {
+        let end = match byte {
+            b'"' => string_end(text, at).ok()?,
+            b'{' | b'}' | b'[' | b']' | b',' | b':' => at + 1,
+            _ => {
+                let rest = text[at..].iter();
+                let length = rest.take_while(|byte| !b"{}[],:\" \t\r\n".contains(byte));
+                at + length.count()
+            }
+        };
+        tokens.push(at..end);
+        at = skip_whitespace(text, end);
+    }
+    Some(tokens)
 }
 
 /// An item that stands on one line stays on it: in JSON Lines a line is a record. JSON has no line break inside a string.
@@ -171,11 +240,39 @@ mod tests {
         let words =
             "{\"type\":\"function_call\",\n\"call_id\":\"c\",\"name\":\"g\",\"arguments\":\"{}\"}";
         let planned = stage.act(1, "edit", &Choice::words(words)).unwrap();
-        assert_eq!(stage.after(&planned, 1), words.replace('\n', " "));
+        assert_eq!(stage.after(&planned, 1), CALL.replace("\"f\"", "\"g\""));
         assert_eq!(
             stage.act(1, "edit", &Choice::words(CALL)),
             Err(Refusal::NothingToDo)
         );
+    }
+
+    #[test]
+    fn what_is_not_edited_keeps_its_spelling() {
+        let spelled = r#"{ "type":"message",  "role": "user", "content" : [ 1.0, "a\u0062" ] }"#;
+        let edited = |words: &str| {
+            let mut text = spelled.as_bytes().to_vec();
+            for patch in patches(spelled.as_bytes(), words).into_iter().rev() {
+                text.splice(patch.at, patch.with);
+            }
+            String::from_utf8(text).unwrap()
+        };
+        let same = r#"{"type":"message","role":"user","content":[1.0,"a\u0062"]}"#;
+        assert_eq!(edited(same), spelled);
+        assert_eq!(
+            edited(&same.replace("1.0", "2")),
+            spelled.replace("1.0", "2")
+        );
+        assert_eq!(
+            edited(&same.replace(r#","role":"user""#, "")),
+            spelled.replace(r#",  "role": "user""#, "")
+        );
+        assert_eq!(
+            edited(&same.replace(r#"user","#, r#"user","id": 7,"#)),
+            spelled.replace(r#"user","#, r#"user","id": 7,"#)
+        );
+        assert_eq!(edited("[]").replace(' ', ""), "[]");
+        assert_eq!(patches(b"{\"a", "{}").len(), 1);
     }
 
     #[test]

@@ -22,7 +22,7 @@ const OF_THE_END: &[&str] = &[
 pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Refusal> {
     let is_half = matches!(scene.item()?.kind, Kind::Call | Kind::Output);
     if is_half && !OF_THE_END.contains(&scene.defect.rule) {
-        return supply_output::supply(scene, choice.needed("the output")?);
+        return supply_output::plan(scene, choice);
     }
     final_message(scene, choice)
 }

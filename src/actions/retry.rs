@@ -5,6 +5,9 @@ use super::{Choice, Planned, Refusal, Scene};
 use crate::session::{Edit, Flags, Kind, Standing, Turn, Voice};
 use std::collections::HashSet;
 
+/// Faults for which a runtime refuses a call before its tool starts.
+const NEVER_RAN: &[&str] = &["unknown-tool", "malformed-arguments", "invalid-arguments"];
+
 pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Refusal> {
     let turn = scene.reply()?;
     let before = asks_before(scene, turn)?;
@@ -14,6 +17,13 @@ pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Re
         return Err(Refusal::NeedsConfirmation(format!(
             "tools of this turn ran already, and may run again: {}",
             ran.join(", ")
+        )));
+    }
+    let lost = calls_whose_output_was_lost(scene, turn);
+    if !lost.is_empty() && !choice.confirmed {
+        return Err(Refusal::NeedsConfirmation(format!(
+            "no output was recorded of {}: it may have run, and may run again; `supply output` records what came of it",
+            lost.join(", ")
         )));
     }
     let mut planned = Planned::of(vec![Edit::Cut { from: turn.first }]);
@@ -82,6 +92,18 @@ fn tools_that_ran(scene: &Scene<'_>, turn: Turn) -> Vec<String> {
     ran.map(|call| told(scene, call)).collect()
 }
 
+/// Sound calls without an output: their tools may have run before the output could be written.
+fn calls_whose_output_was_lost(scene: &Scene<'_>, turn: Turn) -> Vec<String> {
+    let known = std::iter::once(&scene.defect).chain(scene.beside);
+    let never_ran = known
+        .filter(|defect| NEVER_RAN.contains(&defect.rule))
+        .filter_map(|defect| defect.item)
+        .collect::<HashSet<_>>();
+    let lost = calls_of(scene, turn)
+        .filter(|call| scene.is_unanswered(*call) && !never_ran.contains(call));
+    lost.map(|call| told(scene, call)).collect()
+}
+
 /// An output that was written before its call leaves with it; a call that was made earlier cannot go on without its output.
 fn drop_early_outputs(scene: &Scene<'_>, turn: Turn, planned: &mut Planned) -> Result<(), Refusal> {
     for item in 0..turn.first {
@@ -115,12 +137,11 @@ fn told(scene: &Scene<'_>, call: u32) -> String {
 
 /// What the operator should know: calls whose tools may have run although no output was recorded, and what else leaves the take.
 fn warn(scene: &Scene<'_>, turn: Turn, planned: &mut Planned) {
-    let open = calls_of(scene, turn).filter(|call| scene.is_unanswered(*call));
-    let open = open.map(|call| told(scene, call)).collect::<Vec<_>>();
-    if !open.is_empty() {
+    let lost = calls_whose_output_was_lost(scene, turn);
+    if !lost.is_empty() {
         planned.note(format!(
             "no output was recorded of {}: it may have run",
-            open.join(", ")
+            lost.join(", ")
         ));
     }
     let later = scene.session().items.len() - turn.end as usize;
@@ -151,10 +172,7 @@ mod tests {
             .unwrap();
         assert_eq!(only(&plain), &Edit::Cut { from: 1 });
         assert!(plain.asks_model);
-        assert_eq!(
-            plain.notes,
-            ["no output was recorded of pay (item 3): it may have run"]
-        );
+        assert!(plain.notes.is_empty(), "broken JSON never reaches a tool");
         let told = stage
             .mend(
                 "malformed-arguments",
@@ -168,6 +186,32 @@ mod tests {
             text: "Write JSON.".to_owned(),
         };
         assert_eq!(told.edits, [Edit::Cut { from: 1 }, feedback]);
+    }
+
+    #[test]
+    fn a_call_whose_output_was_lost_may_have_run() {
+        // Semantics, story 12: the tool ran, the crash came before its output was saved.
+        let call = r#"{"type":"function_call","call_id":"call_1","name":"pay","arguments":"{}"}"#;
+        let later = r#"{"type":"message","role":"assistant","content":"so?"}"#;
+        let stage = stage(&history(&[USER, call, USER, later]));
+        let refusal = stage.act(1, "retry", &Choice::default()).unwrap_err();
+        assert!(refusal.is_question());
+        assert!(
+            refusal
+                .to_string()
+                .starts_with("no output was recorded of pay (item 2)"),
+            "{refusal}"
+        );
+        let confirmed = Choice {
+            confirmed: true,
+            ..Choice::default()
+        };
+        assert!(stage.act(1, "retry", &confirmed).is_ok());
+        let supplied = stage.mend("orphan-call", "supply-output", &Choice::words("paid"));
+        assert!(matches!(
+            only(&supplied.unwrap()),
+            Edit::Answer { call: 1, .. }
+        ));
     }
 
     #[test]

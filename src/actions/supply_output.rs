@@ -5,13 +5,12 @@ use super::evidence::check_value;
 use super::{Choice, Planned, Refusal, Scene};
 use crate::session::Kind;
 
+/// Lets a call have an output; it is checked against the output schema of the tool.
 pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Refusal> {
-    supply(scene, choice.needed("the output")?)
-}
-
-/// Lets a call have this output; it is checked against the output schema of the tool.
-pub(super) fn supply(scene: &Scene<'_>, text: &str) -> Result<Planned, Refusal> {
     let call = scene.call();
+    // What may not be answered is refused before any words are asked for.
+    scene.may_touch(*call.as_ref().unwrap_or(&scene.item))?;
+    let text = choice.needed("the output")?;
     if let Ok(call) = call {
         check(scene, call, text)?;
     }

@@ -13,8 +13,8 @@ use crate::formats::CannotWrite;
 use crate::rules::Severity;
 use crate::runtime::replace::Backup;
 use crate::runtime::{
-    Base, InputError, Mended, Mending, NoBase, Reason, Recording, Refused, exit_on_interrupt,
-    save_take, write_take,
+    Base, InputError, Mended, Mending, NoBase, Reason, Recording, Refused, SaveError, WriteError,
+    exit_on_interrupt, save_take, write_take,
 };
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -22,7 +22,8 @@ use std::sync::Arc;
 
 /// Fixes a recording.
 pub(super) fn run(arguments: &FixArguments) -> Result<Exit, Failure> {
-    let inputs = Inputs::new(&arguments.reading)?;
+    let mut inputs = Inputs::new(&arguments.reading)?;
+    inputs.options.keeps = true;
     exit_on_interrupt();
     check_output(arguments)?;
     let path = Some(arguments.path.as_path()).filter(|path| *path != Path::new("-"));
@@ -102,6 +103,10 @@ fn convert_first(arguments: &FixArguments) -> String {
     as_request_first(&arguments.path, "fix", "fixes its history")
 }
 
+fn not_written(arguments: &FixArguments, error: &dyn std::error::Error) -> Failure {
+    Failure::with_hint(safe_line(&error.to_string()), convert_first(arguments))
+}
+
 fn write(arguments: &FixArguments, base: &Base, mended: &Mended) -> Result<(), Failure> {
     if arguments.diff {
         let palette = Palette::of_stdout(arguments.color);
@@ -119,15 +124,18 @@ fn write(arguments: &FixArguments, base: &Base, mended: &Mended) -> Result<(), F
         let written = write_take(base, &mended.rope, &mut output);
         return match written {
             Ok(()) => Ok(output.flush()?),
-            Err(crate::runtime::WriteError::Stream(error)) => Err(error.into()),
+            Err(WriteError::Stream(error)) => Err(error.into()),
+            Err(error @ WriteError::NotWritten(_)) => Err(not_written(arguments, &error)),
             Err(error) => Err(Failure::refused(safe_line(&error.to_string()))),
         };
     };
     if arguments.in_place && mended.applied.is_empty() {
         return Ok(());
     }
-    let replaced = save_take(base, &mended.rope, path, backup)
-        .map_err(|error| Failure::refused(safe_line(&error.to_string())))?;
+    let replaced = save_take(base, &mended.rope, path, backup).map_err(|error| match error {
+        SaveError::NotWritten(_) => not_written(arguments, &error),
+        _ => Failure::refused(safe_line(&error.to_string())),
+    })?;
     if let Some(kept) = replaced.backup {
         complain(
             &format!("the recording as it was: {}", name_of(&kept)),

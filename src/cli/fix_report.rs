@@ -1,4 +1,4 @@
-//! What `fix` says on stderr: what was done, what is left, and why offers that keep what the model meant were not carried out.
+//! What `fix` says on stderr: what was done, what is left, and why offers could not be carried out.
 
 use super::exit::complain;
 use super::output::{counted, safe_line};
@@ -35,7 +35,7 @@ pub(super) fn tell(mended: &Mended, is_trial: bool) {
     print(&left_lines(mended));
     let refused = refusals(mended);
     if !refused.is_empty() {
-        complain("what is safe and could not be done:", None);
+        complain("could not be done:", None);
         print(&first_of(refused));
     }
 }

@@ -48,6 +48,7 @@ impl Inputs {
         Ok(Self {
             options: ReadOptions {
                 format: arguments.read_as.clone(),
+                ..ReadOptions::default()
             },
             tools: tools.map_err(Failure::refused)?,
             output_schema: schema.map_err(Failure::refused)?,

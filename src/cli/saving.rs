@@ -35,7 +35,7 @@ pub(super) fn save(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Failure> {
-    match replace(path, Backup::None, write) {
+    match replace(path, Backup::None, |file| write(file)) {
         Ok(_) => Ok(()),
         Err(error) => Err(Failure::refused(safe_line(&error.to_string()))),
     }

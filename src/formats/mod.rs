@@ -114,6 +114,17 @@ pub const FORMATS: &[Format] = &[
     openai_chat::FORMAT,
 ];
 
+/// Whether a changed session can be written in the format that it was read from. A captured stream holds no whole item, the lines of a
+/// journal are never changed, and a RunState says the same items in several places, which the SDK checks against each other.
+pub fn is_written(format: &Format) -> bool {
+    let others = [
+        sse::FORMAT.id,
+        retake_journal::FORMAT.id,
+        agents_runstate::FORMAT.id,
+    ];
+    !others.contains(&format.id)
+}
+
 /// The format with this id.
 pub fn find(id: &str) -> Option<&'static Format> {
     FORMATS.iter().find(|format| format.id == id)

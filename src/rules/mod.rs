@@ -11,6 +11,7 @@ mod duplicate_call_id;
 mod duplicate_output;
 mod error_class;
 mod failing_tool;
+mod faultless;
 mod finding;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -43,6 +44,7 @@ mod unknown_tool;
 pub use check::{check, check_by, check_findings, check_items, check_rule, sort};
 pub use digest::{Digest, Digests};
 pub use error_class::ErrorClass;
+pub use faultless::Faultless;
 pub use finding::{Cause, Finding, Severity, beside};
 pub use health::{Health, Rate, ToolHealth};
 pub use message::fill;

@@ -15,6 +15,8 @@ pub struct Run<'a> {
     around: Surroundings<'a>,
     /// The items whose reply was stopped by a token limit right behind them, in order.
     cut: Vec<u32>,
+    /// The items that need no judging, in order.
+    known: Vec<u32>,
 }
 
 /// One item with its body.
@@ -43,7 +45,19 @@ impl<'a> Run<'a> {
             target: target.unwrap_or(session.dialect),
             around: Surroundings::new(session),
             cut,
+            known: Vec::new(),
         }
+    }
+
+    /// The same for a session of which it is known that no rule of items finds anything in some items; they are given in order.
+    pub fn knowing(mut self, faultless: Vec<u32>) -> Self {
+        self.known = faultless;
+        self
+    }
+
+    /// Whether it is known that no rule of items finds anything in the item at `index`.
+    pub(super) fn knows_faultless(&self, index: usize) -> bool {
+        u32::try_from(index).is_ok_and(|index| self.known.binary_search(&index).is_ok())
     }
 
     /// Whether the reply was broken off in this item: by a token limit, or a stream that ended early.

@@ -5,7 +5,7 @@ use super::sqlite::rows_of;
 use super::{DatabaseError, Input, InputError};
 use crate::formats::agents_sqlite::{Row, sessions_of};
 use crate::formats::{Contents, Reading};
-use crate::session::{Origin, Rope, Source, SourceError, Span};
+use crate::session::{Origin, Rope, Source, SourceError, Span, Splice};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -96,29 +96,51 @@ impl Base {
 
     /// Reads a take: the sessions that the same format finds in its text. What is known from outside of the file is not in them.
     pub fn read(&self, rope: &Arc<Rope>, progress: Progress<'_>) -> Result<Recording, InputError> {
-        let input = Input {
+        match &self.kind {
+            Kind::File => {
+                let input = self.input(rope);
+                let head = reading::head_of(&input)?;
+                reading::read_as(self.recording.format, input, &head, false, progress)
+            }
+            Kind::Rows(rows) => self.read_rows(rows, rope),
+        }
+    }
+
+    /// Reads a take that was made of another one with splices, in order. What comes out is what [`Base::read`] gives; where what was
+    /// read before is kept, only the records are read that the splices touch.
+    pub fn read_again(
+        &self,
+        before: &Recording,
+        splices: &[Splice],
+        rope: &Arc<Rope>,
+        progress: Progress<'_>,
+    ) -> Result<Recording, InputError> {
+        match &self.kind {
+            Kind::File => reading::read_again(before, self.input(rope), rope, splices, progress),
+            Kind::Rows(rows) => self.read_rows(rows, rope),
+        }
+    }
+
+    fn input(&self, rope: &Arc<Rope>) -> Input {
+        Input {
             name: self.recording.name.clone(),
             path: None,
             source: rope.clone(),
             buffer: None,
             notices: Vec::new(),
-        };
-        match &self.kind {
-            Kind::File => {
-                let head = reading::head_of(&input)?;
-                reading::read_as(self.recording.format, input, &head, progress)
-            }
-            Kind::Rows(rows) => {
-                let Contents { sessions, problems } = sessions_of(&rows.rows_of(rope)?)?;
-                Ok(Recording {
-                    name: input.name,
-                    source: input.source,
-                    format: self.recording.format,
-                    sessions,
-                    problems,
-                })
-            }
         }
+    }
+
+    fn read_rows(&self, rows: &Rows, rope: &Arc<Rope>) -> Result<Recording, InputError> {
+        let Contents { sessions, problems } = sessions_of(&rows.rows_of(rope)?)?;
+        Ok(Recording {
+            name: self.recording.name.clone(),
+            source: rope.clone(),
+            format: self.recording.format,
+            sessions,
+            problems,
+            kept: None,
+        })
     }
 
     /// The rows of a take with the path of the database that they come from; `None` where it is no database.
@@ -150,20 +172,22 @@ impl Rows {
         })
     }
 
-    /// The rows of a text that was made of these. A line that begins as a row did is that row; one that begins with new text belongs
-    /// to the session of the line before it, and its id is 0.
+    /// The rows of a text that was made of these. A line that begins as a row did is that row; one that stood further on in a row goes
+    /// on with it; one that begins with new text belongs to the session of the line before it, and its id is 0.
     fn rows_of(&self, rope: &Rope) -> Result<Vec<Row>, SourceError> {
         let text = rope.read(Span {
             start: 0,
             end: rope.len(),
         })?;
         let mut rows: Vec<Row> = Vec::with_capacity(self.rows.len());
+        // The recorded row that came last, by its number, and where it is among the rows.
+        let mut open: Option<(usize, usize)> = None;
         let (mut start, mut piece) = (0, 0);
         for line in text.split(|byte| *byte == b'\n') {
             let at = start as u64;
             start += line.len() + 1;
-            if line.is_empty() {
-                continue;
+            if at == rope.len() {
+                break;
             }
             let pieces = rope.pieces();
             while pieces.get(piece + 1).is_some_and(|next| next.start <= at) {
@@ -174,11 +198,22 @@ impl Rows {
                 Origin::Written(_) => None,
             });
             let recorded = place.and_then(|place| self.starts.binary_search(&place).ok());
-            if let (Some(_), None, Some(row)) = (place, recorded, rows.last_mut()) {
+            if let (Some(place), None) = (place, recorded) {
                 // The data of a row may hold line ends.
-                row.data.push(b'\n');
-                row.data.extend_from_slice(line);
+                let number = self.starts.partition_point(|start| *start <= place);
+                let going_on = open.filter(|(open, _)| open + 1 == number);
+                if let Some(row) = going_on.and_then(|(_, row)| rows.get_mut(row)) {
+                    row.data.push(b'\n');
+                    row.data.extend_from_slice(line);
+                    continue;
+                }
+            }
+            if recorded.is_none() && line.trim_ascii().is_empty() {
+                // What is left of a row that went.
                 continue;
+            }
+            if let Some(number) = recorded {
+                open = Some((number, rows.len()));
             }
             let like = recorded
                 .map(|number| &self.rows[number])

@@ -13,35 +13,30 @@ pub fn check_session(
     session: &Session,
     target: Option<Dialect>,
 ) -> Result<Vec<Finding>, SourceError> {
-    check_session_by(session, target, RULES)
+    check_run(&Run::new(session, target), RULES)
 }
 
-/// The findings of some rules in a session, in the order of the history.
-pub fn check_session_by(
-    session: &Session,
-    target: Option<Dialect>,
-    rules: &[&'static Rule],
-) -> Result<Vec<Finding>, SourceError> {
-    let run = Run::new(session, target);
-    let count = session.items.len();
+/// The findings of some rules in a session that was prepared, in the order of the history.
+pub fn check_run(run: &Run<'_>, rules: &[&'static Rule]) -> Result<Vec<Finding>, SourceError> {
+    let count = run.session.items.len();
     if count <= PART {
-        return rules::check_by(&run, rules);
+        return rules::check_by(run, rules);
     }
     let parts = (0..count)
         .into_par_iter()
         .step_by(PART)
-        .map(|from| rules::check_items(&run, from..(from + PART).min(count), rules))
+        .map(|from| rules::check_items(run, from..(from + PART).min(count), rules))
         .collect::<Result<Vec<_>, _>>()?;
     let (found, digests): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
     let digests = Digests::new(digests.into_iter().flatten().collect());
     let of_session = rules.par_iter().map(|rule| {
         let mut findings = Vec::new();
-        rules::check_rule(rule, &run, &digests, &mut findings);
+        rules::check_rule(rule, run, &digests, &mut findings);
         findings
     });
     let of_session = of_session.collect::<Vec<_>>();
     let mut findings = found.into_iter().chain(of_session).flatten().collect();
-    rules::check_findings(&run, rules, &mut findings);
+    rules::check_findings(run, rules, &mut findings);
     rules::sort(&mut findings);
     Ok(findings)
 }

@@ -175,7 +175,13 @@ fn read_text(text: &str, to: To) -> Result<Recording, InputError> {
         notices: Vec::new(),
     };
     let format = Some(to.format().to_owned());
-    read_input(input, &ReadOptions { format })
+    read_input(
+        input,
+        &ReadOptions {
+            format,
+            ..ReadOptions::default()
+        },
+    )
 }
 
 /// A history as the elements of a request.

@@ -1,9 +1,9 @@
 //! Applies what the rules offer until nothing is left to apply: round by round, because one mended defect may show another.
 
-use super::{Base, InputError, Progress, Recording, check_session, check_session_by, settle};
+use super::{Base, InputError, Progress, Recording, check_run, settle};
 use crate::actions::{self, Choice, Offer, Planned, Refusal, Safety};
 use crate::formats::{CannotWrite, lower};
-use crate::rules::{Finding, Run, Severity, beside, mending_rules};
+use crate::rules::{Faultless, Finding, RULES, Run, Severity, beside, mending_rules};
 use crate::session::{Dialect, Edit, Rope, Session, Splice, index_number};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub struct Mended {
     pub found: [Tally; 2],
     /// The sessions as they read now.
     pub recording: Arc<Recording>,
-    /// The safe offers that are left, each with the reason.
+    /// What was to be applied and could not be: offers that the file has no place for, and safe ones that their actions refuse.
     pub refused: Vec<Refused>,
 }
 
@@ -92,7 +92,6 @@ const MOST_ROUNDS: usize = 8;
 /// A plan of one finding.
 struct Plan {
     applied: Applied,
-    safety: Safety,
     edits: Vec<Edit>,
 }
 
@@ -128,7 +127,8 @@ impl Mending<'_> {
     pub fn run(&self) -> Result<Mended, InputError> {
         let mut rope = self.base.rope().clone();
         let mut recording = self.base.recording().clone();
-        let mut findings = self.check(&recording, &rope)?;
+        let mut faultless = Vec::new();
+        let mut findings = self.check(&recording, &rope, &mut faultless)?;
         let first = tally(&findings);
         let mut applied = Vec::new();
         let refused = loop {
@@ -144,9 +144,11 @@ impl Mending<'_> {
                 break left.map(|plan| plan.refused(Reason::NoEnd)).collect();
             }
             let next = Arc::new(rope.spliced(&round.splices));
-            let mut read = self.base.read(&next, self.progress)?;
+            let mut read =
+                self.base
+                    .read_again(&recording, &round.splices, &next, self.progress)?;
             (self.complete)(&mut read);
-            findings = self.check(&read, &next)?;
+            findings = self.check(&read, &next, &mut faultless)?;
             applied.extend(round.done.into_iter().map(|plan| plan.applied));
             (rope, recording) = (next, Arc::new(read));
         };
@@ -159,19 +161,32 @@ impl Mending<'_> {
         })
     }
 
-    fn check(&self, recording: &Recording, rope: &Rope) -> Result<Vec<Vec<Finding>>, InputError> {
-        let found = recording.sessions.iter().map(|session| {
-            let mut findings = match self.up_to {
-                Safety::Safe => check_session_by(session, self.target, &mending_rules())?,
-                Safety::Unsafe | Safety::Manual => check_session(session, self.target)?,
-            };
+    /// The findings by session. `faultless` is what the check before knows of the calls of each, and is told what this one knows.
+    fn check(
+        &self,
+        recording: &Recording,
+        rope: &Rope,
+        faultless: &mut Vec<Faultless>,
+    ) -> Result<Vec<Vec<Finding>>, InputError> {
+        let rules = match self.up_to {
+            Safety::Safe => mending_rules(),
+            Safety::Unsafe | Safety::Manual => RULES.to_vec(),
+        };
+        faultless.resize_with(recording.sessions.len(), Faultless::default);
+        let sessions = recording.sessions.iter().zip(faultless);
+        let found = sessions.map(|(session, faultless)| {
+            let run = Run::new(session, self.target);
+            let known = faultless.among(&run, rope);
+            let run = run.knowing(known);
+            let mut findings = check_run(&run, &rules)?;
+            *faultless = Faultless::of(&run, rope, &findings);
             settle(session, rope, &mut findings);
             Ok(findings)
         });
         found.collect()
     }
 
-    /// Carries out what can be done to the text as it is. Where nothing can be, the safe offers that are left come with their reasons.
+    /// Carries out what can be done to the text as it is. Where nothing can be, what is refused comes with the reasons.
     fn round(
         &self,
         number: usize,
@@ -202,9 +217,7 @@ impl Mending<'_> {
                     ..
                 } = plan.applied;
                 barred.insert((session, item, rule, action));
-                if plan.safety == Safety::Safe {
-                    refused.push(plan.refused(Reason::Writing(error)));
-                }
+                refused.push(plan.refused(Reason::Writing(error)));
             }
         }
     }
@@ -249,7 +262,6 @@ impl Mending<'_> {
                     action: offer.action,
                     notes: planned.notes,
                 },
-                safety: offer.safety,
                 edits: planned.edits,
             });
         }

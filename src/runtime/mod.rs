@@ -32,7 +32,7 @@ mod workbench;
 
 pub use background::in_background;
 pub use base::{Base, NoBase};
-pub use checking::{check_recording, check_session, check_session_by};
+pub use checking::{check_recording, check_run, check_session};
 pub use files::{FileSource, Input, InputError, is_same_file, open, read_stdin};
 pub use fixture::{Fixture, NoFixture};
 pub use follower::{Follower, Growth};
@@ -40,6 +40,7 @@ pub use interrupt::{exit_on_interrupt, leave_interrupts};
 pub use lines::line_numbers;
 pub use mend::{Applied, Mended, Mending, Reason, Refused, Tally};
 pub use opening::Opening;
+pub use parts::Kept;
 pub use reading::{Progress, ReadOptions, Recording, read_input, read_path};
 pub use save::{SaveError, WriteError, save_take, write_take};
 pub use settled::settle;

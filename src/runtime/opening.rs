@@ -173,7 +173,7 @@ impl Opening {
     /// Reads everything; `progress` is told how many bytes are done.
     pub fn read(&self, progress: Progress<'_>) -> Result<Recording, InputError> {
         let head = reading::head_of(&self.input)?;
-        reading::read_as(self.format, self.input.clone(), &head, progress)
+        reading::read_as(self.format, self.input.clone(), &head, false, progress)
     }
 
     /// How long the source is now, in bytes: a file may grow.
@@ -243,6 +243,7 @@ impl Opening {
             format: self.format,
             sessions,
             problems,
+            kept: None,
         })
     }
 }

@@ -4,10 +4,14 @@
 //! before it ended, and one that guessed wrong is read again from the right place. So a one-line array of a gigabyte is read as
 //! fast as lines, and what comes out never depends on the guesses.
 
+mod again;
+
+pub use again::Kept;
+
 use super::reading::Progress;
 use crate::formats::split::{self, Members, Part, Step, Within};
 use crate::formats::{Layout, Records, Sample};
-use crate::session::{Fragment, Kind, Source, SourceError, Span};
+use crate::session::{Fragment, Kind, Mark, Source, SourceError, Span};
 use rayon::prelude::*;
 use std::cell::RefCell;
 use std::ops::Range;
@@ -42,6 +46,16 @@ pub(super) struct File<'a> {
     beyond: u64,
     step: u64,
     patience: u64,
+}
+
+/// A stretch of a text in which records stand one behind the other.
+#[derive(Debug, Clone, Copy)]
+struct Stretch {
+    within: Within,
+    /// From the first record to the end of the text, or to the position behind the bracket.
+    span: Span,
+    /// What was read when it ended.
+    end: Mark,
 }
 
 /// Where the first record of a part begins.
@@ -89,24 +103,22 @@ impl<'a> File<'a> {
     }
 
     /// Reads all records.
-    pub(super) fn read(
-        &self,
-        sample: &Sample<'_>,
-        layout: Layout,
-    ) -> Result<Fragment, SourceError> {
+    pub(super) fn read(&self, sample: &Sample<'_>, layout: Layout) -> Result<Kept, SourceError> {
         let mut out = Fragment::default();
+        let mut stretches = Vec::new();
         let start = sample.skipped as u64;
         split::report_leading(sample, &mut out);
         match layout {
             Layout::Lines | Layout::Text => {
-                self.read_stream(start, &mut out)?;
+                self.read_stretch(Within::Stream, start, &mut out, &mut stretches)?;
             }
             Layout::Array(inside) => {
-                let closed = self.read_parts(Within::Array, start + inside as u64, &mut out)?;
+                let first = start + inside as u64;
+                let closed = self.read_stretch(Within::Array, first, &mut out, &mut stretches)?;
                 self.report_rest(closed, &mut out)?;
             }
             Layout::Object(inside) => {
-                let closed = self.read_document(start + inside as u64, &mut out)?;
+                let closed = self.read_document(start + inside as u64, &mut out, &mut stretches)?;
                 if self.is_followed_by_object(closed)? {
                     // It may be the first of a stream of documents, as which it can be read unless it is broken.
                     let mut stream = Fragment::default();
@@ -114,13 +126,34 @@ impl<'a> File<'a> {
                     self.read_stream(start, &mut stream)?;
                     let first = stream.items.first().map(|item| item.kind);
                     if first != Some(Kind::Unreadable) {
-                        return Ok(stream);
+                        return Ok(Kept::new(stream, Vec::new(), sample, layout, self.length));
                     }
                 }
                 self.report_rest(closed, &mut out)?;
             }
         }
-        Ok(out)
+        Ok(Kept::new(out, stretches, sample, layout, self.length))
+    }
+
+    /// Reads the records of a stretch and notes where they stand; gives the position behind the bracket of an array.
+    fn read_stretch(
+        &self,
+        within: Within,
+        start: u64,
+        out: &mut Fragment,
+        stretches: &mut Vec<Stretch>,
+    ) -> Result<Option<u64>, SourceError> {
+        let closed = self.read_parts(within, start, out)?;
+        let end = match within {
+            Within::Stream => Some(self.length),
+            Within::Array => closed,
+        };
+        stretches.extend(end.map(|end| Stretch {
+            within,
+            span: Span { start, end },
+            end: out.mark(),
+        }));
+        Ok(closed)
     }
 
     /// Reads a stream of values from `start`.
@@ -259,7 +292,12 @@ impl<'a> File<'a> {
     }
 
     /// Reads a document: its members, and in one of them the array of records; gives the position behind its bracket.
-    fn read_document(&self, inside: u64, out: &mut Fragment) -> Result<Option<u64>, SourceError> {
+    fn read_document(
+        &self,
+        inside: u64,
+        out: &mut Fragment,
+        stretches: &mut Vec<Stretch>,
+    ) -> Result<Option<u64>, SourceError> {
         let (mut at, mut window) = (inside, self.beyond);
         loop {
             let end = (at + window).min(self.length);
@@ -272,7 +310,8 @@ impl<'a> File<'a> {
             match split::read_members(self.records, part, 0, out) {
                 Members::Array(first) => {
                     out.pass_lines(&bytes, at, first);
-                    match self.read_parts(Within::Array, at + first as u64, out)? {
+                    let first = at + first as u64;
+                    match self.read_stretch(Within::Array, first, out, stretches)? {
                         Some(closed) => (at, window) = (closed, self.beyond),
                         None => return Ok(None),
                     }

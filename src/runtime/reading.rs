@@ -1,10 +1,10 @@
 //! From a file to its sessions: recognised by its head, read in one piece or in parts, put in the order of the history.
 
-use super::parts::File;
+use super::parts::{File, Kept};
 use super::{Input, InputError, open, read_database};
 use crate::formats::split::{self, Members, Part, Step, Within};
 use crate::formats::{self, Contents, Format, Layout, Reading, Records, Sample};
-use crate::session::{Fragment, Problem, Session, Source, SourceError, Span};
+use crate::session::{Fragment, Problem, Rope, Session, Source, SourceError, Span, Splice};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -18,6 +18,8 @@ const SMALL: u64 = 4 << 20;
 pub struct ReadOptions {
     /// Id of the format; recognised by content if `None`.
     pub format: Option<String>,
+    /// Whether what was read of a file is kept, so that a text with changes in a few places needs no full reading.
+    pub keeps: bool,
 }
 
 /// A file with its sessions.
@@ -33,6 +35,8 @@ pub struct Recording {
     pub sessions: Vec<Session>,
     /// What could not be read.
     pub problems: Vec<Problem>,
+    /// What was read, before it was put in order, where it is kept.
+    pub kept: Option<Arc<Kept>>,
 }
 
 /// Opens and reads a file.
@@ -48,7 +52,7 @@ pub fn read_input(input: Input, options: &ReadOptions) -> Result<Recording, Inpu
     let head = head_of(&input)?;
     let sample = Sample::new(&head, head.len() as u64 == input.source.len());
     let format = choose_format(&sample, options)?;
-    read_as(format, input, &head, &|_, _| ())
+    read_as(format, input, &head, options.keeps, &|_, _| ())
 }
 
 /// Reads an input whose format and head are known.
@@ -56,19 +60,23 @@ pub(super) fn read_as(
     format: &'static Format,
     input: Input,
     head: &[u8],
+    keeps: bool,
     progress: Progress<'_>,
 ) -> Result<Recording, InputError> {
     let length = input.source.len();
+    let mut kept = None;
     let contents = match (format.reading, &input.buffer) {
         (Reading::Database, _) => {
             read_database(input.path.as_deref().ok_or(InputError::DatabaseInPipe)?)?
         }
         (_, Some(buffer)) => formats::read_buffer(format, &input.source, buffer)?,
-        (Reading::Records(records), None) if length > SMALL => {
-            let sample = Sample::new(head, false);
+        (Reading::Records(records), None) if length > SMALL || keeps => {
+            let sample = Sample::new(head, head.len() as u64 == length);
             let layout = layout_of(&records, &sample, &*input.source)?;
             let file = File::new(&records, &*input.source, length).telling(progress);
-            let mut fragment = file.read(&sample, layout)?;
+            let read = file.read(&sample, layout)?;
+            kept = keeps.then(|| Arc::new(read.clone()));
+            let mut fragment = read.fragment;
             let problems = std::mem::take(&mut fragment.problems);
             (records.assemble)(fragment, &input.source)?.behind(problems)
         }
@@ -87,7 +95,43 @@ pub(super) fn read_as(
         format,
         sessions,
         problems,
+        kept,
     })
+}
+
+/// Reads a text that was made of one that was read with splices, in order: where that can be, only what they touch.
+pub(super) fn read_again(
+    before: &Recording,
+    input: Input,
+    rope: &Rope,
+    splices: &[Splice],
+    progress: Progress<'_>,
+) -> Result<Recording, InputError> {
+    let head = head_of(&input)?;
+    if let (Some(kept), Reading::Records(records)) = (&before.kept, before.format.reading) {
+        let sample = Sample::new(&head, head.len() as u64 == rope.len());
+        let layout = layout_of(&records, &sample, rope)?;
+        let read = match kept.begins_as(&sample, layout) {
+            true => kept.read_again(&records, rope, splices)?,
+            false => None,
+        };
+        if let Some(read) = read {
+            let mut fragment = read.fragment.clone();
+            let problems = std::mem::take(&mut fragment.problems);
+            let contents = (records.assemble)(fragment, &input.source)?;
+            let Contents { sessions, problems } = contents.behind(problems).behind(input.notices);
+            return Ok(Recording {
+                name: input.name,
+                source: input.source,
+                format: before.format,
+                sessions,
+                problems,
+                kept: Some(Arc::new(read)),
+            });
+        }
+    }
+    let keeps = before.kept.is_some();
+    read_as(before.format, input, &head, keeps, progress)
 }
 
 /// How the records of a file are laid out. A first line that is longer than the sample looks like a document; where lines follow

@@ -1,6 +1,10 @@
 //! Writes a file so that there is always a whole one: the new content goes to a file beside it, reaches the disk where it replaces
 //! another, and takes the name. Whatever fails before that leaves the old file as it is.
 
+use super::FileSource;
+use super::save::read_and_write;
+use crate::session::{Source, Span};
+use std::any::Any;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, Write};
@@ -10,6 +14,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// How many bytes are gathered before they are written.
 const BLOCK: usize = 256 * 1024;
+/// Shorter spans are copied through the memory of this program: a call for each would cost more.
+const SHORT: u64 = 64 * 1024;
 /// How many names are tried for a backup.
 const BACKUPS: u32 = 10_000;
 
@@ -103,7 +109,7 @@ impl Step {
 pub fn replace(
     path: &Path,
     backup: Backup,
-    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    write: impl FnOnce(&mut NewFile<'_>) -> io::Result<()>,
 ) -> Result<Replaced, ReplaceError> {
     let (path, old) = target(path).map_err(Step::Look.at(path))?;
     let new = Beside::create(&path, old.as_ref())?;
@@ -164,6 +170,38 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
+/// The new file while it is written.
+#[derive(Debug)]
+pub struct NewFile<'a> {
+    buffered: BufWriter<&'a File>,
+}
+
+impl NewFile<'_> {
+    /// Appends a span of a source; of a file as the system copies files.
+    pub fn copy(&mut self, source: &dyn Source, span: Span) -> io::Result<()> {
+        let file = (source as &dyn Any).downcast_ref::<FileSource>();
+        let copied = match file.filter(|_| span.len() > SHORT) {
+            Some(file) => {
+                self.buffered.flush()?;
+                file.copy_beginning(span, self.buffered.get_ref())
+            }
+            None => 0,
+        };
+        let start = span.start + copied;
+        read_and_write(self, source, Span { start, ..span })
+    }
+}
+
+impl Write for NewFile<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.buffered.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.buffered.flush()
+    }
+}
+
 /// A file beside the one that it will replace; removed when it did not come to that.
 struct Beside {
     path: PathBuf,
@@ -214,13 +252,14 @@ impl Beside {
 
     fn fill(
         &self,
-        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+        write: impl FnOnce(&mut NewFile<'_>) -> io::Result<()>,
         is_durable: bool,
     ) -> io::Result<()> {
-        let mut buffered = BufWriter::with_capacity(BLOCK, &self.file);
-        write(&mut buffered)?;
-        buffered.flush()?;
-        drop(buffered);
+        let buffered = BufWriter::with_capacity(BLOCK, &self.file);
+        let mut new = NewFile { buffered };
+        write(&mut new)?;
+        new.flush()?;
+        drop(new);
         if is_durable {
             self.file.sync_all()?;
         }
@@ -355,7 +394,7 @@ mod tests {
     #[test]
     fn a_writer_that_fails_midway_leaves_everything_as_it_was() {
         let (folder, path) = folder_with("old");
-        let full = |file: &mut dyn Write| {
+        let full = |file: &mut NewFile<'_>| {
             file.write_all(&vec![b'x'; 3 * BLOCK])?;
             Err(io::ErrorKind::StorageFull.into())
         };

@@ -1,8 +1,9 @@
 //! Writes takes in the format of their recording: what was not changed goes over byte for byte.
 
-use super::replace::{Backup, ReplaceError, Replaced, replace};
+use super::replace::{Backup, NewFile, ReplaceError, Replaced, replace};
 use super::sqlite_save::{SaveDatabaseError, database_of};
 use super::{Base, is_same_file};
+use crate::formats::is_written;
 use crate::session::{Origin, Rope, Source, SourceError, Span};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -22,12 +23,29 @@ pub enum SaveError {
     /// Somebody has the database open.
     #[error("{} is in use: its log {} would no longer fit; save under another name", .0.display(), .1.display())]
     InUse(PathBuf, PathBuf),
+    /// The format holds no changed session.
+    #[error(transparent)]
+    NotWritten(#[from] NotWritten),
     /// The file could not be replaced.
     #[error(transparent)]
     Replace(#[from] ReplaceError),
     /// The database could not be written.
     #[error(transparent)]
     Database(#[from] SaveDatabaseError),
+}
+
+/// A take whose format holds no changed session.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}: a changed session cannot be written in this format; convert it to items or messages")]
+pub struct NotWritten(&'static str);
+
+fn check_format(base: &Base, rope: &Rope) -> Result<(), NotWritten> {
+    let format = base.recording().format;
+    let is_changed = rope.pieces() != base.rope().pieces();
+    if is_changed && !is_written(format) {
+        return Err(NotWritten(format.title));
+    }
+    Ok(())
 }
 
 /// Saves a take as a file; one that is there is replaced in one step.
@@ -37,6 +55,7 @@ pub fn save_take(
     to: &Path,
     backup: Backup,
 ) -> Result<Replaced, SaveError> {
+    check_format(base, rope)?;
     let own = base.path().filter(|from| is_same_file(from, to));
     if let Some(from) = own {
         check_in_place(base, from)?;
@@ -47,7 +66,7 @@ pub fn save_take(
     }
     let mut grown = None;
     let replaced = replace(to, backup, |out| {
-        write_text(rope, out)?;
+        write_text(rope, out, NewFile::copy)?;
         // Writing a large file takes its time.
         grown = own.and_then(|from| check_in_place(base, from).err());
         match &grown {
@@ -63,10 +82,11 @@ pub fn save_take(
 
 /// Writes a take to a stream.
 pub fn write_take(base: &Base, rope: &Rope, out: &mut dyn Write) -> Result<(), WriteError> {
+    check_format(base, rope)?;
     if base.is_database() {
         return Ok(out.write_all(&database_of(base, rope)?)?);
     }
-    Ok(write_text(rope, out)?)
+    Ok(write_text(rope, out, read_and_write)?)
 }
 
 /// Why a take could not be written to a stream.
@@ -75,6 +95,9 @@ pub enum WriteError {
     /// The stream, or the recording behind the take.
     #[error(transparent)]
     Stream(#[from] io::Error),
+    /// The format holds no changed session.
+    #[error(transparent)]
+    NotWritten(#[from] NotWritten),
     /// The database could not be made.
     #[error(transparent)]
     Database(#[from] SaveDatabaseError),
@@ -102,9 +125,12 @@ fn check_in_place(base: &Base, path: &Path) -> Result<(), SaveError> {
     }
 }
 
-fn write_text(rope: &Rope, out: &mut dyn Write) -> io::Result<()> {
-    let unreadable = |error: SourceError| io::Error::other(error.to_string());
-    let mut buffer = Vec::new();
+/// Writes a text; `copy` takes over what was recorded.
+fn write_text<W: Write + ?Sized>(
+    rope: &Rope,
+    out: &mut W,
+    copy: fn(&mut W, &dyn Source, Span) -> io::Result<()>,
+) -> io::Result<()> {
     for piece in rope.pieces() {
         match piece.from {
             Origin::Written(span) => {
@@ -112,27 +138,35 @@ fn write_text(rope: &Rope, out: &mut dyn Write) -> io::Result<()> {
                     .ok()
                     .zip(usize::try_from(span.end).ok());
                 let bytes = range.and_then(|(start, end)| rope.written().get(start..end));
-                out.write_all(
-                    bytes
-                        .ok_or(SourceError::Gone { span })
-                        .map_err(unreadable)?,
-                )?;
+                let gone = SourceError::Gone { span };
+                out.write_all(bytes.ok_or(gone).map_err(unreadable)?)?;
             }
-            Origin::Recorded(span) => {
-                let mut start = span.start;
-                while start < span.end {
-                    let end = span.end.min(start + BLOCK);
-                    let block = Span { start, end };
-                    rope.recorded()
-                        .read_into(block, &mut buffer)
-                        .map_err(unreadable)?;
-                    out.write_all(&buffer)?;
-                    start = end;
-                }
-            }
+            Origin::Recorded(span) => copy(out, &**rope.recorded(), span)?,
         }
     }
     Ok(())
+}
+
+/// Copies a span of a source block by block.
+pub(super) fn read_and_write<W: Write + ?Sized>(
+    out: &mut W,
+    source: &dyn Source,
+    span: Span,
+) -> io::Result<()> {
+    let mut buffer = Vec::new();
+    let mut start = span.start;
+    while start < span.end {
+        let end = span.end.min(start + BLOCK);
+        let block = Span { start, end };
+        source.read_into(block, &mut buffer).map_err(unreadable)?;
+        out.write_all(&buffer)?;
+        start = end;
+    }
+    Ok(())
+}
+
+fn unreadable(error: SourceError) -> io::Error {
+    io::Error::other(error.to_string())
 }
 
 #[cfg(test)]

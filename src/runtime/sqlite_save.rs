@@ -269,6 +269,45 @@ mod tests {
     }
 
     #[test]
+    fn untouched_rows_keep_every_byte_also_line_ends_and_rows_that_say_nothing() {
+        let odd = |path: &Path| -> Vec<(i64, Vec<u8>)> {
+            let rows = rows_of(path).unwrap();
+            rows.into_iter().map(|row| (row.id, row.data)).collect()
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let (from, to) = (folder.path().join("a.db"), folder.path().join("b.db"));
+        let database = Connection::open(&from).unwrap();
+        database.execute_batch(ROWS).unwrap();
+        let texts = [
+            "{\"role\":\"user\",\"content\":\"a line end behind it\"}\n",
+            "",
+            "{\"role\":\"user\",\n\n\"content\":\"a blank line in it\"}",
+            "\n",
+        ];
+        for text in texts {
+            let sql = "INSERT INTO agent_messages (session_id, message_data) VALUES ('carl', ?1)";
+            database.execute(sql, [text]).unwrap();
+        }
+        let recording = Arc::new(read_path(&from, &ReadOptions::default()).unwrap());
+        let base = Base::new(recording.clone(), Some(&from)).unwrap();
+        let saved = |session: usize, edits: &[Edit]| {
+            let splices = lower(&recording.sessions[session], edits).unwrap();
+            let rope = Arc::new(base.rope().spliced(&splices));
+            std::fs::write(&to, database_of(&base, &rope).unwrap()).unwrap();
+            odd(&to)
+        };
+        let before = odd(&from);
+        assert_eq!(saved(1, &[]), before);
+        let without = saved(0, &[Edit::Drop { item: 1 }]);
+        let rest = before.iter().filter(|(id, _)| *id != 2).cloned();
+        assert_eq!(without, rest.collect::<Vec<_>>());
+        // A row that goes leaves nothing of itself to the row before it.
+        let without = saved(2, &[Edit::Drop { item: 0 }]);
+        let rest = before.iter().filter(|(id, _)| *id != 5).cloned();
+        assert_eq!(without, rest.collect::<Vec<_>>());
+    }
+
+    #[test]
     fn rows_go_and_the_others_keep_their_ids() {
         let (_folder, to) = saved(&[Edit::Drop { item: 1 }]);
         let ids: Vec<i64> = Connection::open(&to)

@@ -1,5 +1,7 @@
 //! A recording with its takes: plans become takes, takes become texts and sessions, and each change goes to the journal.
 
+mod places;
+
 use super::takes::{Clock, Damage, Journal, NotRecording, Opened};
 use super::{Base, Input, InputError, NoBase, Progress, ReadOptions, Recording, read_input};
 use crate::formats::convert::{Options, To, convert};
@@ -105,6 +107,17 @@ impl Workbench {
     /// Why takes are only in memory, while that is so.
     pub fn not_recording(&self) -> Option<&NotRecording> {
         self.journal.not_recording()
+    }
+
+    /// Whether something is not in the journal that could be, later.
+    pub fn is_behind(&self) -> bool {
+        self.not_recording().is_some_and(NotRecording::may_pass)
+    }
+
+    /// Tries again to write what could not be written; [`Self::not_recording`] says what came of it.
+    pub fn catch_up(&mut self) {
+        // The journal remembers its trouble.
+        let _ = self.journal.catch_up();
     }
 
     /// Where the journal is, or would be.
@@ -289,6 +302,7 @@ fn request_of(recording: &Recording, session: &Session) -> Result<Base, NoTake> 
     };
     let options = ReadOptions {
         format: Some(target_of(session.dialect).format().to_owned()),
+        ..ReadOptions::default()
     };
     let request = read_input(input, &options)?;
     Ok(Base::new(Arc::new(request), None)?)

@@ -3,7 +3,11 @@
 use super::item::hash;
 use super::{Item, Origin, Rope, Session, SourceError, Span};
 use similar::{Algorithm, DiffOp, capture_diff_slices};
+use std::collections::HashMap;
 use std::ops::Range;
+
+/// The most that a search for the shortest difference may cost: the lengths of what is compared, multiplied.
+const COSTS: usize = 16 << 20;
 
 /// A stretch of two histories.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +45,7 @@ pub fn compare(
 ) -> Result<Vec<Change>, SourceError> {
     let [old, new] = [keys(before.0, before.1)?, keys(after.0, after.1)?];
     let mut changes = Vec::new();
-    for operation in capture_diff_slices(Algorithm::Myers, &old, &new) {
+    for operation in operations(&old, &new) {
         match operation {
             DiffOp::Equal {
                 old_index,
@@ -78,6 +82,96 @@ pub fn compare(
         }
     }
     Ok(changes)
+}
+
+/// What two lists share and what they do not, in order. Where the shortest difference would take long to find, what occurs once in both
+/// lists holds them together.
+pub fn operations(old: &[u64], new: &[u64]) -> Vec<DiffOp> {
+    let head = common(old.iter(), new.iter());
+    let (rest_old, rest_new) = (&old[head..], &new[head..]);
+    let tail = common(rest_old.iter().rev(), rest_new.iter().rev());
+    let (old_end, new_end) = (old.len() - tail, new.len() - tail);
+    if (old_end - head).saturating_mul(new_end - head) <= COSTS {
+        return capture_diff_slices(Algorithm::Myers, old, new);
+    }
+    let mut shared: Vec<(usize, usize)> = (0..head).map(|index| (index, index)).collect();
+    let anchors = anchors(&old[head..old_end], &new[head..new_end]);
+    shared.extend(
+        anchors
+            .into_iter()
+            .map(|(one, other)| (head + one, head + other)),
+    );
+    shared.extend((0..tail).map(|index| (old_end + index, new_end + index)));
+    between(&shared, old.len(), new.len())
+}
+
+/// How many entries two lists have in common before they differ.
+fn common<'a>(old: impl Iterator<Item = &'a u64>, new: impl Iterator<Item = &'a u64>) -> usize {
+    old.zip(new).take_while(|(one, other)| one == other).count()
+}
+
+/// The longest way through both lists along entries that occur once in each.
+fn anchors(old: &[u64], new: &[u64]) -> Vec<(usize, usize)> {
+    let (places, others) = (once(old), once(new));
+    let both = (0..old.len()).filter_map(|index| {
+        let key = &old[index];
+        (places.get(key)?.is_some()).then_some((index, (*others.get(key)?)?))
+    });
+    let both: Vec<(usize, usize)> = both.collect();
+    // Of the ways of each length, the one that ends first in the second list; and the entry before each.
+    let mut ends: Vec<usize> = Vec::new();
+    let mut before: Vec<Option<usize>> = Vec::with_capacity(both.len());
+    for (number, (_, place)) in both.iter().enumerate() {
+        let length = ends.partition_point(|end| both[*end].1 < *place);
+        before.push(length.checked_sub(1).map(|shorter| ends[shorter]));
+        match ends.get_mut(length) {
+            Some(end) => *end = number,
+            None => ends.push(number),
+        }
+    }
+    let last = ends.last().copied();
+    let mut way: Vec<_> = std::iter::successors(last, |number| before[*number])
+        .map(|number| both[number])
+        .collect();
+    way.reverse();
+    way
+}
+
+/// Where entries stand; `None` for those that occur more than once.
+fn once(list: &[u64]) -> HashMap<u64, Option<usize>> {
+    let mut places = HashMap::with_capacity(list.len());
+    for (index, key) in list.iter().enumerate() {
+        let place = places.entry(*key).or_insert(Some(index));
+        *place = place.filter(|first| *first == index);
+    }
+    places
+}
+
+/// What is shared as stretches, and what lies between them.
+fn between(shared: &[(usize, usize)], old_len: usize, new_len: usize) -> Vec<DiffOp> {
+    let mut operations = Vec::new();
+    let (mut old_index, mut new_index) = (0, 0);
+    for (one, other) in shared.iter().copied().chain([(old_len, new_len)]) {
+        if (one, other) != (old_index, new_index) {
+            operations.push(DiffOp::Replace {
+                old_index,
+                old_len: one - old_index,
+                new_index,
+                new_len: other - new_index,
+            });
+        }
+        match operations.last_mut() {
+            _ if one == old_len && other == new_len => {}
+            Some(DiffOp::Equal { len, .. }) => *len += 1,
+            _ => operations.push(DiffOp::Equal {
+                old_index: one,
+                new_index: other,
+                len: 1,
+            }),
+        }
+        (old_index, new_index) = (one + 1, other + 1);
+    }
+    operations
 }
 
 /// Of what went and what came, items of one kind are taken as the same item that changed, in their order.
@@ -139,5 +233,45 @@ pub fn recorded(rope: &Rope, span: Span) -> Option<Span> {
             (end <= recorded.end).then_some(Span { start, end })
         }
         Origin::Written(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What both lists hold at the places that are told to be the same, and how many entries that are.
+    fn shared(old: &[u64], new: &[u64]) -> usize {
+        let (mut left, mut right, mut count) = (0, 0, 0);
+        for operation in operations(old, new) {
+            assert_eq!(
+                (operation.old_range().start, operation.new_range().start),
+                (left, right)
+            );
+            (left, right) = (operation.old_range().end, operation.new_range().end);
+            if matches!(operation, DiffOp::Equal { .. }) {
+                assert_eq!(old[operation.old_range()], new[operation.new_range()]);
+                count += operation.old_range().len();
+            }
+        }
+        assert_eq!((left, right), (old.len(), new.len()));
+        count
+    }
+
+    #[test]
+    fn two_long_histories_are_compared_in_no_time_whatever_they_share() {
+        let old: Vec<u64> = (0..200_000).collect();
+        let mut new = old.clone();
+        new.remove(199_000);
+        new.insert(100_000, 7_000_000);
+        new.remove(5);
+        assert_eq!(shared(&old, &new), 199_998);
+        let other: Vec<u64> = (1_000_000..1_200_000).collect();
+        assert_eq!(shared(&old, &other), 0);
+        let reversed: Vec<u64> = old.iter().rev().copied().collect();
+        assert_eq!(shared(&old, &reversed), 1);
+        let same = vec![1; 10_000];
+        assert_eq!(shared(&same, &[&[2][..], &same, &[3]].concat()), 0);
+        assert_eq!(shared(&[1, 2, 3], &[2, 3, 4]), 2);
     }
 }

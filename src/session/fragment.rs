@@ -1,5 +1,9 @@
 //! Items as a reader finds them, in file order: a part of a file, read by itself, that can be joined with the next part.
 
+mod moved;
+
+pub use moved::Place;
+
 use super::item::{hash, index_number};
 use super::{
     CallId, Family, Flags, Item, Kind, NameId, Names, Problem, ProblemKind, Record, Shape, Span,
@@ -36,6 +40,8 @@ pub struct Fragment {
     pub links: Vec<Link>,
     /// Up to this place of the source a value that leaves its line is known to be broken: lines are read one by one.
     pub one_line_until: u64,
+    /// For each fact the number of records that were begun when it was noted.
+    noted_in: Vec<u32>,
     last_model: Vec<u8>,
     /// How many line ends stand before `counted_to`.
     lines: u64,
@@ -135,7 +141,7 @@ impl Link {
     }
 }
 
-/// A place to go back to when a record turns out to be broken.
+/// A place between records: to go back to when one turns out to be broken.
 #[derive(Debug, Clone, Copy)]
 pub struct Mark {
     records: usize,
@@ -143,6 +149,7 @@ pub struct Mark {
     facts: usize,
     links: usize,
     problems: usize,
+    lines: u64,
 }
 
 impl Fragment {
@@ -202,6 +209,7 @@ impl Fragment {
     /// Notes a fact at this point of the file.
     pub fn note(&mut self, fact: Fact) {
         self.facts.push((index_number(self.items.len()), fact));
+        self.noted_in.push(index_number(self.records.len()));
     }
 
     /// Notes the model's name (as it stands in a JSON string) unless it was the last one noted: logs repeat it with each reply.
@@ -235,6 +243,7 @@ impl Fragment {
             facts: self.facts.len(),
             links: self.links.len(),
             problems: self.problems.len(),
+            lines: self.lines,
         }
     }
 
@@ -243,6 +252,7 @@ impl Fragment {
         self.records.truncate(mark.records);
         self.items.truncate(mark.items);
         self.facts.truncate(mark.facts);
+        self.noted_in.truncate(mark.facts);
         // Its note may be among what is forgotten.
         self.last_model.clear();
         self.links.truncate(mark.links);
@@ -293,6 +303,8 @@ impl Fragment {
         self.problems.extend(other.problems);
         self.facts
             .extend(other.facts.into_iter().map(|(at, fact)| (at + items, fact)));
+        let noted_in = other.noted_in.into_iter();
+        self.noted_in.extend(noted_in.map(|begun| begun + records));
         self.links.extend(other.links);
         self.one_line_until = self.one_line_until.max(other.one_line_until);
     }

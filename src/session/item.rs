@@ -204,7 +204,7 @@ pub(crate) fn index_number(index: usize) -> u32 {
 }
 
 /// What a reader saw in passing; sixteen bits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub struct Flags(u16);
 
 impl Flags {

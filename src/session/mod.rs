@@ -22,10 +22,10 @@ mod source;
 pub mod takes;
 mod turn;
 
-pub use compare::{Change, compare, recorded};
+pub use compare::{Change, compare, operations, recorded};
 pub use contract::{Contract, OutputSchema, Tool, ToolKind, ToolSet};
 pub use edit::{Edit, Patch, Voice};
-pub use fragment::{Fact, Fragment, Link, LinkFlags};
+pub use fragment::{Fact, Fragment, Link, LinkFlags, Mark, Place};
 pub(crate) use item::index_number;
 pub use item::{CallId, Family, Flags, Item, Kind, Record, Shape};
 pub use keyed::Keyed;

@@ -1,5 +1,6 @@
 //! Where the bytes of a session are: a buffer here, a file read by position in `runtime`.
 
+use std::any::Any;
 use std::fmt;
 
 /// A range of bytes in a source.
@@ -44,8 +45,9 @@ impl Span {
     }
 }
 
-/// Bytes that can be read at any position, by several readers at once.
-pub trait Source: Send + Sync + fmt::Debug {
+/// Bytes that can be read at any position, by several readers at once. Who knows a faster way for one kind of source can ask for it
+/// by its type.
+pub trait Source: Any + Send + Sync + fmt::Debug {
     /// Length in bytes, now.
     fn len(&self) -> u64;
 

@@ -3,6 +3,8 @@
 mod hits;
 mod sieve;
 mod takes;
+#[cfg(test)]
+pub(super) mod testing;
 
 use super::state::document::{Checked, Document, Extent};
 use super::update::{Order, Report, Search, Sifting, TakesCommand};
@@ -159,12 +161,14 @@ impl Loader {
 
     /// Makes a take.
     pub fn make_take(&self, order: Order) {
-        self.work().make_take(order);
+        let work = self.work();
+        std::thread::spawn(move || work.make_take(order));
     }
 
     /// Does something to the takes; `shown` is what the screen shows.
     pub fn command_takes(&self, command: TakesCommand, shown: Option<Arc<Document>>) {
-        self.work().command_takes(command, shown);
+        let work = self.work();
+        std::thread::spawn(move || work.command_takes(command, shown.as_ref()));
     }
 
     /// Drops a document where nobody waits for it.

@@ -346,6 +346,11 @@ impl State {
         self.revision += 1;
     }
 
+    /// Notes that something else is known about items.
+    pub fn renew(&mut self) {
+        self.revision += 1;
+    }
+
     /// Moves the cursor to an item, and opens its turn where it is folded and the cursor is on items.
     pub fn go_to(&mut self, item: usize) {
         let last = self
@@ -469,11 +474,13 @@ impl State {
         let checked = self.checked.get(self.session).and_then(Option::as_deref);
         let findings = checked.map_or(&[][..], |checked| checked.of_item(self.item));
         let violations = detail::violations(session, self.item, findings);
+        let at = session.items.get(self.item).map(|item| item.span.start);
         let subject = detail::Subject {
             session,
             index: self.item,
             findings,
             violations: &violations,
+            note: at.and_then(|at| self.recovery.takes.note(at)),
             limit: self.detail.limit,
             mode: self.detail.mode,
         };

@@ -87,9 +87,21 @@ impl TextBox {
         is_redone
     }
 
-    /// How many lines it has.
-    pub fn line_count(&self) -> usize {
-        self.area.lines().len()
+    /// How many rows it takes at this width, as far as `most`.
+    pub fn rows(&self, width: u16, most: u16) -> u16 {
+        let (width, most) = (usize::from(width).max(1), usize::from(most));
+        let lines = self.area.lines().iter().take(most);
+        let rows = lines.map(|line| {
+            // Of a line that is longer than all rows there are, the rest does not matter.
+            let seen = SafeText::single_line(line, width.saturating_mul(most));
+            seen.wrapped(width).take(most).count().max(1)
+        });
+        u16::try_from(rows.sum::<usize>().min(most)).unwrap_or(u16::MAX)
+    }
+
+    /// Puts the cursor at the start of the text.
+    pub fn go_to_start(&mut self) {
+        self.area.move_cursor(CursorMove::Jump(0, 0));
     }
 
     /// The text.

@@ -82,6 +82,8 @@ pub struct Glyphs {
     pub more: &'static str,
     /// A row that the operator marked.
     pub marked: &'static str,
+    /// A row that the operator wrote a note on.
+    pub note: &'static str,
     /// Between two columns.
     pub vertical: &'static str,
     /// Between two rows.
@@ -112,6 +114,7 @@ impl Glyphs {
         unfolded: "▾",
         more: "…",
         marked: "◆",
+        note: "¶",
         vertical: "│",
         horizontal: "─",
         dot: "·",
@@ -133,6 +136,7 @@ impl Glyphs {
         unfolded: "v",
         more: "~",
         marked: "*",
+        note: "n",
         vertical: "|",
         horizontal: "-",
         dot: "-",

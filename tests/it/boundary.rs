@@ -203,6 +203,7 @@ fn read(text: &str, format: &str) -> Session {
     };
     let options = ReadOptions {
         format: Some(format.to_owned()),
+        ..ReadOptions::default()
     };
     read_input(input, &options).unwrap().sessions.remove(0)
 }
@@ -304,6 +305,7 @@ fn heads(count: usize) -> Session {
 }
 
 #[test]
+#[ignore = "measures time: runs with RETAKE_LONG=1"]
 fn ten_times_the_items_take_about_ten_times_as_long() {
     let fastest = |session: &Session| {
         let once = || {

@@ -49,6 +49,7 @@ pub(crate) fn read(bytes: Vec<u8>, to: To) -> Option<Session> {
     };
     let options = ReadOptions {
         format: Some(format_of(to).to_owned()),
+        ..ReadOptions::default()
     };
     let mut recording = read_input(input, &options).unwrap();
     let is_mixed = |problem: &&Problem| matches!(problem.kind, ProblemKind::MixedFormats(_));

@@ -658,6 +658,7 @@ fn work(text: &str, format: &Format) -> f64 {
     };
     let options = ReadOptions {
         format: Some(format.id.into()),
+        ..ReadOptions::default()
     };
     read_input(input, &options).unwrap();
     source.read.load(std::sync::atomic::Ordering::Relaxed) as f64 / length

@@ -102,7 +102,7 @@ proptest! {
         for format in FORMATS {
             let contents = formats::read_buffer(format, &source, &bytes).unwrap();
             assert_inside(length, &contents.sessions, &contents.problems);
-            let options = ReadOptions { format: Some(format.id.to_owned()) };
+            let options = ReadOptions { format: Some(format.id.to_owned()), ..ReadOptions::default() };
             let opening = Opening::begin(input(&bytes, false), &options).unwrap();
             let parts = [opening.head(), opening.tail(), opening.read(&|_, _| ()).map(Some)];
             for recording in parts.into_iter().flatten().flatten() {
@@ -234,7 +234,7 @@ pub(crate) fn steps(longest: usize, most: usize) -> impl Strategy<Value = Vec<St
     prop::collection::vec((any::<u8>(), 0..longest, select(texts)), 1..most)
 }
 
-fn transcripts(longest: usize, most: usize) -> impl Strategy<Value = String> {
+pub(super) fn transcripts(longest: usize, most: usize) -> impl Strategy<Value = String> {
     let writings = vec![
         Writing::Lines,
         Writing::Windows,

@@ -3,6 +3,7 @@
 use retake::runtime::replace::{Backup, replace};
 use std::env;
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};

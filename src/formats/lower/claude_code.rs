@@ -46,8 +46,7 @@ impl Lines {
         dropped: &BTreeSet<u32>,
     ) -> Result<String, CannotWrite> {
         let record = ground.item(anchor)?.record;
-        let mut items = (0..).zip(&ground.session.items);
-        if !items.any(|(index, item)| item.record == record && !dropped.contains(&index)) {
+        if !stays(ground, anchor, dropped)? {
             return Err(CannotWrite::Conflict(anchor));
         }
         let bytes = ground.record(record)?;
@@ -121,6 +120,18 @@ impl Lines {
         });
         Ok(true)
     }
+}
+
+/// Whether something of the line that holds an item stays: its items are neighbours in the history.
+fn stays(ground: &Ground<'_>, anchor: u32, dropped: &BTreeSet<u32>) -> Result<bool, CannotWrite> {
+    let record = ground.item(anchor)?.record;
+    let is_of_line = |index: &u32| {
+        let item = ground.session.items.get(*index as usize);
+        item.is_some_and(|item| item.record == record)
+    };
+    let before = (0..anchor).rev().take_while(is_of_line);
+    let mut items = before.chain((anchor..).take_while(is_of_line));
+    Ok(items.any(|index| !dropped.contains(&index)))
 }
 
 /// The record of the item behind those of the anchor's record; `None` where it leaves, or there is none.

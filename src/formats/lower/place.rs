@@ -61,18 +61,22 @@ pub(super) struct Ground<'a> {
     /// The record at hand: edits come in the order of the history, mostly several for one record.
     records: HashMap<u32, Rc<Vec<u8>>>,
     arrays: HashMap<List, Rc<Vec<Span>>>,
-    /// The conversation in a record that was found last: a body may hold thousands of messages.
-    known: Option<Conversation>,
+    /// The way that was gone last, with what stands beside it: a message may hold thousands of parts, a body thousands of messages.
+    last: Way,
 }
 
-/// An array of messages in a record.
-#[derive(Debug, Clone)]
-struct Conversation {
+/// Containers from a record down, each a part of the one before it.
+#[derive(Debug, Default)]
+struct Way {
     record: u32,
-    /// The way to it.
-    above: Vec<Step>,
-    array: Range<usize>,
-    elements: Rc<Vec<Span>>,
+    levels: Vec<Level>,
+}
+
+/// An object or an array, and what it holds, in order.
+#[derive(Debug)]
+struct Level {
+    container: Range<usize>,
+    parts: Vec<(Option<Vec<u8>>, Range<usize>)>,
 }
 
 /// How far before or behind a record is looked for what stands around it.
@@ -87,7 +91,7 @@ impl<'a> Ground<'a> {
             session,
             records: HashMap::new(),
             arrays: HashMap::new(),
-            known: None,
+            last: Way::default(),
         }
     }
 
@@ -208,69 +212,21 @@ impl<'a> Ground<'a> {
         let own = usize_range(
             &(item.span.start.saturating_sub(base)..item.span.end.saturating_sub(base)),
         );
-        if let Some(steps) = self.steps_within_known(&record, item, base, &own)? {
-            return Ok((steps, base));
-        }
-        let mut cursor = Cursor::new(&record);
-        cursor.peek();
-        let value = cursor.skip()?;
-        let steps = steps_to(&record, value, &own)?;
-        let depth = steps
-            .windows(2)
-            .position(|pair| is_conversation(&pair[0]) && matches!(pair[1], Step::Element { .. }));
-        if let Some(depth) = depth
-            && let Step::Element { array, .. } = &steps[depth + 1]
-        {
-            let start = base + array.start as u64;
-            let list = List::Array {
+        if self.last.record != item.record {
+            self.last = Way {
                 record: item.record,
-                start,
+                levels: Vec::new(),
             };
-            self.known = Some(Conversation {
-                record: item.record,
-                above: steps[..=depth].to_vec(),
-                array: array.clone(),
-                elements: self.elements(list)?,
-            });
         }
-        Ok((steps, base))
-    }
-
-    /// The way to an item of the conversation that is known already.
-    fn steps_within_known(
-        &self,
-        record: &[u8],
-        item: &Item,
-        base: u64,
-        own: &Range<usize>,
-    ) -> Result<Option<Vec<Step>>, CannotWrite> {
-        let Some(known) = self
-            .known
-            .as_ref()
-            .filter(|known| known.record == item.record)
-        else {
-            return Ok(None);
+        let start = match self.last.levels.first() {
+            Some(level) => level.container.clone(),
+            None => {
+                let mut cursor = Cursor::new(&record);
+                cursor.peek();
+                cursor.skip()?
+            }
         };
-        let index = known
-            .elements
-            .partition_point(|element| element.end < item.span.end);
-        let Some(element) = known
-            .elements
-            .get(index)
-            .filter(|element| element.start <= item.span.start)
-        else {
-            return Ok(None);
-        };
-        let element = usize_range(&(element.start - base..element.end - base));
-        let mut steps = known.above.clone();
-        let array = known.array.clone();
-        steps.push(Step::Element {
-            array,
-            element: element.clone(),
-            index,
-        });
-        steps.extend(steps_to(record, element, own)?);
-        Ok(Some(steps))
+        Ok((self.last.steps_to(&record, start, &own)?, base))
     }
 
     /// A log of exchanges repeats its history in each request; changing it in one place would tear it apart.
@@ -353,62 +309,74 @@ fn unit_of<'s>(
     (unit, steps.len(), None)
 }
 
-/// The way from a value down to a part of it.
-fn steps_to(
-    bytes: &[u8],
-    mut value: Range<usize>,
-    target: &Range<usize>,
-) -> Result<Vec<Step>, Fault> {
-    let mut steps = Vec::new();
-    while value != *target {
-        let Some(step) = step_into(bytes, &value, target)? else {
-            break;
-        };
-        value = step.1;
-        steps.push(step.0);
+impl Way {
+    /// The steps from a value down to a part of it.
+    fn steps_to(
+        &mut self,
+        bytes: &[u8],
+        mut value: Range<usize>,
+        target: &Range<usize>,
+    ) -> Result<Vec<Step>, Fault> {
+        let mut steps = Vec::new();
+        while value != *target {
+            let depth = steps.len();
+            let is_known = |level: &Level| level.container == value;
+            if !self.levels.get(depth).is_some_and(is_known) {
+                self.levels.truncate(depth);
+                self.levels.push(Level::of(bytes, value)?);
+            }
+            let Some((step, part)) = self.levels[depth].step_to(target) else {
+                break;
+            };
+            value = part;
+            steps.push(step);
+        }
+        Ok(steps)
     }
-    Ok(steps)
 }
 
-fn step_into(
-    bytes: &[u8],
-    value: &Range<usize>,
-    target: &Range<usize>,
-) -> Result<Option<(Step, Range<usize>)>, Fault> {
-    let holds = |range: &Range<usize>| range.start <= target.start && target.end <= range.end;
-    let mut found = None;
-    let mut cursor = Cursor::at(bytes, value.start);
-    if bytes.get(value.start) == Some(&b'[') {
-        let mut index = 0;
-        cursor.array(|cursor| {
-            cursor.peek();
-            let element = cursor.skip()?;
-            if holds(&element) {
-                let array = value.clone();
-                found = Some((
-                    Step::Element {
-                        array,
-                        element: element.clone(),
-                        index,
-                    },
-                    element,
-                ));
-            }
-            index += 1;
-            Ok(())
-        })?;
-    } else {
-        cursor.object(|cursor, key| {
-            cursor.peek();
-            let member = cursor.skip()?;
-            if holds(&member) {
-                let (key, object) = (key.to_vec(), value.clone());
-                found = Some((Step::Member { key, object }, member));
-            }
-            Ok(())
-        })?;
+impl Level {
+    fn of(bytes: &[u8], container: Range<usize>) -> Result<Self, Fault> {
+        let mut parts = Vec::new();
+        let mut cursor = Cursor::at(bytes, container.start);
+        if bytes.get(container.start) == Some(&b'[') {
+            cursor.array(|cursor| {
+                cursor.peek();
+                parts.push((None, cursor.skip()?));
+                Ok(())
+            })?;
+        } else {
+            cursor.object(|cursor, key| {
+                cursor.peek();
+                parts.push((Some(key.to_vec()), cursor.skip()?));
+                Ok(())
+            })?;
+        }
+        Ok(Self { container, parts })
     }
-    Ok(found)
+
+    /// The step to the part that holds a target, and where that part is.
+    fn step_to(&self, target: &Range<usize>) -> Option<(Step, Range<usize>)> {
+        let index = self
+            .parts
+            .partition_point(|(_, part)| part.end < target.end);
+        let (key, part) = self
+            .parts
+            .get(index)
+            .filter(|(_, part)| part.start <= target.start)?;
+        let step = match key.clone() {
+            Some(key) => Step::Member {
+                key,
+                object: self.container.clone(),
+            },
+            None => Step::Element {
+                array: self.container.clone(),
+                element: part.clone(),
+                index,
+            },
+        };
+        Some((step, part.clone()))
+    }
 }
 
 fn usize_range(range: &Range<u64>) -> Range<usize> {

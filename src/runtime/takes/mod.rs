@@ -126,6 +126,18 @@ pub struct NotRecording {
     pub why: Why,
 }
 
+impl NotRecording {
+    /// Whether it may work later without anybody opening the file again.
+    pub fn may_pass(&self) -> bool {
+        matches!(self.why, Why::Failed { .. })
+    }
+
+    /// Whether there is a place for the journal, which cannot be used.
+    pub fn is_of_the_journal(&self) -> bool {
+        !matches!(self.why, Why::NoFile | Why::NoHome)
+    }
+}
+
 impl fmt::Display for NotRecording {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.since / 1000;

@@ -3,6 +3,7 @@
 mod damage;
 mod faults;
 mod places;
+mod power;
 
 use super::*;
 use crate::session::takes::{ItemMark, Take, TakeId};

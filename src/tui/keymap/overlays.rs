@@ -80,7 +80,7 @@ pub const OVERLAYS: &[Binding<Act>] = &[
     row("[", A::Difference(Backward), &[Proposal, Comparison], Group::Differences, "previous difference").in_footer(65, "previous"),
     row("esc q ^c", A::Leave, &[Proposal, Comparison], Group::Differences, "leave; nothing is changed").in_footer(90, "leave"),
     row("enter", A::Choose, &[Takes], Group::Takes, "go to the take").in_footer(100, "go to"),
-    row("d", A::Compare, &[Takes], Group::Takes, "compare with the marked take, else with the current one").in_footer(90, "compare"),
+    row("d", A::Compare, &[Takes], Group::Takes, "compare with the marked take, else with the current one, that with its parent").in_footer(90, "compare"),
     row("m", A::Mark, &[Takes], Group::Takes, "mark for a comparison").in_footer(60, "mark"),
     row("n", A::Note, &[Takes], Group::Takes, "write a note").in_footer(80, "note"),
     row("r", A::Rename, &[Takes], Group::Takes, "give it a name").in_footer(70, "rename"),

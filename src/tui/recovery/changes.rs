@@ -51,6 +51,8 @@ pub fn changes_of(session: &Session, edits: &[Edit]) -> (Vec<Change>, usize) {
             }
         }
     }
+    // What comes or changes is looked at first; much may leave.
+    changes.sort_by_key(|change| change.fate == Fate::Removed);
     (changes, more)
 }
 

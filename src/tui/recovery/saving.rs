@@ -64,17 +64,22 @@ pub struct SaveDialog {
     complaint: Option<SafeText>,
 }
 
-/// The name of a take's file: beside the recording, `airline-12.take-2`, without its ending.
+/// The name of a take's file: beside the recording, `airline-12.take-2`, or `airline-12.copy` of the recording itself, without its
+/// ending.
 pub fn stem(recording: &str, take: u32) -> String {
     let mut stem = recording;
     while let Some(shorter) = ENDINGS.iter().find_map(|ending| stem.strip_suffix(ending)) {
         stem = shorter;
     }
     let name = stem.rsplit('/').next().unwrap_or_default();
-    match (recording, name) {
-        ("-" | "", _) => format!("session.take-{take}"),
-        (_, "") => format!("{recording}.take-{take}"),
-        _ => format!("{stem}.take-{take}"),
+    let stem = match (recording, name) {
+        ("-" | "", _) => "session",
+        (_, "") => recording,
+        _ => stem,
+    };
+    match take {
+        0 => format!("{stem}.copy"),
+        take => format!("{stem}.take-{take}"),
     }
 }
 

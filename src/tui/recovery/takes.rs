@@ -148,11 +148,13 @@ impl TakeTree {
         }
     }
 
-    /// The take under the cursor beside the marked one, else beside the current one; the older one stands left.
+    /// The take under the cursor beside the marked one, else beside the current one, and the current one beside the take that it came
+    /// from; the older one stands left.
     fn compare(&mut self, id: u32) -> Outcome {
         let current = self.rows.iter().find(|row| row.is_current);
-        let other = self.marked.or(current.map(|row| row.id));
-        match other.filter(|other| *other != id) {
+        let parent = self.selected().and_then(|row| row.parent);
+        let others = [self.marked, current.map(|row| row.id), parent];
+        match others.into_iter().flatten().find(|other| *other != id) {
             Some(other) => Outcome::Compare(other.min(id), other.max(id)),
             None => {
                 self.complaint =
@@ -284,8 +286,11 @@ mod tests {
     #[test]
     fn takes_are_compared_with_the_current_or_the_marked_one() {
         let mut tree = tree();
-        assert_eq!(press(&mut tree, "d"), Outcome::Pending);
-        assert!(shown(&tree, (100, 16)).contains("a take differs from another one"));
+        assert_eq!(
+            press(&mut tree, "d"),
+            Outcome::Compare(1, 4),
+            "the current one with its parent"
+        );
         assert_eq!(press(&mut tree, "j d"), Outcome::Compare(2, 4));
         press(&mut tree, "m");
         assert!(
@@ -295,11 +300,13 @@ mod tests {
         );
         assert_eq!(press(&mut tree, "g d"), Outcome::Compare(0, 2));
         press(&mut tree, "G m");
-        assert_eq!(
-            press(&mut tree, "k d"),
-            Outcome::Pending,
-            "without the mark: the current one itself"
-        );
+        assert_eq!(press(&mut tree, "k d"), Outcome::Compare(1, 4));
+        let mut alone = TakeTree::new(vec![TakeRow {
+            is_current: true,
+            ..TakeRow::default()
+        }]);
+        assert_eq!(press(&mut alone, "d"), Outcome::Pending);
+        assert!(shown(&alone, (100, 16)).contains("a take differs from another one"));
     }
 
     #[test]

@@ -155,6 +155,7 @@ impl WordingEditor {
         editor
             .cursor
             .set(editor.library.iter().position(same).unwrap_or(0));
+        editor.text.go_to_start();
         editor.refresh();
         editor
     }
@@ -236,6 +237,7 @@ impl WordingEditor {
     /// Takes over a text that was edited outside; it can be undone.
     pub fn take_over(&mut self, text: &str) {
         self.text.replace(text.strip_suffix('\n').unwrap_or(text));
+        self.text.go_to_start();
         self.set_focus(Focus::Text);
     }
 
@@ -248,6 +250,7 @@ impl WordingEditor {
     fn take_entry(&mut self) {
         if let Some(entry) = self.library.get(self.cursor.get()) {
             self.text.replace(&entry.text);
+            self.text.go_to_start();
         }
         self.set_focus(Focus::Text);
     }

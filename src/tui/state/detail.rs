@@ -189,9 +189,11 @@ fn flow(tone: Tone, text: &SafeText, width: usize, rows: &mut Vec<DetailRow>) {
         }
         return;
     }
-    // A short piece goes to the next row whole, a long one fills up this row first.
+    // A short piece goes to the next row whole, a long one fills up this row first, and so do words where hardly anything stands yet.
     let (room, whole) = (width.saturating_sub(used), width - indent);
-    let fills_up = used > indent && needed > whole && room > whole / 3;
+    let is_long = needed > whole && room > whole / 3;
+    let are_words = room > whole * 3 / 4 && text.as_plain().contains(' ');
+    let fills_up = used > indent && (is_long || are_words);
     let mut parts = text.wrapped_behind(if fills_up { room } else { whole }, whole);
     let is_fresh = rows.last().is_some_and(|row| row.pieces.is_empty());
     if (fills_up || is_fresh)

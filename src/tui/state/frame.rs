@@ -67,6 +67,8 @@ pub struct ItemRow {
     pub kind: Kind,
     /// The worst finding about it: severity and rule.
     pub finding: Option<(Severity, &'static str)>,
+    /// Whether a take has answered what was found.
+    pub is_settled: bool,
     /// Whether it is a call or output that is as it should be.
     pub is_fine: bool,
     /// The tool.
@@ -77,6 +79,8 @@ pub struct ItemRow {
     pub preview: SafeText,
     /// Whether the operator marked it.
     pub is_marked: bool,
+    /// Whether the operator wrote a note on it.
+    pub has_note: bool,
     /// Whether the cursor is on it.
     pub has_cursor: bool,
 }
@@ -92,6 +96,8 @@ pub struct FindingRow {
     pub turn: Option<usize>,
     /// The sentence.
     pub message: SafeText,
+    /// Whether a take has answered it.
+    pub is_settled: bool,
     /// Whether the cursor is on it.
     pub has_cursor: bool,
 }
@@ -248,6 +254,7 @@ impl Painter<'_> {
             number: self.number(index),
             kind: item.kind,
             finding: worst.map(|finding| (finding.severity, finding.rule.id)),
+            is_settled: worst.is_some_and(|finding| finding.is_settled),
             is_fine: is_fine && worst.is_none(),
             tool: SafeText::single_line(tool_of(self.session, index), 60),
             partner: partner
@@ -255,6 +262,7 @@ impl Painter<'_> {
                 .and_then(|partner| self.number(partner)),
             preview: self.preview(index, false),
             is_marked: self.state.marks.contains(&item.span.start),
+            has_note: self.state.recovery.takes.note(item.span.start).is_some(),
             has_cursor,
         }
     }
@@ -301,6 +309,7 @@ impl Painter<'_> {
                 rule: finding.rule.id,
                 turn: finding.item.and_then(turn_of),
                 message: SafeText::single_line(&finding.message(), WIDEST),
+                is_settled: finding.is_settled,
                 has_cursor: number == cursor,
             })
             .collect();

@@ -68,6 +68,19 @@ impl TakesView {
         self.rows.len().max(1)
     }
 
+    /// Whether it tells more than that a recording is open.
+    pub fn has_news(&self) -> bool {
+        let is_marked = !self.bookmarks.is_empty() || !self.notes.is_empty();
+        self.rows.len() > 1 || self.banner.is_some() || is_marked
+    }
+
+    /// The note on the item that begins here.
+    pub fn note(&self, at: u64) -> Option<&str> {
+        let mut notes = self.notes.iter();
+        let found = notes.find(|(place, _)| *place == at);
+        found.map(|(_, text)| text.as_str())
+    }
+
     /// What the header says: `main 1/3`.
     pub fn label(&self) -> String {
         let place = self.rows.iter().position(|row| row.id == self.current);

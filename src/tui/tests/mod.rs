@@ -1,6 +1,9 @@
 //! Keys in, screens out.
 
+mod desk;
 pub(super) mod hostile;
+mod recovering;
+mod taking;
 
 use super::keymap;
 use super::state::document::{Document, Extent};
@@ -153,15 +156,6 @@ fn the_health_of_the_tools_lies_over_the_panes_and_goes_away() {
     state.checked[1] = None;
     press(&mut state, "H");
     assert!(screen(&state).contains("Tool health: 1 of 2 sessions are checked"));
-}
-
-#[test]
-fn recoveries_of_a_later_version_say_so() {
-    let mut state = opened(BROKEN_JSON, (120, 14));
-    press(&mut state, "] i");
-    assert!(screen(&state).contains("not yet: inject error"));
-    press(&mut state, "j");
-    assert!(!screen(&state).contains("not yet"));
 }
 
 #[test]

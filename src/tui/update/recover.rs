@@ -20,7 +20,7 @@ use crate::tui::state::document::{Document, Place};
 use crate::tui::state::recovery::Attempt;
 use crate::tui::state::{Overlay, State};
 use crate::wording;
-use words::{kind_of, wording_editor, words_form};
+use words::{fallback_purpose, kind_of, named, wording_editor, words_form};
 
 /// Opens the menu of everything that can be done about the findings at the cursor.
 pub(super) fn offers(state: &mut State) -> Vec<Effect> {
@@ -144,8 +144,19 @@ pub(super) fn edited(state: &mut State, text: &str) -> Vec<Effect> {
     propose(state)
 }
 
-/// Asks for what the action needs, or proposes it at once.
+/// Asks for what the action needs, or proposes it at once. What no words could make possible is refused before any are asked for.
 fn ask(state: &mut State, attempt: Attempt) -> Vec<Effect> {
+    let findings = findings_of(state, attempt.place.session);
+    let tried = state
+        .document
+        .as_ref()
+        .map(|document| plan(document, &attempt, &findings, state.recovery.target));
+    if let Some(Err(refusal)) = tried
+        && !refusal.is_question()
+        && !matches!(refusal, Refusal::BadWords(_))
+    {
+        return refused(state, &attempt, &refusal);
+    }
     let opened = match attempt.action.id {
         "inject-error" => wording_editor(state, &attempt),
         "retry" => words_form(
@@ -166,18 +177,6 @@ fn ask(state: &mut State, attempt: Attempt) -> Vec<Effect> {
     match opened {
         Some(opened) => overlay(state, opened),
         None => propose(state),
-    }
-}
-
-fn fallback_purpose(state: &State, attempt: &Attempt) -> String {
-    let session = state
-        .document
-        .as_ref()
-        .and_then(|document| document.session(attempt.place.session));
-    let schema = session.and_then(|session| session.contract.output_schema.as_ref());
-    match schema {
-        Some(schema) => format!("the value to go on with; it must satisfy {}", schema.schema),
-        None => "the value to go on with".to_owned(),
     }
 }
 
@@ -299,8 +298,7 @@ fn plan(
 
 fn proposed(session: &Session, attempt: &Attempt, planned: &Planned) -> Proposed {
     let (changes, more_removed) = changes_of(session, &planned.edits);
-    let item = session.items.get(attempt.place.item);
-    let name = item.map_or("", |item| session.name(item));
+    let name = named(session, attempt.place.item);
     let mut notes = planned.notes.clone();
     if planned.asks_model {
         notes.push("the take ends where the model is to speak: it waits for one".to_owned());

@@ -14,7 +14,9 @@ use std::sync::Arc;
 /// News of the takes.
 #[derive(Debug)]
 pub enum TakesReport {
-    /// The tree has changed, or is known now.
+    /// What was made before, when the recording is opened.
+    Found(Arc<TakesView>),
+    /// The tree has changed.
     Tree(Arc<TakesView>),
     /// Another take is shown from now on.
     Shown {
@@ -63,12 +65,13 @@ pub(super) fn tree(state: &mut State) -> Vec<Effect> {
     overlay(state, Overlay::Takes(Box::new(TakeTree::new(rows))))
 }
 
-/// A take that ends behind the item with the cursor.
+/// A take that ends behind the item with the cursor, or behind the turn.
 pub(super) fn fork(state: &mut State) -> Vec<Effect> {
     let (Some(document), Some(session)) = (state.document.clone(), state.session()) else {
         return Vec::new();
     };
-    let item = state.item;
+    let turn = session.turns.get(state.turn()).filter(|_| state.on_turn);
+    let item = turn.map_or(state.item, |turn| turn.items().end.saturating_sub(1));
     if item + 1 >= session.items.len() {
         state.notice = Some("nothing stands behind this item".to_owned());
         return Vec::new();
@@ -106,6 +109,10 @@ fn item_here(state: &State) -> Option<(u64, Vec<u8>)> {
 
 /// Marks the item with the cursor, or takes its mark away.
 pub(super) fn mark(state: &mut State) -> Vec<Effect> {
+    if !state.is_whole() {
+        state.notice = Some("the file is still being read".to_owned());
+        return Vec::new();
+    }
     let Some((at, bytes)) = item_here(state) else {
         return Vec::new();
     };
@@ -119,9 +126,8 @@ pub(super) fn mark(state: &mut State) -> Vec<Effect> {
 /// The note on the item with the cursor.
 pub(super) fn note_here(state: &State) -> String {
     let at = state.item().map(|item| item.span.start);
-    let mut notes = state.recovery.takes.notes.iter();
-    let found = notes.find(|(place, _)| Some(*place) == at);
-    found.map_or_else(String::new, |(_, text)| text.clone())
+    let note = at.and_then(|at| state.recovery.takes.note(at));
+    note.unwrap_or_default().to_owned()
 }
 
 /// Writes a note on the item with the cursor.
@@ -136,6 +142,14 @@ pub(super) fn note(state: &mut State, text: String) -> Vec<Effect> {
 pub(super) fn arrive(state: &mut State, report: TakesReport) -> Vec<Effect> {
     state.recovery.is_busy = false;
     match report {
+        TakesReport::Found(view) => {
+            match view.count() - 1 {
+                0 => {}
+                1 => state.notice = Some("1 take from before: T shows it".to_owned()),
+                more => state.notice = Some(format!("{more} takes from before: T shows them")),
+            }
+            take_view(state, view);
+        }
         TakesReport::Tree(view) => {
             if let Some(Overlay::Takes(tree)) = state.overlays.last_mut() {
                 tree.set_rows(view.rows.clone());
@@ -176,8 +190,14 @@ pub(super) fn arrive(state: &mut State, report: TakesReport) -> Vec<Effect> {
 }
 
 fn take_view(state: &mut State, view: Arc<TakesView>) {
+    match (&state.recovery.takes.banner, &view.banner) {
+        (None, Some(trouble)) => state.notice = Some(trouble.clone()),
+        (Some(_), None) => state.notice = Some("the takes are recorded again".to_owned()),
+        _ => {}
+    }
     state.marks = view.bookmarks.iter().copied().collect();
     state.recovery.takes = view;
+    state.renew();
 }
 
 fn show(
@@ -195,6 +215,7 @@ fn show(
         .collect();
     state.checked = vec![None; sessions];
     state.stage = Stage::Checking;
+    state.notice = Some(said);
     take_view(state, view);
     let place = at.unwrap_or(Place {
         session: state.session,
@@ -204,7 +225,6 @@ fn show(
     motion::reveal(state, place.item);
     state.go_to(place.item);
     state.has_moved = true;
-    state.notice = Some(said);
     if let Some(filter) = state.filter.clone() {
         effects.extend(layers::sift(state, filter, false));
     }

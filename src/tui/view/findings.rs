@@ -36,14 +36,16 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &The
         let turn = finding
             .turn
             .map_or(String::new(), |turn| format!("turn {turn}"));
-        let mut left = vec![
-            sign(theme, finding.severity),
-            Span::raw(format!(" {:<RULE$} ", finding.rule)),
-        ];
-        left.extend(theme.spans(&finding.message, theme.text));
+        let (sign, style, settled) = match sign(theme, finding.severity) {
+            sign if finding.is_settled => (sign.style(theme.dim), theme.dim, "settled  "),
+            sign => (sign, theme.text, ""),
+        };
+        let rule = format!(" {:<RULE$} ", finding.rule);
+        let mut left = vec![sign, Span::styled(rule, style)];
+        left.extend(theme.spans(&finding.message, style));
         let row = Row {
             left,
-            right: vec![Span::styled(turn, theme.dim)],
+            right: vec![Span::styled(format!("{settled}{turn}"), theme.dim)],
             style: row_style(theme, finding.has_cursor, has_keys),
         };
         row.draw(frame, inside, at);

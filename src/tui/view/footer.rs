@@ -13,7 +13,12 @@ use ratatui::text::{Line, Span};
 pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
     let area = rect(state.layout.footer);
     let width = usize::from(area.width);
-    let said = said(state, theme, width * 6 / 10);
+    // What is said goes away with the next key: until then it may have all the room.
+    let room = match state.notice {
+        Some(_) => width.saturating_sub(1),
+        None => width * 6 / 10,
+    };
+    let said = said(state, theme, room);
     let said = Line::from(said);
     let mut room = width.saturating_sub(said.width() + 2);
     let mut keys: Vec<Span<'static>> = Vec::new();

@@ -17,14 +17,19 @@ const LABEL: usize = 24;
 
 pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
     let mut right = status(state, theme);
-    if state.size.0 >= WIDE {
-        let label = format!("   take {}", state.recovery.takes.label());
-        let style = if state.recovery.takes.current == 0 {
-            theme.dim
-        } else {
-            theme.title
-        };
-        right.push(Span::styled(label, style));
+    match state.recovery.takes.current {
+        0 if state.size.0 < WIDE => {}
+        0 => {
+            let label = state.recovery.takes.label();
+            right.push(Span::styled(format!("   take {label}"), theme.dim));
+        }
+        current => {
+            let label = match state.size.0 >= WIDE {
+                true => state.recovery.takes.label(),
+                false => current.to_string(),
+            };
+            right.push(Span::styled(format!("   take {label}"), theme.title));
+        }
     }
     right.push(Span::raw(" "));
     let room = usize::from(state.size.0).saturating_sub(cells(&right) + 1);
@@ -83,8 +88,19 @@ fn parts(state: &State, theme: &Theme) -> Vec<Vec<Span<'static>>> {
     parts
 }
 
+/// That takes are only in memory, and since when; why stands in the log.
+fn banner(state: &State) -> Option<String> {
+    let banner = state.recovery.takes.banner.as_deref()?;
+    let short = banner.split(": ").next().unwrap_or(banner);
+    Some(match state.size.0 >= WIDE {
+        true => format!("{short}  "),
+        false => "NOT RECORDING  ".to_owned(),
+    })
+}
+
 fn status(state: &State, theme: &Theme) -> Vec<Span<'static>> {
     let mut spans = Vec::new();
+    spans.extend(banner(state).map(|banner| Span::styled(banner, theme.error)));
     match state.follow {
         Follow::Off => {}
         Follow::On => spans.push(Span::styled("follow  ", theme.ok)),

@@ -41,18 +41,13 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &The
 /// A row of the list; `kinds` is the width of the column of kinds.
 fn row(item: &ItemRow, kinds: usize, width: u16, theme: &Theme, has_keys: bool) -> Row {
     let glyphs = &theme.glyphs;
-    let mark = if item.is_marked { glyphs.marked } else { " " };
-    let mut left = vec![Span::styled(mark, theme.marked)];
-    left.push(match item.finding {
-        Some((severity, _)) => sign(theme, severity),
-        None if item.is_fine => Span::styled(glyphs.ok, theme.ok),
-        None => Span::raw(" "),
-    });
+    let mut left = vec![mark(item, theme), standing(item, theme)];
     left.push(Span::styled(
         format!(" {:<kinds$} ", item.kind.word()),
         kind_style(theme, item.kind),
     ));
     let right = match (item.finding, item.partner) {
+        _ if item.is_settled => vec![Span::styled("settled", theme.dim)],
         (Some((severity, rule)), _) => {
             let style = match severity {
                 Severity::Error => theme.error,
@@ -80,5 +75,25 @@ fn row(item: &ItemRow, kinds: usize, width: u16, theme: &Theme, has_keys: bool) 
         left,
         right,
         style: row_style(theme, item.has_cursor, has_keys),
+    }
+}
+
+/// What the operator left on an item: a mark, or a note.
+pub(super) fn mark(item: &ItemRow, theme: &Theme) -> Span<'static> {
+    let glyph = match (item.is_marked, item.has_note) {
+        (true, _) => theme.glyphs.marked,
+        (false, true) => theme.glyphs.note,
+        (false, false) => " ",
+    };
+    Span::styled(glyph, theme.marked)
+}
+
+/// The sign of how an item stands.
+pub(super) fn standing(item: &ItemRow, theme: &Theme) -> Span<'static> {
+    match item.finding {
+        Some((severity, _)) if item.is_settled => sign(theme, severity).style(theme.dim),
+        Some((severity, _)) => sign(theme, severity),
+        None if item.is_fine => Span::styled(theme.glyphs.ok, theme.ok),
+        None => Span::raw(" "),
     }
 }

@@ -104,9 +104,13 @@ fn log(state: &State, theme: &Theme, room: usize) -> (String, Vec<Line<'static>>
         .as_ref()
         .map_or(&[][..], |document| &document.recording.problems);
     let name = format!(" Problems of reading {} ", problems.len());
+    let trouble = state.recovery.takes.banner.iter().map(|trouble| {
+        let text = SafeText::single_line(trouble, 200);
+        Line::from(theme.spans(&text, theme.error))
+    });
     if problems.is_empty() {
-        let words = "everything could be read";
-        return (name, vec![Line::from(Span::styled(words, theme.dim))]);
+        let words = Span::styled("everything could be read", theme.dim);
+        return (name, trouble.chain([Line::from(words)]).collect());
     }
     let top = state.tops.overlay.min(problems.len().saturating_sub(room));
     let lines = problems.iter().skip(top).take(room).map(|problem| {
@@ -119,7 +123,7 @@ fn log(state: &State, theme: &Theme, room: usize) -> (String, Vec<Line<'static>>
         spans.extend(theme.spans(&text, theme.text));
         Line::from(spans)
     });
-    (name, lines.collect())
+    (name, trouble.chain(lines).collect())
 }
 
 /// The table of tool health. The frame and the space before each row take five columns with what is left free beside it.

@@ -1,6 +1,7 @@
 //! The turns pane: turns, and items below those that are unfolded.
 
-use super::{Row, counts, kind_style, row_style, sign, title};
+use super::items::{mark, standing};
+use super::{Row, counts, kind_style, row_style, title};
 use crate::session::Speaker;
 use crate::tui::state::State;
 use crate::tui::state::frame::{ItemRow, TreeRow, TurnRow};
@@ -62,12 +63,11 @@ fn turn_row(turn: &TurnRow, digits: usize, theme: &Theme, has_keys: bool) -> Row
 }
 
 fn item_row(item: &ItemRow, digits: usize, theme: &Theme, has_keys: bool) -> Row {
-    let mut left = vec![Span::raw(" ".repeat(digits + 2))];
-    left.push(match item.finding {
-        Some((severity, _)) => sign(theme, severity),
-        None if item.is_fine => Span::styled(theme.glyphs.ok, theme.ok),
-        None => Span::raw(" "),
-    });
+    let mut left = vec![
+        Span::raw(" ".repeat(digits + 1)),
+        mark(item, theme),
+        standing(item, theme),
+    ];
     left.push(Span::styled(
         format!(" {:<9}", item.kind.word()),
         kind_style(theme, item.kind),

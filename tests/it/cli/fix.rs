@@ -278,3 +278,24 @@ fn a_closed_pipe_is_quiet() {
     assert_eq!(complaints, "");
     assert!(process.wait().unwrap().code().is_some_and(|code| code < 2));
 }
+
+#[test]
+fn what_is_safe_and_could_not_be_done_is_told_with_the_reason() {
+    let lost = "  {\"role\": \"user\", \"content\": \"so\"},\n  {\"role\": \"tool\", \"content\": \"2\"},\n";
+    let recording = |count| {
+        let tail = "  {\"role\": \"user\", \"content\": \"thanks\"}\n";
+        MISPLACED.replace(tail, &(lost.repeat(count) + tail))
+    };
+    let here = folder(&[("two.json", &recording(2)), ("many.json", &recording(25))]);
+    let (code, fixed, err) = told(here.path(), &["fix", "two.json"]);
+    assert_eq!(code, 1, "{err}");
+    assert_eq!(fixed.matches("\"content\": \"2\"").count(), 2);
+    let reason = "missing-call-id  renew-id: it answers no call whose id it could take: turn it into text, or drop it";
+    let wanted = format!(
+        "retake: 1 action applied, 2 errors left\n  item 2  misplaced-output  move-output\nretake: could not be done:\n  item 5  {reason}\n  item 7  {reason}\n"
+    );
+    assert_eq!(err, wanted);
+    let err = told(here.path(), &["fix", "many.json"]).2;
+    assert_eq!(err.matches(reason).count(), 20, "{err}");
+    assert!(err.ends_with("  and 5 more\n"), "{err}");
+}

@@ -1,9 +1,10 @@
 //! The recordings on which actions are tried.
 
+use super::stories::TOLD;
 use retake::dialects::tools::read_tools;
 use retake::runtime::{ReadOptions, Recording, read_path};
-use retake::session::{Dialect, Tool};
-use serde_json::Value;
+use retake::session::{Dialect, OutputSchema, Tool};
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,13 +17,31 @@ pub(crate) struct Case {
     /// A final message that fits the run.
     pub(crate) fallback: Option<String>,
     tools: Option<Vec<Tool>>,
+    output_schema: Option<OutputSchema>,
     /// Holds the file that the case was written to.
     _folder: Option<Arc<tempfile::TempDir>>,
 }
 
 impl Case {
     fn open(path: &Path, tools: Option<Vec<Tool>>) -> Option<Self> {
-        let mut recording = read_path(path, &ReadOptions::default()).ok()?;
+        Self::open_as(path, None, tools, None)
+    }
+
+    fn open_as(
+        path: &Path,
+        format: Option<&str>,
+        tools: Option<Vec<Tool>>,
+        output_schema: Option<OutputSchema>,
+    ) -> Option<Self> {
+        let format = format.map(str::to_owned);
+        let mut recording = read_path(
+            path,
+            &ReadOptions {
+                format,
+                ..ReadOptions::default()
+            },
+        )
+        .ok()?;
         let mut case = Self {
             name: path.display().to_string(),
             path: Some(path.to_owned()),
@@ -30,6 +49,7 @@ impl Case {
             target: None,
             fallback: Some("It is noon.".to_owned()),
             tools,
+            output_schema,
             _folder: None,
         };
         case.complete(&mut recording);
@@ -45,12 +65,12 @@ impl Case {
         Some(case)
     }
 
-    /// Adds the tools that are known beside the recording.
+    /// Adds what is known beside the recording.
     pub(crate) fn complete(&self, recording: &mut Recording) {
         for session in &mut recording.sessions {
             session
                 .contract
-                .supplement(self.tools.as_deref(), None, None);
+                .supplement(self.tools.as_deref(), None, self.output_schema.as_ref());
         }
     }
 }
@@ -102,17 +122,42 @@ pub(crate) fn wire_cases() -> Vec<Case> {
     let cases: Value = serde_json::from_str(include_str!("../hostile/wire_cases.json")).unwrap();
     let folder = Arc::new(tempfile::tempdir().unwrap());
     let cases = cases["cases"].as_array().unwrap().iter();
-    let written = cases.filter_map(|case| {
-        let path = folder
-            .path()
-            .join(format!("{}.json", case["id"].as_str().unwrap()));
+    let written = cases.map(|case| {
+        let (format, target) = match case["dialect"].as_str().unwrap() {
+            "chat" => ("openai-chat", Dialect::Chat),
+            "responses" => ("openai-responses", Dialect::Responses),
+            _ => ("anthropic-messages", Dialect::Anthropic),
+        };
+        let name = case["id"].as_str().unwrap().to_owned();
+        let path = folder.path().join(format!("{name}.json"));
         std::fs::write(&path, serde_json::to_string_pretty(&case["body"]).unwrap()).unwrap();
-        let opened = Case::open(&path, None)?;
-        Some(Case {
-            name: case["id"].as_str().unwrap().to_owned(),
+        Case {
+            name,
+            target: Some(target),
             _folder: Some(folder.clone()),
-            ..opened
-        })
+            ..Case::open_as(&path, Some(format), None, None).unwrap()
+        }
+    });
+    written.collect()
+}
+
+/// The stories of [`TOLD`], each as a file.
+pub(crate) fn told() -> Vec<Case> {
+    let folder = Arc::new(tempfile::tempdir().unwrap());
+    let euros =
+        json!({"type": "object", "required": ["eur"], "properties": {"eur": {"type": "integer"}}});
+    let written = TOLD.iter().enumerate().map(|(number, (text, in_euros))| {
+        let path = folder.path().join(format!("story-{number}.json"));
+        std::fs::write(&path, text).unwrap();
+        let schema = in_euros.then(|| OutputSchema {
+            name: "euros".to_owned(),
+            schema: euros.clone(),
+        });
+        Case {
+            name: format!("story {number}"),
+            _folder: Some(folder.clone()),
+            ..Case::open_as(&path, None, None, schema).unwrap()
+        }
     });
     written.collect()
 }

@@ -213,6 +213,7 @@ impl Transcript {
     pub(crate) fn written(&self) -> Written {
         let options = ReadOptions {
             format: Some(self.container.format().to_owned()),
+            ..ReadOptions::default()
         };
         let text = match self.container {
             Container::Plain(spelling, writing) => laid_out(spelling, writing, &self.elements),

@@ -2,6 +2,7 @@
 
 use super::Work;
 use crate::formats::convert::{Options, To, convert};
+use crate::formats::is_written;
 use crate::repair::likely;
 use crate::runtime::replace::{Backup, replace};
 use crate::runtime::{AS_REQUEST, Workbench, is_same_file, save_take};
@@ -10,6 +11,7 @@ use crate::session::{Session, SourceError};
 use crate::tui::recovery::saving::SaveFormat;
 use crate::tui::state::document::Document;
 use crate::tui::update::{Report, TakesReport};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -33,7 +35,7 @@ impl Work {
             let take = bench.takes().get(*first);
             take.is_some_and(|take| take.cause.action.as_deref() == Some(AS_REQUEST))
         });
-        let is_writable = own != "sse" && (own != "agents-runstate" || id == TakeId::MAIN);
+        let is_writable = is_written(document.recording.format) || id == TakeId::MAIN;
         if is_writable {
             let title = if is_request {
                 format!("the request ({own})")

@@ -2,21 +2,59 @@
 
 use super::WHOLE;
 use crate::actions;
-use crate::runtime::Workbench;
+use crate::runtime::{AS_REQUEST, Workbench};
 use crate::session::takes::{ItemMark, Take, TakeId, Tally};
 use crate::tui::recovery::takes::TakeRow;
 use crate::tui::state::recovery::TakesView;
 use std::sync::Arc;
 
 /// The takes, for the screen.
-pub(super) fn view_of(bench: &Workbench, current: TakeId) -> Arc<TakesView> {
+pub(super) fn view_of(bench: &mut Workbench, current: TakeId) -> Arc<TakesView> {
+    let rows = rows(bench, current);
+    let (mut bookmarks, mut notes) = (Vec::new(), Vec::new());
+    for home in bench.homes(current) {
+        let takes = bench.takes();
+        let marked: Vec<u64> = takes.bookmarks(home).map(|mark| mark.at).collect();
+        let noted = takes.notes(home).filter(|(mark, _)| *mark != whole());
+        let noted: Vec<_> = noted
+            .map(|(mark, text)| (mark.at, text.to_owned()))
+            .collect();
+        let mut here = |at| bench.carried((home, at), current);
+        bookmarks.extend(marked.into_iter().filter_map(&mut here));
+        notes.extend(
+            noted
+                .into_iter()
+                .filter_map(|(at, text)| Some((here(at)?, text))),
+        );
+    }
+    // Where nothing was decided yet, nothing can be lost.
+    let is_at_stake = rows.len() > 1 || !bookmarks.is_empty() || !notes.is_empty();
+    let banner = bench
+        .not_recording()
+        .filter(|trouble| is_at_stake || trouble.is_of_the_journal());
+    Arc::new(TakesView {
+        banner: banner.map(ToString::to_string),
+        rows,
+        current: current.0,
+        bookmarks,
+        notes,
+    })
+}
+
+fn whole() -> ItemMark {
+    ItemMark::new(0, WHOLE)
+}
+
+fn rows(bench: &Workbench, current: TakeId) -> Vec<TakeRow> {
     let takes = bench.takes();
-    let whole = ItemMark::new(0, WHOLE);
     let note = |id: TakeId| {
         let mut notes = takes.notes(id);
-        let found = notes.find(|(mark, _)| *mark == whole);
+        let found = notes.find(|(mark, _)| *mark == whole());
         found.map_or_else(String::new, |(_, text)| text.to_owned())
     };
+    // What was found in the recording is noted with the takes that were made of it.
+    let mut children = takes.children(TakeId::MAIN).iter();
+    let of_main = children.find_map(|id| judged(takes.get(*id)?));
     let rows = takes.branches().into_iter().map(|branch| {
         let row = TakeRow {
             id: branch.id.0,
@@ -25,27 +63,21 @@ pub(super) fn view_of(bench: &Workbench, current: TakeId) -> Arc<TakesView> {
             is_current: branch.id == current,
             ..TakeRow::default()
         };
-        takes
-            .get(branch.id)
-            .map_or(row.clone(), |take| row_of(take, row))
+        match takes.get(branch.id) {
+            Some(take) => row_of(take, row),
+            None => TakeRow {
+                findings: of_main.map(|(before, _)| (before, before)),
+                ..row
+            },
+        }
     });
-    let of_items = |(mark, text): (ItemMark, &str)| (mark.at, text.to_owned());
-    Arc::new(TakesView {
-        rows: rows.collect(),
-        current: current.0,
-        banner: bench.not_recording().map(ToString::to_string),
-        bookmarks: takes.bookmarks(current).map(|mark| mark.at).collect(),
-        notes: takes
-            .notes(current)
-            .filter(|(mark, _)| *mark != whole)
-            .map(of_items)
-            .collect(),
-    })
+    rows.collect()
 }
 
 fn row_of(take: &Take, row: TakeRow) -> TakeRow {
     let action = match take.cause.action.as_deref() {
         None => "fork",
+        Some(AS_REQUEST) => "as a request",
         Some(id) => actions::find(id).map_or(id, |action| action.title),
     };
     let wording = match (&take.wording, &take.words) {
@@ -53,17 +85,22 @@ fn row_of(take: &Take, row: TakeRow) -> TakeRow {
         (None, Some(words)) => words.clone(),
         (_, None) => String::new(),
     };
-    let sum = |tally: Tally| (tally.errors + tally.warnings) as usize;
-    let outcome = &take.outcome;
-    let is_judged = [outcome.before, outcome.after] != [Tally::default(); 2];
     TakeRow {
         parent: Some(take.parent.0),
         name: take.title.clone(),
         action: action.to_owned(),
         rule: take.cause.rule.clone().unwrap_or_default(),
         wording,
-        findings: is_judged.then(|| (sum(outcome.before), sum(outcome.after))),
+        findings: judged(take),
         fork: take.forked_at.map(|item| item as usize + 1),
         ..row
     }
+}
+
+/// How many findings that matter there were before a take and are after it, where that is known.
+fn judged(take: &Take) -> Option<(usize, usize)> {
+    let sum = |tally: Tally| (tally.errors + tally.warnings) as usize;
+    let (before, after) = (take.outcome.before, take.outcome.after);
+    let is_judged = [before, after] != [Tally::default(); 2];
+    is_judged.then(|| (sum(before), sum(after)))
 }

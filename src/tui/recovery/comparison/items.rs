@@ -3,14 +3,12 @@
 use super::super::difference::compare;
 use super::{Heading, Pair};
 use crate::safe_text::SafeText;
-use crate::session::Kind;
+use crate::session::{Kind, operations};
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 use std::ops::Range;
 
 /// Most items of one side that are read in a stretch of differences.
 const READ: usize = 100;
-/// The most that a search for shared items between two sides may cost: their lengths multiplied.
-const COSTS: usize = 16 << 20;
 
 /// One of the two takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,39 +73,6 @@ pub(super) fn align(
         pair_up(old, new, read, &mut stretches);
     }
     stretches
-}
-
-/// What is shared by two lists. Takes of one recording share nearly everything; where two lists share so little that finding it out
-/// would take long, what lies between their common beginning and end counts as different.
-fn operations(left: &[u64], right: &[u64]) -> Vec<DiffOp> {
-    let head = left
-        .iter()
-        .zip(right)
-        .take_while(|(one, other)| one == other)
-        .count();
-    let (rest_left, rest_right) = (&left[head..], &right[head..]);
-    let pairs = rest_left.iter().rev().zip(rest_right.iter().rev());
-    let tail = pairs.take_while(|(one, other)| one == other).count();
-    let old_len = rest_left.len() - tail;
-    let new_len = rest_right.len() - tail;
-    if old_len.saturating_mul(new_len) <= COSTS {
-        return capture_diff_slices(Algorithm::Myers, left, right);
-    }
-    let equal = |old_index, new_index, len| DiffOp::Equal {
-        old_index,
-        new_index,
-        len,
-    };
-    vec![
-        equal(0, 0, head),
-        DiffOp::Replace {
-            old_index: head,
-            old_len,
-            new_index: head,
-            new_len,
-        },
-        equal(head + old_len, head + new_len, tail),
-    ]
 }
 
 /// Puts the items of a stretch beside each other: those of one kind and tool, in order; what is left stands alone.

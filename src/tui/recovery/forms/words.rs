@@ -61,10 +61,12 @@ pub struct WordsForm {
 impl WordsForm {
     /// Opens the form.
     pub fn new(setup: &WordsSetup) -> Self {
+        let mut text = TextBox::multi(&setup.text);
+        text.go_to_start();
         Self {
             title: SafeText::single_line(&setup.title, 200),
             purpose: SafeText::from_str(&setup.purpose),
-            text: TextBox::multi(&setup.text),
+            text,
             in_history: setup.in_history,
             complaint: None,
         }
@@ -111,6 +113,7 @@ impl WordsForm {
     /// Takes over a text that was edited outside; it can be undone.
     pub fn take_over(&mut self, text: &str) {
         self.text.replace(text.strip_suffix('\n').unwrap_or(text));
+        self.text.go_to_start();
         self.complaint = None;
     }
 
@@ -127,8 +130,11 @@ impl WordsForm {
             context: Context::Words,
             without,
         };
-        let lines = u16::try_from(self.text.line_count()).unwrap_or(u16::MAX);
-        let high = lines.saturating_add(2 * TOLD + 6);
+        let wide = WIDEST.min(area.width).saturating_sub(4);
+        let high = self
+            .text
+            .rows(wide, area.height)
+            .saturating_add(2 * TOLD + 6);
         let high = high.clamp(14, area.height.saturating_mul(3) / 4 + 14);
         let inside = popup.view(frame, centred(area, WIDEST, high), theme);
         let width = usize::from(inside.width).max(1);

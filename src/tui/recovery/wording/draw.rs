@@ -82,11 +82,9 @@ impl WordingEditor {
             spans.extend(theme.spans(&tried.truncated(room), theme.text));
             write(frame, row, spans, Style::new());
         }
-        let lines = u16::try_from(self.text.line_count()).unwrap_or(u16::MAX);
-        let high = lines
-            .saturating_add(1)
-            .clamp(TEXT, (area.height / 2).max(TEXT))
-            .min(area.height);
+        let most = (area.height / 2).max(TEXT);
+        let high = self.text.rows(area.width, most).clamp(TEXT, most);
+        let high = high.min(area.height);
         let text = Rect {
             height: high,
             ..area

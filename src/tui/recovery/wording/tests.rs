@@ -84,7 +84,7 @@ fn shown(editor: &WordingEditor, size: (u16, u16)) -> String {
 #[test]
 fn what_is_typed_is_seen_as_the_provider_will_see_it() {
     let mut editor = WordingEditor::new(setup());
-    press(&mut editor, r#"" Now.""#);
+    press(&mut editor, r#"down end " Now.""#);
     insta::assert_snapshot!("typed", shown(&editor, (80, 24)));
     let accepted = press(&mut editor, "^s");
     let template = "Error: {{ tool }} is not a tool.\nUse search_flights. Now.".to_owned();
@@ -99,7 +99,7 @@ fn what_is_typed_is_seen_as_the_provider_will_see_it() {
 #[test]
 fn a_fault_is_shown_with_its_line_above_the_last_good_preview() {
     let mut editor = WordingEditor::new(setup());
-    press(&mut editor, r#"" {{ who }}""#);
+    press(&mut editor, r#"down end " {{ who }}""#);
     insta::assert_snapshot!("faulty", shown(&editor, (80, 20)));
     assert_eq!(
         press(&mut editor, "^s"),
@@ -167,7 +167,7 @@ fn all_faulty_calls_of_the_turn_can_be_answered_at_once() {
 fn leaving_keeps_the_words_for_this_finding() {
     let mut drafts = Drafts::default();
     let mut editor = WordingEditor::new(setup());
-    press(&mut editor, r#"" More.""#);
+    press(&mut editor, r#"down end " More.""#);
     assert_eq!(press(&mut editor, "esc"), Outcome::Leave);
     drafts.keep((120, "unknown-tool"), editor.text());
     let text = drafts.find((120, "unknown-tool")).unwrap().to_owned();
@@ -187,7 +187,7 @@ fn the_operators_own_editor_gets_the_text_and_gives_it_back() {
     press(&mut editor, "^u");
     assert_eq!(editor.text(), text);
     editor.paste("one\r\ntwo");
-    assert!(editor.text().ends_with("one\ntwo"));
+    assert!(editor.text().contains("one\ntwo"));
 }
 
 #[test]

@@ -26,6 +26,8 @@ pub struct Subject<'a> {
     pub findings: &'a [Finding],
     /// Where its arguments break their schema.
     pub violations: &'a [Violation],
+    /// What the operator noted about it.
+    pub note: Option<&'a str>,
     /// How much of it is read.
     pub limit: u64,
     /// How it is shown.
@@ -85,6 +87,12 @@ fn heading(subject: &Subject<'_>, item: &Item) -> Vec<Line> {
     }
     for finding in subject.findings {
         push_finding(finding, &mut lines);
+    }
+    if let Some(note) = subject.note {
+        let mut line = Line::new(Tone::Title, SafeText::from_static("note: "));
+        line.pieces
+            .push((Tone::Plain, SafeText::single_line(note, LONGEST)));
+        lines.push(line);
     }
     let notes = notes(subject, item);
     if !notes.is_empty() {

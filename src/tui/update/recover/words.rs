@@ -3,16 +3,18 @@
 use super::{findings_of, plan};
 use crate::actions::{Defect, wording_kind};
 use crate::rules::{Finding, Run};
-use crate::session::{Dialect, Kind, Session};
+use crate::session::{Dialect, Item, Kind, Session};
 use crate::tui::recovery::changes::result_of;
+use crate::tui::recovery::difference::lines_of;
 use crate::tui::recovery::forms::{WordsForm, WordsSetup};
 use crate::tui::recovery::takes::TakeRow;
 use crate::tui::recovery::wording::{Entry, Fault, Previewer, Setup, WordingEditor};
 use crate::tui::state::document::Document;
-use crate::tui::state::pretty::lay_out;
+use crate::tui::state::preview::tool_of;
 use crate::tui::state::recovery::Attempt;
 use crate::tui::state::{Overlay, State};
 use crate::wording;
+use serde_json::Value;
 use std::sync::Arc;
 
 /// Rules about calls that one error text each can settle.
@@ -59,12 +61,12 @@ pub(super) fn wording_editor(state: &State, attempt: &Attempt) -> Option<Overlay
     let faulty = faulty_calls(session, &findings, attempt);
     let (shown, tried, target) = (document.clone(), attempt.clone(), state.recovery.target);
     let setup = Setup {
-        title: format!("inject error: {}", session.name(item)),
+        title: format!("inject error: {}", named(session, attempt.place.item)),
         text,
         library: library(state, session, attempt, kind),
         placeholders: wording::VARIABLES
             .iter()
-            .map(|variable| format!("{{{{ {} }}}}", variable.name))
+            .map(|variable| variable.name.to_owned())
             .collect(),
         faulty,
         whole_turn: attempt.whole_turn,
@@ -172,11 +174,16 @@ pub(super) fn words_form(state: &State, attempt: &Attempt, purpose: &str) -> Opt
         .find((item.span.start, attempt.action.id));
     let text = match (kept, attempt.action.id) {
         (Some(kept), _) => kept.to_owned(),
-        (None, "edit") => laid_out(&String::from_utf8_lossy(&session.bytes(item).ok()?)),
+        (None, "edit") => lines_of(&String::from_utf8_lossy(&session.bytes(item).ok()?)).join("\n"),
+        (None, "fallback") => final_value(session, item),
         (None, _) => String::new(),
     };
     let setup = WordsSetup {
-        title: format!("{}: {}", attempt.action.title, session.name(item)),
+        title: format!(
+            "{}: {}",
+            attempt.action.title,
+            named(session, attempt.place.item)
+        ),
         purpose: purpose.to_owned(),
         text,
         in_history: (attempt.action.id == "fallback").then_some(attempt.in_history),
@@ -184,13 +191,58 @@ pub(super) fn words_form(state: &State, attempt: &Attempt, purpose: &str) -> Opt
     Some(Overlay::Words(Box::new(WordsForm::new(&setup))))
 }
 
-/// JSON in lines, to be edited.
-fn laid_out(text: &str) -> String {
-    let lines = lay_out(text).into_iter().map(|line| {
-        let pieces = line.pieces.iter().map(|(_, range)| &text[range.clone()]);
-        format!("{}{}", "  ".repeat(line.depth), pieces.collect::<String>())
+/// What the model gave as its final output, where that is JSON: there is a value to mend.
+fn final_value(session: &Session, item: &Item) -> String {
+    let bytes = session.bytes(item).unwrap_or_default();
+    match crate::dialects::body_of(item, &bytes) {
+        Ok(body) if item.kind == Kind::Assistant && body.text.trim_start().starts_with('{') => {
+            lines_of(&body.text).join("\n")
+        }
+        _ => String::new(),
+    }
+}
+
+/// What a fallback is for, and what it has to satisfy.
+pub(super) fn fallback_purpose(state: &State, attempt: &Attempt) -> String {
+    let document = state.document.as_ref();
+    let session = document.and_then(|document| document.session(attempt.place.session));
+    let item = session.and_then(|session| session.items.get(attempt.place.item));
+    let schema = session.and_then(|session| session.contract.output_schema.as_ref());
+    match (item.map(|item| item.kind), schema) {
+        (Some(Kind::Call | Kind::Output), _) => "the output to go on with".to_owned(),
+        (_, Some(schema)) => format!("the value to go on with: {}", outline(&schema.schema)),
+        (_, None) => "the value to go on with".to_owned(),
+    }
+}
+
+/// A schema in few words: what an object holds, else the schema itself.
+fn outline(schema: &Value) -> String {
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
+        return schema.to_string();
+    };
+    let required = schema.get("required").and_then(Value::as_array);
+    let members = properties.iter().map(|(name, member)| {
+        let kind = match (member.get("enum"), member.get("type")) {
+            (Some(Value::Array(values)), _) => {
+                let values: Vec<String> = values.iter().map(Value::to_string).collect();
+                format!(" ({})", values.join(" or "))
+            }
+            (_, Some(Value::String(kind))) => format!(" ({kind})"),
+            _ => String::new(),
+        };
+        let is_required = required.is_some_and(|names| names.iter().any(|it| it == name));
+        let optional = if is_required { "" } else { ", optional" };
+        format!("{name}{kind}{optional}")
     });
-    lines.collect::<Vec<_>>().join("\n")
+    format!("an object with {}", members.collect::<Vec<_>>().join("; "))
+}
+
+/// What an item is called: its tool, that of the call which it answers, else its kind.
+pub(super) fn named(session: &Session, index: usize) -> &str {
+    match (tool_of(session, index), session.items.get(index)) {
+        ("", Some(item)) => item.kind.word(),
+        (name, _) => name,
+    }
 }
 
 /// Edited JSON without the white space of its lines.

@@ -1,0 +1,215 @@
+//! Each recovery from its key to the take, as the operator sees it.
+
+use super::desk::Desk;
+
+/// A request of the Responses API with these items behind the user's words.
+fn request(items: &[&str]) -> String {
+    let tool = r#"{"type":"function","name":"find","parameters":{"type":"object"}}"#;
+    let user = r#"{"role":"user","content":"hi"}"#;
+    let items = [&[user], items].concat().join(",\n");
+    format!("{{\"model\":\"m\",\"tools\":[{tool}],\"input\":[\n{items}\n]}}\n")
+}
+
+fn call(id: &str, name: &str, arguments: &str) -> String {
+    serde_json::json!({"type": "function_call", "call_id": id, "name": name, "arguments": arguments}).to_string()
+}
+
+#[test]
+fn an_error_is_injected_with_words_of_ones_own() {
+    let mut desk = Desk::of("unknown-tool.json");
+    desk.press("i").press("`Stop. `");
+    insta::assert_snapshot!("inject_editor", desk.screen());
+    desk.press("^s");
+    insta::assert_snapshot!("inject_proposal", desk.screen());
+    desk.press("enter");
+    insta::assert_snapshot!("inject_taken", desk.screen());
+    assert!(desk.text(9).contains("Stop. There is no tool named"));
+    assert_eq!(
+        desk.rules(),
+        ["unknown-tool settled", "pending-call"],
+        "the model was told"
+    );
+    desk.press("4");
+    insta::assert_snapshot!("inject_settled", desk.screen());
+}
+
+#[test]
+fn the_last_try_stands_in_the_editor_and_words_that_were_left_are_there_again() {
+    let mut desk = Desk::of("unknown-tool.json");
+    desk.press("i `Stop. ` ^s enter u i");
+    desk.sees("last try: take 1: findings 1 -> 0");
+    desk.sees("Stop. There is no tool");
+    desk.press("`Now: ` esc i");
+    desk.sees("Now: Stop. There is no tool");
+}
+
+#[test]
+fn all_faulty_calls_of_a_turn_are_answered_at_once() {
+    let calls = [call("a", "fnd", "{}"), call("b", "serch", "{}")];
+    let mut desk = Desk::with("run.json", &request(&[&calls[0], &calls[1]]));
+    desk.press("i").sees("2 faulty calls in this turn");
+    desk.press("^t").sees("[all]");
+    desk.press("^s enter");
+    assert_eq!(desk.items()[3..], ["output", "output"]);
+    assert_eq!(desk.rules(), ["unknown-tool settled"; 2]);
+}
+
+#[test]
+fn the_model_is_asked_again_plain_or_with_feedback() {
+    let mut desk = Desk::of("unknown-tool-recovered.jsonl");
+    desk.press("r")
+        .sees("what the model is told before it is asked again");
+    desk.press("^s").sees("it waits for one");
+    desk.press("enter");
+    assert_eq!(desk.items(), ["user", "call open_orders", "output"]);
+    desk.press("u r `Use stock_lookup, not {{ tool }}.` ^s");
+    desk.sees("Use stock_lookup, not lookup_stock.");
+    desk.press("enter");
+    assert_eq!(desk.items()[3], "user");
+    assert!(desk.text(4).contains("not lookup_stock."));
+}
+
+#[test]
+fn what_ran_already_is_not_asked_for_again_without_a_word() {
+    let mut desk = Desk::of("failing-tool.json");
+    let recorded = desk.items();
+    desk.press("r ^s")
+        .sees("tools of this turn ran already, and may run again: start_print");
+    desk.press("enter").sees("ran already");
+    desk.press("n")
+        .sees("what the model is told before it is asked again");
+    assert_eq!(desk.items(), recorded);
+    desk.press("^s y")
+        .sees("these tools ran already: start_print (item 4)");
+    desk.press("enter");
+    assert_eq!(desk.items(), recorded[..3]);
+}
+
+#[test]
+fn a_fallback_is_held_to_the_schema_and_enters_the_history_or_not() {
+    let mut desk = Desk::of("invalid-final-output.jsonl");
+    desk.press("a");
+    insta::assert_snapshot!("fallback_form", desk.screen());
+    desk.press("^s");
+    insta::assert_snapshot!("fallback_invalid", desk.screen());
+    let value = r#"{"decision":"ask","amount_eur":420,"reason":"the amount is a guess"}"#;
+    desk.press("^u");
+    clear(&mut desk);
+    desk.press(&format!("`{value}` ^s"))
+        .misses("breaks the schema");
+    desk.press("enter");
+    assert!(desk.text(8).contains("the amount is a guess"));
+    assert_eq!(desk.rules(), Vec::<String>::new());
+
+    desk.press("u u a ^t").sees("[no]");
+    desk.press("^s enter");
+    assert_eq!(desk.items().len(), 7, "it is the result, and no message");
+    desk.press("T").sees("accept fallback");
+}
+
+/// Takes everything out of the form.
+fn clear(desk: &mut Desk) {
+    desk.press("^e");
+    crate::tui::update::reworded(&mut desk.state, "");
+}
+
+#[test]
+fn a_suggestion_is_taken_at_once() {
+    let mut desk = Desk::of("unknown-tool.json");
+    desk.press("s");
+    insta::assert_snapshot!("suggestion", desk.screen());
+    desk.press("enter");
+    assert_eq!(desk.items()[6], "call search_onestop_flight");
+    assert!(!desk.rules().contains(&"unknown-tool".to_owned()));
+}
+
+#[test]
+fn broken_arguments_are_repaired_where_readers_agree_and_asked_about_where_not() {
+    let broken = call("a", "find", "{\"a\": 1, \"b\": 'x',}");
+    let mut desk = Desk::with("run.json", &request(&[&broken]));
+    desk.press("enter").sees("repair arguments");
+    desk.press("enter").sees("~ item 2");
+    desk.press("enter");
+    assert!(desk.text(2).contains(r#"{\"a\": 1, \"b\": \"x\"}"#));
+
+    let broken = call("a", "find", "{\"a\": NaN}");
+    let mut desk = Desk::with("run.json", &request(&[&broken]));
+    desk.press("enter enter");
+    insta::assert_snapshot!("readings", desk.screen());
+    desk.press("2 enter enter");
+    assert_eq!(desk.rules(), ["orphan-call"], "and still unanswered");
+}
+
+#[test]
+fn a_missing_output_is_supplied() {
+    let mut desk = Desk::of("library-desk.db");
+    desk.press("o ^s").sees("write the output first");
+    desk.press("`ordered` ^s")
+        .sees("+ new item  output  buy_title");
+    desk.press("enter");
+    assert_eq!(desk.items()[4], "output");
+    assert_eq!(desk.rules(), Vec::<String>::new());
+}
+
+#[test]
+fn an_item_is_edited_and_what_is_not_edited_keeps_its_bytes() {
+    let spelled = r#"{"role" : "user",  "content": [ {"type":"input_text","text":"hello"} ] }"#;
+    let mut desk = Desk::with("run.json", &request(&[spelled, spelled]));
+    desk.go_to(2).press("e");
+    insta::assert_snapshot!("edit_form", desk.screen());
+    desk.press("^s").sees("there is nothing to change");
+    desk.press("down down down down down end left")
+        .press("` you`");
+    desk.press("^s enter");
+    assert_eq!(desk.text(2), spelled.replace("hello", "hello you"));
+    assert_eq!(desk.text(3), spelled);
+}
+
+#[test]
+fn a_pair_is_dropped_or_stays_with_the_reason() {
+    let mut desk = Desk::of("unknown-tool-recovered.jsonl");
+    let before = desk.items().len();
+    desk.press("x").sees("leaves the history");
+    desk.press("enter");
+    assert_eq!(desk.items().len(), before - 2);
+    assert_eq!(desk.rules(), Vec::<String>::new());
+
+    let messages = serde_json::json!({"model": "m", "max_tokens": 9, "tools": [{"name": "g", "input_schema": {"type": "object"}}], "messages": [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": [
+            {"type": "thinking", "thinking": "hm", "signature": "c2ln"}, {"type": "text", "text": "so"},
+            {"type": "tool_use", "id": "a", "name": "f", "input": {}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "1"}]},
+    ]});
+    let mut desk = Desk::with("run.json", &messages.to_string());
+    let before = desk.items();
+    desk.press("x").sees("drop pair: ");
+    assert_eq!(desk.items(), before);
+    assert!(!desk.state.has_overlay());
+}
+
+#[test]
+fn what_awaits_an_approval_is_left_alone() {
+    let mut desk = Desk::of("waiting-approval.json");
+    let items = desk.items();
+    let waiting = items.iter().position(|item| item == "call refund");
+    desk.go_to(waiting.unwrap() + 1);
+    for key in ["i", "o", "x", "e"] {
+        desk.press(key).sees("the call awaits an approval");
+        assert!(!desk.state.has_overlay(), "{key}");
+    }
+    desk.press("enter").sees("not here: ");
+}
+
+#[test]
+fn a_log_of_exchanges_and_a_stream_are_changed_as_one_request() {
+    let mut desk = Desk::of("endless-repeat.jsonl");
+    desk.press("i ^s enter")
+        .sees("take 2, of the history as one request");
+    assert_eq!(desk.items()[12], "output");
+    desk.press("u u");
+    assert_eq!((desk.items().len(), desk.state.item), (12, 11));
+    let mut desk = Desk::of("cut-at-limit.sse");
+    desk.press("x enter").sees("as one request");
+    assert_eq!(desk.items(), ["assistant", "call get_weather"]);
+}

@@ -1,0 +1,177 @@
+//! Takes: back and forth, the tree, what is written on them, and how they leave the debugger.
+
+use super::desk::Desk;
+use crate::tui::theme;
+use crate::tui::update::{Effect, Message};
+use std::fs;
+
+/// Two takes beside each other: an error with other words, and the suggestion.
+fn two_takes() -> Desk {
+    let mut desk = Desk::of("unknown-tool.json");
+    desk.press("i ^s enter u s enter");
+    desk
+}
+
+#[test]
+fn takes_are_taken_back_and_made_again() {
+    let mut desk = Desk::of("unknown-tool.json");
+    let recorded = desk.items();
+    desk.press("u")
+        .sees("nothing to undo: this is the recording");
+    desk.press("i ^s enter").sees("take 1 2/2");
+    desk.press("u").sees("take main 1/2").sees("Item 7  call");
+    assert_eq!(desk.items(), recorded);
+    desk.press("^r").sees("take 1 2/2").sees("Item 9  output");
+    desk.press("^r").sees("nothing to redo");
+    desk.press("J J J D")
+        .sees("nothing stands behind this item");
+    desk.go_to(5).press("D").sees("take 2 3/3");
+    assert_eq!(desk.items(), recorded[..5]);
+    desk.press("u").sees("take 1 2/3");
+}
+
+#[test]
+fn the_tree_shows_where_takes_came_from_and_compares_them() {
+    let mut desk = two_takes();
+    desk.press("T");
+    insta::assert_snapshot!("tree", desk.screen());
+    desk.press("r `by name` enter n `keeps the pair` enter");
+    desk.sees("take 2 by name").sees("note: keeps the pair");
+    desk.press("d").sees("take main / take 2");
+    desk.press("esc k d");
+    insta::assert_snapshot!("compared", desk.screen());
+    desk.press("esc enter").sees("take 1 2/3");
+    assert_eq!(desk.items().len(), 9);
+}
+
+#[test]
+fn notes_and_marks_stay_with_their_items() {
+    let mut desk = Desk::of("unknown-tool.json");
+    desk.press("m ' `ask the airline` enter");
+    desk.press("tab");
+    insta::assert_snapshot!("noted", desk.screen());
+    desk.press("i ^s enter").go_to(7);
+    desk.sees("note: ask the airline").sees("◆");
+    desk.go_to(9)
+        .press("' `try this` enter m")
+        .sees("note: try this");
+    desk.go_to(7).press("m").misses("◆ ");
+    desk.press("u").sees("note: ask the airline").misses("◆");
+    let mut desk = desk.again();
+    desk.sees("1 take from before: T shows it")
+        .sees("note: ask the airline");
+    desk.press("' ^u enter").misses("note: ask");
+    desk.press("^r")
+        .sees("take 1 2/2")
+        .go_to(9)
+        .sees("note: try this");
+}
+
+#[test]
+fn after_a_restart_the_recording_is_shown_and_new_takes_are_of_it() {
+    let mut desk = two_takes().again();
+    desk.sees("2 takes from before: T shows them")
+        .sees("take main 1/3");
+    desk.press("i ^s enter").sees("take 3 4/4");
+    desk.press("T").sees("from the recording at item 7");
+}
+
+#[test]
+fn a_take_is_saved_beside_the_recording_and_asks_before_it_replaces() {
+    let mut desk = Desk::of("unknown-tool.json");
+    let recorded = desk.recorded();
+    desk.press("i ^s enter w")
+        .sees("(*) as recorded (openai-responses)");
+    desk.press("enter").sees("take 1 is saved as");
+    let saved = desk.file("unknown-tool.take-1.json");
+    let written = fs::read(&saved).unwrap();
+    assert!(written.starts_with(&recorded[..recorded.len() - 10]));
+    fs::write(&saved, "mine").unwrap();
+    desk.press("w enter")
+        .sees("this file is there already: replace it?");
+    desk.press("n");
+    assert_eq!(fs::read(&saved).unwrap(), b"mine");
+    desk.press("enter y").sees("take 1 is saved as");
+    assert_eq!(fs::read(&saved).unwrap(), written);
+    desk.press("w down down down enter y")
+        .sees("Anthropic messages");
+    assert_eq!(desk.recorded(), recorded);
+}
+
+#[test]
+fn every_kind_of_recording_is_saved_in_its_own_format_and_reads_again() {
+    let stories = [
+        ("library-desk.db", "o `ordered` ^s enter"),
+        ("orphan-at-compaction.jsonl", "o `all green` ^s enter"),
+        ("aborted-turn.jsonl", "o `stopped` ^s enter"),
+        ("endless-repeat.jsonl", "i ^s enter"),
+        ("broken-json.json", "x enter"),
+    ];
+    for (name, keys) in stories {
+        let mut desk = Desk::of(name);
+        let recorded = desk.recorded();
+        let rules = desk.press(keys).rules();
+        let taken = desk.items();
+        desk.press("w enter").sees(" saved as");
+        assert_eq!(desk.recorded(), recorded, "{name}");
+        let number = desk.state.recovery.takes.current;
+        let (stem, ending) = name.split_once('.').unwrap();
+        let saved = fs::read(desk.file(&format!("{stem}.take-{number}.{ending}"))).unwrap();
+        let session = desk.state.session;
+        let mut copy = Desk::on(name, &saved, None);
+        copy.state.session = session.min(copy.state.checked.len() - 1);
+        assert_eq!((copy.items(), copy.rules()), (taken, rules), "{name}");
+    }
+}
+
+#[test]
+fn what_cannot_be_recorded_is_said_until_it_works_again() {
+    let desk = Desk::of("unknown-tool.json");
+    let state = desk.file("state");
+    fs::write(&state, "in the way").unwrap();
+    let mut desk = desk.again();
+    desk.press("i ^s enter")
+        .sees("NOT RECORDING since 00:00:00 UTC");
+    desk.press("k k J").sees("NOT RECORDING since 00:00:00 UTC");
+    desk.press("L").sees("NOT RECORDING since 00:00:00 UTC: ");
+    desk.press("esc");
+    fs::remove_file(&state).unwrap();
+    desk.wait();
+    desk.sees("the takes are recorded again")
+        .misses("NOT RECORDING");
+    desk.again().sees("1 take from before");
+}
+
+#[test]
+fn what_lies_over_the_panes_is_left_by_its_keys_and_takes_pastes_and_sizes() {
+    let mut desk = two_takes();
+    for (open, left) in [
+        ("T", "q"),
+        ("T", "^c"),
+        ("T d", "q esc"),
+        ("enter", "q"),
+        ("i", "^c"),
+        ("w", "esc"),
+    ] {
+        desk.press("g J J J").go_to(8).press(open);
+        assert!(desk.state.has_overlay(), "{open}");
+        desk.press(left);
+        assert!(
+            !desk.state.has_overlay(),
+            "{open} {left}\n{}",
+            desk.screen()
+        );
+    }
+    desk.press("u i");
+    desk.send(Message::Paste("one\r\ntwo\u{1b}[31m\n".to_owned()));
+    for size in [(40, 10), (60, 20), (20, 5), (200, 60)] {
+        desk.send(Message::Resize(size.0, size.1));
+        desk.screen();
+        super::terminal(
+            &desk.state,
+            &theme::Theme::new(theme::Variant::Mono, theme::Glyphs::ASCII),
+        );
+    }
+    desk.sees("two").press("^e");
+    assert!(matches!(&desk.left[..], [Effect::EditWords(text)] if text.starts_with("one\ntwo")));
+}

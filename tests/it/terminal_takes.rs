@@ -1,0 +1,170 @@
+//! Recoveries in a real pseudo-terminal: the whole way from a finding to a saved take, and what a killed process leaves behind.
+
+use assert_cmd::Command;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+use tempfile::TempDir;
+use termlens::{Key, Signal, Terminal};
+
+const RETAKE: &str = env!("CARGO_BIN_EXE_retake");
+
+/// A folder of one's own with a copy of a bundled session.
+fn desk(name: &str) -> TempDir {
+    let folder = TempDir::new().unwrap();
+    let bundled = Path::new(env!("CARGO_MANIFEST_DIR")).join("sessions");
+    fs::copy(bundled.join(name), folder.path().join(name)).unwrap();
+    folder
+}
+
+fn open(folder: &TempDir, name: &str) -> Terminal {
+    Terminal::builder()
+        .size(120, 30)
+        .env_clear()
+        .env("LANG", "C.UTF-8")
+        .env("HOME", folder.path().to_str().unwrap())
+        .timeout(Duration::from_secs(20))
+        .current_dir(folder.path())
+        .arg(name)
+        .spawn(RETAKE)
+        .unwrap()
+}
+
+#[track_caller]
+fn sees(terminal: &mut Terminal, text: &str) {
+    if terminal.wait_until(|screen| screen.contains(text)).is_err() {
+        panic!("{text:?} is not on\n{}", terminal.screen());
+    }
+}
+
+fn types(terminal: &mut Terminal, text: &str) {
+    for letter in text.chars() {
+        terminal.send(Key::Char(letter));
+    }
+}
+
+/// What `retake check` says of a file: its exit code, and its findings as JSON lines.
+fn check(path: &Path) -> (Option<i32>, String) {
+    let mut command = Command::new(RETAKE);
+    let output = command
+        .args(["check", "--format", "json"])
+        .arg(path)
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let findings = text
+        .lines()
+        .filter(|line| line.contains(r#""type":"finding""#));
+    (
+        output.status.code(),
+        findings.collect::<Vec<_>>().join("\n"),
+    )
+}
+
+#[test]
+fn a_lost_output_is_answered_with_an_error_of_ones_own_and_the_take_outlives_the_debugger() {
+    let name = "orphan-at-compaction.jsonl";
+    let folder = desk(name);
+    let recorded = fs::read(folder.path().join(name)).unwrap();
+    assert_eq!(check(&folder.path().join(name)).0, Some(1));
+    let mut terminal = open(&folder, name);
+    sees(&mut terminal, "1 error");
+    terminal.send(Key::Char('g'));
+    sees(&mut terminal, "Item 1  ");
+    terminal.send(Key::Char(']'));
+    sees(&mut terminal, "orphan-call");
+
+    terminal.send(Key::Char('i'));
+    sees(&mut terminal, "as the provider will see it");
+    types(&mut terminal, "Nobody knows. ");
+    sees(&mut terminal, "\"Nobody knows. ");
+    terminal.send(Key::Ctrl('s'));
+    sees(&mut terminal, "+ new item  output");
+    sees(&mut terminal, "Nobody knows. ");
+    terminal.send(Key::Enter);
+    sees(&mut terminal, "take 1: inject error");
+    sees(&mut terminal, "nothing broken");
+    terminal.send(Key::Char('u'));
+    sees(&mut terminal, "take main 1/2");
+    sees(&mut terminal, "1 error");
+    terminal.send(Key::Ctrl('r'));
+    sees(&mut terminal, "take 1 2/2");
+    sees(&mut terminal, "nothing broken");
+
+    terminal.send(Key::Char('w'));
+    sees(&mut terminal, "(*) as recorded (claude-code)");
+    terminal.send(Key::Enter);
+    sees(&mut terminal, "take 1 is saved as");
+    terminal.send(Key::Char('Q'));
+    assert!(terminal.wait_exit().unwrap().success());
+    let saved = folder.path().join("orphan-at-compaction.take-1.jsonl");
+    assert!(
+        fs::read_to_string(&saved)
+            .unwrap()
+            .contains("Nobody knows. ")
+    );
+    let (code, findings) = check(&saved);
+    assert_eq!(code, Some(0), "{findings}");
+    assert!(
+        !findings.contains("orphan-call") && !findings.contains(r#""severity":"error""#),
+        "{findings}"
+    );
+
+    let mut terminal = open(&folder, name);
+    sees(&mut terminal, "1 take from before: T shows it");
+    terminal.send(Key::Char('T'));
+    sees(&mut terminal, "inject error");
+    sees(&mut terminal, "Nobody knows. ");
+    terminal.send(Key::Char('j'));
+    terminal.send(Key::Enter);
+    sees(&mut terminal, "take 1 2/2");
+    sees(&mut terminal, "nothing broken");
+    terminal.send(Key::Char('Q'));
+    assert!(terminal.wait_exit().unwrap().success());
+    assert_eq!(fs::read(folder.path().join(name)).unwrap(), recorded);
+}
+
+#[test]
+fn what_was_acknowledged_outlives_a_killed_process() {
+    let name = "broken-json.json";
+    let folder = desk(name);
+    let recorded = fs::read(folder.path().join(name)).unwrap();
+    let mut terminal = open(&folder, name);
+    sees(&mut terminal, "1 error");
+    for take in 1..=3 {
+        terminal.send(Key::Char('x'));
+        sees(&mut terminal, "leaves the history");
+        terminal.send(Key::Enter);
+        sees(&mut terminal, &format!("take {take}: drop pair"));
+        sees(&mut terminal, "nothing broken");
+        terminal.send(Key::Char('u'));
+        sees(&mut terminal, "back in take main");
+        sees(&mut terminal, "1 error");
+    }
+    terminal.send(Key::Char('m'));
+    sees(&mut terminal, "◆");
+    // In the middle: the wording is being edited, and nothing of that was acknowledged.
+    terminal.send(Key::Char('i'));
+    sees(&mut terminal, "as the provider will see it");
+    types(&mut terminal, "half a w");
+    sees(&mut terminal, "half a w");
+    terminal.signal(Signal::Kill).unwrap();
+    assert!(!terminal.wait_exit().unwrap().success());
+    assert_eq!(fs::read(folder.path().join(name)).unwrap(), recorded);
+
+    let mut terminal = open(&folder, name);
+    sees(&mut terminal, "3 takes from before: T shows them");
+    sees(&mut terminal, "◆");
+    assert!(!terminal.screen().contains("NOT RECORDING"));
+    terminal.send(Key::Ctrl('r'));
+    sees(&mut terminal, "take 3 4/4");
+    sees(&mut terminal, "nothing broken");
+    terminal.send(Key::Char('u'));
+    sees(&mut terminal, "1 error");
+    terminal.send(Key::Char('x'));
+    sees(&mut terminal, "leaves the history");
+    terminal.send(Key::Enter);
+    sees(&mut terminal, "take 4: drop pair");
+    terminal.send(Key::Char('Q'));
+    assert!(terminal.wait_exit().unwrap().success());
+}
