@@ -13,9 +13,9 @@ const BLOCK: u64 = 1 << 20;
 /// Why a take could not be saved.
 #[derive(Debug, thiserror::Error)]
 pub enum SaveError {
-    /// The bytes on the disk are not the text that was read.
-    #[error("{} is packed or in another encoding: save under another name", .0.display())]
-    Packed(PathBuf),
+    /// The bytes on the disk are not the text that was read: it was unpacked or decoded, or the file has changed since.
+    #[error("{} has changed since it was read, or is packed or in another encoding: save under another name", .0.display())]
+    NotAsRead(PathBuf),
     /// Somebody has the database open.
     #[error("{} is in use: its log {} would no longer fit; save under another name", .0.display(), .1.display())]
     InUse(PathBuf, PathBuf),
@@ -66,11 +66,14 @@ pub enum WriteError {
 /// What lies on the disk under the name of the recording must be what was read.
 fn check_in_place(base: &Base, path: &Path) -> Result<(), SaveError> {
     if base.is_database() {
-        let mut log = path.as_os_str().to_owned();
-        log.push("-wal");
-        let log = PathBuf::from(log);
-        if log.metadata().is_ok_and(|log| log.len() > 0) {
-            return Err(SaveError::InUse(path.to_owned(), log));
+        // The next one who opens the database applies what lies in them.
+        for ending in ["-wal", "-journal"] {
+            let mut log = path.as_os_str().to_owned();
+            log.push(ending);
+            let log = PathBuf::from(log);
+            if log.metadata().is_ok_and(|log| log.len() > 0) {
+                return Err(SaveError::InUse(path.to_owned(), log));
+            }
         }
         return Ok(());
     }
@@ -80,7 +83,7 @@ fn check_in_place(base: &Base, path: &Path) -> Result<(), SaveError> {
     if is_as_read {
         Ok(())
     } else {
-        Err(SaveError::Packed(path.to_owned()))
+        Err(SaveError::NotAsRead(path.to_owned()))
     }
 }
 
