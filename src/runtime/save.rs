@@ -106,11 +106,14 @@ pub enum WriteError {
 /// What lies on the disk under the name of the recording must be what was read.
 fn check_in_place(base: &Base, path: &Path) -> Result<(), SaveError> {
     if base.is_database() {
-        let mut log = path.as_os_str().to_owned();
-        log.push("-wal");
-        let log = PathBuf::from(log);
-        if log.metadata().is_ok_and(|log| log.len() > 0) {
-            return Err(SaveError::InUse(path.to_owned(), log));
+        // The next one who opens the database applies what lies in them.
+        for ending in ["-wal", "-journal"] {
+            let mut log = path.as_os_str().to_owned();
+            log.push(ending);
+            let log = PathBuf::from(log);
+            if log.metadata().is_ok_and(|log| log.len() > 0) {
+                return Err(SaveError::InUse(path.to_owned(), log));
+            }
         }
         return Ok(());
     }

@@ -41,7 +41,8 @@ pub enum Origin {
 }
 
 impl Origin {
-    fn span(self) -> Span {
+    /// Where they are in it.
+    pub fn span(self) -> Span {
         match self {
             Self::Recorded(span) | Self::Written(span) => span,
         }

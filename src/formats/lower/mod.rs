@@ -22,6 +22,7 @@ use claude_code::Lines;
 use list::{ListEdits, splice_list};
 use place::{Ground, List, Place, Seat};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 /// Why edits cannot be written where the session stands.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -77,6 +78,7 @@ pub fn lower(session: &Session, edits: &[Edit]) -> Result<Vec<Splice>, CannotWri
         filled: BTreeMap::new(),
         splices: Vec::new(),
         lines: Lines::default(),
+        reply: None,
         is_linked: session.format == super::claude_code::FORMAT.id,
     };
     for edit in edits {
@@ -135,6 +137,8 @@ struct Lowering<'a> {
     filled: BTreeMap<(u64, u64), Vec<String>>,
     splices: Vec<Splice>,
     lines: Lines,
+    /// The items from a call to the end of its reply and the outputs behind it, as they were walked last, and the last that stays.
+    reply: Option<(Range<u32>, u32)>,
     /// Whether lines name the line before them (Claude Code).
     is_linked: bool,
 }
@@ -198,11 +202,13 @@ impl Lowering<'_> {
     fn put_output(&mut self, call: u32, output: String) -> Result<(), CannotWrite> {
         let item = *self.ground.item(call)?;
         if item.shape != Shape::Anthropic {
-            return self.put_unit(self.end_of_reply(call), Some(call), output);
+            let anchor = self.end_of_reply(call);
+            return self.put_unit(anchor, Some(call), output);
         }
         let message = format!(r#"{{"role":"user","content":[{output}]}}"#);
         if self.is_linked {
-            return self.put_unit(self.end_of_reply(call), Some(call), message);
+            let anchor = self.end_of_reply(call);
+            return self.put_unit(anchor, Some(call), message);
         }
         let place = self.ground.place(call)?;
         let last = self.end_of_unit(call, place)?;
@@ -218,10 +224,15 @@ impl Lowering<'_> {
     }
 
     /// The last item of the reply that holds a call and of the outputs right behind it.
-    fn end_of_reply(&self, call: u32) -> u32 {
+    fn end_of_reply(&mut self, call: u32) -> u32 {
+        if let Some((known, last)) = &self.reply
+            && known.contains(&call)
+        {
+            return call.max(*last);
+        }
         let session = self.ground.session;
         let turn = session.items.get(call as usize).map(|item| item.turn);
-        let mut last = call;
+        let (mut last, mut end) = (call, call + 1);
         for (index, item) in (call..).zip(&session.items[call as usize..]).skip(1) {
             let belongs = item.kind.is_from_model() || item.kind == Kind::Output;
             if Some(item.turn) != turn || !belongs || item.shape == Shape::Format {
@@ -230,7 +241,9 @@ impl Lowering<'_> {
             if !self.dropped.contains(&index) {
                 last = index;
             }
+            end = index + 1;
         }
+        self.reply = Some((call..end, last));
         last
     }
 
@@ -280,6 +293,7 @@ impl Lowering<'_> {
             }),
             Some((last, _)) => {
                 self.dropped.insert(index);
+                self.reply = None;
                 if let Some(seat) = self.ground.place(last)?.part {
                     self.put_after(seat, block);
                 }

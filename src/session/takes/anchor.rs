@@ -221,8 +221,8 @@ impl Grown {
     fn moved(self, at: Span) -> Span {
         let by = if at.start >= self.from { self.by } else { 0 };
         Span {
-            start: at.start + by,
-            end: at.end + by,
+            start: at.start.saturating_add(by),
+            end: at.end.saturating_add(by),
         }
     }
 }
@@ -360,6 +360,23 @@ mod tests {
         assert_eq!(spliced(grown, &settled), "{\"a\":[1,9]}");
         let other = settle(&source("{\"a\":[1,2,3,4,5]]"), &anchored);
         assert_eq!(other.unwrap_err().why, LostWhy::Suffix);
+    }
+
+    #[test]
+    fn a_place_beyond_every_file_is_lost_and_nothing_worse() {
+        let text = "{\"a\":[1,2,3]}";
+        let mut anchored = anchor(&source(text), vec![splice(text, ",2,3", "")], true).unwrap();
+        let at = Span {
+            start: u64::MAX,
+            end: u64::MAX,
+        };
+        anchored.push(Anchored {
+            at,
+            rest: None,
+            ..anchored[0].clone()
+        });
+        let lost = settle(&source("{\"a\":[1,2,3,4]}"), &anchored).unwrap_err();
+        assert_eq!((lost.index, lost.why), (1, LostWhy::Shorter));
     }
 
     #[test]
