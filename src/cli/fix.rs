@@ -12,8 +12,10 @@ use crate::formats::CannotWrite;
 use crate::rules::Severity;
 use crate::runtime::replace::Backup;
 use crate::runtime::{
-    Base, InputError, Mended, Mending, NoBase, Recording, exit_on_interrupt, save_take, write_take,
+    Ahead, Base, InputError, Mended, Mending, NoBase, Recording, SaveError, exit_on_interrupt,
+    is_same_file, save_take, write_take,
 };
+use crate::session::Rope;
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -41,6 +43,7 @@ pub(super) fn run(arguments: &FixArguments) -> Result<Exit, Failure> {
             "name a file with -o",
         ));
     }
+    let ahead = written_ahead(arguments, &base);
     let mending = Mending {
         base: &base,
         up_to: if arguments.unsafe_too {
@@ -51,6 +54,11 @@ pub(super) fn run(arguments: &FixArguments) -> Result<Exit, Failure> {
         target: inputs.target,
         complete: &|recording: &mut Recording| inputs.complete(&arguments.path, recording),
         progress: &|_, _| (),
+        mended: &|rope: &Arc<Rope>| {
+            if let Some(ahead) = &ahead {
+                ahead.begin(rope);
+            }
+        },
     };
     let mended = mending.run().map_err(unreadable)?;
     if mended.applied.is_empty()
@@ -58,7 +66,7 @@ pub(super) fn run(arguments: &FixArguments) -> Result<Exit, Failure> {
     {
         return Err(cannot_write(arguments, reason));
     }
-    write(arguments, &base, &mended)?;
+    write(arguments, &base, &mended, ahead.as_ref())?;
     tell(&mended);
     Ok(exit_of(&mended))
 }
@@ -104,7 +112,20 @@ fn convert_first(arguments: &FixArguments) -> String {
     as_request_first(&arguments.path, "fix", "fixes its history")
 }
 
-fn write(arguments: &FixArguments, base: &Base, mended: &Mended) -> Result<(), Failure> {
+/// The file that may be written before it is known whether one round is enough: a text under another name.
+fn written_ahead(arguments: &FixArguments, base: &Base) -> Option<Ahead> {
+    let output = arguments.output.as_deref();
+    let output = output.filter(|_| !arguments.diff && !arguments.in_place && !base.is_database());
+    let is_other = |to: &&Path| !base.path().is_some_and(|from| is_same_file(from, to));
+    output.filter(is_other).map(Ahead::new)
+}
+
+fn write(
+    arguments: &FixArguments,
+    base: &Base,
+    mended: &Mended,
+    ahead: Option<&Ahead>,
+) -> Result<(), Failure> {
     if arguments.diff {
         let palette = Palette::of_stdout(arguments.color);
         let mut output = Output::paged();
@@ -128,8 +149,13 @@ fn write(arguments: &FixArguments, base: &Base, mended: &Mended) -> Result<(), F
     if arguments.in_place && mended.applied.is_empty() {
         return Ok(());
     }
-    let replaced = save_take(base, &mended.rope, path, backup)
-        .map_err(|error| Failure::refused(safe_line(&error.to_string())))?;
+    let replaced = match ahead.and_then(|ahead| ahead.finish(&mended.rope)) {
+        Some(draft) => draft
+            .and_then(|draft| draft.take_place(backup))
+            .map_err(SaveError::from),
+        None => save_take(base, &mended.rope, path, backup),
+    };
+    let replaced = replaced.map_err(|error| Failure::refused(safe_line(&error.to_string())))?;
     if let Some(kept) = replaced.backup {
         complain(
             &format!("the recording as it was: {}", name_of(&kept)),
