@@ -57,13 +57,14 @@ def folder(bench):
         yield exactness(bench, 10, work, path, tools, recordings)
 
 
-MENDED = ("bad_json", "orphan_call", "orphan_output")  # the planted defects that have a safe offer
+MENDED = ("bad_json", "orphan_call", "orphan_output")  # the planted defects that may have a safe offer
 
 
 def left_after(bench, made, fixed):
-    """How many planted defects are still found although `fix` mends them."""
+    """How many planted defects still have a safe offer after `fix`. JSON whose repair is not clear is left to the operator."""
     mended = {commands.RULES[kind] for kind in MENDED}
-    found = commands.findings(bench.retake, fixed, made.tools, exits=(0, FINDINGS_EXIT))
+    found = commands.findings(bench.retake, fixed, made.tools, exits=(0, FINDINGS_EXIT),
+                              counts=commands.is_mendable)
     call_ids = {defect["call_id"] for defect in made.planted() if defect["kind"] in MENDED}
     return sum(rule in mended and call_id in call_ids for _, rule, call_id in found)
 
@@ -87,7 +88,7 @@ def fixing(bench):
                 fresh(fix, (0, FINDINGS_EXIT))
                 left = left_after(bench, made, fixed)
                 mended = sum(defect["kind"] in MENDED for defect in made.planted())
-                yield Result(9, f"{work}, result", f"{mended} planted defects with a safe offer",
+                yield Result(9, f"{work}, result", f"{mended} planted defects that may have a safe offer",
                              said=f"{WRONG}: {left} left" if left else "all mended")
         finally:
             fixed.unlink(missing_ok=True)

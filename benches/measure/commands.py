@@ -36,14 +36,19 @@ def seconds(argv, exits=(0,)):
     return taken
 
 
-def findings(retake, path, tools, exits=(FINDINGS_EXIT,)):
-    """The (file, rule, call id) of every finding of `check`, for the planted rules."""
+def is_mendable(finding):
+    """Whether `fix` would do something about it: waiting is safe, too, but changes nothing."""
+    return any(offer["safety"] == "safe" and offer["action"] != "wait" for offer in finding["offers"])
+
+
+def findings(retake, path, tools, exits=(FINDINGS_EXIT,), counts=lambda finding: True):
+    """The (file, rule, call id) of every finding of `check` that counts, for the planted rules."""
     argv = [*retake, "check", str(path), "--tools", str(tools), "--format", "json"]
     found = set()
     with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=environment()) as check:
         for line in check.stdout:
             event = json.loads(line)
-            if event["type"] == "finding" and event["rule"] in RULES.values():
+            if event["type"] == "finding" and event["rule"] in RULES.values() and counts(event):
                 found.add((os.path.basename(event["path"]), event["rule"], event["call_id"]))
     if check.returncode not in exits:
         raise Failure(f"check of {path} ended with {check.returncode}, not with {exits}")

@@ -20,6 +20,8 @@ pub struct Mending<'a> {
     pub complete: &'a dyn Fn(&mut Recording),
     /// Told how far reading has come.
     pub progress: Progress<'a>,
+    /// Told each text before it is looked at whether anything is left in it: it may be the last.
+    pub mended: &'a dyn Fn(&Arc<Rope>),
 }
 
 /// What mending did.
@@ -144,6 +146,7 @@ impl Mending<'_> {
                 break left.map(|plan| plan.refused(Reason::NoEnd)).collect();
             }
             let next = Arc::new(rope.spliced(&round.splices));
+            (self.mended)(&next);
             let mut read =
                 self.base
                     .read_again(&recording, &round.splices, &next, self.progress)?;
