@@ -164,7 +164,7 @@ impl Mending<'_> {
         })
     }
 
-    /// The findings by session. `faultless` is what the check before knows of the calls of each, and is told what this one knows.
+    /// The findings by session. `faultless` is what the check before knows of the items of each, and is told what this one knows.
     fn check(
         &self,
         recording: &Recording,
@@ -181,8 +181,8 @@ impl Mending<'_> {
             let run = Run::new(session, self.target);
             let known = faultless.among(&run, rope);
             let run = run.knowing(known);
-            let mut findings = check_run(&run, &rules)?;
-            *faultless = Faultless::of(&run, rope, &findings);
+            let (mut findings, digests) = check_run(&run, &rules)?;
+            *faultless = Faultless::of(&run, rope, &findings, &digests);
             settle(session, rope, &mut findings);
             Ok(findings)
         });
