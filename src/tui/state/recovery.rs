@@ -6,7 +6,7 @@ use crate::runtime::wordings::Wordings;
 use crate::session::Dialect;
 use crate::tui::recovery::takes::TakeRow;
 use crate::tui::recovery::wording::Drafts;
-use crate::tui::state::document::Place;
+use crate::tui::state::document::{Document, Place};
 use std::sync::Arc;
 
 /// The part of the state that recoveries are made in.
@@ -29,6 +29,8 @@ pub struct Recovery {
 /// An action on its way to a take.
 #[derive(Debug, Clone)]
 pub struct Attempt {
+    /// What it is planned for: its numbers mean nothing in another document.
+    pub document: Arc<Document>,
     /// The action.
     pub action: &'static Action,
     /// How safe it is here.

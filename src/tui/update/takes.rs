@@ -1,6 +1,6 @@
 //! Takes on the screen: undo and redo, the tree, notes and marks, saving, and what the loader brings of them.
 
-use super::{Effect, Order, TakesCommand, layers, motion, overlay};
+use super::{Effect, Order, TakesCommand, layers, motion, overlay, recover};
 use crate::session::Edit;
 use crate::session::takes::{Cause, Outcome, Take};
 use crate::tui::recovery::comparison::Comparison;
@@ -208,6 +208,10 @@ fn show(
     said: String,
 ) -> Vec<Effect> {
     let sessions = document.recording.sessions.len();
+    let said = match recover::abandon(state) {
+        true => format!("{said}; what was begun is closed"),
+        false => said,
+    };
     let mut effects: Vec<Effect> = state
         .show(document)
         .map(Effect::Discard)
