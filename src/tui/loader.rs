@@ -273,9 +273,10 @@ impl Work {
             }
         })?;
         let document = self.whole(recording);
+        self.bench.begin(&document);
         self.tell(Report::Whole(document.clone()));
         self.check(&document)?;
-        self.find_takes(&document);
+        self.find_takes();
         self.number_lines(&document)
     }
 
@@ -300,12 +301,10 @@ impl Work {
 
     fn whole(&self, mut recording: Recording) -> Arc<Document> {
         self.knowledge.apply(&mut recording);
-        let document = Arc::new(Document {
+        Arc::new(Document {
             recording: Arc::new(recording),
             extent: Extent::Whole,
-        });
-        self.bench.set_main(&document);
-        document
+        })
     }
 
     fn check(&self, document: &Arc<Document>) -> Result<(), InputError> {
@@ -417,6 +416,7 @@ impl Work {
             let document = self.whole(follower.recording()?);
             // What was appended meanwhile is on the screen already; it is put together the next time.
             if self.opening.length() == length {
+                self.bench.set_main(&document);
                 self.tell(Report::Grown(document.clone()));
                 self.check(&document)?;
             }

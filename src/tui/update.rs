@@ -328,6 +328,9 @@ pub fn obey(state: &mut State, command: Command) -> Vec<Effect> {
         Command::Takes => takes::tree(state),
         Command::SaveAs => takes::ask(state, TakesCommand::Formats(state.session)),
         Command::Note => {
+            if !takes::may_ask(state) {
+                return Vec::new();
+            }
             let known = takes::note_here(state);
             state.note.open(&known);
             overlay(state, Overlay::Note)

@@ -35,6 +35,8 @@ pub(super) struct Bench {
     main: Mutex<Option<Arc<Document>>>,
     /// The number of the take that is on the screen. After a restart that is the recording, wherever the operator was before.
     shown: AtomicU32,
+    /// What that take was read as.
+    taken: Mutex<Option<Arc<Document>>>,
     /// Whether it is tried from time to time to write what could not be written.
     is_retrying: AtomicBool,
     /// Where journals are kept.
@@ -54,6 +56,7 @@ impl Bench {
             open: Mutex::default(),
             main: Mutex::default(),
             shown: AtomicU32::new(TakeId::MAIN.0),
+            taken: Mutex::default(),
             is_retrying: AtomicBool::new(false),
             root,
             clock,
@@ -71,6 +74,31 @@ impl Bench {
         main.clone()
     }
 
+    /// Notes what the recording reads like; it is shown from now on, whatever was shown before.
+    pub(super) fn begin(&self, document: &Arc<Document>) {
+        self.set_main(document);
+        self.set_shown(TakeId::MAIN, document);
+    }
+
+    fn set_shown(&self, id: TakeId, document: &Arc<Document>) {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        *taken = Some(document.clone());
+        self.shown.store(id.0, Ordering::Relaxed);
+    }
+
+    /// Whether what was planned for this document can be done: the operator sees it, or it is on its way to the screen.
+    fn shows(&self, document: &Arc<Document>) -> bool {
+        let taken = || {
+            let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+            taken.clone()
+        };
+        let shown = match self.shown() {
+            TakeId::MAIN => self.main(),
+            _ => taken(),
+        };
+        shown.is_some_and(|shown| Arc::ptr_eq(&shown, document))
+    }
+
     fn shown(&self) -> TakeId {
         TakeId(self.shown.load(Ordering::Relaxed))
     }
@@ -82,11 +110,9 @@ impl Bench {
 
 impl Work {
     /// Looks for takes that were made before, and says so.
-    pub(super) fn find_takes(&self, document: &Arc<Document>) {
-        self.bench.set_main(document);
-        self.bench.shown.store(TakeId::MAIN.0, Ordering::Relaxed);
+    pub(super) fn find_takes(&self) {
         let told = self.with_bench(|work, bench| {
-            let view = view_of(bench, TakeId::MAIN);
+            let view = view_of(bench, work.bench.shown());
             if view.has_news() {
                 work.tell(Report::Takes(TakesReport::Found(view)));
             }
@@ -178,6 +204,7 @@ impl Work {
     /// Makes a take.
     pub(super) fn make_take(&self, order: Order) {
         self.on_takes(|work, bench| work.take(bench, order));
+        self.tell(Report::Takes(TakesReport::Done));
     }
 
     fn take(&self, bench: &mut Workbench, order: Order) -> Result<(), NoTake> {
@@ -187,6 +214,10 @@ impl Work {
             edits,
             about,
         } = order;
+        if !self.bench.shows(&document) {
+            self.refuse("the history has changed since this was planned: nothing is done");
+            return Ok(());
+        }
         let history = document.recording.sessions.get(session);
         let history = history.ok_or(NoTake::NoSession(number(session)))?;
         let before = bench.takes().current();
@@ -231,7 +262,7 @@ impl Work {
             }
             _ => None,
         });
-        self.bench.shown.store(id.0, Ordering::Relaxed);
+        self.bench.set_shown(id, &document);
         self.tell(Report::Takes(TakesReport::Shown {
             document: document.clone(),
             at,

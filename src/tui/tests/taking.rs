@@ -1,8 +1,9 @@
 //! Takes: back and forth, the tree, what is written on them, and how they leave the debugger.
 
 use super::desk::Desk;
+use crate::tui::keymap;
 use crate::tui::theme;
-use crate::tui::update::{Effect, Message};
+use crate::tui::update::{Effect, Message, Report, TakesCommand, TakesReport, update};
 use std::fs;
 
 /// Two takes beside each other: an error with other words, and the suggestion.
@@ -174,4 +175,44 @@ fn what_lies_over_the_panes_is_left_by_its_keys_and_takes_pastes_and_sizes() {
     }
     desk.sees("two").press("^e");
     assert!(matches!(&desk.left[..], [Effect::EditWords(text)] if text.starts_with("one\ntwo")));
+}
+
+#[test]
+fn one_change_is_made_after_the_other_whatever_is_told_meanwhile() {
+    let mut desk = Desk::of("unknown-tool.json");
+    desk.press("x");
+    desk.state.recovery.is_busy = true;
+    let view = desk.state.recovery.takes.clone();
+    desk.send(Message::Report(Report::Takes(TakesReport::Tree(view))));
+    desk.press("enter");
+    assert!(desk.state.has_overlay() && desk.state.recovery.takes.count() < 2);
+    desk.press("esc");
+    for key in ["i", "m", "D", "'", "u", "w"] {
+        desk.press(key).sees("the last change is still being made");
+        assert!(!desk.state.has_overlay(), "{key}");
+    }
+    assert!(desk.state.marks.is_empty());
+    desk.send(Message::Report(Report::Takes(TakesReport::Done)));
+    desk.press("x enter").sees("take 1: drop pair");
+    assert!(!desk.state.recovery.is_busy);
+    desk.press("m");
+    assert!(!desk.state.recovery.is_busy, "nobody waits for a mark");
+}
+
+#[test]
+fn an_order_for_a_history_that_is_no_longer_shown_is_refused() {
+    let mut desk = Desk::of("unknown-tool.json");
+    desk.press("i ^s enter u x");
+    let accept = Message::Key(keymap::event("enter").unwrap());
+    let late = update(&mut desk.state, accept);
+    assert!(matches!(&late[..], [Effect::Take(_)]));
+    desk.perform(vec![Effect::Takes(TakesCommand::Redo)]);
+    let taken = desk.items();
+    desk.perform(late);
+    desk.sees("the history has changed since this was planned: nothing is done");
+    assert_eq!(
+        (desk.items(), desk.state.recovery.takes.count()),
+        (taken, 2)
+    );
+    desk.press("x enter").sees("take 2");
 }

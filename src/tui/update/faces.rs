@@ -218,6 +218,7 @@ fn decided(state: &mut State, outcome: proposal::Outcome) -> Vec<Effect> {
         proposal::Outcome::Reword => {
             state.overlays.pop();
         }
+        proposal::Outcome::Accept if !super::takes::may_ask(state) => {}
         proposal::Outcome::Accept => {
             if let Some(Overlay::Proposal(shown)) = state.overlays.pop() {
                 return recover::order(state, &shown.1);

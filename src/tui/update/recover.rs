@@ -6,7 +6,7 @@ mod words;
 pub(super) use stale::abandon;
 pub(super) use words::flattened;
 
-use super::{Effect, Order, overlay};
+use super::{Effect, Order, overlay, takes};
 use crate::actions::{self, Choice, Defect, Planned, Refusal, Safety};
 use crate::repair::{Repair, repair};
 use crate::rules::{Finding, Run, beside};
@@ -72,8 +72,7 @@ pub(super) fn begin_on(state: &mut State, finding: usize, action: &'static str) 
 
 /// Begins an action on what is at the cursor: the finding that offers it, else the item itself.
 pub(super) fn begin(state: &mut State, action: &'static str) -> Vec<Effect> {
-    if !state.is_whole() {
-        state.notice = Some("the file is still being read".to_owned());
+    if !takes::may_ask(state) {
         return Vec::new();
     }
     if state.checked().is_none() {
@@ -129,6 +128,9 @@ fn begin_with(state: &mut State, action: &'static str, finding: Option<Finding>)
 
 /// Proposes the item with the cursor as it was edited outside.
 pub(super) fn edited(state: &mut State, text: &str) -> Vec<Effect> {
+    if !takes::may_ask(state) {
+        return Vec::new();
+    }
     let (Some(action), Some(document)) = (actions::find("edit"), state.document.clone()) else {
         return Vec::new();
     };

@@ -39,20 +39,30 @@ pub enum TakesReport {
     Exists,
     /// What was asked for cannot be done.
     Refused(String),
+    /// What the screen waits for is done, or was refused: something else may be asked for.
+    Done,
 }
 
 /// Asks for something to be done to the takes; one thing at a time.
 pub(super) fn ask(state: &mut State, command: TakesCommand) -> Vec<Effect> {
-    if state.recovery.is_busy {
-        state.notice = Some("the last change is still being made".to_owned());
-        return Vec::new();
-    }
-    if !state.is_whole() {
-        state.notice = Some("the file is still being read".to_owned());
+    if !may_ask(state) {
         return Vec::new();
     }
     state.recovery.is_busy = true;
     vec![Effect::Takes(command)]
+}
+
+/// Whether anything may be asked for that is about the items that are shown; else the operator reads why not.
+pub(super) fn may_ask(state: &mut State) -> bool {
+    let reason = if state.recovery.is_busy {
+        "the last change is still being made"
+    } else if !state.is_whole() {
+        "the file is still being read"
+    } else {
+        return true;
+    };
+    state.notice = Some(reason.to_owned());
+    false
 }
 
 /// Opens the tree.
@@ -77,7 +87,7 @@ pub(super) fn fork(state: &mut State) -> Vec<Effect> {
         return Vec::new();
     }
     let number = u32::try_from(item).unwrap_or(u32::MAX);
-    if state.recovery.is_busy {
+    if !may_ask(state) {
         return Vec::new();
     }
     state.recovery.is_busy = true;
@@ -107,10 +117,9 @@ fn item_here(state: &State) -> Option<(u64, Vec<u8>)> {
     Some((item.span.start, state.session()?.bytes(item).ok()?))
 }
 
-/// Marks the item with the cursor, or takes its mark away.
+/// Marks the item with the cursor, or takes its mark away. Nobody waits for a mark.
 pub(super) fn mark(state: &mut State) -> Vec<Effect> {
-    if !state.is_whole() {
-        state.notice = Some("the file is still being read".to_owned());
+    if !may_ask(state) {
         return Vec::new();
     }
     let Some((at, bytes)) = item_here(state) else {
@@ -140,8 +149,8 @@ pub(super) fn note(state: &mut State, text: String) -> Vec<Effect> {
 
 /// Takes news of the takes.
 pub(super) fn arrive(state: &mut State, report: TakesReport) -> Vec<Effect> {
-    state.recovery.is_busy = false;
     match report {
+        TakesReport::Done => state.recovery.is_busy = false,
         TakesReport::Found(view) => {
             match view.count() - 1 {
                 0 => {}

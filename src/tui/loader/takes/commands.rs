@@ -14,7 +14,11 @@ impl Work {
         command: TakesCommand,
         shown: Option<&Arc<Document>>,
     ) {
+        let is_awaited = !matches!(command, TakesCommand::Mark { .. });
         self.on_takes(|work, bench| work.obey(bench, command, shown));
+        if is_awaited {
+            self.tell(Report::Takes(TakesReport::Done));
+        }
     }
 
     fn obey(
