@@ -13,6 +13,7 @@ use crate::runtime::search::SearchError;
 use crate::runtime::{
     Growth, InputError, Opening, Recording, check_session, in_background, line_numbers,
 };
+use crate::session::takes::Tally;
 use crate::session::{Dialect, OutputSchema, Tool};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -114,6 +115,8 @@ pub struct Loader {
     read_to: Arc<AtomicU64>,
     knowledge: Arc<Knowledge>,
     bench: Arc<takes::Bench>,
+    /// What is to be done to the takes.
+    jobs: Sender<takes::Job>,
     reports: Hear,
 }
 
@@ -130,6 +133,7 @@ impl Loader {
             bench: bench.clone(),
             reports: reports.clone(),
         };
+        let jobs = takes::start(work.clone());
         std::thread::spawn(move || {
             if let Err(error) = in_background(|| work.read()) {
                 work.tell(Report::Failed(error.to_string()));
@@ -145,6 +149,7 @@ impl Loader {
             read_to,
             knowledge,
             bench,
+            jobs,
             reports,
         }
     }
@@ -161,14 +166,19 @@ impl Loader {
 
     /// Makes a take.
     pub fn make_take(&self, order: Order) {
-        let work = self.work();
-        std::thread::spawn(move || work.make_take(order));
+        self.ask(takes::Job::Make(Box::new(order)));
     }
 
     /// Does something to the takes; `shown` is what the screen shows.
     pub fn command_takes(&self, command: TakesCommand, shown: Option<Arc<Document>>) {
-        let work = self.work();
-        std::thread::spawn(move || work.command_takes(command, shown.as_ref()));
+        self.ask(takes::Job::Obey(command, shown));
+    }
+
+    fn ask(&self, job: takes::Job) {
+        if self.jobs.send(job).is_err() {
+            let said = "nothing can be done to the takes any more: open the file again";
+            (self.reports)(Report::Notice(said.to_owned()));
+        }
     }
 
     /// Drops a document where nobody waits for it.
@@ -247,6 +257,7 @@ enum Watched {
     Replaced,
 }
 
+#[derive(Clone)]
 struct Work {
     opening: Arc<Opening>,
     /// How long the file was when it was read.
@@ -308,14 +319,17 @@ impl Work {
     }
 
     fn check(&self, document: &Arc<Document>) -> Result<(), InputError> {
+        let mut tally = Tally::default();
         for (number, session) in document.recording.sessions.iter().enumerate() {
             let findings = check_session(session, self.knowledge.target)?;
+            takes::add(&mut tally, &findings);
             self.tell(Report::Checked {
                 document: document.clone(),
                 session: number,
                 checked: Arc::new(Checked::new(findings)),
             });
         }
+        self.bench.set_tally(document, tally);
         self.tell(Report::Finished(document.clone()));
         Ok(())
     }

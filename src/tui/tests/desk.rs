@@ -16,7 +16,7 @@ use tempfile::TempDir;
 pub(super) struct Desk {
     folder: TempDir,
     path: PathBuf,
-    loader: Direct,
+    pub(super) loader: Direct,
     pub(super) state: State,
     /// What was asked of the program around it and of nobody here.
     pub(super) left: Vec<Effect>,

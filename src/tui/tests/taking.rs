@@ -187,7 +187,7 @@ fn one_change_is_made_after_the_other_whatever_is_told_meanwhile() {
     desk.press("enter");
     assert!(desk.state.has_overlay() && desk.state.recovery.takes.count() < 2);
     desk.press("esc");
-    for key in ["i", "m", "D", "'", "u", "w"] {
+    for key in ["i", "m", "'", "u", "w"] {
         desk.press(key).sees("the last change is still being made");
         assert!(!desk.state.has_overlay(), "{key}");
     }
@@ -215,4 +215,38 @@ fn an_order_for_a_history_that_is_no_longer_shown_is_refused() {
         (taken, 2)
     );
     desk.press("x enter").sees("take 2");
+}
+
+#[test]
+fn a_take_is_shown_before_it_is_checked_and_the_check_is_called_off_by_the_next() {
+    let mut desk = Desk::of("unknown-tool.json");
+    desk.loader.hold_checks();
+    desk.press("i ^s enter").sees("take 1: inject error");
+    assert!(!desk.state.recovery.is_busy && desk.state.checked().is_none());
+    desk.press("u").sees("back in take main");
+    desk.press("^r").sees("forward to take 1").press("u");
+    desk.loader.make_checks(&mut desk.state);
+    assert_eq!(desk.rules()[0], "unknown-tool");
+    let findings = |desk: &Desk| desk.state.recovery.takes.rows[1].findings;
+    assert_eq!(findings(&desk), None, "nobody looked at it to the end");
+    desk.press("^r");
+    assert_eq!(findings(&desk), Some((1, 0)));
+    assert_eq!(desk.again().state.recovery.takes.count(), 2);
+}
+
+#[test]
+fn quick_marks_are_kept_in_the_order_in_which_they_were_made() {
+    let mut desk = Desk::of("unknown-tool.json");
+    let item = desk.state.item().unwrap();
+    let (at, bytes) = (item.span.start, desk.state.session().unwrap().bytes(item));
+    let bytes = bytes.unwrap();
+    let marks = (0..21).map(|number| TakesCommand::Mark {
+        at,
+        bytes: bytes.clone(),
+        set: number % 2 == 0,
+    });
+    let marks = marks.collect();
+    desk.loader.obey_in_threads(&mut desk.state, marks);
+    assert!(desk.state.marks.contains(&at));
+    assert!(desk.again().state.marks.contains(&at));
 }
