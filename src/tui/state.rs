@@ -15,6 +15,7 @@ pub mod tree;
 use super::copy::CopyMenu;
 use super::filter::{Filter, FilterBar};
 use super::help::Help;
+use super::keymap::Command;
 use super::palette::Palette;
 use super::prompt::Prompt;
 use super::recovery::comparison::Comparison;
@@ -92,6 +93,8 @@ pub enum Overlay {
     Words(Box<WordsForm>),
     /// Something to be confirmed.
     Question(Box<Confirmation>),
+    /// Whether to leave, and by which command, where that loses takes.
+    Leaving(Box<Confirmation>, Command),
     /// Two readings of broken arguments.
     Readings(Box<Readings>),
     /// What an action would change, and its plan.

@@ -352,8 +352,7 @@ pub fn obey(state: &mut State, command: Command) -> Vec<Effect> {
             Vec::new()
         }
         Command::Close if back_from_list(state) => Vec::new(),
-        Command::Close => vec![Effect::Close],
-        Command::Quit => vec![Effect::Quit],
+        Command::Close | Command::Quit => takes::ask_to_leave(state, command),
         Command::Suspend => vec![Effect::Suspend],
         Command::Redraw => vec![Effect::Redraw],
     }

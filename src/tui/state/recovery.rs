@@ -58,6 +58,8 @@ pub struct TakesView {
     pub current: u32,
     /// Why takes are only in memory, while that is so.
     pub banner: Option<String>,
+    /// How many takes are in memory only.
+    pub in_memory: usize,
     /// First bytes of the items that are marked in the current take.
     pub bookmarks: Vec<u64>,
     /// Notes on items of the current take, by their first byte.

@@ -250,3 +250,20 @@ fn quick_marks_are_kept_in_the_order_in_which_they_were_made() {
     assert!(desk.state.marks.contains(&at));
     assert!(desk.again().state.marks.contains(&at));
 }
+
+#[test]
+fn takes_that_would_be_lost_are_asked_about_before_it_ends() {
+    let desk = Desk::of("unknown-tool.json");
+    fs::write(desk.file("state"), "in the way").unwrap();
+    let mut desk = desk.again();
+    desk.press("i ^s enter u s enter Q")
+        .sees("2 takes are only in memory and will be lost: quit?");
+    desk.press("n").misses("will be lost");
+    assert!(desk.left.is_empty());
+    desk.press("q").sees("will be lost: close?").press("y");
+    assert!(matches!(desk.left[..], [Effect::Close]));
+
+    let mut desk = Desk::of("unknown-tool.json");
+    desk.press("i ^s enter Q");
+    assert!(matches!(desk.left[..], [Effect::Quit]), "it is recorded");
+}

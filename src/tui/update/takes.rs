@@ -3,7 +3,9 @@
 use super::{Effect, Order, TakesCommand, layers, motion, overlay, recover};
 use crate::session::Edit;
 use crate::session::takes::{Cause, Outcome, Take};
+use crate::tui::keymap::Command;
 use crate::tui::recovery::comparison::Comparison;
+use crate::tui::recovery::forms::Confirmation;
 use crate::tui::recovery::saving::{SaveDialog, SaveFormat};
 use crate::tui::recovery::takes::TakeTree;
 use crate::tui::state::document::{Document, Place};
@@ -63,6 +65,32 @@ pub(super) fn may_ask(state: &mut State) -> bool {
     };
     state.notice = Some(reason.to_owned());
     false
+}
+
+/// Leaves, unless takes would be lost by that: then the operator is asked.
+pub(super) fn ask_to_leave(state: &mut State, command: Command) -> Vec<Effect> {
+    let takes = &state.recovery.takes;
+    let lost = match takes.in_memory {
+        0 => return leave(command),
+        1 => "1 take is only in memory and will be lost".to_owned(),
+        count => format!("{count} takes are only in memory and will be lost"),
+    };
+    let verb = if command == Command::Close {
+        "close"
+    } else {
+        "quit"
+    };
+    let reason = takes.banner.as_deref().unwrap_or_default();
+    let question = Confirmation::new(verb, reason, &format!("{lost}: {verb}?"));
+    overlay(state, Overlay::Leaving(Box::new(question), command))
+}
+
+/// Leaves by this command.
+pub(super) fn leave(command: Command) -> Vec<Effect> {
+    vec![match command {
+        Command::Close => Effect::Close,
+        _ => Effect::Quit,
+    }]
 }
 
 /// Opens the tree.
