@@ -255,3 +255,21 @@ fn a_plan_for_another_history_makes_no_take() {
         .sees("the history has changed: what was begun is closed");
     assert!(!desk.state.has_overlay() && desk.state.recovery.takes.count() == 2);
 }
+
+#[test]
+fn the_footer_names_what_the_finding_offers_before_anything_else() {
+    let mut desk = Desk::of("unknown-tool.json");
+    desk.send(Message::Resize(160, 30));
+    desk.sees("s suggestion  i inject  r retry  x drop  ");
+    desk.send(Message::Resize(100, 30));
+    desk.sees("s suggestion  i inject  ? help");
+    desk.press("g")
+        .misses("s suggestion")
+        .sees("? help  q quit");
+    let mut desk = Desk::of("library-desk.db");
+    desk.send(Message::Resize(160, 30));
+    desk.sees("o output");
+    let broken = call("a", "find", "{\"a\": 1, \"b\": 'x',}");
+    let mut desk = Desk::with("run.json", &request(&[&broken]));
+    desk.sees("enter offers  i inject");
+}
