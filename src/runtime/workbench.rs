@@ -71,6 +71,8 @@ pub struct Workbench {
     /// The histories of sessions as requests, by session.
     requests: HashMap<u32, Base>,
     ropes: HashMap<TakeId, Arc<Rope>>,
+    /// How many takes are not in the journal.
+    in_memory: usize,
 }
 
 impl Workbench {
@@ -95,6 +97,7 @@ impl Workbench {
             in_place: None,
             requests: HashMap::new(),
             ropes: HashMap::new(),
+            in_memory: 0,
         };
         (workbench, damages)
     }
@@ -114,10 +117,17 @@ impl Workbench {
         self.not_recording().is_some_and(NotRecording::may_pass)
     }
 
+    /// How many takes were made that are in memory only.
+    pub fn takes_in_memory(&self) -> usize {
+        self.in_memory
+    }
+
     /// Tries again to write what could not be written; [`Self::not_recording`] says what came of it.
     pub fn catch_up(&mut self) {
         // The journal remembers its trouble.
-        let _ = self.journal.catch_up();
+        if self.journal.catch_up().is_ok() {
+            self.in_memory = 0;
+        }
     }
 
     /// Where the journal is, or would be.
@@ -276,8 +286,12 @@ impl Workbench {
 
     /// Appends to the journal. What cannot be written stays in memory, and [`Self::not_recording`] says why.
     fn keep(&mut self, event: &TakeEvent) {
-        // The journal remembers its trouble.
-        let _ = self.journal.append(event);
+        let is_take = matches!(event, TakeEvent::Taken { .. });
+        match self.journal.append(event) {
+            Ok(()) => self.in_memory = 0,
+            // The journal remembers its trouble.
+            Err(_) => self.in_memory += usize::from(is_take),
+        }
     }
 }
 

@@ -206,7 +206,7 @@ pub struct Binding<C = Command> {
     pub group: Group,
     /// What they do, for people.
     pub help: &'static str,
-    /// What the footer says, and how much that matters there; 0 keeps it out.
+    /// What the footer says, and how much that matters there; 0 keeps it out except where a finding offers it.
     pub footer: (u8, &'static str),
     /// Other names for the palette, as gdb's.
     pub aliases: &'static [&'static str],
@@ -313,12 +313,12 @@ pub const KEYMAP: &[Binding] = &[
     row("t", C::View, PANES, Group::Panes, "pretty or raw"),
     row("enter", C::Open, PANES, Group::Recover, "everything that can be done about the finding; in lists: open").in_footer(85, "offers"),
     row("i", C::Recover("inject-error"), PANES, Group::Recover, "inject an error that the model can read").in_footer(84, "inject"),
-    row("r", C::Recover("retry"), PANES, Group::Recover, "retry the turn").alias(&["run", "jump"]),
-    row("a", C::Recover("fallback"), PANES, Group::Recover, "accept a fallback"),
-    row("s", C::Recover("take-suggestion"), PANES, Group::Recover, "take the suggestion"),
-    row("e", C::Recover("edit"), PANES, Group::Recover, "edit the item").alias(&["set"]),
-    row("o", C::Recover("supply-output"), PANES, Group::Recover, "supply the output"),
-    row("x", C::Recover("drop-pair"), PANES, Group::Recover, "drop the pair"),
+    row("r", C::Recover("retry"), PANES, Group::Recover, "retry the turn").in_footer(0, "retry").alias(&["run", "jump"]),
+    row("a", C::Recover("fallback"), PANES, Group::Recover, "accept a fallback").in_footer(0, "fallback"),
+    row("s", C::Recover("take-suggestion"), PANES, Group::Recover, "take the suggestion").in_footer(0, "suggestion"),
+    row("e", C::Recover("edit"), PANES, Group::Recover, "edit the item").in_footer(0, "edit").alias(&["set"]),
+    row("o", C::Recover("supply-output"), PANES, Group::Recover, "supply the output").in_footer(0, "output"),
+    row("x", C::Recover("drop-pair"), PANES, Group::Recover, "drop the pair").in_footer(0, "drop"),
     row("u", C::Undo, PANES, Group::Recover, "undo: back to the take before").alias(&["reverse-step"]),
     row("^r", C::Redo, PANES, Group::Recover, "redo: forward to the take again"),
     row("D", C::Fork, PANES, Group::Recover, "fork here: a take that ends behind this item"),
@@ -370,6 +370,13 @@ fn in_footer<C>(table: &'static [Binding<C>], context: Context) -> Vec<&'static 
         .collect();
     bindings.sort_by_key(|binding| std::cmp::Reverse(binding.footer.0));
     bindings
+}
+
+/// What the footer says of an action that a finding offers; `None` where no key stands for it.
+pub fn recovery(action: &str) -> Option<&'static Binding> {
+    let is_meant =
+        |binding: &&Binding| matches!(binding.command, Command::Recover(id) if id == action);
+    KEYMAP.iter().find(is_meant)
 }
 
 /// The table for the palette; a row has the same number in both.

@@ -13,6 +13,7 @@ use crate::runtime::search::SearchError;
 use crate::runtime::{
     Growth, InputError, Opening, Recording, check_session, in_background, line_numbers,
 };
+use crate::session::takes::Tally;
 use crate::session::{Dialect, OutputSchema, Tool};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -114,6 +115,8 @@ pub struct Loader {
     read_to: Arc<AtomicU64>,
     knowledge: Arc<Knowledge>,
     bench: Arc<takes::Bench>,
+    /// What is to be done to the takes.
+    jobs: Sender<takes::Job>,
     reports: Hear,
 }
 
@@ -130,6 +133,7 @@ impl Loader {
             bench: bench.clone(),
             reports: reports.clone(),
         };
+        let jobs = takes::start(work.clone());
         std::thread::spawn(move || {
             if let Err(error) = in_background(|| work.read()) {
                 work.tell(Report::Failed(error.to_string()));
@@ -145,6 +149,7 @@ impl Loader {
             read_to,
             knowledge,
             bench,
+            jobs,
             reports,
         }
     }
@@ -161,14 +166,19 @@ impl Loader {
 
     /// Makes a take.
     pub fn make_take(&self, order: Order) {
-        let work = self.work();
-        std::thread::spawn(move || work.make_take(order));
+        self.ask(takes::Job::Make(Box::new(order)));
     }
 
     /// Does something to the takes; `shown` is what the screen shows.
     pub fn command_takes(&self, command: TakesCommand, shown: Option<Arc<Document>>) {
-        let work = self.work();
-        std::thread::spawn(move || work.command_takes(command, shown.as_ref()));
+        self.ask(takes::Job::Obey(command, shown));
+    }
+
+    fn ask(&self, job: takes::Job) {
+        if self.jobs.send(job).is_err() {
+            let said = "nothing can be done to the takes any more: open the file again";
+            (self.reports)(Report::Notice(said.to_owned()));
+        }
     }
 
     /// Drops a document where nobody waits for it.
@@ -247,6 +257,7 @@ enum Watched {
     Replaced,
 }
 
+#[derive(Clone)]
 struct Work {
     opening: Arc<Opening>,
     /// How long the file was when it was read.
@@ -273,9 +284,10 @@ impl Work {
             }
         })?;
         let document = self.whole(recording);
+        self.bench.begin(&document);
         self.tell(Report::Whole(document.clone()));
         self.check(&document)?;
-        self.find_takes(&document);
+        self.find_takes();
         self.number_lines(&document)
     }
 
@@ -300,23 +312,24 @@ impl Work {
 
     fn whole(&self, mut recording: Recording) -> Arc<Document> {
         self.knowledge.apply(&mut recording);
-        let document = Arc::new(Document {
+        Arc::new(Document {
             recording: Arc::new(recording),
             extent: Extent::Whole,
-        });
-        self.bench.set_main(&document);
-        document
+        })
     }
 
     fn check(&self, document: &Arc<Document>) -> Result<(), InputError> {
+        let mut tally = Tally::default();
         for (number, session) in document.recording.sessions.iter().enumerate() {
             let findings = check_session(session, self.knowledge.target)?;
+            takes::add(&mut tally, &findings);
             self.tell(Report::Checked {
                 document: document.clone(),
                 session: number,
                 checked: Arc::new(Checked::new(findings)),
             });
         }
+        self.bench.set_tally(document, tally);
         self.tell(Report::Finished(document.clone()));
         Ok(())
     }
@@ -417,6 +430,7 @@ impl Work {
             let document = self.whole(follower.recording()?);
             // What was appended meanwhile is on the screen already; it is put together the next time.
             if self.opening.length() == length {
+                self.bench.set_main(&document);
                 self.tell(Report::Grown(document.clone()));
                 self.check(&document)?;
             }

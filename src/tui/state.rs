@@ -15,12 +15,11 @@ pub mod tree;
 use super::copy::CopyMenu;
 use super::filter::{Filter, FilterBar};
 use super::help::Help;
+use super::keymap::Command;
 use super::palette::Palette;
 use super::prompt::Prompt;
 use super::recovery::comparison::Comparison;
-use super::recovery::forms::Confirmation;
-use super::recovery::forms::Readings;
-use super::recovery::forms::WordsForm;
+use super::recovery::forms::{Confirmation, Readings, WordsForm};
 use super::recovery::offers::OffersMenu;
 use super::recovery::proposal::Proposal;
 use super::recovery::saving::SaveDialog;
@@ -92,6 +91,8 @@ pub enum Overlay {
     Words(Box<WordsForm>),
     /// Something to be confirmed.
     Question(Box<Confirmation>),
+    /// Whether to leave, and by which command, where that loses takes.
+    Leaving(Box<Confirmation>, Command),
     /// Two readings of broken arguments.
     Readings(Box<Readings>),
     /// What an action would change, and its plan.

@@ -328,6 +328,9 @@ pub fn obey(state: &mut State, command: Command) -> Vec<Effect> {
         Command::Takes => takes::tree(state),
         Command::SaveAs => takes::ask(state, TakesCommand::Formats(state.session)),
         Command::Note => {
+            if !takes::may_ask(state) {
+                return Vec::new();
+            }
             let known = takes::note_here(state);
             state.note.open(&known);
             overlay(state, Overlay::Note)
@@ -349,8 +352,7 @@ pub fn obey(state: &mut State, command: Command) -> Vec<Effect> {
             Vec::new()
         }
         Command::Close if back_from_list(state) => Vec::new(),
-        Command::Close => vec![Effect::Close],
-        Command::Quit => vec![Effect::Quit],
+        Command::Close | Command::Quit => takes::ask_to_leave(state, command),
         Command::Suspend => vec![Effect::Suspend],
         Command::Redraw => vec![Effect::Redraw],
     }

@@ -1,24 +1,29 @@
-//! Makes, reads, compares and saves takes, one after the other. Sends reports; the screen never waits for it.
+//! Makes, reads, compares and saves takes, one after the other, and checks them beside that. Sends reports; the screen never waits for
+//! it.
 
+mod bench;
 mod carry;
+mod checking;
 mod commands;
 mod comparing;
 mod saving;
 mod view;
+mod worker;
+
+pub(super) use bench::Bench;
+pub(super) use checking::{Check, add};
+pub(super) use worker::{Job, start};
 
 use super::Work;
 use crate::actions;
-use crate::rules::{Finding, Severity};
-use crate::runtime::takes::{Clock, usual_root, wall_clock};
-use crate::runtime::{NoTake, Workbench, check_session, in_background, settle};
-use crate::session::takes::{Outcome, TakeId, Tally};
-use crate::session::{Rope, Session};
-use crate::tui::state::document::{Checked, Document, Extent, Place};
+use crate::runtime::{NoTake, Workbench, in_background};
+use crate::session::Session;
+use crate::session::takes::{Take, TakeId, Tally};
+use crate::tui::state::document::{Document, Extent, Place};
 use crate::tui::update::{Order, Report, TakesReport};
 use comparing::first_change;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use view::view_of;
 
@@ -27,66 +32,11 @@ const WHOLE: &[u8] = b"";
 /// How often it is tried again to write what could not be written.
 const RETRY: Duration = Duration::from_secs(2);
 
-/// The takes of the recording that is open.
-pub(super) struct Bench {
-    /// With the document that it was opened for: a recording that has grown is another one.
-    open: Mutex<Option<(Arc<Document>, Workbench)>>,
-    /// The recording itself as it was shown last.
-    main: Mutex<Option<Arc<Document>>>,
-    /// The number of the take that is on the screen. After a restart that is the recording, wherever the operator was before.
-    shown: AtomicU32,
-    /// Whether it is tried from time to time to write what could not be written.
-    is_retrying: AtomicBool,
-    /// Where journals are kept.
-    root: Option<PathBuf>,
-    clock: Clock,
-}
-
-impl Default for Bench {
-    fn default() -> Self {
-        Self::new(usual_root(), wall_clock)
-    }
-}
-
-impl Bench {
-    pub(super) fn new(root: Option<PathBuf>, clock: Clock) -> Self {
-        Self {
-            open: Mutex::default(),
-            main: Mutex::default(),
-            shown: AtomicU32::new(TakeId::MAIN.0),
-            is_retrying: AtomicBool::new(false),
-            root,
-            clock,
-        }
-    }
-
-    /// Notes what the recording reads like now.
-    pub(super) fn set_main(&self, document: &Arc<Document>) {
-        let mut main = self.main.lock().unwrap_or_else(PoisonError::into_inner);
-        *main = Some(document.clone());
-    }
-
-    fn main(&self) -> Option<Arc<Document>> {
-        let main = self.main.lock().unwrap_or_else(PoisonError::into_inner);
-        main.clone()
-    }
-
-    fn shown(&self) -> TakeId {
-        TakeId(self.shown.load(Ordering::Relaxed))
-    }
-
-    fn open(&self) -> MutexGuard<'_, Option<(Arc<Document>, Workbench)>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl Work {
     /// Looks for takes that were made before, and says so.
-    pub(super) fn find_takes(&self, document: &Arc<Document>) {
-        self.bench.set_main(document);
-        self.bench.shown.store(TakeId::MAIN.0, Ordering::Relaxed);
+    pub(super) fn find_takes(&self) {
         let told = self.with_bench(|work, bench| {
-            let view = view_of(bench, TakeId::MAIN);
+            let view = view_of(bench, work.bench.shown());
             if view.has_news() {
                 work.tell(Report::Takes(TakesReport::Found(view)));
             }
@@ -96,7 +46,10 @@ impl Work {
     }
 
     /// Does something to the takes where the screen shows them.
-    fn on_takes(&self, work: impl FnOnce(&Self, &mut Workbench) -> Result<(), NoTake> + Send) {
+    fn on_takes(
+        &self,
+        work: impl FnOnce(&Self, &mut Workbench) -> Result<Option<Check>, NoTake> + Send,
+    ) -> Option<Check> {
         let done = in_background(|| {
             self.with_bench(|this, bench| {
                 if bench.takes().current() != this.bench.shown() {
@@ -105,22 +58,25 @@ impl Work {
                 work(this, bench)
             })
         });
-        self.report(done);
+        done.unwrap_or_else(|error| {
+            self.refuse(&error.to_string());
+            None
+        })
     }
 
     fn report(&self, done: Result<(), NoTake>) {
         if let Err(error) = done {
-            self.tell(Report::Takes(TakesReport::Refused(error.to_string())));
+            self.refuse(&error.to_string());
         }
     }
 
-    fn with_bench(
+    fn with_bench<T: Default>(
         &self,
-        work: impl FnOnce(&Self, &mut Workbench) -> Result<(), NoTake>,
-    ) -> Result<(), NoTake> {
+        work: impl FnOnce(&Self, &mut Workbench) -> Result<T, NoTake>,
+    ) -> Result<T, NoTake> {
         let mut open = self.bench.open();
         let Some(main) = self.bench.main() else {
-            return Ok(());
+            return Ok(T::default());
         };
         let fits = open.as_ref().is_some_and(|(document, _)| {
             Arc::ptr_eq(document, &main) || self.bench.shown() != TakeId::MAIN
@@ -128,6 +84,7 @@ impl Work {
         if !fits {
             // The lock of the journal goes before it is opened again.
             *open = None;
+            self.bench.reopen();
             let path = self.opening.input().path.clone();
             let (bench, damages) = Workbench::open(
                 main.recording.clone(),
@@ -141,7 +98,7 @@ impl Work {
             *open = Some((main, bench));
         }
         let Some((_, bench)) = open.as_mut() else {
-            return Ok(());
+            return Ok(T::default());
         };
         let done = work(self, bench);
         if bench.is_behind() {
@@ -176,17 +133,23 @@ impl Work {
     }
 
     /// Makes a take.
-    pub(super) fn make_take(&self, order: Order) {
-        self.on_takes(|work, bench| work.take(bench, order));
+    fn make_take(&self, order: Order) -> Option<Check> {
+        let check = self.on_takes(|work, bench| work.take(bench, order));
+        self.tell(Report::Takes(TakesReport::Done));
+        check
     }
 
-    fn take(&self, bench: &mut Workbench, order: Order) -> Result<(), NoTake> {
+    fn take(&self, bench: &mut Workbench, order: Order) -> Result<Option<Check>, NoTake> {
         let Order {
             document,
             session,
             edits,
             about,
         } = order;
+        if !self.bench.shows(&document) {
+            self.refuse("the history has changed since this was planned: nothing is done");
+            return Ok(None);
+        }
         let history = document.recording.sessions.get(session);
         let history = history.ok_or(NoTake::NoSession(number(session)))?;
         let before = bench.takes().current();
@@ -203,7 +166,7 @@ impl Work {
         }
     }
 
-    /// Reads the current take, shows and checks it. The cursor goes to `at`, else to where it differs from the one before.
+    /// Reads the current take and shows it; it is to be checked then. The cursor goes to `at`, else to where it differs from the one before.
     fn show(
         &self,
         bench: &mut Workbench,
@@ -211,7 +174,7 @@ impl Work {
         shown: Option<&Arc<Document>>,
         at: Option<Place>,
         said: String,
-    ) -> Result<(), NoTake> {
+    ) -> Result<Option<Check>, NoTake> {
         let id = bench.takes().current();
         let document = match (id, self.bench.main()) {
             (TakeId::MAIN, Some(main)) => main,
@@ -231,77 +194,27 @@ impl Work {
             }
             _ => None,
         });
-        self.bench.shown.store(id.0, Ordering::Relaxed);
+        let showing = self.bench.set_shown(id, &document);
         self.tell(Report::Takes(TakesReport::Shown {
             document: document.clone(),
             at,
             view: view_of(bench, id),
             said,
         }));
-        let tally = self.check_take(&document, ropes.1.as_deref())?;
-        self.judge(bench, id, tally)
-    }
-
-    /// Notes what a take came to, where that is not known yet.
-    fn judge(&self, bench: &mut Workbench, id: TakeId, after: Tally) -> Result<(), NoTake> {
-        let Some(take) = bench.takes().get(id) else {
-            return Ok(());
-        };
-        let (outcome, parent) = (take.outcome.clone(), take.parent);
-        if outcome.after == after && outcome.before != Tally::default() {
-            return Ok(());
+        let take = bench.takes().get(id);
+        let is_new =
+            |take: &Take| [take.outcome.before, take.outcome.after] == [Tally::default(); 2];
+        if take.is_some_and(is_new) {
+            self.bench.set_unchecked(id, true);
         }
-        let before = match bench.takes().get(parent) {
-            Some(parent) => parent.outcome.after,
-            None => match self.bench.main() {
-                Some(main) => self.tally_of(&main.recording.sessions)?,
-                None => Tally::default(),
-            },
-        };
-        let outcome = Outcome {
-            before,
-            after,
-            ..outcome
-        };
-        bench.judge(id, outcome)?;
-        self.tell(Report::Takes(TakesReport::Tree(view_of(bench, id))));
-        Ok(())
-    }
-
-    fn check_take(&self, document: &Arc<Document>, rope: Option<&Rope>) -> Result<Tally, NoTake> {
-        let mut tally = Tally::default();
-        for (number, session) in document.recording.sessions.iter().enumerate() {
-            let mut findings = check_session(session, self.knowledge.target)?;
-            if let Some(rope) = rope {
-                settle(session, rope, &mut findings);
-            }
-            add(&mut tally, &findings);
-            self.tell(Report::Checked {
-                document: document.clone(),
-                session: number,
-                checked: Arc::new(Checked::new(findings)),
-            });
-        }
-        self.tell(Report::Finished(document.clone()));
-        Ok(tally)
-    }
-
-    fn tally_of(&self, sessions: &[Session]) -> Result<Tally, NoTake> {
-        let mut tally = Tally::default();
-        for session in sessions {
-            add(&mut tally, &check_session(session, self.knowledge.target)?);
-        }
-        Ok(tally)
-    }
-}
-
-fn add(tally: &mut Tally, findings: &[Finding]) {
-    for finding in findings {
-        match finding.severity {
-            Severity::Error => tally.errors += 1,
-            Severity::Warning => tally.warnings += 1,
-            Severity::Info => tally.infos += 1,
-        }
+        Ok(Some(Check {
+            showing,
+            opened: self.bench.opened(),
+            id,
+            parent: take.map(|take| take.parent),
+            document,
+            rope: ropes.1,
+        }))
     }
 }
 

@@ -1,9 +1,10 @@
 //! The loader without threads of its own: what it is asked to do is done, and what it reports is handed back.
 
+use super::takes::{Check, Job};
 use super::{Hear, Knowledge, Work, takes};
 use crate::runtime::{self, Opening, ReadOptions};
 use crate::tui::state::State;
-use crate::tui::update::{Effect, Message, Report, update};
+use crate::tui::update::{Effect, Message, Report, TakesCommand, update};
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
@@ -12,6 +13,7 @@ use std::sync::{Arc, Mutex};
 pub(crate) struct Direct {
     work: Work,
     heard: Arc<Mutex<Vec<Report>>>,
+    held: Mutex<Option<Vec<Check>>>,
 }
 
 impl Direct {
@@ -29,7 +31,8 @@ impl Direct {
             bench: Arc::new(takes::Bench::new(Some(root.to_owned()), || 0)),
             reports,
         };
-        Self { work, heard }
+        let held = Mutex::default();
+        Self { work, heard, held }
     }
 
     /// Reads the file and tells the state what is in it.
@@ -43,9 +46,9 @@ impl Direct {
         let mut left = Vec::new();
         for effect in effects {
             match effect {
-                Effect::Take(order) => self.work.make_take(*order),
+                Effect::Take(order) => self.take_up(Job::Make(order)),
                 Effect::Takes(command) => {
-                    self.work.command_takes(command, state.document.as_ref());
+                    self.take_up(Job::Obey(command, state.document.clone()));
                 }
                 Effect::Discard(_) => {}
                 other => left.push(other),
@@ -53,6 +56,47 @@ impl Direct {
             left.extend(self.tell(state));
         }
         left
+    }
+
+    /// Does what is asked for, and checks what is shown then unless checks are held up.
+    fn take_up(&self, job: Job) {
+        let check = self.work.perform(job);
+        let mut held = self.held.lock().unwrap();
+        match &mut *held {
+            Some(held) => held.extend(check),
+            None => check.iter().for_each(|check| self.work.check_take(check)),
+        }
+    }
+
+    /// Lets the threads of the loader do all this; ends when they have told so many things.
+    pub(crate) fn obey_in_threads(&self, state: &mut State, commands: Vec<TakesCommand>) {
+        let (jobs, count) = (takes::start(self.work.clone()), commands.len());
+        for command in commands {
+            let job = Job::Obey(command, state.document.clone());
+            jobs.send(job).unwrap();
+        }
+        drop(jobs);
+        for _ in 0..200 {
+            if self.heard.lock().unwrap().len() >= count {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        self.tell(state);
+    }
+
+    /// Holds up the checks of takes from now on.
+    pub(crate) fn hold_checks(&self) {
+        *self.held.lock().unwrap() = Some(Vec::new());
+    }
+
+    /// Makes the checks that were held up, and none is any more.
+    pub(crate) fn make_checks(&self, state: &mut State) {
+        let held = self.held.lock().unwrap().take();
+        for check in held.unwrap_or_default() {
+            self.work.check_take(&check);
+        }
+        self.tell(state);
     }
 
     /// Waits until the loader has something to tell by itself.

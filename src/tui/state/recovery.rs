@@ -6,7 +6,7 @@ use crate::runtime::wordings::Wordings;
 use crate::session::Dialect;
 use crate::tui::recovery::takes::TakeRow;
 use crate::tui::recovery::wording::Drafts;
-use crate::tui::state::document::Place;
+use crate::tui::state::document::{Document, Place};
 use std::sync::Arc;
 
 /// The part of the state that recoveries are made in.
@@ -29,6 +29,8 @@ pub struct Recovery {
 /// An action on its way to a take.
 #[derive(Debug, Clone)]
 pub struct Attempt {
+    /// What it is planned for: its numbers mean nothing in another document.
+    pub document: Arc<Document>,
     /// The action.
     pub action: &'static Action,
     /// How safe it is here.
@@ -56,6 +58,8 @@ pub struct TakesView {
     pub current: u32,
     /// Why takes are only in memory, while that is so.
     pub banner: Option<String>,
+    /// How many takes are in memory only.
+    pub in_memory: usize,
     /// First bytes of the items that are marked in the current take.
     pub bookmarks: Vec<u64>,
     /// Notes on items of the current take, by their first byte.

@@ -16,7 +16,7 @@ use tempfile::TempDir;
 pub(super) struct Desk {
     folder: TempDir,
     path: PathBuf,
-    loader: Direct,
+    pub(super) loader: Direct,
     pub(super) state: State,
     /// What was asked of the program around it and of nobody here.
     pub(super) left: Vec<Effect>,
@@ -103,6 +103,11 @@ impl Desk {
     pub(super) fn send(&mut self, message: Message) {
         let effects = update(&mut self.state, message);
         self.state.prepare();
+        self.perform(effects);
+    }
+
+    /// Does what effects ask for.
+    pub(super) fn perform(&mut self, effects: Vec<Effect>) {
         let left = self.loader.perform(&mut self.state, effects);
         self.left.extend(left);
     }

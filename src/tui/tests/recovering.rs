@@ -1,6 +1,7 @@
 //! Each recovery from its key to the take, as the operator sees it.
 
 use super::desk::Desk;
+use crate::tui::update::{Message, Report, TakesReport};
 
 /// A request of the Responses API with these items behind the user's words.
 fn request(items: &[&str]) -> String {
@@ -212,4 +213,63 @@ fn a_log_of_exchanges_and_a_stream_are_changed_as_one_request() {
     let mut desk = Desk::of("cut-at-limit.sse");
     desk.press("x enter").sees("as one request");
     assert_eq!(desk.items(), ["assistant", "call get_weather"]);
+}
+
+#[test]
+fn what_was_begun_is_given_up_when_another_history_is_shown_and_words_are_kept() {
+    let mut desk = Desk::of("unknown-tool.json");
+    desk.press("i ^s enter");
+    let taken = desk.state.document.clone().unwrap();
+    desk.press("u");
+    let recorded = desk.state.document.clone().unwrap();
+    for keys in ["x", "s", "e", "enter", "i", "i ^s", "r"] {
+        desk.press(keys);
+        assert!(desk.state.has_overlay(), "{keys}");
+        desk.send(Message::Report(Report::Grown(taken.clone())));
+        desk.sees("the history has changed: what was begun is closed");
+        assert!(!desk.state.has_overlay(), "{keys}");
+        desk.send(Message::Report(Report::Grown(recorded.clone())));
+    }
+    desk.press("i `Stop. `");
+    let view = desk.state.recovery.takes.clone();
+    desk.send(Message::Report(Report::Takes(TakesReport::Shown {
+        document: taken,
+        at: None,
+        view,
+        said: "take 1".to_owned(),
+    })));
+    desk.sees("take 1; what was begun is closed");
+    desk.send(Message::Report(Report::Grown(recorded)));
+    let draft = desk.state.recovery.drafts.clone();
+    assert!(format!("{draft:?}").contains("Stop. There is no tool"));
+}
+
+#[test]
+fn a_plan_for_another_history_makes_no_take() {
+    let mut desk = Desk::of("unknown-tool.json");
+    desk.press("i ^s enter");
+    let taken = desk.state.document.clone();
+    desk.press("u x");
+    desk.state.document = taken;
+    desk.press("enter")
+        .sees("the history has changed: what was begun is closed");
+    assert!(!desk.state.has_overlay() && desk.state.recovery.takes.count() == 2);
+}
+
+#[test]
+fn the_footer_names_what_the_finding_offers_before_anything_else() {
+    let mut desk = Desk::of("unknown-tool.json");
+    desk.send(Message::Resize(160, 30));
+    desk.sees("s suggestion  i inject  r retry  x drop  ");
+    desk.send(Message::Resize(100, 30));
+    desk.sees("s suggestion  i inject  ? help");
+    desk.press("g")
+        .misses("s suggestion")
+        .sees("? help  q quit");
+    let mut desk = Desk::of("library-desk.db");
+    desk.send(Message::Resize(160, 30));
+    desk.sees("o output");
+    let broken = call("a", "find", "{\"a\": 1, \"b\": 'x',}");
+    let mut desk = Desk::with("run.json", &request(&[&broken]));
+    desk.sees("enter offers  i inject");
 }

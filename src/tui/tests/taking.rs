@@ -1,8 +1,9 @@
 //! Takes: back and forth, the tree, what is written on them, and how they leave the debugger.
 
 use super::desk::Desk;
+use crate::tui::keymap;
 use crate::tui::theme;
-use crate::tui::update::{Effect, Message};
+use crate::tui::update::{Effect, Message, Report, TakesCommand, TakesReport, update};
 use std::fs;
 
 /// Two takes beside each other: an error with other words, and the suggestion.
@@ -174,4 +175,95 @@ fn what_lies_over_the_panes_is_left_by_its_keys_and_takes_pastes_and_sizes() {
     }
     desk.sees("two").press("^e");
     assert!(matches!(&desk.left[..], [Effect::EditWords(text)] if text.starts_with("one\ntwo")));
+}
+
+#[test]
+fn one_change_is_made_after_the_other_whatever_is_told_meanwhile() {
+    let mut desk = Desk::of("unknown-tool.json");
+    desk.press("x");
+    desk.state.recovery.is_busy = true;
+    let view = desk.state.recovery.takes.clone();
+    desk.send(Message::Report(Report::Takes(TakesReport::Tree(view))));
+    desk.press("enter");
+    assert!(desk.state.has_overlay() && desk.state.recovery.takes.count() < 2);
+    desk.press("esc");
+    for key in ["i", "m", "'", "u", "w"] {
+        desk.press(key).sees("the last change is still being made");
+        assert!(!desk.state.has_overlay(), "{key}");
+    }
+    assert!(desk.state.marks.is_empty());
+    desk.send(Message::Report(Report::Takes(TakesReport::Done)));
+    desk.press("x enter").sees("take 1: drop pair");
+    assert!(!desk.state.recovery.is_busy);
+    desk.press("m");
+    assert!(!desk.state.recovery.is_busy, "nobody waits for a mark");
+}
+
+#[test]
+fn an_order_for_a_history_that_is_no_longer_shown_is_refused() {
+    let mut desk = Desk::of("unknown-tool.json");
+    desk.press("i ^s enter u x");
+    let accept = Message::Key(keymap::event("enter").unwrap());
+    let late = update(&mut desk.state, accept);
+    assert!(matches!(&late[..], [Effect::Take(_)]));
+    desk.perform(vec![Effect::Takes(TakesCommand::Redo)]);
+    let taken = desk.items();
+    desk.perform(late);
+    desk.sees("the history has changed since this was planned: nothing is done");
+    assert_eq!(
+        (desk.items(), desk.state.recovery.takes.count()),
+        (taken, 2)
+    );
+    desk.press("x enter").sees("take 2");
+}
+
+#[test]
+fn a_take_is_shown_before_it_is_checked_and_the_check_is_called_off_by_the_next() {
+    let mut desk = Desk::of("unknown-tool.json");
+    desk.loader.hold_checks();
+    desk.press("i ^s enter").sees("take 1: inject error");
+    assert!(!desk.state.recovery.is_busy && desk.state.checked().is_none());
+    desk.press("u").sees("back in take main");
+    desk.press("^r").sees("forward to take 1").press("u");
+    desk.loader.make_checks(&mut desk.state);
+    assert_eq!(desk.rules()[0], "unknown-tool");
+    let findings = |desk: &Desk| desk.state.recovery.takes.rows[1].findings;
+    assert_eq!(findings(&desk), None, "nobody looked at it to the end");
+    desk.press("^r");
+    assert_eq!(findings(&desk), Some((1, 0)));
+    assert_eq!(desk.again().state.recovery.takes.count(), 2);
+}
+
+#[test]
+fn quick_marks_are_kept_in_the_order_in_which_they_were_made() {
+    let mut desk = Desk::of("unknown-tool.json");
+    let item = desk.state.item().unwrap();
+    let (at, bytes) = (item.span.start, desk.state.session().unwrap().bytes(item));
+    let bytes = bytes.unwrap();
+    let marks = (0..21).map(|number| TakesCommand::Mark {
+        at,
+        bytes: bytes.clone(),
+        set: number % 2 == 0,
+    });
+    let marks = marks.collect();
+    desk.loader.obey_in_threads(&mut desk.state, marks);
+    assert!(desk.state.marks.contains(&at));
+    assert!(desk.again().state.marks.contains(&at));
+}
+
+#[test]
+fn takes_that_would_be_lost_are_asked_about_before_it_ends() {
+    let desk = Desk::of("unknown-tool.json");
+    fs::write(desk.file("state"), "in the way").unwrap();
+    let mut desk = desk.again();
+    desk.press("i ^s enter u s enter Q")
+        .sees("2 takes are only in memory and will be lost: quit?");
+    desk.press("n").misses("will be lost");
+    assert!(desk.left.is_empty());
+    desk.press("q").sees("will be lost: close?").press("y");
+    assert!(matches!(desk.left[..], [Effect::Close]));
+
+    let mut desk = Desk::of("unknown-tool.json");
+    desk.press("i ^s enter Q");
+    assert!(matches!(desk.left[..], [Effect::Quit]), "it is recorded");
 }

@@ -1,6 +1,6 @@
 //! What the loader brings: parts of the file, the whole of it, findings, growth.
 
-use super::{Effect, Report, layers, motion, takes};
+use super::{Effect, Report, layers, motion, recover, takes};
 use crate::rules::Severity;
 use crate::tui::state::document::{Document, Extent, Place};
 use crate::tui::state::{Follow, Stage, State};
@@ -103,6 +103,7 @@ fn tail(state: &mut State, document: Arc<Document>) -> Vec<Effect> {
         return Vec::new();
     }
     let sessions = document.recording.sessions.len();
+    recover::abandon(state);
     let old = state.show(document);
     state.session = sessions.saturating_sub(1);
     motion::to_end(state);
@@ -115,6 +116,7 @@ fn whole(state: &mut State, document: Arc<Document>) -> Vec<Effect> {
         .document
         .as_ref()
         .and_then(|old| same_place(old, &document, state));
+    recover::abandon(state);
     let mut effects: Vec<Effect> = state
         .show(document)
         .map(Effect::Discard)

@@ -1,6 +1,7 @@
 //! Keys and texts for the faces of recoveries, and what each of their answers leads to.
 
 use super::{Effect, TakesCommand, recover};
+use crate::tui::keymap::Command;
 use crate::tui::recovery::forms::ConfirmationOutcome;
 use crate::tui::recovery::forms::ReadingsOutcome;
 use crate::tui::recovery::forms::WordsOutcome;
@@ -27,6 +28,10 @@ pub(super) fn press(state: &mut State, key: KeyEvent) -> Option<Vec<Effect>> {
         Overlay::Question(question) => {
             let outcome = question.key(key);
             answered(state, outcome)
+        }
+        Overlay::Leaving(question, command) => {
+            let (outcome, command) = (question.key(key), *command);
+            left(state, outcome, command)
         }
         Overlay::Readings(readings) => {
             let outcome = readings.key(key);
@@ -76,7 +81,11 @@ pub(super) fn mouse(state: &mut State, event: MouseEvent) -> bool {
         Some(Overlay::Takes(tree)) => tree.mouse(event),
         Some(Overlay::Comparison(comparison)) => comparison.mouse(event),
         Some(
-            Overlay::Words(_) | Overlay::Question(_) | Overlay::Readings(_) | Overlay::Saving(_),
+            Overlay::Words(_)
+            | Overlay::Question(_)
+            | Overlay::Leaving(..)
+            | Overlay::Readings(_)
+            | Overlay::Saving(_),
         ) => {}
         _ => return false,
     }
@@ -180,6 +189,16 @@ fn answered(state: &mut State, outcome: ConfirmationOutcome) -> Vec<Effect> {
     }
 }
 
+fn left(state: &mut State, outcome: ConfirmationOutcome, command: Command) -> Vec<Effect> {
+    match outcome {
+        ConfirmationOutcome::Pending => return Vec::new(),
+        ConfirmationOutcome::No => {}
+        ConfirmationOutcome::Yes => return super::takes::leave(command),
+    }
+    state.overlays.pop();
+    Vec::new()
+}
+
 fn read(state: &mut State, outcome: ReadingsOutcome) -> Vec<Effect> {
     match outcome {
         ReadingsOutcome::Pending => {}
@@ -218,6 +237,7 @@ fn decided(state: &mut State, outcome: proposal::Outcome) -> Vec<Effect> {
         proposal::Outcome::Reword => {
             state.overlays.pop();
         }
+        proposal::Outcome::Accept if !super::takes::may_ask(state) => {}
         proposal::Outcome::Accept => {
             if let Some(Overlay::Proposal(shown)) = state.overlays.pop() {
                 return recover::order(state, &shown.1);

@@ -1,10 +1,12 @@
 //! From a key on a finding to a proposal: what the action needs is asked, what it would change is shown, nothing is done yet.
 
+mod stale;
 mod words;
 
+pub(super) use stale::abandon;
 pub(super) use words::flattened;
 
-use super::{Effect, Order, overlay};
+use super::{Effect, Order, overlay, takes};
 use crate::actions::{self, Choice, Defect, Planned, Refusal, Safety};
 use crate::repair::{Repair, repair};
 use crate::rules::{Finding, Run, beside};
@@ -16,10 +18,11 @@ use crate::tui::recovery::forms::{Reading, Readings};
 use crate::tui::recovery::offers::{Group, Offered, OffersMenu};
 use crate::tui::recovery::proposal::{Proposal, Proposed};
 use crate::tui::recovery::wording::Subject;
-use crate::tui::state::document::{Document, Place};
+use crate::tui::state::document::Place;
 use crate::tui::state::recovery::Attempt;
 use crate::tui::state::{Overlay, State};
 use crate::wording;
+use stale::is_of_another_document;
 use words::{fallback_purpose, kind_of, named, wording_editor, words_form};
 
 /// Opens the menu of everything that can be done about the findings at the cursor.
@@ -69,8 +72,7 @@ pub(super) fn begin_on(state: &mut State, finding: usize, action: &'static str) 
 
 /// Begins an action on what is at the cursor: the finding that offers it, else the item itself.
 pub(super) fn begin(state: &mut State, action: &'static str) -> Vec<Effect> {
-    if !state.is_whole() {
-        state.notice = Some("the file is still being read".to_owned());
+    if !takes::may_ask(state) {
         return Vec::new();
     }
     if state.checked().is_none() {
@@ -99,7 +101,7 @@ fn finding_for<'s>(state: &'s State, action: &str) -> Option<&'s Finding> {
 }
 
 fn begin_with(state: &mut State, action: &'static str, finding: Option<Finding>) -> Vec<Effect> {
-    let Some(action) = actions::find(action) else {
+    let (Some(action), Some(document)) = (actions::find(action), state.document.clone()) else {
         return Vec::new();
     };
     let offer = finding.as_ref().and_then(|finding| {
@@ -108,6 +110,7 @@ fn begin_with(state: &mut State, action: &'static str, finding: Option<Finding>)
     });
     let item = finding.as_ref().and_then(|finding| finding.item);
     let attempt = Attempt {
+        document,
         action,
         safety: offer.map_or(Safety::Unsafe, |offer| offer.safety),
         place: Place {
@@ -125,10 +128,14 @@ fn begin_with(state: &mut State, action: &'static str, finding: Option<Finding>)
 
 /// Proposes the item with the cursor as it was edited outside.
 pub(super) fn edited(state: &mut State, text: &str) -> Vec<Effect> {
-    let Some(action) = actions::find("edit") else {
+    if !takes::may_ask(state) {
+        return Vec::new();
+    }
+    let (Some(action), Some(document)) = (actions::find("edit"), state.document.clone()) else {
         return Vec::new();
     };
     state.recovery.attempt = Some(Attempt {
+        document,
         action,
         safety: Safety::Manual,
         place: Place {
@@ -147,11 +154,8 @@ pub(super) fn edited(state: &mut State, text: &str) -> Vec<Effect> {
 /// Asks for what the action needs, or proposes it at once. What no words could make possible is refused before any are asked for.
 fn ask(state: &mut State, attempt: Attempt) -> Vec<Effect> {
     let findings = findings_of(state, attempt.place.session);
-    let tried = state
-        .document
-        .as_ref()
-        .map(|document| plan(document, &attempt, &findings, state.recovery.target));
-    if let Some(Err(refusal)) = tried
+    let tried = plan(&attempt, &findings, state.recovery.target);
+    if let Err(refusal) = tried
         && !refusal.is_question()
         && !matches!(refusal, Refusal::BadWords(_))
     {
@@ -164,7 +168,7 @@ fn ask(state: &mut State, attempt: Attempt) -> Vec<Effect> {
             &attempt,
             "what the model is told before it is asked again; empty: nothing",
         ),
-        "fallback" => words_form(state, &attempt, &fallback_purpose(state, &attempt)),
+        "fallback" => words_form(state, &attempt, &fallback_purpose(&attempt)),
         "supply-output" => words_form(state, &attempt, "what the tool returns"),
         "edit" => words_form(
             state,
@@ -182,14 +186,16 @@ fn ask(state: &mut State, attempt: Attempt) -> Vec<Effect> {
 
 /// Plans the attempt and shows what it would change, or asks what is missing.
 pub(super) fn propose(state: &mut State) -> Vec<Effect> {
-    let (Some(attempt), Some(document)) = (state.recovery.attempt.clone(), state.document.clone())
-    else {
+    let Some(attempt) = state.recovery.attempt.clone() else {
         return Vec::new();
     };
+    if is_of_another_document(state, &attempt) {
+        return Vec::new();
+    }
     let findings = findings_of(state, attempt.place.session);
-    match plan(&document, &attempt, &findings, state.recovery.target) {
+    match plan(&attempt, &findings, state.recovery.target) {
         Ok(planned) => {
-            let Some(session) = document.session(attempt.place.session) else {
+            let Some(session) = attempt.document.session(attempt.place.session) else {
                 return Vec::new();
             };
             let proposal = Proposal::new(&proposed(session, &attempt, &planned));
@@ -206,7 +212,7 @@ fn refused(state: &mut State, attempt: &Attempt, refusal: &Refusal) -> Vec<Effec
             form.complain(&reason);
             Vec::new()
         }
-        (_, Refusal::NeedsConfirmation(_)) => match readings(state, attempt) {
+        (_, Refusal::NeedsConfirmation(_)) => match readings(attempt) {
             Some(readings) => overlay(state, Overlay::Readings(Box::new(readings))),
             None => {
                 let question = format!("{}?", attempt.action.title);
@@ -222,11 +228,11 @@ fn refused(state: &mut State, attempt: &Attempt, refusal: &Refusal) -> Vec<Effec
 }
 
 /// What broken arguments may have meant, where two readers disagree.
-fn readings(state: &State, attempt: &Attempt) -> Option<Readings> {
+fn readings(attempt: &Attempt) -> Option<Readings> {
     if attempt.action.id != "repair-arguments" {
         return None;
     }
-    let written = arguments_of(state, attempt)?;
+    let written = arguments_of(attempt)?;
     let Repair::Disagree { a, b } = repair(&written) else {
         return None;
     };
@@ -245,15 +251,15 @@ fn readings(state: &State, attempt: &Attempt) -> Option<Readings> {
 /// The text of the reading of this index.
 pub(super) fn reading(state: &State, index: usize) -> Option<String> {
     let attempt = state.recovery.attempt.as_ref()?;
-    match (repair(&arguments_of(state, attempt)?), index) {
+    match (repair(&arguments_of(attempt)?), index) {
         (Repair::Disagree { a, .. }, 0) => Some(a),
         (Repair::Disagree { b, .. }, _) => Some(b),
         _ => None,
     }
 }
 
-fn arguments_of(state: &State, attempt: &Attempt) -> Option<String> {
-    let session = state.document.as_ref()?.session(attempt.place.session)?;
+fn arguments_of(attempt: &Attempt) -> Option<String> {
+    let session = attempt.document.session(attempt.place.session)?;
     let item = session.items.get(attempt.place.item)?;
     let body = crate::dialects::body_of(item, &session.bytes(item).ok()?).ok()?;
     Some(body.arguments.as_written().to_owned())
@@ -266,12 +272,12 @@ fn findings_of(state: &State, session: usize) -> Vec<Finding> {
 
 /// Plans an attempt.
 fn plan(
-    document: &Document,
     attempt: &Attempt,
     findings: &[Finding],
     target: Option<Dialect>,
 ) -> Result<Planned, Refusal> {
-    let session = document
+    let session = attempt
+        .document
         .session(attempt.place.session)
         .ok_or(Refusal::NoItem)?;
     let run = Run::new(session, target);
@@ -318,13 +324,15 @@ fn proposed(session: &Session, attempt: &Attempt, planned: &Planned) -> Proposed
 
 /// The order that makes a take of what was proposed.
 pub(super) fn order(state: &mut State, planned: &Planned) -> Vec<Effect> {
-    let (Some(attempt), Some(document)) = (state.recovery.attempt.take(), state.document.clone())
-    else {
+    let Some(attempt) = state.recovery.attempt.take() else {
         return Vec::new();
     };
+    if is_of_another_document(state, &attempt) {
+        return Vec::new();
+    }
     state.overlays.clear();
     state.recovery.is_busy = true;
-    let kind = kind_of(&document, &attempt, state.recovery.target);
+    let kind = kind_of(&attempt, state.recovery.target);
     let template = attempt
         .words
         .as_deref()
@@ -362,7 +370,7 @@ pub(super) fn order(state: &mut State, planned: &Planned) -> Vec<Effect> {
         ..Take::default()
     };
     vec![Effect::Take(Box::new(Order {
-        document,
+        document: attempt.document,
         session: attempt.place.session,
         edits: planned.edits.clone(),
         about,
@@ -372,7 +380,7 @@ pub(super) fn order(state: &mut State, planned: &Planned) -> Vec<Effect> {
 /// What words are kept for: the item, and the action.
 pub(super) fn subject(state: &State) -> Option<Subject> {
     let attempt = state.recovery.attempt.as_ref()?;
-    let session = state.document.as_ref()?.session(attempt.place.session)?;
+    let session = attempt.document.session(attempt.place.session)?;
     let item = session.items.get(attempt.place.item)?;
     Some((item.span.start, attempt.action.id))
 }

@@ -1,9 +1,11 @@
 //! Takes on the screen: undo and redo, the tree, notes and marks, saving, and what the loader brings of them.
 
-use super::{Effect, Order, TakesCommand, layers, motion, overlay};
+use super::{Effect, Order, TakesCommand, layers, motion, overlay, recover};
 use crate::session::Edit;
 use crate::session::takes::{Cause, Outcome, Take};
+use crate::tui::keymap::Command;
 use crate::tui::recovery::comparison::Comparison;
+use crate::tui::recovery::forms::Confirmation;
 use crate::tui::recovery::saving::{SaveDialog, SaveFormat};
 use crate::tui::recovery::takes::TakeTree;
 use crate::tui::state::document::{Document, Place};
@@ -39,20 +41,56 @@ pub enum TakesReport {
     Exists,
     /// What was asked for cannot be done.
     Refused(String),
+    /// What the screen waits for is done, or was refused: something else may be asked for.
+    Done,
 }
 
 /// Asks for something to be done to the takes; one thing at a time.
 pub(super) fn ask(state: &mut State, command: TakesCommand) -> Vec<Effect> {
-    if state.recovery.is_busy {
-        state.notice = Some("the last change is still being made".to_owned());
-        return Vec::new();
-    }
-    if !state.is_whole() {
-        state.notice = Some("the file is still being read".to_owned());
+    if !may_ask(state) {
         return Vec::new();
     }
     state.recovery.is_busy = true;
     vec![Effect::Takes(command)]
+}
+
+/// Whether anything may be asked for that is about the items that are shown; else the operator reads why not.
+pub(super) fn may_ask(state: &mut State) -> bool {
+    let reason = if state.recovery.is_busy {
+        "the last change is still being made"
+    } else if !state.is_whole() {
+        "the file is still being read"
+    } else {
+        return true;
+    };
+    state.notice = Some(reason.to_owned());
+    false
+}
+
+/// Leaves, unless takes would be lost by that: then the operator is asked.
+pub(super) fn ask_to_leave(state: &mut State, command: Command) -> Vec<Effect> {
+    let takes = &state.recovery.takes;
+    let lost = match takes.in_memory {
+        0 => return leave(command),
+        1 => "1 take is only in memory and will be lost".to_owned(),
+        count => format!("{count} takes are only in memory and will be lost"),
+    };
+    let verb = if command == Command::Close {
+        "close"
+    } else {
+        "quit"
+    };
+    let reason = takes.banner.as_deref().unwrap_or_default();
+    let question = Confirmation::new(verb, reason, &format!("{lost}: {verb}?"));
+    overlay(state, Overlay::Leaving(Box::new(question), command))
+}
+
+/// Leaves by this command.
+pub(super) fn leave(command: Command) -> Vec<Effect> {
+    vec![match command {
+        Command::Close => Effect::Close,
+        _ => Effect::Quit,
+    }]
 }
 
 /// Opens the tree.
@@ -77,7 +115,7 @@ pub(super) fn fork(state: &mut State) -> Vec<Effect> {
         return Vec::new();
     }
     let number = u32::try_from(item).unwrap_or(u32::MAX);
-    if state.recovery.is_busy {
+    if !may_ask(state) {
         return Vec::new();
     }
     state.recovery.is_busy = true;
@@ -107,10 +145,9 @@ fn item_here(state: &State) -> Option<(u64, Vec<u8>)> {
     Some((item.span.start, state.session()?.bytes(item).ok()?))
 }
 
-/// Marks the item with the cursor, or takes its mark away.
+/// Marks the item with the cursor, or takes its mark away. Nobody waits for a mark.
 pub(super) fn mark(state: &mut State) -> Vec<Effect> {
-    if !state.is_whole() {
-        state.notice = Some("the file is still being read".to_owned());
+    if !may_ask(state) {
         return Vec::new();
     }
     let Some((at, bytes)) = item_here(state) else {
@@ -140,8 +177,8 @@ pub(super) fn note(state: &mut State, text: String) -> Vec<Effect> {
 
 /// Takes news of the takes.
 pub(super) fn arrive(state: &mut State, report: TakesReport) -> Vec<Effect> {
-    state.recovery.is_busy = false;
     match report {
+        TakesReport::Done => state.recovery.is_busy = false,
         TakesReport::Found(view) => {
             match view.count() - 1 {
                 0 => {}
@@ -208,6 +245,10 @@ fn show(
     said: String,
 ) -> Vec<Effect> {
     let sessions = document.recording.sessions.len();
+    let said = match recover::abandon(state) {
+        true => format!("{said}; what was begun is closed"),
+        false => said,
+    };
     let mut effects: Vec<Effect> = state
         .show(document)
         .map(Effect::Discard)

@@ -1,6 +1,7 @@
 //! The lower row: the finding under the cursor or a notice, and the keys that fit.
 
 use super::{rect, sign};
+use crate::rules::Finding;
 use crate::safe_text::SafeText;
 use crate::tui::keymap::{self, Binding, Command, Context, Direction};
 use crate::tui::state::State;
@@ -20,10 +21,15 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
     };
     let said = said(state, theme, room);
     let said = Line::from(said);
-    let mut room = width.saturating_sub(said.width() + 2);
+    let hints = hints(state);
+    let needed = |hint: &Hint| hint.0.len() + hint.1.len() + 3;
+    // The way to all keys is always named.
+    let help = hints.iter().find(|hint| hint.0 == HELP).map_or(0, needed);
+    let mut room = width.saturating_sub(said.width() + 2 + help);
     let mut keys: Vec<Span<'static>> = Vec::new();
-    for (key, words) in hints(state) {
-        let needed = key.len() + words.len() + 3;
+    for hint in hints {
+        let (key, words) = hint;
+        let needed = if key == HELP { 0 } else { needed(&hint) };
         if needed > room {
             continue;
         }
@@ -43,8 +49,13 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
         .set_line(area.x + start, area.y, &keys, area.width - start);
 }
 
-/// Keys with their words, what matters most first.
-fn hints(state: &State) -> Vec<(&'static str, &'static str)> {
+/// A key with its words.
+type Hint = (&'static str, &'static str);
+/// The key that shows all keys.
+const HELP: &str = "?";
+
+/// Keys with their words, what matters most first: on a finding what it offers, in its order.
+fn hints(state: &State) -> Vec<Hint> {
     let context = context_of(state);
     let mut bindings = keymap::footer(context);
     if state.frame.finding.is_none() && context != Context::List {
@@ -54,6 +65,13 @@ fn hints(state: &State) -> Vec<(&'static str, &'static str)> {
         // Only one pane is seen: nothing else says that there are others.
         bindings.sort_by_key(|binding| binding.command != Command::NextPane(Direction::Forward));
     }
+    if context != Context::Overlay {
+        let menu = bindings.iter().find(|it| it.command == Command::Open);
+        let menu = menu.filter(|_| context != Context::List).copied();
+        let offered = offered(state, menu);
+        bindings.retain(|binding| !offered.iter().any(|it| it.command == binding.command));
+        bindings.splice(0..0, offered);
+    }
     let words = |binding: &Binding| match (binding.command, context) {
         (Command::Open, Context::List) => "open",
         _ => binding.footer.1,
@@ -62,6 +80,20 @@ fn hints(state: &State) -> Vec<(&'static str, &'static str)> {
         .into_iter()
         .map(|binding| (binding.first_key(), words(binding)))
         .collect()
+}
+
+/// The keys of what the findings at the cursor offer, the worst finding first. What has no key of its own stands in the menu of offers.
+fn offered(state: &State, menu: Option<&'static Binding>) -> Vec<&'static Binding> {
+    let mut findings: Vec<&Finding> = state.findings_here().iter().collect();
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    let offers = findings.iter().flat_map(|finding| &finding.offers);
+    let mut keys: Vec<&'static Binding> = Vec::new();
+    for key in offers.filter_map(|offer| keymap::recovery(offer.action).or(menu)) {
+        if !keys.iter().any(|known| known.command == key.command) {
+            keys.push(key);
+        }
+    }
+    keys
 }
 
 fn said(state: &State, theme: &Theme, room: usize) -> Vec<Span<'static>> {

@@ -37,7 +37,9 @@ pub(super) fn draw(frame: &mut Frame<'_>, overlay: &Overlay, state: &State, them
         Overlay::Offers(menu) => menu.view(frame, above_footer(frame.area()), theme),
         Overlay::Wording(editor) => editor.view(frame, frame.area(), theme),
         Overlay::Words(form) => form.view(frame, frame.area(), theme),
-        Overlay::Question(question) => question.view(frame, frame.area(), theme),
+        Overlay::Question(question) | Overlay::Leaving(question, _) => {
+            question.view(frame, frame.area(), theme)
+        }
         Overlay::Readings(readings) => readings.view(frame, frame.area(), theme),
         Overlay::Proposal(shown) => shown.0.view(frame, frame.area(), theme),
         Overlay::Takes(tree) => tree.view(frame, frame.area(), theme),

@@ -1,5 +1,6 @@
 //! What cannot be changed where it stands (a log of exchanges, a stream) is changed as one request: the same change, carried over.
 
+use super::checking::Check;
 use super::{Work, is_parallel, number};
 use crate::runtime::{NoTake, Workbench};
 use crate::session::takes::Take;
@@ -17,7 +18,7 @@ impl Work {
         edits: &[Edit],
         about: Take,
         error: &NoTake,
-    ) -> Result<(), NoTake> {
+    ) -> Result<Option<Check>, NoTake> {
         let missing = || NoTake::NoSession(number(session));
         let history = document.recording.sessions.get(session);
         let history = history.ok_or_else(missing)?;

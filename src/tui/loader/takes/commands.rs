@@ -1,5 +1,6 @@
 //! What the operator asks for about takes that there are.
 
+use super::checking::Check;
 use super::{WHOLE, Work, view_of};
 use crate::runtime::{NoTake, Workbench};
 use crate::session::takes::{ItemMark, TakeId};
@@ -9,12 +10,17 @@ use std::sync::Arc;
 
 impl Work {
     /// Does something to the takes; `shown` is what the screen shows.
-    pub(in super::super) fn command_takes(
+    pub(super) fn command_takes(
         &self,
         command: TakesCommand,
         shown: Option<&Arc<Document>>,
-    ) {
-        self.on_takes(|work, bench| work.obey(bench, command, shown));
+    ) -> Option<Check> {
+        let is_awaited = !matches!(command, TakesCommand::Mark { .. });
+        let check = self.on_takes(|work, bench| work.obey(bench, command, shown));
+        if is_awaited {
+            self.tell(Report::Takes(TakesReport::Done));
+        }
+        check
     }
 
     fn obey(
@@ -22,7 +28,7 @@ impl Work {
         bench: &mut Workbench,
         command: TakesCommand,
         shown: Option<&Arc<Document>>,
-    ) -> Result<(), NoTake> {
+    ) -> Result<Option<Check>, NoTake> {
         let before = bench.takes().current();
         match command {
             TakesCommand::Undo => return self.undo(bench, shown),
@@ -73,11 +79,15 @@ impl Work {
                 self.tell(Report::Takes(report));
             }
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Goes back; the cursor goes to the item that the take was about.
-    fn undo(&self, bench: &mut Workbench, shown: Option<&Arc<Document>>) -> Result<(), NoTake> {
+    fn undo(
+        &self,
+        bench: &mut Workbench,
+        shown: Option<&Arc<Document>>,
+    ) -> Result<Option<Check>, NoTake> {
         let before = bench.takes().current();
         let at = begun_at(bench, before);
         match bench.undo() {
@@ -87,7 +97,7 @@ impl Work {
             }
             None => {
                 self.refuse("nothing to undo: this is the recording");
-                Ok(())
+                Ok(None)
             }
         }
     }

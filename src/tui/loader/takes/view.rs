@@ -34,6 +34,7 @@ pub(super) fn view_of(bench: &mut Workbench, current: TakeId) -> Arc<TakesView> 
         .filter(|trouble| is_at_stake || trouble.is_of_the_journal());
     Arc::new(TakesView {
         banner: banner.map(ToString::to_string),
+        in_memory: bench.takes_in_memory(),
         rows,
         current: current.0,
         bookmarks,

@@ -9,13 +9,11 @@ use crate::tui::recovery::difference::lines_of;
 use crate::tui::recovery::forms::{WordsForm, WordsSetup};
 use crate::tui::recovery::takes::TakeRow;
 use crate::tui::recovery::wording::{Entry, Fault, Previewer, Setup, WordingEditor};
-use crate::tui::state::document::Document;
 use crate::tui::state::preview::tool_of;
 use crate::tui::state::recovery::Attempt;
 use crate::tui::state::{Overlay, State};
 use crate::wording;
 use serde_json::Value;
-use std::sync::Arc;
 
 /// Rules about calls that one error text each can settle.
 const FAULTY_CALLS: &[&str] = &[
@@ -27,12 +25,8 @@ const FAULTY_CALLS: &[&str] = &[
 ];
 
 /// The kind of failure that an attempt answers.
-pub(super) fn kind_of(
-    document: &Document,
-    attempt: &Attempt,
-    target: Option<Dialect>,
-) -> Option<wording::Kind> {
-    let session = document.session(attempt.place.session)?;
+pub(super) fn kind_of(attempt: &Attempt, target: Option<Dialect>) -> Option<wording::Kind> {
+    let session = attempt.document.session(attempt.place.session)?;
     let run = Run::new(session, target);
     let defect = attempt.finding.as_ref().map_or_else(
         || Defect {
@@ -46,9 +40,8 @@ pub(super) fn kind_of(
 
 /// The editor for the wording of an error.
 pub(super) fn wording_editor(state: &State, attempt: &Attempt) -> Option<Overlay> {
-    let document = state.document.clone()?;
-    let session = document.session(attempt.place.session)?;
-    let kind = kind_of(&document, attempt, state.recovery.target)?;
+    let session = attempt.document.session(attempt.place.session)?;
+    let kind = kind_of(attempt, state.recovery.target)?;
     let findings = findings_of(state, attempt.place.session);
     let item = session.items.get(attempt.place.item)?;
     let kept = state
@@ -59,7 +52,7 @@ pub(super) fn wording_editor(state: &State, attempt: &Attempt) -> Option<Overlay
         .unwrap_or(wording::default_of(kind).template)
         .to_owned();
     let faulty = faulty_calls(session, &findings, attempt);
-    let (shown, tried, target) = (document.clone(), attempt.clone(), state.recovery.target);
+    let (tried, target) = (attempt.clone(), state.recovery.target);
     let setup = Setup {
         title: format!("inject error: {}", named(session, attempt.place.item)),
         text,
@@ -72,7 +65,7 @@ pub(super) fn wording_editor(state: &State, attempt: &Attempt) -> Option<Overlay
         whole_turn: attempt.whole_turn,
         last_try: last_try(state, attempt),
         previewer: Previewer::new(move |template, whole_turn| {
-            preview(&shown, &tried, &findings, target, template, whole_turn)
+            preview(&tried, &findings, target, template, whole_turn)
         }),
     };
     Some(Overlay::Wording(Box::new(WordingEditor::new(setup))))
@@ -80,7 +73,6 @@ pub(super) fn wording_editor(state: &State, attempt: &Attempt) -> Option<Overlay
 
 /// The JSON of the items that a template makes, or why it makes none.
 fn preview(
-    document: &Arc<Document>,
     attempt: &Attempt,
     findings: &[Finding],
     target: Option<Dialect>,
@@ -95,11 +87,11 @@ fn preview(
     let line = wording::check(template)
         .err()
         .and_then(|fault| fault.line());
-    let planned = plan(document, &attempt, findings, target).map_err(|refusal| Fault {
+    let planned = plan(&attempt, findings, target).map_err(|refusal| Fault {
         line,
         message: refusal.to_string(),
     })?;
-    let session = document.session(attempt.place.session);
+    let session = attempt.document.session(attempt.place.session);
     Ok(session.map_or_else(String::new, |session| result_of(session, &planned.edits)))
 }
 
@@ -166,7 +158,7 @@ fn last_try(state: &State, attempt: &Attempt) -> Option<String> {
 
 /// A form for plain words.
 pub(super) fn words_form(state: &State, attempt: &Attempt, purpose: &str) -> Option<Overlay> {
-    let session = state.document.as_ref()?.session(attempt.place.session)?;
+    let session = attempt.document.session(attempt.place.session)?;
     let item = session.items.get(attempt.place.item)?;
     let kept = state
         .recovery
@@ -203,9 +195,8 @@ fn final_value(session: &Session, item: &Item) -> String {
 }
 
 /// What a fallback is for, and what it has to satisfy.
-pub(super) fn fallback_purpose(state: &State, attempt: &Attempt) -> String {
-    let document = state.document.as_ref();
-    let session = document.and_then(|document| document.session(attempt.place.session));
+pub(super) fn fallback_purpose(attempt: &Attempt) -> String {
+    let session = attempt.document.session(attempt.place.session);
     let item = session.and_then(|session| session.items.get(attempt.place.item));
     let schema = session.and_then(|session| session.contract.output_schema.as_ref());
     match (item.map(|item| item.kind), schema) {
