@@ -36,13 +36,16 @@
 //!   goes with the number of items, and an untouched item is written back byte for byte.
 //! - **Reading never fails as a whole.** A broken line costs that line and is reported with its place; only "no format claims this"
 //!   is an error. Every type of every provider is an open enum: what is not known is kept and shown.
+//! - **Recorded bytes never change.** A take is a rope over them ([`session::Rope`]): its session is what the same format reads from the
+//!   rope, so rules, screen and saving treat it like any recording. [`formats::lower`] turns an action's edits into its splices.
 //! - **There is one definition of a pair and of an orphan**: [`session::pairing`]. What a provider accepts beyond it is the
 //!   dialect's to say.
 //! - **Unknown is a value.** Without tool definitions no call is called unknown; a schema that cannot be used judges nothing.
 //! - **Text from outside is hostile.** Nothing reaches a terminal or a report except through [`safe_text::SafeText`].
 //! - **One table per vocabulary.** Formats, rules, actions and keys are tables; help, README and `explain` come from them.
 //!
-//! What is deliberately absent: retake fetches nothing, runs nothing and writes nothing while it looks at a recording.
+//! What is deliberately absent: retake fetches nothing and runs nothing while it looks at a recording, and writes only its own journal of
+//! takes and what the operator saves.
 
 pub mod actions;
 pub mod cli;

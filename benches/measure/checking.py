@@ -57,11 +57,16 @@ def folder(bench):
         yield exactness(bench, 10, work, path, tools, recordings)
 
 
-def mendable(bench, made, path):
-    """How many planted defects `check` finds with a safe offer: `fix` mends them."""
-    found = commands.findings(bench.retake, path, made.tools, exits=(0, FINDINGS_EXIT), safe_only=True)
-    planted = {(commands.RULES[defect["kind"]], defect["call_id"]) for defect in made.planted()}
-    return sum((rule, call_id) in planted for _, rule, call_id in found)
+MENDED = ("bad_json", "orphan_call", "orphan_output")  # the planted defects that may have a safe offer
+
+
+def left_after(bench, made, fixed):
+    """How many planted defects still have a safe offer after `fix`. JSON whose repair is not clear is left to the operator."""
+    mended = {commands.RULES[kind] for kind in MENDED}
+    found = commands.findings(bench.retake, fixed, made.tools, exits=(0, FINDINGS_EXIT),
+                              counts=commands.is_mendable)
+    call_ids = {defect["call_id"] for defect in made.planted() if defect["kind"] in MENDED}
+    return sum(rule in mended and call_id in call_ids for _, rule, call_id in found)
 
 
 def fixing(bench):
@@ -81,8 +86,9 @@ def fixing(bench):
                                 lambda: fresh(["cp", str(made.path)]))
             if not bench.calibrate:
                 fresh(fix, (0, FINDINGS_EXIT))
-                mended, left = mendable(bench, made, made.path), mendable(bench, made, fixed)
-                yield Result(9, f"{work}, result", f"{mended} planted defects with a safe offer",
+                left = left_after(bench, made, fixed)
+                mended = sum(defect["kind"] in MENDED for defect in made.planted())
+                yield Result(9, f"{work}, result", f"{mended} planted defects that may have a safe offer",
                              said=f"{WRONG}: {left} left" if left else "all mended")
         finally:
             fixed.unlink(missing_ok=True)

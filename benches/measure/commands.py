@@ -36,16 +36,19 @@ def seconds(argv, exits=(0,)):
     return taken
 
 
-def findings(retake, path, tools, exits=(FINDINGS_EXIT,), safe_only=False):
-    """The (file, rule, call id) of every finding of `check`, for the planted rules; only those that have a safe offer, if asked."""
+def is_mendable(finding):
+    """Whether `fix` would do something about it: waiting is safe, too, but changes nothing."""
+    return any(offer["safety"] == "safe" and offer["action"] != "wait" for offer in finding["offers"])
+
+
+def findings(retake, path, tools, exits=(FINDINGS_EXIT,), counts=lambda finding: True):
+    """The (file, rule, call id) of every finding of `check` that counts, for the planted rules."""
     argv = [*retake, "check", str(path), "--tools", str(tools), "--format", "json"]
     found = set()
     with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=environment()) as check:
         for line in check.stdout:
             event = json.loads(line)
-            if event["type"] != "finding" or event["rule"] not in RULES.values():
-                continue
-            if not safe_only or any(offer["safety"] == "safe" for offer in event["offers"]):
+            if event["type"] == "finding" and event["rule"] in RULES.values() and counts(event):
                 found.add((os.path.basename(event["path"]), event["rule"], event["call_id"]))
     if check.returncode not in exits:
         raise Failure(f"check of {path} ended with {check.returncode}, not with {exits}")

@@ -9,13 +9,14 @@ use super::output::{Output, safe_line};
 use super::saving::refuse_to_overwrite;
 use super::style::Palette;
 use crate::actions::Safety;
-use crate::formats::CannotWrite;
+use crate::formats::{CannotWrite, is_written};
 use crate::rules::Severity;
 use crate::runtime::replace::Backup;
 use crate::runtime::{
-    Base, InputError, Mended, Mending, NoBase, Reason, Recording, Refused, SaveError, WriteError,
-    exit_on_interrupt, save_take, write_take,
+    Ahead, Base, InputError, Mended, Mending, NoBase, Reason, Recording, Refused, SaveError,
+    WriteError, exit_on_interrupt, is_same_file, save_take, write_take,
 };
+use crate::session::Rope;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -39,6 +40,7 @@ pub(super) fn run(arguments: &FixArguments) -> Result<Exit, Failure> {
             "name a file with -o",
         ));
     }
+    let ahead = written_ahead(arguments, &base);
     let mending = Mending {
         base: &base,
         up_to: if arguments.unsafe_too {
@@ -49,6 +51,11 @@ pub(super) fn run(arguments: &FixArguments) -> Result<Exit, Failure> {
         target: inputs.target,
         complete: &|recording: &mut Recording| inputs.complete(&arguments.path, recording),
         progress: &|_, _| (),
+        mended: &|rope: &Arc<Rope>| {
+            if let Some(ahead) = &ahead {
+                ahead.begin(rope);
+            }
+        },
     };
     let mended = mending.run().map_err(unreadable)?;
     if mended.applied.is_empty() {
@@ -58,7 +65,7 @@ pub(super) fn run(arguments: &FixArguments) -> Result<Exit, Failure> {
             return Err(Failure::with_hint(message, convert_first(arguments)));
         }
     }
-    write(arguments, &base, &mended)?;
+    write(arguments, &base, &mended, ahead.as_ref())?;
     fix_report::tell(&mended, arguments.diff);
     let errors = fix_report::left(&mended, Severity::Error);
     Ok(if errors > 0 {
@@ -107,7 +114,21 @@ fn not_written(arguments: &FixArguments, error: &dyn std::error::Error) -> Failu
     Failure::with_hint(safe_line(&error.to_string()), convert_first(arguments))
 }
 
-fn write(arguments: &FixArguments, base: &Base, mended: &Mended) -> Result<(), Failure> {
+/// The file that may be written before it is known whether one round is enough: a text under another name.
+fn written_ahead(arguments: &FixArguments, base: &Base) -> Option<Ahead> {
+    let output = arguments.output.as_deref();
+    let is_text = !base.is_database() && is_written(base.recording().format);
+    let output = output.filter(|_| !arguments.diff && !arguments.in_place && is_text);
+    let is_other = |to: &&Path| !base.path().is_some_and(|from| is_same_file(from, to));
+    output.filter(is_other).map(Ahead::new)
+}
+
+fn write(
+    arguments: &FixArguments,
+    base: &Base,
+    mended: &Mended,
+    ahead: Option<&Ahead>,
+) -> Result<(), Failure> {
     if arguments.diff {
         let palette = Palette::of_stdout(arguments.color);
         let mut output = Output::paged();
@@ -132,7 +153,13 @@ fn write(arguments: &FixArguments, base: &Base, mended: &Mended) -> Result<(), F
     if arguments.in_place && mended.applied.is_empty() {
         return Ok(());
     }
-    let replaced = save_take(base, &mended.rope, path, backup).map_err(|error| match error {
+    let replaced = match ahead.and_then(|ahead| ahead.finish(&mended.rope)) {
+        Some(draft) => draft
+            .and_then(|draft| draft.take_place(backup))
+            .map_err(SaveError::from),
+        None => save_take(base, &mended.rope, path, backup),
+    };
+    let replaced = replaced.map_err(|error| match error {
         SaveError::NotWritten(_) => not_written(arguments, &error),
         _ => Failure::refused(safe_line(&error.to_string())),
     })?;

@@ -16,11 +16,14 @@ const NEED_ALL_DIGESTS: &[&str] = &["repeated-call", "failing-tool"];
 
 /// Runs every rule, one after the other.
 pub fn check(run: &Run<'_>) -> Result<Vec<Finding>, SourceError> {
-    check_by(run, RULES)
+    Ok(check_by(run, RULES)?.0)
 }
 
-/// Runs some rules, one after the other.
-pub fn check_by(run: &Run<'_>, rules: &[&'static Rule]) -> Result<Vec<Finding>, SourceError> {
+/// Runs some rules, one after the other; gives what they found and what the item pass remembers.
+pub fn check_by(
+    run: &Run<'_>,
+    rules: &[&'static Rule],
+) -> Result<(Vec<Finding>, Digests), SourceError> {
     let (mut findings, digests) = check_items(run, 0..run.session.items.len(), rules)?;
     let digests = Digests::new(digests);
     for rule in rules {
@@ -28,7 +31,7 @@ pub fn check_by(run: &Run<'_>, rules: &[&'static Rule]) -> Result<Vec<Finding>, 
     }
     check_findings(run, rules, &mut findings);
     sort(&mut findings);
-    Ok(findings)
+    Ok((findings, digests))
 }
 
 /// Runs the rules of items among `rules` over a part of the items.
@@ -51,7 +54,11 @@ pub fn check_items(
             break;
         };
         let leaves_digest = keeps_digests && matches!(item.kind, Kind::Call | Kind::Output);
-        if !leaves_digest && (!wanted.contains(&item.kind) || run.knows_faultless(index)) {
+        if !leaves_digest && !wanted.contains(&item.kind) {
+            continue;
+        }
+        if let Some(known) = run.known(index) {
+            digests.extend(known.digest);
             continue;
         }
         let is_partial = read_bytes(run, item, &mut bytes)?;

@@ -44,7 +44,7 @@ mod unknown_tool;
 pub use check::{check, check_by, check_findings, check_items, check_rule, sort};
 pub use digest::{Digest, Digests};
 pub use error_class::ErrorClass;
-pub use faultless::Faultless;
+pub use faultless::{Faultless, Known};
 pub use finding::{Cause, Finding, Severity, beside};
 pub use health::{Health, Rate, ToolHealth};
 pub use message::fill;

@@ -1,6 +1,7 @@
 //! What rules are given: the session, the target, and what was offered where, prepared once.
 
 use super::ErrorClass;
+use super::faultless::Known;
 use crate::actions::{Defect, Offered, Scene, Surroundings};
 use crate::dialects::Body;
 use crate::session::{Dialect, Flags, Item, Session};
@@ -16,7 +17,7 @@ pub struct Run<'a> {
     /// The items whose reply was stopped by a token limit right behind them, in order.
     cut: Vec<u32>,
     /// The items that need no judging, in order.
-    known: Vec<u32>,
+    known: Vec<Known>,
 }
 
 /// One item with its body.
@@ -49,15 +50,17 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The same for a session of which it is known that no rule of items finds anything in some items; they are given in order.
-    pub fn knowing(mut self, faultless: Vec<u32>) -> Self {
-        self.known = faultless;
+    /// The same for a session of which some items were judged before; they are given in order.
+    pub fn knowing(mut self, known: Vec<Known>) -> Self {
+        self.known = known;
         self
     }
 
-    /// Whether it is known that no rule of items finds anything in the item at `index`.
-    pub(super) fn knows_faultless(&self, index: usize) -> bool {
-        u32::try_from(index).is_ok_and(|index| self.known.binary_search(&index).is_ok())
+    /// What is known of the item at `index` from an earlier check.
+    pub(super) fn known(&self, index: usize) -> Option<&Known> {
+        let index = u32::try_from(index).ok()?;
+        let place = self.known.binary_search_by_key(&index, |known| known.item);
+        self.known.get(place.ok()?)
     }
 
     /// Whether the reply was broken off in this item: by a token limit, or a stream that ended early.

@@ -13,11 +13,14 @@ pub fn check_session(
     session: &Session,
     target: Option<Dialect>,
 ) -> Result<Vec<Finding>, SourceError> {
-    check_run(&Run::new(session, target), RULES)
+    Ok(check_run(&Run::new(session, target), RULES)?.0)
 }
 
-/// The findings of some rules in a session that was prepared, in the order of the history.
-pub fn check_run(run: &Run<'_>, rules: &[&'static Rule]) -> Result<Vec<Finding>, SourceError> {
+/// The findings of some rules in a session that was prepared, in the order of the history, and what the item pass remembers.
+pub fn check_run(
+    run: &Run<'_>,
+    rules: &[&'static Rule],
+) -> Result<(Vec<Finding>, Digests), SourceError> {
     let count = run.session.items.len();
     if count <= PART {
         return rules::check_by(run, rules);
@@ -38,7 +41,7 @@ pub fn check_run(run: &Run<'_>, rules: &[&'static Rule]) -> Result<Vec<Finding>,
     let mut findings = found.into_iter().chain(of_session).flatten().collect();
     rules::check_findings(run, rules, &mut findings);
     rules::sort(&mut findings);
-    Ok(findings)
+    Ok((findings, digests))
 }
 
 /// The findings of each session of a recording.

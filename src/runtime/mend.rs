@@ -20,6 +20,8 @@ pub struct Mending<'a> {
     pub complete: &'a dyn Fn(&mut Recording),
     /// Told how far reading has come.
     pub progress: Progress<'a>,
+    /// Told each text before it is looked at whether anything is left in it: it may be the last.
+    pub mended: &'a dyn Fn(&Arc<Rope>),
 }
 
 /// What mending did.
@@ -144,6 +146,7 @@ impl Mending<'_> {
                 break left.map(|plan| plan.refused(Reason::NoEnd)).collect();
             }
             let next = Arc::new(rope.spliced(&round.splices));
+            (self.mended)(&next);
             let mut read =
                 self.base
                     .read_again(&recording, &round.splices, &next, self.progress)?;
@@ -161,7 +164,7 @@ impl Mending<'_> {
         })
     }
 
-    /// The findings by session. `faultless` is what the check before knows of the calls of each, and is told what this one knows.
+    /// The findings by session. `faultless` is what the check before knows of the items of each, and is told what this one knows.
     fn check(
         &self,
         recording: &Recording,
@@ -178,8 +181,8 @@ impl Mending<'_> {
             let run = Run::new(session, self.target);
             let known = faultless.among(&run, rope);
             let run = run.knowing(known);
-            let mut findings = check_run(&run, &rules)?;
-            *faultless = Faultless::of(&run, rope, &findings);
+            let (mut findings, digests) = check_run(&run, &rules)?;
+            *faultless = Faultless::of(&run, rope, &findings, &digests);
             settle(session, rope, &mut findings);
             Ok(findings)
         });

@@ -3,6 +3,7 @@
 //!
 //! Pure rooms say what bytes mean; this room fetches the bytes and spreads the work over the cores.
 
+mod ahead;
 mod background;
 mod base;
 mod checking;
@@ -30,6 +31,7 @@ mod transcode;
 pub mod wordings;
 mod workbench;
 
+pub use ahead::Ahead;
 pub use background::in_background;
 pub use base::{Base, NoBase};
 pub use checking::{check_recording, check_run, check_session};

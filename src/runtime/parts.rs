@@ -8,10 +8,11 @@ mod again;
 
 pub use again::Kept;
 
+use self::again::Stretch;
 use super::reading::Progress;
 use crate::formats::split::{self, Members, Part, Step, Within};
 use crate::formats::{Layout, Records, Sample};
-use crate::session::{Fragment, Kind, Mark, Source, SourceError, Span};
+use crate::session::{Fragment, Kind, Source, SourceError, Span};
 use rayon::prelude::*;
 use std::cell::RefCell;
 use std::ops::Range;
@@ -46,16 +47,6 @@ pub(super) struct File<'a> {
     beyond: u64,
     step: u64,
     patience: u64,
-}
-
-/// A stretch of a text in which records stand one behind the other.
-#[derive(Debug, Clone, Copy)]
-struct Stretch {
-    within: Within,
-    /// From the first record to the end of the text, or to the position behind the bracket.
-    span: Span,
-    /// What was read when it ended.
-    end: Mark,
 }
 
 /// Where the first record of a part begins.

@@ -111,30 +111,54 @@ pub fn replace(
     backup: Backup,
     write: impl FnOnce(&mut NewFile<'_>) -> io::Result<()>,
 ) -> Result<Replaced, ReplaceError> {
-    let (path, old) = target(path).map_err(Step::Look.at(path))?;
-    let new = Beside::create(&path, old.as_ref())?;
-    // A new file that is lost with the power costs nothing that was there.
-    let is_durable = old.is_some();
-    new.fill(write, is_durable).map_err(Step::Write.at(&path))?;
-    let kept = match (&old, backup) {
-        (Some(_), Backup::Numbered) => Some(back_up(&path)?),
-        _ => None,
-    };
-    let folder = folder_of(&path);
-    if let Err(error) = fs::rename(&new.path, &path) {
-        // It was made a moment ago and holds what is still in place.
-        if let Some(kept) = &kept {
-            fs::remove_file(kept).map_err(Step::Backup.at(kept))?;
+    Draft::write(path, write)?.take_place(backup)
+}
+
+/// New content of a file, whole and beside the old one. What does not take its place is removed.
+#[derive(Debug)]
+pub struct Draft {
+    path: PathBuf,
+    old: Option<Metadata>,
+    new: Beside,
+}
+
+impl Draft {
+    /// Writes the content that the file at `path` is to have; see [`replace`].
+    pub fn write(
+        path: &Path,
+        write: impl FnOnce(&mut NewFile<'_>) -> io::Result<()>,
+    ) -> Result<Self, ReplaceError> {
+        let (path, old) = target(path).map_err(Step::Look.at(path))?;
+        let new = Beside::create(&path, old.as_ref())?;
+        // A new file that is lost with the power costs nothing that was there.
+        let is_durable = old.is_some();
+        new.fill(write, is_durable).map_err(Step::Write.at(&path))?;
+        Ok(Self { path, old, new })
+    }
+
+    /// Takes the place of the old content.
+    pub fn take_place(self, backup: Backup) -> Result<Replaced, ReplaceError> {
+        let Self { path, old, new } = self;
+        let kept = match (&old, backup) {
+            (Some(_), Backup::Numbered) => Some(back_up(&path)?),
+            _ => None,
+        };
+        let folder = folder_of(&path);
+        if let Err(error) = fs::rename(&new.path, &path) {
+            // It was made a moment ago and holds what is still in place.
+            if let Some(kept) = &kept {
+                fs::remove_file(kept).map_err(Step::Backup.at(kept))?;
+            }
+            return Err(Step::Rename.at(&path)(error));
         }
-        return Err(Step::Rename.at(&path)(error));
+        new.keep();
+        if old.is_some() {
+            let synced = File::open(folder).and_then(|folder| folder.sync_all());
+            synced.map_err(Step::SyncFolder.at(folder))?;
+        }
+        let backup = kept;
+        Ok(Replaced { path, backup })
     }
-    new.keep();
-    if is_durable {
-        let synced = File::open(folder).and_then(|folder| folder.sync_all());
-        synced.map_err(Step::SyncFolder.at(folder))?;
-    }
-    let backup = kept;
-    Ok(Replaced { path, backup })
 }
 
 /// The file that is to be replaced, behind all links, and what it is like; no link may lead nowhere.
@@ -203,6 +227,7 @@ impl Write for NewFile<'_> {
 }
 
 /// A file beside the one that it will replace; removed when it did not come to that.
+#[derive(Debug)]
 struct Beside {
     path: PathBuf,
     file: File,

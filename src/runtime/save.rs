@@ -129,10 +129,10 @@ fn check_in_place(base: &Base, path: &Path) -> Result<(), SaveError> {
 }
 
 /// Writes a text; `copy` takes over what was recorded.
-fn write_text<W: Write + ?Sized>(
+pub(super) fn write_text<W: Write + ?Sized>(
     rope: &Rope,
     out: &mut W,
-    copy: fn(&mut W, &dyn Source, Span) -> io::Result<()>,
+    copy: impl Fn(&mut W, &dyn Source, Span) -> io::Result<()>,
 ) -> io::Result<()> {
     for piece in rope.pieces() {
         match piece.from {

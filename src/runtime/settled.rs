@@ -103,6 +103,7 @@ mod tests {
             target: None,
             complete: &|_| (),
             progress: &|_, _| (),
+            mended: &|_| (),
         };
         let mended = mending.run().unwrap();
         let actions: Vec<_> = mended.applied.iter().map(|one| one.action).collect();

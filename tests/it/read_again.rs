@@ -129,9 +129,9 @@ fn judge(recording: &mut Recording, rope: &Rope, faultless: &mut Vec<Faultless>)
     for (session, faultless) in recording.sessions.iter_mut().zip(faultless) {
         session.contract.supplement(Some(&tools), None, None);
         let run = Run::new(session, None);
-        let full = check_by(&run, &rules).unwrap();
+        let (full, digests) = check_by(&run, &rules).unwrap();
         let known = faultless.among(&run, rope);
-        let part = check_by(&Run::new(session, None).knowing(known), &rules).unwrap();
+        let (part, _) = check_by(&Run::new(session, None).knowing(known), &rules).unwrap();
         let told = |findings: &[Finding]| {
             let told = findings
                 .iter()
@@ -139,7 +139,7 @@ fn judge(recording: &mut Recording, rope: &Rope, faultless: &mut Vec<Faultless>)
             told.collect::<Vec<_>>()
         };
         assert_eq!(told(&part), told(&full));
-        *faultless = Faultless::of(&run, rope, &full);
+        *faultless = Faultless::of(&run, rope, &full, &digests);
     }
 }
 

@@ -26,10 +26,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 const AFTER_HELP: &str = "\
-Exit codes: 0 clean, 1 findings at or above --fail-on, 2 usage or nothing readable, 3 some input unreadable, 130 interrupted.
+Exit codes: 0 clean, 1 findings at or above --fail-on or errors left by fix, 2 usage or nothing readable, 3 some input unreadable, 130 interrupted.
 A file that has the name of a command is opened as ./NAME.";
 
-/// A terminal debugger for tool-calling agents: opens a recorded run, shows each turn, and marks what is broken.
+/// A terminal debugger for tool-calling agents: opens a recorded run, shows each turn, marks what is broken, and mends it.
 #[derive(Debug, Parser)]
 #[command(
     name = "retake",

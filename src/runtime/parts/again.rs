@@ -4,10 +4,20 @@
 //! is not certain (the text is laid out anew, a broken value may hide what follows, a splice leaves the list of records) nothing is
 //! given, and the text is to be read as a whole.
 
-use super::{BEYOND, PATIENCE, Stretch};
+use super::{BEYOND, PATIENCE};
 use crate::formats::split::{Part, Step, Within};
 use crate::formats::{Layout, Records, Sample};
 use crate::session::{Fragment, Mark, Place, ProblemKind, Rope, Source, SourceError, Span, Splice};
+
+/// A stretch of a text in which records stand one behind the other.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Stretch {
+    pub(super) within: Within,
+    /// From the first record to the end of the text, or to the position behind the bracket.
+    pub(super) span: Span,
+    /// What was read when it ended.
+    pub(super) end: Mark,
+}
 
 /// What was read of a text.
 #[derive(Debug, Clone)]

@@ -15,11 +15,7 @@ const ELSEWHERE: &[&str] = &["wait", "raise-limit"];
 
 /// What an action leaves of a finding, with the reason: a fact of the history stays one when the model was told of it.
 const STAYS: &[(&str, &str, &str)] = &[
-    (
-        "",
-        "edit",
-        "the words of this test change nothing but white space",
-    ),
+    ("", "edit", "the words of this test only add a note"),
     ("repeated-call", "", "the calls before this one were made"),
     ("failing-tool", "", "the errors before this one were made"),
     ("truncated-response", "", "the reply was cut all the same"),
@@ -153,11 +149,11 @@ fn tried(before: &Before<'_>, own: &Finding) -> Vec<Tried> {
         return Vec::new();
     };
     let bytes = before.session.bytes(scene.item().unwrap()).unwrap();
-    let spaced = String::from_utf8_lossy(&bytes).replacen('{', "{ ", 1);
+    let noted = String::from_utf8_lossy(&bytes).replacen('{', "{\"note\":\"seen\",", 1);
     let mut tried = offers_of(&scene, &own.offers, &Choice::default());
     for offer in &mut tried {
         let words = match offer.action.id {
-            "edit" => Some(spaced.as_str()),
+            "edit" => Some(noted.as_str()),
             "fallback" => before.case.fallback.as_deref(),
             _ => Some("the library opens at nine"),
         };

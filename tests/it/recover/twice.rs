@@ -25,6 +25,7 @@ fn mended(case: &Case, base: &Base, up_to: Safety) -> Mended {
         target: case.target,
         complete: &|recording: &mut Recording| case.complete(recording),
         progress: &|_, _| (),
+        mended: &|_| (),
     };
     mending.run().unwrap()
 }
