@@ -31,8 +31,10 @@ pub struct Mended {
     pub rope: Arc<Rope>,
     /// What was applied, in order.
     pub applied: Vec<Applied>,
-    /// What was found at first, and what is left.
+    /// What was found at first, and what is left: what a check of the mended text says.
     pub found: [Tally; 2],
+    /// How many errors of those that are left are about calls that a take has answered.
+    pub answered: usize,
     /// The sessions as they read now.
     pub recording: Arc<Recording>,
     /// What was to be applied and could not be: offers that the file has no place for, and safe ones that their actions refuse.
@@ -109,6 +111,16 @@ impl Plan {
     }
 }
 
+/// What a check says, and what of it is still to be mended.
+struct Checked {
+    /// By session; what the take has settled is marked.
+    findings: Vec<Vec<Finding>>,
+    /// Of the findings before any was settled: what the text says by itself.
+    tally: Tally,
+    /// How many errors were settled.
+    answered: usize,
+}
+
 /// What came of one round.
 #[derive(Default)]
 struct Round {
@@ -130,14 +142,14 @@ impl Mending<'_> {
         let mut rope = self.base.rope().clone();
         let mut recording = self.base.recording().clone();
         let mut faultless = Vec::new();
-        let mut findings = self.check(&recording, &rope, &mut faultless)?;
-        let first = tally(&findings);
+        let mut checked = self.check(&recording, &rope, &mut faultless)?;
+        let first = checked.tally.clone();
         let mut applied = Vec::new();
         let refused = loop {
             let number = applied
                 .last()
                 .map_or(1, |applied: &Applied| applied.round + 1);
-            let (round, refused) = self.round(number, &recording, &findings);
+            let (round, refused) = self.round(number, &recording, &checked.findings);
             if round.done.is_empty() {
                 break refused;
             }
@@ -151,14 +163,15 @@ impl Mending<'_> {
                 self.base
                     .read_again(&recording, &round.splices, &next, self.progress)?;
             (self.complete)(&mut read);
-            findings = self.check(&read, &next, &mut faultless)?;
+            checked = self.check(&read, &next, &mut faultless)?;
             applied.extend(round.done.into_iter().map(|plan| plan.applied));
             (rope, recording) = (next, Arc::new(read));
         };
         Ok(Mended {
             rope,
             applied,
-            found: [first, tally(&findings)],
+            answered: checked.answered,
+            found: [first, checked.tally],
             recording,
             refused,
         })
@@ -170,7 +183,8 @@ impl Mending<'_> {
         recording: &Recording,
         rope: &Rope,
         faultless: &mut Vec<Faultless>,
-    ) -> Result<Vec<Vec<Finding>>, InputError> {
+    ) -> Result<Checked, InputError> {
+        let (mut tally, mut answered) = (Tally::new(), 0);
         let rules = match self.up_to {
             Safety::Safe => mending_rules(),
             Safety::Unsafe | Safety::Manual => RULES.to_vec(),
@@ -183,10 +197,18 @@ impl Mending<'_> {
             let run = run.knowing(known);
             let (mut findings, digests) = check_run(&run, &rules)?;
             *faultless = Faultless::of(&run, rope, &findings, &digests);
+            count(&findings, &mut tally);
+            let before = errors(&findings);
             settle(session, rope, &mut findings);
+            answered += before - errors(&findings);
             Ok(findings)
         });
-        found.collect()
+        let findings = found.collect::<Result<_, InputError>>()?;
+        Ok(Checked {
+            findings,
+            tally,
+            answered,
+        })
     }
 
     /// Carries out what can be done to the text as it is. Where nothing can be, what is refused comes with the reasons.
@@ -312,6 +334,8 @@ impl Offers<'_> {
                     refused.truncate(known);
                     return Some((*offer, planned));
                 }
+                // The model was told already: no other offer is to undo that.
+                Err(Refusal::NothingToDo) if offer.action == "inject-error" => return None,
                 Err(refusal) if self.is_worth_telling(*offer, &refusal) => refused.push(Refused {
                     session: self.place.0,
                     item: self.place.1,
@@ -332,14 +356,19 @@ impl Offers<'_> {
     }
 }
 
-fn tally(findings: &[Vec<Finding>]) -> Tally {
-    let mut tally = Tally::new();
-    for finding in findings.iter().flatten() {
+fn count(findings: &[Finding], tally: &mut Tally) {
+    for finding in findings {
         *tally
             .entry((finding.severity, finding.rule.id))
             .or_default() += 1;
     }
-    tally
+}
+
+fn errors(findings: &[Finding]) -> usize {
+    let errors = findings.iter();
+    errors
+        .filter(|finding| finding.severity == Severity::Error)
+        .count()
 }
 
 /// The items that a plan for `item` changes, with their partners.
