@@ -1,10 +1,10 @@
 //! Applies what the rules offer until nothing is left to apply: round by round, because one mended defect may show another.
 
 use super::{Base, InputError, Progress, Recording, check_run, settle};
-use crate::actions::{self, Choice, Offer, Planned, Refusal, Safety};
+use crate::actions::{self, Choice, Defect, Offer, Planned, Refusal, Safety};
 use crate::formats::{CannotWrite, lower};
-use crate::rules::{Faultless, Finding, RULES, Run, Severity, beside, mending_rules};
-use crate::session::{Dialect, Edit, Rope, Session, Splice, index_number};
+use crate::rules::{Faultless, Finding, RULES, Run, Severity, mending_rules, of_turn};
+use crate::session::{Dialect, Edit, Rope, Session, Splice, Standing, index_number};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
@@ -258,6 +258,7 @@ impl Mending<'_> {
     ) -> Vec<Plan> {
         let run = Run::new(session, self.target);
         let mut touched = HashSet::new();
+        let mut turn = None;
         let mut plans = Vec::new();
         for finding in findings {
             let Some(item) = finding.item.filter(|item| !touched.contains(item)) else {
@@ -270,7 +271,13 @@ impl Mending<'_> {
                 finding,
                 up_to: self.up_to,
             };
-            let Some((offer, planned)) = offers.first(&run, findings, is_barred, refused) else {
+            let own = session.items.get(item as usize).map(|item| item.turn);
+            // Findings are in the order of the history: one turn after the other.
+            if turn.as_ref().is_none_or(|(known, _)| *known != own) {
+                turn = Some((own, of_turn(session, findings, finding)));
+            }
+            let beside = turn.as_ref().map_or(&[][..], |(_, defects)| defects);
+            let Some((offer, planned)) = offers.first(&run, beside, is_barred, refused) else {
                 continue;
             };
             let items = touched_by(session, item, &planned.edits);
@@ -307,7 +314,7 @@ impl Offers<'_> {
     fn first(
         &self,
         run: &Run<'_>,
-        findings: &[Finding],
+        beside: &[Defect<'_>],
         is_barred: impl Fn(&'static str) -> bool,
         refused: &mut Vec<Refused>,
     ) -> Option<(Offer, Planned)> {
@@ -324,8 +331,7 @@ impl Offers<'_> {
             .filter(|offer| offer.safety <= up_to && !is_barred(offer.action))
             .peekable();
         offers.peek()?;
-        let beside = beside(run.session, findings, self.finding);
-        let scene = run.scene(self.finding.defect(), &beside)?;
+        let scene = run.scene(self.finding.defect(), beside)?;
         let known = refused.len();
         for offer in offers {
             let planned = (actions::find(offer.action)?.plan)(&scene, &Choice::default());
@@ -375,9 +381,18 @@ fn errors(findings: &[Finding]) -> usize {
 fn touched_by(session: &Session, item: u32, edits: &[Edit]) -> Vec<u32> {
     let mut items = vec![item];
     items.extend(edits.iter().flat_map(items_of));
-    let partners = items
-        .iter()
-        .map(|item| session.pairing.partner(*item as usize));
+    let drops = edits.iter().filter_map(|edit| match edit {
+        Edit::Drop { item } => Some(*item),
+        _ => None,
+    });
+    let dropped = drops.collect::<HashSet<_>>();
+    // Where a further output goes, its call and the first one stay as they are.
+    let stays = |item: &u32| {
+        let standing = session.pairing.standing(*item as usize);
+        dropped.contains(item) && matches!(standing, Standing::Duplicate(_))
+    };
+    let paired = items.iter().filter(|item| !stays(item));
+    let partners = paired.map(|item| session.pairing.partner(*item as usize));
     let partners = partners.flatten().map(index_number).collect::<Vec<_>>();
     items.extend(partners);
     items
@@ -441,4 +456,44 @@ fn meets(known: &[Splice], new: &[Splice]) -> bool {
             .next()
             .is_some()
     })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::runtime::{ReadOptions, read_path};
+
+    #[test]
+    fn any_number_of_further_outputs_goes_in_one_round() {
+        let output = r#"{"role":"tool","tool_call_id":"c","content":"1"},"#;
+        let text = format!(
+            r#"[{{"role":"user","content":"hi"}},
+{{"role":"assistant","content":null,"tool_calls":[{{"id":"c","type":"function","function":{{"name":"f","arguments":"{{}}"}}}}]}},
+{}{{"role":"user","content":"thanks"}}]"#,
+            output.repeat(21)
+        );
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.json");
+        std::fs::write(&path, text).unwrap();
+        let recording = read_path(&path, &ReadOptions::default()).unwrap();
+        let base = Base::new(Arc::new(recording), Some(&path)).unwrap();
+        let mending = Mending {
+            base: &base,
+            up_to: Safety::Safe,
+            target: None,
+            complete: &|_| (),
+            progress: &|_, _| (),
+            mended: &|_| (),
+        };
+        let mended = mending.run().unwrap();
+        assert_eq!(mended.applied.len(), 20);
+        assert!(mended.applied.iter().all(|one| one.round == 1));
+        assert!(mended.refused.is_empty() && errors_of(&mended.found[1]) == 0);
+    }
+
+    fn errors_of(tally: &Tally) -> usize {
+        let errors = tally.iter().filter(|((of, _), _)| *of == Severity::Error);
+        errors.map(|(_, count)| count).sum()
+    }
 }
