@@ -4,7 +4,7 @@ use super::belonging::open_partner;
 use super::evidence::{ordinal, quote};
 use super::{Planned, Refusal, Scene};
 use crate::dialects::write::{draft_output, replace_output};
-use crate::session::{Edit, Family, Flags, Kind, Standing};
+use crate::session::{Edit, Family, Flags, Kind, Patch, Standing};
 
 /// Lets the model read `text` as the output of a call: as a new output, or in the place of what the recorded one says.
 pub(super) fn answer(
@@ -92,11 +92,15 @@ pub(super) fn replace(
         return Err(Refusal::WrongKind("output of the client"));
     }
     let before = scene.body(output)?.text;
-    if before == text && item.flags.has(Flags::ERROR) == is_error {
+    let bytes = scene.bytes(output)?;
+    let patches = replace_output(item, &bytes, text, is_error)?;
+    let patches = patches.ok_or_else(|| no_text(scene, output))?;
+    // Not every dialect can say of an output that it is an error.
+    let changes = |patch: &Patch| bytes.get(patch.at.clone()) != Some(&patch.with[..]);
+    let says_so = before == text && item.flags.has(Flags::ERROR) == is_error;
+    if says_so || !patches.iter().any(changes) {
         return Err(Refusal::NothingToDo);
     }
-    let patches = replace_output(item, &scene.bytes(output)?, text, is_error)?;
-    let patches = patches.ok_or_else(|| no_text(scene, output))?;
     planned.note(format!(
         "the output at item {} said: {}",
         ordinal(output),

@@ -11,6 +11,10 @@ const MAY_HAVE_RUN: &str = "The run ended before this tool returned a result. It
 /// What it reads of a call that no tool could take.
 const DID_NOT_RUN: &str = "The run ended at this call. It did not run: there is no such tool.";
 
+/// What it reads of a call whose arguments no tool could read, for one because they were cut off.
+const UNREADABLE: &str =
+    "The run ended at this call. It did not run: its arguments are no whole JSON object.";
+
 /// What closes the turn where the server wants a message of the model before the user's next one.
 const CLOSING: &str = "The run ended here.";
 
@@ -65,12 +69,14 @@ pub(super) fn answer_what_is_open(
         let no_such_tool = is_not_offered(scene, call);
         let own = if no_such_tool {
             DID_NOT_RUN
+        } else if evidence::is_unreadable(scene, call) {
+            UNREADABLE
         } else {
             MAY_HAVE_RUN
         };
         let text = evidence::render(scene, &scene.defect, call, words.or(Some(own)))?;
         put(scene, call, text, true, planned)?;
-        if !no_such_tool {
+        if own == MAY_HAVE_RUN {
             planned.note(format!(
                 "{} (item {}) may have run; its result is not known",
                 scene.tool(call),
@@ -153,6 +159,22 @@ mod tests {
             .unwrap();
         assert_eq!(answers(&planned), [(1, MAY_HAVE_RUN), (2, DID_NOT_RUN)]);
         assert!(planned.asks_model);
+    }
+
+    #[test]
+    fn a_call_whose_arguments_were_cut_off_did_not_run() {
+        let cut = CALL.replacen(r#""arguments":"{}""#, r#""arguments":"{\"to\":\"an""#, 1);
+        let stage = stage(&history(&[USER, &cut]));
+        let planned = stage.act(1, "close-turn", &Choice::default()).unwrap();
+        assert_eq!(answers(&planned), [(1, UNREADABLE), (2, MAY_HAVE_RUN)]);
+        let planned = stage.act(1, "inject-error", &Choice::default()).unwrap();
+        let [(1, told)] = answers(&planned)[..] else {
+            panic!("{planned:?}");
+        };
+        assert!(
+            told.contains("are not a JSON object") && told.contains("was not run"),
+            "{told}"
+        );
     }
 
     #[test]

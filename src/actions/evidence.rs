@@ -3,7 +3,7 @@
 use super::{Defect, Refusal, Scene};
 use crate::repair::first_error;
 use crate::schema::{Validator, Violation};
-use crate::session::{Item, Kind};
+use crate::session::{Family, Item, Kind};
 use crate::wording::{self, Context, Kind as Failure};
 use serde_json::Value;
 
@@ -19,11 +19,32 @@ pub fn wording_kind(scene: &Scene<'_>) -> Failure {
 
 /// The kind of failure that a defect is; for the operator's own error about a call, that it has no output, or that the tool failed.
 pub(super) fn failure(scene: &Scene<'_>, defect: &Defect<'_>, index: u32) -> Failure {
-    Failure::of_rule(defect.rule).unwrap_or(if scene.is_unanswered(index) {
+    let known = Failure::of_rule(defect.rule);
+    let failure = known.unwrap_or(if scene.is_unanswered(index) {
         Failure::MissingOutput
     } else {
         Failure::ToolError
-    })
+    });
+    match failure {
+        // It cannot have taken effect.
+        Failure::MissingOutput if is_unreadable(scene, index) => Failure::MalformedArguments,
+        failure => failure,
+    }
+}
+
+/// Whether no tool could have run on the arguments of a call: they are no JSON, for one because they were cut off.
+pub(super) fn is_unreadable(scene: &Scene<'_>, call: u32) -> bool {
+    let is_of_function = |item: &Item| {
+        item.kind == Kind::Call && matches!(item.family, Family::Function | Family::Legacy)
+    };
+    let Ok(body) = scene.at(call).map(is_of_function).and_then(|is_call| {
+        let body = scene.body(call)?;
+        Ok(is_call.then_some(body))
+    }) else {
+        return false;
+    };
+    let arguments = body.as_ref().and_then(|body| body.arguments.json());
+    arguments.is_some_and(|text| first_error(text).is_some())
 }
 
 /// What the model is told about a defect: the operator's template, or that of the library.

@@ -4,7 +4,7 @@ use super::answer::{answer, ends_on_outputs};
 use super::evidence::{ordinal, render};
 use super::{Choice, Defect, Planned, Refusal, Scene};
 use crate::dialects::write::replace_arguments;
-use crate::repair::{Repair, repair};
+use crate::repair::certain;
 use crate::session::{Dialect, Edit, Family, Kind, Shape};
 use serde_json::{Value, json};
 
@@ -102,9 +102,9 @@ fn keep_replayable(scene: &Scene<'_>, call: u32, planned: &mut Planned) -> Resul
     if is_object(text) && !is_quoted {
         return Ok(());
     }
-    let (json, what) = match repair(text) {
-        Repair::Valid if is_object(text) => (text.to_owned(), "the object that they quote"),
-        Repair::Likely { text } if is_object(&text) => (text, "what they probably meant"),
+    let (json, what) = match certain(text) {
+        None if is_object(text) => (text.to_owned(), "the object that they quote"),
+        Some(text) if is_object(&text) => (text, "what they probably meant"),
         _ => (
             json!({ "_raw": text }).to_string(),
             "{\"_raw\": ...}, which holds them as text",

@@ -120,7 +120,9 @@ fn written_ahead(arguments: &FixArguments, base: &Base) -> Option<Ahead> {
     let is_text = !base.is_database() && is_written(base.recording().format);
     let output = output.filter(|_| !arguments.diff && !arguments.in_place && is_text);
     let is_other = |to: &&Path| !base.path().is_some_and(|from| is_same_file(from, to));
-    output.filter(is_other).map(Ahead::new)
+    output
+        .filter(is_other)
+        .map(|path| Ahead::new(path, base.mode()))
 }
 
 fn write(

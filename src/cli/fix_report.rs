@@ -25,10 +25,17 @@ pub(super) fn tell(mended: &Mended, is_trial: bool) {
     } else {
         ["applied", "left"]
     };
+    let errors = left(mended, Severity::Error);
+    let answered = match mended.answered {
+        0 => String::new(),
+        1 if errors == 1 => " (answered in this copy: check still names it)".to_owned(),
+        all if all == errors => " (answered in this copy: check still names them)".to_owned(),
+        some => format!(" ({some} answered in this copy: check still names what was answered)"),
+    };
     let summary = format!(
-        "{} {applied}, {} {left_over}",
+        "{} {applied}, {} {left_over}{answered}",
         counted(mended.applied.len(), "action"),
-        counted(left(mended, Severity::Error), "error")
+        counted(errors, "error")
     );
     complain(&summary, None);
     print(&applied_lines(mended));

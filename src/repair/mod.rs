@@ -76,6 +76,14 @@ pub fn likely(text: &str) -> Option<String> {
     }
 }
 
+/// The same, where nothing that the model wrote is lost or made up: a text that was cut off says no longer how it went on.
+#[must_use]
+pub fn certain(text: &str) -> Option<String> {
+    let likely = likely(text)?;
+    let is_whole = !invents(text, &likely) && !defects(text).contains(&Defect::Truncated);
+    is_whole.then_some(likely)
+}
+
 /// Guesses what a text meant.
 #[must_use]
 pub fn repair(text: &str) -> Repair {

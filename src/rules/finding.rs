@@ -83,6 +83,13 @@ impl Cause {
 /// The other findings about the turn of a finding, for actions that settle all of its calls at once. `findings` are in the order of
 /// the history.
 pub fn beside<'f>(session: &Session, findings: &'f [Finding], own: &Finding) -> Vec<Defect<'f>> {
+    let mut defects = of_turn(session, findings, own);
+    defects.retain(|defect| defect.rule != own.rule.id || defect.item != own.item);
+    defects
+}
+
+/// All findings about the turn of a finding, itself among them. `findings` are in the order of the history.
+pub fn of_turn<'f>(session: &Session, findings: &'f [Finding], own: &Finding) -> Vec<Defect<'f>> {
     let item = own.item.and_then(|item| session.items.get(item as usize));
     let Some(turn) = item.and_then(|item| session.turns.get(item.turn as usize)) else {
         return Vec::new();
@@ -90,10 +97,8 @@ pub fn beside<'f>(session: &Session, findings: &'f [Finding], own: &Finding) -> 
     let before = |limit: u32| {
         findings.partition_point(|finding| finding.item.is_some_and(|item| item < limit))
     };
-    let is_own = |finding: &Finding| finding.rule.id == own.rule.id && finding.item == own.item;
     findings[before(turn.first)..before(turn.end)]
         .iter()
-        .filter(|finding| !is_own(finding))
         .map(Finding::defect)
         .collect()
 }

@@ -4,9 +4,10 @@ use super::{Finding, Page, Rule, Run, Scope, Severity, Subject};
 use crate::actions::{Offer, Safety};
 use crate::dialects::Body;
 use crate::dialects::tools::type_word;
-use crate::repair::{Defect, Repair, decoded_twice, defects, first_error, repair};
+use crate::repair::{Defect, Repair, certain, decoded_twice, defects, first_error, repair};
 use crate::session::{Dialect, Family, Kind, Shape};
 use serde::de::IgnoredAny;
+use serde_json::Value;
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
@@ -18,7 +19,7 @@ pub(super) static RULE: Rule = Rule {
         what: "The model wrote arguments that cannot be read as JSON, or JSON that is not an object.",
         why: "The tool cannot run. Runtimes raise, or answer with a parser's message; and providers that take arguments as JSON in place refuse every later request that holds such a call.",
         example: r#"{"principal": 1000, "rate": 4.1/100/12}"#,
-        what_to_do: "Look at the repair as a diff and take it if it says what the model meant; or inject an error that shows the place.",
+        what_to_do: "Look at the repair as a diff and take it if it says what the model meant; or inject an error that shows the place. The repair is safe only where two readers agree, nothing was cut off, and the tool would take it; else the error is, unless the model has seen an answer already.",
         limits: "Empty arguments count as {}. Free-form input of custom tools is never checked. Arguments that a token limit cut off are truncated-response. JSON that is nested deeper than 128 levels is not judged.",
     },
     offers: &[
@@ -66,7 +67,7 @@ fn check(run: &Run<'_>, subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         .fact("error", found.error)
         .fact("defects", found.defects)
         .fact("replay", replay(run.target, subject.item.shape));
-    findings.push(with_repair(finding, text).of_call(run.session));
+    findings.push(with_repair(finding, run, subject, text));
 }
 
 /// A JSON object in a string where the dialect wants the object itself.
@@ -81,7 +82,7 @@ fn quoted_in_place(subject: &Subject<'_>) -> Option<Fault> {
     })
 }
 
-fn not_an_object(text: &str, value: &serde_json::Value) -> Fault {
+fn not_an_object(text: &str, value: &Value) -> Fault {
     let twice = decoded_twice(text).is_some();
     Fault {
         fault: format!("{}, not an object", type_word(value)),
@@ -127,22 +128,59 @@ fn replay(target: Dialect, shape: Shape) -> &'static str {
     }
 }
 
-/// Offers the repair as far as the text can be repaired: two readers who agree make it safe.
-fn with_repair(finding: Finding, text: &str) -> Finding {
-    if text.len() > MOST_TRIED {
-        return finding;
-    }
-    let safety = match repair(text) {
-        Repair::Likely { .. } => Some(Safety::Safe),
-        Repair::OneOpinion { .. } => Some(Safety::Unsafe),
-        Repair::Disagree { .. } => Some(Safety::Manual),
-        // JSON in a string: taking off the quotes changes nothing that was meant.
-        Repair::Valid => is_object_in_string(text).then_some(Safety::Safe),
-        Repair::None => None,
+/// Offers the repair as far as the text can be repaired. What is no safe repair stands behind the error, where that is safe.
+fn with_repair(finding: Finding, run: &Run<'_>, subject: &Subject<'_>, text: &str) -> Finding {
+    let finding = finding.of_call(run.session);
+    let safety = if text.len() <= MOST_TRIED {
+        safety_of_repair(run, subject, text)
+    } else {
+        Some(Safety::Unsafe)
     };
-    match safety {
+    let mut finding = match safety {
         Some(safety) => finding.with_safety("repair-arguments", safety),
         None => finding.offering(|offer| offer.action != "repair-arguments"),
+    };
+    if safety != Some(Safety::Safe) {
+        finding
+            .offers
+            .sort_by_key(|offer| offer.safety != Safety::Safe);
+    }
+    finding
+}
+
+/// How safe the repair is: what two readers agree on is, if nothing was cut off and the tool would take it. `None` where there is none.
+fn safety_of_repair(run: &Run<'_>, subject: &Subject<'_>, text: &str) -> Option<Safety> {
+    let meant = match repair(text) {
+        Repair::Likely { .. } => certain(text),
+        Repair::OneOpinion { .. } => None,
+        Repair::Disagree { .. } => return Some(Safety::Manual),
+        // JSON in a string: taking off the quotes changes nothing that was meant.
+        Repair::Valid if is_object_in_string(text) => {
+            Some(decoded_twice(text).unwrap_or_else(|| text.to_owned()))
+        }
+        Repair::Valid | Repair::None => return None,
+    };
+    let is_safe = meant.is_some_and(|meant| is_taken(run, subject, &meant));
+    Some(if is_safe {
+        Safety::Safe
+    } else {
+        Safety::Unsafe
+    })
+}
+
+/// Whether the tool takes these arguments, as far as its schema is known.
+fn is_taken(run: &Run<'_>, subject: &Subject<'_>, json: &str) -> bool {
+    let value = serde_json::from_str::<Value>(json).ok();
+    let Some(value) = value.filter(Value::is_object) else {
+        return false;
+    };
+    let offered = run.offered(subject.index);
+    let validator = offered.and_then(|offered| offered.validator(subject.item.name));
+    match validator {
+        Some(Ok(validator)) => validator
+            .violations(&value)
+            .is_ok_and(|violations| violations.is_empty()),
+        Some(Err(_)) | None => true,
     }
 }
 
@@ -189,6 +227,38 @@ mod tests {
         assert_eq!(repairing(&finding), Some(Safety::Safe));
         call("import os\nos.remove('x')").expect(&RULE, &["call_1"]);
         call("{\"a\":1} {\"b\":2}").expect(&RULE, &["call_1"]);
+    }
+
+    #[test]
+    fn what_was_cut_off_is_never_closed_safely() {
+        for cut in [
+            r#"{"path":"/etc/x","old":"half of a te"#,
+            r#"{"path":"/etc/x","limi"#,
+            r#"{"path":"/etc/x","limit":"#,
+            r#"{"path":"/etc/x""#,
+            r#"{"path":"/etc/x","lines":[1, 2"#,
+            r#"{"path":"/etc/x", "limit"}"#,
+        ] {
+            let finding = call(cut).finding(&RULE);
+            assert_ne!(repairing(&finding), Some(Safety::Safe), "{cut}");
+            let first = finding.offers[0];
+            assert_eq!((first.action, first.safety), ("inject-error", Safety::Safe));
+        }
+    }
+
+    #[test]
+    fn a_repair_that_the_tool_would_refuse_is_not_safe() {
+        let story = |parameters: serde_json::Value| {
+            let story = call(r#"{"amount": 5, }"#);
+            story
+                .tools(json!([{"name": "pay", "parameters": parameters}]))
+                .finding(&RULE)
+        };
+        let taken = story(json!({"type": "object", "properties": {"amount": {"type": "integer"}}}));
+        assert_eq!(repairing(&taken), Some(Safety::Safe));
+        let refused = story(json!({"type": "object", "required": ["to"]}));
+        assert_eq!(repairing(&refused), Some(Safety::Unsafe));
+        assert_eq!(refused.offers[0].action, "inject-error");
     }
 
     #[test]

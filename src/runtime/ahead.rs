@@ -13,6 +13,7 @@ use std::thread::JoinHandle;
 #[derive(Debug)]
 pub struct Ahead {
     path: PathBuf,
+    mode: Option<u32>,
     running: Mutex<Option<Running>>,
 }
 
@@ -25,10 +26,11 @@ struct Running {
 }
 
 impl Ahead {
-    /// Nothing is written yet.
-    pub fn new(path: &Path) -> Self {
+    /// Nothing is written yet. A file that is not there yet gets at most `mode`.
+    pub fn new(path: &Path, mode: Option<u32>) -> Self {
         Self {
             path: path.to_owned(),
+            mode,
             running: Mutex::new(None),
         }
     }
@@ -38,6 +40,7 @@ impl Ahead {
         self.stop();
         let is_stale = Arc::new(AtomicBool::new(false));
         let (path, text, stop) = (self.path.clone(), rope.clone(), is_stale.clone());
+        let mode = self.mode;
         let thread = std::thread::spawn(move || {
             let copy = |out: &mut NewFile<'_>, source: &dyn Source, span: Span| {
                 if stop.load(Ordering::Relaxed) {
@@ -45,7 +48,7 @@ impl Ahead {
                 }
                 out.copy(source, span)
             };
-            Draft::write(&path, |out| write_text(&text, out, copy))
+            Draft::write(&path, mode, |out| write_text(&text, out, copy))
         });
         *self.running() = Some(Running {
             rope: rope.clone(),
@@ -94,7 +97,7 @@ mod tests {
         let path = folder.path().join("run.json");
         let [first, last] =
             ["first", "last"].map(|text| Arc::new(Rope::new(Arc::new(text.as_bytes().to_vec()))));
-        let ahead = Ahead::new(&path);
+        let ahead = Ahead::new(&path, None);
         ahead.begin(&first);
         ahead.begin(&last);
         assert!(ahead.finish(&first).is_none());

@@ -1,11 +1,13 @@
 //! What takes are laid over, and how a take is read: the file itself with other bytes in places of it, or the rows of a database.
 
+use super::files::Stamp;
 use super::reading::{self, Progress, Recording};
 use super::sqlite::rows_of;
-use super::{DatabaseError, Input, InputError};
+use super::{DatabaseError, FileSource, Input, InputError};
 use crate::formats::agents_sqlite::{Row, sessions_of};
 use crate::formats::{Contents, Reading};
 use crate::session::{Origin, Rope, Source, SourceError, Span, Splice};
+use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,6 +18,8 @@ pub struct Base {
     path: Option<PathBuf>,
     rope: Arc<Rope>,
     kind: Kind,
+    /// What the file was like when it was opened; of a packed one or a database, after it was read.
+    opened: Option<Stamp>,
 }
 
 #[derive(Debug, Clone)]
@@ -66,7 +70,15 @@ impl Base {
             _ if stands_in_file => (Kind::File, recording.source.clone()),
             _ => return Err(NoBase::Stream),
         };
+        let file = (&*source as &dyn Any).downcast_ref::<FileSource>();
+        let opened = match file {
+            Some(file) => Some(file.opened()),
+            None => path
+                .and_then(|path| path.metadata().ok())
+                .map(|file| Stamp::of(&file)),
+        };
         Ok(Self {
+            opened,
             recording,
             path: path.map(Path::to_owned),
             rope: Arc::new(Rope::new(source)),
@@ -87,6 +99,16 @@ impl Base {
     /// Where the recording is, if it is a file.
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
+    }
+
+    /// What the file was like before anything was written.
+    pub(super) fn opened(&self) -> Option<&Stamp> {
+        self.opened.as_ref()
+    }
+
+    /// The most that others may do with a file that is made of the recording: what they may do with that itself.
+    pub fn mode(&self) -> Option<u32> {
+        self.opened.as_ref().map(Stamp::mode)
     }
 
     /// Whether a take is written as a database.

@@ -2,12 +2,44 @@
 
 use super::{DatabaseError, inflate, transcode};
 use crate::session::{Problem, ProblemKind, Source, SourceError, Span};
-use std::fs::{File, FileType};
+use std::fs::{File, FileType, Metadata};
 use std::io::Read;
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What a file was like at a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stamp {
+    /// Device and inode.
+    file: (u64, u64),
+    /// When its content was last changed: seconds and nanoseconds.
+    changed: (i64, i64),
+    /// Who may do what with it.
+    mode: u32,
+}
+
+impl Stamp {
+    /// From what the system says.
+    pub(super) fn of(metadata: &Metadata) -> Self {
+        Self {
+            file: (metadata.dev(), metadata.ino()),
+            changed: (metadata.mtime(), metadata.mtime_nsec()),
+            mode: metadata.mode() & 0o777,
+        }
+    }
+
+    /// Whether both are of one file that was not written to between them.
+    pub(super) fn is_same_content(&self, other: &Self) -> bool {
+        (self.file, self.changed) == (other.file, other.changed)
+    }
+
+    /// Who may do what with it.
+    pub(super) fn mode(&self) -> u32 {
+        self.mode
+    }
+}
 
 /// A file that is read by position. It may grow while it is open; what was cut off is [`SourceError::Gone`].
 #[derive(Debug)]
@@ -15,6 +47,7 @@ pub struct FileSource {
     file: File,
     /// The length when it was last asked for: a file system that no longer answers leaves it as it was, and reading says why.
     length: AtomicU64,
+    opened: Stamp,
 }
 
 impl FileSource {
@@ -31,7 +64,13 @@ impl FileSource {
         Ok(Self {
             file,
             length: AtomicU64::new(metadata.len()),
+            opened: Stamp::of(&metadata),
         })
+    }
+
+    /// What it was like when it was opened.
+    pub(super) fn opened(&self) -> Stamp {
+        self.opened
     }
 
     /// Lets the system copy the beginning of a span behind the end of another file, without a way through this program; says how

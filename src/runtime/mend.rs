@@ -1,10 +1,10 @@
 //! Applies what the rules offer until nothing is left to apply: round by round, because one mended defect may show another.
 
 use super::{Base, InputError, Progress, Recording, check_run, settle};
-use crate::actions::{self, Choice, Offer, Planned, Refusal, Safety};
+use crate::actions::{self, Choice, Defect, Offer, Planned, Refusal, Safety};
 use crate::formats::{CannotWrite, lower};
-use crate::rules::{Faultless, Finding, RULES, Run, Severity, beside, mending_rules};
-use crate::session::{Dialect, Edit, Rope, Session, Splice, index_number};
+use crate::rules::{Faultless, Finding, RULES, Run, Severity, mending_rules, of_turn};
+use crate::session::{Dialect, Edit, Rope, Session, Splice, Standing, index_number};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
@@ -31,8 +31,10 @@ pub struct Mended {
     pub rope: Arc<Rope>,
     /// What was applied, in order.
     pub applied: Vec<Applied>,
-    /// What was found at first, and what is left.
+    /// What was found at first, and what is left: what a check of the mended text says.
     pub found: [Tally; 2],
+    /// How many errors of those that are left are about calls that a take has answered.
+    pub answered: usize,
     /// The sessions as they read now.
     pub recording: Arc<Recording>,
     /// What was to be applied and could not be: offers that the file has no place for, and safe ones that their actions refuse.
@@ -109,6 +111,16 @@ impl Plan {
     }
 }
 
+/// What a check says, and what of it is still to be mended.
+struct Checked {
+    /// By session; what the take has settled is marked.
+    findings: Vec<Vec<Finding>>,
+    /// Of the findings before any was settled: what the text says by itself.
+    tally: Tally,
+    /// How many errors were settled.
+    answered: usize,
+}
+
 /// What came of one round.
 #[derive(Default)]
 struct Round {
@@ -130,14 +142,14 @@ impl Mending<'_> {
         let mut rope = self.base.rope().clone();
         let mut recording = self.base.recording().clone();
         let mut faultless = Vec::new();
-        let mut findings = self.check(&recording, &rope, &mut faultless)?;
-        let first = tally(&findings);
+        let mut checked = self.check(&recording, &rope, &mut faultless)?;
+        let first = checked.tally.clone();
         let mut applied = Vec::new();
         let refused = loop {
             let number = applied
                 .last()
                 .map_or(1, |applied: &Applied| applied.round + 1);
-            let (round, refused) = self.round(number, &recording, &findings);
+            let (round, refused) = self.round(number, &recording, &checked.findings);
             if round.done.is_empty() {
                 break refused;
             }
@@ -151,14 +163,15 @@ impl Mending<'_> {
                 self.base
                     .read_again(&recording, &round.splices, &next, self.progress)?;
             (self.complete)(&mut read);
-            findings = self.check(&read, &next, &mut faultless)?;
+            checked = self.check(&read, &next, &mut faultless)?;
             applied.extend(round.done.into_iter().map(|plan| plan.applied));
             (rope, recording) = (next, Arc::new(read));
         };
         Ok(Mended {
             rope,
             applied,
-            found: [first, tally(&findings)],
+            answered: checked.answered,
+            found: [first, checked.tally],
             recording,
             refused,
         })
@@ -170,7 +183,8 @@ impl Mending<'_> {
         recording: &Recording,
         rope: &Rope,
         faultless: &mut Vec<Faultless>,
-    ) -> Result<Vec<Vec<Finding>>, InputError> {
+    ) -> Result<Checked, InputError> {
+        let (mut tally, mut answered) = (Tally::new(), 0);
         let rules = match self.up_to {
             Safety::Safe => mending_rules(),
             Safety::Unsafe | Safety::Manual => RULES.to_vec(),
@@ -183,10 +197,18 @@ impl Mending<'_> {
             let run = run.knowing(known);
             let (mut findings, digests) = check_run(&run, &rules)?;
             *faultless = Faultless::of(&run, rope, &findings, &digests);
+            count(&findings, &mut tally);
+            let before = errors(&findings);
             settle(session, rope, &mut findings);
+            answered += before - errors(&findings);
             Ok(findings)
         });
-        found.collect()
+        let findings = found.collect::<Result<_, InputError>>()?;
+        Ok(Checked {
+            findings,
+            tally,
+            answered,
+        })
     }
 
     /// Carries out what can be done to the text as it is. Where nothing can be, what is refused comes with the reasons.
@@ -236,6 +258,7 @@ impl Mending<'_> {
     ) -> Vec<Plan> {
         let run = Run::new(session, self.target);
         let mut touched = HashSet::new();
+        let mut turn = None;
         let mut plans = Vec::new();
         for finding in findings {
             let Some(item) = finding.item.filter(|item| !touched.contains(item)) else {
@@ -248,7 +271,13 @@ impl Mending<'_> {
                 finding,
                 up_to: self.up_to,
             };
-            let Some((offer, planned)) = offers.first(&run, findings, is_barred, refused) else {
+            let own = session.items.get(item as usize).map(|item| item.turn);
+            // Findings are in the order of the history: one turn after the other.
+            if turn.as_ref().is_none_or(|(known, _)| *known != own) {
+                turn = Some((own, of_turn(session, findings, finding)));
+            }
+            let beside = turn.as_ref().map_or(&[][..], |(_, defects)| defects);
+            let Some((offer, planned)) = offers.first(&run, beside, is_barred, refused) else {
                 continue;
             };
             let items = touched_by(session, item, &planned.edits);
@@ -285,7 +314,7 @@ impl Offers<'_> {
     fn first(
         &self,
         run: &Run<'_>,
-        findings: &[Finding],
+        beside: &[Defect<'_>],
         is_barred: impl Fn(&'static str) -> bool,
         refused: &mut Vec<Refused>,
     ) -> Option<(Offer, Planned)> {
@@ -302,8 +331,7 @@ impl Offers<'_> {
             .filter(|offer| offer.safety <= up_to && !is_barred(offer.action))
             .peekable();
         offers.peek()?;
-        let beside = beside(run.session, findings, self.finding);
-        let scene = run.scene(self.finding.defect(), &beside)?;
+        let scene = run.scene(self.finding.defect(), beside)?;
         let known = refused.len();
         for offer in offers {
             let planned = (actions::find(offer.action)?.plan)(&scene, &Choice::default());
@@ -312,6 +340,8 @@ impl Offers<'_> {
                     refused.truncate(known);
                     return Some((*offer, planned));
                 }
+                // The model was told already: no other offer is to undo that.
+                Err(Refusal::NothingToDo) if offer.action == "inject-error" => return None,
                 Err(refusal) if self.is_worth_telling(*offer, &refusal) => refused.push(Refused {
                     session: self.place.0,
                     item: self.place.1,
@@ -332,23 +362,37 @@ impl Offers<'_> {
     }
 }
 
-fn tally(findings: &[Vec<Finding>]) -> Tally {
-    let mut tally = Tally::new();
-    for finding in findings.iter().flatten() {
+fn count(findings: &[Finding], tally: &mut Tally) {
+    for finding in findings {
         *tally
             .entry((finding.severity, finding.rule.id))
             .or_default() += 1;
     }
-    tally
+}
+
+fn errors(findings: &[Finding]) -> usize {
+    let errors = findings.iter();
+    errors
+        .filter(|finding| finding.severity == Severity::Error)
+        .count()
 }
 
 /// The items that a plan for `item` changes, with their partners.
 fn touched_by(session: &Session, item: u32, edits: &[Edit]) -> Vec<u32> {
     let mut items = vec![item];
     items.extend(edits.iter().flat_map(items_of));
-    let partners = items
-        .iter()
-        .map(|item| session.pairing.partner(*item as usize));
+    let drops = edits.iter().filter_map(|edit| match edit {
+        Edit::Drop { item } => Some(*item),
+        _ => None,
+    });
+    let dropped = drops.collect::<HashSet<_>>();
+    // Where a further output goes, its call and the first one stay as they are.
+    let stays = |item: &u32| {
+        let standing = session.pairing.standing(*item as usize);
+        dropped.contains(item) && matches!(standing, Standing::Duplicate(_))
+    };
+    let paired = items.iter().filter(|item| !stays(item));
+    let partners = paired.map(|item| session.pairing.partner(*item as usize));
     let partners = partners.flatten().map(index_number).collect::<Vec<_>>();
     items.extend(partners);
     items
@@ -412,4 +456,44 @@ fn meets(known: &[Splice], new: &[Splice]) -> bool {
             .next()
             .is_some()
     })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::runtime::{ReadOptions, read_path};
+
+    #[test]
+    fn any_number_of_further_outputs_goes_in_one_round() {
+        let output = r#"{"role":"tool","tool_call_id":"c","content":"1"},"#;
+        let text = format!(
+            r#"[{{"role":"user","content":"hi"}},
+{{"role":"assistant","content":null,"tool_calls":[{{"id":"c","type":"function","function":{{"name":"f","arguments":"{{}}"}}}}]}},
+{}{{"role":"user","content":"thanks"}}]"#,
+            output.repeat(21)
+        );
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.json");
+        std::fs::write(&path, text).unwrap();
+        let recording = read_path(&path, &ReadOptions::default()).unwrap();
+        let base = Base::new(Arc::new(recording), Some(&path)).unwrap();
+        let mending = Mending {
+            base: &base,
+            up_to: Safety::Safe,
+            target: None,
+            complete: &|_| (),
+            progress: &|_, _| (),
+            mended: &|_| (),
+        };
+        let mended = mending.run().unwrap();
+        assert_eq!(mended.applied.len(), 20);
+        assert!(mended.applied.iter().all(|one| one.round == 1));
+        assert!(mended.refused.is_empty() && errors_of(&mended.found[1]) == 0);
+    }
+
+    fn errors_of(tally: &Tally) -> usize {
+        let errors = tally.iter().filter(|((of, _), _)| *of == Severity::Error);
+        errors.map(|(_, count)| count).sum()
+    }
 }

@@ -111,7 +111,7 @@ pub fn replace(
     backup: Backup,
     write: impl FnOnce(&mut NewFile<'_>) -> io::Result<()>,
 ) -> Result<Replaced, ReplaceError> {
-    Draft::write(path, write)?.take_place(backup)
+    Draft::write(path, None, write)?.take_place(backup)
 }
 
 /// New content of a file, whole and beside the old one. What does not take its place is removed.
@@ -123,13 +123,15 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// Writes the content that the file at `path` is to have; see [`replace`].
+    /// Writes the content that the file at `path` is to have; see [`replace`]. Where there is none yet, it gets at most `mode`: that of
+    /// the file which it was made from.
     pub fn write(
         path: &Path,
+        mode: Option<u32>,
         write: impl FnOnce(&mut NewFile<'_>) -> io::Result<()>,
     ) -> Result<Self, ReplaceError> {
         let (path, old) = target(path).map_err(Step::Look.at(path))?;
-        let new = Beside::create(&path, old.as_ref())?;
+        let new = Beside::create(&path, old.as_ref(), mode)?;
         // A new file that is lost with the power costs nothing that was there.
         let is_durable = old.is_some();
         new.fill(write, is_durable).map_err(Step::Write.at(&path))?;
@@ -234,7 +236,11 @@ struct Beside {
 }
 
 impl Beside {
-    fn create(target: &Path, old: Option<&Metadata>) -> Result<Self, ReplaceError> {
+    fn create(
+        target: &Path,
+        old: Option<&Metadata>,
+        most: Option<u32>,
+    ) -> Result<Self, ReplaceError> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let name = target.file_name().unwrap_or_else(|| OsStr::new("file"));
         let making = old.map_or(Step::Create, |_| Step::Beside);
@@ -245,7 +251,10 @@ impl Beside {
             hidden.push(format!(".{}-{number}.tmp", std::process::id()));
             let path = folder_of(target).join(hidden);
             // What replaces a private file must not be open to others for a moment either.
-            let mode = if old.is_some() { 0o600 } else { 0o666 };
+            let mode = match old {
+                Some(_) => 0o600,
+                None => 0o666 & most.unwrap_or(0o666) | 0o200,
+            };
             let created = File::options()
                 .write(true)
                 .create_new(true)

@@ -1,6 +1,7 @@
 //! Writes takes in the format of their recording: what was not changed goes over byte for byte.
 
-use super::replace::{Backup, NewFile, ReplaceError, Replaced, replace};
+use super::files::Stamp;
+use super::replace::{Backup, Draft, NewFile, ReplaceError, Replaced};
 use super::sqlite_save::{SaveDatabaseError, database_of};
 use super::{Base, is_same_file};
 use crate::formats::is_written;
@@ -60,24 +61,17 @@ pub fn save_take(
     if let Some(from) = own {
         check_in_place(base, from)?;
     }
-    if base.is_database() {
+    let draft = if base.is_database() {
         let bytes = database_of(base, rope)?;
-        return Ok(replace(to, backup, |out| out.write_all(&bytes))?);
+        Draft::write(to, base.mode(), |out| out.write_all(&bytes))?
+    } else {
+        Draft::write(to, base.mode(), |out| write_text(rope, out, NewFile::copy))?
+    };
+    // Writing a large file takes its time.
+    if let Some(from) = own {
+        check_in_place(base, from)?;
     }
-    let mut grown = None;
-    let replaced = replace(to, backup, |out| {
-        write_text(rope, out, NewFile::copy)?;
-        // Writing a large file takes its time.
-        grown = own.and_then(|from| check_in_place(base, from).err());
-        match &grown {
-            Some(grown) => Err(io::Error::other(grown.to_string())),
-            None => Ok(()),
-        }
-    });
-    match grown {
-        Some(grown) => Err(grown),
-        None => Ok(replaced?),
-    }
+    Ok(draft.take_place(backup)?)
 }
 
 /// Writes a take to a stream.
@@ -117,14 +111,16 @@ fn check_in_place(base: &Base, path: &Path) -> Result<(), SaveError> {
         }
         return Ok(());
     }
-    let on_disk = path.metadata().map(|file| file.len()).ok();
-    if on_disk == Some(base.rope().len()) {
+    let changed = || SaveError::Changed(path.to_owned());
+    let on_disk = path.metadata().map_err(|_| changed())?;
+    let opened = base.opened();
+    let is_same = opened.is_some_and(|opened| opened.is_same_content(&Stamp::of(&on_disk)));
+    if on_disk.len() == base.rope().len() && is_same {
         Ok(())
-    } else if on_disk == Some(base.rope().recorded().len()) {
-        // The source is the file itself, which tells its length of this moment.
-        Err(SaveError::Changed(path.to_owned()))
-    } else {
+    } else if is_same {
         Err(SaveError::Packed(path.to_owned()))
+    } else {
+        Err(changed())
     }
 }
 
@@ -178,6 +174,7 @@ mod tests {
     use super::*;
     use crate::runtime::{ReadOptions, read_path};
     use std::fs::{File, read_dir, read_to_string, write};
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
     use std::sync::Arc;
 
     #[test]
@@ -197,5 +194,47 @@ mod tests {
         let copy = folder.path().join("copy.jsonl");
         save_take(&base, base.rope(), &copy, Backup::None).unwrap();
         assert_eq!(read_to_string(&copy).unwrap(), line);
+    }
+
+    #[test]
+    fn another_text_of_the_same_length_is_not_replaced_either() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.jsonl");
+        let [line, other] =
+            ["hi", "ho"].map(|text| format!("{{\"role\":\"user\",\"content\":\"{text}\"}}\n"));
+        let refuses = |change: &dyn Fn()| {
+            write(&path, &line).unwrap();
+            let recording = Arc::new(read_path(&path, &ReadOptions::default()).unwrap());
+            let base = Base::new(recording, Some(&path)).unwrap();
+            change();
+            let saved = save_take(&base, base.rope(), &path, Backup::None);
+            assert!(matches!(saved, Err(SaveError::Changed(_))), "{saved:?}");
+            assert_eq!(read_to_string(&path).unwrap(), other);
+        };
+        refuses(&|| {
+            write(&path, &other).unwrap();
+            // Clocks of file systems are coarse.
+            let file = File::options().append(true).open(&path).unwrap();
+            let later = std::time::SystemTime::now() + std::time::Duration::from_secs(5);
+            file.set_modified(later).unwrap();
+        });
+        refuses(&|| {
+            let beside = folder.path().join("beside");
+            write(&beside, &other).unwrap();
+            std::fs::rename(&beside, &path).unwrap();
+        });
+    }
+
+    #[test]
+    fn a_copy_of_a_private_recording_is_private() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.jsonl");
+        write(&path, "{\"role\":\"user\",\"content\":\"hi\"}\n").unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        let recording = Arc::new(read_path(&path, &ReadOptions::default()).unwrap());
+        let base = Base::new(recording, Some(&path)).unwrap();
+        let copy = folder.path().join("copy.jsonl");
+        save_take(&base, base.rope(), &copy, Backup::None).unwrap();
+        assert_eq!(copy.metadata().unwrap().mode() & 0o777, 0o600);
     }
 }

@@ -1,7 +1,9 @@
 //! What an operator decided is settled: a fault of a call whose output a take wrote is still told, but no longer counts.
 
 use crate::rules::{Finding, Severity};
-use crate::session::{Item, Origin, Rope, Session, Span};
+use crate::session::{Item, Origin, Rope, Session, Source, Span};
+use serde_json::value::RawValue;
+use std::ops::Range;
 
 /// Rules about what a call or its output says, whatever the provider makes of it: an answer settles them.
 const ANSWERED: &[&str] = &[
@@ -12,6 +14,9 @@ const ANSWERED: &[&str] = &[
     "repeated-call",
     "tool-error",
 ];
+
+/// In longer parts that a take has left out nothing is looked for, in bytes: outputs that move are shorter.
+const LONGEST_GAP: u64 = 16 << 20;
 
 /// Marks the findings that a take has settled, and gives the rest as they are.
 pub fn settle(session: &Session, rope: &Rope, findings: &mut [Finding]) {
@@ -30,7 +35,7 @@ pub fn settle(session: &Session, rope: &Rope, findings: &mut [Finding]) {
                 .partner(index)
                 .and_then(|output| session.items.get(output)),
         };
-        if output.is_some_and(|output| is_by_take(rope, output)) {
+        if output.is_some_and(|output| is_by_take(session, rope, output)) {
             finding.severity = Severity::Info;
             finding.is_settled = true;
             finding
@@ -40,38 +45,73 @@ pub fn settle(session: &Session, rope: &Rope, findings: &mut [Finding]) {
     }
 }
 
-/// Whether a take wrote an output, or changed what it says; another call id is no other answer.
-fn is_by_take(rope: &Rope, output: &Item) -> bool {
-    let span = output.span;
-    let id = output.call_id.span(span);
-    let is_id = |piece: Span| {
-        let is_inside = span.start < piece.start && piece.end < span.end;
-        is_inside && id.is_some_and(|id| piece.start <= id.start && id.end <= piece.end)
+/// Whether a take wrote what an output says. Another call id is no other answer, nor is another place.
+fn is_by_take(session: &Session, rope: &Rope, output: &Item) -> bool {
+    let Ok(bytes) = session.source.read(output.span) else {
+        return false;
     };
+    let Some(said) = said(&bytes) else {
+        return false;
+    };
+    let start = output.span.start + said.start as u64;
+    let end = output.span.start + said.end as u64;
     let pieces = rope.pieces();
-    let first = pieces.partition_point(|piece| piece.start + piece.from.span().len() <= span.start);
+    let first = pieces.partition_point(|piece| piece.start + piece.from.span().len() <= start);
     let own = pieces[first..].iter();
-    // Where the recorded bytes go on, if nothing was taken out.
-    let mut expected = None;
-    for piece in own.take_while(|piece| piece.start < span.end) {
-        match piece.from {
-            Origin::Recorded(recorded) => {
-                if expected.is_some_and(|expected| expected != recorded.start) {
-                    return true;
-                }
-                expected = Some(recorded.end);
-            }
-            Origin::Written(written) => {
-                let end = piece.start + written.len();
-                let start = piece.start;
-                if !is_id(Span { start, end }) {
-                    return true;
-                }
-                expected = None;
-            }
+    let is_written = own
+        .take_while(|piece| piece.start < end)
+        .any(|piece| matches!(piece.from, Origin::Written(_)));
+    is_written && !is_taken_out(rope, &bytes[said])
+}
+
+/// Where the value stands in an output that the model reads.
+fn said(output: &[u8]) -> Option<Range<usize>> {
+    #[derive(serde::Deserialize)]
+    struct Output<'a> {
+        #[serde(borrow)]
+        content: Option<&'a RawValue>,
+        #[serde(borrow)]
+        output: Option<&'a RawValue>,
+    }
+    let read: Output<'_> = serde_json::from_slice(output).ok()?;
+    let value = read.output.or(read.content)?.get();
+    let start = value.as_ptr().addr().checked_sub(output.as_ptr().addr())?;
+    Some(start..start + value.len())
+}
+
+/// Whether a text stands in what a take left out of the recording: then it stands at another place now.
+fn is_taken_out(rope: &Rope, text: &[u8]) -> bool {
+    let recorded = rope.recorded();
+    let kept = rope.pieces().iter().filter_map(|piece| match piece.from {
+        Origin::Recorded(span) => Some(span),
+        Origin::Written(_) => None,
+    });
+    let end = recorded.len();
+    let mut from = 0;
+    for kept in kept.chain([Span { start: end, end }]) {
+        let gap = Span {
+            start: from,
+            end: kept.start,
+        };
+        from = kept.end;
+        let is_long_enough = gap.start < gap.end && gap.len() >= text.len() as u64;
+        if is_long_enough && gap.len() <= LONGEST_GAP && holds(&**recorded, gap, text) {
+            return true;
         }
     }
     false
+}
+
+/// Whether a text stands in a span of a source; line ends become spaces where an item moves.
+fn holds(source: &dyn Source, span: Span, text: &[u8]) -> bool {
+    let Ok(mut bytes) = source.read(span) else {
+        return false;
+    };
+    let line_ends = bytes
+        .iter_mut()
+        .filter(|byte| matches!(byte, b'\n' | b'\r'));
+    line_ends.for_each(|byte| *byte = b' ');
+    memchr::memmem::find(&bytes, text).is_some()
 }
 
 #[cfg(test)]
@@ -114,6 +154,38 @@ mod tests {
         let errors: Vec<_> = errors.map(|one| one.rule.id).collect();
         assert_eq!(errors, ["unknown-tool"]);
         let left = mended.found[1].get(&(Severity::Error, "unknown-tool"));
-        assert_eq!(left, Some(&1));
+        assert_eq!((left, mended.answered), (Some(&1), 0));
+    }
+
+    #[test]
+    fn an_output_that_only_moved_settles_nothing() {
+        let text = r#"{"model":"m","tools":[{"type":"function","function":{"name":"search"}}],"messages":[{"role":"user","content":"hi"},
+            {"role":"tool","tool_call_id":"c",
+             "content":"Error: no such tool"},
+            {"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"serch","arguments":"{}"}}]},
+            {"role":"user","content":"so?"}]}"#;
+        let mended = |up_to| {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("a.json");
+            std::fs::write(&path, text).unwrap();
+            let recording = read_path(&path, &ReadOptions::default()).unwrap();
+            let base = Base::new(Arc::new(recording), Some(&path)).unwrap();
+            let mending = Mending {
+                base: &base,
+                up_to,
+                target: None,
+                complete: &|_| (),
+                progress: &|_, _| (),
+                mended: &|_| (),
+            };
+            let mended = mending.run().unwrap();
+            let actions = mended.applied.iter().map(|one| one.action);
+            (actions.collect::<Vec<_>>(), mended.answered)
+        };
+        assert_eq!(mended(Safety::Safe), (vec!["move-output"], 0));
+        let (actions, answered) = mended(Safety::Unsafe);
+        assert!(actions.contains(&"move-output"), "{actions:?}");
+        let is_told = actions.contains(&"inject-error");
+        assert_eq!(answered, usize::from(is_told), "{actions:?}");
     }
 }

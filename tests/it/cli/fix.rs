@@ -150,6 +150,30 @@ fn what_is_left_is_named_also_a_call_that_waits() {
 }
 
 #[test]
+fn what_fix_says_is_left_is_what_check_says_of_its_copy_and_once_is_enough() {
+    let sessions = Path::new(env!("CARGO_MANIFEST_DIR")).join("sessions");
+    for name in ["schema-break.json", "broken-json.json"] {
+        let text = std::fs::read_to_string(sessions.join(name)).unwrap();
+        let here = folder(&[("run.json", &text)]);
+        let fix = |from, to| told(here.path(), &["fix", from, "--unsafe", "-o", to]);
+        let (code, _, err) = fix("run.json", "once.json");
+        let answered = "1 error left (answered in this copy: check still names it)";
+        assert!(err.contains(answered), "{err}");
+        let (checked, _, _) = told(here.path(), &["check", "once.json"]);
+        assert_eq!(code, checked, "{name} {err}");
+        let (code, _, err) = fix("once.json", "twice.json");
+        assert!(
+            code == checked && err.contains("0 actions applied"),
+            "{err}"
+        );
+        assert_eq!(
+            read(here.path(), "twice.json"),
+            read(here.path(), "once.json")
+        );
+    }
+}
+
+#[test]
 fn standard_input_is_fixed_to_standard_output() {
     let output = retake().args(["fix", "-"]).write_stdin(MISPLACED).output();
     let output = output.unwrap();
