@@ -135,7 +135,7 @@ fn broken_arguments_are_repaired_where_readers_agree_and_asked_about_where_not()
 
     let broken = call("a", "find", "{\"a\": NaN}");
     let mut desk = Desk::with("run.json", &request(&[&broken]));
-    desk.press("enter enter");
+    desk.press("enter j enter");
     insta::assert_snapshot!("readings", desk.screen());
     desk.press("2 enter enter");
     assert_eq!(desk.rules(), ["orphan-call"], "and still unanswered");
