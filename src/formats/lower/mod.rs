@@ -111,13 +111,16 @@ fn dropped_by(session: &Session, edits: &[Edit]) -> BTreeSet<u32> {
     dropped
 }
 
-/// A new message as the file of a session spells it.
-pub fn new_message(session: &Session, shape: Shape, voice: Voice, text: &str) -> String {
+/// A new message as the file of a session spells it beside an item.
+pub fn new_message(session: &Session, beside: &Item, voice: Voice, text: &str) -> String {
     if session.format == super::codex::FORMAT.id {
-        draft_parts(voice, text)
-    } else {
-        draft_message(shape, voice, text)
+        return draft_parts(voice, text);
     }
+    let shape = match beside.shape {
+        Shape::Format => shape_of(session),
+        shape => shape,
+    };
+    draft_message(shape, voice, text)
 }
 
 fn cut_of(edit: &Edit) -> Option<u32> {
@@ -211,7 +214,7 @@ impl Lowering<'_> {
             return self.put_unit(anchor, Some(call), message);
         }
         let place = self.ground.place(call)?;
-        let last = self.end_of_unit(call, place)?;
+        let last = self.end_of_unit(call, place);
         match self.next_of_user(last) {
             Some(next) => self.put_block(next, &output),
             None => self.put_unit(last, Some(call), message),
@@ -248,7 +251,7 @@ impl Lowering<'_> {
     }
 
     /// The last item of the unit of an item.
-    fn end_of_unit(&mut self, index: u32, place: Place) -> Result<u32, CannotWrite> {
+    fn end_of_unit(&self, index: u32, place: Place) -> u32 {
         let items = &self.ground.session.items;
         let mut last = index;
         while let Some(next) = items.get(last as usize + 1) {
@@ -257,7 +260,7 @@ impl Lowering<'_> {
             }
             last += 1;
         }
-        Ok(last)
+        last
     }
 
     /// The first item of the message behind an item, where that is the user's.
@@ -272,7 +275,7 @@ impl Lowering<'_> {
         let item = *self.ground.item(index)?;
         let place = self.ground.place(index)?;
         let (Shape::Anthropic, Some(seat)) = (item.shape, place.part) else {
-            let with = new_message(self.ground.session, item.shape, Voice::User, text).into_bytes();
+            let with = new_message(self.ground.session, &item, Voice::User, text).into_bytes();
             self.splices.push(Splice {
                 at: place.unit,
                 with,
@@ -305,16 +308,9 @@ impl Lowering<'_> {
     fn say(&mut self, after: u32, voice: Voice, text: &str) -> Result<(), CannotWrite> {
         let item = *self.ground.item(after)?;
         let place = self.ground.place(after)?;
-        let last = self.end_of_unit(after, place)?;
-        let shape = match item.shape {
-            Shape::Format => shape_of(self.ground.session),
-            shape => shape,
-        };
-        self.put_unit(
-            last,
-            None,
-            new_message(self.ground.session, shape, voice, text),
-        )
+        let last = self.end_of_unit(after, place);
+        let message = new_message(self.ground.session, &item, voice, text);
+        self.put_unit(last, None, message)
     }
 
     /// Puts a new message or item behind the one that holds `anchor`, with what the file puts around it.
@@ -324,16 +320,13 @@ impl Lowering<'_> {
         answers: Option<u32>,
         unit: String,
     ) -> Result<(), CannotWrite> {
-        if self.is_linked {
-            let line = self
-                .lines
-                .put(&mut self.ground, anchor, answers, &unit, &self.dropped)?;
-            let place = self.ground.place(anchor)?;
-            self.put_after(place.seat, line);
-            return Ok(());
-        }
         let place = self.ground.place(anchor)?;
-        let element = self.wrapped(place, unit)?;
+        let element = if self.is_linked {
+            self.lines
+                .put(&mut self.ground, anchor, answers, &unit, &self.dropped)?
+        } else {
+            self.wrapped(place, unit)?
+        };
         self.put_after(place.seat, element);
         Ok(())
     }

@@ -3,7 +3,7 @@
 use super::proposal::{Change, Fate};
 use crate::dialects::write::draft_output;
 use crate::formats::new_message;
-use crate::session::{Edit, Item, Kind, Patch, Session, Shape, Voice};
+use crate::session::{Edit, Item, Kind, Patch, Session, Voice};
 
 /// Most items that are read of those that leave the history together.
 const READ: u32 = 20;
@@ -20,8 +20,11 @@ pub fn changes_of(session: &Session, edits: &[Edit]) -> (Vec<Change>, usize) {
                 changes.extend(change(session, *output, behind, ""));
             }
             Edit::Degrade { item, text } => {
-                let after = new_message(session, shape_at(session, *item), Voice::User, text);
-                changes.extend(change(session, *item, Fate::Changed, &after));
+                let own = session.items.get(*item as usize);
+                changes.extend(own.and_then(|own| {
+                    let after = new_message(session, own, Voice::User, text);
+                    change(session, *item, Fate::Changed, &after)
+                }));
             }
             Edit::Answer {
                 call,
@@ -35,11 +38,11 @@ pub fn changes_of(session: &Session, edits: &[Edit]) -> (Vec<Change>, usize) {
                     Voice::User => Kind::User,
                     Voice::Assistant => Kind::Assistant,
                 };
-                changes.push(added(
-                    kind,
-                    "",
-                    new_message(session, shape_at(session, *after), *voice, text),
-                ));
+                let beside = session.items.get(*after as usize);
+                changes.extend(
+                    beside
+                        .map(|beside| added(kind, "", new_message(session, beside, *voice, text))),
+                );
             }
             Edit::Cut { from } => {
                 let end = crate::session::index_number(session.items.len());
@@ -62,16 +65,6 @@ pub fn result_of(session: &Session, edits: &[Edit]) -> String {
     let made = changes.into_iter().map(|change| change.after);
     let made: Vec<String> = made.filter(|text| !text.is_empty()).collect();
     made.join("\n")
-}
-
-fn shape_at(session: &Session, index: u32) -> Shape {
-    let own = session.items.get(index as usize).map(|item| item.shape);
-    own.filter(|shape| *shape != Shape::Format)
-        .unwrap_or(match session.dialect {
-            crate::session::Dialect::Responses => Shape::Responses,
-            crate::session::Dialect::Chat | crate::session::Dialect::Gemini => Shape::Chat,
-            crate::session::Dialect::Anthropic => Shape::Anthropic,
-        })
 }
 
 fn text_of(session: &Session, item: &Item) -> String {
