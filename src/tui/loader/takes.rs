@@ -17,8 +17,8 @@ pub(super) use worker::{Job, start};
 use super::Work;
 use crate::actions;
 use crate::runtime::{NoTake, Workbench, in_background};
-use crate::session::Session;
 use crate::session::takes::{Take, TakeId, Tally};
+use crate::session::{Session, index_number};
 use crate::tui::state::document::{Document, Extent, Place};
 use crate::tui::update::{Order, Report, TakesReport};
 use comparing::first_change;
@@ -151,11 +151,11 @@ impl Work {
             return Ok(None);
         }
         let history = document.recording.sessions.get(session);
-        let history = history.ok_or(NoTake::NoSession(number(session)))?;
+        let history = history.ok_or(NoTake::NoSession(index_number(session)))?;
         let before = bench.takes().current();
         let what = about.cause.action.as_deref();
         let what = what.map_or("fork", |id| actions::find(id).map_or(id, |it| it.title));
-        match bench.take(number(session), history, &edits, about.clone()) {
+        match bench.take(index_number(session), history, &edits, about.clone()) {
             Err(error) if error.wants_request() => {
                 self.take_as_request(bench, (&document, session), &edits, about, &error)
             }
@@ -216,10 +216,6 @@ impl Work {
             rope: ropes.1,
         }))
     }
-}
-
-fn number(index: usize) -> u32 {
-    u32::try_from(index).unwrap_or(u32::MAX)
 }
 
 /// The items of two sessions that stand for each other, if all do.

@@ -1,10 +1,10 @@
 //! What cannot be changed where it stands (a log of exchanges, a stream) is changed as one request: the same change, carried over.
 
 use super::checking::Check;
-use super::{Work, is_parallel, number};
+use super::{Work, is_parallel};
 use crate::runtime::{NoTake, Workbench};
 use crate::session::takes::Take;
-use crate::session::{Edit, Session};
+use crate::session::{Edit, Session, index_number};
 use crate::tui::state::document::{Document, Place};
 use std::sync::Arc;
 
@@ -19,18 +19,18 @@ impl Work {
         about: Take,
         error: &NoTake,
     ) -> Result<Option<Check>, NoTake> {
-        let missing = || NoTake::NoSession(number(session));
+        let missing = || NoTake::NoSession(index_number(session));
         let history = document.recording.sessions.get(session);
         let history = history.ok_or_else(missing)?;
         let before = bench.takes().current();
-        let id = bench.as_request(number(session))?;
+        let id = bench.as_request(index_number(session))?;
         let request = bench.read(id, &|_, _| ())?;
         let found = self.tally_of(&request.sessions)?;
         self.judge(bench, id, found)?;
         let request = request.sessions.first().ok_or_else(missing)?;
         let meant = about.cause.item.map_or(0, |item| item as usize);
         if can_carry(history, request, edits) {
-            let id = bench.take(number(session), request, edits, about)?;
+            let id = bench.take(index_number(session), request, edits, about)?;
             let said = format!("take {id}, of the history as one request; u takes it back");
             return self.show(bench, before, None, carried_to(bench, id, meant), said);
         }

@@ -3,7 +3,7 @@
 use super::Work;
 use crate::runtime::{NoTake, Recording, Workbench};
 use crate::session::takes::TakeId;
-use crate::session::{Change, Dialect, Rope, Session, compare};
+use crate::session::{Change, Dialect, Rope, Session, compare, hash};
 use crate::tui::recovery::comparison::{Comparison, ItemText, Which};
 use crate::tui::state::document::{Document, Place};
 use std::sync::Arc;
@@ -67,9 +67,7 @@ fn digests(session: &Session) -> Result<Vec<u64>, NoTake> {
     let mut bytes = Vec::new();
     let digests = session.items.iter().map(|item| {
         session.source.read_into(item.span, &mut bytes)?;
-        Ok(bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        }))
+        Ok(hash(&bytes))
     });
     digests.collect()
 }
