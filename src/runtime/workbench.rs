@@ -137,15 +137,9 @@ impl Workbench {
 
     /// What a take is laid over.
     pub fn base(&mut self, id: TakeId) -> Result<&Base, NoTake> {
-        let first = self
-            .takes
-            .line(id)
-            .first()
-            .and_then(|first| self.takes.get(*first));
-        let request = first
-            .filter(|first| first.cause.action.as_deref() == Some(AS_REQUEST))
-            .map(|first| first.session);
-        match request {
+        let request = self.request_below(id);
+        let request = request.and_then(|request| self.takes.get(request));
+        match request.map(|request| request.session) {
             Some(session) => self.request(session),
             None => {
                 if self.in_place.is_none() {

@@ -37,7 +37,7 @@ impl Workbench {
     }
 
     /// The take whose text is the history as one request, of which this one was made.
-    fn request_below(&self, id: TakeId) -> Option<TakeId> {
+    pub fn request_below(&self, id: TakeId) -> Option<TakeId> {
         let first = *self.takes.line(id).first()?;
         let take = self.takes.get(first)?;
         (take.cause.action.as_deref() == Some(AS_REQUEST)).then_some(first)

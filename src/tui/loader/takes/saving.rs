@@ -5,7 +5,7 @@ use crate::formats::convert::{Options, To, convert};
 use crate::formats::is_written;
 use crate::repair::likely;
 use crate::runtime::replace::{Backup, replace};
-use crate::runtime::{AS_REQUEST, Workbench, is_same_file, save_take};
+use crate::runtime::{Workbench, is_same_file, save_take};
 use crate::session::takes::TakeId;
 use crate::session::{Session, SourceError};
 use crate::tui::recovery::saving::SaveFormat;
@@ -31,10 +31,7 @@ impl Work {
         let id = bench.takes().current();
         let mut formats = Vec::new();
         let own = document.recording.format.id;
-        let is_request = bench.takes().line(id).first().is_some_and(|first| {
-            let take = bench.takes().get(*first);
-            take.is_some_and(|take| take.cause.action.as_deref() == Some(AS_REQUEST))
-        });
+        let is_request = bench.request_below(id).is_some();
         let is_writable = is_written(document.recording.format) || id == TakeId::MAIN;
         if is_writable {
             let title = if is_request {
