@@ -63,11 +63,7 @@ impl Inputs {
             return Ok(self.prepare(recording, None));
         }
         let recording = read_path(path, &self.options)?;
-        let beside = match self.tools {
-            Some(_) => None,
-            None => tools_beside(path),
-        };
-        Ok(self.prepare(recording, beside))
+        Ok(self.prepare(recording, self.beside(path)))
     }
 
     /// The same for the debugger, which reads by itself.
@@ -91,35 +87,30 @@ impl Inputs {
 
     /// Adds what is known from outside of a file to a recording that was made of it.
     pub(super) fn complete(&self, path: &Path, recording: &mut Recording) {
-        let beside = match self.tools {
-            None if path != Path::new("-") => tools_beside(path),
-            _ => None,
-        };
-        let tools_beside = beside.as_ref().map(|(_, tools)| &tools[..]);
-        for session in &mut recording.sessions {
-            session.contract.supplement(
-                self.tools.as_deref(),
-                tools_beside,
-                self.output_schema.as_ref(),
-            );
-        }
+        let beside = self.beside(path);
+        self.supplement(recording, beside.as_ref().map(|(_, tools)| &tools[..]));
+    }
+
+    /// The tools beside a file, where none are given.
+    fn beside(&self, path: &Path) -> Option<(PathBuf, Vec<Tool>)> {
+        let is_asked = self.tools.is_none() && path != Path::new("-");
+        is_asked.then(|| tools_beside(path)).flatten()
+    }
+
+    /// Says whether any session took the tools beside the file.
+    fn supplement(&self, recording: &mut Recording, beside: Option<&[Tool]>) -> bool {
+        let (given, schema) = (self.tools.as_deref(), self.output_schema.as_ref());
+        let sessions = recording.sessions.iter_mut();
+        let took = sessions.map(|session| session.contract.supplement(given, beside, schema));
+        took.fold(false, |any, took| any | took)
     }
 
     fn prepare(&self, mut recording: Recording, beside: Option<(PathBuf, Vec<Tool>)>) -> Opened {
-        let mut tools_from = None;
-        for session in &mut recording.sessions {
-            let took_those_beside = session.contract.supplement(
-                self.tools.as_deref(),
-                beside.as_ref().map(|(_, tools)| &tools[..]),
-                self.output_schema.as_ref(),
-            );
-            if let (true, Some((path, _))) = (took_those_beside, &beside) {
-                tools_from = Some(path.clone());
-            }
-        }
+        let tools = beside.as_ref().map(|(_, tools)| &tools[..]);
+        let took_those_beside = self.supplement(&mut recording, tools);
         Opened {
             recording,
-            tools_from,
+            tools_from: beside.filter(|_| took_those_beside).map(|(path, _)| path),
         }
     }
 }

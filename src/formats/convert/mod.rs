@@ -198,6 +198,29 @@ impl<'a> Conversion<'a> {
         Ok(is_item.then_some(bytes))
     }
 
+    /// The role and the parts of a message of the user or of the system, as OpenAI spells roles; `None` where it says nothing.
+    fn instruction(
+        &mut self,
+        index: usize,
+    ) -> Result<Option<(&'static str, Vec<Part>)>, SourceError> {
+        let is_user = self.item(index).kind == Kind::User;
+        let room = Room {
+            images: is_user,
+            blanks: true,
+        };
+        let (role, parts) = self.parts(index, room)?;
+        if parts.is_empty() {
+            self.lose(index, LossKind::Empty);
+            return Ok(None);
+        }
+        let role = match role.as_str() {
+            _ if is_user => "user",
+            "developer" => "developer",
+            _ => "system",
+        };
+        Ok(Some((role, parts)))
+    }
+
     /// What an item of another spelling says, as far as there is room for it.
     fn parts(&mut self, index: usize, room: Room) -> Result<(String, Vec<Part>), SourceError> {
         let item = self.item(index);

@@ -75,20 +75,8 @@ fn said(conversion: &mut Conversion<'_>, index: usize) -> Result<Vec<String>, So
 }
 
 fn message(conversion: &mut Conversion<'_>, index: usize) -> Result<Option<String>, SourceError> {
-    let is_user = conversion.item(index).kind == Kind::User;
-    let room = Room {
-        images: is_user,
-        blanks: true,
-    };
-    let (role, parts) = conversion.parts(index, room)?;
-    if parts.is_empty() {
-        conversion.lose(index, LossKind::Empty);
+    let Some((role, parts)) = conversion.instruction(index)? else {
         return Ok(None);
-    }
-    let role = match role.as_str() {
-        _ if is_user => "user",
-        "developer" => "developer",
-        _ => "system",
     };
     let content = content(&parts);
     Ok(Some(format!(
