@@ -47,11 +47,6 @@ impl Opened {
     pub(super) fn state(&self, size: (u16, u16)) -> State {
         let mut state = State::new(self.name.clone(), size);
         state.recovery.target = self.knowledge.target();
-        let wordings = Wordings::read(&usual_files(Path::new(".")));
-        if let Some(fault) = wordings.faults.first() {
-            state.notice = Some(format!("a wording cannot be used: {fault}"));
-        }
-        state.recovery.wordings = Arc::new(wordings);
         if let Some(head) = &self.head {
             state.head = Some(head.clone());
             state.show(head.clone());
@@ -69,10 +64,15 @@ pub(super) struct Debugger {
 impl Debugger {
     /// Starts to read the rest of a file; `report` hears of it, in other threads.
     pub(super) fn start(
-        state: State,
+        mut state: State,
         opened: Opened,
         report: impl Fn(Report) + Send + Sync + 'static,
     ) -> Self {
+        let wordings = Wordings::read(&usual_files(Path::new(".")));
+        if let Some(fault) = wordings.faults.first() {
+            state.notice = Some(format!("a wording cannot be used: {fault}"));
+        }
+        state.recovery.wordings = Arc::new(wordings);
         Self {
             state,
             loader: Loader::start(opened.opening, opened.knowledge, Arc::new(report)),
