@@ -23,6 +23,7 @@
 //! | [`formats`] | how does a file hold it? | one file and one line in [`formats::FORMATS`] |
 //! | [`actions`] | what can be done? a scene in, edits or a reason out | one file and one line in [`actions::ACTIONS`] |
 //! | [`rules`] | what is wrong? | one file and one line in [`rules::RULES`] |
+//! | [`engine`] | what happens next in a live run? a machine without a clock: the history stands so, an event came, do this | |
 //! | [`runtime`] | the world: files, databases, compression, threads, the operator's editor | |
 //! | [`tui`] | the operator's face | a key is one row of the table in `tui::keymap` |
 //! | [`cli`] | the headless face | one file per subcommand, one file per report |
@@ -50,6 +51,7 @@
 pub mod actions;
 pub mod cli;
 pub mod dialects;
+pub mod engine;
 pub mod formats;
 pub mod json;
 pub mod repair;

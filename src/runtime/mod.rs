@@ -16,6 +16,7 @@ mod inflate;
 pub mod inspect;
 mod interrupt;
 mod lines;
+pub mod live;
 mod mend;
 mod opening;
 mod parts;

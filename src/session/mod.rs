@@ -14,6 +14,7 @@ mod edit;
 mod fragment;
 mod item;
 mod keyed;
+pub mod ledger;
 mod names;
 pub mod pairing;
 mod problem;

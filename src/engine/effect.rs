@@ -1,0 +1,139 @@
+//! What the engine asks for.
+
+use super::Millis;
+use crate::session::ledger::{Ask, CallKey, Ending, LedgerEvent};
+
+/// What is to be done, in this order.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// To be entered in the ledger, on the disk before anything that follows.
+    Record(LedgerEvent),
+    /// The model is to be asked with the history as it stands.
+    Ask {
+        /// The question.
+        ask: Ask,
+        /// Which attempt, from 1.
+        attempt: u32,
+    },
+    /// The question at hand is called off.
+    CancelAsk(Ask),
+    /// A call is to be carried out.
+    Run {
+        /// The call.
+        call: CallKey,
+        /// The tool.
+        tool: String,
+        /// Its arguments.
+        arguments: String,
+        /// Which attempt, from 1.
+        attempt: u32,
+    },
+    /// Tools that run are to be stopped; each still ends with [`super::Event::Finished`].
+    StopTools,
+    /// The history grows by the output of a call.
+    Answer {
+        /// The call.
+        call: CallKey,
+        /// What the model will read.
+        output: String,
+        /// Whether it reports an error.
+        is_error: bool,
+    },
+    /// A policy decided about a fault: the action is to be carried out as a take, [`super::Event::Stands`] or [`super::Event::Refused`]
+    /// follows.
+    Act(super::Decision),
+    /// Open calls are to be closed, so that the history is one that a provider takes.
+    Close,
+    /// The run waits for the operator.
+    Pause(Vec<Reason>),
+    /// [`super::Event::Rang`] is to come then.
+    Wait {
+        /// What for.
+        timer: Timer,
+        /// In so many milliseconds.
+        for_ms: Millis,
+    },
+    /// Somebody wants to hear that a breaker opened.
+    Webhook {
+        /// Where.
+        url: String,
+        /// The body, as JSON.
+        body: String,
+    },
+    /// The run ended.
+    Finish(Ending),
+}
+
+/// What a timer is for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+pub enum Timer {
+    /// The model is asked again.
+    AskAgain(Ask),
+    /// A call is tried again.
+    RunAgain(CallKey),
+}
+
+/// Why a run waits for the operator.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(tag = "reason", rename_all = "kebab-case")]
+pub enum Reason {
+    /// Something is wrong with the last turn.
+    Fault {
+        /// Id of the rule.
+        rule: String,
+        /// The item of the take.
+        item: Option<u32>,
+        /// The rule's sentence.
+        message: String,
+    },
+    /// A breakpoint.
+    Breakpoint {
+        /// Its number.
+        number: u32,
+        /// What it looks for, as the operator wrote it.
+        what: String,
+        /// The item.
+        item: Option<u32>,
+    },
+    /// A call needs the operator's approval.
+    Approval {
+        /// The call.
+        call: CallKey,
+        /// The tool.
+        tool: String,
+        /// Its arguments.
+        arguments: String,
+    },
+    /// The operator is the tool.
+    AskOperator {
+        /// The call.
+        call: CallKey,
+        /// The tool.
+        tool: String,
+        /// Its arguments.
+        arguments: String,
+        /// Why the operator is asked, where that needs a word: no recorded output fits.
+        note: String,
+    },
+    /// A call may have run.
+    MayHaveRun {
+        /// The call.
+        call: CallKey,
+        /// The tool.
+        tool: String,
+    },
+    /// The model cannot be asked.
+    Model {
+        /// Why.
+        why: String,
+    },
+    /// The turns are used up.
+    TurnLimit {
+        /// How many.
+        turns: u32,
+    },
+    /// The operator stepped, or paused.
+    Stepped,
+    /// The history is empty: the operator begins.
+    NothingSaid,
+}

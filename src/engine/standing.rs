@@ -1,0 +1,73 @@
+//! How the history of a run stands: what its last turn is, which calls are open, what is wrong with them.
+
+use crate::rules::Severity;
+use crate::session::Kind;
+use crate::session::ledger::{CallKey, Ran};
+use crate::session::takes::TakeId;
+
+/// How the history of a take stands, as far as the next step depends on it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Standing {
+    /// The take.
+    pub take: TakeId,
+    /// How many replies of the model it holds.
+    pub turns: u32,
+    /// What it ends on.
+    pub tail: Tail,
+    /// The items of the last turn with their kinds.
+    pub items: Vec<(u32, Kind)>,
+    /// The calls of the last reply, in its order, answered or not.
+    pub calls: Vec<StandingCall>,
+    /// What is wrong with the last turn, and nobody has answered yet, the worst first; warnings and what is only worth knowing too.
+    pub faults: Vec<Fault>,
+}
+
+/// What a history ends on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tail {
+    /// Nothing was said yet: the operator begins.
+    Empty,
+    /// It is the model's turn: a message of the user, or a reply whose calls are all answered.
+    AsksModel,
+    /// Calls of the last reply are open.
+    OpenCalls,
+    /// A reply without calls.
+    Final {
+        /// Its last message, as an item of the take; `None` where it says nothing.
+        item: Option<u32>,
+    },
+}
+
+/// A call of the last reply.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StandingCall {
+    /// Its place in the take.
+    pub item: u32,
+    /// What the ledger knows it by.
+    pub key: CallKey,
+    /// The tool, qualified as `namespace.name` where it has a namespace.
+    pub tool: String,
+    /// Its arguments as they would run: JSON text, or free text of a custom tool.
+    pub arguments: String,
+    /// Whether it has no output.
+    pub is_open: bool,
+    /// Whether it was carried out with these arguments.
+    pub ran: Ran,
+}
+
+/// Something wrong with the last turn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fault {
+    /// Id of the rule.
+    pub rule: &'static str,
+    /// How bad.
+    pub severity: Severity,
+    /// The item of the take that it is about.
+    pub item: Option<u32>,
+    /// The call that it is about.
+    pub call: Option<CallKey>,
+    /// The tool of that call.
+    pub tool: Option<String>,
+    /// The rule's sentence; it holds text of the run.
+    pub message: String,
+}

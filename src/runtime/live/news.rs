@@ -1,0 +1,99 @@
+//! What a live run tells whoever watches it.
+
+use crate::engine::{Millis, Reason};
+use crate::session::ledger::{Ask, CallKey, Ending, LedgerEvent, Usage};
+use crate::session::takes::TakeId;
+
+/// Something about the run has changed.
+#[derive(Debug, Clone, PartialEq)]
+pub enum News {
+    /// What the run is doing.
+    Phase(Phase),
+    /// The history of this take has grown, or the run drives another take now.
+    Grown(TakeId),
+    /// What has come of the reply so far.
+    Streaming(Streaming),
+    /// Something was entered in the ledger.
+    Recorded(LedgerEvent),
+    /// The operator should know this; it holds text from outside.
+    Notice(String),
+    /// How the tools stand.
+    Tools(Vec<ToolState>),
+    /// Tokens of all replies so far.
+    Usage(Usage),
+}
+
+/// What a run is doing.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum Phase {
+    /// Nothing: it was not begun.
+    #[default]
+    Idle,
+    /// The model is asked.
+    Asking {
+        /// The question.
+        ask: Ask,
+        /// Which attempt, from 1.
+        attempt: u32,
+    },
+    /// Tools run.
+    Running {
+        /// The calls with their tools.
+        calls: Vec<(CallKey, String)>,
+    },
+    /// Something is tried again later.
+    Waiting {
+        /// What for, in a few words.
+        why: String,
+        /// How long it takes, in milliseconds from when this is told.
+        for_ms: Millis,
+    },
+    /// The operator is to decide.
+    Paused {
+        /// Why.
+        reasons: Vec<Reason>,
+    },
+    /// It ended.
+    Ended(Ending),
+}
+
+/// A reply that is on its way.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Streaming {
+    /// The question.
+    pub ask: Ask,
+    /// Reasoning so far.
+    pub reasoning: String,
+    /// Text so far.
+    pub text: String,
+    /// Calls so far.
+    pub calls: Vec<StreamedCall>,
+}
+
+/// A call that is on its way.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct StreamedCall {
+    /// Its id; empty while it is not known.
+    pub call_id: String,
+    /// The tool.
+    pub name: String,
+    /// The arguments so far.
+    pub arguments: String,
+    /// Whether it is complete.
+    pub is_complete: bool,
+}
+
+/// How a tool stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolState {
+    /// The tool.
+    pub tool: String,
+    /// Calls that were carried out.
+    pub calls: u32,
+    /// Of them, how many failed.
+    pub errors: u32,
+    /// Failures in a row.
+    pub consecutive: u32,
+    /// `closed`, `open`, `half-open`.
+    pub breaker: &'static str,
+}

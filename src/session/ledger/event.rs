@@ -1,0 +1,269 @@
+//! What can be entered in the ledger.
+
+use crate::session::takes::{Author, Digest, TakeId};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A question to the model by its number, from 1; 0 stands for what was recorded before.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Ask(pub u32);
+
+/// A call as the world knows it, in whatever take it is seen.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct CallKey {
+    /// The question whose reply made it.
+    pub ask: Ask,
+    /// Its id.
+    pub call_id: String,
+}
+
+impl fmt::Display for CallKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of reply {}", self.call_id, self.ask.0)
+    }
+}
+
+/// Tokens, as the provider counted them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Usage {
+    /// What was sent.
+    #[serde(default)]
+    pub input: u64,
+    /// What was answered, reasoning included.
+    #[serde(default)]
+    pub output: u64,
+}
+
+impl Usage {
+    /// Adds the tokens of another reply.
+    pub fn add(&mut self, other: &Self) {
+        self.input = self.input.saturating_add(other.input);
+        self.output = self.output.saturating_add(other.output);
+    }
+}
+
+/// Why a tool did not do what it was called for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Failure {
+    /// It took too long.
+    Timeout,
+    /// What runs it cannot be reached, or went away.
+    Connection,
+    /// It is not allowed.
+    Permission,
+    /// It said itself that it failed: an exit code, an error result.
+    Reported,
+    /// It was stopped by the operator.
+    Stopped,
+    /// Anything else.
+    Unknown,
+}
+
+impl Failure {
+    /// Whether the same call may succeed a moment later.
+    pub fn is_recoverable(self) -> bool {
+        matches!(self, Self::Timeout | Self::Connection)
+    }
+
+    /// The word for it in reports.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Timeout => "timeout",
+            Self::Connection => "connection",
+            Self::Permission => "permission",
+            Self::Reported => "reported",
+            Self::Stopped => "stopped",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "how")]
+pub enum Ending {
+    /// The model gave its final message.
+    Final,
+    /// A fallback was accepted as the result.
+    Fallback,
+    /// It used up its turns.
+    TurnLimit {
+        /// How many.
+        turns: u32,
+    },
+    /// The operator ended it.
+    Aborted,
+    /// A policy said that the run fails.
+    Raised {
+        /// The rule.
+        rule: String,
+    },
+    /// The model could not be asked.
+    ModelFailed {
+        /// Why.
+        why: String,
+    },
+    /// Somebody has to decide, and nobody is there.
+    Unattended {
+        /// What is to be decided.
+        why: String,
+    },
+}
+
+/// One entry of the ledger.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum LedgerEvent {
+    /// A run began, or went on after retake was started again.
+    Began {
+        /// The take that it drives.
+        take: TakeId,
+        /// What the agent is called.
+        agent: String,
+        /// The model.
+        model: String,
+        /// Whether the model is a script.
+        scripted: bool,
+    },
+    /// The model is asked.
+    Asked {
+        /// The question.
+        ask: Ask,
+        /// The take whose history is sent.
+        take: TakeId,
+        /// Which attempt, from 1.
+        attempt: u32,
+    },
+    /// An attempt brought no reply.
+    NotReplied {
+        /// The question.
+        ask: Ask,
+        /// Which attempt.
+        attempt: u32,
+        /// HTTP status, where there was one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        status: Option<u16>,
+        /// What happened.
+        why: String,
+        /// Milliseconds until it is tried again; `None` where it is not.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        again_in_ms: Option<u64>,
+    },
+    /// The model replied.
+    Replied {
+        /// The question.
+        ask: Ask,
+        /// The take that the reply belongs to.
+        take: TakeId,
+        /// The ids of its calls, in order.
+        calls: Vec<String>,
+        /// Tokens.
+        #[serde(default)]
+        usage: Usage,
+        /// Milliseconds until the first byte of the reply.
+        first_ms: u64,
+        /// Milliseconds until the reply was whole.
+        total_ms: u64,
+        /// Whether the stream reached its end.
+        ended: bool,
+    },
+    /// Somebody decided about a call or a finding.
+    Decided {
+        /// The take in which it was decided.
+        take: TakeId,
+        /// The call.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<CallKey>,
+        /// Id of the rule, where a finding was decided about.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rule: Option<String>,
+        /// What was decided: an action's id, `approve`, `reject`, `release`, `run-again`.
+        action: String,
+        /// Who decided.
+        by: Author,
+        /// Name of the wording.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        wording: Option<String>,
+        /// The arguments as the model proposed them, where other ones run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        proposed: Option<String>,
+        /// The arguments that run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        effective: Option<String>,
+    },
+    /// The operator approved every later call of a tool.
+    ApprovedAlways {
+        /// The tool.
+        tool: String,
+    },
+    /// A call is about to be carried out. This is on the disk before anything starts.
+    Started {
+        /// The call.
+        call: CallKey,
+        /// The take that runs it.
+        take: TakeId,
+        /// The tool.
+        tool: String,
+        /// Digest of the tool and the arguments ([`LedgerEvent::digest`]).
+        arguments: Digest,
+        /// Which attempt, from 1.
+        attempt: u32,
+    },
+    /// An attempt to carry out a call ended.
+    Finished {
+        /// The call.
+        call: CallKey,
+        /// The take that ran it.
+        take: TakeId,
+        /// The tool.
+        tool: String,
+        /// Digest of the tool and the arguments.
+        arguments: Digest,
+        /// Which attempt.
+        attempt: u32,
+        /// What the model will read.
+        output: String,
+        /// Whether that reports an error.
+        is_error: bool,
+        /// Why it failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failure: Option<Failure>,
+        /// How long it took, in milliseconds.
+        ms: u64,
+    },
+    /// A circuit breaker changed its state.
+    Breaker {
+        /// The tool.
+        tool: String,
+        /// `closed`, `open`, `half-open`.
+        state: String,
+        /// Consecutive errors.
+        errors: u32,
+    },
+    /// The run waits for a decision.
+    Paused {
+        /// The take.
+        take: TakeId,
+        /// Why, in a few words.
+        why: String,
+    },
+    /// The run ended.
+    Ended {
+        /// The take.
+        take: TakeId,
+        /// How.
+        #[serde(flatten)]
+        how: Ending,
+    },
+}
+
+impl LedgerEvent {
+    /// What tells executions of one call apart: the tool and the arguments that ran, which the operator may have changed.
+    pub fn digest(tool: &str, arguments: &str) -> Digest {
+        Digest::of(format!("{tool}\n{arguments}").as_bytes())
+    }
+}

@@ -1,0 +1,288 @@
+//! The ledger: what happened in the world because of a run. Which questions went to the model, which calls were started, what came
+//! of them, who decided what.
+//!
+//! The takes say what the history is; the ledger says what was done. A call is known by the question whose reply made it and by its
+//! id, whatever take it is seen from: so a call that ran in one take is never run again from another one by itself. Everything is
+//! one [`LedgerEvent`]; the events of a journal, applied in their order, give the ledger.
+
+mod event;
+
+pub use event::{Ask, CallKey, Ending, Failure, LedgerEvent, Usage};
+
+use super::takes::{Digest, TakeId};
+use std::collections::{BTreeMap, HashMap};
+
+/// Whether a call was carried out.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Ran {
+    /// It never started.
+    #[default]
+    No,
+    /// It started, and nobody knows what came of it: retake was ended meanwhile, or its end could not be recorded.
+    MayHave,
+    /// It ran to its end.
+    Yes {
+        /// Its output.
+        output: String,
+        /// Whether that reports an error.
+        is_error: bool,
+    },
+}
+
+/// What was done in the world, by question and by call.
+#[derive(Debug, Clone, Default)]
+pub struct Ledger {
+    asks: BTreeMap<Ask, Asked>,
+    runs: HashMap<CallKey, Vec<Execution>>,
+    usage: Usage,
+    endings: BTreeMap<TakeId, Ending>,
+    approved: Vec<String>,
+}
+
+/// One question to the model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    /// The take that asked.
+    pub take: TakeId,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// The ids of the calls in the reply; `None` while there is no reply.
+    pub calls: Option<Vec<String>>,
+    /// Tokens of the reply.
+    pub usage: Usage,
+    /// Milliseconds until the reply was whole.
+    pub total_ms: u64,
+}
+
+/// One execution of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Execution {
+    arguments: Digest,
+    ran: Ran,
+}
+
+impl Ledger {
+    /// Takes an event over.
+    pub fn apply(&mut self, event: &LedgerEvent) {
+        match event {
+            LedgerEvent::Asked {
+                ask, take, attempt, ..
+            } => {
+                let asked = self.asks.entry(*ask).or_insert_with(|| Asked {
+                    take: *take,
+                    attempts: 0,
+                    calls: None,
+                    usage: Usage::default(),
+                    total_ms: 0,
+                });
+                asked.attempts = asked.attempts.max(*attempt);
+            }
+            LedgerEvent::Replied {
+                ask,
+                calls,
+                usage,
+                total_ms,
+                ..
+            } => {
+                self.usage.add(usage);
+                if let Some(asked) = self.asks.get_mut(ask) {
+                    asked.calls = Some(calls.clone());
+                    asked.usage = *usage;
+                    asked.total_ms = *total_ms;
+                }
+            }
+            LedgerEvent::Started {
+                call, arguments, ..
+            } => self.start(call, *arguments),
+            LedgerEvent::Finished {
+                call,
+                arguments,
+                output,
+                is_error,
+                ..
+            } => self.finish(call, *arguments, output, *is_error),
+            LedgerEvent::Ended { take, how } => {
+                self.endings.insert(*take, how.clone());
+            }
+            LedgerEvent::ApprovedAlways { tool } => self.approved.push(tool.clone()),
+            LedgerEvent::Began { .. }
+            | LedgerEvent::NotReplied { .. }
+            | LedgerEvent::Decided { .. }
+            | LedgerEvent::Breaker { .. }
+            | LedgerEvent::Paused { .. } => {}
+        }
+    }
+
+    fn start(&mut self, call: &CallKey, arguments: Digest) {
+        let runs = self.runs.entry(call.clone()).or_default();
+        let again = runs.iter_mut().find(|run| run.arguments == arguments);
+        match again {
+            Some(run) => run.ran = Ran::MayHave,
+            None => runs.push(Execution {
+                arguments,
+                ran: Ran::MayHave,
+            }),
+        }
+    }
+
+    fn finish(&mut self, call: &CallKey, arguments: Digest, output: &str, is_error: bool) {
+        let runs = self.runs.entry(call.clone()).or_default();
+        let ran = Ran::Yes {
+            output: output.to_owned(),
+            is_error,
+        };
+        match runs.iter_mut().find(|run| run.arguments == arguments) {
+            Some(run) => run.ran = ran,
+            None => runs.push(Execution { arguments, ran }),
+        }
+    }
+
+    /// The number for the next question.
+    pub fn next_ask(&self) -> Ask {
+        let last = self.asks.keys().next_back();
+        last.map_or(Ask(1), |Ask(number)| Ask(number.saturating_add(1)))
+    }
+
+    /// A question.
+    pub fn asked(&self, ask: Ask) -> Option<&Asked> {
+        self.asks.get(&ask)
+    }
+
+    /// Every question with its number, in order.
+    pub fn asks(&self) -> impl Iterator<Item = (Ask, &Asked)> {
+        self.asks.iter().map(|(ask, asked)| (*ask, asked))
+    }
+
+    /// How a call of this id, seen from a take, is known: by the last question of the takes that lead there whose reply has such a
+    /// call. `line` is those takes ([`super::takes::Takes::line`]).
+    pub fn key(&self, call_id: &str, line: &[TakeId]) -> CallKey {
+        let made = |asked: &Asked| {
+            let calls = asked.calls.as_ref();
+            line.contains(&asked.take)
+                && calls.is_some_and(|calls| calls.iter().any(|id| id == call_id))
+        };
+        let ask = self.asks.iter().rev().find(|(_, asked)| made(asked));
+        CallKey {
+            ask: ask.map_or(Ask::default(), |(ask, _)| *ask),
+            call_id: call_id.to_owned(),
+        }
+    }
+
+    /// Whether a call ran with arguments of this digest ([`LedgerEvent::digest`]).
+    pub fn ran(&self, call: &CallKey, arguments: Digest) -> Ran {
+        let runs = self.runs.get(call).into_iter().flatten();
+        let mut same = runs.filter(|run| run.arguments == arguments);
+        same.next().map_or(Ran::No, |run| run.ran.clone())
+    }
+
+    /// Whether a call ever started, with whatever arguments.
+    pub fn has_started(&self, call: &CallKey) -> bool {
+        self.runs.contains_key(call)
+    }
+
+    /// Tokens of all replies.
+    pub fn usage(&self) -> Usage {
+        self.usage
+    }
+
+    /// How a take ended, when it was last driven.
+    pub fn ending(&self, take: TakeId) -> Option<&Ending> {
+        self.endings.get(&take)
+    }
+
+    /// Tools that the operator approved for good.
+    pub fn approved(&self) -> &[String] {
+        &self.approved
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(ask: u32, call_id: &str) -> CallKey {
+        CallKey {
+            ask: Ask(ask),
+            call_id: call_id.to_owned(),
+        }
+    }
+
+    fn asked(ask: u32, take: u32, calls: &[&str]) -> [LedgerEvent; 2] {
+        let (ask, take) = (Ask(ask), TakeId(take));
+        [
+            LedgerEvent::Asked {
+                ask,
+                take,
+                attempt: 1,
+            },
+            LedgerEvent::Replied {
+                ask,
+                take,
+                calls: calls.iter().map(|id| (*id).to_owned()).collect(),
+                usage: Usage::default(),
+                first_ms: 1,
+                total_ms: 2,
+                ended: true,
+            },
+        ]
+    }
+
+    #[test]
+    fn a_call_is_known_by_the_question_that_made_it_from_every_take_below() {
+        let mut ledger = Ledger::default();
+        // Take 1 asked; take 2 took the reply back and asked again, and the model used the same id.
+        for event in asked(1, 1, &["call_1"])
+            .iter()
+            .chain(&asked(2, 2, &["call_1"]))
+        {
+            ledger.apply(event);
+        }
+        assert_eq!(ledger.key("call_1", &[TakeId(1)]), key(1, "call_1"));
+        assert_eq!(
+            ledger.key("call_1", &[TakeId(1), TakeId(2)]),
+            key(2, "call_1")
+        );
+        assert_eq!(
+            ledger.key("call_1", &[TakeId(1), TakeId(3)]),
+            key(1, "call_1")
+        );
+        assert_eq!(ledger.key("recorded", &[TakeId(1)]), key(0, "recorded"));
+        assert_eq!(ledger.next_ask(), Ask(3));
+    }
+
+    #[test]
+    fn what_started_without_an_end_may_have_run() {
+        let mut ledger = Ledger::default();
+        let call = key(1, "a");
+        let arguments = LedgerEvent::digest("pay", "{}");
+        assert_eq!(ledger.ran(&call, arguments), Ran::No);
+        ledger.apply(&LedgerEvent::Started {
+            call: call.clone(),
+            take: TakeId(1),
+            tool: "pay".to_owned(),
+            arguments,
+            attempt: 1,
+        });
+        assert_eq!(ledger.ran(&call, arguments), Ran::MayHave);
+        assert_eq!(
+            ledger.ran(&call, LedgerEvent::digest("pay", "{\"n\":1}")),
+            Ran::No
+        );
+        ledger.apply(&LedgerEvent::Finished {
+            call: call.clone(),
+            take: TakeId(1),
+            tool: "pay".to_owned(),
+            arguments,
+            attempt: 1,
+            output: "paid".to_owned(),
+            is_error: false,
+            failure: None,
+            ms: 3,
+        });
+        let paid = Ran::Yes {
+            output: "paid".to_owned(),
+            is_error: false,
+        };
+        assert_eq!(ledger.ran(&call, arguments), paid);
+    }
+}
