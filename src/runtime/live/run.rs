@@ -1,0 +1,417 @@
+//! The conductor: hears the operator and the world, asks the machine what is to be done, and does it.
+//!
+//! It owns no take. Each time it is handed the workbench of the recording; what it does to the takes is in the journal before it
+//! goes on. Secrets are taken out of what the model and the tools say before it enters the history, and put back on the wire.
+
+use super::news::{News, ToolState};
+use super::world::{World, WorldEvent};
+use super::{act, stood};
+use crate::engine::{Command, Effect, Event, Machine, Millis, Outcome, Phase};
+use crate::engine::agent;
+use crate::dialects::write::reply::{calls_of, history_of};
+use crate::redact::{Redactor, Vault};
+use crate::runtime::model::Answer;
+use crate::runtime::tools::Called;
+use crate::runtime::{NoTake, Workbench};
+use crate::session::ledger::{Ask, CallKey, LedgerEvent};
+use crate::session::takes::TakeId;
+use crate::session::Edit;
+use std::collections::VecDeque;
+use std::time::Instant;
+use stood::Stood;
+
+/// What the conductor hears.
+#[derive(Debug)]
+pub enum Input {
+    /// The operator wants something of the run.
+    Operator(Command),
+    /// The operator made a take out of the one that the run drives, to mend it: the run goes on there.
+    Mended(TakeId),
+    /// The operator went to another take: the run is held there.
+    Went(TakeId),
+    /// Something happened in the world.
+    World(WorldEvent),
+}
+
+/// A live run.
+pub struct Run {
+    machine: Machine,
+    model: agent::Model,
+    name: String,
+    world: World,
+    redactor: Redactor,
+    vault: Vault,
+    /// The session of the recording.
+    session: u32,
+    /// The take that it drives.
+    take: TakeId,
+    stood: Option<Stood>,
+    clock: Instant,
+    told: Option<Phase>,
+    news: Vec<News>,
+}
+
+/// Who runs.
+pub struct Who {
+    /// What the agent is called.
+    pub name: String,
+    /// Its model.
+    pub model: agent::Model,
+    /// What must not be written down.
+    pub redactor: Redactor,
+}
+
+impl Run {
+    /// A run that is not begun yet.
+    pub fn new(machine: Machine, who: Who, world: World) -> Self {
+        Self {
+            machine,
+            model: who.model,
+            name: who.name,
+            world,
+            redactor: who.redactor,
+            vault: Vault::default(),
+            session: 0,
+            take: TakeId::MAIN,
+            stood: None,
+            clock: Instant::now(),
+            told: None,
+            news: Vec::new(),
+        }
+    }
+
+    /// The take that the run drives.
+    pub fn take(&self) -> TakeId {
+        self.take
+    }
+
+    /// What it is doing.
+    pub fn phase(&self) -> Phase {
+        self.machine.phase(self.now())
+    }
+
+    /// Begins to drive a take, or goes on with it: what the journal knows of it counts.
+    pub fn begin(&mut self, bench: &mut Workbench, session: u32, from: TakeId) -> Result<Vec<News>, NoTake> {
+        self.session = session;
+        self.take = stood::drivable(bench, session, from, &self.model)?;
+        for happened in bench.happened() {
+            self.machine.recall(&happened.event);
+        }
+        let began = LedgerEvent::Began {
+            take: self.take,
+            agent: self.name.clone(),
+            model: self.model.name.clone(),
+            scripted: self.model.is_scripted(),
+        };
+        self.enter(bench, began);
+        self.news.push(News::Grown(self.take));
+        let standing = self.stand(bench)?;
+        self.drive(bench, standing);
+        Ok(std::mem::take(&mut self.news))
+    }
+
+    /// Hears something, and does what follows from it.
+    pub fn hear(&mut self, bench: &mut Workbench, input: Input) -> Vec<News> {
+        match input {
+            Input::Operator(command) => self.operator(bench, command),
+            Input::Mended(take) => self.go_to(bench, take),
+            Input::Went(take) => {
+                self.drive(bench, Event::Operator(Command::Pause));
+                self.go_to(bench, take);
+            }
+            Input::World(event) => self.world(bench, event),
+        }
+        std::mem::take(&mut self.news)
+    }
+
+    fn operator(&mut self, bench: &mut Workbench, command: Command) {
+        let goes_on = matches!(command, Command::Continue | Command::Step | Command::Now);
+        // A take that others branch off stays as it is; the run goes on in one of its own.
+        if goes_on && !bench.takes().children(self.take).is_empty() {
+            match stood::drivable(bench, self.session, self.take, &self.model) {
+                Ok(take) => self.go_to(bench, take),
+                Err(error) => return self.say(error.to_string()),
+            }
+        }
+        self.drive(bench, Event::Operator(command));
+    }
+
+    fn go_to(&mut self, bench: &mut Workbench, take: TakeId) {
+        self.take = take;
+        self.news.push(News::Grown(take));
+        match self.stand(bench) {
+            Ok(standing) => self.drive(bench, standing),
+            Err(error) => self.say(error.to_string()),
+        }
+    }
+
+    fn world(&mut self, bench: &mut Workbench, event: WorldEvent) {
+        match event {
+            WorldEvent::Growing(mut streaming) => {
+                streaming.text = self.redactor.growing(&streaming.text).into_owned();
+                streaming.reasoning = self.redactor.growing(&streaming.reasoning).into_owned();
+                for call in &mut streaming.calls {
+                    call.arguments = self.redactor.growing(&call.arguments).into_owned();
+                }
+                self.news.push(News::Streaming(streaming));
+            }
+            WorldEvent::Answered { ask, answer } => match *answer {
+                Ok(answer) => self.answered(bench, ask, &answer),
+                Err(mut fault) => {
+                    fault.why = self.clean(&fault.why);
+                    self.drive(bench, Event::NotReplied { ask, fault });
+                }
+            },
+            WorldEvent::Called { call, called } => {
+                let event = match called {
+                    Called::Ended(outcome) => {
+                        let output = self.clean(&outcome.output);
+                        let outcome = Outcome { output, ..outcome };
+                        Event::Finished { call, outcome }
+                    }
+                    Called::NeedsOperator(note) => Event::NeedsOperator { call, note },
+                };
+                self.drive(bench, event);
+            }
+            WorldEvent::Rang(timer) => self.drive(bench, Event::Rang(timer)),
+            WorldEvent::Notice(said) => {
+                let said = self.clean(&said);
+                self.say(said);
+            }
+        }
+    }
+
+    /// A reply enters the history.
+    fn answered(&mut self, bench: &mut Workbench, ask: Ask, answer: &Answer) {
+        let dialect = self.model.dialect;
+        let history = history_of(dialect, &answer.json);
+        let items = match history {
+            Ok(items) if !items.is_empty() => items,
+            Ok(_) => return self.not_usable(bench, ask, "the reply holds nothing".to_owned()),
+            Err(error) => return self.not_usable(bench, ask, error.to_string()),
+        };
+        let replied = Event::Replied {
+            ask,
+            calls: calls_of(dialect, &answer.json),
+            usage: answer.usage,
+            first_ms: answer.first_ms,
+            total_ms: answer.total_ms,
+            ended: answer.is_whole(),
+        };
+        let asked = bench.ledger().asked(ask).map(|asked| asked.take);
+        self.drive(bench, replied);
+        // Where the question was called off, its reply is told and enters nothing.
+        if asked != Some(self.take) {
+            return;
+        }
+        let items = items.into_iter().map(|item| {
+            let clean = self.redactor.json(item.as_bytes(), &mut self.vault);
+            String::from_utf8_lossy(&clean).into_owned()
+        });
+        let extend = Edit::Extend {
+            items: items.collect(),
+        };
+        let standing = self.grow(bench, &[extend]);
+        self.drive_or_say(bench, standing);
+    }
+
+    fn not_usable(&mut self, bench: &mut Workbench, ask: Ask, why: String) {
+        let fault = crate::engine::ModelFault {
+            status: None,
+            why: self.clean(&why),
+            is_recoverable: true,
+            retry_after_ms: None,
+            was_streaming: false,
+        };
+        self.drive(bench, Event::NotReplied { ask, fault });
+    }
+
+    /// Hands events to the machine until nothing follows from them.
+    fn drive(&mut self, bench: &mut Workbench, event: Event) {
+        let mut events = VecDeque::from([event]);
+        while let Some(event) = events.pop_front() {
+            for effect in self.machine.handle(self.now(), event) {
+                events.extend(self.perform(bench, effect));
+            }
+        }
+        self.tell(bench);
+    }
+
+    fn drive_or_say(&mut self, bench: &mut Workbench, standing: Result<Event, NoTake>) {
+        match standing {
+            Ok(standing) => self.drive(bench, standing),
+            Err(error) => self.say(error.to_string()),
+        }
+    }
+
+    /// Carries out one effect; gives the event that follows from it at once.
+    fn perform(&mut self, bench: &mut Workbench, effect: Effect) -> Option<Event> {
+        match effect {
+            Effect::Record(event) => return self.record(bench, event),
+            Effect::Ask { ask, .. } => return self.ask(bench, ask),
+            Effect::CancelAsk(ask) => self.world.cancel_ask(ask),
+            Effect::Run {
+                call,
+                tool,
+                arguments,
+                ..
+            } => {
+                let arguments = self.vault.restored(arguments.as_bytes());
+                let arguments = String::from_utf8_lossy(&arguments).into_owned();
+                self.world.run(call, tool, arguments);
+            }
+            Effect::StopTools => self.world.stop_tools(),
+            Effect::Answer {
+                call,
+                output,
+                is_error,
+            } => return self.answer(bench, &call, output, is_error),
+            Effect::Act(decision) => return self.act(bench, &decision),
+            Effect::Close => return self.close(bench),
+            Effect::Wait { timer, for_ms } => self.world.wait(timer, for_ms),
+            Effect::Webhook { url, body } => self.world.webhook(url, self.clean(&body)),
+            Effect::Note(said) => self.say(said),
+            // What the run waits for and how it ended is its phase.
+            Effect::Pause(_) | Effect::Finish(_) => {}
+        }
+        None
+    }
+
+    /// Enters something in the ledger. What cannot be written is said all the time that it lasts; a tool whose start is not on the
+    /// disk does not run: the operator is asked instead.
+    fn record(&mut self, bench: &mut Workbench, event: LedgerEvent) -> Option<Event> {
+        self.news.push(News::Recorded(event.clone()));
+        let trouble = bench.record(&event).err().map(ToString::to_string)?;
+        self.say(trouble);
+        None
+    }
+
+    fn enter(&mut self, bench: &mut Workbench, event: LedgerEvent) {
+        // It gives no event that would have to be handled.
+        let _ = self.record(bench, event);
+    }
+
+    fn ask(&mut self, bench: &mut Workbench, ask: Ask) -> Option<Event> {
+        match stood::request(bench, self.take, &self.model, &self.vault) {
+            Ok(body) => {
+                self.world.ask(ask, body);
+                None
+            }
+            Err(why) => {
+                let fault = crate::engine::ModelFault {
+                    status: None,
+                    why,
+                    is_recoverable: false,
+                    retry_after_ms: None,
+                    was_streaming: false,
+                };
+                Some(Event::NotReplied { ask, fault })
+            }
+        }
+    }
+
+    fn answer(&mut self, bench: &mut Workbench, call: &CallKey, text: String, is_error: bool) -> Option<Event> {
+        let item = self.stood.as_ref().and_then(|stood| stood.item_of(call));
+        let Some(item) = item else {
+            self.say(format!("the output of {call} finds no call in take {}", self.take));
+            return None;
+        };
+        let text = self.clean(&text);
+        let answer = Edit::Answer {
+            call: item,
+            text,
+            is_error,
+        };
+        match self.grow(bench, &[answer]) {
+            Ok(standing) => Some(standing),
+            Err(error) => {
+                self.say(error.to_string());
+                None
+            }
+        }
+    }
+
+    /// Carries out what a policy decided, as a take.
+    fn act(&mut self, bench: &mut Workbench, decision: &crate::engine::Decision) -> Option<Event> {
+        let refused = |why| Event::Refused {
+            rule: decision.rule.clone(),
+            item: decision.item,
+            why,
+        };
+        let Some(stood) = &self.stood else {
+            return Some(refused("the history is not read".to_owned()));
+        };
+        match act::act(bench, (self.session, self.take), stood, decision) {
+            Ok(take) => {
+                self.take = take;
+                self.news.push(News::Grown(take));
+                Some(self.stand(bench).unwrap_or_else(|error| refused(error.to_string())))
+            }
+            Err(why) => Some(refused(why)),
+        }
+    }
+
+    /// Closes what is open, as a take.
+    fn close(&mut self, bench: &mut Workbench) -> Option<Event> {
+        let stood = self.stood.as_ref()?;
+        match act::close(bench, (self.session, self.take), stood) {
+            Ok(None) => None,
+            Ok(Some(take)) => {
+                self.take = take;
+                self.news.push(News::Grown(take));
+                self.stand(bench).map_err(|error| self.say(error.to_string())).ok()
+            }
+            Err(why) => {
+                self.say(why);
+                None
+            }
+        }
+    }
+
+    /// The take grows; how it stands then is given.
+    fn grow(&mut self, bench: &mut Workbench, edits: &[Edit]) -> Result<Event, NoTake> {
+        if self.stood.is_none() {
+            self.stand(bench)?;
+        }
+        if let Some(stood) = &self.stood {
+            bench.grow(self.take, stood.session(self.session), edits)?;
+        }
+        self.news.push(News::Grown(self.take));
+        self.stand(bench)
+    }
+
+    /// Reads the take and judges it.
+    fn stand(&mut self, bench: &mut Workbench) -> Result<Event, NoTake> {
+        let stood = Stood::read(bench, self.session, self.take)?;
+        let standing = stood.standing.clone();
+        self.stood = Some(stood);
+        Ok(Event::Stands(standing))
+    }
+
+    /// Tells what has changed.
+    fn tell(&mut self, bench: &Workbench) {
+        let phase = self.phase();
+        if self.told.as_ref() != Some(&phase) {
+            self.told = Some(phase.clone());
+            self.news.push(News::Phase(phase));
+            self.news.push(News::Usage(bench.ledger().usage()));
+            self.news.push(News::Tools(self.tools()));
+        }
+    }
+
+    fn tools(&self) -> Vec<ToolState> {
+        self.machine.tools().into_iter().map(ToolState::of).collect()
+    }
+
+    fn clean(&mut self, text: &str) -> String {
+        self.redactor.text(text, &mut self.vault).into_owned()
+    }
+
+    fn say(&mut self, said: String) {
+        self.news.push(News::Notice(said));
+    }
+
+    fn now(&self) -> Millis {
+        Millis::try_from(self.clock.elapsed().as_millis()).unwrap_or(Millis::MAX)
+    }
+}
