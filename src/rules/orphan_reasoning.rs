@@ -33,7 +33,7 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
     let mut aftermath = None;
     let last = session.last_spoken_turn();
     for (number, turn) in session.turns.iter().enumerate() {
-        let may_go_on = last == Some(number) && !session.contract.is_request;
+        let may_go_on = last == Some(number) && session.contract.may_go_on();
         if may_go_on || next_is_compaction(session, *turn) {
             continue;
         }

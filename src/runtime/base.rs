@@ -6,7 +6,7 @@ use super::sqlite::rows_of;
 use super::{DatabaseError, FileSource, Input, InputError};
 use crate::formats::agents_sqlite::{Row, sessions_of};
 use crate::formats::{Contents, Reading};
-use crate::session::{Origin, Rope, Source, SourceError, Span, Splice};
+use crate::session::{Origin, Rope, Session, Source, SourceError, Span, Splice};
 use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,6 +20,8 @@ pub struct Base {
     kind: Kind,
     /// What the file was like when it was opened; of a packed one or a database, after it was read.
     opened: Option<Stamp>,
+    /// Whether a run goes on from the end of it.
+    goes_on: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -77,7 +79,9 @@ impl Base {
                 .and_then(|path| path.metadata().ok())
                 .map(|file| Stamp::of(&file)),
         };
+        let goes_on = |session: &Session| session.contract.goes_on;
         Ok(Self {
+            goes_on: recording.sessions.iter().any(goes_on),
             opened,
             recording,
             path: path.map(Path::to_owned),
@@ -150,6 +154,7 @@ impl Base {
             source: rope.clone(),
             buffer: None,
             notices: Vec::new(),
+            run: self.goes_on.then_some(self.recording.format),
         }
     }
 

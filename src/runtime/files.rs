@@ -1,6 +1,7 @@
 //! Opens what the operator names: files of any kind that can hold a recording, and refuses the rest in one clear line.
 
-use super::{DatabaseError, inflate, transcode};
+use super::{DatabaseError, inflate, takes, transcode};
+use crate::formats::Format;
 use crate::session::{Problem, ProblemKind, Source, SourceError, Span};
 use std::fs::{File, FileType, Metadata};
 use std::io::Read;
@@ -155,6 +156,8 @@ pub struct Input {
     pub buffer: Option<Arc<Vec<u8>>>,
     /// What is to be said about the way it was opened.
     pub notices: Vec<Problem>,
+    /// The format, where this is the history of a run that may go on: the current take of its journal.
+    pub run: Option<&'static Format>,
 }
 
 /// Why an input cannot be read at all.
@@ -266,13 +269,36 @@ pub fn open(path: &Path) -> Result<Input, InputError> {
     if source.is_empty() {
         return Err(InputError::Empty);
     }
+    if takes::is_run(&head)
+        && let Some(input) = from_run(&name, path, &source)?
+    {
+        return Ok(input);
+    }
     Ok(Input {
         name,
         path: Some(path.to_owned()),
         source: Arc::new(source),
         buffer: None,
         notices: Vec::new(),
+        run: None,
     })
+}
+
+/// The current take of a run's journal; `None` where the journal does not tell it.
+fn from_run(name: &str, path: &Path, journal: &FileSource) -> Result<Option<Input>, InputError> {
+    let (start, end) = (0, journal.len());
+    let Some(run) = takes::read_run(&journal.read(Span { start, end })?) else {
+        return Ok(None);
+    };
+    let buffer = Arc::new(run.text);
+    Ok(Some(Input {
+        name: name.to_owned(),
+        path: Some(path.to_owned()),
+        source: buffer.clone(),
+        buffer: Some(buffer),
+        notices: run.problems,
+        run: Some(run.format),
+    }))
 }
 
 fn refuse_special(kind: FileType) -> Result<(), InputError> {
@@ -321,5 +347,6 @@ fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Input, InputError> {
         source: buffer.clone(),
         buffer: Some(buffer),
         notices,
+        run: None,
     })
 }

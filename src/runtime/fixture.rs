@@ -173,6 +173,7 @@ fn read_text(text: &str, to: To) -> Result<Recording, InputError> {
         source: Arc::new(text.as_bytes().to_vec()),
         buffer: None,
         notices: Vec::new(),
+        run: None,
     };
     let format = Some(to.format().to_owned());
     read_input(

@@ -414,6 +414,7 @@ fn items_of(edit: &Edit) -> Vec<u32> {
         Edit::Move { output, call } => vec![*output, *call],
         Edit::Say { after, .. } => vec![*after],
         Edit::Cut { from } => vec![*from],
+        Edit::Extend { .. } => Vec::new(),
     }
 }
 

@@ -49,4 +49,6 @@ pub use save::{SaveError, WriteError, save_take, write_take};
 pub use settled::settle;
 pub use sqlite::{DatabaseError, read_database};
 pub use sqlite_save::SaveDatabaseError;
-pub use workbench::{AS_REQUEST, NoTake, Workbench};
+pub use workbench::{AS_REQUEST, NoRun, NoTake, Workbench, target_of};
+
+use reading::going_on;

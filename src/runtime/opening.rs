@@ -32,7 +32,7 @@ impl Opening {
     pub fn begin(input: Input, options: &ReadOptions) -> Result<Self, InputError> {
         let head = reading::head_of(&input)?;
         let sample = Sample::new(&head, head.len() as u64 == input.source.len());
-        let format = reading::choose_format(&sample, options)?;
+        let format = reading::choose_format(&input, &sample, options)?;
         let layout = match format.reading {
             Reading::Records(records) => reading::layout_of(&records, &sample, &*input.source)?,
             Reading::Whole(_) | Reading::Database => sample.layout,
@@ -235,7 +235,13 @@ impl Opening {
     ) -> Result<Recording, InputError> {
         let problems = std::mem::take(&mut fragment.problems);
         let contents = (records.assemble)(fragment, &self.input.source)?;
-        let Contents { sessions, problems } = contents.behind(problems);
+        let Contents {
+            mut sessions,
+            problems,
+        } = contents.behind(problems);
+        if self.input.run.is_some() {
+            reading::going_on(&mut sessions);
+        }
         let (name, source) = (self.input.name.clone(), self.input.source.clone());
         Ok(Recording {
             name,

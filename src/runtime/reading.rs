@@ -4,7 +4,9 @@ use super::parts::{File, Kept};
 use super::{Input, InputError, open, read_database};
 use crate::formats::split::{self, Members, Part, Step, Within};
 use crate::formats::{self, Contents, Format, Layout, Reading, Records, Sample};
-use crate::session::{Fragment, Problem, Rope, Session, Source, SourceError, Span, Splice};
+use crate::session::{
+    Fragment, Problem, Rope, Session, Source, SourceError, Span, Splice, pairing,
+};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -44,6 +46,14 @@ pub fn read_path(path: &Path, options: &ReadOptions) -> Result<Recording, InputE
     read_input(open(path)?, options)
 }
 
+/// A run goes on from the end of these histories: a call there waits for its output, although they are requests.
+pub(super) fn going_on(sessions: &mut [Session]) {
+    for session in sessions {
+        session.contract.goes_on = true;
+        session.pairing = pairing::pair(session);
+    }
+}
+
 /// Told how many bytes of how many are read.
 pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
 
@@ -51,7 +61,7 @@ pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
 pub fn read_input(input: Input, options: &ReadOptions) -> Result<Recording, InputError> {
     let head = head_of(&input)?;
     let sample = Sample::new(&head, head.len() as u64 == input.source.len());
-    let format = choose_format(&sample, options)?;
+    let format = choose_format(&input, &sample, options)?;
     read_as(format, input, &head, options.keeps, &|_, _| ())
 }
 
@@ -88,7 +98,13 @@ pub(super) fn read_as(
             formats::read_buffer(format, &input.source, &bytes)?
         }
     };
-    let Contents { sessions, problems } = contents.behind(input.notices);
+    let Contents {
+        mut sessions,
+        problems,
+    } = contents.behind(input.notices);
+    if input.run.is_some() {
+        going_on(&mut sessions);
+    }
     Ok(Recording {
         name: input.name,
         source: input.source,
@@ -119,7 +135,13 @@ pub(super) fn read_again(
             let mut fragment = read.fragment.clone();
             let problems = std::mem::take(&mut fragment.problems);
             let contents = (records.assemble)(fragment, &input.source)?;
-            let Contents { sessions, problems } = contents.behind(problems).behind(input.notices);
+            let Contents {
+                mut sessions,
+                problems,
+            } = contents.behind(problems).behind(input.notices);
+            if input.run.is_some() {
+                going_on(&mut sessions);
+            }
             return Ok(Recording {
                 name: input.name,
                 source: input.source,
@@ -194,11 +216,15 @@ pub(super) fn head_of(input: &Input) -> Result<Vec<u8>, SourceError> {
 
 /// The format that was asked for, or the one that claims the text.
 pub(super) fn choose_format(
+    input: &Input,
     sample: &Sample<'_>,
     options: &ReadOptions,
 ) -> Result<&'static Format, InputError> {
     if let Some(id) = &options.format {
         return formats::find(id).ok_or_else(|| InputError::UnknownFormat(id.clone()));
+    }
+    if let Some(format) = input.run {
+        return Ok(format);
     }
     if sample.complete && sample.bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(InputError::Empty);

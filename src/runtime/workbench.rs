@@ -1,18 +1,26 @@
 //! A recording with its takes: plans become takes, takes become texts and sessions, and each change goes to the journal.
 
+mod growth;
 mod places;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
 
-use super::takes::{Clock, Damage, Journal, NotRecording, Opened};
-use super::{Base, Input, InputError, NoBase, Progress, ReadOptions, Recording, read_input};
+pub use growth::NoRun;
+
+use super::takes::{Clock, Damage, Happened, Journal, NotRecording, Opened, is_run_file, lay};
+use super::{
+    Base, Input, InputError, NoBase, Progress, ReadOptions, Recording, going_on, read_input,
+};
 use crate::formats::convert::{Options, To, convert};
 use crate::formats::{CannotWrite, lower};
 use crate::repair::likely;
+use crate::session::ledger::Ledger;
 use crate::session::takes::{
-    Cause, ItemMark, Lost, Misfit, Outcome, Take, TakeEvent, TakeId, Takes, anchor, settle,
+    Cause, ItemMark, Lost, Misfit, Outcome, OwnText, Take, TakeEvent, TakeId, Takes, anchor,
 };
 use crate::session::{Dialect, Edit, Rope, Session, SourceError};
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -66,10 +74,12 @@ pub struct Workbench {
     recording: Arc<Recording>,
     path: Option<PathBuf>,
     takes: Takes,
+    ledger: Ledger,
+    happened: Vec<Happened>,
     journal: Journal,
     in_place: Option<Base>,
-    /// The histories of sessions as requests, by session.
-    requests: HashMap<u32, Base>,
+    /// What takes are laid over that have a text of their own, by the first such take.
+    requests: HashMap<TakeId, Base>,
     ropes: HashMap<TakeId, Arc<Rope>>,
     /// How many takes are not in the journal.
     in_memory: usize,
@@ -77,29 +87,41 @@ pub struct Workbench {
 
 impl Workbench {
     /// Looks for the takes that were made of a recording before. `root` is where journals are kept, usually
-    /// [`super::takes::usual_root`].
+    /// [`super::takes::usual_root`]. The journal of a run is its own journal: its recording is the request that it began with.
     pub fn open(
         recording: Arc<Recording>,
         path: Option<&Path>,
         root: Option<&Path>,
         clock: Clock,
     ) -> (Self, Vec<Damage>) {
-        let Opened {
-            journal,
-            takes,
-            damages,
-        } = Journal::open(root, path, &*recording.source, clock);
+        if let Some(path) = path.filter(|path| is_run_file(path))
+            && let Ok(opened) = Self::open_run(path, clock)
+        {
+            return opened;
+        }
+        let opened = Journal::open(root, path, &*recording.source, clock);
+        Self::of(recording, path, opened)
+    }
+
+    fn of(recording: Arc<Recording>, path: Option<&Path>, opened: Opened) -> (Self, Vec<Damage>) {
         let workbench = Self {
             recording,
             path: path.map(Path::to_owned),
-            takes,
-            journal,
+            takes: opened.takes,
+            ledger: opened.ledger,
+            happened: opened.happened,
+            journal: opened.journal,
             in_place: None,
             requests: HashMap::new(),
             ropes: HashMap::new(),
             in_memory: 0,
         };
-        (workbench, damages)
+        (workbench, opened.damages)
+    }
+
+    /// What takes branch off: the recording, of a run the request that it began with.
+    pub fn recording(&self) -> &Arc<Recording> {
+        &self.recording
     }
 
     /// The tree of takes.
@@ -137,55 +159,67 @@ impl Workbench {
 
     /// What a take is laid over.
     pub fn base(&mut self, id: TakeId) -> Result<&Base, NoTake> {
-        let request = self.request_below(id);
-        let request = request.and_then(|request| self.takes.get(request));
-        match request.map(|request| request.session) {
-            Some(session) => self.request(session),
-            None => {
-                if self.in_place.is_none() {
-                    self.in_place = Some(Base::new(self.recording.clone(), self.path.as_deref())?);
-                }
-                self.in_place.as_ref().ok_or(NoTake::NoBase(NoBase::Stream))
-            }
+        let Some(request) = self.request_below(id) else {
+            return self.ground();
+        };
+        if !self.requests.contains_key(&request) {
+            let base = self.request(request)?;
+            self.requests.insert(request, base);
         }
+        let base = self.requests.get(&request);
+        base.ok_or(NoTake::Misfit(Misfit::NoTake(request)))
     }
 
-    fn request(&mut self, session: u32) -> Result<&Base, NoTake> {
-        if let Entry::Vacant(entry) = self.requests.entry(session) {
-            let history = self.recording.sessions.get(session as usize);
-            let history = history.ok_or(NoTake::NoSession(session))?;
-            entry.insert(request_of(&self.recording, history)?);
+    fn ground(&mut self) -> Result<&Base, NoTake> {
+        if self.in_place.is_none() {
+            self.in_place = Some(Base::new(self.recording.clone(), self.path.as_deref())?);
         }
-        self.requests
-            .get(&session)
-            .ok_or(NoTake::NoSession(session))
+        self.in_place.as_ref().ok_or(NoTake::NoBase(NoBase::Stream))
+    }
+
+    /// The text of a take that has one of its own; what an older retake made is written again.
+    fn request(&self, id: TakeId) -> Result<Base, NoTake> {
+        let take = self.takes.get(id).ok_or(Misfit::NoTake(id))?;
+        if let Some(own) = &take.own {
+            return base_of(&self.recording.name, own);
+        }
+        let history = self.recording.sessions.get(take.session as usize);
+        let history = history.ok_or(NoTake::NoSession(take.session))?;
+        base_of(
+            &self.recording.name,
+            &own_text(history, target_of(history.dialect))?,
+        )
     }
 
     /// The text of a take.
     pub fn rope(&mut self, id: TakeId) -> Result<Arc<Rope>, NoTake> {
         let mut rope = self.base(id)?.rope().clone();
-        for id in self.takes.line(id) {
+        let mut line = self.takes.line(id);
+        if let Some(request) = self.request_below(id) {
+            line.drain(..line.iter().position(|id| *id == request).unwrap_or(0));
+        }
+        for id in line {
             if let Some(known) = self.ropes.get(&id) {
                 rope = known.clone();
                 continue;
             }
-            let Some(take) = self.takes.get(id) else {
-                continue;
-            };
-            let splices = settle(&*rope, &take.splices)?;
-            rope = Arc::new(rope.spliced(&splices));
+            rope = Arc::new(lay(&self.takes, id, &rope)?);
             self.ropes.insert(id, rope.clone());
         }
         Ok(rope)
     }
 
-    /// Reads a take; what is known from outside of the file is not in it.
+    /// Reads a take; what is known from outside of the file is not in it. A run goes on from the end of its takes: a call there waits.
     pub fn read(&mut self, id: TakeId, progress: Progress<'_>) -> Result<Recording, NoTake> {
         if id == TakeId::MAIN {
             return Ok(Recording::clone(&self.recording));
         }
         let rope = self.rope(id)?;
-        Ok(self.base(id)?.read(&rope, progress)?)
+        let mut recording = self.base(id)?.read(&rope, progress)?;
+        if self.ledger.is_driven(&self.takes.line(id)) {
+            going_on(&mut recording.sessions);
+        }
+        Ok(recording)
     }
 
     /// Makes a take of edits to a session of the current one. `about` tells why; its parent, session and splices are filled in.
@@ -208,17 +242,23 @@ impl Workbench {
         })
     }
 
-    /// Makes a take of a session's history as one request, to be changed from there.
-    pub fn as_request(&mut self, number: u32) -> Result<TakeId, NoTake> {
-        self.request(number)?;
+    /// Makes a take of the history of a session of the current take as one request, to be changed from there. Its text is kept with it.
+    pub fn as_request(&mut self, number: u32, to: To) -> Result<TakeId, NoTake> {
+        let parent = self.takes.current();
+        let recording = self.read(parent, &|_, _| ())?;
+        let history = recording.sessions.get(number as usize);
+        let own = own_text(history.ok_or(NoTake::NoSession(number))?, to)?;
+        // It must be readable before it is kept.
+        base_of(&self.recording.name, &own)?;
         self.fork(Take {
-            parent: TakeId::MAIN,
+            parent,
             session: number,
             title: "the history as one request".to_owned(),
             cause: Cause {
                 action: Some(AS_REQUEST.to_owned()),
                 ..Cause::default()
             },
+            own: Some(own),
             ..Take::default()
         })
     }
@@ -280,7 +320,7 @@ impl Workbench {
 
     /// Appends to the journal. What cannot be written stays in memory, and [`Self::not_recording`] says why.
     fn keep(&mut self, event: &TakeEvent) {
-        let is_take = matches!(event, TakeEvent::Taken { .. });
+        let is_take = matches!(event, TakeEvent::Taken { .. } | TakeEvent::Grown { .. });
         match self.journal.append(event) {
             Ok(()) => self.in_memory = 0,
             // The journal remembers its trouble.
@@ -290,7 +330,7 @@ impl Workbench {
 }
 
 /// The history of a session as one request, with its tools.
-fn request_of(recording: &Recording, session: &Session) -> Result<Base, NoTake> {
+fn own_text(session: &Session, to: To) -> Result<OwnText, NoTake> {
     let mut text: Vec<u8> = Vec::new();
     let options = Options {
         as_request: true,
@@ -300,145 +340,33 @@ fn request_of(recording: &Recording, session: &Session) -> Result<Base, NoTake> 
         text.extend_from_slice(piece);
         Ok::<(), SourceError>(())
     };
-    convert(session, target_of(session.dialect), options, &mut write)?;
+    convert(session, to, options, &mut write)?;
+    let format = to.format().to_owned();
+    Ok(OwnText { format, text })
+}
+
+/// A request as the ground of takes.
+fn base_of(name: &str, own: &OwnText) -> Result<Base, NoTake> {
     let input = Input {
-        name: recording.name.clone(),
+        name: name.to_owned(),
         path: None,
-        source: Arc::new(text),
+        source: Arc::new(own.text.clone()),
         buffer: None,
         notices: Vec::new(),
+        run: None,
     };
     let options = ReadOptions {
-        format: Some(target_of(session.dialect).format().to_owned()),
+        format: Some(own.format.clone()),
         ..ReadOptions::default()
     };
-    let request = read_input(input, &options)?;
-    Ok(Base::new(Arc::new(request), None)?)
+    Ok(Base::new(Arc::new(read_input(input, &options)?), None)?)
 }
 
 /// The request in which a history of this dialect is written.
-pub(super) fn target_of(dialect: Dialect) -> To {
+pub fn target_of(dialect: Dialect) -> To {
     match dialect {
         Dialect::Responses => To::Responses,
         Dialect::Chat | Dialect::Gemini => To::Chat,
         Dialect::Anthropic => To::Anthropic,
-    }
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-    use crate::runtime::read_path;
-    use crate::session::{Kind, Voice};
-    use std::fs;
-
-    const LINES: &str = concat!(
-        "{\"role\":\"user\",\"content\":\"hi\"}\n",
-        "{\"type\":\"function_call\",\"call_id\":\"a\",\"name\":\"f\",\"arguments\":\"{}\"}\n",
-    );
-
-    struct Desk {
-        folder: tempfile::TempDir,
-    }
-
-    impl Desk {
-        fn new(text: &str) -> Self {
-            let folder = tempfile::tempdir().unwrap();
-            fs::write(folder.path().join("run.jsonl"), text).unwrap();
-            Self { folder }
-        }
-
-        fn open(&self) -> Workbench {
-            let path = self.folder.path().join("run.jsonl");
-            let recording = Arc::new(read_path(&path, &ReadOptions::default()).unwrap());
-            let root = self.folder.path().join("state");
-            let (workbench, damages) = Workbench::open(recording, Some(&path), Some(&root), || 0);
-            assert!(damages.is_empty(), "{damages:?}");
-            workbench
-        }
-    }
-
-    fn kinds(workbench: &mut Workbench, id: TakeId) -> Vec<Kind> {
-        let recording = workbench.read(id, &|_, _| ()).unwrap();
-        recording.sessions[0]
-            .items
-            .iter()
-            .map(|item| item.kind)
-            .collect()
-    }
-
-    fn take(workbench: &mut Workbench, edits: &[Edit]) -> TakeId {
-        let current = workbench.takes().current();
-        let recording = workbench.read(current, &|_, _| ()).unwrap();
-        workbench
-            .take(0, &recording.sessions[0], edits, Take::default())
-            .unwrap()
-    }
-
-    fn answer() -> Edit {
-        Edit::Answer {
-            call: 1,
-            text: "no".to_owned(),
-            is_error: true,
-        }
-    }
-
-    fn say(after: u32) -> Edit {
-        Edit::Say {
-            after,
-            voice: Voice::User,
-            text: "and?".to_owned(),
-        }
-    }
-
-    #[test]
-    fn takes_are_there_again_when_the_file_is_opened_again_and_when_it_has_grown() {
-        let desk = Desk::new(LINES);
-        let mut workbench = desk.open();
-        let first = take(&mut workbench, &[answer()]);
-        let second = take(&mut workbench, &[say(2)]);
-        let answered = vec![Kind::User, Kind::Call, Kind::Output];
-        let gone_on = vec![Kind::User, Kind::Call, Kind::Output, Kind::User];
-        assert_eq!(kinds(&mut workbench, second), gone_on);
-        assert_eq!(workbench.undo(), Some(first));
-        assert_eq!(workbench.redo(), Some(second));
-        drop(workbench);
-        let mut again = desk.open();
-        assert_eq!(again.takes().current(), second);
-        assert_eq!(kinds(&mut again, first), answered);
-        assert_eq!(kinds(&mut again, second), gone_on);
-        drop(again);
-        let path = desk.folder.path().join("run.jsonl");
-        fs::write(
-            &path,
-            format!("{LINES}{{\"role\":\"user\",\"content\":\"hello?\"}}\n"),
-        )
-        .unwrap();
-        let mut grown = desk.open();
-        assert_eq!(kinds(&mut grown, first), gone_on);
-        assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 3);
-    }
-
-    #[test]
-    fn a_log_of_exchanges_is_changed_as_one_request() {
-        let text = concat!(
-            r#"{"request":{"model":"m","messages":[{"role":"user","content":"hi"}],"tools":[{"type":"function","function":{"name":"f"}}]},"response":{"choices":[{"message":{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"g","arguments":"{}"}}]}}]}}"#,
-            "\n"
-        );
-        let desk = Desk::new(text);
-        let mut workbench = desk.open();
-        let recording = workbench.read(TakeId::MAIN, &|_, _| ()).unwrap();
-        let refused = workbench.take(0, &recording.sessions[0], &[answer()], Take::default());
-        assert!(refused.is_err_and(|error| error.wants_request()));
-        let request = workbench.as_request(0).unwrap();
-        assert_eq!(kinds(&mut workbench, request), [Kind::User, Kind::Call]);
-        let known = workbench.read(request, &|_, _| ()).unwrap();
-        assert!(known.sessions[0].contract.tools_known());
-        let answered = take(&mut workbench, &[answer()]);
-        assert_eq!(
-            kinds(&mut workbench, answered),
-            [Kind::User, Kind::Call, Kind::Output]
-        );
     }
 }

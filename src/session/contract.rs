@@ -18,6 +18,15 @@ pub struct Contract {
     pub server_state: bool,
     /// The file is a request as it goes to the provider: a call at its end is not waiting, it is unanswered.
     pub is_request: bool,
+    /// A run goes on from the end of the history: what is open there waits, also in a request.
+    pub goes_on: bool,
+}
+
+impl Contract {
+    /// Whether the last turn may be unfinished: nobody said that the history is complete.
+    pub fn may_go_on(&self) -> bool {
+        self.goes_on || !self.is_request
+    }
 }
 
 /// Tools that are offered from an item on.

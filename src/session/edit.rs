@@ -41,7 +41,7 @@ pub enum Edit {
         /// What the message says.
         text: String,
     },
-    /// A new message behind an item and what belongs to it.
+    /// A new message behind an item and what belongs to it. In a history without items it is the first one.
     Say {
         /// The item.
         after: u32,
@@ -49,6 +49,11 @@ pub enum Edit {
         voice: Voice,
         /// What is said.
         text: String,
+    },
+    /// New elements at the end of the history.
+    Extend {
+        /// Each the JSON of one object as the dialect's list holds it: an item of Responses, a message of Chat or Anthropic.
+        items: Vec<String>,
     },
     /// Everything from an item on leaves the history.
     Cut {

@@ -217,7 +217,7 @@ impl<'a> Matcher<'a> {
             if *standing != Standing::Orphan {
                 continue;
             }
-            let at_end = last_spoken == Some(item.turn as usize) && !session.contract.is_request;
+            let at_end = last_spoken == Some(item.turn as usize) && session.contract.may_go_on();
             *standing = match item.kind {
                 Kind::Call if item.flags.has(Flags::AWAITS_APPROVAL) || at_end => Standing::Pending,
                 Kind::ApprovalRequest => Standing::Pending,

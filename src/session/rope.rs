@@ -13,7 +13,7 @@ pub struct Splice {
 }
 
 /// A source with splices: long stretches of another source, and bytes of its own between them.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Rope {
     recorded: Arc<dyn Source>,
     /// What the takes wrote, one piece behind the other.

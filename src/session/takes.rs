@@ -10,7 +10,9 @@ pub(crate) mod spelling;
 mod tests;
 
 pub use anchor::{Anchored, Digest, Lost, LostWhy, anchor, settle};
-pub use event::{Author, Cause, ItemMark, Misfit, Outcome, Take, TakeEvent, TakeId, Tally};
+pub use event::{
+    Author, Cause, ItemMark, Misfit, Outcome, OwnText, Take, TakeEvent, TakeId, Tally,
+};
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,6 +32,8 @@ pub struct Takes {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Node {
     take: Take,
+    /// What was appended after it was made, one step after the other.
+    growth: Vec<Vec<Anchored>>,
     below: Below,
 }
 
@@ -87,6 +91,21 @@ impl Takes {
         self.below(id).map_or(&[], |below| &below.children)
     }
 
+    /// What makes a take's text of its parent's: its own splices, then what it grew by, each in the places of the text so far.
+    pub fn steps(&self, id: TakeId) -> impl Iterator<Item = &[Anchored]> {
+        let node = self.takes.get(&id).into_iter();
+        node.flat_map(|node| {
+            let growth = node.growth.iter().map(Vec::as_slice);
+            std::iter::once(&*node.take.splices).chain(growth)
+        })
+    }
+
+    /// How often a take grew.
+    pub fn growth(&self, id: TakeId) -> u32 {
+        let node = self.takes.get(&id);
+        node.map_or(0, |node| crate::session::index_number(node.growth.len()))
+    }
+
     /// The takes that lead from the recording to this one, which is the last: laid over each other they are its text.
     pub fn line(&self, id: TakeId) -> Vec<TakeId> {
         let mut line = Vec::new();
@@ -116,6 +135,16 @@ impl Takes {
         let id = self.free_id();
         let take = Box::new(take);
         self.changed(TakeEvent::Taken { id, take })
+    }
+
+    /// Appends to a take; neither to one that others branch off, whose text they are laid over, nor to the recording.
+    pub fn grow(&mut self, take: TakeId, splices: Vec<Anchored>) -> Result<TakeEvent, Misfit> {
+        let step = self.growth(take);
+        self.changed(TakeEvent::Grown {
+            take,
+            step,
+            splices,
+        })
     }
 
     /// Goes back to the take that this one branches off; `None` in the recording.
@@ -175,6 +204,11 @@ impl Takes {
         self.remember_numbers(&event);
         match event {
             TakeEvent::Taken { id, take } => self.add(id, *take)?,
+            TakeEvent::Grown {
+                take,
+                step,
+                splices,
+            } => self.lengthen(take, step, splices)?,
             TakeEvent::Moved { to } => {
                 self.known(to)?;
                 self.enter(to);
@@ -205,6 +239,7 @@ impl Takes {
         let (TakeId(number), TakeId(parent)) = match event {
             TakeEvent::Taken { id, take } => (*id, take.parent),
             TakeEvent::Moved { to: id }
+            | TakeEvent::Grown { take: id, .. }
             | TakeEvent::Titled { take: id, .. }
             | TakeEvent::Noted { take: id, .. }
             | TakeEvent::Bookmarked { take: id, .. }
@@ -229,9 +264,28 @@ impl Takes {
             return Err(Misfit::NoParent { take: id, parent });
         };
         above.children.push(id);
-        let below = Below::default();
-        self.takes.insert(id, Node { take, below });
+        let node = Node {
+            take,
+            growth: Vec::new(),
+            below: Below::default(),
+        };
+        self.takes.insert(id, node);
         self.enter(id);
+        Ok(())
+    }
+
+    fn lengthen(&mut self, id: TakeId, step: u32, splices: Vec<Anchored>) -> Result<(), Misfit> {
+        if id == TakeId::MAIN {
+            return Err(Misfit::Recording);
+        }
+        let node = self.takes.get_mut(&id).ok_or(Misfit::NoTake(id))?;
+        if !node.below.children.is_empty() {
+            return Err(Misfit::HasBranches(id));
+        }
+        if step as usize != node.growth.len() {
+            return Err(Misfit::NoStep { take: id, step });
+        }
+        node.growth.push(splices);
         Ok(())
     }
 
@@ -306,12 +360,21 @@ impl Takes {
     /// The shortest story that gives this tree.
     pub fn events(&self) -> Vec<TakeEvent> {
         let mut order = self.branches();
-        let taken = order.iter().filter_map(|branch| {
-            let take = Box::new(self.get(branch.id)?.clone());
-            let id = branch.id;
-            Some(TakeEvent::Taken { id, take })
-        });
-        let mut events: Vec<_> = taken.collect();
+        let mut events = Vec::with_capacity(self.count());
+        for branch in &order {
+            let Some(take) = self.get(branch.id) else {
+                continue;
+            };
+            let (id, take) = (branch.id, Box::new(take.clone()));
+            events.push(TakeEvent::Taken { id, take });
+            // It grew before anything branched off.
+            let growth = (0..).zip(self.steps(id).skip(1));
+            events.extend(growth.map(|(step, splices)| TakeEvent::Grown {
+                take: id,
+                step,
+                splices: splices.to_vec(),
+            }));
+        }
         // Going to a take marks the way to it; the forks nearer to the recording are set right after those below them.
         order.sort_by_key(|branch| std::cmp::Reverse(branch.depth));
         let forks = order.iter().filter_map(|branch| self.below(branch.id));

@@ -200,6 +200,7 @@ fn read(text: &str, format: &str) -> Session {
         source: bytes.clone(),
         buffer: Some(bytes),
         notices: Vec::new(),
+        run: None,
     };
     let options = ReadOptions {
         format: Some(format.to_owned()),

@@ -46,6 +46,7 @@ pub(crate) fn read(bytes: Vec<u8>, to: To) -> Option<Session> {
         source: bytes.clone(),
         buffer: Some(bytes),
         notices: Vec::new(),
+        run: None,
     };
     let options = ReadOptions {
         format: Some(format_of(to).to_owned()),

@@ -655,6 +655,7 @@ fn work(text: &str, format: &Format) -> f64 {
         source: source.clone(),
         buffer: None,
         notices: Vec::new(),
+        run: None,
     };
     let options = ReadOptions {
         format: Some(format.id.into()),

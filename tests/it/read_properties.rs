@@ -28,6 +28,7 @@ pub(crate) fn input(bytes: &[u8], is_held: bool) -> Input {
         source: bytes.clone(),
         buffer: is_held.then_some(bytes),
         notices: Vec::new(),
+        run: None,
     }
 }
 

@@ -1,21 +1,75 @@
 //! Anthropic: outputs that come into a message of the user, whatever its content looks like.
 
+use super::place::Seat;
 use super::unit::members_of;
 use super::{CannotWrite, Lowering, is_within};
 use crate::session::{Kind, Span, Splice};
 use std::ops::Range;
 
+/// A message of outputs that was put behind a reply.
+#[derive(Debug)]
+pub(super) struct Begun {
+    blocks: Vec<String>,
+    /// Which it is among what was put there.
+    number: usize,
+}
+
+/// A message of the user that holds outputs.
+pub(super) fn message_of(blocks: &str) -> String {
+    format!(r#"{{"role":"user","content":[{blocks}]}}"#)
+}
+
 impl Lowering<'_> {
-    /// Puts a `tool_result` block behind those at the head of a message.
-    pub(super) fn put_block(&mut self, first: u32, block: &str) -> Result<(), CannotWrite> {
+    /// Puts a `tool_result` block into a message of its own behind a reply, or into the one that was put there for another.
+    pub(super) fn put_first_block(
+        &mut self,
+        seat: Seat,
+        last: u32,
+        block: &str,
+    ) -> Result<(), CannotWrite> {
+        let Some(begun) = self.begun.get_mut(&last) else {
+            let edits = self.lists.get(&seat.list);
+            let there = edits.and_then(|edits| edits.at.get(&seat.index));
+            let begun = Begun {
+                blocks: vec![block.to_owned()],
+                number: there.map_or(0, |there| there.after.len()),
+            };
+            self.begun.insert(last, begun);
+            return self.put_unit(last, None, message_of(block));
+        };
+        begun.blocks.push(block.to_owned());
+        let (number, message) = (begun.number, message_of(&begun.blocks.join(",")));
+        let place = self.ground.place(last)?;
+        let message = self.wrapped(place, message)?;
+        let edits = self.lists.entry(seat.list).or_default();
+        let after = &mut edits.at.entry(seat.index).or_default().after;
+        if let Some(there) = after.get_mut(number) {
+            *there = message;
+        }
+        Ok(())
+    }
+
+    /// Puts a `tool_result` block among those at the head of a message: behind those of earlier calls.
+    pub(super) fn put_block(
+        &mut self,
+        first: u32,
+        call: u32,
+        block: &str,
+    ) -> Result<(), CannotWrite> {
         let place = self.ground.place(first)?;
         let Some(seat) = place.part else {
             return self.put_into_text(first, block);
         };
         let session = self.ground.session;
-        let leading = session.items[first as usize..]
-            .iter()
-            .take_while(|item| item.kind == Kind::Output && is_within(item, place.unit))
+        let is_earlier = |index: &u32| {
+            let answered = session.pairing.partner(*index as usize);
+            let item = &session.items[*index as usize];
+            item.kind == Kind::Output
+                && is_within(item, place.unit)
+                && answered.is_none_or(|answered| answered < call as usize)
+        };
+        let leading = (first..crate::session::index_number(session.items.len()))
+            .take_while(is_earlier)
             .count();
         let edits = self.lists.entry(seat.list).or_default();
         match leading {

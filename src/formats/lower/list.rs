@@ -275,7 +275,7 @@ impl<'a> Elements<'a> {
     }
 }
 
-fn insertion(at: u64, text: String) -> Splice {
+pub(super) fn insertion(at: u64, text: String) -> Splice {
     Splice {
         at: Span { start: at, end: at },
         with: text.into_bytes(),

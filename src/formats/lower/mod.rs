@@ -6,6 +6,7 @@
 
 mod block;
 mod claude_code;
+mod extend;
 mod list;
 mod place;
 #[cfg(test)]
@@ -18,6 +19,7 @@ use crate::json::Fault;
 use crate::session::{
     Edit, Family, Item, Kind, Patch, Session, Shape, SourceError, Span, Splice, Voice,
 };
+use block::{Begun, message_of};
 use claude_code::Lines;
 use list::{ListEdits, splice_list};
 use place::{Ground, List, Place, Seat};
@@ -36,6 +38,9 @@ pub enum CannotWrite {
     /// The list has no element to stand beside.
     #[error("the list is empty")]
     EmptyList,
+    /// The file is no plain list of what the provider is sent.
+    #[error("nothing can be appended to a history of this format")]
+    NotAppended,
     /// The file repeats its history.
     #[error("this file is a log of exchanges, in which each request repeats the history")]
     Exchanges,
@@ -75,17 +80,34 @@ pub fn lower(session: &Session, edits: &[Edit]) -> Result<Vec<Splice>, CannotWri
         cut: edits.iter().filter_map(cut_of).min(),
         ground: Ground::new(session),
         lists: BTreeMap::new(),
+        begun: BTreeMap::new(),
         filled: BTreeMap::new(),
         splices: Vec::new(),
         lines: Lines::default(),
         reply: None,
         is_linked: session.format == super::claude_code::FORMAT.id,
     };
-    for edit in edits {
+    for edit in in_call_order(edits) {
         lowering.edit(edit)?;
     }
     unit::drop_items(&mut lowering)?;
     lowering.finish()
+}
+
+/// The same edits, with the answers among them in the order of their calls.
+fn in_call_order(edits: &[Edit]) -> Vec<&Edit> {
+    let call = |edit: &&Edit| match edit {
+        Edit::Answer { call, .. } => Some(*call),
+        _ => None,
+    };
+    let mut answers: Vec<&Edit> = edits.iter().filter(|edit| call(edit).is_some()).collect();
+    answers.sort_by_key(call);
+    let mut answers = answers.into_iter();
+    let next = |edit| match call(&edit) {
+        Some(_) => answers.next().unwrap_or(edit),
+        None => edit,
+    };
+    edits.iter().map(next).collect()
 }
 
 /// The items that leave their places.
@@ -105,7 +127,8 @@ fn dropped_by(session: &Session, edits: &[Edit]) -> BTreeSet<u32> {
             Edit::Rewrite { .. }
             | Edit::Answer { .. }
             | Edit::Degrade { .. }
-            | Edit::Say { .. } => {}
+            | Edit::Say { .. }
+            | Edit::Extend { .. } => {}
         }
     }
     dropped
@@ -136,6 +159,8 @@ struct Lowering<'a> {
     /// The first item of those that a cut takes along.
     cut: Option<u32>,
     lists: BTreeMap<List, ListEdits>,
+    /// Outputs behind a message that no message of the user follows (Anthropic): they become one.
+    begun: BTreeMap<u32, Begun>,
     /// Blocks for messages that say nothing, by where their content stands.
     filled: BTreeMap<(u64, u64), Vec<String>>,
     splices: Vec<Splice>,
@@ -163,6 +188,7 @@ impl Lowering<'_> {
             }
             Edit::Degrade { item, text } => self.degrade(*item, text),
             Edit::Say { after, voice, text } => self.say(*after, *voice, text),
+            Edit::Extend { items } => self.extend(items),
         }
     }
 
@@ -208,16 +234,16 @@ impl Lowering<'_> {
             let anchor = self.end_of_reply(call);
             return self.put_unit(anchor, Some(call), output);
         }
-        let message = format!(r#"{{"role":"user","content":[{output}]}}"#);
         if self.is_linked {
+            let message = message_of(&output);
             let anchor = self.end_of_reply(call);
             return self.put_unit(anchor, Some(call), message);
         }
         let place = self.ground.place(call)?;
         let last = self.end_of_unit(call, place);
         match self.next_of_user(last) {
-            Some(next) => self.put_block(next, &output),
-            None => self.put_unit(last, Some(call), message),
+            Some(next) => self.put_block(next, call, &output),
+            None => self.put_first_block(place.seat, last, &output),
         }
     }
 
@@ -306,8 +332,17 @@ impl Lowering<'_> {
     }
 
     fn say(&mut self, after: u32, voice: Voice, text: &str) -> Result<(), CannotWrite> {
+        if self.ground.session.items.is_empty() {
+            return self.say_first(voice, text);
+        }
         let item = *self.ground.item(after)?;
-        let place = self.ground.place(after)?;
+        let place = match self.ground.place(after) {
+            Err(CannotWrite::NoPlace(_)) if self.has_no_list()? => {
+                let said = self.say_first(voice, text);
+                return said.map_err(|_| CannotWrite::NoPlace(after));
+            }
+            place => place?,
+        };
         let last = self.end_of_unit(after, place);
         let message = new_message(self.ground.session, &item, voice, text);
         self.put_unit(last, None, message)

@@ -82,6 +82,9 @@ struct Level {
 /// How far before or behind a record is looked for what stands around it.
 pub(super) const LOOK: u64 = 4096;
 
+/// How many members of a request are records of their own: its instructions, its input.
+const MEMBERS: usize = 4;
+
 /// How many records are kept in memory.
 const KEPT: usize = 64;
 
@@ -246,6 +249,44 @@ impl<'a> Ground<'a> {
             return Err(CannotWrite::Exchanges);
         }
         Ok(())
+    }
+
+    /// The last seat of the list of a seat.
+    pub(super) fn last_seat(&mut self, seat: Seat) -> Result<Seat, CannotWrite> {
+        if seat.list == List::Records {
+            return Ok(seat);
+        }
+        let elements = self.elements(seat.list)?;
+        let last = elements.last().map(|span| Seat {
+            list: seat.list,
+            index: elements.len() - 1,
+            span: *span,
+        });
+        Ok(last.unwrap_or(seat))
+    }
+
+    /// Whether an item stands in the `output` of a reply of Responses.
+    pub(super) fn is_in_output(&mut self, index: u32) -> Result<bool, CannotWrite> {
+        let item = self.item(index)?;
+        let (steps, _) = self.steps(item)?;
+        let is_output =
+            |step: &Step| matches!(step, Step::Member { key, .. } if &key[..] == b"output");
+        // The output of a call has such a member of its own.
+        if steps.iter().take(1).any(is_output) {
+            return Ok(true);
+        }
+        // Members beside the list may be records, too, and stand before its first element.
+        for record in self.session.records.iter().take(MEMBERS) {
+            let end = record.span.start;
+            let start = end.saturating_sub(LOOK);
+            let before = self.session.source.read(Span { start, end })?;
+            let list = before.trim_ascii_end().strip_suffix(b"[");
+            let key = list.and_then(|list| list.trim_ascii_end().strip_suffix(b":"));
+            if let Some(key) = key {
+                return Ok(key.trim_ascii_end().ends_with(b"\"output\""));
+            }
+        }
+        Ok(false)
     }
 
     /// Where the elements of an array in a record stand.

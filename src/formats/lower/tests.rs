@@ -146,8 +146,8 @@ fn anthropic_results_stand_first_in_the_next_message() {
     assert_eq!(
         edited(ANTHROPIC, &[answer(2, "no")]),
         ANTHROPIC.replace(
-            r#""content":"1"},"#,
-            r#""content":"1"},{"type":"tool_result","tool_use_id":"a","content":"no","is_error":true},"#
+            r#"{"type":"tool_result","tool_use_id":"b""#,
+            r#"{"type":"tool_result","tool_use_id":"a","content":"no","is_error":true},{"type":"tool_result","tool_use_id":"b""#
         )
     );
     let plain = r#"[{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}},{"type":"tool_use","id":"b","name":"f","input":{}}]},{"role":"user","content":"go \"on\""}]"#;
@@ -251,7 +251,14 @@ fn what_stands_in_no_list_is_refused_and_every_file_stays_json() {
                 say(Voice::User),
                 say(Voice::Assistant),
             ];
+            let first = alone.len() == session.items.len() && !text.contains("$schemaVersion");
             for edit in edits {
+                // A message comes behind an input that is one text: the input becomes a list.
+                let begins = first && matches!(edit, Edit::Say { .. }) && text.lines().count() != 2;
+                if begins {
+                    assert!(carried_out(&session, &edit).is_some(), "{edit:?}: {text}");
+                    continue;
+                }
                 let is_refused = carried_out(&session, &edit).is_none();
                 assert_eq!(is_refused, alone.contains(&item), "{edit:?}: {text}");
             }

@@ -1,9 +1,9 @@
 //! Writes a journal from memory: the first time, and when what is there cannot be written to any more.
 
+use super::Old;
 use super::folder::{Folder, Presence, lock};
-use super::identity::first_line;
 use super::segment::{Mount, Segment};
-use super::{Old, Shelf};
+use super::shelf::Shelf;
 use std::fs::File;
 use std::io;
 
@@ -33,8 +33,8 @@ pub(super) fn write_anew(
     mount: Mount,
     entries: &[String],
 ) -> Result<Segment, Failure> {
-    let folder = Folder::create(&shelf.root)?;
-    let name = shelf.name();
+    let folder = shelf.make_folder()?;
+    let name = shelf.name.clone();
     let replaces = match old {
         Some(old) => stands_there(&folder, old, &name)?.then_some(old),
         None => None,
@@ -90,8 +90,8 @@ fn fill(shelf: &Shelf, mount: Mount, entries: &[String], file: &File) -> io::Res
     if !lock(file)? {
         return Err(io::ErrorKind::WouldBlock.into());
     }
-    let first = first_line(&shelf.identity)?;
-    let folder = Folder::create(&shelf.root)?;
+    let first = shelf.first_line()?;
+    let folder = shelf.make_folder()?;
     let medium = mount(file.try_clone()?);
-    Segment::write(folder, &shelf.stem, medium, &first, entries)
+    Segment::write(folder, shelf.names(), medium, &first, entries)
 }

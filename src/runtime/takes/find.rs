@@ -4,7 +4,8 @@ use super::folder::{Folder, Presence, lock, unlock};
 use super::identity::Identity;
 use super::scan::{Damage, Scan};
 use super::segment::{Mount, Segment};
-use super::{Old, OnDisk, Shelf, Why};
+use super::shelf::Shelf;
+use super::{Old, OnDisk, Why};
 use crate::formats::retake_journal::VERSION;
 use crate::session::Source;
 use memchr::memchr;
@@ -34,7 +35,7 @@ pub(super) fn find(
     mount: Mount,
 ) -> Result<Option<Found>, Why> {
     let failed = |error| shelf.failed(error);
-    let Some(read) = ReadJournal::open(&folder, shelf.name()).map_err(failed)? else {
+    let Some(read) = ReadJournal::open(&folder, shelf.name.clone()).map_err(failed)? else {
         let name = moved(shelf, source, &folder).map_err(failed)?;
         let read = name.map(|name| ReadJournal::open(&folder, name));
         let read = read.transpose().map_err(failed)?.flatten();
@@ -50,12 +51,20 @@ pub(super) fn find(
     Ok(Some(read.put_aside(shelf, earlier)))
 }
 
+/// The journal of a run, which stands where the operator named it; `None` where it is gone.
+pub(super) fn find_run(shelf: &Shelf, folder: Folder, mount: Mount) -> Result<Option<Found>, Why> {
+    let read = ReadJournal::open(&folder, shelf.name.clone());
+    let read = read.map_err(|error| shelf.failed(error))?;
+    Ok(read.map(|read| read.found(shelf, folder, mount)))
+}
+
 /// Looks for a journal that is not named after this path: its recording is not where it was, but holds the same. Of several
 /// the one that was written last.
 fn moved(shelf: &Shelf, source: &dyn Source, folder: &Folder) -> io::Result<Option<String>> {
     let mut newest = None;
+    let own = shelf.identity().map(Identity::path);
     for name in folder.journals()? {
-        if name == shelf.name() {
+        if name == shelf.name {
             continue;
         }
         // What cannot be opened is no journal of ours.
@@ -66,7 +75,7 @@ fn moved(shelf: &Shelf, source: &dyn Source, folder: &Folder) -> io::Result<Opti
             continue;
         };
         let path = identity.path();
-        let is_free = path == shelf.identity.path() || !path.exists();
+        let is_free = Some(path) == own || !path.exists();
         if is_free && identity.is_of(source) {
             let written = file.metadata()?.modified()?;
             if newest.as_ref().is_none_or(|(latest, _)| written > *latest) {
@@ -129,7 +138,7 @@ impl ReadJournal {
 
     /// Why nothing may be written in its place.
     fn bar(&self, shelf: &Shelf) -> Option<Why> {
-        let journal = Folder::path_below(&shelf.root).join(&self.name);
+        let journal = shelf.below.path(&shelf.root).join(&self.name);
         if let Some(version) = self.scan.newer_version() {
             return Some(Why::Newer { version, journal });
         }
@@ -158,7 +167,7 @@ impl ReadJournal {
             Some(kept_as) => OnDisk::Old(self.old(kept_as)),
             None => {
                 let medium = mount(self.file);
-                let segment = Segment::read(folder, &shelf.stem, medium, &self.bytes, &scan);
+                let segment = Segment::read(folder, shelf.names(), medium, &self.bytes, &scan);
                 OnDisk::Open(Box::new(segment))
             }
         };

@@ -7,10 +7,33 @@ use rustix::io::Errno;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// The folders below the operator's own one.
-const BELOW: [&str; 2] = ["retake", "takes"];
+/// What retake makes below a folder that is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Below {
+    /// The folders of the journals of takes, below the operator's own one.
+    Takes,
+    /// Nothing: the operator named the folder.
+    Nothing,
+}
+
+impl Below {
+    fn names(self) -> &'static [&'static str] {
+        match self {
+            Self::Takes => &["retake", "takes"],
+            Self::Nothing => &[],
+        }
+    }
+
+    /// The path of the folder below `root`.
+    pub(super) fn path(self, root: &Path) -> PathBuf {
+        let names = self.names().iter();
+        names.fold(root.to_owned(), |path, name| path.join(name))
+    }
+}
+
 /// How many names are tried for what is kept aside.
 const SPARES: u32 = 10_000;
 
@@ -18,6 +41,7 @@ const SPARES: u32 = 10_000;
 #[derive(Debug)]
 pub(super) struct Folder {
     root: PathBuf,
+    below: Below,
     open: OwnedFd,
 }
 
@@ -33,16 +57,9 @@ pub(super) enum Presence {
 }
 
 impl Folder {
-    /// The path of the journals' folder below `root`.
-    pub(super) fn path_below(root: &Path) -> PathBuf {
-        BELOW
-            .iter()
-            .fold(root.to_owned(), |path, name| path.join(name))
-    }
-
     /// Opens the folder; `None` where there is none yet.
-    pub(super) fn open(root: &Path) -> io::Result<Option<Self>> {
-        match Self::walk(root, false) {
+    pub(super) fn open(root: &Path, below: Below) -> io::Result<Option<Self>> {
+        match Self::walk(root, below, false) {
             Ok(folder) => Ok(Some(folder)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
@@ -50,23 +67,34 @@ impl Folder {
     }
 
     /// Opens the folder, and makes it where there is none.
-    pub(super) fn create(root: &Path) -> io::Result<Self> {
-        std::fs::create_dir_all(root)?;
-        Self::walk(root, true)
+    pub(super) fn create(root: &Path, below: Below) -> io::Result<Self> {
+        match below {
+            Below::Takes => std::fs::create_dir_all(root)?,
+            // What is made for a run is for the operator's eyes.
+            Below::Nothing => std::fs::DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(root)?,
+        }
+        Self::walk(root, below, true)
     }
 
-    fn walk(root: &Path, create: bool) -> io::Result<Self> {
+    fn walk(root: &Path, below: Below, create: bool) -> io::Result<Self> {
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY;
         // The operator may keep data folders behind links; what is below belongs to retake alone.
         let mut open = rustix::fs::open(root, flags, Mode::empty())?;
-        for name in BELOW {
+        for name in below.names() {
             if create {
-                match rustix::fs::mkdirat(&open, name, Mode::RWXU) {
+                match rustix::fs::mkdirat(&open, *name, Mode::RWXU) {
                     Ok(()) | Err(Errno::EXIST) => {}
                     Err(error) => return Err(error.into()),
                 }
             }
-            open = rustix::fs::openat(&open, name, flags | OFlags::NOFOLLOW, Mode::empty())?;
+            open = rustix::fs::openat(&open, *name, flags | OFlags::NOFOLLOW, Mode::empty())?;
+        }
+        let root = root.to_owned();
+        if below == Below::Nothing {
+            return Ok(Self { root, below, open });
         }
         let found = rustix::fs::fstat(&open)?;
         if found.st_uid != rustix::process::geteuid().as_raw() {
@@ -78,13 +106,12 @@ impl Folder {
         if create && Mode::from_raw_mode(found.st_mode) != Mode::RWXU {
             rustix::fs::fchmod(&open, Mode::RWXU)?;
         }
-        let root = root.to_owned();
-        Ok(Self { root, open })
+        Ok(Self { root, below, open })
     }
 
     /// Whether its path still leads to this folder.
     pub(super) fn is_in_place(&self) -> io::Result<bool> {
-        let Some(now) = Self::open(&self.root)? else {
+        let Some(now) = Self::open(&self.root, self.below)? else {
             return Ok(false);
         };
         let (now, then) = (

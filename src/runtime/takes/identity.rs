@@ -88,6 +88,19 @@ fn tail(size: u64) -> Span {
     }
 }
 
+/// What a run's journal says of the run.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct About {
+    /// What the agent is called.
+    pub agent: String,
+    /// Id of the format of its requests.
+    pub format: String,
+    /// The model.
+    pub model: String,
+    /// Whether the model is a script.
+    pub scripted: bool,
+}
+
 /// The first line of a journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Header {
@@ -96,14 +109,18 @@ pub(super) struct Header {
     /// What it is a journal of; other kinds are none of ours.
     kind: Kind,
     /// The recording; `None` where a newer version says it in another way.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) of: Option<Identity>,
+    /// The run, where it is the journal of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) run: Option<About>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Kind {
     Takes,
+    Run,
 }
 
 impl Header {
@@ -124,12 +141,26 @@ impl Header {
 }
 
 /// The first line of a journal of takes of this recording, with its line feed.
-pub(super) fn first_line(identity: &Identity) -> serde_json::Result<String> {
-    let header = Header {
+pub(super) fn first_line_of_takes(identity: &Identity) -> serde_json::Result<String> {
+    first_line(&Header {
         version: VERSION,
         kind: Kind::Takes,
         of: Some(identity.clone()),
-    };
+        run: None,
+    })
+}
+
+/// The first line of the journal of a run, with its line feed.
+pub(super) fn first_line_of_run(about: &About) -> serde_json::Result<String> {
+    first_line(&Header {
+        version: VERSION,
+        kind: Kind::Run,
+        of: None,
+        run: Some(about.clone()),
+    })
+}
+
+fn first_line(header: &Header) -> serde_json::Result<String> {
     let mut about = match serde_json::to_value(header)? {
         serde_json::Value::Object(about) => about,
         _ => serde_json::Map::new(),

@@ -8,26 +8,36 @@ mod anew;
 mod find;
 mod folder;
 mod identity;
+mod run;
 mod scan;
 mod segment;
+mod shelf;
 #[cfg(test)]
 mod tests;
+mod told;
 
+pub use identity::About;
+pub use run::runs_folder;
+pub(super) use run::{is_run, is_run_file, lay, read_run};
 pub use scan::Damage;
+pub use told::{Entry, FirstRequest, Happened};
 
 use crate::session::Source;
-use crate::session::takes::{TakeEvent, Takes};
+use crate::session::ledger::Ledger;
+use crate::session::takes::Takes;
 use anew::{Failure, write_anew};
 use etcetera::BaseStrategy;
 use find::Found;
 use folder::{Folder, unlock};
-use identity::Identity;
 use segment::{Mount, Segment, Unwritten};
+use serde::Serialize;
+use shelf::Shelf;
 use std::fmt;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
+use told::Told;
 
 /// The time in milliseconds since 1970. It is only told; the order of events is that of their lines.
 pub type Clock = fn() -> u64;
@@ -53,6 +63,12 @@ pub struct Opened {
     pub journal: Journal,
     /// The takes.
     pub takes: Takes,
+    /// What was done in the world because of runs.
+    pub ledger: Ledger,
+    /// The same, entry by entry.
+    pub happened: Vec<Happened>,
+    /// The request that a run began with, where this is its journal.
+    pub base: Option<FirstRequest>,
     /// What could not be read.
     pub damages: Vec<Damage>,
 }
@@ -69,29 +85,6 @@ pub struct Journal {
     written: usize,
     on_disk: OnDisk,
     trouble: Option<NotRecording>,
-}
-
-/// Where the journal has its place.
-#[derive(Debug)]
-struct Shelf {
-    root: PathBuf,
-    stem: String,
-    identity: Identity,
-}
-
-impl Shelf {
-    fn name(&self) -> String {
-        format!("{}.jsonl", self.stem)
-    }
-
-    fn path(&self) -> PathBuf {
-        Folder::path_below(&self.root).join(self.name())
-    }
-
-    fn failed(&self, error: io::Error) -> Why {
-        let journal = self.path();
-        Why::Failed { journal, error }
-    }
 }
 
 #[derive(Debug)]
@@ -174,6 +167,12 @@ pub enum Why {
         /// The journal.
         journal: PathBuf,
     },
+    /// There is a file where a new run should have its journal.
+    #[error("there is a file already ({})", journal.display())]
+    Exists {
+        /// The file.
+        journal: PathBuf,
+    },
     /// The journal may not be written to.
     #[error("the journal is read-only ({})", journal.display())]
     ReadOnly {
@@ -216,34 +215,24 @@ impl Journal {
         source: &dyn Source,
         clock: Clock,
     ) -> Opened {
-        let mut opened = Opened {
-            journal: Self {
-                clock,
-                mount,
-                shelf: None,
-                entries: Vec::new(),
-                written: 0,
-                on_disk: OnDisk::Nothing,
-                trouble: None,
-            },
-            takes: Takes::default(),
-            damages: Vec::new(),
-        };
+        let mut opened = Opened::nothing(clock, mount);
         let shelf = match (root, path) {
             (_, None) => Err(Why::NoFile),
             (None, _) => Err(Why::NoHome),
-            (Some(root), Some(path)) => shelf(root, path, source),
+            (Some(root), Some(path)) => Shelf::of_recording(root, path, source),
         };
         match shelf {
-            Ok(shelf) => opened.look(shelf, source),
+            Ok(shelf) => opened.look(shelf, |shelf, folder, mount| {
+                find::find(shelf, folder, source, mount)
+            }),
             Err(why) => opened.journal.bar(why),
         }
         opened
     }
 
     /// Keeps what changed. With `Ok` it is on the disk; otherwise it is in memory, and will be written when that works again.
-    pub fn append(&mut self, event: &TakeEvent) -> Result<(), &NotRecording> {
-        match self.entry(event) {
+    pub fn append<'a>(&mut self, entry: impl Into<Entry<'a>>) -> Result<(), &NotRecording> {
+        match self.entry(&entry.into()) {
             Ok(entry) => self.entries.push(entry),
             Err(error) => {
                 let why = self.failed(error.into());
@@ -268,6 +257,11 @@ impl Journal {
         self.trouble.as_ref().map_or(Ok(()), Err)
     }
 
+    /// The time, by the clock that entries are stamped with.
+    pub fn now(&self) -> u64 {
+        (self.clock)()
+    }
+
     /// Why takes are only in memory, while that is so.
     pub fn not_recording(&self) -> Option<&NotRecording> {
         self.trouble.as_ref()
@@ -278,7 +272,7 @@ impl Journal {
         self.shelf.as_ref().map(Shelf::path)
     }
 
-    fn entry(&self, event: &TakeEvent) -> serde_json::Result<String> {
+    fn entry(&self, event: &impl Serialize) -> serde_json::Result<String> {
         let mut entry = serde_json::to_value(event)?;
         if let Some(members) = entry.as_object_mut() {
             members.insert("time".to_owned(), (self.clock)().into());
@@ -333,7 +327,11 @@ impl Journal {
 
     /// Gives up a file that cannot be trusted; it is put aside once a new one has its place.
     fn abandon(&mut self, error: io::Error) -> Result<(), Why> {
-        let name = self.shelf.as_ref().map(Shelf::name).unwrap_or_default();
+        let name = self
+            .shelf
+            .as_ref()
+            .map(|shelf| shelf.name.clone())
+            .unwrap_or_default();
         let OnDisk::Open(segment) = std::mem::replace(&mut self.on_disk, OnDisk::Nothing) else {
             return Err(self.failed(error));
         };
@@ -351,7 +349,7 @@ impl Journal {
         let Some(shelf) = &self.shelf else {
             return Err(Why::NoFile);
         };
-        let (name, journal) = (shelf.name(), shelf.path());
+        let (name, journal) = (shelf.name.clone(), shelf.path());
         let old = match &self.on_disk {
             OnDisk::Old(old) => Some(old),
             _ => None,
@@ -382,26 +380,35 @@ impl Drop for Journal {
     }
 }
 
-fn shelf(root: &Path, path: &Path, source: &dyn Source) -> Result<Shelf, Why> {
-    let failed = |error| Why::Failed {
-        journal: path.to_owned(),
-        error,
-    };
-    let path = std::fs::canonicalize(path).map_err(failed)?;
-    let identity = Identity::of(&path, source).map_err(|error| failed(io::Error::other(error)))?;
-    Ok(Shelf {
-        root: root.to_owned(),
-        stem: identity.stem(),
-        identity,
-    })
-}
-
 impl Opened {
+    fn nothing(clock: Clock, mount: Mount) -> Self {
+        Self {
+            journal: Journal {
+                clock,
+                mount,
+                shelf: None,
+                entries: Vec::new(),
+                written: 0,
+                on_disk: OnDisk::Nothing,
+                trouble: None,
+            },
+            takes: Takes::default(),
+            ledger: Ledger::default(),
+            happened: Vec::new(),
+            base: None,
+            damages: Vec::new(),
+        }
+    }
+
     /// Looks for the journal in its folder.
-    fn look(&mut self, shelf: Shelf, source: &dyn Source) {
-        match Folder::open(&shelf.root) {
+    fn look(
+        &mut self,
+        shelf: Shelf,
+        find: impl FnOnce(&Shelf, Folder, Mount) -> Result<Option<Found>, Why>,
+    ) {
+        match shelf.folder() {
             Ok(None) => {}
-            Ok(Some(folder)) => match find::find(&shelf, folder, source, self.journal.mount) {
+            Ok(Some(folder)) => match find(&shelf, folder, self.journal.mount) {
                 Ok(Some(found)) => self.take(found),
                 Ok(None) => {}
                 Err(why) => self.journal.bar(why),
@@ -415,21 +422,15 @@ impl Opened {
     /// Takes over what was found.
     fn take(&mut self, found: Found) {
         self.damages = found.scan.damages;
+        let mut told = Told::default();
         for line in found.scan.lines {
-            let (seq, at) = (line.seq, line.at);
-            match serde_json::from_str::<TakeEvent>(&line.entry) {
-                Ok(event) => {
-                    if let Err(why) = self.takes.apply(event) {
-                        self.damages.push(Damage::Misfit { seq, at, why });
-                    }
-                }
-                Err(error) => {
-                    let why = error.to_string();
-                    self.damages.push(Damage::Unknown { seq, at, why });
-                }
-            }
+            self.damages.extend(told.tell(&line));
             self.journal.entries.push(line.entry);
         }
+        self.takes = told.takes;
+        self.ledger = told.ledger;
+        self.happened = told.happened;
+        self.base = told.base;
         self.journal.written = self.journal.entries.len();
         self.journal.on_disk = found.on_disk;
         if let Some(why) = found.barred {

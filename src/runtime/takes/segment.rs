@@ -35,11 +35,18 @@ impl Medium for File {
 /// How a file becomes a medium.
 pub(super) type Mount = fn(File) -> Box<dyn Medium>;
 
+/// The name of a journal, and what the names of files begin with that are kept beside it.
+#[derive(Debug, Clone)]
+pub(super) struct Names {
+    pub(super) name: String,
+    pub(super) stem: String,
+}
+
 /// An open journal, locked for this process.
 #[derive(Debug)]
 pub(super) struct Segment {
     folder: Folder,
-    stem: String,
+    names: Names,
     medium: Box<dyn Medium>,
     /// Up to where it holds whole lines.
     length: u64,
@@ -75,7 +82,7 @@ impl Segment {
     /// A journal that was read.
     pub(super) fn read(
         folder: Folder,
-        stem: &str,
+        names: Names,
         medium: Box<dyn Medium>,
         bytes: &[u8],
         scan: &Scan,
@@ -85,7 +92,7 @@ impl Segment {
         let is_closed = clean == found && bytes.ends_with(b"\n");
         Self {
             folder,
-            stem: stem.to_owned(),
+            names,
             medium,
             length: found,
             next: scan.next,
@@ -96,7 +103,7 @@ impl Segment {
     /// Writes a journal from the start into an empty file.
     pub(super) fn write(
         folder: Folder,
-        stem: &str,
+        names: Names,
         mut medium: Box<dyn Medium>,
         first_line: &str,
         entries: &[String],
@@ -107,7 +114,7 @@ impl Segment {
         medium.sync()?;
         Ok(Self {
             folder,
-            stem: stem.to_owned(),
+            names,
             length: (first_line.len() + lines.len()) as u64,
             medium,
             next,
@@ -157,11 +164,10 @@ impl Segment {
         if !in_place {
             return Err(Unwritten::Gone);
         }
-        let name = format!("{}.jsonl", self.stem);
         let file = self.medium.file();
         match self
             .folder
-            .presence(&name, file)
+            .presence(&self.names.name, file)
             .map_err(Unwritten::Undone)?
         {
             Presence::Gone => return Err(Unwritten::Gone),
@@ -199,7 +205,7 @@ impl Segment {
         }
         let mut tail = vec![0; length];
         self.medium.file().read_exact_at(&mut tail, mend.clean)?;
-        let (_, mut torn) = self.folder.create_spare(&self.stem, "torn")?;
+        let (_, mut torn) = self.folder.create_spare(&self.names.stem, "torn")?;
         torn.write_all(&tail)?;
         torn.sync_all()?;
         self.folder.sync()

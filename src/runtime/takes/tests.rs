@@ -5,8 +5,9 @@ mod faults;
 mod places;
 mod power;
 
+use super::folder::Below;
 use super::*;
-use crate::session::takes::{ItemMark, Take, TakeId};
+use crate::session::takes::{ItemMark, Take, TakeEvent, TakeId};
 use std::fs;
 use tempfile::TempDir;
 
@@ -60,7 +61,7 @@ impl Home {
 
     /// The names in the folder of the journals, without what stands before the name of the recording.
     fn names(&self) -> Vec<String> {
-        let Ok(entries) = fs::read_dir(Folder::path_below(&self.root())) else {
+        let Ok(entries) = fs::read_dir(Below::Takes.path(&self.root())) else {
             return Vec::new();
         };
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());

@@ -36,11 +36,13 @@ impl Workbench {
         self.request_below(one) == self.request_below(other)
     }
 
-    /// The take whose text is the history as one request, of which this one was made.
+    /// The take whose text is the history as one request, of which this one was made; the nearest one.
     pub fn request_below(&self, id: TakeId) -> Option<TakeId> {
-        let first = *self.takes.line(id).first()?;
-        let take = self.takes.get(first)?;
-        (take.cause.action.as_deref() == Some(AS_REQUEST)).then_some(first)
+        let mut line = self.takes.line(id).into_iter().rev();
+        line.find(|id| {
+            let take = self.takes.get(*id);
+            take.is_some_and(|take| take.cause.action.as_deref() == Some(AS_REQUEST))
+        })
     }
 }
 

@@ -262,6 +262,21 @@ pub enum LedgerEvent {
 }
 
 impl LedgerEvent {
+    /// The word in `type` of each, by which a journal tells them from the changes of the tree of takes.
+    pub const TYPES: [&'static str; 11] = [
+        "began",
+        "asked",
+        "not-replied",
+        "replied",
+        "decided",
+        "approved-always",
+        "started",
+        "finished",
+        "breaker",
+        "paused",
+        "ended",
+    ];
+
     /// What tells executions of one call apart: the tool and the arguments that ran, which the operator may have changed.
     pub fn digest(tool: &str, arguments: &str) -> Digest {
         Digest::of(format!("{tool}\n{arguments}").as_bytes())

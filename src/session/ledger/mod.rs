@@ -10,7 +10,7 @@ mod event;
 pub use event::{Ask, CallKey, Ending, Failure, LedgerEvent, Usage};
 
 use super::takes::{Digest, TakeId};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Whether a call was carried out.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -37,6 +37,7 @@ pub struct Ledger {
     usage: Usage,
     endings: BTreeMap<TakeId, Ending>,
     approved: Vec<String>,
+    begun: BTreeSet<TakeId>,
 }
 
 /// One question to the model.
@@ -105,8 +106,10 @@ impl Ledger {
                 self.endings.insert(*take, how.clone());
             }
             LedgerEvent::ApprovedAlways { tool } => self.approved.push(tool.clone()),
-            LedgerEvent::Began { .. }
-            | LedgerEvent::NotReplied { .. }
+            LedgerEvent::Began { take, .. } => {
+                self.begun.insert(*take);
+            }
+            LedgerEvent::NotReplied { .. }
             | LedgerEvent::Decided { .. }
             | LedgerEvent::Breaker { .. }
             | LedgerEvent::Paused { .. } => {}
@@ -188,6 +191,12 @@ impl Ledger {
     /// How a take ended, when it was last driven.
     pub fn ending(&self, take: TakeId) -> Option<&Ending> {
         self.endings.get(&take)
+    }
+
+    /// Whether a take belongs to a run: one began in it, or in one that it was made of. `line` is those takes
+    /// ([`super::takes::Takes::line`]).
+    pub fn is_driven(&self, line: &[TakeId]) -> bool {
+        line.iter().any(|take| self.begun.contains(take))
     }
 
     /// Tools that the operator approved for good.

@@ -55,8 +55,21 @@ pub struct Take {
     /// What it came to.
     #[serde(default, skip_serializing_if = "is_default")]
     pub outcome: Outcome,
+    /// A text of its own in the place of its parent's: the history written as one request.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub own: Option<OwnText>,
     /// What changes, in the places of its parent.
     pub splices: Vec<Anchored>,
+}
+
+/// A text that a take is laid over, and not over its parent's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnText {
+    /// Id of the format that reads it.
+    pub format: String,
+    /// Its bytes.
+    #[serde(with = "super::spelling::bytes")]
+    pub text: Vec<u8>,
 }
 
 /// Why there is a take.
@@ -145,6 +158,15 @@ pub enum TakeEvent {
         /// What it is.
         take: Box<Take>,
     },
+    /// A take grew: something was appended to its text.
+    Grown {
+        /// The take.
+        take: TakeId,
+        /// Which of its steps this is, from 0: what follows a lost step has no place.
+        step: u32,
+        /// What changes, in the places of its text so far.
+        splices: Vec<Anchored>,
+    },
     /// Another take became the current one.
     Moved {
         /// Which.
@@ -201,6 +223,20 @@ pub enum Misfit {
     /// There is a take of this number already.
     #[error("there are two takes {0}")]
     Twice(TakeId),
+    /// The recording does not grow by a take's event.
+    #[error("nothing is appended to the recording itself")]
+    Recording,
+    /// Others are laid over its text.
+    #[error("others branch off take {0}, so nothing is appended to it")]
+    HasBranches(TakeId),
+    /// The steps before it are not all there, or one of them stands twice.
+    #[error("step {step} of take {take} does not follow on what there is of it")]
+    NoStep {
+        /// The take.
+        take: TakeId,
+        /// The step.
+        step: u32,
+    },
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

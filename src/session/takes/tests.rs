@@ -72,6 +72,48 @@ fn a_story_without_forks_stays_in_one_column() {
     );
 }
 
+fn appended(text: &str) -> Vec<Anchored> {
+    let splice = Splice {
+        at: Span { start: 4, end: 4 },
+        with: text.as_bytes().to_vec(),
+    };
+    anchor(&b"text".to_vec(), vec![splice], false).unwrap()
+}
+
+#[test]
+fn a_take_grows_until_something_branches_off() {
+    let mut takes = Takes::default();
+    let grown = takes.grow(TakeId::MAIN, appended("a"));
+    assert_eq!(grown, Err(Misfit::Recording));
+    let run = forked(&mut takes, TakeId::MAIN);
+    takes.grow(run, appended("a")).unwrap();
+    takes.grow(run, appended("b")).unwrap();
+    let steps: Vec<_> = takes.steps(run).map(<[Anchored]>::to_vec).collect();
+    assert_eq!(steps, [vec![], appended("a"), appended("b")]);
+    let child = forked(&mut takes, run);
+    let grown = takes.grow(run, appended("c"));
+    assert_eq!(grown, Err(Misfit::HasBranches(run)));
+    takes.grow(child, appended("c")).unwrap();
+    assert_eq!((takes.growth(run), takes.growth(child)), (2, 1));
+}
+
+#[test]
+fn what_follows_a_lost_step_has_no_place_and_the_take_grows_on_from_what_is_left() {
+    let mut takes = Takes::default();
+    let run = forked(&mut takes, TakeId::MAIN);
+    let step = |step| TakeEvent::Grown {
+        take: run,
+        step,
+        splices: appended(&step.to_string()),
+    };
+    takes.apply(step(0)).unwrap();
+    let misfit = Misfit::NoStep { take: run, step: 2 };
+    assert_eq!(takes.apply(step(2)), Err(misfit));
+    takes.grow(run, appended("1")).unwrap();
+    takes.apply(step(2)).unwrap();
+    assert_eq!(takes.growth(run), 3);
+}
+
 #[test]
 fn what_does_not_fit_changes_nothing_but_keeps_its_number() {
     let mut takes = Takes::default();
@@ -157,6 +199,7 @@ fn an_event_is_readable_and_keeps_bytes_that_are_no_text() {
 #[derive(Debug, Clone)]
 enum Step {
     Fork(usize, Vec<u8>),
+    Grow(usize, Vec<u8>),
     Undo,
     Redo,
     GoTo(usize),
@@ -170,6 +213,7 @@ fn step() -> impl Strategy<Value = Step> {
     let some = 0usize..50;
     prop_oneof![
         4 => (some.clone(), proptest::collection::vec(any::<u8>(), 0..6)).prop_map(|(at, with)| Step::Fork(at, with)),
+        3 => (some.clone(), proptest::collection::vec(any::<u8>(), 0..6)).prop_map(|(at, with)| Step::Grow(at, with)),
         2 => Just(Step::Undo),
         2 => Just(Step::Redo),
         1 => some.clone().prop_map(Step::GoTo),
@@ -199,6 +243,16 @@ fn walk(takes: &mut Takes, step: Step) -> Option<TakeEvent> {
                     ..take(parent, "a take")
                 })
                 .ok()
+        }
+        Step::Grow(at, with) => {
+            let at_start = Span::default();
+            let splice = Splice { at: at_start, with };
+            let take = some(takes, at);
+            let splices = anchor(&b"text".to_vec(), vec![splice], false).unwrap();
+            let is_leaf = takes.children(take).is_empty() && take != TakeId::MAIN;
+            let grown = takes.grow(take, splices);
+            assert_eq!(grown.is_ok(), is_leaf);
+            grown.ok()
         }
         Step::GoTo(at) => takes.go_to(some(takes, at)).ok(),
         Step::Rename(at, title) => takes.rename(some(takes, at), title).ok(),

@@ -44,6 +44,10 @@ pub fn changes_of(session: &Session, edits: &[Edit]) -> (Vec<Change>, usize) {
                         .map(|beside| added(kind, "", new_message(session, beside, *voice, text))),
                 );
             }
+            Edit::Extend { items } => {
+                let kind = Kind::Other;
+                changes.extend(items.iter().map(|item| added(kind, "", item.clone())));
+            }
             Edit::Cut { from } => {
                 let end = crate::session::index_number(session.items.len());
                 let listed = end.min(from.saturating_add(READ));

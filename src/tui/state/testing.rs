@@ -15,6 +15,7 @@ pub(crate) fn recording(text: &str) -> Recording {
         source: buffer.clone(),
         buffer: Some(buffer),
         notices: Vec::new(),
+        run: None,
     };
     Opening::begin(input, &ReadOptions::default())
         .unwrap()

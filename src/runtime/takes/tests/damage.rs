@@ -18,7 +18,7 @@ fn a_torn_tail_at_any_byte_costs_nothing_but_itself() {
     let whole = fs::read(&path).unwrap();
     let first_line = whole.iter().position(|byte| *byte == b'\n').unwrap();
     for cut in 0..whole.len() {
-        fs::remove_dir_all(Folder::path_below(&home.root())).unwrap();
+        fs::remove_dir_all(Below::Takes.path(&home.root())).unwrap();
         let mut opened = home.open();
         assert!(keep_take(&mut opened));
         drop(opened);

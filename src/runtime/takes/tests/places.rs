@@ -11,7 +11,7 @@ fn mode(path: &Path) -> u32 {
 #[test]
 fn only_the_operator_can_read_a_journal() {
     let home = Home::new();
-    let folder = Folder::path_below(&home.root());
+    let folder = Below::Takes.path(&home.root());
     fs::create_dir_all(&folder).unwrap();
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
     let mut opened = home.open();
@@ -52,7 +52,7 @@ fn a_folder_that_is_swapped_for_a_link_is_not_written_to() {
     let home = Home::new();
     let mut opened = home.open();
     assert!(keep_take(&mut opened));
-    let folder = Folder::path_below(&home.root());
+    let folder = Below::Takes.path(&home.root());
     let aside = home.folder.path().join("aside");
     fs::rename(&folder, &aside).unwrap();
     symlink(&aside, &folder).unwrap();

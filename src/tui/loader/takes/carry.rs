@@ -2,7 +2,7 @@
 
 use super::checking::Check;
 use super::{Work, is_parallel};
-use crate::runtime::{NoTake, Workbench};
+use crate::runtime::{NoTake, Workbench, target_of};
 use crate::session::takes::Take;
 use crate::session::{Edit, Session, index_number};
 use crate::tui::state::document::{Document, Place};
@@ -23,7 +23,7 @@ impl Work {
         let history = document.recording.sessions.get(session);
         let history = history.ok_or_else(missing)?;
         let before = bench.takes().current();
-        let id = bench.as_request(index_number(session))?;
+        let id = bench.as_request(index_number(session), target_of(history.dialect))?;
         let request = bench.read(id, &|_, _| ())?;
         let found = self.tally_of(&request.sessions)?;
         self.judge(bench, id, found)?;

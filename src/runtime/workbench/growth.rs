@@ -1,0 +1,110 @@
+//! Takes that grow, and what is done in the world meanwhile: what a live run writes.
+
+use super::{NoTake, Workbench};
+use crate::formats::lower;
+use crate::runtime::takes::{About, Clock, Damage, FirstRequest, Happened, Journal, NotRecording};
+use crate::runtime::{Input, InputError, ReadOptions, Recording, read_input};
+use crate::session::ledger::{Ledger, LedgerEvent};
+use crate::session::takes::{TakeId, anchor};
+use crate::session::{Edit, Session};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Why a run could not be begun or opened.
+#[derive(Debug, thiserror::Error)]
+pub enum NoRun {
+    /// Its journal cannot be written.
+    #[error("{0}")]
+    NotRecording(#[from] NotRecording),
+    /// What it begins with cannot be read.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// The journal no longer tells what it began with.
+    #[error("the journal does not tell the request that the run began with")]
+    NoBase,
+}
+
+impl Workbench {
+    /// Begins a run: makes its journal, with the first request in it. The file must not be there yet.
+    pub fn begin_run(path: &Path, about: About, base: &[u8], clock: Clock) -> Result<Self, NoRun> {
+        let first = FirstRequest::new(&about.format, base);
+        // What cannot be read is not begun.
+        read_first(&path.to_string_lossy(), &first)?;
+        Journal::begin_run(path, about, base, clock)?;
+        let (workbench, _) = Self::open_run(path, clock)?;
+        Ok(workbench)
+    }
+
+    /// Opens a run. What cannot be written is said by [`Self::not_recording`]: another process may have it.
+    pub fn open_run(path: &Path, clock: Clock) -> Result<(Self, Vec<Damage>), NoRun> {
+        let opened = Journal::open_run(path, clock);
+        let Some(base) = &opened.base else {
+            return Err(NoRun::NoBase);
+        };
+        let recording = read_first(&path.to_string_lossy(), base)?;
+        Ok(Self::of(Arc::new(recording), Some(path), opened))
+    }
+
+    /// Appends to a take: edits to a session of it, which was read since it grew last. With `Ok` it has grown; whether that is on the
+    /// disk is said by [`Self::not_recording`]. A take that others branch off does not grow.
+    pub fn grow(&mut self, id: TakeId, session: &Session, edits: &[Edit]) -> Result<(), NoTake> {
+        let rope = self.rope(id)?;
+        let splices = lower(session, edits)?;
+        let anchored = anchor(&*rope, splices.clone(), false)?;
+        let event = self.takes.grow(id, anchored)?;
+        self.ropes.insert(id, Arc::new(rope.spliced(&splices)));
+        self.keep(&event);
+        Ok(())
+    }
+
+    /// Enters what happened. With `Ok` it is on the disk. Otherwise it is in memory and is written when that works again
+    /// ([`Self::catch_up`]): nothing must be started before.
+    pub fn record(&mut self, event: &LedgerEvent) -> Result<(), &NotRecording> {
+        self.ledger.apply(event);
+        self.happened.push(Happened {
+            event: event.clone(),
+            current: self.takes.current(),
+            time: self.journal.now(),
+        });
+        match self.journal.append(event) {
+            Ok(()) => {
+                self.in_memory = 0;
+                Ok(())
+            }
+            Err(trouble) => Err(trouble),
+        }
+    }
+
+    /// What was done in the world.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// The same, entry by entry.
+    pub fn happened(&self) -> &[Happened] {
+        &self.happened
+    }
+
+    /// The takes that lead to this one, which is the last.
+    pub fn line(&self, id: TakeId) -> Vec<TakeId> {
+        self.takes.line(id)
+    }
+}
+
+/// Reads the request that a run begins with.
+fn read_first(name: &str, base: &FirstRequest) -> Result<Recording, InputError> {
+    let format = crate::formats::find(&base.format);
+    let input = Input {
+        name: name.to_owned(),
+        path: None,
+        source: Arc::new(base.text.clone()),
+        buffer: None,
+        notices: Vec::new(),
+        run: format,
+    };
+    let options = ReadOptions {
+        format: Some(base.format.clone()),
+        ..ReadOptions::default()
+    };
+    read_input(input, &options)
+}
