@@ -73,7 +73,7 @@ impl Anthropic {
                 let delta = object(event, "delta").unwrap_or_default();
                 self.message.extend(delta);
                 if let Some(usage) = object(event, "usage") {
-                    self.message.insert("usage".to_owned(), usage.into());
+                    self.count(usage);
                 }
                 Step::Nothing
             }
@@ -87,6 +87,15 @@ impl Anthropic {
                 Step::Failed
             }
             _ => Step::Nothing,
+        }
+    }
+
+    /// Adds the final counts to those of the start, which alone may tell what was sent.
+    fn count(&mut self, usage: Map<String, Value>) {
+        let known = self.message.entry("usage").or_insert_with(|| json!({}));
+        match known.as_object_mut() {
+            Some(known) => known.extend(usage.into_iter().filter(|(_, count)| !count.is_null())),
+            None => *known = usage.into(),
         }
     }
 

@@ -126,10 +126,14 @@ impl Chat {
             self.failures.push(error.clone());
             return Step::Failed;
         }
-        for key in ["id", "created", "model", "usage"] {
+        for key in ["id", "created", "model"] {
             if let Some(value) = event.get(key).filter(|value| !value.is_null()) {
                 self.head.entry(key).or_insert_with(|| value.clone());
             }
+        }
+        // Some servers count in every chunk; the last count is that of the whole reply.
+        if let Some(usage) = event.get("usage").filter(|usage| !usage.is_null()) {
+            self.head.insert("usage".to_owned(), usage.clone());
         }
         let Some(choice) = first_choice(event) else {
             return Step::Nothing;
@@ -138,7 +142,7 @@ impl Chat {
         let mut step = delta.map_or(Step::Nothing, |delta| self.grow(delta));
         if let Some(reason) = choice
             .get("finish_reason")
-            .filter(|reason| reason.is_string())
+            .filter(|reason| reason.as_str().is_some_and(|reason| !reason.is_empty()))
         {
             self.finish_reason = Some(reason.clone());
             step = Step::Ends;
@@ -226,7 +230,7 @@ impl Chat {
 }
 
 /// The choice with the index 0, or without one.
-fn first_choice(event: &Value) -> Option<&Value> {
+pub(super) fn first_choice(event: &Value) -> Option<&Value> {
     let choices = event.get("choices").and_then(Value::as_array)?;
     choices
         .iter()

@@ -6,9 +6,13 @@
 mod anthropic;
 mod call_number;
 mod chat;
+mod halves;
 mod responses;
+mod said;
 mod splitter;
 
+pub use halves::{event_value, rejoin, visible};
+pub use said::{Said, said};
 pub use splitter::{Event, Splitter};
 
 use crate::session::Dialect;

@@ -4,9 +4,11 @@
 
 mod draft;
 mod patch;
+mod reply;
 
 pub use draft::{draft_message, draft_output, draft_parts, text_block};
 pub use patch::{call_id_key, rename, replace_arguments, replace_output, set_call_id};
+pub use reply::{NoReply, calls_of, history_of};
 
 /// A text as a JSON string.
 pub fn quoted(text: &str) -> String {

@@ -1,0 +1,241 @@
+//! What of a reply belongs to the history: the elements for the list of the next request, as the provider spelled them.
+//!
+//! A reply says things that a request must not: nulls where a member may only be absent, notes of the server. Those go; whatever else a
+//! reply holds (ids, reasoning, encrypted content, signatures) stays byte for byte.
+
+use crate::dialects::{anthropic, chat, responses};
+use crate::json::{Cursor, Fault, display_text};
+use crate::session::{Dialect, Fragment, Kind};
+
+/// Why nothing of a reply can stand in a history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NoReply {
+    /// The text is not JSON, or not UTF-8.
+    #[error("the reply is not JSON, at byte {at}: {fault}", at = .0.at, fault = .0.kind)]
+    NotJson(Fault),
+    /// It is JSON, but no reply of this dialect.
+    #[error("the reply has no {0}")]
+    Absent(&'static str),
+}
+
+impl From<Fault> for NoReply {
+    fn from(fault: Fault) -> Self {
+        Self::NotJson(fault)
+    }
+}
+
+/// The elements of the next request's list that a whole reply becomes: the items of a Response, the message of a chat completion (of
+/// several choices the first), an Anthropic message with its content.
+///
+/// What a reply lacks is not made up: an empty message stays one, and the rules find it.
+pub fn history_of(dialect: Dialect, reply: &str) -> Result<Vec<String>, NoReply> {
+    match dialect {
+        Dialect::Responses => items(reply),
+        Dialect::Chat => message(reply).map(|message| vec![message]),
+        Dialect::Anthropic => {
+            let content = list(reply, b"content", "content")?;
+            Ok(vec![format!(
+                "{{\"role\":\"assistant\",\"content\":{content}}}"
+            )])
+        }
+        Dialect::Gemini => Err(NoReply::Absent("elements that a request of retake holds")),
+    }
+}
+
+/// The ids of the calls of a whole reply that its client answers, in its order; empty text for a call without one.
+pub fn calls_of(dialect: Dialect, reply: &str) -> Result<Vec<String>, NoReply> {
+    let mut calls = Vec::new();
+    for element in history_of(dialect, reply)? {
+        let (bytes, mut fragment) = (element.as_bytes(), Fragment::default());
+        let mut cursor = Cursor::new(bytes);
+        match dialect {
+            Dialect::Responses => responses::read_item(&mut cursor, 0, &mut fragment)?,
+            Dialect::Chat => chat::read_message(&mut cursor, 0, &mut fragment)?,
+            Dialect::Anthropic => {
+                anthropic::read_message(&mut cursor, 0, &mut fragment)?;
+            }
+            Dialect::Gemini => {}
+        }
+        let found = fragment.items.iter().filter(|item| item.kind == Kind::Call);
+        calls.extend(found.map(|item| {
+            let place = item.call_id.span(item.span);
+            let raw = place.and_then(|at| bytes.get(at.start as usize..at.end as usize));
+            display_text(raw.unwrap_or_default()).into_owned()
+        }));
+    }
+    Ok(calls)
+}
+
+/// The value of a member of the reply that is a list, as it stands.
+fn list<'a>(reply: &'a str, key: &[u8], name: &'static str) -> Result<&'a str, NoReply> {
+    let (mut cursor, mut found) = (Cursor::new(reply.as_bytes()), None);
+    cursor.object(|cursor, member| {
+        if member == key && cursor.peek() == Some(b'[') {
+            found = Some(cursor.skip()?);
+        }
+        Ok(())
+    })?;
+    found
+        .and_then(|range| reply.get(range))
+        .ok_or(NoReply::Absent(name))
+}
+
+/// The items of a Response.
+fn items(reply: &str) -> Result<Vec<String>, NoReply> {
+    let output = list(reply, b"output", "output")?;
+    let mut items = Vec::new();
+    Cursor::new(output.as_bytes()).array(|cursor| {
+        let item = cursor.skip()?;
+        // `status` is an enumeration in a request; servers that do not fill it send null.
+        let item = without(&output[item], |key, value| {
+            key == "status" && value == "null"
+        })?;
+        items.push(item);
+        Ok(())
+    })?;
+    Ok(items)
+}
+
+/// The message of a chat completion.
+fn message(reply: &str) -> Result<String, NoReply> {
+    let choices = list(reply, b"choices", "choices")?;
+    let mut message = None;
+    Cursor::new(choices.as_bytes()).array(|cursor| {
+        let (mut index, mut found) = (None, None);
+        cursor.object(|cursor, key| {
+            match key {
+                b"index" => index = Some(cursor.raw()?),
+                b"message" if cursor.peek() == Some(b'{') => found = Some(cursor.skip()?),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        if matches!(index, None | Some(b"0" | b"null")) && message.is_none() {
+            message = found;
+        }
+        Ok(())
+    })?;
+    let message = &choices[message.ok_or(NoReply::Absent("message"))?];
+    let mut role = false;
+    let message = without(message, |key, value| {
+        role |= key == "role" && value != "null";
+        match key {
+            "content" => false,
+            // Notes of the server, which requests do not know (OpenAI API reference, assistant message).
+            "annotations" => true,
+            // `[] is too short - 'messages.1.tool_calls'`.
+            "tool_calls" => value == "null" || is_empty_list(value),
+            _ => value == "null",
+        }
+    })?;
+    Ok(match (role, message.strip_prefix('{')) {
+        (false, Some("}")) => r#"{"role":"assistant"}"#.to_owned(),
+        (false, Some(members)) => format!("{{\"role\":\"assistant\",{members}"),
+        _ => message,
+    })
+}
+
+fn is_empty_list(value: &str) -> bool {
+    value
+        .strip_prefix('[')
+        .is_some_and(|rest| rest.trim_start() == "]")
+}
+
+/// An object without some of its members; byte for byte itself where none goes. A value that is no object stays as it is.
+fn without(object: &str, mut goes: impl FnMut(&str, &str) -> bool) -> Result<String, Fault> {
+    let mut kept = Vec::new();
+    let mut all = true;
+    let mut cursor = Cursor::new(object.as_bytes());
+    let is_object = cursor.object(|cursor, key| {
+        let value = &object[cursor.skip()?];
+        let key = String::from_utf8_lossy(key);
+        if goes(&key, value) {
+            all = false;
+        } else {
+            kept.push(format!("\"{key}\":{value}"));
+        }
+        Ok(())
+    })?;
+    Ok(match is_object && !all {
+        true => format!("{{{}}}", kept.join(",")),
+        false => object.to_owned(),
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chat_message_loses_what_a_request_refuses_and_nothing_else() {
+        let reply = r#"{"id":"c","choices":[{"index":1,"message":{"role":"assistant","content":"other"}},{"index":0,"finish_reason":"tool_calls","message":{ "role":"assistant", "content":null,"refusal":null,"annotations":[],"audio":null,"function_call":null,"reasoning_content":"h\u006dm","tool_calls":[{"id":"a\u0062","type":"function","function":{"name":"f","arguments":"{\"x\": 1e2}"}},{"type":"function","function":{"name":"g","arguments":""}}]}}]}"#;
+        let history = history_of(Dialect::Chat, reply).unwrap();
+        let expected = r#"{"role":"assistant","content":null,"reasoning_content":"h\u006dm","tool_calls":[{"id":"a\u0062","type":"function","function":{"name":"f","arguments":"{\"x\": 1e2}"}},{"type":"function","function":{"name":"g","arguments":""}}]}"#;
+        assert_eq!(history, [expected]);
+        assert_eq!(calls_of(Dialect::Chat, reply).unwrap(), ["ab", ""]);
+        let plain = r#"{"choices":[{"message":{ "content": "ok", "role": "assistant" }}]}"#;
+        assert_eq!(
+            history_of(Dialect::Chat, plain).unwrap(),
+            [r#"{ "content": "ok", "role": "assistant" }"#]
+        );
+        let bare = r#"{"choices":[{"message":{"content":"ok","tool_calls":[ ]}}]}"#;
+        assert_eq!(
+            history_of(Dialect::Chat, bare).unwrap(),
+            [r#"{"role":"assistant","content":"ok"}"#]
+        );
+    }
+
+    #[test]
+    fn items_of_a_response_keep_ids_reasoning_and_encrypted_content() {
+        let reasoning =
+            r#"{"id":"rs_1","type":"reasoning","summary":[],"encrypted_content":"gAAA\/=="}"#;
+        let call = r#"{"id":"fc_1","type":"function_call","status":"completed","call_id":"call_1","name":"f","arguments":"{ }"}"#;
+        let reply = format!(
+            r#"{{"id":"resp_1","output":[ {reasoning} ,{call},{{"type":"message","status":null,"role":"assistant","content":[]}},{{"type":"web_search_call","id":"ws_1","status":"completed"}},{{"type":"custom_tool_call","call_id":"call_2","name":"g","input":"x"}}],"usage":null}}"#
+        );
+        let history = history_of(Dialect::Responses, &reply).unwrap();
+        assert_eq!(history[..2], [reasoning, call]);
+        assert_eq!(
+            history[2],
+            r#"{"type":"message","role":"assistant","content":[]}"#
+        );
+        let calls = calls_of(Dialect::Responses, &reply).unwrap();
+        assert_eq!(calls, ["call_1", "call_2"]);
+    }
+
+    #[test]
+    fn thinking_and_its_signature_are_byte_identical() {
+        let content = r#"[{"type":"thinking","thinking":"a\u00e9\/b","signature":"Er+=/"},{"type":"redacted_thinking","data":"xx"},{"type":"tool_use","id":"toolu_1","name":"f","input":{"a":1,"a":2e0}},{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{}}]"#;
+        let reply = format!(
+            r#"{{"id":"msg_1","type":"message","role":"assistant","model":"m","content":{content},"stop_reason":"tool_use"}}"#
+        );
+        assert_eq!(
+            history_of(Dialect::Anthropic, &reply).unwrap(),
+            [format!(r#"{{"role":"assistant","content":{content}}}"#)]
+        );
+        assert_eq!(calls_of(Dialect::Anthropic, &reply).unwrap(), ["toolu_1"]);
+    }
+
+    #[test]
+    fn what_is_no_reply_says_what_is_missing() {
+        for (dialect, missing) in [
+            (Dialect::Responses, "output"),
+            (Dialect::Chat, "choices"),
+            (Dialect::Anthropic, "content"),
+        ] {
+            assert_eq!(
+                history_of(dialect, r#"{"ok":true}"#),
+                Err(NoReply::Absent(missing))
+            );
+            assert!(matches!(
+                history_of(dialect, "{\"output\":["),
+                Err(NoReply::NotJson(_))
+            ));
+        }
+        assert_eq!(
+            history_of(Dialect::Chat, r#"{"choices":[]}"#),
+            Err(NoReply::Absent("message"))
+        );
+    }
+}
