@@ -8,6 +8,7 @@
 //! it is given then. So what is left to do follows from the history and the ledger alone: faults hold, sound calls run once, a history in
 //! which everything is answered goes to the model.
 
+pub mod agent;
 mod breakpoint;
 mod effect;
 mod event;

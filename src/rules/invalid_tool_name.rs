@@ -3,6 +3,7 @@
 use super::{Digests, Finding, Page, Rule, Run, Scope, Severity};
 use crate::actions::Offer;
 use crate::dialects::Fields;
+use crate::dialects::tools::name_fault;
 use crate::json::Cursor;
 use crate::session::{Dialect, Family, Item, Kind, NameId, Shape, ToolKind};
 use std::collections::HashMap;
@@ -59,7 +60,7 @@ fn check_definitions(run: &Run<'_>, findings: &mut Vec<Finding>) {
     let tools = contract.tool_sets.iter().flat_map(|set| &set.tools);
     for tool in tools.filter(|tool| tool.kind != ToolKind::Hosted) {
         let namespaced = run.target == Dialect::Responses;
-        if let Some(reason) = fault(run.target, &tool.name, namespaced) {
+        if let Some(reason) = name_fault(run.target, &tool.name, namespaced) {
             let finding = finding(run.target, &tool.name, &reason);
             findings.push(finding.offering(|_| false));
         }
@@ -86,7 +87,7 @@ fn provider(target: Dialect) -> &'static str {
 fn fault_of_call(run: &Run<'_>, item: &Item) -> Option<String> {
     let name = run.session.name(item);
     let dotted = run.target == Dialect::Responses && name.contains('.');
-    fault(run.target, name, dotted && has_namespace(run, item))
+    name_fault(run.target, name, dotted && has_namespace(run, item))
 }
 
 /// Whether the part before the dot stands in a member of its own: namespaces are sent apart from names.
@@ -100,33 +101,6 @@ fn has_namespace(run: &Run<'_>, item: &Item) -> bool {
         fields
             .namespace
             .is_some_and(|namespace| !namespace.is_empty())
-    })
-}
-
-/// What is wrong with a name. Patterns: OpenAI API reference (`FunctionToolParam`, `FunctionObject`), Anthropic's and Gemini's
-/// own error texts.
-fn fault(target: Dialect, name: &str, namespaced: bool) -> Option<String> {
-    let (longest, more): (usize, &[u8]) = match target {
-        Dialect::Responses | Dialect::Anthropic => (128, b""),
-        Dialect::Chat => (64, b""),
-        Dialect::Gemini => (64, b".:"),
-    };
-    let parts = match name.split_once('.').filter(|_| namespaced) {
-        Some((namespace, name)) => vec![namespace, name],
-        None => vec![name],
-    };
-    parts.into_iter().find_map(|part| {
-        let stranger = part.chars().find(|character| {
-            let is_known = u8::try_from(*character).is_ok_and(|byte| more.contains(&byte));
-            !character.is_ascii_alphanumeric() && !matches!(character, '_' | '-') && !is_known
-        });
-        match stranger {
-            _ if part.is_empty() => Some("is empty".to_owned()),
-            Some(' ') => Some("has a space in it".to_owned()),
-            Some(stranger) => Some(format!("has {stranger} in it")),
-            None if part.len() > longest => Some(format!("is longer than {longest} characters")),
-            None => None,
-        }
     })
 }
 

@@ -30,6 +30,7 @@ mod settled;
 mod sqlite;
 mod sqlite_save;
 pub mod takes;
+pub mod tools;
 mod transcode;
 pub mod wordings;
 mod workbench;

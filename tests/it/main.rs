@@ -31,4 +31,5 @@ mod takes;
 mod terminal;
 mod terminal_takes;
 mod tidy;
+mod tools;
 mod wire_cases;

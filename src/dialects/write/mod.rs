@@ -1,10 +1,11 @@
-//! How a dialect spells what is new: an output, a message, another id, name or arguments in an item that is there.
+//! How a dialect spells what is new: an output, a message, another id, name or arguments in an item that is there; a request.
 //!
 //! What an item said stays byte for byte beside the part that changes.
 
 mod draft;
 mod patch;
 mod reply;
+pub mod request;
 
 pub use draft::{draft_message, draft_output, draft_parts, text_block};
 pub use patch::{call_id_key, rename, replace_arguments, replace_output, set_call_id};

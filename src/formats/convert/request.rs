@@ -2,12 +2,10 @@
 
 use super::{Conversion, LossKind, Out, To};
 use crate::dialects::write::quoted;
+use crate::dialects::write::request::{MAX_TOKENS, Offered, output_setting, tool_definition};
 use crate::session::{Dialect, SourceError, Tool, ToolKind, index_number};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
-
-/// Anthropic wants a limit in every request, and recordings do not tell it.
-const MAX_TOKENS: u32 = 4096;
 
 /// Opens the object: of a request, and of Anthropic's history, which is two members.
 pub(super) fn open<E: From<SourceError>>(
@@ -35,7 +33,8 @@ pub(super) fn close<E: From<SourceError>>(
 ) -> Result<(), E> {
     if conversion.options.as_request {
         write_tools(conversion, out)?;
-        if let Some((key, setting)) = output_schema(conversion) {
+        if let Some(known) = &conversion.session.contract.output_schema {
+            let (key, setting) = output_setting(conversion.to.dialect(), known);
             out.put(format!(",\n\"{key}\":{setting}"))?;
         }
     }
@@ -87,70 +86,15 @@ fn namespace_of<'t>(conversion: &Conversion<'_>, tool: &'t Tool) -> Option<(Stri
     Some((namespace.to_owned(), name))
 }
 
-/// A tool in the target's spelling: flat in Responses, nested in Chat, `input_schema` in Anthropic.
+/// A tool in the target's spelling.
 fn definition(conversion: &mut Conversion<'_>, tool: &Tool, name: &str) -> Value {
-    let is_free = tool.kind == ToolKind::Custom;
-    if is_free {
+    if tool.kind == ToolKind::Custom {
         let name = tool.name.clone();
         conversion.lose_of_all(LossKind::ToolFormat { name });
     }
-    let mut inside = Map::new();
-    inside.insert("name".to_owned(), name.into());
-    if !tool.description.is_empty() {
-        inside.insert("description".to_owned(), tool.description.as_str().into());
-    }
-    let no_parameters = || json!({"type": "object", "properties": {}});
-    let parameters = || tool.parameters.clone().unwrap_or_else(no_parameters);
-    match (conversion.to, is_free) {
-        (To::Chat, true) => json!({"type": "custom", "custom": inside}),
-        (To::Responses, true) => typed("custom", inside),
-        (To::Chat, false) => {
-            inside.insert("parameters".to_owned(), parameters());
-            json!({"type": "function", "function": inside})
-        }
-        (To::Responses, false) => {
-            inside.insert("parameters".to_owned(), parameters());
-            typed("function", inside)
-        }
-        (To::Anthropic, _) => {
-            let schema = if is_free {
-                json!({"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]})
-            } else {
-                parameters()
-            };
-            inside.insert("input_schema".to_owned(), schema);
-            Value::Object(inside)
-        }
-    }
-}
-
-fn typed(of_type: &str, members: Map<String, Value>) -> Value {
-    let mut object = Map::new();
-    object.insert("type".to_owned(), of_type.into());
-    object.extend(members);
-    Value::Object(object)
-}
-
-/// `text.format` of Responses, `response_format` of Chat, `output_config.format` of Anthropic.
-fn output_schema(conversion: &Conversion<'_>) -> Option<(&'static str, Value)> {
-    let known = conversion.session.contract.output_schema.as_ref()?;
-    let (name, schema) = (&known.name, &known.schema);
-    let name = if name.is_empty() { "output" } else { name };
-    Some(match conversion.to {
-        To::Responses => {
-            let format = json!({"type": "json_schema", "name": name, "schema": schema});
-            ("text", json!({"format": format}))
-        }
-        To::Chat => {
-            let carrier = json!({"name": name, "schema": schema});
-            (
-                "response_format",
-                json!({"type": "json_schema", "json_schema": carrier}),
-            )
-        }
-        To::Anthropic => {
-            let format = json!({"type": "json_schema", "schema": schema});
-            ("output_config", json!({"format": format}))
-        }
-    })
+    let tool = Tool {
+        name: name.to_owned(),
+        ..tool.clone()
+    };
+    tool_definition(conversion.to.dialect(), &Offered { tool, strict: None })
 }

@@ -35,7 +35,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     (
         "engine",
-        &["json", "session", "dialects", "rules", "actions", "wording"],
+        &[
+            "json", "session", "dialects", "schema", "rules", "actions", "wording",
+        ],
     ),
     (
         "exchange",

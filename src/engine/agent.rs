@@ -1,0 +1,296 @@
+//! An agent as `AGENT.toml` describes it: the model, what it is told, the tools with what carries them out, the limits.
+//!
+//! Nothing is read or run here. [`Agent::parse`] says everything that is wrong at once; which keys there are is one table, [`KEYS`].
+//! Keys to models never stand in the file: it names the environment variables that hold them.
+
+mod fault;
+mod keys;
+mod powers;
+mod read;
+mod read_tools;
+mod section;
+#[cfg(test)]
+mod tests;
+mod values;
+
+pub use fault::{AgentFault, AgentFaults, Wrong};
+pub use keys::{KEYS, Key, Place, Wanted, keys_table};
+pub use powers::Power;
+
+use super::Millis;
+use crate::dialects::write::request::{
+    NoRequest, Offered, Opening, RequestSettings, first_request, wire_request,
+};
+use crate::session::{Dialect, OutputSchema};
+use serde_json::{Map, Value};
+
+/// An agent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Agent {
+    /// What it is called.
+    pub name: String,
+    /// What the model is told before all else; empty where there is nothing.
+    pub instructions: String,
+    /// The first message of the user; without it the operator begins.
+    pub input: Option<String>,
+    /// The most replies that a run may take.
+    pub max_turns: Option<u32>,
+    /// What the final output must look like.
+    pub output_schema: Option<OutputSchema>,
+    /// What is done about faults without asking, as the text of a policy file.
+    pub policy: Option<PolicyText>,
+    /// The model.
+    pub model: Model,
+    /// Tools that the file defines.
+    pub tools: Vec<AgentTool>,
+    /// Servers that bring tools along.
+    pub servers: Vec<McpServer>,
+}
+
+/// A policy as it was given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolicyText {
+    /// The file that holds it; `None` where it stands in the agent file.
+    pub file: Option<String>,
+    /// The text, in TOML.
+    pub text: String,
+}
+
+/// The model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Model {
+    /// How its API spells things.
+    pub dialect: Dialect,
+    /// Its name in requests.
+    pub name: String,
+    /// Who answers.
+    pub at: Endpoint,
+    /// Whether replies come as a stream.
+    pub stream: bool,
+    /// How long a reply may take without a byte, in milliseconds.
+    pub timeout_ms: Millis,
+    /// The most tokens of a reply.
+    pub max_tokens: Option<u32>,
+    /// Further members of every request.
+    pub settings: Map<String, Value>,
+}
+
+/// Who answers for a model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Endpoint {
+    /// A server.
+    Http {
+        /// Where its API begins, without a slash at the end.
+        base_url: String,
+        /// The environment variable of the key.
+        key_env: Option<String>,
+        /// Further headers.
+        headers: Vec<Header>,
+    },
+    /// A script.
+    Script {
+        /// The file.
+        file: String,
+        /// What it says.
+        text: String,
+    },
+}
+
+/// A header: a text, followed by the value of an environment variable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Header {
+    /// Its name.
+    pub name: String,
+    /// The text, as `Bearer ` with its space.
+    pub text: String,
+    /// The variable.
+    pub env: Option<String>,
+}
+
+/// A tool that the file defines.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentTool {
+    /// As the model is offered it.
+    pub offered: Offered,
+    /// What carries it out.
+    pub by: By,
+    /// Whether the operator is asked before.
+    pub approval: Approval,
+}
+
+/// What carries out a tool.
+#[derive(Debug, Clone, PartialEq)]
+pub enum By {
+    /// A program gets the arguments on its standard input.
+    Command(Command),
+    /// Outputs that stand in the file.
+    Canned(Vec<Canned>),
+    /// The operator types the output.
+    Operator,
+    /// A recording answers.
+    Recorded(Recorded),
+}
+
+/// A program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Command {
+    /// The program and its arguments; never empty. No shell reads them.
+    pub argv: Vec<String>,
+    /// The folder it runs in, relative to that of the agent file.
+    pub cwd: Option<String>,
+    /// The environment variables that it sees besides those that every program needs.
+    pub env: Vec<String>,
+    /// How long it may take, in milliseconds.
+    pub timeout_ms: Millis,
+}
+
+/// An output that stands in the file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Canned {
+    /// Arguments with the values that they must have.
+    pub when: Map<String, Value>,
+    /// What the model will read.
+    pub output: String,
+    /// Whether it reports an error.
+    pub is_error: bool,
+}
+
+/// Which recording answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Recorded {
+    /// The one at hand.
+    AtHand,
+    /// The one in this file, relative to the agent file.
+    File(String),
+}
+
+/// An MCP server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct McpServer {
+    /// What it is called.
+    pub name: String,
+    /// How it is reached.
+    pub via: Via,
+    /// Whether the operator is asked before its tools run.
+    pub approval: Approval,
+    /// The tools that the model is offered; `None` for all.
+    pub tools: Option<Vec<String>>,
+    /// How long a call may take, in milliseconds.
+    pub timeout_ms: Millis,
+}
+
+/// How an MCP server is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Via {
+    /// It is started, and spoken to over its standard input and output.
+    Command(Command),
+    /// It is a server somewhere.
+    Http {
+        /// Its address.
+        url: String,
+        /// Headers of every request.
+        headers: Vec<Header>,
+    },
+}
+
+/// Whether the operator is asked before a tool runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Approval {
+    /// Never.
+    Never,
+    /// Until the operator approves for good.
+    Ask,
+    /// Every time.
+    Always,
+}
+
+impl Approval {
+    /// Every one with its word in the file.
+    pub const ALL: [(Self, &'static str); 3] = [
+        (Self::Never, "never"),
+        (Self::Ask, "ask"),
+        (Self::Always, "always"),
+    ];
+}
+
+impl Agent {
+    /// Reads an agent file. `read` gives the text of a file that it names, or says why not.
+    pub fn parse(
+        text: &str,
+        read: &mut dyn FnMut(&str) -> Result<String, String>,
+    ) -> Result<Self, AgentFaults> {
+        read::read_agent(text, read)
+    }
+
+    /// The tools that the file defines, as the model is offered them; those of MCP servers are known once these run.
+    pub fn offered(&self) -> Vec<Offered> {
+        let tools = self.tools.iter();
+        tools.map(|tool| tool.offered.clone()).collect()
+    }
+
+    /// The request that begins a run, with these tools: [`Agent::offered`], and those of the servers.
+    pub fn first_request(&self, tools: &[Offered]) -> Result<Vec<u8>, NoRequest> {
+        let opening = Opening {
+            instructions: &self.instructions,
+            input: self.input.as_deref(),
+            tools,
+            output_schema: self.output_schema.as_ref(),
+        };
+        first_request(&opening, &self.model.request_settings())
+    }
+}
+
+impl Model {
+    /// A history, as a request body in the model's dialect, as it is sent.
+    pub fn wire_request(&self, body: &[u8]) -> Result<Vec<u8>, NoRequest> {
+        wire_request(body, &self.request_settings(), self.stream)
+    }
+
+    /// Whether a script answers.
+    pub fn is_scripted(&self) -> bool {
+        matches!(self.at, Endpoint::Script { .. })
+    }
+
+    fn request_settings(&self) -> RequestSettings<'_> {
+        RequestSettings {
+            dialect: self.dialect,
+            model: &self.name,
+            max_tokens: self.max_tokens,
+            max_tokens_key: self.max_tokens_key(),
+            members: &self.settings,
+        }
+    }
+
+    /// OpenAI's newer models refuse `max_tokens` (API reference: deprecated); the other servers that speak Chat all know it, and some of
+    /// them nothing else.
+    fn max_tokens_key(&self) -> &'static str {
+        let is_openai = match &self.at {
+            Endpoint::Http { base_url, .. } => {
+                let host = base_url.split("://").nth(1).unwrap_or_default();
+                let host = host.split(['/', ':']).next().unwrap_or_default();
+                host == "api.openai.com" || host.ends_with(".openai.azure.com")
+            }
+            Endpoint::Script { .. } => false,
+        };
+        if is_openai {
+            "max_completion_tokens"
+        } else {
+            "max_tokens"
+        }
+    }
+}
+
+impl Canned {
+    /// Whether it answers a call with these arguments: every one that it names has the value that it names. Numbers are equal by value.
+    pub fn fits(&self, arguments: &Value) -> bool {
+        let is_equal = |one: &Value, other: &Value| match (one.as_f64(), other.as_f64()) {
+            (Some(one_number), Some(other_number)) => one == other || one_number == other_number,
+            _ => one == other,
+        };
+        self.when.iter().all(|(name, value)| {
+            let given = arguments.get(name);
+            given.is_some_and(|given| is_equal(given, value))
+        })
+    }
+}

@@ -1,0 +1,257 @@
+//! What is wrong with an agent file, each thing with its line.
+
+use super::keys::{Place, Wanted, keys_of};
+use std::fmt;
+
+/// Most faults that are told.
+const MOST: usize = 50;
+
+/// Everything that is wrong with an agent file, in the order of its lines; never empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentFaults {
+    /// The faults, 50 at most.
+    pub faults: Vec<AgentFault>,
+    /// How many more there are.
+    pub more: usize,
+}
+
+/// Something that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentFault {
+    /// The line, from 1.
+    pub line: usize,
+    /// What it is.
+    pub wrong: Wrong,
+}
+
+impl std::error::Error for AgentFaults {}
+
+impl fmt::Display for AgentFaults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, fault) in self.faults.iter().enumerate() {
+            let end = if number == 0 { "" } else { "\n" };
+            write!(f, "{end}{fault}")?;
+        }
+        match self.more {
+            0 => Ok(()),
+            more => write!(f, "\nand {more} more"),
+        }
+    }
+}
+
+impl fmt::Display for AgentFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.wrong)?;
+        match self.wrong.hint() {
+            Some(hint) => write!(f, "; {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What is wrong. A text that may be a secret stands in none of them.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Wrong {
+    /// The file is no TOML.
+    #[error("{0}")]
+    Syntax(String),
+    /// A key that is in no table.
+    #[error("`{key}` is not known in {place}; there are {}", known(*.place))]
+    UnknownKey {
+        /// The key.
+        key: String,
+        /// Where it stands.
+        place: Place,
+    },
+    /// Another type of value.
+    #[error("`{key}` wants {wanted}, and this is {got}")]
+    Type {
+        /// The key.
+        key: &'static str,
+        /// What it wants.
+        wanted: Wanted,
+        /// What stands there.
+        got: &'static str,
+    },
+    /// A key that is needed.
+    #[error("{of} has no `{key}`")]
+    Missing {
+        /// What lacks it.
+        of: String,
+        /// The key.
+        key: &'static str,
+    },
+    /// Nothing that says what a thing is.
+    #[error("{of} wants one of {}", ticked(.keys))]
+    NoneOf {
+        /// What lacks them.
+        of: String,
+        /// The keys.
+        keys: &'static [&'static str],
+    },
+    /// Two keys that exclude each other.
+    #[error("`{one}` and `{other}` exclude each other")]
+    Both {
+        /// The one that stands first in the table of keys.
+        one: &'static str,
+        /// The other.
+        other: &'static str,
+    },
+    /// A key that means nothing without another.
+    #[error("`{key}` means nothing without {}", ticked(.keys))]
+    Without {
+        /// The key.
+        key: &'static str,
+        /// One of them is needed.
+        keys: &'static [&'static str],
+    },
+    /// A name that was given before.
+    #[error("{what} `{name}` was defined already on line {line}")]
+    Twice {
+        /// What it is.
+        what: &'static str,
+        /// The name.
+        name: String,
+        /// Where.
+        line: usize,
+    },
+    /// A name that providers refuse.
+    #[error("the tool name `{name}` {why}")]
+    ToolName {
+        /// The name.
+        name: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A name that cannot be shown on a line.
+    #[error("`{0}` has 1 to 100 characters and stands on one line")]
+    Name(&'static str),
+    /// A schema that cannot be used.
+    #[error("the schema in `{key}` cannot be used: {why}")]
+    Schema {
+        /// The key.
+        key: &'static str,
+        /// Why.
+        why: String,
+    },
+    /// A file that cannot be read.
+    #[error("`{key}`: {file}: {why}")]
+    File {
+        /// The key.
+        key: &'static str,
+        /// The file.
+        file: String,
+        /// Why.
+        why: String,
+    },
+    /// A value that JSON does not know.
+    #[error("`{key}` holds {what}, which JSON does not know")]
+    NotJson {
+        /// The key.
+        key: &'static str,
+        /// What it is.
+        what: &'static str,
+    },
+    /// A text that is no name of a variable.
+    #[error("`{0}` wants the name of an environment variable")]
+    NoVariable(&'static str),
+    /// A text that looks like a key.
+    #[error("`{0}` holds what looks like a key itself")]
+    Secret(&'static str),
+    /// An address that cannot be used.
+    #[error("`{key}` is no address: {why}")]
+    Address {
+        /// The key.
+        key: &'static str,
+        /// Why.
+        why: &'static str,
+    },
+    /// A header that cannot be sent.
+    #[error("`headers`: {0}")]
+    Header(&'static str),
+    /// An empty text or list.
+    #[error("`{0}` is empty")]
+    Empty(&'static str),
+    /// A control character where none may be.
+    #[error("`{0}` holds a control character")]
+    Control(&'static str),
+    /// A setting that is not the agent's to make.
+    #[error("`settings` cannot set `{0}`")]
+    OwnMember(String),
+    /// An answer that is never given.
+    #[error("this answer is never given: the one before it fits every call")]
+    Unreachable,
+    /// More of something than is read.
+    #[error("more than {most} {what}")]
+    TooMany {
+        /// What.
+        what: &'static str,
+        /// The limit.
+        most: usize,
+    },
+}
+
+impl Wrong {
+    /// What to do about it, where that needs a word.
+    pub fn hint(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::NoVariable(_) | Self::Secret(_) => {
+                "put the key into an environment variable and write the name of that"
+            }
+            Self::Header(_) => "write \"env:NAME\" for the value of a variable",
+            Self::OwnMember(_) => "it comes from the run, from `name` or from `stream`",
+            Self::Schema { .. } => "a schema of arguments begins with type = \"object\"",
+            Self::File { .. } => "files are looked for beside the agent file",
+            _ => return None,
+        })
+    }
+}
+
+fn known(place: Place) -> String {
+    let names = keys_of(place).map(|key| key.name);
+    names.collect::<Vec<_>>().join(", ")
+}
+
+fn ticked(keys: &[&str]) -> String {
+    let keys = keys.iter().map(|key| format!("`{key}`"));
+    keys.collect::<Vec<_>>().join(", ")
+}
+
+/// The faults that were found so far.
+#[derive(Debug)]
+pub(super) struct Notes<'t> {
+    text: &'t str,
+    found: Vec<(usize, Wrong)>,
+}
+
+impl<'t> Notes<'t> {
+    pub(super) fn of(text: &'t str) -> Self {
+        Self {
+            text,
+            found: Vec::new(),
+        }
+    }
+
+    /// Notes what is wrong at a byte of the text.
+    pub(super) fn note(&mut self, at: usize, wrong: Wrong) {
+        self.found.push((at, wrong));
+    }
+
+    /// The line of a byte, from 1.
+    pub(super) fn line(&self, at: usize) -> usize {
+        let before = self.text.as_bytes().get(..at).unwrap_or_default();
+        memchr::memchr_iter(b'\n', before).count() + 1
+    }
+
+    /// What was found; `None` where nothing is wrong.
+    pub(super) fn faults(mut self) -> Option<AgentFaults> {
+        self.found.sort_by_key(|(at, _)| *at);
+        let told = self.found.iter().take(MOST).map(|(at, wrong)| AgentFault {
+            line: self.line(*at),
+            wrong: wrong.clone(),
+        });
+        let faults = told.collect::<Vec<_>>();
+        let more = self.found.len() - faults.len();
+        (!faults.is_empty()).then_some(AgentFaults { faults, more })
+    }
+}
