@@ -1,0 +1,3 @@
+//! The tools of a run.
+
+pub mod mcp;
