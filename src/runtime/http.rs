@@ -113,6 +113,14 @@ impl Headers {
     }
 }
 
+impl Headers {
+    /// The lines, for whoever sends the request.
+    pub(in crate::runtime) fn lines<C: FromIterator<(HeaderName, HeaderValue)>>(&self) -> C {
+        let lines = self.0.iter();
+        lines.map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+}
+
 impl fmt::Debug for Headers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.0.keys()).finish()
@@ -205,6 +213,11 @@ impl Http {
             builder = builder.tls_certs_only([]);
         }
         builder.build().map(Self).map_err(NoClient)
+    }
+
+    /// The client itself, for a library that sends requests of its own.
+    pub(in crate::runtime) fn into_client(self) -> Client {
+        self.0
     }
 
     /// Sends a request and waits for the head of the reply. Sets no limit of time but that of the connection.

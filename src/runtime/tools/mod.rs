@@ -3,6 +3,7 @@
 mod canned;
 pub mod command;
 mod equal;
+pub mod mcp;
 mod recorded;
 
 pub use canned::Answer;
@@ -13,6 +14,7 @@ use crate::engine::Outcome;
 use crate::session::ledger::Failure;
 use command::CommandTool;
 use std::collections::HashMap;
+use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 /// What carries out a tool.
@@ -24,6 +26,8 @@ pub enum Means {
     Canned(Vec<Answer>),
     /// A recording.
     Recorded(Recorded),
+    /// A server.
+    Mcp(Arc<mcp::Server>),
     /// The operator types the output.
     Operator,
 }
@@ -99,6 +103,9 @@ impl Toolbox {
                     Ok(outcome) => ended(outcome),
                     Err(note) => Called::NeedsOperator(note),
                 }
+            }
+            Some(Means::Mcp(server)) => {
+                ended(server.call(call.tool, call.arguments, cancel).await)
             }
             Some(Means::Operator) => Called::NeedsOperator(String::new()),
             None => ended(Outcome {
