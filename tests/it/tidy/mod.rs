@@ -18,6 +18,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("suggest", &["json"]),
     ("safe_text", &["json"]),
     ("redact", &["json"]),
+    ("jq", &["json"]),
+    ("pattern", &["json"]),
     ("dialects", &["json", "session"]),
     ("wording", &["json", "session"]),
     ("formats", &["json", "session", "dialects"]),
@@ -33,10 +35,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "json", "session", "dialects", "schema", "repair", "suggest", "wording", "actions",
         ],
     ),
+    // Of the guards, the engine knows jq and patterns (breakpoints, tools of a policy), and near names: whoever writes a policy
+    // is told what was meant.
     (
         "engine",
         &[
-            "json", "session", "dialects", "schema", "rules", "actions", "wording",
+            "json", "session", "dialects", "schema", "rules", "actions", "wording", "suggest",
+            "jq", "pattern",
         ],
     ),
     (
@@ -60,6 +65,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "suggest",
             "safe_text",
             "redact",
+            "jq",
+            "pattern",
             "engine",
             "exchange",
             "lab",
@@ -81,6 +88,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "suggest",
             "safe_text",
             "redact",
+            "jq",
+            "pattern",
             "engine",
             "exchange",
             "lab",
@@ -104,6 +113,8 @@ const PURE: &[&str] = &[
     "suggest",
     "safe_text",
     "redact",
+    "jq",
+    "pattern",
     "engine",
     "exchange",
     "lab",
