@@ -117,7 +117,9 @@ impl Headers {
     /// The lines, for whoever sends the request.
     pub(in crate::runtime) fn lines<C: FromIterator<(HeaderName, HeaderValue)>>(&self) -> C {
         let lines = self.0.iter();
-        lines.map(|(name, value)| (name.clone(), value.clone())).collect()
+        lines
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
     }
 }
 

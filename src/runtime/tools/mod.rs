@@ -104,9 +104,7 @@ impl Toolbox {
                     Err(note) => Called::NeedsOperator(note),
                 }
             }
-            Some(Means::Mcp(server)) => {
-                ended(server.call(call.tool, call.arguments, cancel).await)
-            }
+            Some(Means::Mcp(server)) => ended(server.call(call.tool, call.arguments, cancel).await),
             Some(Means::Operator) => Called::NeedsOperator(String::new()),
             None => ended(Outcome {
                 output: format!("There is no tool named \"{}\" in this run.", call.tool),

@@ -1,7 +1,7 @@
 //! From the description of a server to a connection that has said hello.
 
 use super::{Reach, ServerFault, ServerSpec};
-use crate::runtime::http;
+use crate::runtime::http::{Headers, Http, Target};
 use process_wrap::tokio::{CommandWrap, KillOnDrop, ProcessSession};
 use rmcp::ServiceExt;
 use rmcp::handler::client::ClientHandler;
@@ -9,7 +9,7 @@ use rmcp::model::{ClientCapabilities, ClientConfig, Implementation};
 use rmcp::service::{NotificationContext, Peer, RoleClient, RunningService};
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -19,6 +19,8 @@ use tokio::process::{ChildStderr, Command};
 
 /// How long a server may take to say hello.
 pub(super) const HELLO: Duration = Duration::from_secs(15);
+/// How long a connection to it may take.
+const REACH: Duration = Duration::from_secs(10);
 /// How long it may take to end when it is asked to.
 const GOODBYE: Duration = Duration::from_secs(8);
 /// How much of one line of its standard error is told.
@@ -92,10 +94,17 @@ pub(super) async fn connect(
                 said.map_err(|error| ServerFault::Refused(shortened(&error.to_string())))
             }
             Reach::Url { url, headers } => {
-                let client =
-                    http::client().map_err(|error| ServerFault::BadAddress(error.to_string()))?;
+                let bad =
+                    |error: &dyn std::fmt::Display| ServerFault::BadAddress(error.to_string());
+                let target = Target::parse(url).map_err(|error| bad(&error))?;
+                let client = Http::new(&target, REACH).map_err(|error| bad(&error))?;
+                let mut lines = Headers::default();
+                for (name, value) in headers {
+                    lines.set(name, value).map_err(|error| bad(&error))?;
+                }
+                let client = client.into_client();
                 let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
-                config.custom_headers = custom_headers(headers)?;
+                config.custom_headers = lines.lines();
                 let transport = StreamableHttpClientTransport::with_client(client, config);
                 let said = hearing.serve(transport).await;
                 said.map_err(|error| ServerFault::Refused(shortened(&error.to_string())))
@@ -130,15 +139,6 @@ fn spawn(
         .stderr(Stdio::piped())
         .spawn();
     spawned.map_err(|error| ServerFault::NotStarted(format!("{program}: {error}")))
-}
-
-fn custom_headers(
-    headers: &BTreeMap<String, String>,
-) -> Result<HashMap<http::HeaderName, http::HeaderValue>, ServerFault> {
-    let header = |(name, value): (&String, &String)| {
-        http::header(name, value).map_err(|error| ServerFault::BadAddress(error.to_string()))
-    };
-    headers.iter().map(header).collect()
 }
 
 /// Tells what a server writes to its standard error, line by line: the beginning of each, and not for ever. All of it is read, so that

@@ -98,6 +98,12 @@ pub struct Server {
     link: Mutex<Link>,
 }
 
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Server").field(&self.spec.name).finish()
+    }
+}
+
 #[derive(Default)]
 struct Link {
     connection: Option<Arc<Connection>>,
