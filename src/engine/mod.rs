@@ -9,16 +9,22 @@
 //! which everything is answered goes to the model.
 
 mod breakpoint;
+mod config;
 mod effect;
 mod event;
+mod machine;
 mod policy;
+mod standin;
 mod standing;
 
 pub use breakpoint::{Breakpoint, Place};
+pub use config::{Approval, Config, Nature, ToolConfig};
 pub use effect::{Effect, Reason, Timer};
 pub use event::{Command, Event, ModelFault, Outcome};
+pub use machine::{Machine, Phase, State};
 pub use policy::Decision;
-pub use standing::{Fault, Standing, StandingCall, Tail};
+pub use standin::*;
+pub use standing::{Fault, Standing, StandingCall, Tail, standing_of};
 
 /// Moments and durations in milliseconds; moments count from any beginning that never goes back.
 pub type Millis = u64;

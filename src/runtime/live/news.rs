@@ -1,7 +1,7 @@
 //! What a live run tells whoever watches it.
 
-use crate::engine::{Millis, Reason};
-use crate::session::ledger::{Ask, CallKey, Ending, LedgerEvent, Usage};
+pub use crate::engine::Phase;
+use crate::session::ledger::{Ask, LedgerEvent, Usage};
 use crate::session::takes::TakeId;
 
 /// Something about the run has changed.
@@ -21,40 +21,6 @@ pub enum News {
     Tools(Vec<ToolState>),
     /// Tokens of all replies so far.
     Usage(Usage),
-}
-
-/// What a run is doing.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub enum Phase {
-    /// Nothing: it was not begun.
-    #[default]
-    Idle,
-    /// The model is asked.
-    Asking {
-        /// The question.
-        ask: Ask,
-        /// Which attempt, from 1.
-        attempt: u32,
-    },
-    /// Tools run.
-    Running {
-        /// The calls with their tools.
-        calls: Vec<(CallKey, String)>,
-    },
-    /// Something is tried again later.
-    Waiting {
-        /// What for, in a few words.
-        why: String,
-        /// How long it takes, in milliseconds from when this is told.
-        for_ms: Millis,
-    },
-    /// The operator is to decide.
-    Paused {
-        /// Why.
-        reasons: Vec<Reason>,
-    },
-    /// It ended.
-    Ended(Ending),
 }
 
 /// A reply that is on its way.
