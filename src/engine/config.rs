@@ -1,6 +1,6 @@
 //! What a run is told before it begins.
 
-use super::{Breakpoint, Policy};
+use super::{Approval, Breakpoint, Policy};
 use std::collections::BTreeMap;
 
 /// How a run is to be led.
@@ -24,24 +24,12 @@ pub struct Config {
 }
 
 /// How calls of a tool are carried out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToolConfig {
-    /// Whether the operator is asked first.
+    /// Whether the operator is asked first, unless the policy says otherwise.
     pub approval: Approval,
     /// What carrying out a call means.
     pub nature: Nature,
-}
-
-/// Whether the operator is asked before a call of a tool runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Approval {
-    /// Never.
-    #[default]
-    Never,
-    /// Until the operator approves all later calls of the tool.
-    Ask,
-    /// Each time, whatever was approved before.
-    Always,
 }
 
 /// What carrying out a call means.

@@ -8,22 +8,27 @@
 //! it is given then. So what is left to do follows from the history and the ledger alone: faults hold, sound calls run once, a history in
 //! which everything is answered goes to the model.
 
+mod backoff;
+mod breaker;
 mod breakpoint;
 mod config;
 mod effect;
 mod event;
 mod machine;
 mod policy;
-mod standin;
 mod standing;
 
-pub use breakpoint::{Breakpoint, Place};
-pub use config::{Approval, Config, Nature, ToolConfig};
+pub use backoff::{ATTEMPTS, ModelDelay, delay, is_recoverable_status, model_delay};
+pub use breaker::{Admission, BreakerState, Breakers, Change, ToolState};
+pub use breakpoint::{Breakpoint, BreakpointError, Hit, PLACES, Place, Ready, hits};
+pub use config::{Config, Nature, ToolConfig};
 pub use effect::{Effect, Reason, Timer};
 pub use event::{Command, Event, ModelFault, Outcome};
 pub use machine::{Machine, Phase, State};
-pub use policy::Decision;
-pub use standin::*;
+pub use policy::{
+    Approval, BreakerSettings, Counts, Decision, Policy, PolicyFault, PolicyFaults, RetrySettings,
+    Verdict, duration,
+};
 pub use standing::{Fault, Standing, StandingCall, Tail, standing_of};
 
 /// Moments and durations in milliseconds; moments count from any beginning that never goes back.

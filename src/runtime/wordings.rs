@@ -12,7 +12,7 @@
 
 use super::files::{FileSource, InputError};
 use crate::session::{Source, Span};
-use crate::wording::{self, Fault, Kind};
+use crate::wording::{self, Kind};
 use etcetera::BaseStrategy;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -298,23 +298,9 @@ impl Reader<'_> {
             own.template = template.to_owned();
             return true;
         };
-        self.template_fault(&fault, value.span().start);
-        false
-    }
-
-    /// A fault inside a template: its line counts from the line on which the text begins, since a text on several lines usually
-    /// begins behind the line of its quotes.
-    fn template_fault(&mut self, fault: &Fault, at: usize) {
-        let text = &self.text[at..];
-        let quotes = text.starts_with("\"\"\"") || text.starts_with("'''");
-        let skipped = usize::from(quotes && text[3..].trim_start_matches('\r').starts_with('\n'));
-        let inside = if quotes {
-            fault.line().unwrap_or(1) - 1 + skipped
-        } else {
-            0
-        };
-        let line = self.line(at) + inside;
+        let line = fault.line_in_toml(&self.text, value.span().start);
         self.tell(Some(line), format!("the template, {fault}"));
+        false
     }
 
     fn kind(&mut self, kind: &Spanned<DeValue<'_>>) -> Option<Kind> {

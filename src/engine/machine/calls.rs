@@ -3,8 +3,8 @@
 use super::Step;
 use super::state::{Execution, Mode, StepOf};
 use crate::engine::{
-    Admission, Approval, Change, Effect, Nature, Outcome, Reason, Standing, StandingCall, Timer,
-    backoff,
+    Admission, Approval, BreakerState, Effect, Nature, Outcome, Reason, Standing, StandingCall,
+    Timer, delay,
 };
 use crate::session::ledger::{CallKey, Ending, Failure, LedgerEvent, Ran};
 
@@ -76,7 +76,9 @@ impl Step<'_> {
         let decided = &self.state.decided;
         let is_approved = is_listed(&decided.approved, call) || self.runs_again(call);
         let known = self.config.tools.get(&call.tool);
-        match known.map_or(Approval::Never, |known| known.approval) {
+        let said = self.config.policy.approval(&call.tool);
+        let said = said.or(known.map(|known| known.approval));
+        match said.unwrap_or(Approval::Never) {
             Approval::Never => false,
             Approval::Ask => !is_approved && !decided.approved_tools.contains(&call.tool),
             Approval::Always => !is_approved,
@@ -103,12 +105,11 @@ impl Step<'_> {
 
     /// Runs a call, or answers it where its tool is switched off.
     fn run(&mut self, run: Execution) {
-        let breakers = &mut self.state.breakers;
-        match breakers.admit(&self.config.policy, &run.tool, self.now) {
+        match self.state.breakers.admit(&run.tool, &run.call, self.now) {
             Admission::Refused { text } => return self.answer(&run.call, text, true),
             Admission::Trial => self.record(LedgerEvent::Breaker {
                 tool: run.tool.clone(),
-                state: "half-open".to_owned(),
+                state: BreakerState::HalfOpen.word().to_owned(),
                 errors: 0,
             }),
             Admission::Run => {}
@@ -149,31 +150,61 @@ impl Step<'_> {
         };
         let run = self.state.executions.remove(place);
         self.record_end(&run, &outcome);
-        if outcome.failure != Some(Failure::Stopped) {
-            let (policy, now) = (&self.config.policy, self.now);
-            let breakers = &mut self.state.breakers;
-            let change = breakers.ended(policy, &run.tool, outcome.is_error, now);
-            self.breaker_changed(change);
-        }
+        let is_stopped = outcome.failure == Some(Failure::Stopped);
         let open = self.state.open_call(call);
         let is_wanted = open.is_some_and(|open| run.is_of(open));
-        let is_cut_short = outcome.failure == Some(Failure::Stopped)
-            && self.state.mode == Mode::Ending(Ending::Aborted);
-        if !is_wanted || is_cut_short {
-            return;
-        }
         let retry = self.config.policy.retry(&run.tool);
         let may_recover = outcome.failure.is_some_and(Failure::is_recoverable);
-        if may_recover && run.attempt < retry.attempts && self.state.mode == Mode::Going {
-            self.run_later(run, retry.backoff_ms);
-        } else {
+        let is_retried = is_wanted
+            && may_recover
+            && run.attempt < retry.attempts
+            && self.state.mode == Mode::Going;
+        if is_retried {
+            return self.run_later(run, retry.backoff_ms);
+        }
+        self.judge_tool(&run, is_stopped, outcome.is_error);
+        // What the operator stopped is closed by the runtime, in words that say so.
+        let is_cut_short = is_stopped && self.state.mode == Mode::Ending(Ending::Aborted);
+        if is_wanted && !is_cut_short {
             self.answer(call, outcome.output, outcome.is_error);
         }
     }
 
+    /// Tells the breaker of a tool what came of a call, its retries included.
+    fn judge_tool(&mut self, run: &Execution, is_stopped: bool, is_error: bool) {
+        let breakers = &mut self.state.breakers;
+        if is_stopped {
+            return breakers.called_off(&run.tool, &run.call, self.now);
+        }
+        let settings = self.config.policy.breaker(&run.tool);
+        let change = breakers.ended(&settings, &run.tool, &run.call, is_error, self.now);
+        let Some(change) = change else { return };
+        self.record(LedgerEvent::Breaker {
+            tool: change.tool.clone(),
+            state: change.state.word().to_owned(),
+            errors: change.consecutive,
+        });
+        if let (Some(url), BreakerState::Open) = (settings.webhook, change.state) {
+            let body = change.webhook_body();
+            self.effects.push(Effect::Webhook { url, body });
+        }
+    }
+
+    /// Forgets calls that were to be tried again.
+    pub(super) fn drop_waiting(&mut self, is_dropped: impl Fn(&Execution) -> bool) {
+        let (breakers, now) = (&mut self.state.breakers, self.now);
+        self.state.executions.retain(|run| {
+            let goes = !run.is_running() && is_dropped(run);
+            if goes {
+                breakers.called_off(&run.tool, &run.call, now);
+            }
+            !goes
+        });
+    }
+
     fn run_later(&mut self, run: Execution, backoff_ms: u64) {
         let seed = self.config.seed ^ u64::from(run.call.ask.0);
-        let for_ms = backoff::delay(backoff_ms, run.attempt, LONGEST_WAIT, seed);
+        let for_ms = delay(backoff_ms, run.attempt, LONGEST_WAIT, seed);
         let timer = Timer::RunAgain(run.call.clone());
         self.effects.push(Effect::Wait { timer, for_ms });
         let until = Some(self.now.saturating_add(for_ms));
@@ -217,27 +248,6 @@ impl Step<'_> {
         self.answer(&call.key, outcome.output.clone(), outcome.is_error);
     }
 
-    pub(super) fn breaker_changed(&mut self, change: Option<Change>) {
-        let Some(change) = change else { return };
-        if let (Some(url), "open") = (&self.config.policy.webhook, change.state) {
-            let body = serde_json::json!({
-                "event": "breaker",
-                "tool": change.tool,
-                "state": change.state,
-                "errors": change.errors,
-            });
-            self.effects.push(Effect::Webhook {
-                url: url.clone(),
-                body: body.to_string(),
-            });
-        }
-        self.record(LedgerEvent::Breaker {
-            tool: change.tool,
-            state: change.state.to_owned(),
-            errors: change.errors,
-        });
-    }
-
     /// A call cannot be answered without the operator.
     pub(super) fn needs_operator(&mut self, call: CallKey, note: String) {
         let is_it = |run: &Execution| run.call == call && run.is_running();
@@ -247,6 +257,7 @@ impl Step<'_> {
             ));
         };
         let run = self.state.executions.remove(place);
+        self.judge_tool(&run, true, false);
         match self.state.open_call(&call) {
             Some(open) if run.is_of(open) => self.state.asked.push((call, note)),
             _ => self.note(format!(
@@ -284,9 +295,7 @@ impl Step<'_> {
         let is_open = |key: &CallKey| open.iter().any(|call| call.key == *key);
         self.state.answered.retain(is_open);
         self.state.asked.retain(|(key, _)| is_open(key));
-        self.state
-            .executions
-            .retain(|run| run.is_running() || open.iter().any(|call| run.is_of(call)));
+        self.drop_waiting(|run| !open.iter().any(|call| run.is_of(call)));
     }
 
     /// Remembers what the model proposed for calls that need an approval, before the operator changes it.

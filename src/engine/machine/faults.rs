@@ -70,7 +70,7 @@ impl Step<'_> {
     fn holds(&self, fault: &Fault) -> bool {
         fault.severity == Severity::Error
             || HOLD_AS_WARNINGS.contains(&fault.rule)
-            || self.config.policy.names(fault.rule)
+            || self.config.policy.has_entry(fault)
     }
 
     /// What the policy makes of a fault. It acts about each fault once: an action that leaves it as it was would be repeated for ever.

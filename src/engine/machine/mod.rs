@@ -44,7 +44,7 @@ mod tests;
 pub use phase::Phase;
 pub use state::State;
 
-use super::{Config, Effect, Event, Millis, Reason, Standing, Tail, Timer, hits};
+use super::{Config, Effect, Event, Hit, Millis, Ready, Reason, Standing, Tail, Timer, hits};
 use crate::session::ledger::{Ending, LedgerEvent};
 use state::{Mode, StepOf};
 
@@ -53,6 +53,7 @@ use state::{Mode, StepOf};
 pub struct Machine {
     config: Config,
     state: State,
+    ready: Ready,
 }
 
 impl Machine {
@@ -63,11 +64,15 @@ impl Machine {
             ..State::default()
         };
         state.pace.is_stepping = config.is_stepping;
-        Self { config, state }
+        Self {
+            config,
+            state,
+            ready: Ready::default(),
+        }
     }
 
     /// A run that was closed. What was under way then is lost; the ledger of the first [`Event::Stands`] says what came of it.
-    pub fn resume(config: Config, mut state: State) -> Self {
+    pub fn resume(now: Millis, config: Config, mut state: State) -> Self {
         state.is_growing = false;
         state.acting = None;
         state.asking = None;
@@ -79,7 +84,12 @@ impl Machine {
         if let Mode::Ending(_) = state.mode {
             state.mode = Mode::Going;
         }
-        Self { config, state }
+        state.breakers.restarted(now);
+        Self {
+            config,
+            state,
+            ready: Ready::default(),
+        }
     }
 
     /// What is to be done about an event.
@@ -87,6 +97,7 @@ impl Machine {
         let mut step = Step {
             config: &self.config,
             state: &mut self.state,
+            ready: &mut self.ready,
             now,
             tells_again: matches!(event, Event::Operator(_)),
             effects: Vec::new(),
@@ -111,6 +122,7 @@ impl Machine {
 struct Step<'m> {
     config: &'m Config,
     state: &'m mut State,
+    ready: &'m mut Ready,
     now: Millis,
     /// Whether the operator, who said something, is told again what the run waits for.
     tells_again: bool,
@@ -218,24 +230,26 @@ impl Step<'_> {
         if !self.config.has_operator {
             return;
         }
-        for (number, item) in hits(&self.state.breakpoints, standing) {
+        let found = hits(&self.state.breakpoints, standing, self.ready);
+        let known = self.state.hits.clone();
+        for Hit { number, item } in found {
             let hit = (number, standing.turns);
-            if self.state.hits.contains(&hit) {
-                continue;
-            }
-            self.state.hits.push(hit);
             let breakpoints = &mut self.state.breakpoints;
-            let Some(place) = breakpoints.iter().position(|one| one.number == number) else {
+            let place = breakpoints.iter().position(|one| one.number == number);
+            let Some(place) = place.filter(|_| !known.contains(&hit)) else {
                 continue;
             };
             let what = breakpoints[place].on.to_string();
-            if breakpoints[place].is_one_shot {
-                breakpoints.remove(place);
-            }
+            self.state.hits.push(hit);
             self.state
                 .stopped_at
                 .push(Reason::Breakpoint { number, what, item });
         }
+        let hits = &self.state.hits;
+        let has_hit = |number: u32| hits.iter().any(|(hit, _)| *hit == number);
+        self.state
+            .breakpoints
+            .retain(|one| !one.is_one_shot || !has_hit(one.number));
     }
 
     /// Whether the run stops before this step.
@@ -250,7 +264,7 @@ impl Step<'_> {
             return;
         };
         self.call_off("the run ends");
-        self.state.executions.retain(|run| run.is_running());
+        self.drop_waiting(|_| true);
         if !self.state.executions.is_empty() {
             return;
         }

@@ -3,8 +3,7 @@
 use super::Step;
 use super::faults::Judged;
 use super::state::{Asking, StepOf};
-use crate::engine::backoff::{ModelDelay, model_delay};
-use crate::engine::{Effect, Fault, ModelFault, Reason, Standing, Timer};
+use crate::engine::{Effect, Fault, ModelDelay, ModelFault, Reason, Standing, Timer, model_delay};
 use crate::rules::Severity;
 use crate::session::ledger::{Ask, Ending, LedgerEvent};
 use crate::session::takes::TakeId;

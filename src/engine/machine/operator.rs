@@ -2,7 +2,7 @@
 
 use super::Step;
 use super::state::{Mode, StepOf};
-use crate::engine::{Command, Effect, Outcome, StandingCall, Tail};
+use crate::engine::{BreakerState, Command, Effect, Outcome, StandingCall, Tail};
 use crate::session::ledger::{CallKey, Ending, LedgerEvent, Ran};
 use crate::session::takes::Author;
 
@@ -35,11 +35,15 @@ impl Step<'_> {
             Command::RunAgain { call } => self.about(&call, Self::grant_another_run),
             Command::Breakpoints(breakpoints) => self.state.breakpoints = breakpoints,
             Command::Enable { tool } => {
-                let change = self.state.breakers.enable(&tool);
-                if change.is_none() {
+                if self.state.breakers.enable(&tool) {
+                    self.record(LedgerEvent::Breaker {
+                        tool,
+                        state: BreakerState::Closed.word().to_owned(),
+                        errors: 0,
+                    });
+                } else {
                     self.note(format!("{tool} is not switched off"));
                 }
-                self.breaker_changed(change);
             }
             Command::AcceptFallback => {
                 if let Mode::Going | Mode::Ended(_) = self.state.mode {
@@ -164,8 +168,7 @@ impl Step<'_> {
             };
             return self.supply_recorded(call, &outcome);
         }
-        let is_later = |run: &super::state::Execution| run.call == call.key && !run.is_running();
-        self.state.executions.retain(|run| !is_later(run));
+        self.drop_waiting(|run| run.call == call.key);
         self.answer(&call.key, output, is_error);
     }
 
