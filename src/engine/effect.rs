@@ -60,6 +60,8 @@ pub enum Effect {
         /// The body, as JSON.
         body: String,
     },
+    /// Something that the operator should know: an event that belongs to nothing at hand, a decision that cannot be carried out.
+    Note(String),
     /// The run ended.
     Finish(Ending),
 }
@@ -136,4 +138,23 @@ pub enum Reason {
     Stepped,
     /// The history is empty: the operator begins.
     NothingSaid,
+}
+
+impl Reason {
+    /// The reason in a few words, for the ledger and for reports; it holds text of the run.
+    pub fn words(&self) -> String {
+        match self {
+            Self::Fault { rule, message, .. } => format!("{rule}: {message}"),
+            Self::Breakpoint { number, what, .. } => format!("breakpoint {number}: {what}"),
+            Self::Approval { call, tool, .. } => format!("{tool} needs an approval ({call})"),
+            Self::AskOperator { call, tool, .. } => {
+                format!("the output of {tool} is the operator's to give ({call})")
+            }
+            Self::MayHaveRun { call, tool } => format!("{tool} may have run ({call})"),
+            Self::Model { why } => format!("the model cannot be asked: {why}"),
+            Self::TurnLimit { turns } => format!("the run has used up its {turns} turns"),
+            Self::Stepped => "the next step".to_owned(),
+            Self::NothingSaid => "nothing was said yet".to_owned(),
+        }
+    }
 }

@@ -109,6 +109,8 @@ pub enum Command {
         /// The tool.
         tool: String,
     },
+    /// The operator accepted a fallback as the result: the run ends with it. [`Event::Stands`] of its take comes before.
+    AcceptFallback,
     /// The run may take this many more turns.
     MoreTurns(u32),
 }

@@ -12,21 +12,25 @@ pub mod agent;
 mod backoff;
 mod breaker;
 mod breakpoint;
+mod config;
 mod effect;
 mod event;
+mod machine;
 mod policy;
 mod standing;
 
 pub use backoff::{ATTEMPTS, ModelDelay, delay, is_recoverable_status, model_delay};
 pub use breaker::{Admission, BreakerState, Breakers, Change, ToolState};
 pub use breakpoint::{Breakpoint, BreakpointError, Hit, PLACES, Place, Ready, hits};
+pub use config::{Config, Nature, ToolConfig};
 pub use effect::{Effect, Reason, Timer};
 pub use event::{Command, Event, ModelFault, Outcome};
+pub use machine::{Machine, Phase, State};
 pub use policy::{
     Approval, BreakerSettings, Counts, Decision, Policy, PolicyFault, PolicyFaults, RetrySettings,
     Verdict, duration,
 };
-pub use standing::{Fault, Standing, StandingCall, Tail};
+pub use standing::{Fault, Standing, StandingCall, Tail, standing_of};
 
 /// Moments and durations in milliseconds; moments count from any beginning that never goes back.
 pub type Millis = u64;

@@ -1,12 +1,17 @@
 //! How the history of a run stands: what its last turn is, which calls are open, what is wrong with them.
 
-use crate::rules::Severity;
+mod reading;
+
+pub use reading::standing_of;
+
+use crate::rules::{RULES, Severity};
 use crate::session::Kind;
 use crate::session::ledger::{CallKey, Ran};
 use crate::session::takes::TakeId;
+use serde::{Deserialize, Deserializer, Serialize, de};
 
 /// How the history of a take stands, as far as the next step depends on it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Standing {
     /// The take.
     pub take: TakeId,
@@ -23,7 +28,8 @@ pub struct Standing {
 }
 
 /// What a history ends on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Tail {
     /// Nothing was said yet: the operator begins.
     Empty,
@@ -39,7 +45,7 @@ pub enum Tail {
 }
 
 /// A call of the last reply.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StandingCall {
     /// Its place in the take.
     pub item: u32,
@@ -55,11 +61,15 @@ pub struct StandingCall {
     pub ran: Ran,
 }
 
+/// Id of a rule, as its table has it.
+type RuleId = &'static str;
+
 /// Something wrong with the last turn.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Fault {
     /// Id of the rule.
-    pub rule: &'static str,
+    #[serde(deserialize_with = "known_rule")]
+    pub rule: RuleId,
     /// How bad.
     pub severity: Severity,
     /// The item of the take that it is about.
@@ -70,4 +80,12 @@ pub struct Fault {
     pub tool: Option<String>,
     /// The rule's sentence; it holds text of the run.
     pub message: String,
+}
+
+fn known_rule<'de, D: Deserializer<'de>>(deserializer: D) -> Result<&'static str, D::Error> {
+    let id = String::deserialize(deserializer)?;
+    let known = RULES.iter().find(|rule| rule.id == id);
+    known
+        .map(|rule| rule.id)
+        .ok_or_else(|| de::Error::custom(format_args!("there is no rule {id}")))
 }

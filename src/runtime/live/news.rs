@@ -1,6 +1,7 @@
 //! What a live run tells whoever watches it.
 
-use crate::engine::{Millis, Phase};
+pub use crate::engine::Phase;
+use crate::engine::Millis;
 use crate::session::ledger::{Ask, LedgerEvent, Usage};
 use crate::session::takes::TakeId;
 

@@ -13,7 +13,8 @@ use super::takes::{Digest, TakeId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Whether a call was carried out.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(tag = "ran", rename_all = "kebab-case")]
 pub enum Ran {
     /// It never started.
     #[default]

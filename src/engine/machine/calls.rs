@@ -1,0 +1,325 @@
+//! Open calls: decided about first, all at once; then run, each once; then answered, each once.
+
+use super::Step;
+use super::state::{Execution, Mode, StepOf};
+use crate::engine::{
+    Admission, Approval, BreakerState, Effect, Nature, Outcome, Reason, Standing, StandingCall,
+    Timer, delay,
+};
+use crate::session::ledger::{CallKey, Ending, Failure, LedgerEvent, Ran};
+
+/// The longest wait before a call is tried again, in milliseconds.
+const LONGEST_WAIT: u64 = 60_000;
+
+impl Step<'_> {
+    /// The calls of the last reply are open.
+    pub(super) fn calls(&mut self, standing: &Standing) -> Vec<Reason> {
+        let mut idle = self.state.open_calls();
+        idle.retain(|call| !self.state.is_under_way(&call.key));
+        if !idle.is_empty() && self.stops_before(StepOf::Tools(standing.turns)) {
+            return self.with_asked(vec![Reason::Stepped]);
+        }
+        let mut holds = Vec::new();
+        let mut ready = Vec::new();
+        for call in idle {
+            match &call.ran {
+                Ran::Yes { output, is_error } => self.answer(&call.key, output.clone(), *is_error),
+                Ran::MayHave if !self.runs_again(&call) => holds.push(Reason::MayHaveRun {
+                    call: call.key,
+                    tool: call.tool,
+                }),
+                _ if self.needs_approval(&call) => holds.push(Reason::Approval {
+                    call: call.key,
+                    tool: call.tool,
+                    arguments: call.arguments,
+                }),
+                _ => ready.push(call),
+            }
+        }
+        if !self.config.has_operator {
+            // Nothing runs beside a call that will end the run.
+            let mut operators = ready.clone();
+            operators.retain(|call| self.nature(&call.tool) == Nature::Operator);
+            holds.extend(
+                operators
+                    .iter()
+                    .map(|call| ask_operator(call, String::new())),
+            );
+        }
+        if holds.is_empty() {
+            for call in ready {
+                self.start(&call);
+            }
+        }
+        self.with_asked(holds)
+    }
+
+    /// Reasons to wait, with the outputs that the operator is asked for.
+    pub(super) fn with_asked(&self, mut reasons: Vec<Reason>) -> Vec<Reason> {
+        for (key, note) in &self.state.asked {
+            let call = self.state.open_call(key);
+            reasons.extend(call.map(|call| ask_operator(call, note.clone())));
+        }
+        reasons
+    }
+
+    fn nature(&self, tool: &str) -> Nature {
+        let known = self.config.tools.get(tool);
+        known.map_or(Nature::Operator, |known| known.nature)
+    }
+
+    fn runs_again(&self, call: &StandingCall) -> bool {
+        is_listed(&self.state.decided.again, call)
+    }
+
+    pub(super) fn needs_approval(&self, call: &StandingCall) -> bool {
+        let decided = &self.state.decided;
+        let is_approved = is_listed(&decided.approved, call) || self.runs_again(call);
+        let known = self.config.tools.get(&call.tool);
+        let said = self.config.policy.approval(&call.tool);
+        let said = said.or(known.map(|known| known.approval));
+        match said.unwrap_or(Approval::Never) {
+            Approval::Never => false,
+            Approval::Ask => !is_approved && !decided.approved_tools.contains(&call.tool),
+            Approval::Always => !is_approved,
+        }
+    }
+
+    fn start(&mut self, call: &StandingCall) {
+        let nature = self.nature(&call.tool);
+        if nature == Nature::Operator {
+            self.state.asked.push((call.key.clone(), String::new()));
+            return;
+        }
+        let once = (call.key.clone(), call.arguments.clone());
+        self.state.decided.again.retain(|again| *again != once);
+        self.run(Execution {
+            call: call.key.clone(),
+            take: self.take_id(),
+            tool: call.tool.clone(),
+            arguments: call.arguments.clone(),
+            attempt: 1,
+            until: None,
+        });
+    }
+
+    /// Runs a call, or answers it where its tool is switched off.
+    fn run(&mut self, run: Execution) {
+        match self.state.breakers.admit(&run.tool, &run.call, self.now) {
+            Admission::Refused { text } => return self.answer(&run.call, text, true),
+            Admission::Trial => self.record(LedgerEvent::Breaker {
+                tool: run.tool.clone(),
+                state: BreakerState::HalfOpen.word().to_owned(),
+                errors: 0,
+            }),
+            Admission::Run => {}
+        }
+        if self.nature(&run.tool) == Nature::Acts {
+            self.record(LedgerEvent::Started {
+                call: run.call.clone(),
+                take: run.take,
+                tool: run.tool.clone(),
+                arguments: LedgerEvent::digest(&run.tool, &run.arguments),
+                attempt: run.attempt,
+            });
+        }
+        self.effects.push(Effect::Run {
+            call: run.call.clone(),
+            tool: run.tool.clone(),
+            arguments: run.arguments.clone(),
+            attempt: run.attempt,
+        });
+        self.state.executions.push(run);
+    }
+
+    pub(super) fn answer(&mut self, call: &CallKey, output: String, is_error: bool) {
+        self.state.asked.retain(|(asked, _)| asked != call);
+        self.state.answered.push(call.clone());
+        self.effects.push(Effect::Answer {
+            call: call.clone(),
+            output,
+            is_error,
+        });
+    }
+
+    /// An attempt to carry out a call ended.
+    pub(super) fn finished(&mut self, call: &CallKey, outcome: Outcome) {
+        let is_it = |run: &Execution| run.call == *call && run.is_running();
+        let Some(place) = self.state.executions.iter().position(is_it) else {
+            return self.finished_late(call, &outcome);
+        };
+        let run = self.state.executions.remove(place);
+        self.record_end(&run, &outcome);
+        let is_stopped = outcome.failure == Some(Failure::Stopped);
+        let open = self.state.open_call(call);
+        let is_wanted = open.is_some_and(|open| run.is_of(open));
+        let retry = self.config.policy.retry(&run.tool);
+        let may_recover = outcome.failure.is_some_and(Failure::is_recoverable);
+        let is_retried = is_wanted
+            && may_recover
+            && run.attempt < retry.attempts
+            && self.state.mode == Mode::Going;
+        if is_retried {
+            return self.run_later(run, retry.backoff_ms);
+        }
+        self.judge_tool(&run, is_stopped, outcome.is_error);
+        // What the operator stopped is closed by the runtime, in words that say so.
+        let is_cut_short = is_stopped && self.state.mode == Mode::Ending(Ending::Aborted);
+        if is_wanted && !is_cut_short {
+            self.answer(call, outcome.output, outcome.is_error);
+        }
+    }
+
+    /// Tells the breaker of a tool what came of a call, its retries included.
+    fn judge_tool(&mut self, run: &Execution, is_stopped: bool, is_error: bool) {
+        let breakers = &mut self.state.breakers;
+        if is_stopped {
+            return breakers.called_off(&run.tool, &run.call, self.now);
+        }
+        let settings = self.config.policy.breaker(&run.tool);
+        let change = breakers.ended(&settings, &run.tool, &run.call, is_error, self.now);
+        let Some(change) = change else { return };
+        self.record(LedgerEvent::Breaker {
+            tool: change.tool.clone(),
+            state: change.state.word().to_owned(),
+            errors: change.consecutive,
+        });
+        if let (Some(url), BreakerState::Open) = (settings.webhook, change.state) {
+            let body = change.webhook_body();
+            self.effects.push(Effect::Webhook { url, body });
+        }
+    }
+
+    /// Forgets calls that were to be tried again.
+    pub(super) fn drop_waiting(&mut self, is_dropped: impl Fn(&Execution) -> bool) {
+        let (breakers, now) = (&mut self.state.breakers, self.now);
+        self.state.executions.retain(|run| {
+            let goes = !run.is_running() && is_dropped(run);
+            if goes {
+                breakers.called_off(&run.tool, &run.call, now);
+            }
+            !goes
+        });
+    }
+
+    fn run_later(&mut self, run: Execution, backoff_ms: u64) {
+        let seed = self.config.seed ^ u64::from(run.call.ask.0);
+        let for_ms = delay(backoff_ms, run.attempt, LONGEST_WAIT, seed);
+        let timer = Timer::RunAgain(run.call.clone());
+        self.effects.push(Effect::Wait { timer, for_ms });
+        let until = Some(self.now.saturating_add(for_ms));
+        self.state.executions.push(Execution { until, ..run });
+    }
+
+    fn record_end(&mut self, run: &Execution, outcome: &Outcome) {
+        self.record(LedgerEvent::Finished {
+            call: run.call.clone(),
+            take: run.take,
+            tool: run.tool.clone(),
+            arguments: LedgerEvent::digest(&run.tool, &run.arguments),
+            attempt: run.attempt,
+            output: outcome.output.clone(),
+            is_error: outcome.is_error,
+            failure: outcome.failure,
+            ms: outcome.ms,
+        });
+    }
+
+    /// The end of something that this machine does not know to run: it settles a call that may have run.
+    fn finished_late(&mut self, key: &CallKey, outcome: &Outcome) {
+        let open = self.state.open_call(key).cloned();
+        match open.filter(|call| call.ran == Ran::MayHave) {
+            Some(call) => self.supply_recorded(&call, outcome),
+            None => self.note(format!("{key} ended, which was not known to run")),
+        }
+    }
+
+    /// Records what came of a call that nothing here carried out, and gives it to the model.
+    pub(super) fn supply_recorded(&mut self, call: &StandingCall, outcome: &Outcome) {
+        let run = Execution {
+            call: call.key.clone(),
+            take: self.take_id(),
+            tool: call.tool.clone(),
+            arguments: call.arguments.clone(),
+            attempt: 1,
+            until: None,
+        };
+        self.record_end(&run, outcome);
+        self.answer(&call.key, outcome.output.clone(), outcome.is_error);
+    }
+
+    /// A call cannot be answered without the operator.
+    pub(super) fn needs_operator(&mut self, call: CallKey, note: String) {
+        let is_it = |run: &Execution| run.call == call && run.is_running();
+        let Some(place) = self.state.executions.iter().position(is_it) else {
+            return self.note(format!(
+                "{call} needs the operator, but was not known to run: {note}"
+            ));
+        };
+        let run = self.state.executions.remove(place);
+        self.judge_tool(&run, true, false);
+        match self.state.open_call(&call) {
+            Some(open) if run.is_of(open) => self.state.asked.push((call, note)),
+            _ => self.note(format!(
+                "{call} needs the operator, but is not open here: {note}"
+            )),
+        }
+    }
+
+    pub(super) fn rang_for_call(&mut self, call: &CallKey) {
+        let waits = |run: &Execution| run.call == *call && !run.is_running();
+        match self.state.executions.iter().position(waits) {
+            Some(place) => {
+                let run = self.state.executions.remove(place);
+                self.run_again(run);
+            }
+            None => self.note(format!("the time to try {call} again was called off")),
+        }
+    }
+
+    pub(super) fn run_again(&mut self, run: Execution) {
+        self.run(Execution {
+            take: self.take_id(),
+            attempt: run.attempt.saturating_add(1),
+            until: None,
+            ..run
+        });
+    }
+
+    /// Forgets what waits for calls that are no longer open.
+    pub(super) fn keep_what_is_open(&mut self) {
+        let standing = self.state.standing.iter();
+        let open = standing.flat_map(|standing| &standing.calls);
+        let open = open.filter(|call| call.is_open).cloned();
+        let open = open.collect::<Vec<_>>();
+        let is_open = |key: &CallKey| open.iter().any(|call| call.key == *key);
+        self.state.answered.retain(is_open);
+        self.state.asked.retain(|(key, _)| is_open(key));
+        self.drop_waiting(|run| !open.iter().any(|call| run.is_of(call)));
+    }
+
+    /// Remembers what the model proposed for calls that need an approval, before the operator changes it.
+    pub(super) fn note_proposals(&mut self) {
+        for call in self.state.open_calls() {
+            let proposed = &self.state.decided.proposed;
+            let is_known = proposed.iter().any(|(key, _)| *key == call.key);
+            if !is_known && self.needs_approval(&call) {
+                self.state.decided.proposed.push((call.key, call.arguments));
+            }
+        }
+    }
+}
+
+fn is_listed(list: &[(CallKey, String)], call: &StandingCall) -> bool {
+    let mut listed = list.iter();
+    listed.any(|(key, arguments)| *key == call.key && *arguments == call.arguments)
+}
+
+fn ask_operator(call: &StandingCall, note: String) -> Reason {
+    Reason::AskOperator {
+        call: call.key.clone(),
+        tool: call.tool.clone(),
+        arguments: call.arguments.clone(),
+        note,
+    }
+}

@@ -1,0 +1,312 @@
+//! The machine of a live run: it is told what happened and says what is to be done.
+//!
+//! What is left to do is not remembered but read off the standing each time: so it makes no difference whether a history came from
+//! the run itself, from an action of the operator in another take, or from before a restart. The first line that applies decides:
+//!
+//! | how it stands | what is done |
+//! |---|---|
+//! | a reply or a policy's action is on its way into the history | wait for [`Event::Stands`] |
+//! | a fault holds | the policy acts, releases or raises; else pause, all faults at once |
+//! | a breakpoint hits that did not hit at this turn | pause |
+//! | nothing was said | pause |
+//! | calls are open | recorded outputs are given; pause for approvals and calls that may have run, all at once; else all others run |
+//! | a reply without calls | finish |
+//! | the model's turn | ask, unless the turns are used up or the model failed |
+//!
+//! Without an operator a pause is an end. Stepping pauses before the tools of a reply and before each question.
+//!
+//! | event | while it is awaited | otherwise |
+//! |---|---|---|
+//! | `Stands` | the table above | the same; a question of another take is called off; an older take is not driven until told to |
+//! | `Replied` | recorded; wait for `Stands` | recorded where the question was called off, and told |
+//! | `NotReplied` | recorded; asked again later, or the model's fault holds | told |
+//! | `Finished` | recorded; tried again later, or the output is given if the call stands open | told; recorded if the call may have run |
+//! | `NeedsOperator` | the operator is asked for the output | told |
+//! | `Rang` | tried again | told |
+//! | `Refused` | the fault is left to the operator | told |
+//!
+//! The runtime keeps three promises: effects are carried out in their order before the next event is handed in; `Stands` follows each
+//! growth and each move to another take, with what the ledger knows by then; each `Run` ends with one `Finished` or `NeedsOperator`.
+//! The machine keeps two: an open call is given one output, and what has started is started again only by a retry of a recoverable
+//! failure or by the operator's word.
+
+mod calls;
+mod faults;
+mod model;
+mod operator;
+mod phase;
+mod recall;
+mod state;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod tests;
+
+pub use phase::Phase;
+pub use state::State;
+
+use super::{Config, Effect, Event, Hit, Millis, Ready, Reason, Standing, Tail, Timer, hits};
+use crate::session::ledger::{Ending, LedgerEvent};
+use state::{Mode, StepOf};
+
+/// A live run.
+#[derive(Debug, Clone)]
+pub struct Machine {
+    config: Config,
+    state: State,
+    ready: Ready,
+}
+
+impl Machine {
+    /// A run that is to begin, or that goes on from what its journal holds: its ledger is told with [`Machine::recall`].
+    pub fn new(config: Config) -> Self {
+        let mut state = State {
+            breakpoints: config.breakpoints.clone(),
+            ..State::default()
+        };
+        state.pace.is_stepping = config.is_stepping;
+        Self {
+            config,
+            state,
+            ready: Ready::default(),
+        }
+    }
+
+    /// A run that was closed. What was under way then is lost; the ledger of the first [`Event::Stands`] says what came of it.
+    pub fn resume(now: Millis, config: Config, mut state: State) -> Self {
+        state.is_growing = false;
+        state.acting = None;
+        state.asking = None;
+        state.executions.clear();
+        state.answered.clear();
+        state.asked.clear();
+        state.told.clear();
+        state.standing = None;
+        if let Mode::Ending(_) = state.mode {
+            state.mode = Mode::Going;
+        }
+        state.breakers.restarted(now);
+        Self {
+            config,
+            state,
+            ready: Ready::default(),
+        }
+    }
+
+    /// What is to be done about an event.
+    pub fn handle(&mut self, now: Millis, event: Event) -> Vec<Effect> {
+        let mut step = Step {
+            config: &self.config,
+            state: &mut self.state,
+            ready: &mut self.ready,
+            now,
+            tells_again: matches!(event, Event::Operator(_)),
+            effects: Vec::new(),
+        };
+        step.take(event);
+        step.go_on();
+        step.effects
+    }
+
+    /// What the run is doing.
+    pub fn phase(&self, now: Millis) -> Phase {
+        self.state.phase(now)
+    }
+
+    /// What it remembers.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+}
+
+/// One event being handled.
+struct Step<'m> {
+    config: &'m Config,
+    state: &'m mut State,
+    ready: &'m mut Ready,
+    now: Millis,
+    /// Whether the operator, who said something, is told again what the run waits for.
+    tells_again: bool,
+    effects: Vec<Effect>,
+}
+
+impl Step<'_> {
+    fn take(&mut self, event: Event) {
+        match event {
+            Event::Stands(standing) => self.stands(standing),
+            Event::Replied {
+                ask,
+                calls,
+                usage,
+                first_ms,
+                total_ms,
+                ended,
+            } => self.replied(ask, |take| LedgerEvent::Replied {
+                ask,
+                take,
+                calls,
+                usage,
+                first_ms,
+                total_ms,
+                ended,
+            }),
+            Event::NotReplied { ask, fault } => self.not_replied(ask, &fault),
+            Event::Finished { call, outcome } => self.finished(&call, outcome),
+            Event::NeedsOperator { call, note } => self.needs_operator(call, note),
+            Event::Rang(Timer::AskAgain(ask)) => self.rang_for_model(ask),
+            Event::Rang(Timer::RunAgain(call)) => self.rang_for_call(&call),
+            Event::Operator(command) => self.command(command),
+            Event::Refused { rule, why, .. } => self.refused(&rule, &why),
+        }
+    }
+
+    fn stands(&mut self, standing: Standing) {
+        self.state.is_growing = false;
+        let acting = self.state.acting.take();
+        let before = self.state.standing.as_ref();
+        let is_elsewhere = before.is_some_and(|before| before.take != standing.take);
+        if is_elsewhere {
+            self.state.answered.clear();
+            self.state.model_fault = None;
+            if standing.take < self.state.newest {
+                // Looking at an older take must not set anything off.
+                self.state.pace.is_stepping = true;
+                self.state.pace.may_take = None;
+            }
+        }
+        if is_elsewhere || standing.tail != Tail::AsksModel {
+            self.call_off("the run went on elsewhere");
+        }
+        self.state.newest = self.state.newest.max(standing.take);
+        self.state.standing = Some(standing);
+        self.keep_what_is_open();
+        self.note_proposals();
+        if acting.is_some_and(|acting| acting.is_fallback) && self.state.mode == Mode::Going {
+            self.state.mode = Mode::Ending(Ending::Fallback);
+        }
+    }
+
+    /// Does what is to be done now, or says what holds it.
+    fn go_on(&mut self) {
+        let mut reasons = Vec::new();
+        let is_awaited = self.state.is_growing || self.state.acting.is_some();
+        if self.state.mode == Mode::Going && !is_awaited {
+            if let Some(standing) = self.state.standing.clone() {
+                reasons = self.next(&standing);
+            }
+        }
+        if !reasons.is_empty() && !self.config.has_operator {
+            let why = reasons.iter().map(Reason::words).collect::<Vec<_>>();
+            let why = why.join("; ");
+            self.state.mode = Mode::Ending(Ending::Unattended { why });
+            reasons.clear();
+        }
+        self.end_when_quiet();
+        self.tell(reasons);
+    }
+
+    /// The table of the module: does the next thing, or gives what holds it.
+    fn next(&mut self, standing: &Standing) -> Vec<Reason> {
+        match self.faults(standing) {
+            faults::Course::Clear => {}
+            faults::Course::Taken => return Vec::new(),
+            faults::Course::Holds(reasons) => return self.with_asked(reasons),
+        }
+        self.look_at_breakpoints(standing);
+        if !self.state.stopped_at.is_empty() {
+            return self.with_asked(self.state.stopped_at.clone());
+        }
+        match standing.tail {
+            Tail::Empty => vec![Reason::NothingSaid],
+            Tail::OpenCalls => self.calls(standing),
+            Tail::AsksModel => self.question(standing),
+            Tail::Final { .. } => {
+                self.state.mode = Mode::Ending(Ending::Final);
+                Vec::new()
+            }
+        }
+    }
+
+    fn look_at_breakpoints(&mut self, standing: &Standing) {
+        if !self.config.has_operator {
+            return;
+        }
+        let found = hits(&self.state.breakpoints, standing, self.ready);
+        let known = self.state.hits.clone();
+        for Hit { number, item } in found {
+            let hit = (number, standing.turns);
+            let breakpoints = &mut self.state.breakpoints;
+            let place = breakpoints.iter().position(|one| one.number == number);
+            let Some(place) = place.filter(|_| !known.contains(&hit)) else {
+                continue;
+            };
+            let what = breakpoints[place].on.to_string();
+            self.state.hits.push(hit);
+            self.state
+                .stopped_at
+                .push(Reason::Breakpoint { number, what, item });
+        }
+        let hits = &self.state.hits;
+        let has_hit = |number: u32| hits.iter().any(|(hit, _)| *hit == number);
+        self.state
+            .breakpoints
+            .retain(|one| !one.is_one_shot || !has_hit(one.number));
+    }
+
+    /// Whether the run stops before this step.
+    fn stops_before(&self, step: StepOf) -> bool {
+        let pace = self.state.pace;
+        self.config.has_operator && pace.is_stepping && pace.may_take != Some(step)
+    }
+
+    /// Ends the run that is to end, once nothing is under way.
+    fn end_when_quiet(&mut self) {
+        let Mode::Ending(ending) = self.state.mode.clone() else {
+            return;
+        };
+        self.call_off("the run ends");
+        self.drop_waiting(|_| true);
+        if !self.state.executions.is_empty() {
+            return;
+        }
+        if ending == Ending::Aborted && !self.state.open_calls().is_empty() {
+            self.effects.push(Effect::Close);
+        }
+        let take = self.take_id();
+        self.record(LedgerEvent::Ended {
+            take,
+            how: ending.clone(),
+        });
+        self.state.asked.clear();
+        self.state.stopped_at.clear();
+        self.state.mode = Mode::Ended(ending.clone());
+        self.effects.push(Effect::Finish(ending));
+    }
+
+    /// Tells the operator what the run waits for, if that is new.
+    fn tell(&mut self, reasons: Vec<Reason>) {
+        let is_new = reasons != self.state.told;
+        if !reasons.is_empty() && is_new {
+            let why = reasons.iter().map(Reason::words).collect::<Vec<_>>();
+            let (take, why) = (self.take_id(), why.join("; "));
+            self.record(LedgerEvent::Paused { take, why });
+        }
+        if !reasons.is_empty() && (is_new || self.tells_again) {
+            self.effects.push(Effect::Pause(reasons.clone()));
+        }
+        self.state.told = reasons;
+    }
+
+    fn record(&mut self, event: LedgerEvent) {
+        self.effects.push(Effect::Record(event));
+    }
+
+    fn note(&mut self, text: impl Into<String>) {
+        self.effects.push(Effect::Note(text.into()));
+    }
+
+    /// The take that is driven.
+    fn take_id(&self) -> crate::session::takes::TakeId {
+        let standing = self.state.standing.as_ref();
+        standing.map_or(self.state.newest, |standing| standing.take)
+    }
+}

@@ -1,0 +1,186 @@
+//! Questions to the model: asked, asked again, called off.
+
+use super::Step;
+use super::faults::Judged;
+use super::state::{Asking, StepOf};
+use crate::engine::{Effect, Fault, ModelDelay, ModelFault, Reason, Standing, Timer, model_delay};
+use crate::rules::Severity;
+use crate::session::ledger::{Ask, Ending, LedgerEvent};
+use crate::session::takes::TakeId;
+
+/// What a policy is asked about when the turns are used up.
+pub(super) fn limit_fault(turns: u32) -> Fault {
+    Fault {
+        rule: "turn-limit",
+        severity: Severity::Info,
+        item: None,
+        call: None,
+        tool: None,
+        message: format!("the run has used up its {turns} turns"),
+    }
+}
+
+impl Step<'_> {
+    /// The model's turn.
+    pub(super) fn question(&mut self, standing: &Standing) -> Vec<Reason> {
+        if self.state.asking.is_some() {
+            return Vec::new();
+        }
+        if let Some(why) = self.state.model_fault.clone() {
+            if self.config.has_operator {
+                return vec![Reason::Model { why }];
+            }
+            self.state.mode = super::Mode::Ending(Ending::ModelFailed { why });
+            return Vec::new();
+        }
+        let turns = standing.turns;
+        if self.is_at_limit(standing) {
+            match self.judge(&limit_fault(turns), turns) {
+                Judged::Passes => {}
+                Judged::Taken => return Vec::new(),
+                Judged::Holds if self.config.has_operator => {
+                    return vec![Reason::TurnLimit { turns }];
+                }
+                Judged::Holds => {
+                    self.state.mode = super::Mode::Ending(Ending::TurnLimit { turns });
+                    return Vec::new();
+                }
+            }
+        }
+        if self.stops_before(StepOf::Question(turns)) {
+            return vec![Reason::Stepped];
+        }
+        let take = standing.take;
+        self.state.last_ask = self.state.last_ask.saturating_add(1);
+        let ask = Ask(self.state.last_ask);
+        self.ask(Asking {
+            ask,
+            take,
+            attempt: 1,
+            tries: 1,
+            until: None,
+        });
+        Vec::new()
+    }
+
+    pub(super) fn is_at_limit(&self, standing: &Standing) -> bool {
+        let more = self.state.decided.more_turns;
+        let limit = self
+            .config
+            .max_turns
+            .map(|limit| limit.saturating_add(more));
+        standing.tail == super::Tail::AsksModel
+            && limit.is_some_and(|limit| standing.turns >= limit)
+    }
+
+    fn ask(&mut self, asking: Asking) {
+        let (ask, take, attempt) = (asking.ask, asking.take, asking.attempt);
+        self.state.asking = Some(asking);
+        self.record(LedgerEvent::Asked { ask, take, attempt });
+        self.effects.push(Effect::Ask { ask, attempt });
+    }
+
+    /// A reply is whole. `entry` is its entry in the ledger, given the take that asked.
+    pub(super) fn replied(&mut self, ask: Ask, entry: impl FnOnce(TakeId) -> LedgerEvent) {
+        if let Some(asking) = self.state.asking.take_if(|asking| asking.ask == ask) {
+            self.record(entry(asking.take));
+            self.state.is_growing = true;
+            self.state.pace.may_take = None;
+            let standing = self.state.standing.as_ref();
+            let next = standing.map_or(0, |standing| standing.turns) + 1;
+            self.state.decided.forget_turn(next);
+            self.state.hits.retain(|(_, turn)| *turn < next);
+            return;
+        }
+        let called_off = &mut self.state.called_off;
+        match called_off.iter().position(|(off, _)| *off == ask) {
+            Some(place) => {
+                let (_, take) = called_off.remove(place);
+                self.record(entry(take));
+                self.note(format!(
+                    "question {} was answered after it was called off",
+                    ask.0
+                ));
+            }
+            None => self.note(format!(
+                "a reply to question {}, which nobody awaits",
+                ask.0
+            )),
+        }
+    }
+
+    /// An attempt brought no reply.
+    pub(super) fn not_replied(&mut self, ask: Ask, fault: &ModelFault) {
+        let awaited = |asking: &mut Asking| asking.ask == ask && asking.until.is_none();
+        let Some(asking) = self.state.asking.take_if(awaited) else {
+            self.state.called_off.retain(|(off, _)| *off != ask);
+            let why = &fault.why;
+            self.note(format!(
+                "question {}, which nobody awaits, brought no reply: {why}",
+                ask.0
+            ));
+            return;
+        };
+        let seed = self.config.seed ^ u64::from(ask.0);
+        let delay = model_delay(fault, asking.tries, seed);
+        let again_in_ms = match &delay {
+            ModelDelay::After(for_ms) => Some(*for_ms),
+            ModelDelay::Ask(_) => None,
+        };
+        self.record(LedgerEvent::NotReplied {
+            ask,
+            attempt: asking.attempt,
+            status: fault.status,
+            why: fault.why.clone(),
+            again_in_ms,
+        });
+        match delay {
+            ModelDelay::After(for_ms) => {
+                let until = Some(self.now.saturating_add(for_ms));
+                self.state.asking = Some(Asking { until, ..asking });
+                let timer = Timer::AskAgain(ask);
+                self.effects.push(Effect::Wait { timer, for_ms });
+            }
+            ModelDelay::Ask(why) => self.state.model_fault = Some(why),
+        }
+    }
+
+    pub(super) fn rang_for_model(&mut self, ask: Ask) {
+        let waits = |asking: &mut Asking| asking.ask == ask && asking.until.is_some();
+        match self.state.asking.take_if(waits) {
+            Some(asking) => self.ask_again(asking),
+            None => self.note(format!(
+                "the time to ask question {} again was called off",
+                ask.0
+            )),
+        }
+    }
+
+    pub(super) fn ask_again(&mut self, asking: Asking) {
+        self.ask(Asking {
+            attempt: asking.attempt.saturating_add(1),
+            tries: asking.tries.saturating_add(1),
+            until: None,
+            ..asking
+        });
+    }
+
+    /// Calls the question at hand off.
+    pub(super) fn call_off(&mut self, why: &str) {
+        let Some(asking) = self.state.asking.take() else {
+            return;
+        };
+        if asking.until.is_some() {
+            return;
+        }
+        self.state.called_off.push((asking.ask, asking.take));
+        self.effects.push(Effect::CancelAsk(asking.ask));
+        self.record(LedgerEvent::NotReplied {
+            ask: asking.ask,
+            attempt: asking.attempt,
+            status: None,
+            why: format!("called off: {why}"),
+            again_in_ms: None,
+        });
+    }
+}

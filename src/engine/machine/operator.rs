@@ -1,0 +1,197 @@
+//! What the operator wants.
+
+use super::Step;
+use super::state::{Mode, StepOf};
+use crate::engine::{BreakerState, Command, Effect, Outcome, StandingCall, Tail};
+use crate::session::ledger::{CallKey, Ending, LedgerEvent, Ran};
+use crate::session::takes::Author;
+
+impl Step<'_> {
+    pub(super) fn command(&mut self, command: Command) {
+        match command {
+            Command::Continue => {
+                self.state.pace.is_stepping = false;
+                self.go_on_from_here();
+            }
+            Command::Step => self.take_a_step(),
+            Command::Pause => {
+                self.state.pace.is_stepping = true;
+                self.state.pace.may_take = None;
+            }
+            Command::Abort => self.abort(),
+            Command::Release => self.release(),
+            Command::Now => self.now(),
+            Command::Approve { call, always } => {
+                self.about(&call, |step, call| step.approve(call, always));
+            }
+            Command::Reject { call, words } => {
+                self.about(&call, |step, call| step.reject(call, words));
+            }
+            Command::Supply {
+                call,
+                output,
+                is_error,
+            } => self.about(&call, |step, call| step.supply(call, output, is_error)),
+            Command::RunAgain { call } => self.about(&call, Self::grant_another_run),
+            Command::Breakpoints(breakpoints) => self.state.breakpoints = breakpoints,
+            Command::Enable { tool } => {
+                if self.state.breakers.enable(&tool) {
+                    self.record(LedgerEvent::Breaker {
+                        tool,
+                        state: BreakerState::Closed.word().to_owned(),
+                        errors: 0,
+                    });
+                } else {
+                    self.note(format!("{tool} is not switched off"));
+                }
+            }
+            Command::AcceptFallback => {
+                if let Mode::Going | Mode::Ended(_) = self.state.mode {
+                    self.state.mode = Mode::Ending(Ending::Fallback);
+                }
+            }
+            Command::MoreTurns(turns) => {
+                let more = &mut self.state.decided.more_turns;
+                *more = more.saturating_add(turns);
+            }
+        }
+    }
+
+    /// Nothing but faults and decisions about calls holds any longer; a run that ended begins anew.
+    fn go_on_from_here(&mut self) {
+        self.state.stopped_at.clear();
+        self.state.model_fault = None;
+        if let Mode::Ended(_) = self.state.mode {
+            self.state.mode = Mode::Going;
+        }
+    }
+
+    fn take_a_step(&mut self) {
+        self.state.pace.is_stepping = true;
+        self.state.pace.may_take = match &self.state.standing {
+            Some(standing) if standing.tail == Tail::OpenCalls => {
+                Some(StepOf::Tools(standing.turns))
+            }
+            Some(standing) => Some(StepOf::Question(standing.turns)),
+            None => None,
+        };
+        self.go_on_from_here();
+    }
+
+    fn abort(&mut self) {
+        if let Mode::Ended(_) = self.state.mode {
+            return self.note("the run has ended");
+        }
+        self.state.mode = Mode::Ending(Ending::Aborted);
+        self.call_off("aborted by the operator");
+        if self.state.executions.iter().any(|run| run.is_running()) {
+            self.effects.push(Effect::StopTools);
+        }
+    }
+
+    fn release(&mut self) {
+        let had_stopped = !self.state.stopped_at.is_empty();
+        self.state.stopped_at.clear();
+        let released = self.release_faults();
+        if !released && !had_stopped {
+            self.note("nothing holds that could be released");
+        }
+    }
+
+    /// What was to be tried again later is tried now.
+    fn now(&mut self) {
+        let mut any = self.state.model_fault.take().is_some();
+        if let Some(asking) = self.state.asking.take_if(|asking| asking.until.is_some()) {
+            self.ask_again(asking);
+            any = true;
+        }
+        let executions = std::mem::take(&mut self.state.executions);
+        let (running, waiting) = executions.into_iter().partition(|run| run.is_running());
+        self.state.executions = running;
+        for run in Vec::from_iter(waiting) {
+            self.run_again(run);
+            any = true;
+        }
+        if !any {
+            self.note("nothing waits for a time");
+        }
+    }
+
+    /// Does something about an open call of a run that goes on, or says why not.
+    fn about(&mut self, key: &CallKey, then: impl FnOnce(&mut Self, &StandingCall)) {
+        let call = self.state.open_call(key).cloned();
+        match (&self.state.mode, call) {
+            (Mode::Going, Some(call)) => then(self, &call),
+            (Mode::Going, None) => self.note(format!("{key} is not open")),
+            _ => self.note("the run has ended; continue takes it up again"),
+        }
+    }
+
+    fn approve(&mut self, call: &StandingCall, always: bool) {
+        if !self.needs_approval(call) {
+            return self.note(format!("{} does not wait for an approval", call.key));
+        }
+        let decided = &mut self.state.decided;
+        let proposed = decided.proposed.iter().find(|(key, _)| *key == call.key);
+        let proposed = proposed.map(|(_, arguments)| arguments.clone());
+        let proposed = proposed.filter(|proposed| *proposed != call.arguments);
+        decided
+            .approved
+            .push((call.key.clone(), call.arguments.clone()));
+        if always && !decided.approved_tools.contains(&call.tool) {
+            decided.approved_tools.push(call.tool.clone());
+            self.record(LedgerEvent::ApprovedAlways {
+                tool: call.tool.clone(),
+            });
+        }
+        self.record_about_call(call, "approve", proposed);
+    }
+
+    fn reject(&mut self, call: &StandingCall, words: String) {
+        if self.state.is_under_way(&call.key) {
+            return self.note(format!("{} has started; it can be aborted", call.key));
+        }
+        self.record_about_call(call, "reject", None);
+        self.answer(&call.key, words, true);
+    }
+
+    fn supply(&mut self, call: &StandingCall, output: String, is_error: bool) {
+        self.record_about_call(call, "supply-output", None);
+        let is_asked = self.state.asked.iter().any(|(key, _)| *key == call.key);
+        // What the operator says of a tool that he is, or of a call that may have run, is what happened in the world.
+        if is_asked || call.ran == Ran::MayHave {
+            let outcome = Outcome {
+                output,
+                is_error,
+                failure: None,
+                ms: 0,
+            };
+            return self.supply_recorded(call, &outcome);
+        }
+        self.drop_waiting(|run| run.call == call.key);
+        self.answer(&call.key, output, is_error);
+    }
+
+    fn grant_another_run(&mut self, call: &StandingCall) {
+        if call.ran != Ran::MayHave || self.state.is_under_way(&call.key) {
+            return self.note(format!("{} is not one that may have run", call.key));
+        }
+        self.record_about_call(call, "run-again", None);
+        let again = (call.key.clone(), call.arguments.clone());
+        self.state.decided.again.push(again);
+    }
+
+    fn record_about_call(&mut self, call: &StandingCall, action: &str, proposed: Option<String>) {
+        let take = self.take_id();
+        self.record(LedgerEvent::Decided {
+            take,
+            call: Some(call.key.clone()),
+            rule: None,
+            action: action.to_owned(),
+            by: Author::Operator,
+            wording: None,
+            proposed,
+            effective: Some(call.arguments.clone()),
+        });
+    }
+}

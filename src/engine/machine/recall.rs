@@ -1,0 +1,58 @@
+//! What a run that goes on in another process knows from its ledger.
+
+use super::Machine;
+use super::state::FaultId;
+use crate::session::ledger::{Ask, LedgerEvent};
+use crate::session::takes::Author;
+
+impl Machine {
+    /// Takes over an entry of the journal that the run goes on from, in the order of the journal. Decisions about calls and tools
+    /// stay decided. What is about a turn as a whole is asked again, breakers begin closed, and what ran is the ledger's to tell with
+    /// the standing.
+    pub fn recall(&mut self, event: &LedgerEvent) {
+        let state = &mut self.state;
+        match event {
+            LedgerEvent::Asked {
+                ask: Ask(number), ..
+            } => {
+                state.last_ask = state.last_ask.max(*number);
+            }
+            LedgerEvent::ApprovedAlways { tool } => state.decided.approved_tools.push(tool.clone()),
+            LedgerEvent::Decided {
+                call: Some(call),
+                rule,
+                action,
+                by,
+                effective,
+                ..
+            } => match (action.as_str(), rule, effective) {
+                ("approve", None, Some(arguments)) => {
+                    let approved = (call.clone(), arguments.clone());
+                    state.decided.approved.push(approved);
+                }
+                (_, Some(rule), _) => {
+                    let id = FaultId {
+                        rule: rule.clone(),
+                        call: Some(call.clone()),
+                        turn: 0,
+                    };
+                    match (action.as_str(), by) {
+                        ("release", _) => state.decided.released.push(id),
+                        (_, Author::Policy) => state.decided.acted.push(id),
+                        _ => {}
+                    }
+                }
+                _ => {}
+            },
+            LedgerEvent::Decided { .. }
+            | LedgerEvent::Began { .. }
+            | LedgerEvent::NotReplied { .. }
+            | LedgerEvent::Replied { .. }
+            | LedgerEvent::Started { .. }
+            | LedgerEvent::Finished { .. }
+            | LedgerEvent::Breaker { .. }
+            | LedgerEvent::Paused { .. }
+            | LedgerEvent::Ended { .. } => {}
+        }
+    }
+}

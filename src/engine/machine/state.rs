@@ -1,0 +1,202 @@
+//! What a machine remembers, as data.
+
+use super::super::{Breakers, Breakpoint, Counts, Fault, Millis, Reason, Standing, StandingCall};
+use crate::session::ledger::{Ask, CallKey, Ending};
+use crate::session::takes::TakeId;
+use serde::{Deserialize, Serialize};
+
+/// What a machine remembers. What holds and what is to be done next is not in it: both follow from the standing, the ledger and this.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct State {
+    pub(super) mode: Mode,
+    /// How the history stands, as far as the machine was told.
+    pub(super) standing: Option<Standing>,
+    /// The history has grown by a reply, and how it stands now is still to come.
+    pub(super) is_growing: bool,
+    /// What a policy decided and is being carried out.
+    pub(super) acting: Option<Acting>,
+    /// The largest number of a take that was driven: a smaller one is gone back to.
+    pub(super) newest: TakeId,
+    /// The number of the last question.
+    pub(super) last_ask: u32,
+    pub(super) asking: Option<Asking>,
+    /// Questions that were called off, with the takes that asked them: their replies may come yet.
+    pub(super) called_off: Vec<(Ask, TakeId)>,
+    /// Why the model cannot be asked.
+    pub(super) model_fault: Option<String>,
+    /// Calls that run or are to be tried again, of whatever take.
+    pub(super) executions: Vec<Execution>,
+    /// Calls whose output was given and is not seen in the history yet.
+    pub(super) answered: Vec<CallKey>,
+    /// Calls whose output the operator is asked for, with the word about why.
+    pub(super) asked: Vec<(CallKey, String)>,
+    pub(super) decided: Decided,
+    pub(super) pace: Pace,
+    pub(super) breakpoints: Vec<Breakpoint>,
+    /// Which breakpoint stopped the run at which turn.
+    pub(super) hits: Vec<(u32, u32)>,
+    /// The breakpoints that hold.
+    pub(super) stopped_at: Vec<Reason>,
+    pub(super) breakers: Breakers,
+    /// What the operator was told that the run waits for.
+    pub(super) told: Vec<Reason>,
+}
+
+/// Whether a run goes on.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Mode {
+    /// It goes on as soon as nothing holds.
+    #[default]
+    Going,
+    /// It ends so as soon as nothing is under way.
+    Ending(Ending),
+    /// It ended.
+    Ended(Ending),
+}
+
+/// A question to the model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Asking {
+    pub(super) ask: Ask,
+    /// The take whose history was sent.
+    pub(super) take: TakeId,
+    /// Which attempt, from 1.
+    pub(super) attempt: u32,
+    /// Attempts since somebody last said that it is to be asked.
+    pub(super) tries: u32,
+    /// When it is asked again; `None` while an attempt is under way.
+    pub(super) until: Option<Millis>,
+}
+
+/// An execution of a call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Execution {
+    pub(super) call: CallKey,
+    /// The take that runs it.
+    pub(super) take: TakeId,
+    pub(super) tool: String,
+    pub(super) arguments: String,
+    /// Which attempt, from 1.
+    pub(super) attempt: u32,
+    /// When it is tried again; `None` while an attempt runs.
+    pub(super) until: Option<Millis>,
+}
+
+impl Execution {
+    pub(super) fn is_running(&self) -> bool {
+        self.until.is_none()
+    }
+
+    /// Whether it carries out this call as it stands; the operator may have changed the arguments meanwhile.
+    pub(super) fn is_of(&self, call: &StandingCall) -> bool {
+        self.call == call.key && self.tool == call.tool && self.arguments == call.arguments
+    }
+}
+
+/// A fault as decisions remember it: by its rule and its call, or its turn where it is about no call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct FaultId {
+    pub(super) rule: String,
+    pub(super) call: Option<CallKey>,
+    /// The number of replies, for a fault about no call.
+    pub(super) turn: u32,
+}
+
+impl FaultId {
+    pub(super) fn of(fault: &Fault, turns: u32) -> Self {
+        Self {
+            rule: fault.rule.to_owned(),
+            call: fault.call.clone(),
+            turn: if fault.call.is_some() { 0 } else { turns },
+        }
+    }
+}
+
+/// An action of a policy that is being carried out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Acting {
+    pub(super) fault: FaultId,
+    /// Whether it accepts a result of the run.
+    pub(super) is_fallback: bool,
+}
+
+/// What was decided.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub(super) struct Decided {
+    /// How often the policy was asked about each rule.
+    pub(super) counts: Counts,
+    /// Faults that may pass.
+    pub(super) released: Vec<FaultId>,
+    /// Faults that the policy leaves to the operator.
+    pub(super) left: Vec<FaultId>,
+    /// Faults that the policy acted about, once each.
+    pub(super) acted: Vec<FaultId>,
+    /// Calls that may run, with the arguments that they may run with.
+    pub(super) approved: Vec<(CallKey, String)>,
+    /// Tools whose calls may run.
+    pub(super) approved_tools: Vec<String>,
+    /// Calls that may have run and are to run again, with their arguments.
+    pub(super) again: Vec<(CallKey, String)>,
+    /// The arguments that the model proposed for calls that need an approval.
+    pub(super) proposed: Vec<(CallKey, String)>,
+    /// Turns that were granted beyond the limit.
+    pub(super) more_turns: u32,
+}
+
+impl Decided {
+    /// A new reply of this number takes the place of what was decided about the one before it.
+    pub(super) fn forget_turn(&mut self, turn: u32) {
+        for faults in [&mut self.released, &mut self.left, &mut self.acted] {
+            faults.retain(|fault| fault.call.is_some() || fault.turn < turn);
+        }
+    }
+}
+
+/// How fast the run goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(super) struct Pace {
+    /// Whether it stops before each step.
+    pub(super) is_stepping: bool,
+    /// The step that may be taken.
+    pub(super) may_take: Option<StepOf>,
+}
+
+/// A step: what is done at once between two stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum StepOf {
+    /// The tools of the reply of this number.
+    Tools(u32),
+    /// The question to the model behind so many replies.
+    Question(u32),
+}
+
+impl State {
+    /// The place of a call that is open and not being answered: the first of its id, which the next output answers.
+    pub(super) fn open_call(&self, key: &CallKey) -> Option<&StandingCall> {
+        let calls = self.standing.iter().flat_map(|standing| &standing.calls);
+        let mut open = calls.filter(|call| call.is_open && call.key == *key);
+        open.next()
+            .filter(|call| !self.answered.contains(&call.key))
+    }
+
+    /// Every such call, in the order of the reply.
+    pub(super) fn open_calls(&self) -> Vec<StandingCall> {
+        let calls = self.standing.iter().flat_map(|standing| &standing.calls);
+        let mut open: Vec<StandingCall> = Vec::new();
+        for call in calls.filter(|call| call.is_open) {
+            let is_known = open.iter().any(|known| known.key == call.key);
+            if !is_known && !self.answered.contains(&call.key) {
+                open.push(call.clone());
+            }
+        }
+        open
+    }
+
+    /// Whether a call is being carried out, in whatever take and with whatever arguments, or its output is asked for.
+    pub(super) fn is_under_way(&self, key: &CallKey) -> bool {
+        let runs = self.executions.iter().any(|run| run.call == *key);
+        runs || self.asked.iter().any(|(call, _)| call == key)
+    }
+}

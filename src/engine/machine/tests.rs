@@ -1,0 +1,6 @@
+//! A machine against a small world that keeps the runtime's promises: event conversations, recoveries, and seeded random runs.
+
+mod conversations;
+mod recoveries;
+mod simulated;
+mod world;

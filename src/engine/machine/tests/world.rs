@@ -1,0 +1,624 @@
+//! A world for a machine: histories as trees of takes, a ledger, tools that end when the test says so. It carries effects out as the
+//! runtime promises, writes down what happens, and checks after every event that no call runs twice or is answered twice.
+
+use crate::engine::{
+    Approval, Config, Decision, Effect, Event, Fault, Machine, Nature, Outcome, Policy, Reason,
+    Standing, StandingCall, Tail, Timer, ToolConfig,
+};
+use crate::rules::Severity;
+use crate::session::Kind;
+use crate::session::ledger::{Ask, CallKey, Ending, Failure, Ledger, LedgerEvent, Ran, Usage};
+use crate::session::takes::TakeId;
+use std::collections::BTreeMap;
+
+#[derive(Debug, Clone)]
+pub(super) struct Slot {
+    pub(super) key: CallKey,
+    pub(super) tool: String,
+    pub(super) arguments: String,
+    pub(super) output: Option<(String, bool)>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Reply {
+    pub(super) calls: Vec<Slot>,
+    pub(super) text: Option<String>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct History {
+    pub(super) parent: u32,
+    pub(super) replies: Vec<Reply>,
+    /// Whether the last reply was taken back, or nothing was replied: the user's message stands last.
+    pub(super) asks: bool,
+    has_children: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Running {
+    pub(super) key: CallKey,
+    pub(super) tool: String,
+    pub(super) arguments: String,
+    pub(super) attempt: u32,
+}
+
+pub(super) struct World {
+    pub(super) config: Config,
+    pub(super) machine: Machine,
+    pub(super) now: u64,
+    pub(super) takes: Vec<History>,
+    pub(super) current: u32,
+    pub(super) ledger: Ledger,
+    pub(super) journal: Vec<LedgerEvent>,
+    pub(super) asking: Option<(Ask, u32)>,
+    pub(super) called_off: Vec<Ask>,
+    pub(super) running: Vec<Running>,
+    pub(super) timers: Vec<(u64, Timer)>,
+    pub(super) paused: Vec<Reason>,
+    pub(super) ended: Option<Ending>,
+    pub(super) is_stopping: bool,
+    has_begun: bool,
+    /// What started, by call and arguments, with how its last attempt ended and whether the operator allowed another run.
+    starts: BTreeMap<(CallKey, String), Last>,
+    pub(super) log: Vec<String>,
+    /// Every third action of a policy is refused, where this is set.
+    pub(super) refuses: bool,
+    acts: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Last {
+    Runs,
+    MayRunAgain,
+    Over,
+}
+
+pub(super) const TOOLS: &[(&str, Approval, Nature)] = &[
+    ("search", Approval::Never, Nature::Acts),
+    ("pay", Approval::Ask, Nature::Acts),
+    ("wire", Approval::Always, Nature::Acts),
+    ("canned", Approval::Never, Nature::Answers),
+    ("human", Approval::Never, Nature::Operator),
+];
+
+pub(super) fn config(policy: &str) -> Config {
+    let tool = |(name, approval, nature): &(&str, Approval, Nature)| {
+        let (approval, nature) = (*approval, *nature);
+        ((*name).to_owned(), ToolConfig { approval, nature })
+    };
+    Config {
+        has_operator: true,
+        max_turns: Some(10),
+        tools: TOOLS.iter().map(tool).collect(),
+        policy: Policy::parse(policy).unwrap(),
+        ..Config::default()
+    }
+}
+
+impl World {
+    pub(super) fn new(config: Config) -> Self {
+        let first = History {
+            asks: true,
+            ..History::default()
+        };
+        Self {
+            machine: Machine::new(config.clone()),
+            config,
+            now: 0,
+            takes: vec![History::default(), first],
+            current: 1,
+            ledger: Ledger::default(),
+            journal: Vec::new(),
+            asking: None,
+            called_off: Vec::new(),
+            running: Vec::new(),
+            timers: Vec::new(),
+            paused: Vec::new(),
+            ended: None,
+            is_stopping: false,
+            has_begun: false,
+            starts: BTreeMap::new(),
+            log: Vec::new(),
+            refuses: false,
+            acts: 0,
+        }
+    }
+
+    pub(super) fn history(&mut self) -> &mut History {
+        &mut self.takes[self.current as usize]
+    }
+
+    /// Hands an event in, carries out what comes of it, and goes on until nothing follows by itself.
+    pub(super) fn handle(&mut self, event: Event) {
+        self.has_begun |= matches!(event, Event::Stands(_));
+        let is_growing = matches!(event, Event::Replied { .. });
+        let mut queue = vec![event];
+        while !queue.is_empty() {
+            let event = queue.remove(0);
+            let event = match event {
+                Event::Stands(_) => Event::Stands(self.standing()),
+                other => other,
+            };
+            if matches!(event, Event::Operator(_)) {
+                self.paused.clear();
+            }
+            let effects = self.machine.handle(self.now, event);
+            self.check_state();
+            let mut grows = false;
+            for effect in effects {
+                grows |= self.carry_out(effect, &mut queue);
+            }
+            if grows {
+                queue.push(Event::Stands(self.standing()));
+            }
+        }
+        if self.has_begun && !is_growing {
+            self.check();
+        }
+    }
+
+    /// A state that is written and read is the same state.
+    fn check_state(&self) {
+        let state = self.machine.state();
+        let text = serde_json::to_string(state).unwrap();
+        let read: super::super::State = serde_json::from_str(&text).unwrap();
+        assert_eq!(&read, state);
+    }
+
+    pub(super) fn standing(&self) -> Standing {
+        let history = &self.takes[self.current as usize];
+        let last = history.replies.last().filter(|_| !history.asks);
+        let calls = last.map_or(&[][..], |reply| &reply.calls);
+        let calls = (0_u32..).zip(calls).map(|(item, slot)| StandingCall {
+            item,
+            key: slot.key.clone(),
+            tool: slot.tool.clone(),
+            arguments: slot.arguments.clone(),
+            is_open: slot.output.is_none(),
+            ran: self
+                .ledger
+                .ran(&slot.key, LedgerEvent::digest(&slot.tool, &slot.arguments)),
+        });
+        let calls = calls.collect::<Vec<_>>();
+        let tail = match last {
+            None => Tail::AsksModel,
+            Some(reply) if calls.iter().any(|call| call.is_open) => {
+                assert!(!reply.calls.is_empty());
+                Tail::OpenCalls
+            }
+            Some(reply) if reply.text.is_some() => Tail::Final { item: Some(0) },
+            Some(_) => Tail::AsksModel,
+        };
+        Standing {
+            take: TakeId(self.current),
+            turns: u32::try_from(history.replies.len()).unwrap(),
+            tail,
+            items: calls.iter().map(|call| (call.item, Kind::Call)).collect(),
+            faults: faults(&calls, last),
+            calls,
+        }
+    }
+
+    /// Does what an effect says; gives whether the history grew.
+    fn carry_out(&mut self, effect: Effect, queue: &mut Vec<Event>) -> bool {
+        let line = told(&effect);
+        self.log.extend(line.map(|line| format!("    {line}")));
+        match effect {
+            Effect::Record(event) => {
+                self.ledger.apply(&event);
+                if let LedgerEvent::Finished { call, failure, .. } = &event {
+                    self.note_end(call, *failure);
+                }
+                if let LedgerEvent::Decided {
+                    call: Some(call),
+                    action,
+                    ..
+                } = &event
+                    && action == "run-again"
+                {
+                    self.allow_again(call);
+                }
+                self.journal.push(event);
+            }
+            Effect::Ask { ask, attempt } => {
+                assert_eq!(self.asking, None, "two questions at once");
+                assert_eq!(self.standing().tail, Tail::AsksModel);
+                assert!(
+                    self.ledger.asked(ask).is_some(),
+                    "asked before it was recorded"
+                );
+                self.asking = Some((ask, attempt));
+            }
+            Effect::CancelAsk(ask) => {
+                assert_eq!(self.asking.take().map(|(asked, _)| asked), Some(ask));
+                self.called_off.push(ask);
+            }
+            Effect::Run {
+                call,
+                tool,
+                arguments,
+                attempt,
+            } => self.start(call, tool, arguments, attempt),
+            Effect::StopTools => self.is_stopping = true,
+            Effect::Answer {
+                call,
+                output,
+                is_error,
+            } => {
+                self.answer(&call, output, is_error);
+                return true;
+            }
+            Effect::Act(decision) => queue.push(self.act(&decision)),
+            Effect::Close => {
+                for slot in self
+                    .history()
+                    .replies
+                    .iter_mut()
+                    .flat_map(|reply| &mut reply.calls)
+                {
+                    slot.output.get_or_insert(("aborted".to_owned(), true));
+                }
+                return true;
+            }
+            Effect::Pause(reasons) => self.paused = reasons,
+            Effect::Wait { timer, for_ms } => self.timers.push((self.now + for_ms, timer)),
+            Effect::Finish(ending) => {
+                assert!(self.running.is_empty(), "the run ended while tools run");
+                assert_eq!(self.asking, None, "the run ended while the model is asked");
+                self.ended = Some(ending);
+            }
+            Effect::Webhook { .. } | Effect::Note(_) => {}
+        }
+        false
+    }
+
+    fn start(&mut self, key: CallKey, tool: String, arguments: String, attempt: u32) {
+        let known = self
+            .starts
+            .insert((key.clone(), arguments.clone()), Last::Runs);
+        assert!(
+            matches!(known, None | Some(Last::MayRunAgain)),
+            "{key} with {arguments} runs twice"
+        );
+        assert!(
+            self.running.iter().all(|run| run.key != key),
+            "{key} runs beside itself"
+        );
+        let nature = self.config.tools.get(&tool).map(|tool| tool.nature);
+        if nature == Some(Nature::Acts) {
+            let ran = self
+                .ledger
+                .ran(&key, LedgerEvent::digest(&tool, &arguments));
+            assert_eq!(ran, Ran::MayHave, "{key} starts before that is recorded");
+        }
+        self.running.push(Running {
+            key,
+            tool,
+            arguments,
+            attempt,
+        });
+    }
+
+    fn note_end(&mut self, call: &CallKey, failure: Option<Failure>) {
+        for ((key, _), last) in &mut self.starts {
+            if key == call && *last == Last::Runs {
+                let recovers = failure.is_some_and(Failure::is_recoverable);
+                *last = if recovers {
+                    Last::MayRunAgain
+                } else {
+                    Last::Over
+                };
+            }
+        }
+    }
+
+    fn allow_again(&mut self, call: &CallKey) {
+        for ((key, _), last) in &mut self.starts {
+            if key == call {
+                *last = Last::MayRunAgain;
+            }
+        }
+    }
+
+    fn answer(&mut self, call: &CallKey, output: String, is_error: bool) {
+        assert!(!self.history().has_children, "a take with children grows");
+        let mut calls = self.history().replies.last_mut().unwrap().calls.iter_mut();
+        let slot = calls.find(|slot| slot.key == *call && slot.output.is_none());
+        let slot = slot.unwrap_or_else(|| panic!("{call} is answered and not open"));
+        slot.output = Some((output, is_error));
+    }
+
+    /// A child of the take at hand with something changed; the run goes on there.
+    pub(super) fn fork(&mut self, change: impl FnOnce(&mut History)) {
+        let mut child = self.history().clone();
+        child.parent = self.current;
+        child.has_children = false;
+        self.history().has_children = true;
+        change(&mut child);
+        self.takes.push(child);
+        self.current = u32::try_from(self.takes.len() - 1).unwrap();
+        self.log.push(format!("    take {}", self.current));
+    }
+
+    fn act(&mut self, decision: &Decision) -> Event {
+        self.acts += 1;
+        if self.refuses && self.acts.is_multiple_of(3) {
+            return Event::Refused {
+                rule: decision.rule.clone(),
+                item: decision.item,
+                why: "it does not fit".to_owned(),
+            };
+        }
+        self.recover(decision.action, decision.call.clone());
+        Event::Stands(self.standing())
+    }
+
+    /// What the actions of recordings do, as far as a machine can see it.
+    pub(super) fn recover(&mut self, action: &str, call: Option<CallKey>) {
+        let value = "{}".to_owned();
+        self.fork(|history| {
+            let Some(last) = history.replies.last_mut() else {
+                return;
+            };
+            let is_it = |slot: &Slot| Some(&slot.key) == call.as_ref() && slot.output.is_none();
+            let slot = last.calls.iter_mut().find(|slot| is_it(slot));
+            match (action, slot) {
+                ("retry", _) => {
+                    history.replies.pop();
+                    history.asks = true;
+                }
+                ("inject-error", Some(slot)) => {
+                    slot.output = Some(("no such tool".to_owned(), true))
+                }
+                ("take-suggestion", Some(slot)) => slot.tool = "search".to_owned(),
+                ("repair-arguments", Some(slot)) => slot.arguments = value,
+                ("drop-pair", Some(slot)) => {
+                    let key = slot.key.clone();
+                    last.calls.retain(|slot| slot.key != key);
+                    if last.calls.is_empty() {
+                        history.replies.pop();
+                        history.asks = true;
+                    }
+                }
+                _ => {}
+            }
+        });
+    }
+
+    /// The model replies to the question at hand with these calls, or a text.
+    pub(super) fn reply(
+        &mut self,
+        calls: Vec<(String, String, String)>,
+        text: Option<String>,
+        ended: bool,
+    ) {
+        let (ask, _) = self.asking.take().expect("nobody asks");
+        let ids = calls.iter().map(|(id, ..)| id.clone()).collect();
+        let slots = calls.into_iter().map(|(id, tool, arguments)| Slot {
+            key: CallKey { ask, call_id: id },
+            tool,
+            arguments,
+            output: None,
+        });
+        let calls = slots.collect();
+        let history = self.history();
+        history.asks = false;
+        history.replies.push(Reply { calls, text });
+        self.handle_reply(ask, ids, ended);
+        self.handle(Event::Stands(self.standing()));
+    }
+
+    pub(super) fn handle_reply(&mut self, ask: Ask, calls: Vec<String>, ended: bool) {
+        self.handle(Event::Replied {
+            ask,
+            calls,
+            usage: Usage::default(),
+            first_ms: 1,
+            total_ms: 2,
+            ended,
+        });
+    }
+
+    /// What runs under this id ends.
+    pub(super) fn end(&mut self, place: usize, failure: Option<Failure>, is_error: bool) {
+        let run = self.running.remove(place);
+        let output = match failure {
+            Some(failure) => format!("failed: {}", failure.word()),
+            None => format!("{} did {}", run.tool, run.arguments),
+        };
+        let outcome = Outcome {
+            output,
+            is_error: is_error || failure.is_some(),
+            failure,
+            ms: 5,
+        };
+        let call = run.key;
+        self.handle(Event::Finished { call, outcome });
+    }
+
+    /// The soonest timer rings.
+    pub(super) fn ring(&mut self) {
+        self.timers.sort_by_key(|(at, _)| *at);
+        let (at, timer) = self.timers.remove(0);
+        self.now = self.now.max(at);
+        self.handle(Event::Rang(timer));
+    }
+
+    /// The process is gone, and another one goes on with what is on the disk.
+    pub(super) fn crash(&mut self) {
+        let mut machine = Machine::new(self.config.clone());
+        for event in &self.journal {
+            machine.recall(event);
+        }
+        self.begin_anew(machine);
+    }
+
+    /// The run is closed, and taken up with its state.
+    pub(super) fn close_and_resume(&mut self) {
+        let text = serde_json::to_string(self.machine.state()).unwrap();
+        let state = serde_json::from_str(&text).unwrap();
+        self.now = 0;
+        let machine = Machine::resume(self.now, self.config.clone(), state);
+        self.begin_anew(machine);
+    }
+
+    fn begin_anew(&mut self, machine: Machine) {
+        self.machine = machine;
+        self.asking = None;
+        self.called_off.clear();
+        self.running.clear();
+        self.timers.clear();
+        self.paused.clear();
+        self.is_stopping = false;
+        if !matches!(self.machine.phase(0), crate::engine::Phase::Ended(_)) {
+            self.ended = None;
+        }
+        self.handle(Event::Stands(self.standing()));
+    }
+
+    /// What must hold after every event.
+    fn check(&self) {
+        if let Some(reply) = self.takes[self.current as usize].replies.last() {
+            for slot in reply.calls.iter().filter(|slot| slot.output.is_some()) {
+                let runs = self.running.iter().any(|run| run.key == slot.key);
+                let ran = self.ledger.has_started(&slot.key);
+                assert!(
+                    !runs || ran || slot.tool == "canned",
+                    "{} runs unrecorded",
+                    slot.key
+                );
+            }
+        }
+        let idle = self.asking.is_none() && self.running.is_empty() && self.timers.is_empty();
+        let waits = !self.paused.is_empty() || self.ended.is_some();
+        assert!(
+            !idle || waits,
+            "nothing is under way and nobody is asked: {:#?}",
+            self.machine.state()
+        );
+    }
+
+    /// What must hold at the end of a run that came to its final message: every call of the history has its output.
+    pub(super) fn check_answered(&self) {
+        for slot in self.takes[self.current as usize]
+            .replies
+            .iter()
+            .flat_map(|reply| &reply.calls)
+        {
+            assert!(slot.output.is_some(), "{} was never answered", slot.key);
+        }
+    }
+}
+
+/// The rules of this world: tools that are not offered, arguments that say so, last messages that say so.
+fn faults(calls: &[StandingCall], last: Option<&Reply>) -> Vec<Fault> {
+    let fault = |rule, severity, call: Option<&StandingCall>| Fault {
+        rule,
+        severity,
+        item: call.map(|call| call.item),
+        call: call.map(|call| call.key.clone()),
+        tool: call.map(|call| call.tool.clone()),
+        message: format!("{rule} here"),
+    };
+    let mut faults = Vec::new();
+    for call in calls.iter().filter(|call| call.is_open) {
+        if !TOOLS.iter().any(|(name, ..)| *name == call.tool) {
+            faults.push(fault("unknown-tool", Severity::Error, Some(call)));
+        } else if call.arguments == "bad" {
+            faults.push(fault("invalid-arguments", Severity::Error, Some(call)));
+        }
+    }
+    match last.and_then(|reply| reply.text.as_deref()) {
+        Some("refused") => faults.push(fault("refused", Severity::Warning, None)),
+        Some("wrong") => faults.push(fault("invalid-final-output", Severity::Error, None)),
+        Some("cut") => faults.push(fault("truncated-response", Severity::Warning, None)),
+        _ => {}
+    }
+    faults
+}
+
+/// An effect as a line; what the ledger only counts is left out.
+fn told(effect: &Effect) -> Option<String> {
+    Some(match effect {
+        Effect::Record(event) => return recorded(event),
+        Effect::Ask { ask, attempt } => format!("ask {}, attempt {attempt}", ask.0),
+        Effect::CancelAsk(ask) => format!("cancel question {}", ask.0),
+        Effect::Run {
+            call,
+            tool,
+            arguments,
+            attempt,
+        } => {
+            format!(
+                "run {}: {tool} {arguments}, attempt {attempt}",
+                call.call_id
+            )
+        }
+        Effect::StopTools => "stop tools".to_owned(),
+        Effect::Answer {
+            call,
+            output,
+            is_error,
+        } => {
+            let error = if *is_error { " (error)" } else { "" };
+            format!("answer {}{error}: {output}", call.call_id)
+        }
+        Effect::Act(decision) => format!("act: {} about {}", decision.action, decision.rule),
+        Effect::Close => "close open calls".to_owned(),
+        Effect::Pause(reasons) => {
+            let reasons = reasons.iter().map(Reason::words).collect::<Vec<_>>();
+            format!("pause: {}", reasons.join("; "))
+        }
+        Effect::Wait { timer, for_ms } => format!("wait {for_ms} ms for {timer:?}"),
+        Effect::Webhook { url, body } => format!("webhook {url} {body}"),
+        Effect::Note(text) => format!("note: {text}"),
+        Effect::Finish(ending) => format!("finish: {ending:?}"),
+    })
+}
+
+fn recorded(event: &LedgerEvent) -> Option<String> {
+    Some(match event {
+        LedgerEvent::Started { call, .. } => format!("record: {} starts", call.call_id),
+        LedgerEvent::Finished { call, failure, .. } => {
+            let failure = failure.map_or("", Failure::word);
+            format!("record: {} ended {failure}", call.call_id)
+                .trim_end()
+                .to_owned()
+        }
+        LedgerEvent::Decided {
+            call,
+            rule,
+            action,
+            by,
+            proposed,
+            effective,
+            ..
+        } => {
+            let call = call.as_ref().map_or("", |call| call.call_id.as_str());
+            let rule = rule.as_deref().unwrap_or("");
+            let edited = match (proposed, effective) {
+                (Some(proposed), Some(effective)) => format!(", {proposed} became {effective}"),
+                _ => String::new(),
+            };
+            format!("record: {by:?} decided {action} {rule} {call}{edited}")
+        }
+        LedgerEvent::NotReplied {
+            why, again_in_ms, ..
+        } => {
+            format!("record: no reply, {why}, again in {again_in_ms:?}")
+        }
+        LedgerEvent::Breaker {
+            tool,
+            state,
+            errors,
+        } => {
+            format!("record: {tool} is {state} after {errors} errors")
+        }
+        LedgerEvent::ApprovedAlways { tool } => format!("record: {tool} approved for good"),
+        LedgerEvent::Replied { .. }
+        | LedgerEvent::Began { .. }
+        | LedgerEvent::Asked { .. }
+        | LedgerEvent::Paused { .. }
+        | LedgerEvent::Ended { .. } => return None,
+    })
+}

@@ -1,0 +1,170 @@
+//! Reads how a session stands: its last turn, the open calls with what the ledger knows, the faults that nobody has answered.
+
+use super::{Fault, Standing, StandingCall, Tail};
+use crate::dialects::body_of;
+use crate::rules::Finding;
+use crate::session::ledger::{Ledger, LedgerEvent};
+use crate::session::takes::TakeId;
+use crate::session::{Item, Kind, Session, SourceError, Speaker, Turn, index_number};
+
+/// Rules about what a call says: once it has an output, the model was told.
+const TOLD_BY_AN_OUTPUT: &[&str] = &[
+    "unknown-tool",
+    "malformed-arguments",
+    "invalid-arguments",
+    "duplicate-argument-key",
+    "truncated-response",
+];
+
+/// Rules about calls that wait for their output, as those of the last reply do in a live run.
+const OF_OPEN_CALLS: &[&str] = &["pending-call", "orphan-call"];
+
+/// The engine counts turns itself.
+const OF_THE_ENGINE: &str = "turn-limit";
+
+/// How a take stands. `findings` are those of the session, `line` is the takes that lead to it
+/// ([`crate::session::takes::Takes::line`]). Fails where the source cannot be read.
+pub fn standing_of(
+    session: &Session,
+    findings: &[Finding],
+    ledger: &Ledger,
+    take: TakeId,
+    line: &[TakeId],
+) -> Result<Standing, SourceError> {
+    let speaks = |turn: &&Turn| turn.speaker == Speaker::Model;
+    let turns = session.turns.iter().filter(speaks).count();
+    let last = session.last_spoken_turn().map(|last| session.turns[last]);
+    let calls = match last {
+        Some(turn) if turn.speaker == Speaker::Model => calls_of(session, turn, ledger, line)?,
+        _ => Vec::new(),
+    };
+    let mut standing = Standing {
+        take,
+        turns: index_number(turns),
+        tail: tail_of(session, last, &calls),
+        items: Vec::new(),
+        calls,
+        faults: Vec::new(),
+    };
+    if let Some(turn) = last {
+        let numbered = turn.items().zip(&session.items[turn.items()]);
+        standing.items = numbered
+            .map(|(index, item)| (index_number(index), item.kind))
+            .collect();
+        standing.faults = faults_of(session, findings, turn, &standing.calls);
+    }
+    Ok(standing)
+}
+
+fn calls_of(
+    session: &Session,
+    turn: Turn,
+    ledger: &Ledger,
+    line: &[TakeId],
+) -> Result<Vec<StandingCall>, SourceError> {
+    let mut calls = Vec::new();
+    for index in turn.items() {
+        let item = &session.items[index];
+        if item.kind == Kind::Call {
+            calls.push(call_of(session, index, item, ledger, line)?);
+        }
+    }
+    Ok(calls)
+}
+
+fn call_of(
+    session: &Session,
+    index: usize,
+    item: &Item,
+    ledger: &Ledger,
+    line: &[TakeId],
+) -> Result<StandingCall, SourceError> {
+    let key = ledger.key(&session.call_id(item)?, line);
+    let tool = session.name(item).to_owned();
+    // A call that cannot be read has no arguments; the rules say what is wrong with it.
+    let body = body_of(item, &session.bytes(item)?).unwrap_or_default();
+    let written = body.arguments.as_written();
+    let arguments = body.arguments.json().unwrap_or(written).to_owned();
+    let ran = ledger.ran(&key, LedgerEvent::digest(&tool, &arguments));
+    let is_open = session.pairing.partner(index).is_none();
+    Ok(StandingCall {
+        item: index_number(index),
+        key,
+        tool,
+        arguments,
+        is_open,
+        ran,
+    })
+}
+
+fn tail_of(session: &Session, last: Option<Turn>, calls: &[StandingCall]) -> Tail {
+    let Some(turn) = last else {
+        return Tail::Empty;
+    };
+    if turn.speaker == Speaker::User {
+        return Tail::AsksModel;
+    }
+    if calls.iter().any(|call| call.is_open) {
+        return Tail::OpenCalls;
+    }
+    // A reply that ends on the operator's decision about a hosted call goes back to the provider, as one that ends on outputs does.
+    let mut items = turn.items().rev();
+    let is_spoken = |index: &usize| session.items[*index].kind.is_from_model();
+    let behind = items.clone().take_while(|index| !is_spoken(index));
+    let mut answers = behind.map(|index| session.items[index].kind);
+    if answers.any(|kind| matches!(kind, Kind::Output | Kind::ApprovalResponse)) {
+        return Tail::AsksModel;
+    }
+    let is_message = |index: &usize| session.items[*index].kind == Kind::Assistant;
+    let item = items.find(is_message);
+    if item.is_none() && !calls.is_empty() {
+        return Tail::AsksModel;
+    }
+    Tail::Final {
+        item: item.map(index_number),
+    }
+}
+
+fn faults_of(
+    session: &Session,
+    findings: &[Finding],
+    turn: Turn,
+    calls: &[StandingCall],
+) -> Vec<Fault> {
+    let is_of_turn = |finding: &&Finding| match finding.item {
+        Some(item) => turn.items().contains(&(item as usize)),
+        None => true,
+    };
+    let mut faults = findings
+        .iter()
+        .filter(is_of_turn)
+        .filter(|finding| !finding.is_settled && finding.rule.id != OF_THE_ENGINE)
+        .filter_map(|finding| fault_of(session, finding, calls))
+        .collect::<Vec<_>>();
+    faults.sort_by_key(|fault| std::cmp::Reverse(fault.severity));
+    faults
+}
+
+/// The fault that a finding is; `None` where an open call is all that it is about, or an output has told the model.
+fn fault_of(session: &Session, finding: &Finding, calls: &[StandingCall]) -> Option<Fault> {
+    let rule = finding.rule.id;
+    let half = finding.item.and_then(|item| {
+        let partner = session.pairing.partner(item as usize).map(index_number);
+        let is_it = |call: &&StandingCall| call.item == item || Some(call.item) == partner;
+        calls.iter().find(is_it)
+    });
+    let own = half.filter(|call| finding.item == Some(call.item));
+    let waits = own.is_some_and(|call| call.is_open) && OF_OPEN_CALLS.contains(&rule);
+    let told = own.is_some_and(|call| !call.is_open) && TOLD_BY_AN_OUTPUT.contains(&rule);
+    if waits || told {
+        return None;
+    }
+    Some(Fault {
+        rule,
+        severity: finding.severity,
+        item: finding.item,
+        call: half.map(|call| call.key.clone()),
+        tool: finding.tool(session).map(str::to_owned),
+        message: finding.message(),
+    })
+}
