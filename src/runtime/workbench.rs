@@ -19,7 +19,7 @@ use crate::session::ledger::Ledger;
 use crate::session::takes::{
     Cause, ItemMark, Lost, Misfit, Outcome, OwnText, Take, TakeEvent, TakeId, Takes, anchor,
 };
-use crate::session::{Dialect, Edit, Rope, Session, SourceError};
+use crate::session::{Dialect, Edit, Rope, Session, SourceError, Tool};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -243,11 +243,17 @@ impl Workbench {
     }
 
     /// Makes a take of the history of a session of the current take as one request, to be changed from there. Its text is kept with it.
-    pub fn as_request(&mut self, number: u32, to: To) -> Result<TakeId, NoTake> {
+    ///
+    /// Where the history does not tell which tools were offered, it is offered `tools`.
+    pub fn as_request(&mut self, number: u32, to: To, tools: &[Tool]) -> Result<TakeId, NoTake> {
         let parent = self.takes.current();
         let recording = self.read(parent, &|_, _| ())?;
         let history = recording.sessions.get(number as usize);
-        let own = own_text(history.ok_or(NoTake::NoSession(number))?, to)?;
+        let mut history = history.ok_or(NoTake::NoSession(number))?.clone();
+        if !tools.is_empty() {
+            history.contract.supplement(None, Some(tools), None);
+        }
+        let own = own_text(&history, to)?;
         // It must be readable before it is kept.
         base_of(&self.recording.name, &own)?;
         self.fork(Take {

@@ -44,7 +44,9 @@ mod tests;
 pub use phase::Phase;
 pub use state::State;
 
-use super::{Config, Effect, Event, Hit, Millis, Ready, Reason, Standing, Tail, Timer, hits};
+use super::{
+    Config, Effect, Event, Hit, Millis, Ready, Reason, Standing, Tail, Timer, ToolState, hits,
+};
 use crate::session::ledger::{Ending, LedgerEvent};
 use state::{Mode, StepOf};
 
@@ -110,6 +112,11 @@ impl Machine {
     /// What the run is doing.
     pub fn phase(&self, now: Millis) -> Phase {
         self.state.phase(now)
+    }
+
+    /// How the tools stand that were used.
+    pub fn tools(&self, now: Millis) -> impl Iterator<Item = ToolState<'_>> {
+        self.state.breakers.states(now)
     }
 
     /// What it remembers.

@@ -14,8 +14,7 @@ use crate::wording::{self, Kind};
 /// What the model reads of a call that the operator kept from running.
 const NOT_RUN: &str = "The run was stopped before this tool ran.";
 /// What it reads of one that had started.
-const MAY_HAVE_RUN: &str =
-    "The run was stopped while this tool ran. It may have done its work: check before you call it again.";
+const MAY_HAVE_RUN: &str = "The run was stopped while this tool ran. It may have done its work: check before you call it again.";
 
 /// Carries out what a policy decided about a finding; gives the take, or why it could not be done.
 pub(super) fn act(

@@ -1,5 +1,12 @@
 //! A live run: the engine's effects carried out in the world, on a take that grows.
 
+mod act;
 mod news;
+mod run;
+mod stood;
+mod world;
 
 pub use news::{News, Phase, StreamedCall, Streaming, ToolState};
+pub use run::{Input, Run, Who};
+pub use stood::CONTINUE;
+pub use world::{Report, Thread, World, WorldEvent};

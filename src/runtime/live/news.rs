@@ -1,7 +1,7 @@
 //! What a live run tells whoever watches it.
 
 pub use crate::engine::Phase;
-use crate::engine::Millis;
+use crate::engine::{self, Millis};
 use crate::session::ledger::{Ask, LedgerEvent, Usage};
 use crate::session::takes::TakeId;
 
@@ -58,11 +58,27 @@ pub struct ToolState {
     /// The tool.
     pub tool: String,
     /// Calls that were carried out.
-    pub calls: u32,
+    pub calls: u64,
     /// Of them, how many failed.
-    pub errors: u32,
+    pub errors: u64,
     /// Failures in a row.
     pub consecutive: u32,
     /// `closed`, `open`, `half-open`.
     pub breaker: &'static str,
+    /// In how many milliseconds it may be tried again, where it is open.
+    pub again_in_ms: Option<Millis>,
+}
+
+impl ToolState {
+    /// What the engine knows of a tool.
+    pub(super) fn of(state: engine::ToolState<'_>) -> Self {
+        Self {
+            tool: state.tool.to_owned(),
+            calls: state.calls,
+            errors: state.errors,
+            consecutive: state.consecutive,
+            breaker: state.state.word(),
+            again_in_ms: state.again_in_ms,
+        }
+    }
 }

@@ -3,22 +3,22 @@
 //! It owns no take. Each time it is handed the workbench of the recording; what it does to the takes is in the journal before it
 //! goes on. Secrets are taken out of what the model and the tools say before it enters the history, and put back on the wire.
 
+use super::act;
 use super::news::{News, ToolState};
+use super::stood::{self, Stood};
 use super::world::{World, WorldEvent};
-use super::{act, stood};
-use crate::engine::{Command, Effect, Event, Machine, Millis, Outcome, Phase};
+use crate::dialects::write::{calls_of, history_of};
 use crate::engine::agent;
-use crate::dialects::write::reply::{calls_of, history_of};
+use crate::engine::{Command, Effect, Event, Machine, Millis, Outcome, Phase};
 use crate::redact::{Redactor, Vault};
 use crate::runtime::model::Answer;
 use crate::runtime::tools::Called;
 use crate::runtime::{NoTake, Workbench};
 use crate::session::ledger::{Ask, CallKey, LedgerEvent};
 use crate::session::takes::TakeId;
-use crate::session::Edit;
+use crate::session::{Edit, Tool};
 use std::collections::VecDeque;
 use std::time::Instant;
-use stood::Stood;
 
 /// What the conductor hears.
 #[derive(Debug)]
@@ -41,6 +41,8 @@ pub struct Run {
     world: World,
     redactor: Redactor,
     vault: Vault,
+    /// What the agent's tools look like to a model.
+    tools: Vec<Tool>,
     /// The session of the recording.
     session: u32,
     /// The take that it drives.
@@ -57,6 +59,8 @@ pub struct Who {
     pub name: String,
     /// Its model.
     pub model: agent::Model,
+    /// Its tools, as a model is offered them.
+    pub tools: Vec<Tool>,
     /// What must not be written down.
     pub redactor: Redactor,
 }
@@ -67,6 +71,7 @@ impl Run {
         Self {
             machine,
             model: who.model,
+            tools: who.tools,
             name: who.name,
             world,
             redactor: who.redactor,
@@ -91,9 +96,14 @@ impl Run {
     }
 
     /// Begins to drive a take, or goes on with it: what the journal knows of it counts.
-    pub fn begin(&mut self, bench: &mut Workbench, session: u32, from: TakeId) -> Result<Vec<News>, NoTake> {
+    pub fn begin(
+        &mut self,
+        bench: &mut Workbench,
+        session: u32,
+        from: TakeId,
+    ) -> Result<Vec<News>, NoTake> {
         self.session = session;
-        self.take = stood::drivable(bench, session, from, &self.model)?;
+        self.take = stood::drivable(bench, session, from, &self.model, &self.tools)?;
         for happened in bench.happened() {
             self.machine.recall(&happened.event);
         }
@@ -128,7 +138,7 @@ impl Run {
         let goes_on = matches!(command, Command::Continue | Command::Step | Command::Now);
         // A take that others branch off stays as it is; the run goes on in one of its own.
         if goes_on && !bench.takes().children(self.take).is_empty() {
-            match stood::drivable(bench, self.session, self.take, &self.model) {
+            match stood::drivable(bench, self.session, self.take, &self.model, &self.tools) {
                 Ok(take) => self.go_to(bench, take),
                 Err(error) => return self.say(error.to_string()),
             }
@@ -164,7 +174,11 @@ impl Run {
             },
             WorldEvent::Called { call, called } => {
                 let event = match called {
-                    Called::Ended(outcome) => {
+                    Called::Ended { outcome, notes } => {
+                        for note in notes {
+                            let note = self.clean(&note);
+                            self.say(note);
+                        }
                         let output = self.clean(&outcome.output);
                         let outcome = Outcome { output, ..outcome };
                         Event::Finished { call, outcome }
@@ -190,9 +204,13 @@ impl Run {
             Ok(_) => return self.not_usable(bench, ask, "the reply holds nothing".to_owned()),
             Err(error) => return self.not_usable(bench, ask, error.to_string()),
         };
+        let calls = match calls_of(dialect, &answer.json) {
+            Ok(calls) => calls,
+            Err(error) => return self.not_usable(bench, ask, error.to_string()),
+        };
         let replied = Event::Replied {
             ask,
-            calls: calls_of(dialect, &answer.json),
+            calls,
             usage: answer.usage,
             first_ms: answer.first_ms,
             total_ms: answer.total_ms,
@@ -258,7 +276,12 @@ impl Run {
             } => {
                 let arguments = self.vault.restored(arguments.as_bytes());
                 let arguments = String::from_utf8_lossy(&arguments).into_owned();
-                self.world.run(call, tool, arguments);
+                let stood = self.stood.as_ref();
+                let item = stood.and_then(|stood| stood.item_of(&call));
+                let earlier = stood.zip(item);
+                let earlier = earlier.map(|(stood, item)| stood.earlier(self.session, &tool, item));
+                let earlier = earlier.unwrap_or_default();
+                self.world.run(call, tool, arguments, earlier);
             }
             Effect::StopTools => self.world.stop_tools(),
             Effect::Answer {
@@ -269,7 +292,10 @@ impl Run {
             Effect::Act(decision) => return self.act(bench, &decision),
             Effect::Close => return self.close(bench),
             Effect::Wait { timer, for_ms } => self.world.wait(timer, for_ms),
-            Effect::Webhook { url, body } => self.world.webhook(url, self.clean(&body)),
+            Effect::Webhook { url, body } => {
+                let body = self.clean(&body);
+                self.world.webhook(url, body);
+            }
             Effect::Note(said) => self.say(said),
             // What the run waits for and how it ended is its phase.
             Effect::Pause(_) | Effect::Finish(_) => {}
@@ -310,10 +336,19 @@ impl Run {
         }
     }
 
-    fn answer(&mut self, bench: &mut Workbench, call: &CallKey, text: String, is_error: bool) -> Option<Event> {
+    fn answer(
+        &mut self,
+        bench: &mut Workbench,
+        call: &CallKey,
+        text: String,
+        is_error: bool,
+    ) -> Option<Event> {
         let item = self.stood.as_ref().and_then(|stood| stood.item_of(call));
         let Some(item) = item else {
-            self.say(format!("the output of {call} finds no call in take {}", self.take));
+            self.say(format!(
+                "the output of {call} finds no call in take {}",
+                self.take
+            ));
             return None;
         };
         let text = self.clean(&text);
@@ -345,7 +380,10 @@ impl Run {
             Ok(take) => {
                 self.take = take;
                 self.news.push(News::Grown(take));
-                Some(self.stand(bench).unwrap_or_else(|error| refused(error.to_string())))
+                Some(
+                    self.stand(bench)
+                        .unwrap_or_else(|error| refused(error.to_string())),
+                )
             }
             Err(why) => Some(refused(why)),
         }
@@ -359,7 +397,9 @@ impl Run {
             Ok(Some(take)) => {
                 self.take = take;
                 self.news.push(News::Grown(take));
-                self.stand(bench).map_err(|error| self.say(error.to_string())).ok()
+                self.stand(bench)
+                    .map_err(|error| self.say(error.to_string()))
+                    .ok()
             }
             Err(why) => {
                 self.say(why);
@@ -373,8 +413,12 @@ impl Run {
         if self.stood.is_none() {
             self.stand(bench)?;
         }
-        if let Some(stood) = &self.stood {
-            bench.grow(self.take, stood.session(self.session), edits)?;
+        let session = self
+            .stood
+            .as_ref()
+            .and_then(|stood| stood.session(self.session));
+        if let Some(session) = session {
+            bench.grow(self.take, session, edits)?;
         }
         self.news.push(News::Grown(self.take));
         self.stand(bench)
@@ -400,7 +444,8 @@ impl Run {
     }
 
     fn tools(&self) -> Vec<ToolState> {
-        self.machine.tools().into_iter().map(ToolState::of).collect()
+        let states = self.machine.tools(self.now());
+        states.map(ToolState::of).collect()
     }
 
     fn clean(&mut self, text: &str) -> String {

@@ -9,7 +9,7 @@ use crate::rules::Finding;
 use crate::runtime::{NoTake, Recording, Workbench, check_session, settle};
 use crate::session::ledger::CallKey;
 use crate::session::takes::{Cause, Take, TakeId};
-use crate::session::{Dialect, Edit, Session, Shape, Span, Tool, Voice};
+use crate::session::{Dialect, Edit, Session, Shape, Source, Span, Tool, Voice};
 
 /// The action of a take in which a run goes on from another one.
 pub const CONTINUE: &str = "continue";
@@ -45,7 +45,8 @@ impl Stood {
     /// The item of an open call.
     pub(super) fn item_of(&self, call: &CallKey) -> Option<u32> {
         let mut open = self.standing.calls.iter().filter(|known| known.is_open);
-        open.find(|known| known.key == *call).map(|known| known.item)
+        open.find(|known| known.key == *call)
+            .map(|known| known.item)
     }
 
     /// The arguments of the calls of a tool that were answered before this one, in the order of the history.
@@ -61,7 +62,8 @@ impl Stood {
         });
         let arguments = answered.filter_map(|(_, item)| {
             let bytes = session.bytes(item).ok()?;
-            crate::dialects::body_of(item, &bytes).ok()?.arguments()
+            let body = crate::dialects::body_of(item, &bytes).ok()?;
+            Some(body.arguments.as_written().to_owned())
         });
         arguments.collect()
     }
@@ -130,7 +132,11 @@ pub(super) fn request(
 ) -> Result<Vec<u8>, String> {
     let rope = bench.rope(take).map_err(|error| error.to_string())?;
     let (start, end) = (0, rope.len());
-    let body = rope.read(Span { start, end }).map_err(|error| error.to_string())?;
-    let body = model.wire_request(&body).map_err(|error| error.to_string())?;
+    let body = rope
+        .read(Span { start, end })
+        .map_err(|error| error.to_string())?;
+    let body = model
+        .wire_request(&body)
+        .map_err(|error| error.to_string())?;
     Ok(vault.restored(&body).into_owned())
 }

@@ -7,7 +7,7 @@ use super::news::{StreamedCall, Streaming};
 use crate::engine::{Millis, ModelFault, Timer};
 use crate::runtime::http;
 use crate::runtime::model::{Answer, Model, Progress};
-use crate::runtime::tools::{Called, Toolbox};
+use crate::runtime::tools::{Call, Called, Toolbox};
 use crate::session::ledger::{Ask, CallKey};
 use std::collections::HashMap;
 use std::future::Future;
@@ -104,12 +104,18 @@ impl World {
         }
     }
 
-    /// Carries out a call.
-    pub(super) fn run(&self, call: CallKey, tool: String, arguments: String) {
+    /// Carries out a call. `earlier` are the arguments of the calls of this tool that were answered before it.
+    pub(super) fn run(&self, call: CallKey, tool: String, arguments: String, earlier: Vec<String>) {
         let cancel = lock(&self.tools).clone();
         let (toolbox, report) = (self.toolbox.clone(), self.report.clone());
         self.handle.spawn(async move {
-            let called = toolbox.call(&tool, &arguments, cancel).await;
+            let earlier: Vec<&str> = earlier.iter().map(String::as_str).collect();
+            let order = Call {
+                tool: &tool,
+                arguments: &arguments,
+                earlier: &earlier,
+            };
+            let called = toolbox.call(order, &cancel).await;
             report(WorldEvent::Called { call, called });
         });
     }
@@ -134,7 +140,9 @@ impl World {
         let report = self.report.clone();
         self.spawn(async move {
             if let Err(error) = http::post_json(&url, body).await {
-                report(WorldEvent::Notice(format!("the webhook was not told: {error}")));
+                report(WorldEvent::Notice(format!(
+                    "the webhook was not told: {error}"
+                )));
             }
         });
     }

@@ -84,6 +84,15 @@ impl Toolbox {
         self.tools.get(tool)
     }
 
+    /// Ends the servers. Programs end with the calls that run them.
+    pub async fn stop(&self) {
+        for means in self.tools.values() {
+            if let Means::Mcp(server) = means {
+                server.stop().await;
+            }
+        }
+    }
+
     /// Carries out a call. `cancel` stops what runs; it ends soon afterwards, and says so. When the future is dropped, what runs is ended
     /// as well.
     pub async fn call(&self, call: Call<'_>, cancel: &CancellationToken) -> Called {
