@@ -149,6 +149,8 @@ const HOMES: &[(&str, &[&str])] = &[
     ("ratatui", &["tui/"]),
     ("rusqlite", &["runtime/"]),
     ("clap", &["cli/"]),
+    ("jaq_core", &["jq.rs"]),
+    ("jaq_json", &["jq.rs"]),
     ("indicatif", &["cli/"]),
     ("serde_sarif", &["cli/report/sarif.rs"]),
     ("quick_junit", &["cli/report/junit.rs"]),
