@@ -20,7 +20,9 @@ use crate::pattern::Pattern;
 use crate::rules::RULES;
 use crate::session::ledger::CallKey;
 use crate::wording::{self, Deed, Kind, Verb};
+use reader::Reader;
 use settings::{PartialBreaker, PartialRetry};
+use toml::de::DeTable;
 
 /// What a policy decided about a fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,6 +113,28 @@ impl Policy {
         own: &dyn Fn(Kind, &str) -> Option<String>,
     ) -> Result<Self, PolicyFaults> {
         parse::policy(text, own)
+    }
+
+    /// Reads a policy that is a table of another file, of which `text` is the whole.
+    pub(super) fn of_table(
+        text: &str,
+        table: &DeTable<'_>,
+        own: &dyn Fn(Kind, &str) -> Option<String>,
+    ) -> Result<Self, PolicyFaults> {
+        parse::of_table(Reader::new(text), table, own)
+    }
+
+    /// The addresses that hear of breakers that open, each once.
+    pub fn webhooks(&self) -> Vec<&str> {
+        let of_tools = self.tools.iter().map(|said| &said.breaker.webhook);
+        let all = [&self.breaker.webhook].into_iter().chain(of_tools);
+        let mut known = Vec::new();
+        for url in all.flatten() {
+            if !known.contains(&url.as_str()) {
+                known.push(url.as_str());
+            }
+        }
+        known
     }
 
     /// What is to be done about a fault; it is to be asked once for each, since it counts.

@@ -144,7 +144,7 @@ impl Source for FileSource {
 }
 
 /// The text of a settings file, which has at most so many bytes.
-pub(super) fn small_text(path: &Path, most: u64) -> Result<String, InputError> {
+pub(super) fn read_text(path: &Path, most: u64) -> Result<String, InputError> {
     let source = FileSource::open(path)?;
     let end = source.len();
     if end > most {

@@ -1,6 +1,6 @@
 //! Reads policy files.
 
-use super::files::{InputError, small_text};
+use super::files::{InputError, read_text};
 use super::wordings::Wordings;
 use crate::engine::{LONGEST_POLICY, Policy, PolicyFaults};
 use std::fmt;
@@ -46,11 +46,10 @@ impl fmt::Display for Told<'_> {
 
 /// Reads a policy file, which may name the operator's own wordings beside those of the library.
 pub fn read_policy(path: &Path, wordings: &Wordings) -> Result<Policy, PolicyError> {
-    let text =
-        small_text(path, LONGEST_POLICY as u64).map_err(|error| PolicyError::Unreadable {
-            path: path.to_owned(),
-            error,
-        })?;
+    let text = read_text(path, LONGEST_POLICY as u64).map_err(|error| PolicyError::Unreadable {
+        path: path.to_owned(),
+        error,
+    })?;
     let own = |kind, name: &str| {
         let found = wordings.find(kind, name);
         found.map(|choice| choice.template.to_owned())

@@ -36,17 +36,25 @@ type Own<'o> = &'o dyn Fn(Kind, &str) -> Option<String>;
 
 pub(super) fn policy(text: &str, own: Own<'_>) -> Result<Policy, PolicyFaults> {
     let mut reader = Reader::new(text);
-    let mut policy = Policy::default();
     if text.len() > LONGEST {
         reader.tell(0, format!("more than {} KB", LONGEST / 1024));
-        return reader.finish(policy);
+        return reader.finish(Policy::default());
     }
     let (table, errors) = DeTable::parse_recoverable(text);
     for error in errors {
         let at = error.span().map_or(0, |span| span.start);
         reader.tell(at, error.message().to_owned());
     }
-    let table = table.get_ref();
+    of_table(reader, table.get_ref(), own)
+}
+
+/// Reads a policy that is a table of the reader's text.
+pub(super) fn of_table(
+    mut reader: Reader<'_>,
+    table: &DeTable<'_>,
+    own: Own<'_>,
+) -> Result<Policy, PolicyFaults> {
+    let mut policy = Policy::default();
     reader.only(table, SECTIONS);
     policy.max_turns = reader.whole(table, "max_turns", 1..=MOST);
     policy.on = entries(&mut reader, table, own);
