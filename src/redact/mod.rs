@@ -13,7 +13,9 @@ pub use vault::Vault;
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
-use patterns::{beginning, compiled, is_kept, names_a_secret};
+pub use patterns::names_a_secret;
+
+use patterns::{beginning, compiled, is_kept};
 use places::{Meaning, texts};
 use std::borrow::Cow;
 use std::fmt;

@@ -137,8 +137,8 @@ const KEPT: &[&str] = &[
     "b64_json",
 ];
 
-/// Whether the text of a member of this name is a secret.
-pub(super) fn names_a_secret(name: &str) -> bool {
+/// Whether what stands under this name is a secret: a member of JSON, a variable of the environment.
+pub fn names_a_secret(name: &str) -> bool {
     let is_variable = name.len() > 4
         && name
             .bytes()

@@ -2,11 +2,13 @@
 
 mod act;
 mod news;
+mod prepare;
 mod run;
 mod stood;
 mod world;
 
 pub use news::{News, Phase, StreamedCall, Streaming, ToolState};
+pub use prepare::{NotPrepared, Options, Prepared, prepare};
 pub use run::{Input, Run, Who};
 pub use stood::CONTINUE;
 pub use world::{Report, Thread, World, WorldEvent};

@@ -6,6 +6,7 @@
 use super::news::{StreamedCall, Streaming};
 use crate::engine::{Millis, ModelFault, Timer};
 use crate::runtime::http;
+use crate::runtime::scripted::Endpoint;
 use crate::runtime::model::{Answer, Model, Progress};
 use crate::runtime::tools::{Call, Called, Toolbox};
 use crate::session::ledger::{Ask, CallKey};
@@ -55,6 +56,8 @@ pub struct World {
     handle: Handle,
     report: Report,
     model: Arc<Model>,
+    /// The script that answers for the model; it listens until this is dropped.
+    _script: Option<Endpoint>,
     toolbox: Arc<Toolbox>,
     /// Everything ends with it.
     all: CancellationToken,
@@ -66,7 +69,13 @@ pub struct World {
 
 impl World {
     /// Begins a world with this model and these tools.
-    pub fn begin(model: Model, toolbox: Toolbox, thread: Thread, report: Report) -> Self {
+    pub(super) fn begin(
+        model: Model,
+        script: Option<Endpoint>,
+        toolbox: Toolbox,
+        thread: Thread,
+        report: Report,
+    ) -> Self {
         let Thread {
             handle,
             all,
@@ -76,6 +85,7 @@ impl World {
             handle,
             report,
             model: Arc::new(model),
+            _script: script,
             toolbox: Arc::new(toolbox),
             tools: Mutex::new(all.child_token()),
             all,

@@ -1,0 +1,380 @@
+//! From an agent file to a run that can begin: its model can be asked, the servers of its tools are started, its secrets are known.
+
+use super::run::{Run, Who};
+use super::world::{Report, Thread, World};
+use crate::dialects::write::request::{NoRequest, Offered};
+use crate::engine::agent::{self, By, Endpoint, Header, Via};
+use crate::engine::{Breakpoint, Config, Machine, Nature, Policy, ToolConfig};
+use crate::redact::Redactor;
+use crate::runtime::agents::AgentFile;
+use crate::runtime::model::{self, Key, Model, NoModel, Timeouts};
+use crate::runtime::takes::About;
+use crate::runtime::tools::command::{CommandTool, GRACE, PASSED_ON};
+use crate::runtime::tools::mcp::{Listener, Reach, Server, ServerSpec};
+use crate::runtime::tools::{Answer, Keeper, Means, Recorded, Toolbox};
+use crate::runtime::{InputError, ReadOptions, read_path, scripted, target_of};
+use crate::script::{Script, ScriptFault};
+use crate::session::{Session, Tool};
+use std::collections::BTreeMap;
+use std::env;
+use std::ffi::OsString;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What is decided about a run outside of its agent file.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Whether somebody is there to decide.
+    pub has_operator: bool,
+    /// The first message of the user, in place of that of the file.
+    pub input: Option<String>,
+    /// What is done without asking, in place of what the file says.
+    pub policy: Option<Policy>,
+    /// Where the run stops although nothing is wrong.
+    pub breakpoints: Vec<Breakpoint>,
+    /// Whether it stops before each step.
+    pub is_stepping: bool,
+    /// The session at hand, which recorded tools answer from.
+    pub at_hand: Option<Session>,
+}
+
+/// A run that can begin.
+pub struct Prepared {
+    /// The run.
+    pub run: Run,
+    /// The request that it begins with, unless it goes on from a recording.
+    pub first: Vec<u8>,
+    /// What its journal says of it.
+    pub about: About,
+    /// What the operator should know; it holds text from outside.
+    pub notes: Vec<String>,
+}
+
+/// Why a run cannot begin.
+#[derive(Debug, thiserror::Error)]
+pub enum NotPrepared {
+    /// The system gives no thread, or no program to keep tools with.
+    #[error("the world of the run cannot be set up: {0}")]
+    NoWorld(#[from] io::Error),
+    /// The model cannot be asked.
+    #[error("model: {0}")]
+    NoModel(#[from] NoModel),
+    /// The script is none.
+    #[error("{file}: {}", lines(faults))]
+    NoScript {
+        /// The file.
+        file: String,
+        /// All that is wrong with it.
+        faults: Vec<ScriptFault>,
+    },
+    /// A recording that answers for a tool cannot be read.
+    #[error("tool {tool}: {error}")]
+    NoRecording {
+        /// The tool.
+        tool: String,
+        /// Why.
+        error: InputError,
+    },
+    /// The first request cannot be written.
+    #[error("{0}")]
+    NoRequest(#[from] NoRequest),
+}
+
+fn lines(faults: &[ScriptFault]) -> String {
+    let lines = faults.iter().map(ToString::to_string);
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Prepares a run. `report` hears of the world, in a thread of its own.
+pub fn prepare(
+    file: &AgentFile,
+    options: Options,
+    report: Report,
+) -> Result<Prepared, NotPrepared> {
+    let mut agent = file.agent.clone();
+    agent.input = options.input.or(agent.input);
+    let thread = Thread::start()?;
+    let mut cast = Cast::new(Keeper::this_program()?);
+    for tool in &agent.tools {
+        cast.put(file, tool, options.at_hand.as_ref())?;
+    }
+    for server in &agent.servers {
+        cast.start(file, server, &thread, &report);
+    }
+    let (model, script) = model_of(&agent.model, &mut cast)?;
+    let policy = options.policy.unwrap_or_else(|| agent.policy.clone());
+    let config = Config {
+        has_operator: options.has_operator,
+        max_turns: policy.max_turns.or(agent.max_turns),
+        tools: cast.config,
+        policy,
+        breakpoints: options.breakpoints,
+        is_stepping: options.is_stepping,
+        seed: crate::runtime::takes::wall_clock(),
+    };
+    let first = agent.first_request(&cast.offered)?;
+    let offered = cast.offered.into_iter().map(|offered| offered.tool);
+    let who = Who {
+        name: agent.name.clone(),
+        model: agent.model.clone(),
+        tools: offered.collect(),
+        redactor: Redactor::new(cast.secrets),
+    };
+    let world = World::begin(model, script, cast.toolbox, thread, report);
+    let about = About {
+        agent: agent.name,
+        format: target_of(agent.model.dialect).format().to_owned(),
+        scripted: agent.model.is_scripted(),
+        model: agent.model.name,
+    };
+    Ok(Prepared {
+        run: Run::new(Machine::new(config), who, world),
+        first,
+        about,
+        notes: cast.notes,
+    })
+}
+
+/// Who answers for the model; a script is started as an endpoint of its own.
+fn model_of(
+    described: &agent::Model,
+    cast: &mut Cast,
+) -> Result<(Model, Option<scripted::Endpoint>), NotPrepared> {
+    let timeout = Duration::from_millis(described.timeout_ms);
+    let timeouts = Timeouts {
+        first: timeout,
+        idle: timeout,
+        ..Timeouts::default()
+    };
+    let dialect = described.dialect;
+    let endpoint = |base_url, headers, key| model::Endpoint {
+        dialect,
+        base_url,
+        headers,
+        key,
+        timeouts,
+    };
+    match &described.at {
+        Endpoint::Http {
+            base_url,
+            key_env,
+            headers,
+        } => {
+            let key = key_env.as_deref().and_then(|name| {
+                cast.secret(name);
+                let key = Key::from_env(name);
+                if key.is_none() {
+                    cast.notes.push(format!("{name} is not set: the model is asked without a key"));
+                }
+                key
+            });
+            let headers = headers.iter().map(|header| cast.header(header)).collect();
+            Ok((Model::new(endpoint(base_url.clone(), headers, key))?, None))
+        }
+        Endpoint::Script { file, text } => {
+            let script = Script::parse(file, text);
+            let script = script.map_err(|faults| NotPrepared::NoScript {
+                file: file.clone(),
+                faults,
+            })?;
+            let served = scripted::Endpoint::start(script, scripted::ANY_PORT)?;
+            let base_url = served.base_url(dialect);
+            Ok((Model::new(endpoint(base_url, Vec::new(), None))?, Some(served)))
+        }
+    }
+}
+
+/// The tools of a run as they are put together.
+struct Cast {
+    toolbox: Toolbox,
+    offered: Vec<Offered>,
+    config: BTreeMap<String, ToolConfig>,
+    secrets: Vec<(String, String)>,
+    notes: Vec<String>,
+}
+
+impl Cast {
+    fn new(keeper: Keeper) -> Self {
+        Self {
+            toolbox: Toolbox::new(keeper),
+            offered: Vec::new(),
+            config: BTreeMap::new(),
+            secrets: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// Knows the value of a variable as a secret.
+    fn secret(&mut self, variable: &str) {
+        if let Ok(value) = env::var(variable) {
+            self.secrets.push((variable.to_owned(), value));
+        }
+    }
+
+    fn header(&mut self, header: &Header) -> (String, String) {
+        let value = header.env.as_deref().map(|name| {
+            self.secret(name);
+            env::var(name).unwrap_or_default()
+        });
+        let value = format!("{}{}", header.text, value.unwrap_or_default());
+        (header.name.clone(), value)
+    }
+
+    /// Puts in a tool that the file defines.
+    fn put(
+        &mut self,
+        file: &AgentFile,
+        tool: &agent::AgentTool,
+        at_hand: Option<&Session>,
+    ) -> Result<(), NotPrepared> {
+        let name = tool.offered.tool.name.clone();
+        let no_recording = |error| NotPrepared::NoRecording {
+            tool: name.clone(),
+            error,
+        };
+        let (means, nature) = match &tool.by {
+            By::Command(command) => (Means::Command(self.command(file, command)), Nature::Acts),
+            By::Canned(answers) => {
+                let answers = answers.iter().map(|canned| Answer {
+                    when: canned.when.clone(),
+                    output: canned.output.clone(),
+                    is_error: canned.is_error,
+                });
+                (Means::Canned(answers.collect()), Nature::Answers)
+            }
+            By::Operator => (Means::Operator, Nature::Operator),
+            By::Recorded(agent::Recorded::AtHand) => match at_hand {
+                Some(session) => {
+                    let recorded = Recorded::of(session);
+                    let recorded = recorded.map_err(|error| no_recording(error.into()))?;
+                    (Means::Recorded(recorded), Nature::Answers)
+                }
+                None => (Means::Operator, Nature::Operator),
+            },
+            By::Recorded(agent::Recorded::File(path)) => {
+                let recorded = recorded_in(&file.folder().join(path)).map_err(no_recording)?;
+                (Means::Recorded(recorded), Nature::Answers)
+            }
+        };
+        let config = ToolConfig {
+            approval: tool.approval,
+            nature,
+        };
+        self.config.insert(name.clone(), config);
+        self.toolbox.put(name, means);
+        self.offered.push(tool.offered.clone());
+        Ok(())
+    }
+
+    fn command(&mut self, file: &AgentFile, command: &agent::Command) -> CommandTool {
+        let named = command.env.iter().filter_map(|name| {
+            let value = env::var_os(name)?;
+            Some((OsString::from(name), value))
+        });
+        let environment = named.collect();
+        for name in &command.env {
+            self.secret_by_name(name);
+        }
+        CommandTool {
+            argv: command.argv.clone(),
+            folder: file.folder_for(command),
+            environment,
+            timeout: Duration::from_millis(command.timeout_ms),
+            grace: GRACE,
+        }
+    }
+
+    /// Knows the value of a variable as a secret if its name says that it is one: a tool may print it.
+    fn secret_by_name(&mut self, name: &str) {
+        if crate::redact::names_a_secret(name) {
+            self.secret(name);
+        }
+    }
+
+    /// Starts a server and offers its tools. A server that does not start costs its tools.
+    fn start(
+        &mut self,
+        file: &AgentFile,
+        described: &agent::McpServer,
+        thread: &Thread,
+        report: &Report,
+    ) {
+        let reach = match &described.via {
+            Via::Command(command) => {
+                for name in &command.env {
+                    self.secret_by_name(name);
+                }
+                Reach::Command {
+                    command: command.argv.clone(),
+                    folder: Some(file.folder_for(command)),
+                    environment: environment_of(command),
+                }
+            }
+            Via::Http { url, headers } => Reach::Url {
+                url: url.clone(),
+                headers: headers.iter().map(|header| self.header(header)).collect(),
+            },
+        };
+        let spec = ServerSpec {
+            name: described.name.clone(),
+            reach,
+            timeout: Duration::from_millis(described.timeout_ms),
+            only: described.tools.clone(),
+        };
+        let report = report.clone();
+        let listener: Listener = Arc::new(move |server, line| {
+            report(super::world::WorldEvent::Notice(format!("{server}: {line}")));
+        });
+        let server = Arc::new(Server::new(spec, listener));
+        let asked = server.clone();
+        let listing = thread.wait_for(async move { asked.list().await });
+        let listing = match listing {
+            Some(Ok(listing)) => listing,
+            Some(Err(fault)) => {
+                let note = format!("the MCP server {} is left out: {fault}", described.name);
+                return self.notes.push(note);
+            }
+            None => return,
+        };
+        let notes = listing.notes.iter();
+        self.notes.extend(notes.map(|note| format!("{}: {note}", described.name)));
+        for tool in listing.tools {
+            self.offer(&server, described, tool);
+        }
+    }
+
+    fn offer(&mut self, server: &Arc<Server>, described: &agent::McpServer, tool: Tool) {
+        let name = tool.name.clone();
+        if self.config.contains_key(&name) {
+            let note = format!("{}: there is another tool {name}; that one counts", described.name);
+            return self.notes.push(note);
+        }
+        let config = ToolConfig {
+            approval: described.approval,
+            nature: Nature::Acts,
+        };
+        self.config.insert(name.clone(), config);
+        self.toolbox.put(name, Means::Mcp(server.clone()));
+        self.offered.push(Offered { tool, strict: None });
+    }
+}
+
+/// The calls of the first session of a recording.
+fn recorded_in(path: &Path) -> Result<Recorded, InputError> {
+    let recording = read_path(path, &ReadOptions::default())?;
+    let session = recording.sessions.first();
+    let session = session.ok_or_else(|| InputError::Refused("it holds no session".to_owned()))?;
+    Ok(Recorded::of(session)?)
+}
+
+/// What the program of a server sees: what every tool sees, and what its description names.
+fn environment_of(command: &agent::Command) -> BTreeMap<String, String> {
+    let passed = PASSED_ON.iter().copied().chain(command.env.iter().map(String::as_str));
+    let mut environment: BTreeMap<String, String> = passed
+        .filter_map(|name| Some((name.to_owned(), env::var(name).ok()?)))
+        .collect();
+    environment.insert("TERM".to_owned(), "dumb".to_owned());
+    environment
+}
