@@ -41,6 +41,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &["json", "session", "dialects", "rules", "actions", "wording"],
     ),
     ("lab", &["json", "session", "wording", "engine"]),
+    (
+        "script",
+        &["json", "session", "dialects", "formats", "rules", "suggest"],
+    ),
     ("runtime", PURE),
     (
         "tui",
@@ -59,6 +63,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "engine",
             "exchange",
             "lab",
+            "script",
             "runtime",
         ],
     ),
@@ -79,6 +84,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "engine",
             "exchange",
             "lab",
+            "script",
             "runtime",
             "tui",
         ],
@@ -101,6 +107,7 @@ const PURE: &[&str] = &[
     "engine",
     "exchange",
     "lab",
+    "script",
 ];
 
 /// What pure rooms leave alone.
