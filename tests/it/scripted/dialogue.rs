@@ -63,15 +63,19 @@ pub(super) fn calls(session: &Session) -> Vec<Call> {
     read.collect()
 }
 
-/// The text of a reply.
+/// The text of a reply, without its reasoning, which a message of Chat holds as well.
 pub(super) fn text(session: &Session) -> String {
-    let said = session
-        .items
-        .iter()
-        .filter(|item| item.kind == Kind::Assistant);
+    let said = session.items.iter();
+    let said = said.filter(|item| item.kind == Kind::Assistant);
     let said = said.map(|item| {
         let bytes = session.bytes(item).unwrap();
-        retake::dialects::body_of(item, &bytes).unwrap().text
+        match session.dialect {
+            Dialect::Chat => {
+                let message: Value = serde_json::from_slice(&bytes).unwrap();
+                message["content"].as_str().unwrap_or_default().to_owned()
+            }
+            _ => retake::dialects::body_of(item, &bytes).unwrap().text,
+        }
     });
     said.collect()
 }
@@ -101,7 +105,8 @@ pub(super) fn answered(
             let made = calls.iter().map(|(id, name, arguments)| {
                 json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
             });
-            history.push(json!({"role": "assistant", "content": said, "tool_calls": made.collect::<Value>()}));
+            let made = made.collect::<Value>();
+            history.push(json!({"role": "assistant", "content": said, "tool_calls": made}));
             history.extend(
                 calls
                     .iter()
@@ -114,11 +119,13 @@ pub(super) fn answered(
                 json!({"type": "tool_use", "id": id, "name": name, "input": input})
             });
             let words = json!({"type": "text", "text": said});
-            history.push(json!({"role": "assistant", "content": [words].into_iter().chain(made).collect::<Value>()}));
+            let content = std::iter::once(words).chain(made).collect::<Value>();
+            history.push(json!({"role": "assistant", "content": content}));
             let results = calls.iter().map(
                 |(id, ..)| json!({"type": "tool_result", "tool_use_id": id, "content": output}),
             );
-            history.push(json!({"role": "user", "content": results.collect::<Value>()}));
+            let results = results.collect::<Value>();
+            history.push(json!({"role": "user", "content": results}));
         }
     }
     request
