@@ -27,6 +27,7 @@ mod policies;
 mod reading;
 pub mod replace;
 mod save;
+pub mod scripted;
 pub mod search;
 mod settled;
 mod sqlite;

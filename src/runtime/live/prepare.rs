@@ -107,7 +107,7 @@ pub fn prepare(
     let policy = options.policy.unwrap_or_else(|| agent.policy.clone());
     let config = Config {
         has_operator: options.has_operator,
-        max_turns: policy.max_turns.or(agent.max_turns),
+        max_turns: policy.max_turns().or(agent.max_turns),
         tools: cast.config,
         policy,
         breakpoints: options.breakpoints,
@@ -166,7 +166,9 @@ fn model_of(
                 cast.secret(name);
                 let key = Key::from_env(name);
                 if key.is_none() {
-                    cast.notes.push(format!("{name} is not set: the model is asked without a key"));
+                    cast.notes.push(format!(
+                        "{name} is not set: the model is asked without a key"
+                    ));
                 }
                 key
             });
@@ -181,7 +183,10 @@ fn model_of(
             })?;
             let served = scripted::Endpoint::start(script, scripted::ANY_PORT)?;
             let base_url = served.base_url(dialect);
-            Ok((Model::new(endpoint(base_url, Vec::new(), None))?, Some(served)))
+            Ok((
+                Model::new(endpoint(base_url, Vec::new(), None))?,
+                Some(served),
+            ))
         }
     }
 }
@@ -325,7 +330,9 @@ impl Cast {
         };
         let report = report.clone();
         let listener: Listener = Arc::new(move |server, line| {
-            report(super::world::WorldEvent::Notice(format!("{server}: {line}")));
+            report(super::world::WorldEvent::Notice(format!(
+                "{server}: {line}"
+            )));
         });
         let server = Arc::new(Server::new(spec, listener));
         let asked = server.clone();
@@ -339,7 +346,8 @@ impl Cast {
             None => return,
         };
         let notes = listing.notes.iter();
-        self.notes.extend(notes.map(|note| format!("{}: {note}", described.name)));
+        self.notes
+            .extend(notes.map(|note| format!("{}: {note}", described.name)));
         for tool in listing.tools {
             self.offer(&server, described, tool);
         }
@@ -348,7 +356,10 @@ impl Cast {
     fn offer(&mut self, server: &Arc<Server>, described: &agent::McpServer, tool: Tool) {
         let name = tool.name.clone();
         if self.config.contains_key(&name) {
-            let note = format!("{}: there is another tool {name}; that one counts", described.name);
+            let note = format!(
+                "{}: there is another tool {name}; that one counts",
+                described.name
+            );
             return self.notes.push(note);
         }
         let config = ToolConfig {
@@ -371,7 +382,10 @@ fn recorded_in(path: &Path) -> Result<Recorded, InputError> {
 
 /// What the program of a server sees: what every tool sees, and what its description names.
 fn environment_of(command: &agent::Command) -> BTreeMap<String, String> {
-    let passed = PASSED_ON.iter().copied().chain(command.env.iter().map(String::as_str));
+    let passed = PASSED_ON
+        .iter()
+        .copied()
+        .chain(command.env.iter().map(String::as_str));
     let mut environment: BTreeMap<String, String> = passed
         .filter_map(|name| Some((name.to_owned(), env::var(name).ok()?)))
         .collect();

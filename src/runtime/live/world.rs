@@ -6,8 +6,8 @@
 use super::news::{StreamedCall, Streaming};
 use crate::engine::{Millis, ModelFault, Timer};
 use crate::runtime::http;
-use crate::runtime::scripted::Endpoint;
 use crate::runtime::model::{Answer, Model, Progress};
+use crate::runtime::scripted::Endpoint;
 use crate::runtime::tools::{Call, Called, Toolbox};
 use crate::session::ledger::{Ask, CallKey};
 use std::collections::HashMap;

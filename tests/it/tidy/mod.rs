@@ -49,6 +49,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &["json", "session", "dialects", "rules", "actions", "wording"],
     ),
     ("lab", &["json", "session", "wording", "engine"]),
+    (
+        "script",
+        &["json", "session", "dialects", "formats", "rules", "suggest"],
+    ),
     ("runtime", PURE),
     (
         "tui",
@@ -70,6 +74,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "engine",
             "exchange",
             "lab",
+            "script",
             "runtime",
         ],
     ),
@@ -93,6 +98,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "engine",
             "exchange",
             "lab",
+            "script",
             "runtime",
             "tui",
         ],
@@ -118,6 +124,7 @@ const PURE: &[&str] = &[
     "engine",
     "exchange",
     "lab",
+    "script",
 ];
 
 /// What pure rooms leave alone.
