@@ -317,3 +317,79 @@ pub async fn post_json(url: &str, json: String) -> Result<(), NotPosted> {
         status => Err(NotPosted::Status(status)),
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::thread::JoinHandle;
+
+    /// A server that reads one request and answers it.
+    fn server(answer: &'static str) -> (String, JoinHandle<String>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!(
+            "http://{}/hook?token=hunter2",
+            listener.local_addr().unwrap()
+        );
+        let seen = std::thread::spawn(move || {
+            let (mut client, _) = listener.accept().unwrap();
+            let mut bytes = Vec::new();
+            while !bytes.ends_with(b"}") {
+                let mut more = [0; 1024];
+                let count = client.read(&mut more).unwrap();
+                bytes.extend_from_slice(&more[..count]);
+            }
+            client.write_all(answer.as_bytes()).unwrap();
+            String::from_utf8(bytes).unwrap()
+        });
+        (url, seen)
+    }
+
+    #[tokio::test]
+    async fn a_webhook_is_told_once_as_json() {
+        let (url, seen) = server("HTTP/1.1 204 No Content\r\n\r\n");
+        post_json(&url, "{\"tool\":\"find\"}".to_owned())
+            .await
+            .unwrap();
+        let request = seen.join().unwrap();
+        assert!(
+            request.starts_with("POST /hook?token=hunter2 "),
+            "{request}"
+        );
+        assert!(request.contains("content-type: application/json\r\n"));
+        assert!(request.ends_with("\r\n\r\n{\"tool\":\"find\"}"));
+    }
+
+    #[tokio::test]
+    async fn a_webhook_that_fails_says_so_without_its_url() {
+        for (answer, why) in [
+            (
+                "HTTP/1.1 500 X\r\n\r\n",
+                "the server answers with status 500",
+            ),
+            (
+                "HTTP/1.1 302 X\r\nlocation: http://127.0.0.1:1\r\n\r\n",
+                "the server answers with status 302",
+            ),
+            ("what?", "the connection broke off: "),
+        ] {
+            let (url, seen) = server(answer);
+            let error = post_json(&url, "{}".to_owned())
+                .await
+                .unwrap_err()
+                .to_string();
+            assert!(
+                error.starts_with(why) && !error.contains("hunter2"),
+                "{error}"
+            );
+            seen.join().unwrap();
+        }
+        let long = "x".repeat(WEBHOOK_BODY + 1);
+        let refused = post_json("http://127.0.0.1:1", long).await;
+        assert!(matches!(refused, Err(NotPosted::TooLong)));
+        let refused = post_json("file:///etc/passwd", String::new()).await;
+        assert!(matches!(refused, Err(NotPosted::Url(BadUrl::NoServer))));
+    }
+}

@@ -24,6 +24,15 @@ struct Block {
     stopped: bool,
 }
 
+/// The deltas that change a block (Anthropic API reference, streaming).
+const DELTAS: &[&str] = &[
+    "text_delta",
+    "input_json_delta",
+    "thinking_delta",
+    "signature_delta",
+    "citations_delta",
+];
+
 impl Block {
     fn is_call(&self) -> bool {
         let kind = self.members.get("type").and_then(Value::as_str);
@@ -110,6 +119,10 @@ impl Anthropic {
     }
 
     fn grow(&mut self, event: &Value) -> Step {
+        let delta = event.get("delta").unwrap_or(&Value::Null);
+        if !DELTAS.contains(&text(delta, "type")) {
+            return Step::Nothing;
+        }
         let place = self.find(event).unwrap_or_else(|| {
             // The start of the block is not in the capture.
             self.blocks.push(Block {
@@ -120,7 +133,6 @@ impl Anthropic {
             });
             self.blocks.len() - 1
         });
-        let delta = event.get("delta").unwrap_or(&Value::Null);
         let block = &mut self.blocks[place];
         let mut expect = |kind: &str| {
             let members = &mut block.members;
