@@ -12,7 +12,7 @@ import sys
 from contextlib import contextmanager
 
 import anthropic
-import httpx
+import httpx2
 import openai
 
 QUESTION = "From New York to Lisbon on 11 May, please."
@@ -77,7 +77,7 @@ class Chat:
     def __init__(self, address, retries=0):
         self.client = openai.OpenAI(base_url=f"{address}/v1", api_key="none", max_retries=retries)
         self.messages = [{"role": "user", "content": QUESTION}]
-        functions = [{"name": name, "parameters": SCHEMA} for name in NAMES]
+        functions = [{"name": name, "parameters": SCHEMA, "strict": True} for name in NAMES]
         self.tools = [{"type": "function", "function": function} for function in functions]
 
     def ask(self, streams):
@@ -168,7 +168,7 @@ def flaky(program, client):
         try:
             patient.ask(True)
             sys.exit(f"{client.name}: the stream should have broken off")
-        except (httpx.RemoteProtocolError, openai.APIError, anthropic.APIError) as error:
+        except (httpx2.RemoteProtocolError, openai.APIError, anthropic.APIError) as error:
             told = type(error).__name__
         _, _, calls = patient.ask(True)
         check([name for _, name, _ in calls], ["get_weather"], client.name)
