@@ -338,6 +338,11 @@ impl<'a> Builder<'a> {
     }
 
     fn finish(mut self, names: Names) -> Result<Contents, SourceError> {
+        if self.done.is_empty() && self.current.items.is_empty() && self.late_system.is_empty() {
+            // A request before its first message is a history that may begin.
+            let is_request = self.current.contract.is_request;
+            self.done.extend(is_request.then(|| self.current.clone()));
+        }
         self.close();
         let mut sessions = self.done;
         let names = Arc::new(names);

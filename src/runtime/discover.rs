@@ -1,4 +1,5 @@
-//! Looks for recordings: in the files and folders that were named, in `./sessions`, and where Claude Code and Codex keep theirs.
+//! Looks for recordings: in the files and folders that were named, in `./sessions`, where retake keeps the journals of runs, and where
+//! Claude Code and Codex keep their sessions.
 //!
 //! Looking runs behind: [`Walk`] hands over what it finds in batches, so that a picker can paint before a folder of ten thousand
 //! files is read. Nothing is opened here; what a file holds is told by `inspect`.
@@ -37,6 +38,8 @@ pub enum Origin {
     ClaudeCode,
     /// Codex writes its sessions there.
     Codex,
+    /// retake writes the journals of runs there.
+    Runs,
 }
 
 /// Where to look.
@@ -60,6 +63,16 @@ pub fn usual_places(variable: &dyn Fn(&str) -> Option<std::ffi::OsString>) -> Ve
         path: "sessions".into(),
         origin: Origin::Sessions,
     }];
+    // As `usual_root` has it (XDG Base Directory Specification): a path that is not absolute is ignored.
+    let set = variable("XDG_STATE_HOME").map(PathBuf::from);
+    let state = set.filter(|path| path.is_absolute());
+    let state = state.or_else(|| Some(Path::new(&variable("HOME")?).join(".local/state")));
+    if let Some(root) = state {
+        places.push(Place {
+            path: super::takes::runs_folder(&root),
+            origin: Origin::Runs,
+        });
+    }
     if let Some(home) = folder("CLAUDE_CONFIG_DIR", ".claude") {
         places.push(Place {
             path: home.join("projects"),
@@ -235,7 +248,7 @@ fn is_candidate(name: &OsStr, origin: Origin) -> bool {
     let bytes = name.as_bytes();
     match origin {
         Origin::Named | Origin::Sessions => is_recording_name(name),
-        Origin::ClaudeCode => bytes.ends_with(b".jsonl") && !is_hidden(name),
+        Origin::ClaudeCode | Origin::Runs => bytes.ends_with(b".jsonl") && !is_hidden(name),
         Origin::Codex => {
             bytes.starts_with(b"rollout-")
                 && (bytes.ends_with(b".jsonl") || bytes.ends_with(b".jsonl.zst"))
@@ -389,8 +402,17 @@ mod tests {
         };
         assert_eq!(
             paths(&[("HOME", "/home/me"), ("CODEX_HOME", "/x")]),
-            ["sessions", "/home/me/.claude/projects", "/x/sessions"]
+            [
+                "sessions",
+                "/home/me/.local/state/retake/runs",
+                "/home/me/.claude/projects",
+                "/x/sessions"
+            ]
         );
-        assert_eq!(paths(&[]), ["sessions"]);
+        assert_eq!(
+            paths(&[("XDG_STATE_HOME", "/state")]),
+            ["sessions", "/state/retake/runs"]
+        );
+        assert_eq!(paths(&[("XDG_STATE_HOME", "state")]), ["sessions"]);
     }
 }

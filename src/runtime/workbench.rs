@@ -76,6 +76,7 @@ pub struct Workbench {
     takes: Takes,
     ledger: Ledger,
     happened: Vec<Happened>,
+    is_run: bool,
     journal: Journal,
     in_place: Option<Base>,
     /// What takes are laid over that have a text of their own, by the first such take.
@@ -110,6 +111,7 @@ impl Workbench {
             takes: opened.takes,
             ledger: opened.ledger,
             happened: opened.happened,
+            is_run: opened.base.is_some(),
             journal: opened.journal,
             in_place: None,
             requests: HashMap::new(),
@@ -122,6 +124,11 @@ impl Workbench {
     /// What takes branch off: the recording, of a run the request that it began with.
     pub fn recording(&self) -> &Arc<Recording> {
         &self.recording
+    }
+
+    /// Whether it is a run: its journal holds everything, and its recording is the request that it began with.
+    pub fn is_run(&self) -> bool {
+        self.is_run
     }
 
     /// The tree of takes.

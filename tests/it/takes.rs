@@ -1,7 +1,8 @@
 //! The journal of takes when processes die, and when one reads while another writes (D1, D13 and D14 of `hostile/faults.json`).
 
 use retake::runtime::takes::{Damage, Journal, Opened};
-use retake::session::takes::{Take, TakeEvent};
+use retake::session::takes::{Take, TakeEvent, anchor};
+use retake::session::{Span, Splice};
 use std::env;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -48,7 +49,10 @@ fn child_that_makes_takes() {
     loop {
         let title = opened.takes.count().to_string();
         let event = fork(&mut opened, title.clone());
-        let said = match opened.journal.append(&event) {
+        // What grew before it was told is there with it.
+        let kept = opened.journal.append(&event).is_ok();
+        let grown = grow(&mut opened, kept);
+        let said = match opened.journal.append(&grown) {
             Ok(()) => writeln!(told, "\nkept {title}"),
             Err(trouble) => writeln!(told, "\n{trouble}"),
         };
@@ -56,6 +60,16 @@ fn child_that_makes_takes() {
             return;
         }
     }
+}
+
+/// Makes the current take longer.
+fn grow(opened: &mut Opened, kept: bool) -> TakeEvent {
+    assert!(kept);
+    let take = opened.takes.current();
+    let at = Span { start: 0, end: 0 };
+    let with = b"grown".to_vec();
+    let splices = anchor(&Vec::new(), vec![Splice { at, with }], false).unwrap();
+    opened.takes.grow(take, splices).unwrap()
 }
 
 fn child(folder: &Path) -> Child {
@@ -111,6 +125,8 @@ fn what_was_acknowledged_survives_a_kill_at_any_moment() {
         for (number, branch) in opened.takes.branches().iter().enumerate().skip(1) {
             let take = opened.takes.get(branch.id).unwrap();
             assert_eq!(take.title, number.to_string(), "round {round}");
+            let grown = opened.takes.growth(branch.id);
+            assert!(grown == 1 || (number == count && number > kept), "{round}");
         }
         let is_torn = |damage: &Damage| matches!(damage, Damage::Torn { .. } | Damage::Header);
         assert!(opened.damages.iter().all(is_torn), "{:?}", opened.damages);

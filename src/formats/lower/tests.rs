@@ -1,5 +1,7 @@
 //! Before and after, in the spelling of each format.
 
+mod extending;
+
 use super::*;
 use crate::formats::{Sample, read_buffer, recognise};
 use crate::session::{Rope, Source};

@@ -4,10 +4,12 @@ mod damage;
 mod faults;
 mod places;
 mod power;
+mod runs;
 
 use super::folder::Below;
 use super::*;
-use crate::session::takes::{ItemMark, Take, TakeEvent, TakeId};
+use crate::session::takes::{ItemMark, Take, TakeEvent, TakeId, anchor};
+use crate::session::{Span, Splice};
 use std::fs;
 use tempfile::TempDir;
 
@@ -80,6 +82,15 @@ fn fork(opened: &mut Opened) -> TakeEvent {
     opened.takes.fork(take).unwrap()
 }
 
+/// Makes the current take longer.
+fn grow(opened: &mut Opened) -> TakeEvent {
+    let take = opened.takes.current();
+    let with = format!("step {}", opened.takes.growth(take)).into_bytes();
+    let at = Span::default();
+    let splices = anchor(&lines_of("one", 30), vec![Splice { at, with }], false);
+    opened.takes.grow(take, splices.unwrap()).unwrap()
+}
+
 /// Makes a take and keeps it.
 fn keep_take(opened: &mut Opened) -> bool {
     let event = fork(opened);
@@ -90,6 +101,7 @@ fn keep_take(opened: &mut Opened) -> bool {
 fn twenty(home: &Home) -> Vec<TakeEvent> {
     let mut opened = home.open();
     let mut events = vec![fork(&mut opened), fork(&mut opened)];
+    events.extend((0..4).map(|_| grow(&mut opened)));
     let item = ItemMark::new(7, b"item");
     while events.len() < 18 {
         let text = format!("note {}", events.len());

@@ -265,7 +265,7 @@ fn a_run_grows_in_each_dialect_and_is_a_valid_history_at_every_step() {
         drop(workbench);
         let (mut again, damages) = Workbench::open_run(&path, || 7).unwrap();
         assert_eq!((damages.len(), text(&mut again, run)), (0, told.clone()));
-        assert_eq!(again.ledger().is_driven(&again.line(run)), true);
+        assert!(again.ledger().is_driven(&again.line(run)));
         let recording = read_path(&path, &ReadOptions::default()).unwrap();
         assert_eq!(
             (recording.format.id, recording.problems.len()),

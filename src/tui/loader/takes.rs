@@ -95,6 +95,10 @@ impl Work {
             if let Some(first) = damages.first() {
                 self.tell(Report::Notice(format!("the journal of takes: {first}")));
             }
+            let main = match bench.is_run() {
+                true => self.bench.adopt(&bench, &main),
+                false => main,
+            };
             *open = Some((main, bench));
         }
         let Some((_, bench)) = open.as_mut() else {

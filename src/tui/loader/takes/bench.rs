@@ -3,7 +3,7 @@
 use crate::runtime::Workbench;
 use crate::runtime::takes::{Clock, usual_root, wall_clock};
 use crate::session::takes::{TakeId, Tally};
-use crate::tui::state::document::Document;
+use crate::tui::state::document::{Document, Extent};
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -80,6 +80,17 @@ impl Bench {
     pub(in crate::tui::loader) fn begin(&self, document: &Arc<Document>) {
         self.set_main(document);
         self.set_shown(TakeId::MAIN, document);
+    }
+
+    /// Notes that the recording which is shown is a take of a run; gives what the run began with, the recording in truth.
+    pub(super) fn adopt(&self, run: &Workbench, shown: &Arc<Document>) -> Arc<Document> {
+        let first = Arc::new(Document {
+            recording: run.recording().clone(),
+            extent: Extent::Whole,
+        });
+        self.set_main(&first);
+        self.set_shown(run.takes().current(), shown);
+        first
     }
 
     /// Notes what is shown; gives the number of this showing.
