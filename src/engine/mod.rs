@@ -9,6 +9,7 @@
 //! which everything is answered goes to the model.
 
 pub mod agent;
+pub mod arguments;
 mod breakpoint;
 mod effect;
 mod event;

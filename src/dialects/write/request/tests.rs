@@ -19,7 +19,8 @@ fn offered() -> Vec<Offered> {
         parameters,
         output_schema: None,
     };
-    let schema = json!({"type": "object", "properties": {"to": {"type": "string"}}, "required": ["to"]});
+    let schema =
+        json!({"type": "object", "properties": {"to": {"type": "string"}}, "required": ["to"]});
     let search = tool("search_flights", "Finds flights.", Some(schema));
     let strict = [Some(true), None];
     let tools = [search, tool("book", "", None)];
@@ -119,7 +120,10 @@ fn a_run_that_the_operator_begins_has_an_empty_history() {
             output_schema: None,
         };
         let body = text(first_request(&opening, &settings(dialect, &members)));
-        assert!(body.contains(&format!("\"{}\":[]", history_key(dialect))), "{body}");
+        assert!(
+            body.contains(&format!("\"{}\":[]", history_key(dialect))),
+            "{body}"
+        );
         let recognised = recognise(&Sample::new(body.as_bytes(), true));
         assert_eq!(recognised.map(|format| format.id), Some(format));
         let sessions = read(body.as_bytes(), format);
@@ -144,18 +148,30 @@ fn what_the_settings_do_not_name_goes_out_byte_for_byte() {
 fn streams_are_asked_for_as_each_api_wants_it_and_called_off_where_they_stand() {
     let members = Map::new();
     let sent = |dialect, body: &str, stream| {
-        text(wire_request(body.as_bytes(), &settings(dialect, &members), stream))
+        text(wire_request(
+            body.as_bytes(),
+            &settings(dialect, &members),
+            stream,
+        ))
     };
     let lines = [
         sent(Dialect::Responses, "{\"model\":\"m\"}", true),
         sent(Dialect::Chat, "{\"model\":\"m\"}", true),
-        sent(Dialect::Anthropic, "{\"model\":\"m\",\"max_tokens\":9}", true),
+        sent(
+            Dialect::Anthropic,
+            "{\"model\":\"m\",\"max_tokens\":9}",
+            true,
+        ),
         sent(
             Dialect::Chat,
             "{\"stream_options\":{\"include_usage\":true},\"stream\":true,\"model\":\"m\"}",
             false,
         ),
-        sent(Dialect::Chat, "{\"model\":\"m\",\"stream_options\":{\"a\":1}}", true),
+        sent(
+            Dialect::Chat,
+            "{\"model\":\"m\",\"stream_options\":{\"a\":1}}",
+            true,
+        ),
         sent(Dialect::Anthropic, "{}", false),
     ];
     insta::assert_snapshot!(lines.join("\n---\n"));
@@ -185,7 +201,11 @@ fn settings_are_merged_into_the_members_that_are_there() {
     let members = json!({"text": {"verbosity": "low"}, "reasoning": {"effort": "high"}});
     let members = members.as_object().unwrap();
     let body = "{\"input\":[],\"text\":{\"format\":{\"type\":\"json_schema\"}},\"reasoning\":null}";
-    let sent = wire_request(body.as_bytes(), &settings(Dialect::Responses, members), false);
+    let sent = wire_request(
+        body.as_bytes(),
+        &settings(Dialect::Responses, members),
+        false,
+    );
     assert_eq!(
         text(sent),
         "{\"input\":[],\"text\":{\"format\":{\"type\":\"json_schema\"},\n\"verbosity\":\"low\"},\"reasoning\":{\"effort\":\"high\"},\n\"model\":\"small\"}"
@@ -207,5 +227,9 @@ fn what_is_no_body_is_refused_with_the_reason() {
         let refused = wire_request(body, &settings(Dialect::Chat, &members), true);
         refused.unwrap_err().to_string()
     };
-    insta::assert_snapshot!([&b"[]"[..], b"{\"model\":", b"", b"nothing"].map(refused).join("\n"));
+    insta::assert_snapshot!(
+        [&b"[]"[..], b"{\"model\":", b"", b"nothing"]
+            .map(refused)
+            .join("\n")
+    );
 }
