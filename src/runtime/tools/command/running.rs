@@ -33,15 +33,18 @@ pub(super) struct Running {
 
 /// Starts the keeper of a tool; or what the model reads where that cannot be done.
 pub(super) fn begin(tool: &CommandTool, keeper: &Keeper) -> Result<Running, Words> {
-    let program = tool.argv.first().map_or("", String::as_str);
+    let folder = tool.folder.display();
     if !tool.folder.is_dir() {
-        let folder = tool.folder.display();
         let why = format!("the tool could not be started: its folder `{folder}` is not there");
         return Err(Words::failed(Failure::Unknown, &why));
     }
     start(tool, keeper).map_err(|error| {
-        // What the system refuses here, it would have refused the tool: folder, environment, memory.
-        words::not_started(program, error.raw_os_error(), &error.to_string())
+        let failure = match error.kind() {
+            io::ErrorKind::PermissionDenied => Failure::Permission,
+            _ => Failure::Unknown,
+        };
+        let why = format!("the tool could not be started in `{folder}`: {error}");
+        Words::failed(failure, &why)
     })
 }
 
