@@ -19,6 +19,7 @@ pub use keys::{KEYS, Key, Place, Wanted, keys_table};
 pub use powers::Power;
 
 use super::{Approval, Millis, Policy};
+use super::arguments::is_same;
 use crate::dialects::write::request::{
     NoRequest, Offered, Opening, RequestSettings, first_request, wire_request,
 };
@@ -267,13 +268,9 @@ impl Model {
 impl Canned {
     /// Whether it answers a call with these arguments: every one that it names has the value that it names. Numbers are equal by value.
     pub fn fits(&self, arguments: &Value) -> bool {
-        let is_equal = |one: &Value, other: &Value| match (one.as_f64(), other.as_f64()) {
-            (Some(one_number), Some(other_number)) => one == other || one_number == other_number,
-            _ => one == other,
-        };
         self.when.iter().all(|(name, value)| {
             let given = arguments.get(name);
-            given.is_some_and(|given| is_equal(given, value))
+            given.is_some_and(|given| is_same(given, value))
         })
     }
 }

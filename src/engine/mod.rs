@@ -11,6 +11,7 @@
 pub mod agent;
 mod backoff;
 mod breaker;
+pub mod arguments;
 mod breakpoint;
 mod config;
 mod effect;

@@ -9,17 +9,15 @@ use crate::redact::Redactor;
 use crate::runtime::agents::AgentFile;
 use crate::runtime::model::{self, Key, Model, NoModel, Timeouts};
 use crate::runtime::takes::About;
-use crate::runtime::tools::command::{CommandTool, GRACE, PASSED_ON};
+use crate::runtime::tools::command::PASSED_ON;
 use crate::runtime::tools::mcp::{Listener, Reach, Server, ServerSpec};
-use crate::runtime::tools::{Answer, Keeper, Means, Recorded, Toolbox};
-use crate::runtime::{InputError, ReadOptions, read_path, scripted, target_of};
+use crate::runtime::tools::{Keeper, Means, NoTool, Toolbox};
+use crate::runtime::{scripted, target_of};
 use crate::script::{Script, ScriptFault};
 use crate::session::{Session, Tool};
 use std::collections::BTreeMap;
 use std::env;
-use std::ffi::OsString;
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -69,14 +67,9 @@ pub enum NotPrepared {
         /// All that is wrong with it.
         faults: Vec<ScriptFault>,
     },
-    /// A recording that answers for a tool cannot be read.
-    #[error("tool {tool}: {error}")]
-    NoRecording {
-        /// The tool.
-        tool: String,
-        /// Why.
-        error: InputError,
-    },
+    /// What carries out a tool cannot be had.
+    #[error(transparent)]
+    NoTool(#[from] NoTool),
     /// The first request cannot be written.
     #[error("{0}")]
     NoRequest(#[from] NoRequest),
@@ -96,9 +89,11 @@ pub fn prepare(
     let mut agent = file.agent.clone();
     agent.input = options.input.or(agent.input);
     let thread = Thread::start()?;
-    let mut cast = Cast::new(Keeper::this_program()?);
+    let keeper = Keeper::this_program()?;
+    let toolbox = Toolbox::of_agent(&agent, file.folder(), options.at_hand.as_ref(), keeper)?;
+    let mut cast = Cast::new(toolbox);
     for tool in &agent.tools {
-        cast.put(file, tool, options.at_hand.as_ref())?;
+        cast.offer_own(tool);
     }
     for server in &agent.servers {
         cast.start(file, server, &thread, &report);
@@ -201,9 +196,9 @@ struct Cast {
 }
 
 impl Cast {
-    fn new(keeper: Keeper) -> Self {
+    fn new(toolbox: Toolbox) -> Self {
         Self {
-            toolbox: Toolbox::new(keeper),
+            toolbox,
             offered: Vec::new(),
             config: BTreeMap::new(),
             secrets: Vec::new(),
@@ -227,68 +222,24 @@ impl Cast {
         (header.name.clone(), value)
     }
 
-    /// Puts in a tool that the file defines.
-    fn put(
-        &mut self,
-        file: &AgentFile,
-        tool: &agent::AgentTool,
-        at_hand: Option<&Session>,
-    ) -> Result<(), NotPrepared> {
-        let name = tool.offered.tool.name.clone();
-        let no_recording = |error| NotPrepared::NoRecording {
-            tool: name.clone(),
-            error,
-        };
-        let (means, nature) = match &tool.by {
-            By::Command(command) => (Means::Command(self.command(file, command)), Nature::Acts),
-            By::Canned(answers) => {
-                let answers = answers.iter().map(|canned| Answer {
-                    when: canned.when.clone(),
-                    output: canned.output.clone(),
-                    is_error: canned.is_error,
-                });
-                (Means::Canned(answers.collect()), Nature::Answers)
-            }
-            By::Operator => (Means::Operator, Nature::Operator),
-            By::Recorded(agent::Recorded::AtHand) => match at_hand {
-                Some(session) => {
-                    let recorded = Recorded::of(session);
-                    let recorded = recorded.map_err(|error| no_recording(error.into()))?;
-                    (Means::Recorded(recorded), Nature::Answers)
+    /// Offers a tool that the file defines.
+    fn offer_own(&mut self, tool: &agent::AgentTool) {
+        let nature = match &tool.by {
+            By::Command(command) => {
+                for name in &command.env {
+                    self.secret_by_name(name);
                 }
-                None => (Means::Operator, Nature::Operator),
-            },
-            By::Recorded(agent::Recorded::File(path)) => {
-                let recorded = recorded_in(&file.folder().join(path)).map_err(no_recording)?;
-                (Means::Recorded(recorded), Nature::Answers)
+                Nature::Acts
             }
+            By::Canned(_) | By::Recorded(_) => Nature::Answers,
+            By::Operator => Nature::Operator,
         };
         let config = ToolConfig {
             approval: tool.approval,
             nature,
         };
-        self.config.insert(name.clone(), config);
-        self.toolbox.put(name, means);
+        self.config.insert(tool.offered.tool.name.clone(), config);
         self.offered.push(tool.offered.clone());
-        Ok(())
-    }
-
-    fn command(&mut self, file: &AgentFile, command: &agent::Command) -> CommandTool {
-        let named = command.env.iter().filter_map(|name| {
-            let value = env::var_os(name)?;
-            Some((OsString::from(name), value))
-        });
-        let environment = named.collect();
-        for name in &command.env {
-            self.secret_by_name(name);
-        }
-        CommandTool {
-            argv: command.argv.clone(),
-            folder: file.folder_for(command),
-            environment,
-            timeout: Duration::from_millis(command.timeout_ms),
-            grace: GRACE,
-        }
     }
 
     /// Knows the value of a variable as a secret if its name says that it is one: a tool may print it.
@@ -370,14 +321,6 @@ impl Cast {
         self.toolbox.put(name, Means::Mcp(server.clone()));
         self.offered.push(Offered { tool, strict: None });
     }
-}
-
-/// The calls of the first session of a recording.
-fn recorded_in(path: &Path) -> Result<Recorded, InputError> {
-    let recording = read_path(path, &ReadOptions::default())?;
-    let session = recording.sessions.first();
-    let session = session.ok_or_else(|| InputError::Refused("it holds no session".to_owned()))?;
-    Ok(Recorded::of(session)?)
 }
 
 /// What the program of a server sees: what every tool sees, and what its description names.

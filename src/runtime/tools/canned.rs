@@ -1,31 +1,15 @@
 //! Tools whose answers stand in the agent file: the first one that fits is given.
 
-use super::equal::{is_same, parsed};
 use crate::engine::Outcome;
+use crate::engine::agent::Canned;
+use crate::engine::arguments::parsed;
 use crate::session::ledger::Failure;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-/// An answer, and the arguments that it is for.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Answer {
-    /// Members that the arguments must have, with these values; further ones they may have. None: it fits everything.
-    pub when: Map<String, Value>,
-    /// What the model reads.
-    pub output: String,
-    /// Whether that reports an error.
-    pub is_error: bool,
-}
-
-/// The answer to a call of `tool` with these arguments; an error where none fits.
-pub(super) fn answer(tool: &str, answers: &[Answer], arguments: &str) -> Outcome {
-    let arguments = parsed(arguments);
-    let fits = |answer: &&Answer| {
-        answer.when.iter().all(|(name, wanted)| {
-            let given = arguments.as_ref().and_then(|given| given.get(name));
-            given.is_some_and(|given| is_same(given, wanted))
-        })
-    };
-    match answers.iter().find(fits) {
+/// The answer to a call of `tool` with these arguments; an error where none fits. Arguments that are no JSON have no members.
+pub(super) fn answer(tool: &str, answers: &[Canned], arguments: &str) -> Outcome {
+    let arguments = parsed(arguments).unwrap_or(Value::Null);
+    match answers.iter().find(|answer| answer.fits(&arguments)) {
         Some(answer) => Outcome {
             output: spoken(tool, answer),
             is_error: answer.is_error,
@@ -44,7 +28,7 @@ pub(super) fn answer(tool: &str, answers: &[Answer], arguments: &str) -> Outcome
 }
 
 /// An error is never empty: providers refuse one that is.
-fn spoken(tool: &str, answer: &Answer) -> String {
+fn spoken(tool: &str, answer: &Canned) -> String {
     if answer.is_error && answer.output.trim().is_empty() {
         format!("Error: the tool \"{tool}\" failed")
     } else {
@@ -57,8 +41,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn when(when: &Value, output: &str, is_error: bool) -> Answer {
-        Answer {
+    fn when(when: &Value, output: &str, is_error: bool) -> Canned {
+        Canned {
             when: when.as_object().unwrap().clone(),
             output: output.to_owned(),
             is_error,

@@ -2,19 +2,21 @@
 
 mod canned;
 pub mod command;
-mod equal;
 pub mod mcp;
 mod recorded;
 
-pub use canned::Answer;
 pub use command::{Facts, Keeper, Text, keep_if_asked};
 pub use recorded::Recorded;
 
+use super::{InputError, ReadOptions, read_path};
 use crate::engine::Outcome;
+use crate::engine::agent::{Agent, AgentTool, By, Canned, Recorded as Recording};
 use crate::session::ledger::Failure;
+use crate::session::{Session, SourceError};
 use command::CommandTool;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::path::Path;
 use tokio_util::sync::CancellationToken;
 
 /// What carries out a tool.
@@ -23,7 +25,7 @@ pub enum Means {
     /// A program.
     Command(CommandTool),
     /// Answers that stand in the agent file.
-    Canned(Vec<Answer>),
+    Canned(Vec<Canned>),
     /// A recording.
     Recorded(Recorded),
     /// A server.
@@ -65,7 +67,58 @@ pub enum Called {
     NeedsOperator(String),
 }
 
+/// Why a tool cannot be had. Names of tools and files are text from outside.
+#[derive(Debug, thiserror::Error)]
+pub enum NoTool {
+    /// The recording at hand is to answer, and there is none.
+    #[error("the tool {tool} is answered by the recording at hand, and there is none")]
+    NothingAtHand {
+        /// The tool.
+        tool: String,
+    },
+    /// The recording cannot be opened.
+    #[error("the recording {file} of the tool {tool}: {error}")]
+    NoRecording {
+        /// The tool.
+        tool: String,
+        /// The file, as the agent file names it.
+        file: String,
+        /// Why.
+        error: InputError,
+    },
+    /// The recording cannot be read.
+    #[error("the recording of the tool {tool}: {error}")]
+    Unreadable {
+        /// The tool.
+        tool: String,
+        /// Why.
+        error: SourceError,
+    },
+}
+
 impl Toolbox {
+    /// The tools of an agent file that lies in `folder`; `at_hand` is the session that the run goes on from, as it was recorded.
+    pub fn of_agent(
+        agent: &Agent,
+        folder: &Path,
+        at_hand: Option<&Session>,
+        keeper: Keeper,
+    ) -> Result<Self, NoTool> {
+        let mut toolbox = Self::new(keeper);
+        for tool in &agent.tools {
+            let means = match &tool.by {
+                By::Command(command) => Means::Command(CommandTool::of(command, folder)),
+                By::Canned(answers) => Means::Canned(answers.clone()),
+                By::Operator => Means::Operator,
+                By::Recorded(recording) => {
+                    Means::Recorded(recorded_answers(tool, recording, folder, at_hand)?)
+                }
+            };
+            toolbox.put(&tool.offered.tool.name, means);
+        }
+        Ok(toolbox)
+    }
+
     /// An empty one.
     pub fn new(keeper: Keeper) -> Self {
         Self {
@@ -130,4 +183,34 @@ fn ended(outcome: Outcome) -> Called {
         outcome,
         notes: Vec::new(),
     }
+}
+
+/// The answers of the recording that a tool names. A file may hold several sessions: the first one that a run would go on from answers.
+fn recorded_answers(
+    tool: &AgentTool,
+    recording: &Recording,
+    folder: &Path,
+    at_hand: Option<&Session>,
+) -> Result<Recorded, NoTool> {
+    let tool = || tool.offered.tool.name.clone();
+    let unreadable = |error| NoTool::Unreadable {
+        tool: tool(),
+        error,
+    };
+    let file = match (recording, at_hand) {
+        (Recording::AtHand, Some(session)) => return Recorded::of(session).map_err(unreadable),
+        (Recording::AtHand, None) => return Err(NoTool::NothingAtHand { tool: tool() }),
+        (Recording::File(file), _) => file,
+    };
+    let read = read_path(&folder.join(file), &ReadOptions::default());
+    let read = read.map_err(|error| NoTool::NoRecording {
+        tool: tool(),
+        file: file.clone(),
+        error,
+    })?;
+    let session = read.sessions.iter().find(|session| session.active);
+    let session = session.or(read.sessions.first());
+    session
+        .map_or_else(|| Ok(Recorded::default()), Recorded::of)
+        .map_err(unreadable)
 }

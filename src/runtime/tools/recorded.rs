@@ -3,9 +3,9 @@
 //! Nothing is remembered here about which call comes next: that follows from the calls that the history at hand shows already, so that
 //! going back to another take, or starting again, asks for the same outputs again.
 
-use super::equal::says_the_same;
 use crate::dialects::body_of;
 use crate::engine::Outcome;
+use crate::engine::arguments::says_the_same;
 use crate::session::ledger::Failure;
 use crate::session::{Flags, Kind, Session, SourceError};
 

@@ -2,6 +2,7 @@
 
 mod rows;
 mod survivors;
+mod toolbox;
 
 use retake::runtime::tools::Keeper;
 use retake::runtime::tools::command::{CommandTool, Ran, run};
@@ -28,7 +29,7 @@ pub(crate) fn program(argv: &[&str]) -> Script {
     let tool = CommandTool {
         argv: argv.iter().map(|word| (*word).to_owned()).collect(),
         folder: folder.path().to_owned(),
-        environment: Vec::new(),
+        variables: Vec::new(),
         timeout: PATIENCE,
         grace: Duration::from_millis(300),
     };

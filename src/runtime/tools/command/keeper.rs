@@ -29,7 +29,7 @@ const GRACE_OF_THE_LEFT: Duration = Duration::from_secs(1);
 /// How long killed processes may take until they are gone.
 pub(super) const UNTIL_GONE: Duration = Duration::from_secs(2);
 /// How often the processes below are looked at while they are to end.
-const LOOK: Duration = Duration::from_millis(10);
+pub(super) const LOOK: Duration = Duration::from_millis(10);
 /// How many processes a report names.
 const NAMED: usize = 16;
 
@@ -76,14 +76,7 @@ fn keep() -> io::Result<()> {
         news,
         status: None,
     };
-    let handed = hand_over(&mut child, order.input, sender);
-    let begun = tell(
-        &mut line,
-        &Told::Started {
-            group: group.as_raw_nonzero().get(),
-        },
-    );
-    if let Err(error) = handed.and(begun) {
+    if let Err(error) = hand_over(&mut child, order.input, sender) {
         kept.end(Duration::ZERO);
         return Err(error);
     }

@@ -1,4 +1,4 @@
-//! What is said between a run and the process that keeps a tool: one line of JSON there, lines of JSON back.
+//! What is said between a run and the process that keeps a tool: one line of JSON there, one back.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,11 +19,6 @@ pub(super) struct Order {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Told {
-    /// The tool runs.
-    Started {
-        /// Its process group.
-        group: i32,
-    },
     /// The system did not start it.
     NotStarted {
         /// The system's number for the reason; `None` where it has none.

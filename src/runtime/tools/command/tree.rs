@@ -18,6 +18,8 @@ pub(super) fn adopt_orphans() -> std::io::Result<()> {
 pub(super) struct Living {
     pid: Pid,
     group: i32,
+    #[cfg(target_os = "linux")]
+    session: i32,
     name: String,
 }
 
@@ -65,6 +67,29 @@ pub(super) fn living(_own: Pid) -> Vec<Living> {
     Vec::new()
 }
 
+/// Kills every process of the session that `leader` began, as far as they can be known, and tells how many there were. The leader is a
+/// child that nobody waited for yet, so that its number cannot be another's.
+#[cfg(target_os = "linux")]
+pub(super) fn kill_session(leader: i32) -> usize {
+    let all = all_processes();
+    let members = all
+        .iter()
+        .filter(|entry| entry.living.session == leader && !entry.has_ended);
+    let mut count = 0;
+    for entry in members {
+        // One that is gone meanwhile need not be killed.
+        let _gone = kill_process(entry.living.pid, Signal::KILL);
+        count += 1;
+    }
+    count
+}
+
+/// Elsewhere nothing is known of them.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn kill_session(_leader: i32) -> usize {
+    0
+}
+
 /// Sends a signal to the group of the tool, and to everything below that left it. `is_held` says that nobody waited for the tool yet:
 /// its number, and so that of its group, cannot be another's by now.
 pub(super) fn signal(group: Pid, is_held: bool, signal: Signal, living: &[Living]) {
@@ -100,7 +125,7 @@ fn all_processes() -> Vec<Entry> {
     entries.collect()
 }
 
-/// Reads a line of `/proc/PID/stat` (proc_pid_stat(5)): `pid (name) state parent group ...`; a name may hold anything.
+/// Reads a line of `/proc/PID/stat` (proc_pid_stat(5)): `pid (name) state parent group session ...`; a name may hold anything.
 #[cfg(target_os = "linux")]
 fn entry(stat: &str) -> Option<Entry> {
     let (number, rest) = stat.split_once(" (")?;
@@ -109,10 +134,12 @@ fn entry(stat: &str) -> Option<Entry> {
     let state = fields.next()?;
     let parent = fields.next()?.parse().ok()?;
     let group = fields.next()?.parse().ok()?;
+    let session = fields.next()?.parse().ok()?;
     Some(Entry {
         living: Living {
             pid: Pid::from_raw(number.parse().ok()?)?,
             group,
+            session,
             name: name.to_owned(),
         },
         parent,
@@ -126,9 +153,10 @@ mod tests {
 
     #[test]
     fn a_process_may_call_itself_anything() {
-        let entry = entry("12 (a) S 1 (b) R 7 12 12 0").unwrap();
+        let entry = entry("12 (a) S 1 (b) R 7 12 11 0").unwrap();
         assert_eq!(entry.living.process().name, "a) S 1 (b");
-        assert_eq!((entry.parent, entry.living.group), (7, 12));
+        let Living { group, session, .. } = entry.living;
+        assert_eq!((entry.parent, group, session), (7, 12, 11));
         assert!(!entry.has_ended);
     }
 }

@@ -1,17 +1,17 @@
-//! When arguments are the same: as JSON, not as text.
+//! When the arguments of two calls are the same: as JSON, not as text.
 
 use serde_json::{Number, Value};
 
 /// Whether two arguments say the same: equal JSON, or, where one of them is no JSON, equal text. Nothing at all counts as `{}`.
-pub(super) fn says_the_same(one: &str, other: &str) -> bool {
+pub fn says_the_same(one: &str, other: &str) -> bool {
     match (parsed(one), parsed(other)) {
         (Some(one), Some(other)) => is_same(&one, &other),
         _ => one == other,
     }
 }
 
-/// Arguments as JSON.
-pub(super) fn parsed(arguments: &str) -> Option<Value> {
+/// Arguments as JSON; `None` where they are none.
+pub fn parsed(arguments: &str) -> Option<Value> {
     if arguments.trim().is_empty() {
         return Some(Value::Object(serde_json::Map::new()));
     }
@@ -19,7 +19,7 @@ pub(super) fn parsed(arguments: &str) -> Option<Value> {
 }
 
 /// Whether two values are the same: members in any order, numbers by what they are worth.
-pub(super) fn is_same(one: &Value, other: &Value) -> bool {
+pub fn is_same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => is_same_number(one, other),
         (Value::Array(one), Value::Array(other)) => {
