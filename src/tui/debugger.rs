@@ -11,6 +11,7 @@ use crate::session::Span;
 use crossterm::event::Event;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// A file whose head is read.
 pub(super) struct Opened {
@@ -59,6 +60,8 @@ impl Opened {
 pub(super) struct Debugger {
     pub(super) state: State,
     loader: Loader,
+    /// When it was opened: what time it is counts from there.
+    opened: Instant,
 }
 
 impl Debugger {
@@ -76,6 +79,7 @@ impl Debugger {
         Self {
             state,
             loader: Loader::start(opened.opening, opened.knowledge, Arc::new(report)),
+            opened: Instant::now(),
         }
     }
 
@@ -91,13 +95,20 @@ impl Debugger {
         self.update(message)
     }
 
-    /// Takes news of the file.
-    pub(super) fn hear(&mut self, report: Report) {
-        // News of the file move nothing but the state and the loader.
-        self.update(Message::Report(report));
+    /// Takes news of the file and of the run; a run that has ended may be what the operator waits for to leave.
+    pub(super) fn hear(&mut self, report: Report) -> Vec<Next> {
+        self.update(Message::Report(report))
+    }
+
+    /// Tells the state what time it is.
+    pub(super) fn look_at_the_clock(&mut self) {
+        let now = self.opened.elapsed().as_millis();
+        let now = Message::Now(u64::try_from(now).unwrap_or(u64::MAX));
+        update::update(&mut self.state, now);
     }
 
     fn update(&mut self, message: Message) -> Vec<Next> {
+        self.look_at_the_clock();
         let effects = update::update(&mut self.state, message);
         // The next key of a burst moves by the pages of the screen as it is now.
         self.state.lay_out();
@@ -121,6 +132,7 @@ impl Debugger {
                 self.loader
                     .command_takes(command, self.state.document.clone());
             }
+            Effect::Live(command) => self.loader.command_live(command),
             Effect::ReadTail => self.read_tail(),
             Effect::Sift(sifting) => self.loader.sift(sifting),
             Effect::Search(search) => self.loader.search(search),
@@ -162,7 +174,8 @@ impl Debugger {
 
     fn read_tail(&mut self) {
         match self.loader.tail() {
-            Ok(Some(report)) => self.hear(report),
+            // The end of a file asks for nothing that would be left to do.
+            Ok(Some(report)) => drop(self.hear(report)),
             Ok(None) => {
                 self.state.notice = Some("the end is shown once the file is read".to_owned());
             }

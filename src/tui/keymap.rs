@@ -1,9 +1,11 @@
 //! The one table of keys. The keys that work, the footer, the help and the table of the README are all read from it. Keys of what
 //! lies over the panes stand in [`overlays`], in rows of the same kind.
 
+mod context;
 mod group;
 pub mod overlays;
 
+pub use context::Context;
 pub use group::Group;
 
 use super::palette;
@@ -74,9 +76,23 @@ pub enum Command {
     Note,
     /// How the tools fare.
     Health,
-    /// Follow the file as it grows.
+    /// A breakpoint on what is under the cursor.
+    Break,
+    /// All breakpoints.
+    Breakpoints,
+    /// One step of the run.
+    StepRun,
+    /// Go on, or begin to.
+    Continue,
+    /// Stop before the next step.
+    PauseRun,
+    /// End the run.
+    Abort,
+    /// Approve for good, or release.
+    Always,
+    /// Follow the file or the run as it grows.
     Follow,
-    /// The problems of reading.
+    /// The events of the run, and the problems of reading.
     Log,
     /// Copy.
     Copy,
@@ -112,39 +128,6 @@ impl Direction {
     pub fn is_forward(self) -> bool {
         self == Self::Forward
     }
-}
-
-/// Where a key works.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Context {
-    /// Turns and items.
-    Browse,
-    /// The detail pane.
-    Detail,
-    /// Lists that are not the history: findings, sessions.
-    List,
-    /// A text over the screen: help, log.
-    Overlay,
-    /// The text of the wording editor.
-    Wording,
-    /// The library beside it.
-    Library,
-    /// A text that an action asks for.
-    Words,
-    /// A question that an action asks.
-    Question,
-    /// Two readings of broken arguments.
-    Readings,
-    /// What can be done about a finding.
-    Offers,
-    /// What an action would change.
-    Proposal,
-    /// How two takes differ.
-    Comparison,
-    /// The tree of takes.
-    Takes,
-    /// The save dialog.
-    Saving,
 }
 
 /// The event of the key that the table calls by this name; shift is in the character already.
@@ -312,9 +295,9 @@ pub const KEYMAP: &[Binding] = &[
     row("5 S", C::Pane(4), PANES, Group::Panes, "the sessions of the file").alias(&["info threads", "info inferiors"]),
     row("t", C::View, PANES, Group::Panes, "pretty or raw"),
     row("enter", C::Open, PANES, Group::Recover, "everything that can be done about the finding; in lists: open").in_footer(85, "offers"),
-    row("i", C::Recover("inject-error"), PANES, Group::Recover, "inject an error that the model can read").in_footer(84, "inject"),
-    row("r", C::Recover("retry"), PANES, Group::Recover, "retry the turn").in_footer(0, "retry").alias(&["run", "jump"]),
-    row("a", C::Recover("fallback"), PANES, Group::Recover, "accept a fallback").in_footer(0, "fallback"),
+    row("i", C::Recover("inject-error"), PANES, Group::Recover, "inject an error that the model can read; reject a call").in_footer(84, "inject"),
+    row("r", C::Recover("retry"), PANES, Group::Recover, "retry the turn; a call that may have run: run it again").in_footer(0, "retry").alias(&["jump"]),
+    row("a", C::Recover("fallback"), PANES, Group::Recover, "accept a fallback; live: release what holds, decide about an approval").in_footer(0, "fallback"),
     row("s", C::Recover("take-suggestion"), PANES, Group::Recover, "take the suggestion").in_footer(0, "suggestion"),
     row("e", C::Recover("edit"), PANES, Group::Recover, "edit the item").in_footer(0, "edit").alias(&["set"]),
     row("o", C::Recover("supply-output"), PANES, Group::Recover, "supply the output").in_footer(0, "output"),
@@ -325,14 +308,16 @@ pub const KEYMAP: &[Binding] = &[
     row("T", C::Takes, PANES, Group::Recover, "the takes and their differences"),
     row("W", C::Later("wording lab"), PANES, Group::Recover, "the wording lab"),
     row("I", C::Later("interception"), PANES, Group::Live, "interception on or off"),
-    row("b", C::Later("breakpoint"), PANES, Group::Live, "breakpoint here").alias(&["break", "tbreak"]),
-    row("B", C::Later("breakpoints"), PANES, Group::Live, "all breakpoints").alias(&["info breakpoints"]),
-    row(".", C::Later("step"), PANES, Group::Live, "step").alias(&["step", "stepi"]),
-    row("c", C::Later("continue"), PANES, Group::Live, "continue").alias(&["continue", "cont"]),
-    row("X", C::Later("abort"), PANES, Group::Live, "abort the run").alias(&["kill"]),
-    row("F", C::Follow, PANES, Group::Live, "follow the file as it grows").in_footer(20, "follow"),
+    row("b", C::Break, PANES, Group::Live, "breakpoint on what is under the cursor").alias(&["break", "b", "tbreak"]),
+    row("B", C::Breakpoints, PANES, Group::Live, "all breakpoints: on or off, once, delete, add").alias(&["info breakpoints", "info b", "delete", "disable", "enable"]),
+    row(".", C::StepRun, PANES, Group::Live, "step: one question to the model, or the tools of one reply").in_footer(0, "step").alias(&["step", "s", "stepi"]),
+    row("c", C::Continue, PANES, Group::Live, "continue; of a recording: go on live from this take").in_footer(0, "continue").alias(&["continue", "c", "cont", "run"]),
+    row("p", C::PauseRun, PANES, Group::Live, "pause the run before its next step").in_footer(0, "pause").alias(&["interrupt"]),
+    row("X", C::Abort, PANES, Group::Live, "abort the run; open calls are closed").in_footer(0, "abort").alias(&["kill", "abort"]),
+    row("A", C::Always, PANES, Group::Live, "approve a tool for good; release a fault as it is").in_footer(0, "release").alias(&["release", "approve"]),
+    row("F", C::Follow, PANES, Group::Live, "follow the file or the run as it grows").in_footer(20, "follow"),
     row("H", C::Health, EVERYWHERE, Group::Findings, "tool health: calls, errors, rates").alias(&["info tools"]),
-    row("L", C::Log, PANES, Group::Files, "what could not be read"),
+    row("L", C::Log, PANES, Group::Files, "the events of the run, and what could not be read").alias(&["info log"]),
     row("y", C::Copy, PANES, Group::Files, "copy"),
     row("^e", C::Editor, PANES, Group::Files, "open the item in $EDITOR"),
     row("w", C::SaveAs, PANES, Group::Files, "save as"),

@@ -7,7 +7,7 @@ mod takes;
 pub(super) mod testing;
 
 use super::state::document::{Checked, Document, Extent};
-use super::update::{Order, Report, Search, Sifting, TakesCommand};
+use super::update::{LiveCommand, Order, Report, Search, Sifting, TakesCommand};
 use crate::formats::Reading;
 use crate::runtime::search::SearchError;
 use crate::runtime::{
@@ -167,6 +167,15 @@ impl Loader {
     /// Makes a take.
     pub fn make_take(&self, order: Order) {
         self.ask(takes::Job::Make(Box::new(order)));
+    }
+
+    /// Does something to the live run.
+    pub fn command_live(&self, command: LiveCommand) {
+        let said = match command {
+            LiveCommand::SetBreakpoints(_) => return,
+            _ => "no agent can be run yet",
+        };
+        (self.reports)(Report::Notice(said.to_owned()));
     }
 
     /// Does something to the takes; `shown` is what the screen shows.

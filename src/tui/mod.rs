@@ -18,6 +18,7 @@ pub mod health;
 pub mod help;
 pub mod keymap;
 pub mod list;
+pub mod live;
 pub mod loader;
 pub mod palette;
 pub mod picker;
@@ -46,11 +47,15 @@ use std::future::poll_fn;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::task::Poll;
+use std::time::Duration;
 use terminal::Screen;
 use theme::{Theme, Wish};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use update::Report;
+
+/// How often the seconds of a live run are drawn anew.
+const TICK: Duration = Duration::from_millis(250);
 
 /// What is to be opened, and how.
 #[derive(Debug, Clone, Default)]
@@ -180,6 +185,7 @@ impl Face<'_> {
     fn draw(&mut self) -> io::Result<()> {
         match (&mut self.debugger, &mut self.picking) {
             (Some(debugger), _) => {
+                debugger.look_at_the_clock();
                 let state = &mut debugger.state;
                 state.prepare();
                 self.screen
@@ -234,11 +240,13 @@ impl Face<'_> {
                     }
                 }
                 Some(news) = received.recv() => {
-                    self.hear(news);
+                    nexts.extend(self.hear(news));
                     while let Ok(news) = received.try_recv() {
-                        self.hear(news);
+                        nexts.extend(self.hear(news));
                     }
                 }
+                // Seconds are counted on the screen.
+                () = tokio::time::sleep(TICK), if self.counts() => {}
             }
             for next in nexts {
                 if let Some(left) = self.perform(next, &mut events)? {
@@ -257,11 +265,17 @@ impl Face<'_> {
         }
     }
 
-    fn hear(&mut self, news: News) {
+    /// Whether something on the screen changes as time goes by.
+    fn counts(&self) -> bool {
+        let debugger = self.debugger.as_ref();
+        debugger.is_some_and(|debugger| debugger.state.live.is_busy())
+    }
+
+    fn hear(&mut self, news: News) -> Vec<Next> {
         match news {
             News::Report(number, report) => {
                 if let Some(debugger) = self.debugger.as_mut().filter(|_| number == self.opened) {
-                    debugger.hear(report);
+                    return debugger.hear(report);
                 }
             }
             News::Found(discovery) => {
@@ -275,6 +289,7 @@ impl Face<'_> {
                 }
             }
         }
+        Vec::new()
     }
 
     fn perform(

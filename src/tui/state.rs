@@ -5,6 +5,8 @@ pub mod detail;
 pub mod document;
 pub mod frame;
 pub mod layout;
+pub mod live;
+mod overlay;
 pub mod pretty;
 pub mod preview;
 pub mod recovery;
@@ -12,32 +14,24 @@ pub mod recovery;
 pub(crate) mod testing;
 pub mod tree;
 
-use super::copy::CopyMenu;
 use super::filter::{Filter, FilterBar};
-use super::help::Help;
-use super::keymap::Command;
-use super::palette::Palette;
 use super::prompt::Prompt;
-use super::recovery::comparison::Comparison;
-use super::recovery::forms::{Confirmation, Readings, WordsForm};
-use super::recovery::offers::OffersMenu;
-use super::recovery::proposal::Proposal;
-use super::recovery::saving::SaveDialog;
-use super::recovery::takes::TakeTree;
-use super::recovery::wording::WordingEditor;
-use crate::actions::Planned;
-use crate::rules::{Finding, Health};
+use crate::engine::Millis;
+use crate::rules::Finding;
 use crate::runtime::search::Needle;
 use crate::session::{Item, Session};
 use detail::{Line, Mode, Scroll};
 use document::{Checked, Counts, Document, Extent, Place};
 use frame::Frame;
 use layout::{Layout, Pane};
+use live::Live;
 use preview::Previews;
 use recovery::Recovery;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use tree::{Folds, Row, Shown, Tree};
+
+pub use overlay::{Asked, Overlay};
 
 /// How far reading has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,47 +60,6 @@ pub enum Follow {
     On,
     /// The operator moved up; the file is still watched.
     Paused,
-}
-
-/// What lies over the panes.
-#[derive(Debug)]
-pub enum Overlay {
-    /// The keys.
-    Help(Box<Help>),
-    /// All commands by name.
-    Palette(Box<Palette>),
-    /// What can be copied.
-    Copy(CopyMenu),
-    /// A text is asked for, to find it.
-    Find,
-    /// A filter is asked for.
-    Filter,
-    /// What could not be read.
-    Log,
-    /// What can be done about the findings here.
-    Offers(Box<OffersMenu>),
-    /// The wording of an error.
-    Wording(Box<WordingEditor>),
-    /// Words that an action needs.
-    Words(Box<WordsForm>),
-    /// Something to be confirmed.
-    Question(Box<Confirmation>),
-    /// Whether to leave, and by which command, where that loses takes.
-    Leaving(Box<Confirmation>, Command),
-    /// Two readings of broken arguments.
-    Readings(Box<Readings>),
-    /// What an action would change, and its plan.
-    Proposal(Box<(Proposal, Planned)>),
-    /// The tree of takes.
-    Takes(Box<TakeTree>),
-    /// Two takes beside each other.
-    Comparison(Box<Comparison>),
-    /// Where a take is to be saved.
-    Saving(Box<SaveDialog>),
-    /// A note on the item is asked for.
-    Note,
-    /// How the tools fare in the sessions that are checked, and how many sessions there are.
-    Health(Box<Health>, usize),
 }
 
 /// The item in the detail pane.
@@ -216,6 +169,10 @@ pub struct State {
     pub recovery: Recovery,
     /// Asks for a note on the item.
     pub note: Prompt,
+    /// The live run.
+    pub live: Live,
+    /// What time it is.
+    pub now: Millis,
     /// The rows that are seen.
     pub frame: Frame,
     previews: Previews,
@@ -262,6 +219,8 @@ impl State {
             follow: Follow::Off,
             recovery: Recovery::default(),
             note: Prompt::new("note ", "empty takes it away"),
+            live: Live::default(),
+            now: 0,
             frame: Frame::default(),
             previews: Previews::default(),
             revision: 0,
@@ -395,6 +354,11 @@ impl State {
 
     /// Makes the rows that the screen shows.
     pub fn prepare(&mut self) {
+        match self.overlays.last_mut() {
+            Some(Overlay::Approval(dialog)) => dialog.show(self.now),
+            Some(Overlay::Trust(dialog)) => dialog.show(self.now),
+            _ => {}
+        }
         self.lay_out();
         self.prepare_detail();
         frame::prepare(self);

@@ -96,6 +96,8 @@ pub struct Glyphs {
     pub down: &'static str,
     /// A branch of a tree with others below it.
     pub branch: &'static str,
+    /// How a live run stands.
+    pub run: &'static str,
     /// The frame of a pane.
     pub border: border::Set<'static>,
     /// Whether only ASCII may be drawn.
@@ -121,6 +123,7 @@ impl Glyphs {
         up: "↑",
         down: "↓",
         branch: "├",
+        run: "●",
         border: border::PLAIN,
         ascii: false,
     };
@@ -143,6 +146,7 @@ impl Glyphs {
         up: "^",
         down: "v",
         branch: "+",
+        run: "*",
         border: border::Set {
             top_left: "+",
             top_right: "+",

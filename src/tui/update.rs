@@ -3,28 +3,37 @@
 mod arrive;
 mod faces;
 mod layers;
+mod live;
 mod motion;
 mod mouse;
 mod recover;
 mod takes;
 
+pub use live::LiveCommand;
 pub use takes::TakesReport;
 
 use super::copy;
 use super::filter::Filter;
 use super::help::Help;
 use super::keymap::{self, Command, Context, Direction};
+use super::live::trust::TrustRequest;
 use super::palette::Palette;
 use super::state::document::{Checked, Document, Place};
 use super::state::layout::Pane;
+use super::state::live::AgentInfo;
 use super::state::tree::Shown;
 use super::state::{Follow, Overlay, State};
+use crate::engine::Millis;
+use crate::runtime::live::News;
 use crate::runtime::search::Needle;
 use crate::session::takes::Take;
 use crate::session::{Edit, Span};
 use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent};
 use std::collections::HashMap;
 use std::sync::Arc;
+
+/// Rows of the screen that the log leaves free.
+const LOG_FRAME: u16 = 4;
 
 /// Something that happened.
 #[derive(Debug)]
@@ -37,6 +46,8 @@ pub enum Message {
     Paste(String),
     /// The terminal has another size: columns and rows.
     Resize(u16, u16),
+    /// It is so late; told before whatever happens then.
+    Now(Millis),
     /// News of the file.
     Report(Report),
 }
@@ -68,6 +79,12 @@ pub enum Report {
     Finished(Arc<Document>),
     /// News of the takes.
     Takes(TakesReport),
+    /// News of the live run.
+    Live(News),
+    /// The agent that runs, or is to run.
+    Agent(Box<AgentInfo>),
+    /// An agent's file has to be trusted before anything of it runs.
+    Trust(TrustRequest),
     /// The file has grown; what is shown from now on. Its numbers are right, its findings are not known yet.
     Grown(Arc<Document>),
     /// On which lines problems stand, by their byte.
@@ -203,6 +220,8 @@ pub enum Effect {
     Take(Box<Order>),
     /// Do something to the takes.
     Takes(TakesCommand),
+    /// Do something to the live run.
+    Live(LiveCommand),
     /// Look for a text.
     Search(Search),
     /// Apply a filter.
@@ -222,6 +241,10 @@ pub fn update(state: &mut State, message: Message) -> Vec<Effect> {
         Message::Paste(text) => layers::paste(state, &text),
         Message::Resize(width, height) => {
             state.size = (width, height);
+            Vec::new()
+        }
+        Message::Now(now) => {
+            state.now = now;
             Vec::new()
         }
         Message::Report(report) => arrive::arrive(state, report),
@@ -321,7 +344,17 @@ pub fn obey(state: &mut State, command: Command) -> Vec<Effect> {
             Vec::new()
         }
         Command::Later(what) => not_yet(state, what),
-        Command::Recover(action) => recover::begin(state, action),
+        Command::Recover(action) => match live::recover(state, action) {
+            Some(effects) => effects,
+            None => recover::begin(state, action),
+        },
+        Command::Break => live::break_here(state),
+        Command::Breakpoints => live::breakpoints(state),
+        Command::StepRun => live::step(state),
+        Command::Continue => live::go_on(state),
+        Command::PauseRun => live::pause(state),
+        Command::Abort => live::abort(state),
+        Command::Always => live::always(state),
         Command::Undo => takes::ask(state, TakesCommand::Undo),
         Command::Redo => takes::ask(state, TakesCommand::Redo),
         Command::Fork => takes::fork(state),
@@ -336,8 +369,14 @@ pub fn obey(state: &mut State, command: Command) -> Vec<Effect> {
             overlay(state, Overlay::Note)
         }
         Command::Follow => follow(state),
-        Command::Log => overlay(state, Overlay::Log),
-        Command::Health => layers::health(state),
+        Command::Log => {
+            let effects = overlay(state, Overlay::Log);
+            // The newest events are what is looked for.
+            let seen = usize::from(state.size.1.saturating_sub(LOG_FRAME));
+            state.tops.overlay = state.live.log.len().saturating_sub(seen);
+            effects
+        }
+        Command::Health => live::health(state),
         Command::Help => {
             let help = Help::new(&keymap::all_keys(), &[copy::NOTE]);
             overlay(state, Overlay::Help(Box::new(help)))
@@ -407,6 +446,16 @@ fn open(state: &mut State) -> Vec<Effect> {
 }
 
 fn follow(state: &mut State) -> Vec<Effect> {
+    if state.live.is_on() {
+        state.follow = match state.follow {
+            Follow::On => Follow::Off,
+            Follow::Off | Follow::Paused => Follow::On,
+        };
+        if state.follow == Follow::On {
+            return motion::to_end(state);
+        }
+        return Vec::new();
+    }
     match state.follow {
         Follow::On => {
             state.follow = Follow::Off;

@@ -27,6 +27,10 @@ pub enum Group {
     Saving,
     /// Live runs.
     Live,
+    /// What a live run asks before something runs.
+    Deciding,
+    /// Breakpoints, and the tools of a run.
+    Breaking,
     /// Files, copies, editors.
     Files,
     /// The program.
@@ -35,7 +39,7 @@ pub enum Group {
 
 impl Group {
     /// Every group with its title, in the order of the help.
-    pub const ALL: [(Self, &'static str); 14] = [
+    pub const ALL: [(Self, &'static str); 16] = [
         (Self::Move, "Move"),
         (Self::Tree, "Turns"),
         (Self::Findings, "Findings"),
@@ -48,6 +52,8 @@ impl Group {
         (Self::Takes, "Takes"),
         (Self::Saving, "Save as"),
         (Self::Live, "Live"),
+        (Self::Deciding, "Approval and trust"),
+        (Self::Breaking, "Breakpoints and tools"),
         (Self::Files, "Files"),
         (Self::Program, "Program"),
     ];

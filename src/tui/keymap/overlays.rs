@@ -3,7 +3,8 @@
 //! Moving through lists and texts is the same everywhere (the rows of [`super::KEYMAP`] under "Move") and is not repeated here.
 
 use super::Context::{
-    Comparison, Library, Offers, Proposal, Question, Readings, Saving, Takes, Wording, Words,
+    Answer, Approval, Breakpoints, Comparison, Library, Offers, Places, Proposal, Question,
+    Readings, Saving, Takes, Tools, Trust, Wording, Words,
 };
 use super::Direction::{self, Backward, Forward};
 use super::{Binding, Context, Group, bound, in_footer, row};
@@ -48,11 +49,25 @@ pub enum Act {
     Rename,
     /// The next or previous value of a field.
     Value(Direction),
+    /// Yes, and for all that come later.
+    Always,
+    /// Change it first.
+    Edit,
+    /// Switch it on or off.
+    Switched,
+    /// Once only, or lasting.
+    Once,
+    /// Take it away.
+    Delete,
+    /// One more.
+    Add,
+    /// The same of the history.
+    OfHistory,
 }
 
 use Act as A;
 
-const TEXTS: &[Context] = &[Wording, Library, Words];
+const TEXTS: &[Context] = &[Wording, Library, Words, Answer];
 const EDITOR: &[Context] = &[Wording, Library];
 
 /// Every key of what lies over the panes.
@@ -61,12 +76,12 @@ pub const OVERLAYS: &[Binding<Act>] = &[
     row("^s F2", A::Accept, TEXTS, Group::Wording, "accept the text").in_footer(100, "accept"),
     row("enter", A::Choose, &[Library], Group::Wording, "take the wording of the library into the text").in_footer(105, "take it"),
     row("tab S-tab", A::Switch, EDITOR, Group::Wording, "from the text to the library and back").in_footer(90, "text/library"),
-    row("^t", A::Toggle, TEXTS, Group::Wording, "one call or all faulty calls of the turn; a fallback: into the history or not").in_footer(80, "toggle"),
-    row("^u", A::Undo, &[Wording, Words], Group::Wording, "take back the last change of the text").in_footer(60, "undo"),
-    row("^r", A::Redo, &[Wording, Words], Group::Wording, "make the change again that was taken back"),
+    row("^t", A::Toggle, TEXTS, Group::Wording, "one call or all faulty calls of the turn; a fallback: into the history or not; an output: an error or not").in_footer(80, "toggle"),
+    row("^u", A::Undo, &[Wording, Words, Answer], Group::Wording, "take back the last change of the text").in_footer(60, "undo"),
+    row("^r", A::Redo, &[Wording, Words, Answer], Group::Wording, "make the change again that was taken back"),
     row("^e", A::Editor, TEXTS, Group::Wording, "edit the text in $EDITOR").in_footer(70, "$EDITOR"),
-    row("PgDn", A::Preview(Forward), &[Wording], Group::Wording, "scroll the preview down"),
-    row("PgUp", A::Preview(Backward), &[Wording], Group::Wording, "scroll the preview up"),
+    row("PgDn", A::Preview(Forward), &[Wording, Answer], Group::Wording, "scroll what stands beside the text down"),
+    row("PgUp", A::Preview(Backward), &[Wording, Answer], Group::Wording, "scroll it up"),
     row("esc ^c", A::Leave, TEXTS, Group::Wording, "leave; the text is kept").in_footer(95, "leave"),
     row("enter", A::Choose, &[Offers, Readings], Group::Asking, "take what the cursor is on").in_footer(100, "take it"),
     row("2 j down", A::Value(Forward), &[Readings], Group::Asking, "the second reading of broken arguments").in_footer(80, "second"),
@@ -89,6 +104,23 @@ pub const OVERLAYS: &[Binding<Act>] = &[
     row("tab down", A::Value(Forward), &[Saving], Group::Saving, "next format").in_footer(80, "format"),
     row("S-tab up", A::Value(Backward), &[Saving], Group::Saving, "previous format"),
     row("esc ^c", A::Leave, &[Saving], Group::Saving, "leave; nothing is written").in_footer(90, "leave"),
+    row("y", A::Yes, &[Approval], Group::Deciding, "let the call run, once it was read to its end").in_footer(100, "run it"),
+    row("n i", A::No, &[Approval], Group::Deciding, "reject the call, with words for the model").in_footer(95, "reject"),
+    row("A", A::Always, &[Approval], Group::Deciding, "let it and all later calls of the tool run").in_footer(80, "always"),
+    row("e", A::Edit, &[Approval], Group::Deciding, "edit the arguments first").in_footer(85, "edit"),
+    row("y", A::Yes, &[Trust], Group::Deciding, "trust the agent's file, once it was read to its end").in_footer(100, "trust it"),
+    row("n", A::No, &[Trust], Group::Deciding, "nothing of it runs").in_footer(95, "no"),
+    row("esc q ^c", A::Leave, &[Approval, Trust], Group::Deciding, "leave; nothing runs").in_footer(70, "leave"),
+    row("enter", A::Choose, &[Places], Group::Breaking, "set the breakpoint").in_footer(100, "set"),
+    row("o", A::Once, &[Places, Breakpoints], Group::Breaking, "once only, or lasting").in_footer(80, "once"),
+    row("space enter", A::Switched, &[Breakpoints], Group::Breaking, "on or off").in_footer(100, "on/off"),
+    row("a", A::Add, &[Breakpoints], Group::Breaking, "add one by words: tool search_*, arg .amount > 100, once turn 5").in_footer(90, "add"),
+    row("d x", A::Delete, &[Breakpoints], Group::Breaking, "delete").in_footer(85, "delete"),
+    row("esc q ^c B", A::Leave, &[Breakpoints], Group::Breaking, "leave").in_footer(70, "leave"),
+    row("esc q ^c", A::Leave, &[Places], Group::Breaking, "leave").in_footer(70, "leave"),
+    row("e enter", A::Switched, &[Tools], Group::Breaking, "a tool that a breaker closed: use it again").in_footer(100, "enable"),
+    row("H", A::OfHistory, &[Tools], Group::Breaking, "tool health of the history").in_footer(80, "history"),
+    row("esc q ^c", A::Leave, &[Tools], Group::Breaking, "leave").in_footer(90, "leave"),
 ];
 
 /// What a key does there.

@@ -10,12 +10,12 @@ use ratatui::layout::Rect;
 use ratatui::style::Color;
 
 /// The event of the key that the table calls by this name.
-pub(super) fn event(name: &str) -> KeyEvent {
+pub(in crate::tui) fn event(name: &str) -> KeyEvent {
     keymap::event(name).unwrap_or_else(|| panic!("no key {name}"))
 }
 
 /// The events of keys, written as in the table of keys with spaces between; what stands in quotes is typed.
-pub(super) fn events(keys: &str) -> Vec<KeyEvent> {
+pub(in crate::tui) fn events(keys: &str) -> Vec<KeyEvent> {
     let mut events = Vec::new();
     for (number, part) in keys.split('"').enumerate() {
         if number % 2 == 1 {
@@ -44,7 +44,10 @@ fn terminal(
 }
 
 /// What is seen, without the spaces at the end of rows.
-pub(super) fn screen(size: (u16, u16), view: impl Fn(&mut Frame<'_>, Rect, &Theme)) -> String {
+pub(in crate::tui) fn screen(
+    size: (u16, u16),
+    view: impl Fn(&mut Frame<'_>, Rect, &Theme),
+) -> String {
     let theme = Theme::new(Variant::Dark, Glyphs::UNICODE);
     let shown = terminal(size, &theme, view).backend().to_string();
     let rows: Vec<&str> = shown
@@ -55,7 +58,7 @@ pub(super) fn screen(size: (u16, u16), view: impl Fn(&mut Frame<'_>, Rect, &Them
 }
 
 /// What a terminal without colour and UTF-8 shows. Every cell is looked at.
-pub(super) fn plain_screen(
+pub(in crate::tui) fn plain_screen(
     size: (u16, u16),
     view: impl Fn(&mut Frame<'_>, Rect, &Theme),
 ) -> String {
@@ -74,7 +77,10 @@ pub(super) fn plain_screen(
 }
 
 /// Every cell, with colours and UTF-8.
-pub(super) fn cells(size: (u16, u16), view: impl Fn(&mut Frame<'_>, Rect, &Theme)) -> Vec<String> {
+pub(in crate::tui) fn cells(
+    size: (u16, u16),
+    view: impl Fn(&mut Frame<'_>, Rect, &Theme),
+) -> Vec<String> {
     let theme = Theme::new(Variant::Dark, Glyphs::UNICODE);
     let terminal = terminal(size, &theme, view);
     let cells = terminal.backend().buffer().content().iter();
@@ -82,7 +88,7 @@ pub(super) fn cells(size: (u16, u16), view: impl Fn(&mut Frame<'_>, Rect, &Theme
 }
 
 /// The words that are drawn reversed, by row.
-pub(super) fn emphasis(
+pub(in crate::tui) fn emphasis(
     size: (u16, u16),
     view: impl Fn(&mut Frame<'_>, Rect, &Theme),
 ) -> Vec<String> {
@@ -107,7 +113,7 @@ pub(super) fn emphasis(
 }
 
 /// Draws at every small size and some large ones: nothing may panic.
-pub(super) fn assert_draws_at_any_size(view: impl Fn(&mut Frame<'_>, Rect, &Theme)) {
+pub(in crate::tui) fn assert_draws_at_any_size(view: impl Fn(&mut Frame<'_>, Rect, &Theme)) {
     let sizes = (0..24)
         .flat_map(|width| (0..10).map(move |height| (width, height)))
         .chain([(40, 10), (60, 20), (80, 24), (200, 60)]);

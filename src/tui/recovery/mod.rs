@@ -18,13 +18,13 @@ pub mod changes;
 pub mod comparison;
 pub mod difference;
 #[cfg(test)]
-mod fixture;
+pub(in crate::tui) mod fixture;
 pub mod forms;
 #[cfg(test)]
 mod hostile;
 pub mod offers;
 pub mod page;
-mod popup;
+pub(in crate::tui) mod popup;
 pub mod proposal;
 pub mod saving;
 pub mod takes;

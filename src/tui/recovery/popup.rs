@@ -12,18 +12,18 @@ use ratatui::widgets::Clear;
 
 /// A frame.
 #[derive(Debug)]
-pub(super) struct Popup<'a> {
+pub(in crate::tui) struct Popup<'a> {
     /// What stands in its upper edge.
-    pub(super) title: &'a SafeText,
+    pub(in crate::tui) title: &'a SafeText,
     /// Whose keys stand in its lower edge.
-    pub(super) context: Context,
+    pub(in crate::tui) context: Context,
     /// Keys that have no use now.
-    pub(super) without: &'a [Act],
+    pub(in crate::tui) without: &'a [Act],
 }
 
 impl Popup<'_> {
     /// Draws the frame over `area`; gives what is inside, a cell away from both sides.
-    pub(super) fn view(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) -> Rect {
+    pub(in crate::tui) fn view(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) -> Rect {
         let area = area.intersection(frame.area());
         let room = usize::from(area.width).saturating_sub(4);
         let mut title = vec![Span::raw(" ")];
@@ -59,7 +59,7 @@ impl Popup<'_> {
 }
 
 /// A rectangle of at most this size in the middle of another.
-pub(super) fn centred(area: Rect, width: u16, height: u16) -> Rect {
+pub(in crate::tui) fn centred(area: Rect, width: u16, height: u16) -> Rect {
     let (width, height) = (width.min(area.width), height.min(area.height));
     Rect {
         x: area.x + (area.width - width) / 2,
@@ -70,7 +70,12 @@ pub(super) fn centred(area: Rect, width: u16, height: u16) -> Rect {
 }
 
 /// Writes spans into a row; what has no room is cut at its edge.
-pub(super) fn write(frame: &mut Frame<'_>, area: Rect, spans: Vec<Span<'static>>, style: Style) {
+pub(in crate::tui) fn write(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    spans: Vec<Span<'static>>,
+    style: Style,
+) {
     if area.is_empty() {
         return;
     }
@@ -82,7 +87,7 @@ pub(super) fn write(frame: &mut Frame<'_>, area: Rect, spans: Vec<Span<'static>>
 }
 
 /// The rows of an area, from its top.
-pub(super) fn rows(area: Rect) -> impl Iterator<Item = Rect> {
+pub(in crate::tui) fn rows(area: Rect) -> impl Iterator<Item = Rect> {
     (area.y..area.bottom()).map(move |y| Rect {
         y,
         height: 1,
@@ -91,7 +96,12 @@ pub(super) fn rows(area: Rect) -> impl Iterator<Item = Rect> {
 }
 
 /// A rule across a row, with words in it.
-pub(super) fn rule(frame: &mut Frame<'_>, area: Rect, words: Vec<Span<'static>>, theme: &Theme) {
+pub(in crate::tui) fn rule(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    words: Vec<Span<'static>>,
+    theme: &Theme,
+) {
     let width = usize::from(area.width);
     let line = theme.glyphs.horizontal.repeat(width);
     write(

@@ -8,6 +8,9 @@ use super::tree::{Row, Tree};
 use crate::rules::Severity;
 use crate::safe_text::SafeText;
 use crate::session::{Flags, Kind, Session, Speaker, Standing};
+use crate::tui::live::reply::{self, Part};
+use crate::tui::state::Follow;
+use crate::tui::state::detail::Line;
 
 /// What the panes show.
 #[derive(Debug, Default)]
@@ -24,6 +27,10 @@ pub struct Frame {
     pub findings: Vec<FindingRow>,
     /// Rows of the sessions pane.
     pub sessions: Vec<SessionRow>,
+    /// The reply that is on its way, part by part.
+    pub reply: Vec<Part>,
+    /// The reply in full, where it stands in the place of the item.
+    pub reply_lines: Vec<Line>,
     /// The finding under the cursor: its severity, rule and sentence.
     pub finding: Option<(Severity, &'static str, SafeText)>,
 }
@@ -127,6 +134,12 @@ const WIDEST: usize = 240;
 /// Makes the rows of all panes that are shown, and moves their windows to the cursor.
 pub(super) fn prepare(state: &mut State) {
     let mut frame = Frame::default();
+    if let Some(streaming) = &state.live.streaming {
+        frame.reply = reply::parts(streaming);
+        if state.follow == Follow::On {
+            frame.reply_lines = reply::lines(streaming);
+        }
+    }
     if let Some(document) = state.document.clone()
         && let Some(session) = document.session(state.session)
     {
@@ -174,7 +187,9 @@ struct Painter<'a> {
 
 impl Painter<'_> {
     fn turns(&mut self, frame: &mut Frame) {
+        // The last row is for the reply that is on its way.
         let height = self.state.layout.height(Pane::Turns);
+        let height = height.saturating_sub(usize::from(!frame.reply.is_empty()));
         if height == 0 {
             return;
         }
@@ -216,6 +231,10 @@ impl Painter<'_> {
 
     fn items(&mut self, frame: &mut Frame) {
         let height = self.state.layout.height(Pane::Items);
+        // A reply that is on its way is a part of the last turn.
+        let is_last = self.state.turn() + 1 >= self.session.turns.len();
+        let coming = frame.reply.len().min(height / 2);
+        let height = height.saturating_sub(if is_last { coming } else { 0 });
         if height == 0 {
             return;
         }

@@ -2,6 +2,7 @@
 
 mod desk;
 pub(super) mod hostile;
+mod living;
 mod recovering;
 mod taking;
 

@@ -1,6 +1,6 @@
 //! What the loader brings: parts of the file, the whole of it, findings, growth.
 
-use super::{Effect, Report, layers, motion, recover, takes};
+use super::{Effect, Report, layers, live, motion, recover, takes};
 use crate::rules::Severity;
 use crate::tui::state::document::{Document, Extent, Place};
 use crate::tui::state::{Follow, Stage, State};
@@ -38,6 +38,12 @@ pub(super) fn arrive(state: &mut State, report: Report) -> Vec<Effect> {
             Vec::new()
         }
         Report::Takes(report) => takes::arrive(state, report),
+        Report::Live(news) => live::hear(state, news),
+        Report::Agent(agent) => {
+            live::agent(state, *agent);
+            Vec::new()
+        }
+        Report::Trust(request) => live::trust(state, request),
         // A take stays on the screen while its recording grows.
         Report::Grown(document) if state.recovery.takes.current != 0 => {
             vec![Effect::Discard(document)]

@@ -1,7 +1,9 @@
 //! Keys and texts for the faces of recoveries, and what each of their answers leads to.
 
-use super::{Effect, TakesCommand, recover};
-use crate::tui::keymap::Command;
+use super::{Effect, TakesCommand, live, recover};
+use crate::tui::keymap::overlays::{Act, act};
+use crate::tui::keymap::{Command, Context};
+use crate::tui::live::{breakpoints, places, trust};
 use crate::tui::recovery::forms::ConfirmationOutcome;
 use crate::tui::recovery::forms::ReadingsOutcome;
 use crate::tui::recovery::forms::WordsOutcome;
@@ -12,6 +14,9 @@ use crossterm::event::{KeyEvent, MouseEvent};
 
 /// Gives a key to the face on top; `None` where none lies there.
 pub(super) fn press(state: &mut State, key: KeyEvent) -> Option<Vec<Effect>> {
+    if let Some(effects) = of_the_run(state, key) {
+        return Some(effects);
+    }
     let effects = match state.overlays.last_mut()? {
         Overlay::Offers(menu) => {
             let outcome = menu.key(key);
@@ -60,11 +65,101 @@ pub(super) fn press(state: &mut State, key: KeyEvent) -> Option<Vec<Effect>> {
     Some(effects)
 }
 
+/// Gives a key to a face of the live run on top; `None` where none lies there.
+fn of_the_run(state: &mut State, key: KeyEvent) -> Option<Vec<Effect>> {
+    let now = state.now;
+    let effects = match state.overlays.last_mut()? {
+        Overlay::Approval(dialog) => {
+            let (call, outcome) = (dialog.call.clone(), dialog.key(key, now));
+            live::approved(state, call, outcome)
+        }
+        Overlay::Trust(dialog) => match dialog.key(key, now) {
+            trust::Outcome::Pending => Vec::new(),
+            trust::Outcome::Answer(is_trusted) => live::trusted(state, is_trusted),
+        },
+        Overlay::Answer(form, answering) => {
+            let (answering, outcome) = (answering.clone(), form.key(key));
+            live::answered(state, answering, outcome)
+        }
+        Overlay::Sure(question, command) => match question.key(key) {
+            ConfirmationOutcome::Pending => Vec::new(),
+            ConfirmationOutcome::No => {
+                state.overlays.pop();
+                Vec::new()
+            }
+            ConfirmationOutcome::Yes => {
+                let command = command.clone();
+                state.overlays.pop();
+                vec![Effect::Live(command)]
+            }
+        },
+        Overlay::Line(prompt, asked) => {
+            let (typed, asked) = (prompt.key(key), *asked);
+            live::line(state, typed, asked)
+        }
+        Overlay::Places(menu) => match menu.key(key) {
+            places::Outcome::Pending => Vec::new(),
+            places::Outcome::Leave => {
+                state.overlays.pop();
+                Vec::new()
+            }
+            places::Outcome::Set {
+                choice,
+                is_one_shot,
+            } => live::placed(state, choice, is_one_shot),
+        },
+        Overlay::Breakpoints(list) => match list.key(key) {
+            breakpoints::Outcome::Pending => Vec::new(),
+            breakpoints::Outcome::Leave => {
+                state.overlays.pop();
+                Vec::new()
+            }
+            breakpoints::Outcome::Changed => {
+                let rows = list.rows().to_vec();
+                live::breakpoints_changed(state, rows)
+            }
+            breakpoints::Outcome::Add => live::write_breakpoint(state),
+        },
+        Overlay::Tools(_) => tools(state, key),
+        _ => return None,
+    };
+    Some(effects)
+}
+
+fn tools(state: &mut State, key: KeyEvent) -> Vec<Effect> {
+    let count = state.live.tools.len();
+    let Some(Overlay::Tools(cursor)) = state.overlays.last_mut() else {
+        return Vec::new();
+    };
+    match act(Context::Tools, &key) {
+        Some(Act::Leave) => {
+            state.overlays.pop();
+        }
+        Some(Act::Switched) => {
+            let number = cursor.get();
+            return live::enable(state, number);
+        }
+        Some(Act::OfHistory) => {
+            state.overlays.pop();
+            return super::layers::health(state);
+        }
+        _ => {
+            cursor.key(key, count);
+        }
+    }
+    Vec::new()
+}
+
 /// Gives pasted text to the face on top; whether it took it.
 pub(super) fn paste(state: &mut State, text: &str) -> bool {
     match state.overlays.last_mut() {
         Some(Overlay::Wording(editor)) => editor.paste(text),
         Some(Overlay::Words(form)) => form.paste(text),
+        Some(Overlay::Answer(form, _)) => form.paste(text),
+        Some(Overlay::Line(prompt, _)) => {
+            // What was pasted is one line: it submits nothing.
+            prompt.paste(text);
+        }
         Some(Overlay::Takes(tree)) => tree.paste(text),
         Some(Overlay::Saving(dialog)) => dialog.paste(text),
         _ => return false,
@@ -80,8 +175,18 @@ pub(super) fn mouse(state: &mut State, event: MouseEvent) -> bool {
         Some(Overlay::Proposal(shown)) => shown.0.mouse(event),
         Some(Overlay::Takes(tree)) => tree.mouse(event),
         Some(Overlay::Comparison(comparison)) => comparison.mouse(event),
+        Some(Overlay::Approval(dialog)) => dialog.mouse(event),
+        Some(Overlay::Trust(dialog)) => dialog.mouse(event),
+        Some(Overlay::Places(menu)) => menu.mouse(event),
+        Some(Overlay::Breakpoints(list)) => list.mouse(event),
+        Some(Overlay::Tools(cursor)) => {
+            cursor.mouse(event, state.live.tools.len());
+        }
         Some(
             Overlay::Words(_)
+            | Overlay::Answer(..)
+            | Overlay::Sure(..)
+            | Overlay::Line(..)
             | Overlay::Question(_)
             | Overlay::Leaving(..)
             | Overlay::Readings(_)
@@ -168,6 +273,7 @@ pub(super) fn take_over(state: &mut State, text: &str) {
     match state.overlays.last_mut() {
         Some(Overlay::Wording(editor)) => editor.take_over(text),
         Some(Overlay::Words(form)) => form.take_over(text),
+        Some(Overlay::Answer(form, _)) => form.take_over(text),
         _ => {}
     }
 }
@@ -193,7 +299,7 @@ fn left(state: &mut State, outcome: ConfirmationOutcome, command: Command) -> Ve
     match outcome {
         ConfirmationOutcome::Pending => return Vec::new(),
         ConfirmationOutcome::No => {}
-        ConfirmationOutcome::Yes => return super::takes::leave(command),
+        ConfirmationOutcome::Yes => return live::leave(state, command),
     }
     state.overlays.pop();
     Vec::new()

@@ -6,7 +6,7 @@ use crate::tui::keymap::{Command, Direction};
 use crate::tui::state::document::{Checked, Extent, item_of};
 use crate::tui::state::layout::{Pane, WIDE};
 use crate::tui::state::tree::{Folds, Row};
-use crate::tui::state::{Follow, Stage, State};
+use crate::tui::state::{Follow, Overlay, Stage, State};
 use std::sync::Arc;
 
 /// Does what a command of moving says.
@@ -25,6 +25,7 @@ pub(super) fn motion(state: &mut State, command: Command) -> Vec<Effect> {
     if leads_back && state.follow == Follow::On {
         state.follow = Follow::Paused;
     }
+    super::live::resume_following(state, command);
     let page = page(state);
     match command {
         Command::Step(direction) => steps(state, 1, direction),
@@ -58,7 +59,11 @@ fn page(state: &State) -> usize {
 /// Moves within the pane that has the keys.
 pub(super) fn steps(state: &mut State, count: usize, direction: Direction) {
     if state.has_overlay() {
-        state.tops.overlay = shifted(state.tops.overlay, count, direction, usize::MAX);
+        let total = match state.overlays.last() {
+            Some(Overlay::Log) if state.live.has_news() => state.live.log.len(),
+            _ => usize::MAX,
+        };
+        state.tops.overlay = shifted(state.tops.overlay, count, direction, total);
         return;
     }
     match state.focus {

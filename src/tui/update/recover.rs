@@ -83,6 +83,11 @@ pub(super) fn begin(state: &mut State, action: &'static str) -> Vec<Effect> {
     begin_with(state, action, finding)
 }
 
+/// Whether a finding at the cursor offers an action.
+pub(super) fn offers_here(state: &State, action: &str) -> bool {
+    finding_for(state, action).is_some()
+}
+
 fn finding_for<'s>(state: &'s State, action: &str) -> Option<&'s Finding> {
     let offers = |finding: &&Finding| finding.offers.iter().any(|offer| offer.action == action);
     let (session, checked) = (state.session()?, state.checked()?);

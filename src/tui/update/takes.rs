@@ -1,6 +1,6 @@
 //! Takes on the screen: undo and redo, the tree, notes and marks, saving, and what the loader brings of them.
 
-use super::{Effect, Order, TakesCommand, layers, motion, overlay, recover};
+use super::{Effect, Order, TakesCommand, layers, live, motion, overlay, recover};
 use crate::session::Edit;
 use crate::session::takes::{Cause, Outcome, Take};
 use crate::tui::keymap::Command;
@@ -30,6 +30,13 @@ pub enum TakesReport {
         view: Arc<TakesView>,
         /// A line for the operator.
         said: String,
+    },
+    /// The take that a live run drives has grown, or the run drives another one.
+    Grown {
+        /// What it reads like.
+        document: Arc<Document>,
+        /// The tree.
+        view: Arc<TakesView>,
     },
     /// Two takes were compared.
     Compared(Box<Comparison>),
@@ -70,7 +77,9 @@ pub(super) fn may_ask(state: &mut State) -> bool {
 /// Leaves, unless takes would be lost by that: then the operator is asked.
 pub(super) fn ask_to_leave(state: &mut State, command: Command) -> Vec<Effect> {
     let takes = &state.recovery.takes;
+    let is_busy = state.live.is_busy() && state.live.leaving.is_none();
     let lost = match takes.in_memory {
+        0 if is_busy => "the run is going on and will be stopped".to_owned(),
         0 => return leave(command),
         1 => "1 take is only in memory and will be lost".to_owned(),
         count => format!("{count} takes are only in memory and will be lost"),
@@ -199,6 +208,7 @@ pub(super) fn arrive(state: &mut State, report: TakesReport) -> Vec<Effect> {
             view,
             said,
         } => return show(state, document, at, view, said),
+        TakesReport::Grown { document, view } => return live::grown(state, document, view),
         TakesReport::Compared(comparison) => {
             return overlay(state, Overlay::Comparison(comparison));
         }
@@ -226,7 +236,7 @@ pub(super) fn arrive(state: &mut State, report: TakesReport) -> Vec<Effect> {
     Vec::new()
 }
 
-fn take_view(state: &mut State, view: Arc<TakesView>) {
+pub(super) fn take_view(state: &mut State, view: Arc<TakesView>) {
     match (&state.recovery.takes.banner, &view.banner) {
         (None, Some(trouble)) => state.notice = Some(trouble.clone()),
         (Some(_), None) => state.notice = Some("the takes are recorded again".to_owned()),
@@ -266,6 +276,7 @@ fn show(
     motion::reveal(state, place.item);
     state.go_to(place.item);
     state.has_moved = true;
+    live::shown(state);
     if let Some(filter) = state.filter.clone() {
         effects.extend(layers::sift(state, filter, false));
     }

@@ -26,6 +26,10 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &The
         waiting.draw(frame, inside, 0);
         return;
     }
+    if !state.frame.reply_lines.is_empty() {
+        super::live::reply(frame, inside, state, theme);
+        return;
+    }
     let detail = &state.detail;
     let (width, height) = (usize::from(inside.width), usize::from(inside.height));
     let rows = detail.scroll.window(&detail.lines, width, height);
@@ -68,6 +72,9 @@ fn highlight(
 }
 
 fn name(state: &State) -> String {
+    if !state.frame.reply_lines.is_empty() {
+        return " Reply, as it comes ".to_owned();
+    }
     let Some(item) = state.item() else {
         return " Item ".to_owned();
     };

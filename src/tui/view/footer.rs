@@ -17,6 +17,8 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
     // What is said goes away with the next key: until then it may have all the room.
     let room = match state.notice {
         Some(_) => width.saturating_sub(1),
+        // What holds a run is in the header too: the keys that settle it matter more.
+        None if state.live.is_paused() => width * 4 / 10,
         None => width * 6 / 10,
     };
     let said = said(state, theme, room);
@@ -50,7 +52,9 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
 }
 
 /// A key with its words.
-type Hint = (&'static str, &'static str);
+pub(super) type Hint = (&'static str, &'static str);
+/// How many offers of a finding stand before the keys of the run.
+const BEFORE: usize = 2;
 /// The key that shows all keys.
 const HELP: &str = "?";
 
@@ -58,6 +62,10 @@ const HELP: &str = "?";
 fn hints(state: &State) -> Vec<Hint> {
     let context = context_of(state);
     let mut bindings = keymap::footer(context);
+    let live = match context {
+        Context::Overlay => Vec::new(),
+        _ => super::live::hints(state),
+    };
     if state.frame.finding.is_none() && context != Context::List {
         bindings.retain(|binding| binding.command != Command::Open);
     }
@@ -76,10 +84,24 @@ fn hints(state: &State) -> Vec<Hint> {
         (Command::Open, Context::List) => "open",
         _ => binding.footer.1,
     };
-    bindings
+    let others = bindings
         .into_iter()
-        .map(|binding| (binding.first_key(), words(binding)))
-        .collect()
+        .map(|binding| (binding.first_key(), words(binding)));
+    let mut hints: Vec<Hint> = Vec::new();
+    let (first, last): (Vec<_>, Vec<_>) = live.into_iter().partition(|hint| hint.is_first);
+    let offered = offered(state, None).len().min(BEFORE);
+    let mut others = others.peekable();
+    hints.extend(first.iter().map(|hint| hint.hint));
+    hints.extend(others.by_ref().take(offered));
+    hints.extend(last.iter().map(|hint| hint.hint));
+    hints.extend(others);
+    let mut known: Vec<&str> = Vec::new();
+    hints.retain(|(key, _)| {
+        let is_new = !known.contains(key);
+        known.push(key);
+        is_new
+    });
+    hints
 }
 
 /// The keys of what the findings at the cursor offer, the worst finding first. What has no key of its own stands in the menu of offers.
@@ -100,6 +122,10 @@ fn said(state: &State, theme: &Theme, room: usize) -> Vec<Span<'static>> {
     let mut spans = vec![Span::raw(" ")];
     if let Some(notice) = &state.notice {
         spans.extend(theme.spans(&SafeText::single_line(notice, room), theme.warning));
+        return spans;
+    }
+    if let Some(reason) = super::live::reason(state) {
+        spans.extend(theme.spans(&reason.truncated(room), theme.warning));
         return spans;
     }
     if let Some((severity, rule, message)) = &state.frame.finding {

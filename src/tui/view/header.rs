@@ -34,6 +34,11 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
     right.push(Span::raw(" "));
     let room = usize::from(state.size.0).saturating_sub(cells(&right) + 1);
     let mut left = vec![Span::styled(" retake", theme.title)];
+    let live = super::live::status(state, theme, room.saturating_sub(cells(&left) + 2));
+    if !live.is_empty() {
+        left.push(Span::raw("  "));
+        left.extend(live);
+    }
     let mut used = cells(&left);
     // A part stands there in full or not at all: half a number would be another number.
     for part in parts(state, theme) {
@@ -73,7 +78,12 @@ fn parts(state: &State, theme: &Theme) -> Vec<Vec<Span<'static>>> {
             }
         }
         if let Some(session) = state.session() {
-            if let Some(model) = &session.model {
+            parts.extend(super::live::facts(state, theme));
+            if let Some(model) = session
+                .model
+                .as_ref()
+                .filter(|_| state.live.agent.is_none())
+            {
                 parts.push(theme.spans(&SafeText::single_line(model, NAME), theme.text));
             }
             if document.extent == Extent::Whole {
@@ -92,7 +102,7 @@ fn parts(state: &State, theme: &Theme) -> Vec<Vec<Span<'static>>> {
 fn banner(state: &State) -> Option<String> {
     let banner = state.recovery.takes.banner.as_deref()?;
     let short = banner.split(": ").next().unwrap_or(banner);
-    Some(match state.size.0 >= WIDE {
+    Some(match state.size.0 >= WIDE && !state.live.has_news() {
         true => format!("{short}  "),
         false => "NOT RECORDING  ".to_owned(),
     })
@@ -103,10 +113,14 @@ fn status(state: &State, theme: &Theme) -> Vec<Span<'static>> {
     spans.extend(banner(state).map(|banner| Span::styled(banner, theme.error)));
     match state.follow {
         Follow::Off => {}
+        // A run is followed unless something else is said.
+        Follow::On if state.live.has_news() => {}
         Follow::On => spans.push(Span::styled("follow  ", theme.ok)),
         Follow::Paused => spans.push(Span::styled("follow paused  ", theme.dim)),
     }
+    let is_live = state.live.has_news();
     match &state.stage {
+        Stage::Reading { .. } | Stage::Checking if is_live => {}
         Stage::Reading { done, total } => {
             let percent = done.saturating_mul(100).checked_div(*total).unwrap_or(0);
             spans.push(Span::styled(format!("reading {percent}%"), theme.dim));
@@ -134,7 +148,7 @@ fn status(state: &State, theme: &Theme) -> Vec<Span<'static>> {
             spans.push(Span::styled(glyphs.warning, theme.warning));
             spans.push(Span::raw(plural(found.warnings, "warning")));
         }
-        if found.errors + found.warnings == 0 && state.stage == Stage::Ready {
+        if found.errors + found.warnings == 0 && state.stage == Stage::Ready && !is_live {
             let notes = counts(theme, found);
             let gap = if notes.is_empty() { "" } else { "  " };
             spans.extend(notes);

@@ -36,6 +36,13 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &The
         let row = row(item, kinds.unwrap_or(0), inside.width, theme, has_keys);
         row.draw(frame, inside, at);
     }
+    let is_last = state
+        .session()
+        .is_none_or(|session| state.turn() + 1 >= session.turns.len());
+    if is_last {
+        let most = usize::from(inside.height / 2);
+        super::live::coming(frame, inside, &state.frame.reply, most, theme);
+    }
 }
 
 /// A row of the list; `kinds` is the width of the column of kinds.

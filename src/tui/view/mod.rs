@@ -5,6 +5,7 @@ mod findings;
 mod footer;
 mod header;
 mod items;
+mod live;
 mod overlay;
 mod sessions;
 mod turns;

@@ -4,6 +4,7 @@ use super::{Row, rect, title};
 use crate::rules::Health;
 use crate::safe_text::SafeText;
 use crate::tui::health::Table;
+use crate::tui::live::tools;
 use crate::tui::state::layout::Area;
 use crate::tui::state::{Overlay, State};
 use crate::tui::theme::Theme;
@@ -45,6 +46,21 @@ pub(super) fn draw(frame: &mut Frame<'_>, overlay: &Overlay, state: &State, them
         Overlay::Takes(tree) => tree.view(frame, frame.area(), theme),
         Overlay::Comparison(comparison) => comparison.view(frame, frame.area(), theme),
         Overlay::Saving(dialog) => dialog.view(frame, frame.area(), theme),
+        Overlay::Approval(dialog) => dialog.view(frame, frame.area(), theme),
+        Overlay::Trust(dialog) => dialog.view(frame, frame.area(), theme),
+        Overlay::Answer(form, _) => form.view(frame, frame.area(), theme),
+        Overlay::Sure(question, _) => question.view(frame, frame.area(), theme),
+        Overlay::Line(prompt, _) => {
+            let footer = rect(state.layout.footer);
+            frame.render_widget(Clear, footer);
+            prompt.view(frame, footer, theme);
+        }
+        Overlay::Places(menu) => menu.view(frame, above_footer(frame.area()), theme),
+        Overlay::Breakpoints(list) => list.view(frame, above_footer(frame.area()), theme),
+        Overlay::Tools(cursor) => {
+            let area = above_footer(frame.area());
+            tools::view(frame, area, theme, &state.live.tools, cursor);
+        }
     }
 }
 
@@ -60,6 +76,7 @@ fn popup(frame: &mut Frame<'_>, overlay: &Overlay, state: &State, theme: &Theme)
     let room = usize::from(height.saturating_sub(4));
     let (name, mut lines) = match overlay {
         Overlay::Health(tally, sessions) => health(tally, *sessions, width, theme),
+        _ if state.live.has_news() => super::live::events(state, theme, room),
         _ => log(state, theme, room),
     };
     let total = lines.len();
@@ -100,7 +117,7 @@ fn popup(frame: &mut Frame<'_>, overlay: &Overlay, state: &State, theme: &Theme)
 }
 
 /// The problems of reading, a window of them.
-fn log(state: &State, theme: &Theme, room: usize) -> (String, Vec<Line<'static>>) {
+pub(super) fn log(state: &State, theme: &Theme, room: usize) -> (String, Vec<Line<'static>>) {
     let problems = state
         .document
         .as_ref()

@@ -32,6 +32,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &The
         };
         row.draw(frame, inside, at);
     }
+    super::live::coming(frame, inside, &state.frame.reply, 1, theme);
 }
 
 fn turn_row(turn: &TurnRow, digits: usize, theme: &Theme, has_keys: bool) -> Row {

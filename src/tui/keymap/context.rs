@@ -1,0 +1,46 @@
+//! The places in which keys work.
+
+/// Where a key works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Context {
+    /// Turns and items.
+    Browse,
+    /// The detail pane.
+    Detail,
+    /// Lists that are not the history: findings, sessions.
+    List,
+    /// A text over the screen: help, log.
+    Overlay,
+    /// The text of the wording editor.
+    Wording,
+    /// The library beside it.
+    Library,
+    /// A text that an action asks for.
+    Words,
+    /// A question that an action asks.
+    Question,
+    /// Two readings of broken arguments.
+    Readings,
+    /// What can be done about a finding.
+    Offers,
+    /// What an action would change.
+    Proposal,
+    /// How two takes differ.
+    Comparison,
+    /// The tree of takes.
+    Takes,
+    /// The save dialog.
+    Saving,
+    /// A call that awaits approval.
+    Approval,
+    /// What an agent's file would run.
+    Trust,
+    /// A text that a live run asks for.
+    Answer,
+    /// The list of breakpoints.
+    Breakpoints,
+    /// What a breakpoint may be set on.
+    Places,
+    /// The tools of a live run.
+    Tools,
+}

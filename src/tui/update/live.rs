@@ -1,0 +1,242 @@
+//! A live run on the screen: news of it come in, the operator's commands go out. No command is obeyed here; each is an
+//! [`Effect::Live`] that the conductor answers with news.
+
+mod breaks;
+mod decide;
+mod hear;
+
+pub(super) use breaks::{
+    break_here, changed as breakpoints_changed, list as breakpoints, placed, write_breakpoint,
+};
+pub(super) use decide::{always, answered, approved, recover, trusted};
+pub(super) use hear::{agent, grown, hear, resume_following, shown, trust};
+
+use super::{Effect, overlay, takes};
+use crate::engine::{self, Breakpoint, Reason};
+use crate::runtime::live::Phase;
+use crate::tui::keymap::Command;
+use crate::tui::list::ListCursor;
+use crate::tui::prompt::{Prompt, Typing};
+use crate::tui::recovery::forms::Confirmation;
+use crate::tui::state::{Asked, Overlay, State};
+
+/// Something to be done to the live run.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LiveCommand {
+    /// What the engine is to be told.
+    Engine(engine::Command),
+    /// The agent that is known is to run from the beginning.
+    Begin {
+        /// Its file.
+        agent: String,
+    },
+    /// A run goes on from a take.
+    GoOnFrom {
+        /// The file of the agent whose model and tools are used.
+        agent: String,
+        /// The number of the take; 0 is the recording.
+        take: u32,
+    },
+    /// Whether what the agent's file names may run.
+    ConfirmTrust(bool),
+    /// All breakpoints; they hold for this run and those that are begun later.
+    SetBreakpoints(Vec<Breakpoint>),
+    /// The operator says this; the history was empty.
+    Say(String),
+}
+
+fn told(command: engine::Command) -> Vec<Effect> {
+    vec![Effect::Live(LiveCommand::Engine(command))]
+}
+
+fn notice(state: &mut State, words: &str) -> Vec<Effect> {
+    state.notice = Some(words.to_owned());
+    Vec::new()
+}
+
+/// What is said where there is nothing to command.
+const NO_RUN: &str = "nothing runs: c goes on live from this take";
+
+/// Goes on, or begins to.
+pub(super) fn go_on(state: &mut State) -> Vec<Effect> {
+    if let Some(request) = state.live.trust.take() {
+        return trust(state, request);
+    }
+    match &state.live.phase {
+        Phase::Idle | Phase::Ended(_) => begin(state),
+        Phase::Asking { .. } | Phase::Running { .. } => {
+            notice(state, "the run is going on: p pauses it, X aborts it")
+        }
+        Phase::Waiting { .. } => told(engine::Command::Now),
+        Phase::Paused { .. } => settle(state, engine::Command::Continue),
+    }
+}
+
+/// One step of the run.
+pub(super) fn step(state: &mut State) -> Vec<Effect> {
+    match &state.live.phase {
+        Phase::Idle | Phase::Ended(_) => notice(state, NO_RUN),
+        Phase::Asking { .. } | Phase::Running { .. } => pause(state),
+        Phase::Waiting { .. } => told(engine::Command::Now),
+        Phase::Paused { .. } => settle(state, engine::Command::Step),
+    }
+}
+
+/// Stops before the next step.
+pub(super) fn pause(state: &mut State) -> Vec<Effect> {
+    if !state.live.is_busy() {
+        let words = match state.live.is_paused() {
+            true => "the run is paused already",
+            false => NO_RUN,
+        };
+        return notice(state, words);
+    }
+    state.notice = Some("the run pauses before its next step".to_owned());
+    told(engine::Command::Pause)
+}
+
+/// Goes on from a pause, or asks what has to be decided before.
+fn settle(state: &mut State, command: engine::Command) -> Vec<Effect> {
+    let here = state.live.reason_at(state.item);
+    let reason = here.or_else(|| state.live.reasons().first()).cloned();
+    match reason {
+        Some(Reason::Approval { .. }) => decide::open_approval(state),
+        Some(Reason::AskOperator { .. } | Reason::NothingSaid) => decide::open_answer(state, false),
+        Some(Reason::TurnLimit { turns }) => {
+            let mut prompt = Prompt::new("more turns", "how many more the run may take");
+            prompt.open(&turns.to_string());
+            overlay(state, Overlay::Line(Box::new(prompt), Asked::MoreTurns))
+        }
+        Some(Reason::Fault { .. }) => {
+            state.notice = Some("what is wrong holds the run: A releases it as it is".to_owned());
+            told(command)
+        }
+        Some(Reason::MayHaveRun { .. }) => {
+            state.notice = Some("r runs the call again, o supplies its output".to_owned());
+            told(command)
+        }
+        Some(Reason::Breakpoint { .. } | Reason::Model { .. } | Reason::Stepped) | None => {
+            told(command)
+        }
+    }
+}
+
+fn begin(state: &mut State) -> Vec<Effect> {
+    if !takes::may_ask(state) {
+        return Vec::new();
+    }
+    let live = &state.live;
+    match &live.agent {
+        Some(agent) if live.phase == Phase::Idle && !live.is_of_recording => {
+            let agent = agent.path.clone();
+            vec![Effect::Live(LiveCommand::Begin { agent })]
+        }
+        Some(agent) if !agent.path.is_empty() => go_on_with(state, agent.path.clone()),
+        _ => {
+            let proposed = live.proposed_agent.clone().unwrap_or_default();
+            let mut prompt = Prompt::new("agent", "the file of the agent that goes on from here");
+            prompt.open(&proposed);
+            overlay(state, Overlay::Line(Box::new(prompt), Asked::Agent))
+        }
+    }
+}
+
+fn go_on_with(state: &mut State, agent: String) -> Vec<Effect> {
+    state.live.is_of_recording = true;
+    state.live.proposed_agent = Some(agent.clone());
+    let take = state.recovery.takes.current;
+    vec![Effect::Live(LiveCommand::GoOnFrom { agent, take })]
+}
+
+/// Ends the run, once the operator has confirmed it.
+pub(super) fn abort(state: &mut State) -> Vec<Effect> {
+    if !state.live.is_on() {
+        return notice(state, NO_RUN);
+    }
+    let reason = match &state.live.phase {
+        Phase::Running { calls } if !calls.is_empty() => {
+            let tools: Vec<&str> = calls.iter().map(|(_, tool)| tool.as_str()).collect();
+            format!(
+                "These run now and are stopped: {}. What they have done until then is not undone.",
+                tools.join(", ")
+            )
+        }
+        Phase::Asking { .. } => "The model is being asked; its reply is dropped.".to_owned(),
+        _ => "Nothing runs at the moment.".to_owned(),
+    };
+    let reason = format!("{reason} Open calls are closed with outputs that say so.");
+    let question = Confirmation::new("abort", &reason, "Abort the run?");
+    let command = LiveCommand::Engine(engine::Command::Abort);
+    overlay(state, Overlay::Sure(Box::new(question), command))
+}
+
+/// Leaves by a command; a run that is under way is ended first.
+pub(super) fn leave(state: &mut State, command: Command) -> Vec<Effect> {
+    if !state.live.is_busy() || state.live.leaving.is_some() {
+        return takes::leave(command);
+    }
+    state.overlays.clear();
+    state.live.leaving = Some(command);
+    state.notice = Some("the run is being stopped: the same key again leaves at once".to_owned());
+    told(engine::Command::Abort)
+}
+
+/// The tools of the run, or how tools fared in the history where nothing ran.
+pub(super) fn health(state: &mut State) -> Vec<Effect> {
+    if state.live.tools.is_empty() {
+        return super::layers::health(state);
+    }
+    overlay(state, Overlay::Tools(ListCursor::default()))
+}
+
+/// Uses a tool again that a breaker has switched off.
+pub(super) fn enable(state: &mut State, number: usize) -> Vec<Effect> {
+    match state.live.tools.get(number) {
+        Some(tool) if tool.breaker != "closed" => told(engine::Command::Enable {
+            tool: tool.tool.clone(),
+        }),
+        Some(_) => notice(state, "this tool is in use: its breaker is closed"),
+        None => Vec::new(),
+    }
+}
+
+/// A line that was asked for.
+pub(super) fn line(state: &mut State, typed: Typing, asked: Asked) -> Vec<Effect> {
+    let text = match typed {
+        Typing::Pending | Typing::Changed => return Vec::new(),
+        Typing::Cancelled => {
+            state.overlays.pop();
+            return Vec::new();
+        }
+        Typing::Submitted(text) => text,
+    };
+    let text = text.trim();
+    let done = match asked {
+        Asked::Agent if text.is_empty() => Err("a path is needed".to_owned()),
+        Asked::Agent => {
+            state.overlays.pop();
+            return go_on_with(state, text.to_owned());
+        }
+        Asked::MoreTurns => match text.parse() {
+            Ok(0) | Err(_) => Err("a number from 1 is needed".to_owned()),
+            Ok(turns) => Ok(told(engine::Command::MoreTurns(turns))),
+        },
+        Asked::Breakpoint => {
+            return breaks::written(state, text);
+        }
+    };
+    match done {
+        Ok(effects) => {
+            state.overlays.pop();
+            effects
+        }
+        Err(complaint) => complain(state, &complaint),
+    }
+}
+
+fn complain(state: &mut State, complaint: &str) -> Vec<Effect> {
+    if let Some(Overlay::Line(prompt, _)) = state.overlays.last_mut() {
+        prompt.complain(crate::safe_text::SafeText::single_line(complaint, 200));
+    }
+    Vec::new()
+}
