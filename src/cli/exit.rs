@@ -15,6 +15,8 @@ pub enum Exit {
     Usage,
     /// Some input could not be read; the rest was.
     Unreadable,
+    /// The model, or whoever else is asked, failed.
+    Upstream,
     /// A signal of this number ended the debugger.
     Signal(i32),
 }
@@ -27,6 +29,7 @@ impl Exit {
             Self::Findings => 1,
             Self::Usage => 2,
             Self::Unreadable => 3,
+            Self::Upstream => 4,
             Self::Signal(number) => u8::try_from(128 + number).unwrap_or(u8::MAX),
         }
     }

@@ -130,10 +130,24 @@ impl FileReport {
     pub(super) fn read(inputs: &Inputs, path: &Path, with_lines: bool) -> Result<Self, InputError> {
         let opened = inputs.read(path)?;
         let findings = check_recording(&opened.recording, inputs.target)?;
-        let lines = Lines::new(&opened.recording, with_lines.then_some(&findings))?;
-        let recording = &opened.recording;
+        let tools_from = opened.tools_from;
+        let tools_from = tools_from.map(|tools| tools.to_string_lossy().into_owned());
+        Ok(Self {
+            tools_from,
+            ..Self::of(&opened.recording, &findings, inputs.target, with_lines)?
+        })
+    }
+
+    /// A recording and what was found in each of its sessions.
+    pub(super) fn of(
+        recording: &Recording,
+        findings: &[Vec<Finding>],
+        target: Option<Dialect>,
+        with_lines: bool,
+    ) -> Result<Self, SourceError> {
+        let lines = Lines::new(recording, with_lines.then_some(findings))?;
         let mut problems = problems_by_session(recording, &lines);
-        let sessions = recording.sessions.iter().zip(&findings);
+        let sessions = recording.sessions.iter().zip(findings);
         let sessions = sessions
             .zip(session_names(&recording.sessions))
             .zip(&mut problems)
@@ -141,7 +155,7 @@ impl FileReport {
                 let flat = |finding| flatten(recording, session, finding, &lines);
                 Ok(SessionReport {
                     name,
-                    target: inputs.target.unwrap_or(session.dialect),
+                    target: target.unwrap_or(session.dialect),
                     turns: session.turns.len(),
                     items: session.items.len(),
                     calls: session.count(Kind::Call),
@@ -153,11 +167,9 @@ impl FileReport {
             })
             .collect::<Result<_, SourceError>>()?;
         Ok(Self {
-            path: path.to_string_lossy().into_owned(),
+            path: recording.name.clone(),
             format: recording.format.id,
-            tools_from: opened
-                .tools_from
-                .map(|tools| tools.to_string_lossy().into_owned()),
+            tools_from: None,
             sessions,
             problems: problems.into_iter().flatten().collect(),
         })
@@ -187,7 +199,7 @@ impl Lines {
     /// Counts the lines of the problems, and of the items of findings where these are given.
     fn new(
         recording: &Recording,
-        findings: Option<&Vec<Vec<Finding>>>,
+        findings: Option<&[Vec<Finding>]>,
     ) -> Result<Self, SourceError> {
         if matches!(recording.format.reading, Reading::Database) {
             return Ok(Self(HashMap::new()));

@@ -18,8 +18,8 @@ pub use fault::{AgentFault, AgentFaults, Wrong};
 pub use keys::{KEYS, Key, Place, Wanted, keys_table};
 pub use powers::Power;
 
-use super::{Approval, Millis, Policy};
 use super::arguments::is_same;
+use super::{Approval, Millis, Policy};
 use crate::dialects::write::request::{
     NoRequest, Offered, Opening, RequestSettings, first_request, wire_request,
 };

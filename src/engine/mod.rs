@@ -9,9 +9,9 @@
 //! which everything is answered goes to the model.
 
 pub mod agent;
+pub mod arguments;
 mod backoff;
 mod breaker;
-pub mod arguments;
 mod breakpoint;
 mod config;
 mod effect;

@@ -3,6 +3,7 @@
 mod changing;
 mod looking;
 mod measuring;
+mod running;
 mod serving;
 
 pub(super) use changing::{
@@ -12,6 +13,7 @@ pub(super) use looking::{
     CheckArguments, ExplainArguments, FailOn, OpenArguments, ReportFormat, ShowArguments,
 };
 pub(super) use measuring::{HealthArguments, LineFormat, SplitArguments, SplitWish};
+pub(super) use running::RunArguments;
 pub(super) use serving::ScriptedArguments;
 
 use crate::actions::ACTIONS;
@@ -28,7 +30,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 const AFTER_HELP: &str = "\
-Exit codes: 0 clean, 1 findings at or above --fail-on or errors left by fix, 2 usage or nothing readable, 3 some input unreadable, 130 interrupted.
+Exit codes: 0 clean, 1 findings at or above --fail-on or errors left by fix, 2 usage or nothing readable, 3 some input unreadable, 4 the model failed, 130 interrupted.
 A file that has the name of a command is opened as ./NAME.";
 
 /// A terminal debugger for tool-calling agents: opens a recorded run, shows each turn, marks what is broken, and mends it.
@@ -70,6 +72,8 @@ pub enum Task {
     Health(HealthArguments),
     /// Write a recovery as code for a framework, as an entry of a policy, or as a fixture for a test
     Export(ExportArguments),
+    /// Run an agent under the debugger: its model is asked, its calls are checked before they are carried out
+    Run(RunArguments),
     /// Serve a scripted model on the loopback, in the dialects of OpenAI and Anthropic
     Scripted(ScriptedArguments),
     /// Print the completions of a shell

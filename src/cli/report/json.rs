@@ -82,6 +82,16 @@ impl Report for Json {
     }
 }
 
+/// The line of a finding, as `check` writes it.
+pub(in crate::cli) fn write_finding(
+    out: &mut dyn Write,
+    file: &FileReport,
+    session: &SessionReport,
+    finding: &FindingReport,
+) -> io::Result<()> {
+    write_line(out, &finding_line(file, session, finding))
+}
+
 fn finding_line<'a>(
     file: &'a FileReport,
     session: &'a SessionReport,

@@ -12,7 +12,7 @@ use super::output::safe_line;
 use super::style::{Color, Palette};
 use std::io::{self, Write};
 
-pub(super) use json::write_line;
+pub(super) use json::{write_finding, write_line};
 pub(super) use text::details;
 
 /// Writes what was found, file by file.

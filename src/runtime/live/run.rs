@@ -13,7 +13,8 @@ use crate::engine::{Command, Effect, Event, Machine, Millis, Outcome, Phase};
 use crate::redact::{Redactor, Vault};
 use crate::runtime::model::Answer;
 use crate::runtime::tools::Called;
-use crate::runtime::{NoTake, Workbench};
+use crate::rules::Finding;
+use crate::runtime::{NoTake, Recording, Workbench};
 use crate::session::ledger::{Ask, CallKey, LedgerEvent};
 use crate::session::takes::TakeId;
 use crate::session::{Edit, Tool};
@@ -88,6 +89,12 @@ impl Run {
     /// The take that the run drives.
     pub fn take(&self) -> TakeId {
         self.take
+    }
+
+    /// The take as it was read last, and what was found in its session.
+    pub fn seen(&self) -> Option<(&Recording, &[Finding])> {
+        let stood = self.stood.as_ref()?;
+        Some((&stood.recording, &stood.findings))
     }
 
     /// What it is doing.

@@ -16,7 +16,7 @@ pub const CONTINUE: &str = "continue";
 
 /// A take as it was read last.
 pub(super) struct Stood {
-    recording: Recording,
+    pub(super) recording: Recording,
     pub(super) findings: Vec<Finding>,
     pub(super) standing: Standing,
 }

@@ -15,8 +15,8 @@ use crate::session::ledger::Failure;
 use crate::session::{Session, SourceError};
 use command::CommandTool;
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::path::Path;
+use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 /// What carries out a tool.

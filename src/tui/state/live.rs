@@ -275,6 +275,7 @@ fn bounded(streaming: Streaming) -> Streaming {
         reasoning,
         text,
         mut calls,
+        silent_ms,
     } = streaming;
     let ask: Ask = ask;
     let surplus = calls.len().saturating_sub(CALLS);
@@ -290,5 +291,6 @@ fn bounded(streaming: Streaming) -> Streaming {
                 ..call
             })
             .collect(),
+        silent_ms,
     }
 }

@@ -159,6 +159,7 @@ fn streaming() -> Streaming {
             arguments: r#"{"to":"J"#.to_owned(),
             is_complete: false,
         }],
+        silent_ms: 0,
     }
 }
 
@@ -440,9 +441,10 @@ fn tools_of_the_run_are_listed_and_switched_on_again() {
     let tool = |tool: &str, errors, breaker| ToolState {
         tool: tool.to_owned(),
         calls: 4,
-        errors,
+        errors: u64::from(errors),
         consecutive: errors,
         breaker,
+        again_in_ms: None,
     };
     let mut desk = Desk::live(&[SAID, CALLED]);
     let tools = vec![
