@@ -197,10 +197,7 @@ struct Lines(HashMap<u64, u64>);
 
 impl Lines {
     /// Counts the lines of the problems, and of the items of findings where these are given.
-    fn new(
-        recording: &Recording,
-        findings: Option<&[Vec<Finding>]>,
-    ) -> Result<Self, SourceError> {
+    fn new(recording: &Recording, findings: Option<&[Vec<Finding>]>) -> Result<Self, SourceError> {
         if matches!(recording.format.reading, Reading::Database) {
             return Ok(Self(HashMap::new()));
         }

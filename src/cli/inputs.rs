@@ -78,10 +78,10 @@ impl Inputs {
                 self.target,
             ),
             wish: Wish {
-                variant: arguments.theme,
-                ascii: arguments.ascii,
+                variant: arguments.look.theme,
+                ascii: arguments.look.ascii,
             },
-            without_mouse: arguments.no_mouse,
+            without_mouse: arguments.look.no_mouse,
         }
     }
 

@@ -1,13 +1,15 @@
 //! Without a command: the debugger, on a terminal.
 
-use super::arguments::OpenArguments;
+use super::arguments::{LookArguments, OpenArguments};
 use super::exit::{Exit, Failure, complain};
 use super::inputs::{Inputs, describe, hint_for};
 use super::output::safe_line;
+use crate::runtime::live::{Prepared, WorldEvent};
 use crate::suggest;
 use crate::tui::{self, Left, OpenError};
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
+use std::sync::mpsc::Receiver;
 
 /// Opens the debugger; without a terminal there is only help to give.
 pub(super) fn run(arguments: &OpenArguments) -> Result<Exit, Failure> {
@@ -41,6 +43,17 @@ fn open(arguments: &OpenArguments) -> Result<Exit, Failure> {
         }),
         Err(error @ OpenError::Terminal(_)) => Err(Failure::refused(error.to_string())),
     }
+}
+
+/// Opens the debugger on a run that is to begin.
+pub(super) fn open_run(
+    look: &LookArguments,
+    prepared: Prepared,
+    events: Receiver<WorldEvent>,
+    journal: &Path,
+) -> Result<Exit, Failure> {
+    let _ = (look, prepared, events, journal);
+    Err(Failure::refused("the screen of a run".to_owned()))
 }
 
 fn is_missing(path: &Path) -> bool {

@@ -1,5 +1,6 @@
 //! What an interrupt does to a command without a screen.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The exit code of a command that was interrupted: 128 and the number of SIGINT, as shells count.
@@ -25,6 +26,27 @@ pub fn exit_on_interrupt() {
             }
         }
     });
+}
+
+/// From here on an interrupt is noted and nothing more; the function that is given tells whether there was one. A second one ends the
+/// process.
+pub fn note_interrupts() -> impl Fn() -> bool {
+    let noted = Arc::new(AtomicBool::new(false));
+    let notes = noted.clone();
+    std::thread::spawn(move || {
+        let Ok(runtime) = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+        else {
+            return;
+        };
+        while runtime.block_on(tokio::signal::ctrl_c()).is_ok() {
+            if notes.swap(true, Ordering::Relaxed) {
+                std::process::exit(INTERRUPTED);
+            }
+        }
+    });
+    move || noted.load(Ordering::Relaxed)
 }
 
 /// From here on interrupts are for the program in front, such as a pager, which outlives them.

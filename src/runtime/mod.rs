@@ -46,7 +46,7 @@ pub use checking::{check_recording, check_run, check_session};
 pub use files::{FileSource, Input, InputError, is_same_file, open, read_stdin};
 pub use fixture::{Fixture, NoFixture};
 pub use follower::{Follower, Growth};
-pub use interrupt::{exit_on_interrupt, leave_interrupts};
+pub use interrupt::{exit_on_interrupt, leave_interrupts, note_interrupts};
 pub use lines::line_numbers;
 pub use mend::{Applied, Mended, Mending, Reason, Refused, Tally};
 pub use opening::Opening;

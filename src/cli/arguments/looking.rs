@@ -13,6 +13,17 @@ pub struct OpenArguments {
     /// Recordings or folders of them, - for standard input
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
+    /// How the screen looks.
+    #[command(flatten)]
+    pub look: LookArguments,
+    /// How to read and judge them.
+    #[command(flatten)]
+    pub reading: ReadingArguments,
+}
+
+/// How the screen looks.
+#[derive(Debug, Args, Default)]
+pub struct LookArguments {
     /// Colours that fit the terminal; chosen from the environment if not given
     #[arg(long, value_name = "THEME", value_parser = themes())]
     pub theme: Option<Variant>,
@@ -22,9 +33,6 @@ pub struct OpenArguments {
     /// Leave the mouse to the terminal
     #[arg(long)]
     pub no_mouse: bool,
-    /// How to read and judge them.
-    #[command(flatten)]
-    pub reading: ReadingArguments,
 }
 
 /// Arguments of `check`.

@@ -10,7 +10,8 @@ pub(super) use changing::{
     ConvertArguments, ExportArguments, ExportForm, FixArguments, LossFormat,
 };
 pub(super) use looking::{
-    CheckArguments, ExplainArguments, FailOn, OpenArguments, ReportFormat, ShowArguments,
+    CheckArguments, ExplainArguments, FailOn, LookArguments, OpenArguments, ReportFormat,
+    ShowArguments,
 };
 pub(super) use measuring::{HealthArguments, LineFormat, SplitArguments, SplitWish};
 pub(super) use running::RunArguments;

@@ -1,6 +1,6 @@
 //! Arguments of what runs: `run`.
 
-use super::OpenArguments;
+use super::LookArguments;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -33,5 +33,5 @@ pub struct RunArguments {
     pub trust: bool,
     /// How it looks.
     #[command(flatten)]
-    pub look: super::looking::LookArguments,
+    pub look: LookArguments,
 }

@@ -9,7 +9,6 @@ use crate::runtime::Workbench;
 use crate::session::ledger::Ran;
 use crate::session::takes::{Author, Cause, Outcome, Take, TakeId};
 use crate::session::{Edit, Session};
-use crate::wording::{self, Kind};
 
 /// What the model reads of a call that the operator kept from running.
 const NOT_RUN: &str = "The run was stopped before this tool ran.";
@@ -29,14 +28,12 @@ pub(super) fn act(
     });
     let finding = finding.ok_or("the finding is gone")?;
     let action = actions::find(decision.action).ok_or("there is no such action")?;
-    let kind = Kind::of_rule(finding.rule.id);
-    let template = template_of(kind, decision.wording.as_deref());
     let run = Run::new(session, None);
     let beside = rules::beside(session, &stood.findings, finding);
     let scene = run.scene(finding.defect(), &beside);
     let scene = scene.ok_or("it is about the session as a whole, and not about an item")?;
     let choice = Choice {
-        words: decision.value.as_deref().or(template),
+        words: decision.value.as_deref().or(decision.template()),
         include_in_history: decision.include_in_history,
         ..Choice::default()
     };
@@ -54,13 +51,6 @@ pub(super) fn act(
         ..told(&planned)
     };
     fork(bench, (number, take), session, &planned.edits, about)
-}
-
-/// The template that is meant: one of the library by its name, or one of the policy's own.
-fn template_of(kind: Option<Kind>, wording: Option<&str>) -> Option<&str> {
-    let wording = wording?;
-    let known = kind.and_then(|kind| wording::find(kind, wording));
-    Some(known.map_or(wording, |known| known.template))
 }
 
 /// Answers every open call with a word about why there is no output; `None` where none is open.

@@ -7,13 +7,14 @@ use super::act;
 use super::news::{News, ToolState};
 use super::stood::{self, Stood};
 use super::world::{World, WorldEvent};
+use crate::dialects::body_of;
 use crate::dialects::write::{calls_of, history_of};
 use crate::engine::agent;
-use crate::engine::{Command, Effect, Event, Machine, Millis, Outcome, Phase};
+use crate::engine::{Command, Effect, Event, Machine, Millis, Outcome, Phase, Tail};
 use crate::redact::{Redactor, Vault};
+use crate::rules::Finding;
 use crate::runtime::model::Answer;
 use crate::runtime::tools::Called;
-use crate::rules::Finding;
 use crate::runtime::{NoTake, Recording, Workbench};
 use crate::session::ledger::{Ask, CallKey, LedgerEvent};
 use crate::session::takes::TakeId;
@@ -95,6 +96,23 @@ impl Run {
     pub fn seen(&self) -> Option<(&Recording, &[Finding])> {
         let stood = self.stood.as_ref()?;
         Some((&stood.recording, &stood.findings))
+    }
+
+    /// How many replies the history holds.
+    pub fn turns(&self) -> u32 {
+        self.stood.as_ref().map_or(0, |stood| stood.standing.turns)
+    }
+
+    /// The text of the final message, where the history ends on one.
+    pub fn final_text(&self) -> Option<String> {
+        let stood = self.stood.as_ref()?;
+        let Tail::Final { item: Some(item) } = stood.standing.tail else {
+            return None;
+        };
+        let session = stood.session(self.session)?;
+        let item = session.items.get(item as usize)?;
+        let bytes = session.bytes(item).ok()?;
+        Some(body_of(item, &bytes).ok()?.text)
     }
 
     /// What it is doing.

@@ -1,0 +1,208 @@
+//! A run without a screen: what happens is one JSON object a line, and the policy decides.
+//!
+//! The first line is the run (`run`), the last one its end (`end`). Between them stand the findings as `check` writes them, decisions
+//! (`decision`), and the entries of the ledger under their own names (`asked`, `replied`, `started`, `finished`, ...).
+
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::flatten::FileReport;
+use crate::cli::report::{write_finding, write_line};
+use crate::engine::Command;
+use crate::runtime::Workbench;
+use crate::runtime::live::{Input, News, Phase, Prepared, Run, WorldEvent};
+use crate::session::ledger::{Ending, LedgerEvent};
+use crate::session::takes::{Author, TakeId};
+use serde::Serialize;
+use std::collections::HashSet;
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+/// How often an interrupt is looked for.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Lines that are not entries of the ledger.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+enum Line<'a> {
+    Run {
+        agent: &'a str,
+        model: &'a str,
+        scripted: bool,
+        journal: &'a str,
+    },
+    Decision {
+        take: TakeId,
+        rule: Option<&'a str>,
+        call_id: Option<&'a str>,
+        action: &'a str,
+        by: Author,
+        wording: Option<&'a str>,
+    },
+    Notice {
+        message: &'a str,
+    },
+    End {
+        #[serde(flatten)]
+        how: &'a Ending,
+        take: TakeId,
+        turns: u32,
+        input_tokens: u64,
+        output_tokens: u64,
+        output: Option<String>,
+    },
+}
+
+/// Runs to the end.
+pub(super) fn run(
+    prepared: Prepared,
+    mut bench: Workbench,
+    events: &Receiver<WorldEvent>,
+    journal: &Path,
+) -> Result<Exit, Failure> {
+    let interrupted = crate::runtime::note_interrupts();
+    let Prepared {
+        mut run,
+        about,
+        notes,
+        ..
+    } = prepared;
+    let mut teller = Teller::new(io::stdout().lock());
+    teller.write(&Line::Run {
+        agent: &about.agent,
+        model: &about.model,
+        scripted: about.scripted,
+        journal: &journal.to_string_lossy(),
+    })?;
+    for note in &notes {
+        teller.write(&Line::Notice { message: note })?;
+    }
+    let begun = run.begin(&mut bench, 0, TakeId::MAIN);
+    let mut news = begun.map_err(|error| Failure::refused(error.to_string()))?;
+    let mut was_interrupted = false;
+    loop {
+        teller.tell(&run, &news)?;
+        if let Phase::Ended(how) = run.phase() {
+            teller.end(&run, &bench, &how)?;
+            return Ok(match was_interrupted {
+                true => Exit::Signal(2),
+                false => exit_of(&how),
+            });
+        }
+        news = match events.recv_timeout(LOOK) {
+            Ok(event) => run.hear(&mut bench, Input::World(event)),
+            Err(RecvTimeoutError::Timeout) if interrupted() && !was_interrupted => {
+                was_interrupted = true;
+                run.hear(&mut bench, Input::Operator(Command::Abort))
+            }
+            Err(RecvTimeoutError::Timeout) => Vec::new(),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Failure::refused(
+                    "the world of the run ended before the run".to_owned(),
+                ));
+            }
+        };
+    }
+}
+
+fn exit_of(how: &Ending) -> Exit {
+    match how {
+        Ending::Final | Ending::Fallback => Exit::Clean,
+        Ending::ModelFailed { .. } => Exit::Upstream,
+        Ending::TurnLimit { .. }
+        | Ending::Aborted
+        | Ending::Raised { .. }
+        | Ending::Unattended { .. } => Exit::Findings,
+    }
+}
+
+/// Writes what happens, each finding once.
+struct Teller<W> {
+    out: W,
+    /// Findings that were told: rule, place, sentence.
+    told: HashSet<(&'static str, Option<u32>, String)>,
+}
+
+impl<W: Write> Teller<W> {
+    fn new(out: W) -> Self {
+        Self {
+            out,
+            told: HashSet::new(),
+        }
+    }
+
+    fn write(&mut self, line: &Line<'_>) -> Result<(), Failure> {
+        write_line(&mut self.out, line)?;
+        // Whoever reads it wants to know it now.
+        self.out.flush()?;
+        Ok(())
+    }
+
+    fn tell(&mut self, run: &Run, news: &[News]) -> Result<(), Failure> {
+        for news in news {
+            match news {
+                News::Recorded(LedgerEvent::Decided {
+                    take,
+                    call,
+                    rule,
+                    action,
+                    by,
+                    wording,
+                    ..
+                }) => self.write(&Line::Decision {
+                    take: *take,
+                    rule: rule.as_deref(),
+                    call_id: call.as_ref().map(|call| call.call_id.as_str()),
+                    action,
+                    by: *by,
+                    wording: wording.as_deref(),
+                })?,
+                News::Recorded(LedgerEvent::Ended { .. }) => {}
+                News::Recorded(event) => {
+                    write_line(&mut self.out, event)?;
+                    self.out.flush()?;
+                }
+                News::Notice(message) => self.write(&Line::Notice { message })?,
+                News::Grown(_) => self.findings(run)?,
+                News::Phase(_) | News::Streaming(_) | News::Tools(_) | News::Usage(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells what is newly found.
+    fn findings(&mut self, run: &Run) -> Result<(), Failure> {
+        let Some((recording, findings)) = run.seen() else {
+            return Ok(());
+        };
+        let report = FileReport::of(recording, &[findings.to_vec()], None, false);
+        let report = report.map_err(|error| Failure::refused(error.to_string()))?;
+        for session in &report.sessions {
+            for finding in &session.findings {
+                let known = (finding.rule.id, finding.item, finding.message.clone());
+                if self.told.insert(known) {
+                    write_finding(&mut self.out, &report, session, finding)?;
+                }
+            }
+        }
+        self.out.flush()?;
+        Ok(())
+    }
+
+    fn end(&mut self, run: &Run, bench: &Workbench, how: &Ending) -> Result<(), Failure> {
+        let usage = bench.ledger().usage();
+        let take = run.take();
+        let fallback = bench
+            .takes()
+            .get(take)
+            .and_then(|take| take.fallback.clone());
+        self.write(&Line::End {
+            how,
+            take,
+            turns: run.turns(),
+            input_tokens: usage.input,
+            output_tokens: usage.output,
+            output: fallback.or_else(|| run.final_text()),
+        })
+    }
+}
