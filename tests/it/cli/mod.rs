@@ -9,6 +9,7 @@ mod hostile;
 mod looking;
 mod reports;
 mod scripted;
+mod run_journal;
 mod split;
 
 use assert_cmd::Command;
