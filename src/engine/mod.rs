@@ -23,8 +23,8 @@ pub use breakpoint::{Breakpoint, BreakpointError, Hit, PLACES, Place, Ready, hit
 pub use effect::{Effect, Reason, Timer};
 pub use event::{Command, Event, ModelFault, Outcome};
 pub use policy::{
-    Approval, BreakerSettings, Counts, Decision, Policy, PolicyFault, PolicyFaults, RetrySettings,
-    Verdict, duration,
+    Approval, BreakerSettings, Counts, Decision, LONGEST_POLICY, Policy, PolicyFault, PolicyFaults,
+    RetrySettings, Verdict, duration,
 };
 pub use standing::{Fault, Standing, StandingCall, Tail};
 

@@ -10,7 +10,7 @@
 //! The project's win over those of the config folder, and these over the library. A file or an entry that cannot be used costs
 //! itself and is told with its line.
 
-use super::files::{InputError, read_text};
+use super::files::{InputError, small_text};
 use crate::wording::{self, Kind};
 use etcetera::BaseStrategy;
 use std::fmt;
@@ -182,7 +182,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn read(&mut self) {
-        match read_text(&self.file.path, FILE) {
+        match small_text(&self.file.path, FILE) {
             Ok(text) => self.text = text,
             Err(InputError::Missing) => return,
             Err(InputError::EmptyFolder | InputError::NotAFile(_)) => {
