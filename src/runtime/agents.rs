@@ -1,9 +1,10 @@
 //! Reads an agent file with the files it names, which are looked for beside it.
 
-use super::files::{InputError, read_text};
+use super::files::{InputError, small_text};
 use super::trust::Content;
+use super::wordings::Wordings;
 use crate::engine::agent::{Agent, AgentFaults, Beside, Command};
-use crate::wording::Kind;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// Longest file, in bytes: the agent's own, and each that it names.
@@ -33,8 +34,8 @@ pub enum NoAgent {
         /// Why.
         error: InputError,
     },
-    /// It says what cannot be.
-    #[error("{}:\n{faults}", path.display())]
+    /// It says what cannot be: one line for each fault.
+    #[error("{}", Told { path, faults })]
     Faults {
         /// The file.
         path: PathBuf,
@@ -43,12 +44,29 @@ pub enum NoAgent {
     },
 }
 
+/// Faults with the file before each.
+struct Told<'a> {
+    path: &'a Path,
+    faults: &'a AgentFaults,
+}
+
+impl fmt::Display for Told<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path.display();
+        for (index, fault) in self.faults.faults.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "\n" };
+            write!(f, "{separator}{path}:{}: {}", fault.line, fault.told())?;
+        }
+        match self.faults.more {
+            0 => Ok(()),
+            more => write!(f, "\n{path}: and {more} more"),
+        }
+    }
+}
+
 impl AgentFile {
-    /// Reads an agent file. `wording` gives the templates of the operator's own wordings, which a policy may name.
-    pub fn read(
-        path: &Path,
-        wording: &dyn Fn(Kind, &str) -> Option<String>,
-    ) -> Result<Self, NoAgent> {
+    /// Reads an agent file, whose policy may name the operator's own wordings beside those of the library.
+    pub fn read(path: &Path, wordings: &Wordings) -> Result<Self, NoAgent> {
         let unreadable = |error| NoAgent::Unreadable {
             path: path.to_owned(),
             error,
@@ -56,7 +74,7 @@ impl AgentFile {
         let found = path
             .canonicalize()
             .map_err(|error| unreadable(error.into()))?;
-        let text = read_text(&found, FILE).map_err(|error| match error {
+        let text = small_text(&found, FILE).map_err(|error| match error {
             InputError::EmptyFolder => unreadable(InputError::NotAFile("a folder")),
             error => unreadable(error),
         })?;
@@ -71,7 +89,10 @@ impl AgentFile {
         };
         let beside = Beside {
             file: &mut file,
-            wording,
+            wording: &|kind, name| {
+                let found = wordings.find(kind, name);
+                found.map(|choice| choice.template.to_owned())
+            },
         };
         let agent = Agent::parse(&text, beside).map_err(|faults| NoAgent::Faults {
             path: path.to_owned(),
@@ -103,7 +124,7 @@ fn folder_of(path: &Path) -> &Path {
 }
 
 fn named_file(folder: &Path, name: &str, rest: u64) -> Result<String, String> {
-    let text = read_text(&folder.join(name), FILE.min(rest));
+    let text = small_text(&folder.join(name), FILE.min(rest));
     text.map_err(|error| match error {
         InputError::EmptyFolder => "this is a folder".to_owned(),
         error => error.to_string(),
@@ -120,7 +141,7 @@ mod tests {
         [[tools]]\nname = \"t\"\ncommand = [\"./tool\"]\ncwd = \"tools\"\n";
 
     fn read(path: &Path) -> Result<AgentFile, NoAgent> {
-        AgentFile::read(path, &|_, _| None)
+        AgentFile::read(path, &Wordings::default())
     }
 
     fn folder() -> tempfile::TempDir {
@@ -169,7 +190,7 @@ mod tests {
         let giant = "#".repeat(usize::try_from(FILE).unwrap() + 1);
         std::fs::write(folder.path().join("rules/policy.toml"), &giant).unwrap();
         let of_policy = told("agent.toml");
-        let expected = "line 3: `policy_file`: rules/policy.toml: more than 1024 KB";
+        let expected = "agent.toml:3: `policy_file`: rules/policy.toml: more than 1024 KB";
         assert!(of_policy.contains(expected), "{of_policy}");
         std::fs::write(folder.path().join("agent.toml"), giant).unwrap();
         assert!(told("agent.toml").ends_with("agent.toml: more than 1024 KB"));

@@ -3,6 +3,7 @@
 // Everything here is test code, also the functions that set a test up.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod agents;
 mod boundary;
 mod cli;
 mod convert;

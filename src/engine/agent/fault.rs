@@ -53,10 +53,16 @@ impl fmt::Display for AgentFaults {
 
 impl fmt::Display for AgentFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: {}", self.line, self.wrong)?;
+        write!(f, "line {}: {}", self.line, self.told())
+    }
+}
+
+impl AgentFault {
+    /// What is wrong and what to do about it, without the line.
+    pub fn told(&self) -> String {
         match self.wrong.hint() {
-            Some(hint) => write!(f, "; {hint}"),
-            None => Ok(()),
+            Some(hint) => format!("{}; {hint}", self.wrong),
+            None => self.wrong.to_string(),
         }
     }
 }
