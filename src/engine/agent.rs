@@ -10,6 +10,7 @@ mod read;
 mod read_tools;
 mod section;
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
 mod tests;
 mod values;
 
@@ -17,12 +18,13 @@ pub use fault::{AgentFault, AgentFaults, Wrong};
 pub use keys::{KEYS, Key, Place, Wanted, keys_table};
 pub use powers::Power;
 
-use super::Millis;
 use super::arguments::is_same;
+use super::{Approval, Millis, Policy};
 use crate::dialects::write::request::{
     NoRequest, Offered, Opening, RequestSettings, first_request, wire_request,
 };
 use crate::session::{Dialect, OutputSchema};
+use crate::wording::Kind;
 use serde_json::{Map, Value};
 
 /// An agent.
@@ -38,8 +40,8 @@ pub struct Agent {
     pub max_turns: Option<u32>,
     /// What the final output must look like.
     pub output_schema: Option<OutputSchema>,
-    /// What is done about faults without asking, as the text of a policy file.
-    pub policy: Option<PolicyText>,
+    /// What is done about faults without asking. It also has a say in turns and approvals.
+    pub policy: Policy,
     /// The model.
     pub model: Model,
     /// Tools that the file defines.
@@ -48,13 +50,12 @@ pub struct Agent {
     pub servers: Vec<McpServer>,
 }
 
-/// A policy as it was given.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PolicyText {
-    /// The file that holds it; `None` where it stands in the agent file.
-    pub file: Option<String>,
-    /// The text, in TOML.
-    pub text: String,
+/// What an agent file is read with.
+pub struct Beside<'a> {
+    /// The text of a file that it names, or why there is none.
+    pub file: &'a mut dyn FnMut(&str) -> Result<String, String>,
+    /// The template of a wording of the operator's own, which a policy may name.
+    pub wording: &'a dyn Fn(Kind, &str) -> Option<String>,
 }
 
 /// The model.
@@ -194,34 +195,16 @@ pub enum Via {
     },
 }
 
-/// Whether the operator is asked before a tool runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Approval {
-    /// Never.
-    Never,
-    /// Until the operator approves for good.
-    Ask,
-    /// Every time.
-    Always,
-}
-
-impl Approval {
-    /// Every one with its word in the file.
-    pub const ALL: [(Self, &'static str); 3] = [
-        (Self::Never, "never"),
-        (Self::Ask, "ask"),
-        (Self::Always, "always"),
-    ];
-}
-
 impl Agent {
-    /// Reads an agent file. `read` gives the text of a file that it names, or says why not.
-    pub fn parse(
-        text: &str,
-        read: &mut dyn FnMut(&str) -> Result<String, String>,
-    ) -> Result<Self, AgentFaults> {
-        read::read_agent(text, read)
+    /// Reads an agent file. All that is wrong with it is told at once.
+    pub fn parse(text: &str, beside: Beside<'_>) -> Result<Self, AgentFaults> {
+        read::read_agent(text, beside)
+    }
+
+    /// The most replies of a run: what the file says or its policy, whichever is less.
+    pub fn turn_limit(&self) -> Option<u32> {
+        let limits = [self.max_turns, self.policy.max_turns()];
+        limits.into_iter().flatten().min()
     }
 
     /// The tools that the file defines, as the model is offered them; those of MCP servers are known once these run.

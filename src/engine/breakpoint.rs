@@ -1,4 +1,27 @@
 //! Breakpoints: where a run stops although nothing is wrong.
+//!
+//! | written | stops the run |
+//! |---|---|
+//! | `tool search_*` | at a call of the tool that has not run; `*` and `?` stand for any letters |
+//! | `kind reasoning` | at an item of the kind |
+//! | `rule tool-error` | at a finding of the rule, however bad |
+//! | `arg .amount > 100` | at a call that has not run, where the jq expression gives something true for its arguments |
+//! | `turn 5` | at the reply of this number |
+//! | `once tool pay` | the same, and only once |
+
+use super::{Standing, StandingCall};
+use crate::jq::{Expression, ExpressionError};
+use crate::pattern::Pattern;
+use crate::rules::RULES;
+use crate::session::Kind;
+use crate::suggest;
+use std::collections::HashMap;
+use std::fmt;
+
+/// Longest breakpoint, in bytes.
+const LONGEST: usize = 2100;
+/// What stands before a breakpoint that stops the run only once.
+const ONCE: &str = "once";
 
 /// A breakpoint.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -17,7 +40,7 @@ pub struct Breakpoint {
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Place {
-    /// A call of this tool; `*` stands for any letters.
+    /// A call of this tool; `*` and `?` stand for any letters.
     Tool(String),
     /// An item of this kind, by its word.
     Kind(String),
@@ -27,4 +50,267 @@ pub enum Place {
     Argument(String),
     /// The reply of this number, from 1.
     Turn(u32),
+}
+
+/// How a place is written: its word, an example of what stands behind it, and what it stops at.
+pub const PLACES: [(&str, &str, &str); 5] = [
+    ("tool", "search_*", "a call of this tool, before it runs"),
+    ("kind", "reasoning", "an item of this kind"),
+    ("rule", "tool-error", "a finding of this rule, however bad"),
+    (
+        "arg",
+        ".amount > 100",
+        "a call whose arguments satisfy this jq expression, before it runs",
+    ),
+    ("turn", "5", "the reply of this number"),
+];
+
+/// Why a text is no breakpoint.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BreakpointError {
+    /// Nothing is written.
+    #[error("write where to stop: {all}", all = all_places())]
+    Empty,
+    /// It is too long.
+    #[error("this is too long: {LONGEST} bytes at most")]
+    TooLong,
+    /// It begins with another word.
+    #[error("`{0}` is no place to stop at: {all}", all = all_places())]
+    UnknownPlace(String),
+    /// Nothing stands behind the word.
+    #[error("nothing stands behind `{0}`: write, for example, `{0} {1}`")]
+    Incomplete(&'static str, &'static str),
+    /// No kind has this name.
+    #[error("no kind is called `{name}`{meant}; there are {all}", all = kinds())]
+    UnknownKind {
+        /// The name.
+        name: String,
+        /// The nearest name as a part of the sentence; empty where none is near.
+        meant: String,
+    },
+    /// No rule has this id.
+    #[error("no rule is called `{name}`{meant}")]
+    UnknownRule {
+        /// The name.
+        name: String,
+        /// The nearest id as a part of the sentence, or all.
+        meant: String,
+    },
+    /// It is no number of a reply.
+    #[error("`{0}` is no number of a reply: they count from 1")]
+    NoNumber(String),
+    /// The jq expression is none.
+    #[error(transparent)]
+    Expression(#[from] ExpressionError),
+}
+
+fn all_places() -> String {
+    let written = PLACES.map(|(word, example, _)| format!("`{word} {example}`"));
+    written.join(", ")
+}
+
+fn kinds() -> String {
+    Kind::ALL.map(|(_, word)| written(word)).join(", ")
+}
+
+/// A kind as it is typed: in one word.
+fn written(kind: &str) -> String {
+    kind.replace(' ', "-")
+}
+
+impl Breakpoint {
+    /// Reads a breakpoint as the operator writes it; it gets a number.
+    pub fn parse(number: u32, text: &str) -> Result<Self, BreakpointError> {
+        if text.len() > LONGEST {
+            return Err(BreakpointError::TooLong);
+        }
+        let (first, rest) = word_of(text);
+        let (is_one_shot, place) = match first {
+            ONCE => (true, rest),
+            _ => (false, text),
+        };
+        Ok(Self {
+            number,
+            on: Place::parse(place)?,
+            is_one_shot,
+            is_enabled: true,
+        })
+    }
+}
+
+/// As the operator writes it.
+impl fmt::Display for Breakpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_one_shot {
+            write!(f, "{ONCE} ")?;
+        }
+        self.on.fmt(f)
+    }
+}
+
+impl Place {
+    /// Reads what a breakpoint looks for.
+    pub fn parse(text: &str) -> Result<Self, BreakpointError> {
+        let (word, rest) = word_of(text);
+        if word.is_empty() {
+            return Err(BreakpointError::Empty);
+        }
+        let places = PLACES.iter();
+        let place = places.copied().find(|(known, ..)| *known == word);
+        let Some((known, example, _)) = place else {
+            return Err(BreakpointError::UnknownPlace(word.to_owned()));
+        };
+        if rest.is_empty() {
+            return Err(BreakpointError::Incomplete(known, example));
+        }
+        match known {
+            "tool" => Ok(Self::Tool(rest.to_owned())),
+            "kind" => kind(rest),
+            "rule" => rule(rest),
+            "arg" => {
+                Expression::parse(rest)?;
+                Ok(Self::Argument(rest.to_owned()))
+            }
+            _ => {
+                let number = rest.parse().ok().filter(|number| *number > 0);
+                let number = number.ok_or_else(|| BreakpointError::NoNumber(rest.to_owned()))?;
+                Ok(Self::Turn(number))
+            }
+        }
+    }
+
+    /// The word that it begins with, and what stands behind it.
+    fn parts(&self) -> (&'static str, String) {
+        match self {
+            Self::Tool(pattern) => ("tool", pattern.clone()),
+            Self::Kind(kind) => ("kind", kind.clone()),
+            Self::Rule(rule) => ("rule", rule.clone()),
+            Self::Argument(expression) => ("arg", expression.clone()),
+            Self::Turn(number) => ("turn", number.to_string()),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (word, rest) = self.parts();
+        write!(f, "{word} {rest}")
+    }
+}
+
+fn word_of(text: &str) -> (&str, &str) {
+    let text = text.trim();
+    let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    (word, rest.trim_start())
+}
+
+fn kind(name: &str) -> Result<Place, BreakpointError> {
+    let name = written(&name.to_lowercase());
+    if Kind::ALL.iter().any(|(_, word)| written(word) == name) {
+        return Ok(Place::Kind(name));
+    }
+    let known = Kind::ALL.map(|(_, word)| written(word));
+    let known = known.iter().map(String::as_str).collect::<Vec<_>>();
+    let meant = meant(&name, &known);
+    Err(BreakpointError::UnknownKind { name, meant })
+}
+
+fn rule(name: &str) -> Result<Place, BreakpointError> {
+    if RULES.iter().any(|rule| rule.id == name) {
+        return Ok(Place::Rule(name.to_owned()));
+    }
+    let known = RULES.iter().map(|rule| rule.id).collect::<Vec<_>>();
+    let meant = match meant(name, &known) {
+        nothing if nothing.is_empty() => format!("; there are {}", known.join(", ")),
+        meant => meant,
+    };
+    Err(BreakpointError::UnknownRule {
+        name: name.to_owned(),
+        meant,
+    })
+}
+
+fn meant(name: &str, known: &[&str]) -> String {
+    let nearest = suggest::nearest(name, known).into_iter().next();
+    nearest.map_or(String::new(), |nearest| {
+        format!(", did you mean `{}`?", nearest.name)
+    })
+}
+
+/// Patterns and expressions of breakpoints, ready to run; they are made when they are needed first.
+#[derive(Debug, Clone, Default)]
+pub struct Ready {
+    patterns: HashMap<String, Pattern>,
+    /// Nothing for a text from a journal that is no expression: it stops nothing.
+    expressions: HashMap<String, Option<Expression>>,
+}
+
+impl Ready {
+    fn is_of(&mut self, tool: &str, pattern: &str) -> bool {
+        let known = self.patterns.entry(pattern.to_owned());
+        let pattern = known.or_insert_with(|| Pattern::new(pattern));
+        let bare = tool.rsplit_once('.').map(|(_, bare)| bare);
+        pattern.matches(tool) || bare.is_some_and(|bare| pattern.matches(bare))
+    }
+
+    fn is_true_of(&mut self, expression: &str, json: &str) -> bool {
+        let known = self.expressions.entry(expression.to_owned());
+        let expression = known.or_insert_with(|| Expression::parse(expression).ok());
+        let expression = expression.as_ref();
+        expression.is_some_and(|expression| expression.is_true_of(json.as_bytes()))
+    }
+}
+
+/// A breakpoint found what it looks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+pub struct Hit {
+    /// The number of the breakpoint.
+    pub number: u32,
+    /// The item of the take; `None` for a reply as a whole.
+    pub item: Option<u32>,
+}
+
+/// What the breakpoints find in the last turn, each item once for each breakpoint. Whoever went on from a hit tells it from a new one
+/// by its item.
+pub fn hits(breakpoints: &[Breakpoint], standing: &Standing, ready: &mut Ready) -> Vec<Hit> {
+    let mut found = Vec::new();
+    for breakpoint in breakpoints
+        .iter()
+        .filter(|breakpoint| breakpoint.is_enabled)
+    {
+        let mut items = places(&breakpoint.on, standing, ready);
+        items.sort_unstable();
+        items.dedup();
+        let number = breakpoint.number;
+        found.extend(items.into_iter().map(|item| Hit { number, item }));
+    }
+    found
+}
+
+fn places(place: &Place, standing: &Standing, ready: &mut Ready) -> Vec<Option<u32>> {
+    // A call that was answered cannot be stopped any more.
+    let open = standing.calls.iter().filter(|call| call.is_open);
+    let item = |call: &StandingCall| Some(call.item);
+    match place {
+        Place::Tool(pattern) => {
+            let of_tool = open.filter(|call| ready.is_of(&call.tool, pattern));
+            of_tool.map(item).collect()
+        }
+        Place::Argument(expression) => {
+            let fitting = open.filter(|call| ready.is_true_of(expression, &call.arguments));
+            fitting.map(item).collect()
+        }
+        Place::Kind(name) => {
+            let items = standing.items.iter();
+            let of_kind = items.filter(|(_, kind)| written(kind.word()) == *name);
+            of_kind.map(|(item, _)| Some(*item)).collect()
+        }
+        Place::Rule(rule) => {
+            let faults = standing.faults.iter();
+            let of_rule = faults.filter(|fault| fault.rule == rule);
+            of_rule.map(|fault| fault.item).collect()
+        }
+        Place::Turn(number) if standing.turns == *number => vec![None],
+        Place::Turn(_) => Vec::new(),
+    }
 }

@@ -10,16 +10,23 @@
 
 pub mod agent;
 pub mod arguments;
+mod backoff;
+mod breaker;
 mod breakpoint;
 mod effect;
 mod event;
 mod policy;
 mod standing;
 
-pub use breakpoint::{Breakpoint, Place};
+pub use backoff::{ATTEMPTS, ModelDelay, delay, is_recoverable_status, model_delay};
+pub use breaker::{Admission, BreakerState, Breakers, Change, ToolState};
+pub use breakpoint::{Breakpoint, BreakpointError, Hit, PLACES, Place, Ready, hits};
 pub use effect::{Effect, Reason, Timer};
 pub use event::{Command, Event, ModelFault, Outcome};
-pub use policy::Decision;
+pub use policy::{
+    Approval, BreakerSettings, Counts, Decision, Policy, PolicyFault, PolicyFaults, RetrySettings,
+    Verdict, duration,
+};
 pub use standing::{Fault, Standing, StandingCall, Tail};
 
 /// Moments and durations in milliseconds; moments count from any beginning that never goes back.

@@ -1,6 +1,27 @@
-//! What is done about faults without asking.
+//! What is done about faults without asking, and what a run may cost: turns, attempts, failing tools.
+//!
+//! A policy is a TOML file. Per rule, and per tool where that says otherwise, it says what is done, with which words, how often, and
+//! what then. A rule without an entry is the operator's.
 
+mod counts;
+mod fault;
+mod parse;
+mod reader;
+mod settings;
+mod value;
+
+pub use counts::Counts;
+pub use fault::{PolicyFault, PolicyFaults};
+pub use settings::{Approval, BreakerSettings, RetrySettings, duration};
+
+use super::Fault;
+use crate::pattern::Pattern;
+use crate::rules::RULES;
 use crate::session::ledger::CallKey;
+use crate::wording::{self, Deed, Kind, Verb};
+use reader::Reader;
+use settings::{PartialBreaker, PartialRetry};
+use toml::de::DeTable;
 
 /// What a policy decided about a fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,10 +34,203 @@ pub struct Decision {
     pub call: Option<CallKey>,
     /// Id of the action that is to be carried out.
     pub action: &'static str,
-    /// The wording: a name of the library, or a template of the policy's own.
+    /// The wording: a name of the library, or a template of the policy's own. [`Decision::template`] is the template in both cases.
     pub wording: Option<String>,
-    /// The value of a fallback, as JSON.
+    /// The value of a fallback: a text as it is, anything else as JSON.
     pub value: Option<String>,
     /// Whether a fallback enters the history.
     pub include_in_history: bool,
 }
+
+impl Decision {
+    /// What the model is to read, as a template; `None` where the policy leaves it to the action.
+    pub fn template(&self) -> Option<&str> {
+        let wording = self.wording.as_deref()?;
+        let kind = Kind::of_rule(&self.rule);
+        let known = kind.and_then(|kind| wording::find(kind, wording));
+        Some(known.map_or(wording, |known| known.template))
+    }
+}
+
+/// What is to be done about a fault.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// An action is carried out.
+    Act(Decision),
+    /// It passes as it is.
+    Release,
+    /// The run fails.
+    Raise,
+    /// The operator decides.
+    Ask,
+}
+
+/// What is done without asking, and within which limits. Without a file: nothing is done, a call is tried once, and a tool is switched
+/// off after three errors in a row.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Policy {
+    max_turns: Option<u32>,
+    on: Vec<Entry>,
+    /// The first that fits and says something counts; exact names stand before patterns.
+    tools: Vec<ToolPolicy>,
+    retry: RetrySettings,
+    breaker: BreakerSettings,
+}
+
+/// What is said about a rule.
+#[derive(Debug, Clone, PartialEq)]
+struct Entry {
+    rule: &'static str,
+    does: &'static Verb,
+    times: Option<u32>,
+    then: &'static Verb,
+    wording: Option<String>,
+    value: Option<String>,
+    include_in_history: bool,
+}
+
+/// What is said about a tool.
+#[derive(Debug, Clone, PartialEq)]
+struct ToolPolicy {
+    name: String,
+    pattern: Pattern,
+    approval: Option<Approval>,
+    on: Vec<Entry>,
+    retry: PartialRetry,
+    breaker: PartialBreaker,
+}
+
+impl Policy {
+    /// Reads a policy. All that is wrong with it is told at once.
+    pub fn parse(text: &str) -> Result<Self, PolicyFaults> {
+        Self::parse_with(text, &|_, _| None)
+    }
+
+    /// Reads a policy that may name wordings of the operator's own: `own` gives their templates by kind and name.
+    pub fn parse_with(
+        text: &str,
+        own: &dyn Fn(Kind, &str) -> Option<String>,
+    ) -> Result<Self, PolicyFaults> {
+        parse::policy(text, own)
+    }
+
+    /// Reads a policy that is a table of another file, of which `text` is the whole.
+    pub(super) fn of_table(
+        text: &str,
+        table: &DeTable<'_>,
+        own: &dyn Fn(Kind, &str) -> Option<String>,
+    ) -> Result<Self, PolicyFaults> {
+        parse::of_table(Reader::new(text), table, own)
+    }
+
+    /// The addresses that hear of breakers that open, each once.
+    pub fn webhooks(&self) -> Vec<&str> {
+        let of_tools = self.tools.iter().map(|said| &said.breaker.webhook);
+        let all = [&self.breaker.webhook].into_iter().chain(of_tools);
+        let mut known = Vec::new();
+        for url in all.flatten() {
+            if !known.contains(&url.as_str()) {
+                known.push(url.as_str());
+            }
+        }
+        known
+    }
+
+    /// What is to be done about a fault; it is to be asked once for each, since it counts.
+    pub fn decide(&self, counts: &mut Counts, fault: &Fault) -> Verdict {
+        let Some(entry) = self.entry(fault) else {
+            return Verdict::Ask;
+        };
+        let done = counts.of(fault.rule, fault.tool.as_deref());
+        let verb = match entry.times {
+            Some(times) if done >= times => entry.then,
+            _ => {
+                counts.add(fault.rule, fault.tool.as_deref());
+                entry.does
+            }
+        };
+        match verb.deed {
+            Deed::Release => Verdict::Release,
+            Deed::Raise => Verdict::Raise,
+            Deed::Ask => Verdict::Ask,
+            Deed::Act(actions) => Verdict::Act(Decision {
+                rule: fault.rule.to_owned(),
+                item: fault.item,
+                call: fault.call.clone(),
+                action: action_for(fault, actions),
+                wording: entry.wording.clone().filter(|_| verb.has_wording),
+                value: entry.value.clone().filter(|_| verb.has_value),
+                include_in_history: verb.has_value && entry.include_in_history,
+            }),
+        }
+    }
+
+    /// Whether there is an entry for a fault. Where nobody can be asked, one without an entry passes, while one whose entry says `ask`
+    /// waits.
+    pub fn has_entry(&self, fault: &Fault) -> bool {
+        self.entry(fault).is_some()
+    }
+
+    /// Most turns of the run, where the policy says so.
+    pub fn max_turns(&self) -> Option<u32> {
+        self.max_turns
+    }
+
+    /// Whether calls of a tool need the operator's approval, where the policy says so.
+    pub fn approval(&self, tool: &str) -> Option<Approval> {
+        self.of(tool).find_map(|said| said.approval)
+    }
+
+    /// How often a call of a tool is tried. What the policy leaves out for the tool is as for all.
+    pub fn retry(&self, tool: &str) -> RetrySettings {
+        let said = self.of(tool).rev();
+        said.fold(self.retry, |all, said| all.with(&said.retry))
+    }
+
+    /// When a tool is switched off. What the policy leaves out for the tool is as for all.
+    pub fn breaker(&self, tool: &str) -> BreakerSettings {
+        let said = self.of(tool).rev();
+        said.fold(self.breaker.clone(), |all, said| all.with(&said.breaker))
+    }
+
+    fn of<'p>(&'p self, tool: &'p str) -> impl DoubleEndedIterator<Item = &'p ToolPolicy> {
+        let tools = self.tools.iter();
+        tools.filter(move |said| said.pattern.matches(tool))
+    }
+
+    fn entry<'p>(&'p self, fault: &'p Fault) -> Option<&'p Entry> {
+        let tool = fault.tool.as_deref();
+        let of_tool = tool.and_then(|tool| self.of(tool).find_map(|said| about(&said.on, fault)));
+        of_tool.or_else(|| about(&self.on, fault))
+    }
+}
+
+fn about<'p>(entries: &'p [Entry], fault: &Fault) -> Option<&'p Entry> {
+    entries.iter().find(|entry| entry.rule == fault.rule)
+}
+
+/// The action that the rule offers, of those that a word stands for: a call leaves with its output, any other item alone.
+fn action_for(fault: &Fault, actions: &'static [&'static str]) -> &'static str {
+    let first = actions.first().copied().unwrap_or_default();
+    let offered = actions_for(fault.rule, actions);
+    match offered.as_slice() {
+        [] => first,
+        [only] => only,
+        [pair, item, ..] => match fault.call {
+            Some(_) => pair,
+            None => item,
+        },
+    }
+}
+
+/// The actions among these that a rule offers.
+fn actions_for(rule: &str, actions: &'static [&'static str]) -> Vec<&'static str> {
+    let rule = RULES.iter().find(|known| known.id == rule);
+    let offers = rule.map_or(&[][..], |rule| rule.offers);
+    let is_offered = |action: &&str| offers.iter().any(|offer| offer.action == *action);
+    actions.iter().copied().filter(is_offered).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests;

@@ -291,6 +291,18 @@ fn refuse_special(kind: FileType) -> Result<(), InputError> {
     }
 }
 
+/// The text of a small file of the operator's; more than `most` bytes, and what is not UTF-8, are refused.
+pub(super) fn read_text(path: &Path, most: u64) -> Result<String, InputError> {
+    let source = FileSource::open(path)?;
+    let end = source.len();
+    if end > most {
+        let message = format!("more than {} KB", most / 1024);
+        return Err(InputError::Refused(message));
+    }
+    let bytes = source.read(Span { start: 0, end })?;
+    String::from_utf8(bytes).map_err(|_| InputError::Refused("this is not UTF-8".to_owned()))
+}
+
 /// Reads standard input to its end.
 pub fn read_stdin() -> Result<Input, InputError> {
     from_reader("-", std::io::stdin().lock())

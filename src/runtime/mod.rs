@@ -1,8 +1,9 @@
-//! The world: files and databases, compression, threads, interrupts, the operator's editor, the journal
+//! The world: files and databases, compression, threads, interrupts, the operator's editor, agent files and what was confirmed of them, the journal
 //! of takes.
 //!
 //! Pure rooms say what bytes mean; this room fetches the bytes and spreads the work over the cores.
 
+pub mod agents;
 mod ahead;
 mod background;
 mod base;
@@ -30,6 +31,7 @@ mod sqlite_save;
 pub mod takes;
 pub mod tools;
 mod transcode;
+pub mod trust;
 pub mod wordings;
 mod workbench;
 

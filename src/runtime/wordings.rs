@@ -10,9 +10,8 @@
 //! The project's win over those of the config folder, and these over the library. A file or an entry that cannot be used costs
 //! itself and is told with its line.
 
-use super::files::{FileSource, InputError};
-use crate::session::{Source, Span};
-use crate::wording::{self, Fault, Kind};
+use super::files::{InputError, read_text};
+use crate::wording::{self, Kind};
 use etcetera::BaseStrategy;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -183,7 +182,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn read(&mut self) {
-        match content(&self.file.path) {
+        match read_text(&self.file.path, FILE) {
             Ok(text) => self.text = text,
             Err(InputError::Missing) => return,
             Err(InputError::EmptyFolder | InputError::NotAFile(_)) => {
@@ -298,23 +297,9 @@ impl Reader<'_> {
             own.template = template.to_owned();
             return true;
         };
-        self.template_fault(&fault, value.span().start);
-        false
-    }
-
-    /// A fault inside a template: its line counts from the line on which the text begins, since a text on several lines usually
-    /// begins behind the line of its quotes.
-    fn template_fault(&mut self, fault: &Fault, at: usize) {
-        let text = &self.text[at..];
-        let quotes = text.starts_with("\"\"\"") || text.starts_with("'''");
-        let skipped = usize::from(quotes && text[3..].trim_start_matches('\r').starts_with('\n'));
-        let inside = if quotes {
-            fault.line().unwrap_or(1) - 1 + skipped
-        } else {
-            0
-        };
-        let line = self.line(at) + inside;
+        let line = fault.line_in_toml(&self.text, value.span().start);
         self.tell(Some(line), format!("the template, {fault}"));
+        false
     }
 
     fn kind(&mut self, kind: &Spanned<DeValue<'_>>) -> Option<Kind> {
@@ -354,17 +339,6 @@ impl Reader<'_> {
         let before = self.text.as_bytes().get(..at).unwrap_or_default();
         memchr::memchr_iter(b'\n', before).count() + 1
     }
-}
-
-fn content(path: &Path) -> Result<String, InputError> {
-    let source = FileSource::open(path)?;
-    if source.len() > FILE {
-        let message = format!("more than {} KB", FILE / 1024);
-        return Err(InputError::Refused(message));
-    }
-    let end = source.len();
-    let bytes = source.read(Span { start: 0, end })?;
-    String::from_utf8(bytes).map_err(|_| InputError::Refused("this is not UTF-8".to_owned()))
 }
 
 #[cfg(test)]

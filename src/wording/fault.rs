@@ -55,6 +55,21 @@ impl Fault {
     }
 }
 
+impl Fault {
+    /// The line of a TOML file on which it stands, where the template is the text that begins (with its quotes) at byte `at` of the
+    /// file. A text on several lines usually begins behind the line of its quotes.
+    pub fn line_in_toml(&self, file: &str, at: usize) -> usize {
+        let (before, text) = file.split_at_checked(at).unwrap_or((file, ""));
+        let quotes = text.starts_with("\"\"\"") || text.starts_with("'''");
+        let skipped = usize::from(quotes && text[3..].trim_start_matches('\r').starts_with('\n'));
+        let inside = match quotes {
+            true => self.line().unwrap_or(1) - 1 + skipped,
+            false => 0,
+        };
+        before.matches('\n').count() + 1 + inside
+    }
+}
+
 fn names() -> String {
     let names = VARIABLES.iter().map(|variable| variable.name);
     names.collect::<Vec<_>>().join(", ")

@@ -117,6 +117,11 @@ pub fn find(kind: Kind, name: &str) -> Option<&'static Wording> {
     library(kind).find(|wording| wording.name == name)
 }
 
+/// Whether a policy means the name of a wording by a text: one word without a tag. A template has more than one.
+pub fn reads_as_name(text: &str) -> bool {
+    !text.contains(|c: char| c.is_whitespace() || c == '{')
+}
+
 /// The wording that is offered first for a kind of failure.
 pub fn default_of(kind: Kind) -> &'static Wording {
     library(kind).next().unwrap_or(&calls::WORDINGS[0])

@@ -13,13 +13,15 @@ mod library;
 pub mod recipe;
 mod recorded;
 mod render;
+mod verbs;
 
 pub use context::{Context, VARIABLES, Variable, Violation};
 pub use fault::Fault;
 pub use kind::Kind;
-pub use library::{Axes, Channel, Listing, Wording, default_of, find, library};
+pub use library::{Axes, Channel, Listing, Wording, default_of, find, library, reads_as_name};
 pub use recorded::recorded;
 pub use render::{OUTPUT, TEMPLATE, check, render};
+pub use verbs::{Deed, VERBS, Verb, verb, verb_of};
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]

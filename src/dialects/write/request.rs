@@ -5,6 +5,7 @@
 
 mod overlay;
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
 mod tests;
 
 pub use overlay::NoRequest;

@@ -1,10 +1,13 @@
 //! What is wrong with an agent file, each thing with its line.
 
 use super::keys::{Place, Wanted, keys_of};
+use crate::suggest;
 use std::fmt;
 
 /// Most faults that are told.
 const MOST: usize = 50;
+/// Most faults whose lines are looked up.
+const NOTED: usize = 1000;
 
 /// Everything that is wrong with an agent file, in the order of its lines; never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +28,15 @@ pub struct AgentFault {
 }
 
 impl std::error::Error for AgentFaults {}
+
+impl AgentFaults {
+    /// A file that gives no agent without any reason of its own.
+    pub(super) fn unreadable() -> Self {
+        let wrong = Wrong::Syntax("this is no agent file".to_owned());
+        let faults = vec![AgentFault { line: 1, wrong }];
+        Self { faults, more: 0 }
+    }
+}
 
 impl fmt::Display for AgentFaults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -56,7 +68,7 @@ pub enum Wrong {
     #[error("{0}")]
     Syntax(String),
     /// A key that is in no table.
-    #[error("`{key}` is not known in {place}; there are {}", known(*.place))]
+    #[error("`{key}` is not known in {place}{}; there are {}", meant(.key, *.place), known(*.place))]
     UnknownKey {
         /// The key.
         key: String,
@@ -144,6 +156,19 @@ pub enum Wrong {
         /// Why.
         why: String,
     },
+    /// A file that cannot be used.
+    #[error("`{key}`: {file}: {why}")]
+    InFile {
+        /// The key.
+        key: &'static str,
+        /// The file.
+        file: String,
+        /// Why, with the line of that file.
+        why: String,
+    },
+    /// Something in the policy.
+    #[error("{0}")]
+    Policy(String),
     /// A value that JSON does not know.
     #[error("`{key}` holds {what}, which JSON does not know")]
     NotJson {
@@ -179,7 +204,7 @@ pub enum Wrong {
     #[error("`settings` cannot set `{0}`")]
     OwnMember(String),
     /// An answer that is never given.
-    #[error("this answer is never given: the one before it fits every call")]
+    #[error("this answer is never given: one before it fits every call")]
     Unreachable,
     /// More of something than is read.
     #[error("more than {most} {what}")]
@@ -199,7 +224,7 @@ impl Wrong {
                 "put the key into an environment variable and write the name of that"
             }
             Self::Header(_) => "write \"env:NAME\" for the value of a variable",
-            Self::OwnMember(_) => "it comes from the run, from `name` or from `stream`",
+            Self::OwnMember(_) => "it comes from the run, or from another key of [model]",
             Self::Schema { .. } => "a schema of arguments begins with type = \"object\"",
             Self::File { .. } => "files are looked for beside the agent file",
             _ => return None,
@@ -212,6 +237,14 @@ fn known(place: Place) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
+fn meant(key: &str, place: Place) -> String {
+    let names = keys_of(place).map(|key| key.name).collect::<Vec<_>>();
+    let nearest = suggest::nearest(key, &names);
+    nearest.first().map_or(String::new(), |nearest| {
+        format!("; did you mean `{}`?", nearest.name)
+    })
+}
+
 fn ticked(keys: &[&str]) -> String {
     let keys = keys.iter().map(|key| format!("`{key}`"));
     keys.collect::<Vec<_>>().join(", ")
@@ -221,7 +254,9 @@ fn ticked(keys: &[&str]) -> String {
 #[derive(Debug)]
 pub(super) struct Notes<'t> {
     text: &'t str,
-    found: Vec<(usize, Wrong)>,
+    found: Vec<AgentFault>,
+    /// How many more there are.
+    more: usize,
 }
 
 impl<'t> Notes<'t> {
@@ -229,12 +264,32 @@ impl<'t> Notes<'t> {
         Self {
             text,
             found: Vec::new(),
+            more: 0,
         }
+    }
+
+    /// The file.
+    pub(super) fn text(&self) -> &'t str {
+        self.text
     }
 
     /// Notes what is wrong at a byte of the text.
     pub(super) fn note(&mut self, at: usize, wrong: Wrong) {
-        self.found.push((at, wrong));
+        if self.found.len() == NOTED {
+            self.more += 1;
+            return;
+        }
+        let line = self.line(at);
+        self.note_on(line, wrong);
+    }
+
+    /// Notes what is wrong on a line.
+    pub(super) fn note_on(&mut self, line: usize, wrong: Wrong) {
+        if self.found.len() < NOTED {
+            self.found.push(AgentFault { line, wrong });
+        } else {
+            self.more += 1;
+        }
     }
 
     /// The line of a byte, from 1.
@@ -244,14 +299,11 @@ impl<'t> Notes<'t> {
     }
 
     /// What was found; `None` where nothing is wrong.
-    pub(super) fn faults(mut self) -> Option<AgentFaults> {
-        self.found.sort_by_key(|(at, _)| *at);
-        let told = self.found.iter().take(MOST).map(|(at, wrong)| AgentFault {
-            line: self.line(*at),
-            wrong: wrong.clone(),
-        });
-        let faults = told.collect::<Vec<_>>();
-        let more = self.found.len() - faults.len();
+    pub(super) fn told(&self) -> Option<AgentFaults> {
+        let mut faults = self.found.clone();
+        faults.sort_by_key(|fault| fault.line);
+        let more = faults.len().saturating_sub(MOST) + self.more;
+        faults.truncate(MOST);
         (!faults.is_empty()).then_some(AgentFaults { faults, more })
     }
 }

@@ -1,6 +1,6 @@
 //! The keys of an agent file: one table, from which reading, messages and help come.
 
-use super::Approval;
+use crate::engine::Approval;
 use crate::session::Dialect;
 use std::fmt::{self, Write};
 
@@ -84,16 +84,14 @@ impl fmt::Display for Wanted {
             Self::Text => f.write_str("a text"),
             Self::Flag => f.write_str("true or false"),
             Self::Count => f.write_str("a whole number above 0"),
-            Self::Time => {
-                f.write_str("a time such as \"500ms\", \"30s\" or \"2m\", an hour at most")
-            }
+            Self::Time => f.write_str("a time such as \"500ms\", \"30s\" or \"2m\", a day at most"),
             Self::Texts => f.write_str("a list of texts"),
             Self::Table => f.write_str("a table"),
             Self::TableOfTexts => f.write_str("a table of texts"),
             Self::Section => f.write_str("a table with keys of its own"),
             Self::Sections => f.write_str("tables with keys of their own"),
             Self::Dialect => words(f, DIALECTS.map(Dialect::word)),
-            Self::Approval => words(f, Approval::ALL.map(|(_, word)| word)),
+            Self::Approval => words(f, Approval::ALL.map(|(_, word, _)| word)),
             Self::Canned => f.write_str("a text, or a list of tables with an `output` each"),
             Self::TextOrTrue => f.write_str("a text or true"),
             Self::True => f.write_str("true"),
@@ -168,7 +166,7 @@ pub const KEYS: &[Key] = &[
     key(Tool, "canned", Wanted::Canned, "outputs that stand in the file; the first that fits is given"),
     key(Tool, "ask", Wanted::True, "the operator types the output"),
     key(Tool, "recorded", Wanted::TextOrTrue, "a recording that answers as long as name and arguments are the same; true for the one at hand"),
-    key(Tool, "approval", Wanted::Approval, "whether the operator is asked before it runs: never, until he approves for good, every time; \"ask\" for programs, \"never\" for the others"),
+    key(Tool, "approval", Wanted::Approval, "whether the operator is asked before it runs: never, until they approve for good, every time; \"ask\" for programs, \"never\" for the others"),
 
     key(Canned, "when", Wanted::Table, "arguments with the values that they must have"),
     key(Canned, "output", Wanted::Text, "what the model reads; needed"),

@@ -38,6 +38,11 @@ pub enum Power {
         /// Variables whose values are sent along.
         variables: Vec<String>,
     },
+    /// It tells somebody that a tool was switched off.
+    Webhook {
+        /// Where.
+        url: String,
+    },
     /// It gives the model outputs of another recording.
     Recording {
         /// The tool.
@@ -79,6 +84,7 @@ impl fmt::Display for Power {
                 write!(f, "connects to the MCP server {server} at {url}")?;
                 sent(f, url, variables)
             }
+            Self::Webhook { url } => write!(f, "tells {url} when a tool is switched off"),
             Self::Recording { tool, file } => {
                 write!(
                     f,
@@ -162,6 +168,10 @@ impl Agent {
                 url: url.clone(),
                 variables: variables(headers).collect(),
             },
+        }));
+        let webhooks = self.policy.webhooks().into_iter();
+        powers.extend(webhooks.map(|url| Power::Webhook {
+            url: url.to_owned(),
         }));
         powers
     }

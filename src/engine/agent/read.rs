@@ -3,8 +3,9 @@
 use super::fault::{AgentFaults, Notes, Wrong};
 use super::keys::Place;
 use super::section::{At, Section};
-use super::{Agent, Endpoint, Header, Model, PolicyText, values};
+use super::{Agent, Beside, Endpoint, Header, Model, values};
 use crate::dialects::write::request::own_members;
+use crate::engine::{Policy, PolicyFault};
 use crate::schema::Validator;
 use crate::session::{Dialect, OutputSchema};
 use serde_json::{Map, Value};
@@ -16,42 +17,47 @@ const NAME: usize = 100;
 const MODEL_TIMEOUT: u64 = 120_000;
 /// What a scripted model is called where it has no name.
 const SCRIPTED: &str = "scripted";
+/// What a run can begin with.
+const SPEAKS: [&str; 2] = ["instructions", "input"];
 /// Members that limit a reply, in every API.
 const LIMITS: [&str; 3] = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
 
-/// What is read of a file beside the agent's, and how.
-pub(super) type ReadFile<'a> = &'a mut dyn FnMut(&str) -> Result<String, String>;
-
-pub(super) fn read_agent(text: &str, read: ReadFile<'_>) -> Result<Agent, AgentFaults> {
+pub(super) fn read_agent(text: &str, beside: Beside<'_>) -> Result<Agent, AgentFaults> {
     let (table, errors) = DeTable::parse_recoverable(text);
     let mut notes = Notes::of(text);
     for error in errors {
         let at = error.span().map_or(0, |span| span.start);
         notes.note(at, Wrong::Syntax(error.message().to_owned()));
     }
-    let mut reader = Reader { notes, read };
+    // What is missing from half a table may stand in the other half.
+    if let Some(faults) = notes.told() {
+        return Err(faults);
+    }
+    let mut reader = Reader { notes, beside };
     let agent = reader.agent(table.get_ref());
-    match (reader.notes.faults(), agent) {
+    match (reader.notes.told(), agent) {
         (None, Some(agent)) => Ok(agent),
         (Some(faults), _) => Err(faults),
-        // Whatever makes it unreadable is noted.
-        (None, None) => Err(AgentFaults {
-            faults: Vec::new(),
-            more: 0,
-        }),
+        (None, None) => Err(AgentFaults::unreadable()),
     }
 }
 
 /// Reads tables and notes what is wrong in them.
 pub(super) struct Reader<'a, 't> {
     pub(super) notes: Notes<'t>,
-    read: ReadFile<'a>,
+    beside: Beside<'a>,
 }
 
 impl Reader<'_, '_> {
     fn agent(&mut self, table: &DeTable<'_>) -> Option<Agent> {
         let section = Section::open(Place::Agent, 0, table, &mut self.notes);
         let name = self.name(&section, "the agent");
+        if !SPEAKS.iter().any(|key| section.has(key)) {
+            // A request without any message has no history that takes could grow from.
+            let of = "the agent".to_owned();
+            let wrong = Wrong::NoneOf { of, keys: &SPEAKS };
+            self.notes.note(section.at, wrong);
+        }
         let policy = self.policy(&section);
         let output_schema = self.schema(&section, ["output_schema", "output_schema_file"]);
         let model = match section.table("model") {
@@ -81,22 +87,30 @@ impl Reader<'_, '_> {
         })
     }
 
-    fn policy(&mut self, section: &Section<'_>) -> Option<PolicyText> {
+    fn policy(&mut self, section: &Section<'_>) -> Policy {
         section.at_most_one(&["policy", "policy_file"], &mut self.notes);
-        if let Some((file, text)) = self.file(section, "policy_file") {
-            let file = Some(file);
-            return Some(PolicyText { file, text });
-        }
-        let table = section.table("policy")?;
-        let object = self.object("policy", &table)?;
-        let text = match toml::to_string(&object) {
-            Ok(text) => text,
-            Err(error) => {
-                self.notes.note(table.at, Wrong::Syntax(error.to_string()));
-                return None;
+        let wording = self.beside.wording;
+        if let Some(table) = section.table("policy") {
+            let text = self.notes.text();
+            let faults = match Policy::of_table(text, table.value, wording) {
+                Ok(policy) => return policy,
+                Err(faults) => faults.0,
+            };
+            for PolicyFault { line, message } in faults {
+                self.notes.note_on(line, Wrong::Policy(message));
             }
-        };
-        Some(PolicyText { file: None, text })
+        } else if let Some((file, text)) = self.file(section, "policy_file") {
+            let faults = match Policy::parse_with(&text, wording) {
+                Ok(policy) => return policy,
+                Err(faults) => faults.0,
+            };
+            let (key, at) = ("policy_file", section.place_of("policy_file"));
+            for fault in faults {
+                let (file, why) = (file.clone(), fault.to_string());
+                self.notes.note(at, Wrong::InFile { key, file, why });
+            }
+        }
+        Policy::default()
     }
 
     fn model(&mut self, table: &At<&DeTable<'_>>) -> Option<Model> {
@@ -248,7 +262,7 @@ impl Reader<'_, '_> {
     ) -> Option<(String, String)> {
         let name = section.text(key)?;
         let file = name.value.to_owned();
-        match (self.read)(&file) {
+        match (self.beside.file)(&file) {
             Ok(text) => Some((file, text)),
             Err(why) => {
                 self.notes.note(name.at, Wrong::File { key, file, why });
@@ -275,7 +289,7 @@ impl Reader<'_, '_> {
                     let why = error.to_string();
                     let key = in_file;
                     let at = section.place_of(key);
-                    self.notes.note(at, Wrong::File { key, file, why });
+                    self.notes.note(at, Wrong::InFile { key, file, why });
                     return None;
                 }
             }

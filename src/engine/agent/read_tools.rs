@@ -4,9 +4,10 @@ use super::fault::Wrong;
 use super::keys::Place;
 use super::read::Reader;
 use super::section::{At, Section};
-use super::{AgentTool, Approval, By, Canned, Command, McpServer, Recorded, Via, values};
+use super::{AgentTool, By, Canned, Command, McpServer, Recorded, Via, values};
 use crate::dialects::tools::name_fault;
 use crate::dialects::write::request::Offered;
+use crate::engine::Approval;
 use crate::session::{Dialect, Tool, ToolKind};
 use serde_json::Map;
 use std::collections::HashMap;
@@ -129,7 +130,7 @@ impl Reader<'_, '_> {
         let mut is_whole = true;
         for table in answers {
             let answer = self.answer(&table);
-            if canned.last().is_some_and(|before| before.when.is_empty()) {
+            if canned.iter().any(|before| before.when.is_empty()) {
                 self.notes.note(table.at, Wrong::Unreachable);
             }
             is_whole &= answer.is_some();

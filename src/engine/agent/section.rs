@@ -4,7 +4,7 @@
 use super::fault::{Notes, Wrong};
 use super::keys::{Place, Wanted, keys_of};
 use super::values;
-use super::{Approval, Millis};
+use crate::engine::{Approval, Millis};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -141,7 +141,7 @@ impl<'d> Section<'d> {
     }
 
     pub(super) fn approval(&self) -> Option<Approval> {
-        values::approval(self.get("approval")?.value.as_str()?)
+        Approval::named(self.get("approval")?.value.as_str()?)
     }
 
     /// Tells where more than one of some keys stand.
@@ -169,7 +169,7 @@ fn fits(wanted: Wanted, value: &DeValue<'_>) -> bool {
             list.iter().all(|value| value.get_ref().is_table())
         }
         (Wanted::Dialect, DeValue::String(word)) => values::dialect(word).is_some(),
-        (Wanted::Approval, DeValue::String(word)) => values::approval(word).is_some(),
+        (Wanted::Approval, DeValue::String(word)) => Approval::named(word).is_some(),
         (Wanted::Canned, DeValue::String(_)) => true,
         (Wanted::Canned, DeValue::Array(list)) => {
             !list.is_empty() && list.iter().all(|value| value.get_ref().is_table())

@@ -1,14 +1,13 @@
 //! What single values of an agent file say: times, words, JSON, addresses, headers, names of variables.
 
+use super::Header;
 use super::fault::Wrong;
 use super::keys::DIALECTS;
-use super::{Approval, Header, Millis};
+use crate::engine::{Millis, duration};
 use crate::session::Dialect;
 use serde_json::{Map, Number, Value};
 use toml::de::{DeTable, DeValue};
 
-/// Longest time that can be given.
-const HOUR: Millis = 60 * 60 * 1000;
 /// Longest name of an environment variable.
 const VARIABLE: usize = 128;
 
@@ -57,28 +56,13 @@ pub(super) fn count(value: &DeValue<'_>) -> Option<u32> {
     (number > 0).then_some(number)
 }
 
-/// A time: a whole number followed by `ms`, `s`, `m` or `h`.
+/// A time that something may take.
 pub(super) fn time(text: &str) -> Option<Millis> {
-    let unit = text.find(|character: char| !character.is_ascii_digit())?;
-    let (number, unit) = text.split_at(unit);
-    let unit: Millis = match unit {
-        "ms" => 1,
-        "s" => 1000,
-        "m" => 60 * 1000,
-        "h" => HOUR,
-        _ => return None,
-    };
-    let time = number.parse::<Millis>().ok()?.checked_mul(unit)?;
-    (1..=HOUR).contains(&time).then_some(time)
+    duration(text).filter(|time| *time > 0)
 }
 
 pub(super) fn dialect(word: &str) -> Option<Dialect> {
     DIALECTS.into_iter().find(|dialect| dialect.word() == word)
-}
-
-pub(super) fn approval(word: &str) -> Option<Approval> {
-    let found = Approval::ALL.iter().find(|(_, known)| *known == word);
-    found.map(|(approval, _)| *approval)
 }
 
 /// A table as JSON; `Err` names what JSON does not know.

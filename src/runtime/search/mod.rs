@@ -13,7 +13,7 @@ mod job;
 mod needle;
 
 pub use job::{Job, Tally};
-pub use needle::{Needle, NeedleError, ignores_case};
+pub use needle::{Needle, NeedleError};
 
 use crate::session::{Source, SourceError, Span};
 use needle::BEFORE;

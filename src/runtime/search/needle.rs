@@ -3,6 +3,7 @@
 //! A recording holds a text escaped, and where arguments are JSON inside of JSON, escaped twice. So a quote is also found as `\"`
 //! and `\\\"`, a line break as `\n`, `é` as `\u00e9`. A needle without capital letters is found in any case.
 
+use crate::pattern::ignores_case;
 use regex::bytes::{Regex, RegexBuilder};
 use std::fmt::Write as _;
 
@@ -119,11 +120,6 @@ impl Needle {
             Finder::Spellings(regex) => regex.find_iter(bytes).map(|hit| hit.range()).collect(),
         }
     }
-}
-
-/// Whether a text that is searched for is found in any case: it has no capital letter.
-pub fn ignores_case(text: &str) -> bool {
-    !text.chars().any(char::is_uppercase)
 }
 
 /// Whether JSON has one spelling only for a character, that of the recorders at least.

@@ -15,17 +15,14 @@
 //! filter by kind or tool is instant; where it cannot, the bytes are read in chunks behind and [`Filter::matches`] decides.
 
 mod bar;
-mod expression;
-mod pattern;
-
-pub use bar::{FilterBar, Filtering};
-pub use expression::{Expression, ExpressionError};
 
 use super::fuzzy::Fuzzy;
+use crate::jq::{Expression, ExpressionError};
+use crate::pattern::Pattern;
 use crate::rules::Severity;
 use crate::runtime::search::{Needle, NeedleError};
 use crate::session::Kind;
-use pattern::Pattern;
+pub use bar::{FilterBar, Filtering};
 
 /// What of an item is in memory.
 #[derive(Debug, Clone, Copy)]

@@ -1,43 +1,30 @@
 //! A recovery as an entry of a policy: what to do about findings of its rule without asking.
 
 use super::{NoRecipe, Recovery};
-use crate::wording::{Kind, check, find};
+use crate::wording::{Kind, check, find, reads_as_name, verb_of};
 use toml::{Table, Value};
-
-/// What a policy calls the actions that it can take by itself.
-const VERBS: &[(&str, &str)] = &[
-    ("inject-error", "inject"),
-    ("take-suggestion", "suggest"),
-    ("repair-arguments", "repair"),
-    ("retry", "retry"),
-    ("fallback", "fallback"),
-    ("drop-item", "drop"),
-    ("drop-pair", "drop"),
-    ("wait", "release"),
-];
 
 /// How often a policy asks the model again before it gives up.
 const TIMES: i64 = 2;
 
 /// The entry: TOML that stands beside the other entries of a policy.
 pub fn policy(recovery: &Recovery<'_>) -> Result<String, NoRecipe> {
-    let verb = VERBS.iter().find(|(action, _)| *action == recovery.action);
-    let Some((_, verb)) = verb else {
+    let Some(verb) = verb_of(recovery.action) else {
         return Err(NoRecipe::NoCounterpart(
             "a policy cannot do this by itself: it can inject, suggest, repair, retry, fall back, drop and release",
         ));
     };
     let mut entry = Table::new();
-    entry.insert("do".to_owned(), (*verb).into());
-    if !recovery.template.is_empty() && matches!(*verb, "inject" | "retry") {
+    entry.insert("do".to_owned(), verb.word.into());
+    if verb.has_wording && !recovery.template.is_empty() {
         check(recovery.template)?;
         entry.insert("wording".to_owned(), wording(recovery).into());
     }
-    if matches!(*verb, "inject" | "retry") {
+    if verb.has_wording {
         entry.insert("times".to_owned(), TIMES.into());
         entry.insert("otherwise".to_owned(), "raise".into());
     }
-    if *verb == "fallback" {
+    if verb.has_value {
         let Some(value) = recovery.value else {
             let reason = "choose the value of the fallback first".to_owned();
             return Err(NoRecipe::Unfit(reason));
@@ -53,14 +40,13 @@ pub fn policy(recovery: &Recovery<'_>) -> Result<String, NoRecipe> {
     toml::to_string(&document).map_err(|error| NoRecipe::Unfit(error.to_string()))
 }
 
-/// The name where the library has these very words under it, else the words. Words that happen to be a name are quoted, so that they
-/// are not taken for it.
+/// The name where the library has these very words under it, else the words. Words that could be taken for a name are quoted.
 fn wording(recovery: &Recovery<'_>) -> String {
     let known = |name: &str| Kind::of_rule(recovery.rule).and_then(|kind| find(kind, name));
     if known(recovery.wording).is_some_and(|known| known.template == recovery.template) {
         return recovery.wording.to_owned();
     }
-    if known(recovery.template).is_some() {
+    if reads_as_name(recovery.template) {
         return format!("{{{{ '{}' }}}}", recovery.template);
     }
     recovery.template.to_owned()

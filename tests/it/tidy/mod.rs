@@ -17,6 +17,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("repair", &["json"]),
     ("suggest", &["json"]),
     ("safe_text", &["json"]),
+    ("jq", &["json"]),
+    ("pattern", &["json"]),
     ("dialects", &["json", "session"]),
     ("wording", &["json", "session"]),
     ("formats", &["json", "session", "dialects"]),
@@ -32,10 +34,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "json", "session", "dialects", "schema", "repair", "suggest", "wording", "actions",
         ],
     ),
+    // Of the guards, the engine knows jq and patterns (breakpoints, tools of a policy), and near names: whoever writes a policy
+    // is told what was meant.
     (
         "engine",
         &[
-            "json", "session", "dialects", "schema", "rules", "actions", "wording",
+            "json", "session", "dialects", "schema", "rules", "actions", "wording", "suggest",
+            "jq", "pattern",
         ],
     ),
     (
@@ -58,6 +63,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "repair",
             "suggest",
             "safe_text",
+            "jq",
+            "pattern",
             "engine",
             "exchange",
             "lab",
@@ -78,6 +85,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "repair",
             "suggest",
             "safe_text",
+            "jq",
+            "pattern",
             "engine",
             "exchange",
             "lab",
@@ -100,6 +109,8 @@ const PURE: &[&str] = &[
     "repair",
     "suggest",
     "safe_text",
+    "jq",
+    "pattern",
     "engine",
     "exchange",
     "lab",

@@ -1,16 +1,15 @@
-//! Names with `*` and `?`.
-
-use crate::runtime::search::ignores_case;
+//! Names with `*` and `?`, as filters, breakpoints and policies write them.
 
 /// One or more alternatives, with commas between them. Without capital letters they match in any case.
-#[derive(Debug, Clone)]
-pub(super) struct Pattern {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pattern {
     alternatives: Vec<Vec<char>>,
     any_case: bool,
 }
 
 impl Pattern {
-    pub(super) fn new(text: &str) -> Self {
+    /// Reads the alternatives.
+    pub fn new(text: &str) -> Self {
         let alternatives = text.split(',').filter(|part| !part.is_empty());
         Self {
             alternatives: alternatives.map(|part| part.chars().collect()).collect(),
@@ -18,7 +17,16 @@ impl Pattern {
         }
     }
 
-    pub(super) fn matches(&self, name: &str) -> bool {
+    /// One name with `*` and `?`, in exactly these letters.
+    pub fn exact(text: &str) -> Self {
+        Self {
+            alternatives: vec![text.chars().collect()],
+            any_case: false,
+        }
+    }
+
+    /// Whether all of a name fits.
+    pub fn matches(&self, name: &str) -> bool {
         let name: Vec<char> = if self.any_case {
             name.chars().flat_map(char::to_lowercase).collect()
         } else {
@@ -28,6 +36,11 @@ impl Pattern {
             .iter()
             .any(|pattern| matches_whole(pattern, &name))
     }
+}
+
+/// Whether a text that is looked for is found in any case: it has no capital letter.
+pub fn ignores_case(text: &str) -> bool {
+    !text.chars().any(char::is_uppercase)
 }
 
 /// Whether the pattern matches all of the name. On a mismatch the last `*` takes one character more, which is enough, since an

@@ -1,4 +1,4 @@
-//! jq expressions over the JSON of an item.
+//! jq expressions over JSON from a run: the guard around the interpreter, which could run for ever or use up the stack.
 
 use jaq_core::data::JustLut;
 use jaq_core::load::{self, Arena, File, Loader};
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// Longer expressions are refused; the parser of jq recurses.
 const LENGTH: usize = 2000;
-/// How deep brackets may be nested, in expressions and in items, for the same reason.
+/// How deep brackets may be nested, in expressions and in what they look at, for the same reason.
 const DEPTH: usize = 100;
 /// How many results of an expression are looked at: one without end would never answer.
 const RESULTS: usize = 1000;
@@ -59,7 +59,7 @@ pub enum ExpressionError {
     #[error("jq: the expression is too long or too deep")]
     TooLarge,
     /// A word that can make an expression run for ever.
-    #[error("jq: `{0}` is not possible in a filter, since it might never end")]
+    #[error("jq: `{0}` is not possible here, since it might never end")]
     Endless(&'static str),
 }
 

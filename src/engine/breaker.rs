@@ -1,0 +1,287 @@
+//! Circuit breakers: a tool that only fails is switched off for a while.
+//!
+//! | state | a call | an error | a success |
+//! |---|---|---|---|
+//! | closed | runs | opens it, if it is one too many in a row | begins the row anew |
+//! | open, until its time | is refused | is only counted | is only counted |
+//! | half-open, from then on | the first one runs as the trial, others are refused | of the trial: open again | of the trial: closed |
+//!
+//! Calls that were under way when it opened end later: they count as calls and errors, and only the trial decides.
+
+use super::Millis;
+use super::policy::BreakerSettings;
+use crate::session::ledger::CallKey;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::collections::BTreeMap;
+
+/// Most characters of a tool's name in what is said about it.
+const NAME: usize = 200;
+
+/// The breakers of a run, by tool.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Breakers(BTreeMap<String, Breaker>);
+
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+struct Breaker {
+    calls: u64,
+    errors: u64,
+    /// Errors in a row; it begins anew when it is closed.
+    consecutive: u32,
+    state: Standing,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "kebab-case")]
+enum Standing {
+    #[default]
+    Closed,
+    Open {
+        until: Millis,
+        for_ms: Millis,
+    },
+    Trial {
+        call: CallKey,
+        for_ms: Millis,
+    },
+}
+
+/// Whether a tool may be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BreakerState {
+    /// Calls run.
+    Closed,
+    /// Calls are refused.
+    Open,
+    /// One call may run, or runs, to see whether the tool works again.
+    HalfOpen,
+}
+
+impl BreakerState {
+    /// The word for it in reports.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Open => "open",
+            Self::HalfOpen => "half-open",
+        }
+    }
+}
+
+/// Whether a call may run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Admission {
+    /// It runs.
+    Run,
+    /// It runs, and what comes of it decides about the tool.
+    Trial,
+    /// It is answered at once.
+    Refused {
+        /// What the model will read.
+        text: String,
+    },
+}
+
+/// The state of a breaker changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// The tool.
+    pub tool: String,
+    /// [`BreakerState::Open`] or [`BreakerState::Closed`].
+    pub state: BreakerState,
+    /// Calls that ended so far.
+    pub calls: u64,
+    /// Those of them that ended in an error.
+    pub errors: u64,
+    /// Errors in a row.
+    pub consecutive: u32,
+    /// How long nothing is tried; 0 where it is closed.
+    pub cooldown_ms: Millis,
+}
+
+impl Change {
+    /// The change as the JSON object that a webhook is sent. The name of the tool is text of the run.
+    pub fn webhook_body(&self) -> String {
+        json!({
+            "type": "breaker",
+            "tool": shortened(&self.tool),
+            "state": self.state.word(),
+            "calls": self.calls,
+            "errors": self.errors,
+            "consecutive": self.consecutive,
+            "cooldown_ms": self.cooldown_ms,
+        })
+        .to_string()
+    }
+}
+
+/// How a tool did so far.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolState<'a> {
+    /// The tool.
+    pub tool: &'a str,
+    /// Calls that ended.
+    pub calls: u64,
+    /// Those of them that ended in an error.
+    pub errors: u64,
+    /// Errors in a row.
+    pub consecutive: u32,
+    /// Whether it may be used.
+    pub state: BreakerState,
+    /// In how many milliseconds it may be tried again, where it is open.
+    pub again_in_ms: Option<Millis>,
+}
+
+impl Breakers {
+    /// Whether a call of a tool may run now. The same call can be admitted again, for another attempt.
+    pub fn admit(&mut self, tool: &str, call: &CallKey, now: Millis) -> Admission {
+        let Some(breaker) = self.0.get_mut(tool) else {
+            return Admission::Run;
+        };
+        match &breaker.state {
+            Standing::Closed => Admission::Run,
+            Standing::Trial { call: trial, .. } if trial == call => Admission::Trial,
+            Standing::Open { until, for_ms } if *until <= now => {
+                breaker.state = Standing::Trial {
+                    call: call.clone(),
+                    for_ms: *for_ms,
+                };
+                Admission::Trial
+            }
+            Standing::Open { .. } | Standing::Trial { .. } => Admission::Refused {
+                text: refusal(tool, breaker.consecutive),
+            },
+        }
+    }
+
+    /// A call that was admitted ended; gives the change, where it made one.
+    pub fn ended(
+        &mut self,
+        settings: &BreakerSettings,
+        tool: &str,
+        call: &CallKey,
+        is_error: bool,
+        now: Millis,
+    ) -> Option<Change> {
+        let breaker = self.0.entry(tool.to_owned()).or_default();
+        let before = breaker.state.clone();
+        breaker.calls += 1;
+        breaker.errors += u64::from(is_error);
+        let in_a_row = match is_error {
+            true => breaker.consecutive.saturating_add(1),
+            false => 0,
+        };
+        let opens = match &before {
+            Standing::Closed => settings.threshold > 0 && in_a_row >= settings.threshold,
+            Standing::Trial { call: trial, .. } if trial == call => is_error,
+            Standing::Open { .. } | Standing::Trial { .. } => return None,
+        };
+        breaker.consecutive = in_a_row;
+        let cooldown_ms = if opens { settings.cooldown_ms } else { 0 };
+        breaker.state = match opens {
+            true => Standing::Open {
+                until: now.saturating_add(cooldown_ms),
+                for_ms: cooldown_ms,
+            },
+            false => Standing::Closed,
+        };
+        (before != breaker.state).then(|| Change {
+            tool: tool.to_owned(),
+            state: breaker.state(now),
+            calls: breaker.calls,
+            errors: breaker.errors,
+            consecutive: breaker.consecutive,
+            cooldown_ms,
+        })
+    }
+
+    /// A call that was admitted ended in a way that says nothing about its tool: the operator stopped it. A trial may be made anew.
+    pub fn called_off(&mut self, tool: &str, call: &CallKey, now: Millis) {
+        if let Some(breaker) = self.0.get_mut(tool) {
+            breaker.free_trial(Some(call), now);
+        }
+    }
+
+    /// The operator wants a tool to be used again; whether it was switched off.
+    pub fn enable(&mut self, tool: &str) -> bool {
+        let Some(breaker) = self.0.get_mut(tool) else {
+            return false;
+        };
+        breaker.consecutive = 0;
+        std::mem::take(&mut breaker.state) != Standing::Closed
+    }
+
+    /// retake was started again: no trial is under way any more, and moments count from another beginning. What is open stays so for
+    /// its whole cool-down, since nobody knows how long ago it opened.
+    pub fn restarted(&mut self, now: Millis) {
+        for breaker in self.0.values_mut() {
+            if let Standing::Open { until, for_ms } = &mut breaker.state {
+                *until = now.saturating_add(*for_ms);
+            }
+            breaker.free_trial(None, now);
+        }
+    }
+
+    /// Every tool that was used, by name.
+    pub fn states(&self, now: Millis) -> impl Iterator<Item = ToolState<'_>> {
+        self.0.iter().map(move |(tool, breaker)| ToolState {
+            tool,
+            calls: breaker.calls,
+            errors: breaker.errors,
+            consecutive: breaker.consecutive,
+            state: breaker.state(now),
+            again_in_ms: match &breaker.state {
+                Standing::Open { until, .. } => Some(until.saturating_sub(now)),
+                Standing::Closed | Standing::Trial { .. } => None,
+            },
+        })
+    }
+}
+
+impl Breaker {
+    fn state(&self, now: Millis) -> BreakerState {
+        match &self.state {
+            Standing::Closed => BreakerState::Closed,
+            Standing::Open { until, .. } if now < *until => BreakerState::Open,
+            Standing::Open { .. } | Standing::Trial { .. } => BreakerState::HalfOpen,
+        }
+    }
+
+    /// Makes room for another trial, if this call, or any, is the one under way.
+    fn free_trial(&mut self, call: Option<&CallKey>, now: Millis) {
+        if let Standing::Trial {
+            call: trial,
+            for_ms,
+        } = &self.state
+            && call.is_none_or(|call| call == trial)
+        {
+            self.state = Standing::Open {
+                until: now,
+                for_ms: *for_ms,
+            };
+        }
+    }
+}
+
+fn refusal(tool: &str, errors: u32) -> String {
+    let tool = shortened(tool);
+    let times = match errors {
+        1 => "the last time".to_owned(),
+        _ => format!("{errors} times in a row"),
+    };
+    format!(
+        "The tool \"{tool}\" is switched off for now: it failed {times}. This call was not run. Do not call it again yet; go on with \
+         another tool, or answer without it and say what is missing."
+    )
+}
+
+fn shortened(name: &str) -> &str {
+    let end = name.char_indices().nth(NAME).map(|(end, _)| end);
+    &name[..end.unwrap_or(name.len())]
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests;

@@ -1,0 +1,188 @@
+//! Reads an agent file with the files it names, which are looked for beside it.
+
+use super::files::{InputError, read_text};
+use super::trust::Content;
+use crate::engine::agent::{Agent, AgentFaults, Beside, Command};
+use crate::wording::Kind;
+use std::path::{Path, PathBuf};
+
+/// Longest file, in bytes: the agent's own, and each that it names.
+const FILE: u64 = 1024 * 1024;
+/// Most bytes of all files that one agent names.
+const ALL: u64 = 16 * FILE;
+
+/// An agent file as it was read.
+#[derive(Debug, Clone)]
+pub struct AgentFile {
+    /// Where it is, without links on the way.
+    pub path: PathBuf,
+    /// What it says.
+    pub agent: Agent,
+    /// What it was read from, its named files with it: what the operator confirms.
+    pub content: Content,
+}
+
+/// Why there is no agent.
+#[derive(Debug, thiserror::Error)]
+pub enum NoAgent {
+    /// The file cannot be read.
+    #[error("{}: {error}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: InputError,
+    },
+    /// It says what cannot be.
+    #[error("{}:\n{faults}", path.display())]
+    Faults {
+        /// The file.
+        path: PathBuf,
+        /// All that is wrong with it.
+        faults: AgentFaults,
+    },
+}
+
+impl AgentFile {
+    /// Reads an agent file. `wording` gives the templates of the operator's own wordings, which a policy may name.
+    pub fn read(
+        path: &Path,
+        wording: &dyn Fn(Kind, &str) -> Option<String>,
+    ) -> Result<Self, NoAgent> {
+        let unreadable = |error| NoAgent::Unreadable {
+            path: path.to_owned(),
+            error,
+        };
+        let found = path
+            .canonicalize()
+            .map_err(|error| unreadable(error.into()))?;
+        let text = read_text(&found, FILE).map_err(|error| match error {
+            InputError::EmptyFolder => unreadable(InputError::NotAFile("a folder")),
+            error => unreadable(error),
+        })?;
+        let folder = folder_of(&found).to_owned();
+        let mut content = Content::of(&text);
+        let mut rest = ALL;
+        let mut file = |name: &str| {
+            let text = named_file(&folder, name, rest)?;
+            rest -= text.len() as u64;
+            content.add(name, &text);
+            Ok(text)
+        };
+        let beside = Beside {
+            file: &mut file,
+            wording,
+        };
+        let agent = Agent::parse(&text, beside).map_err(|faults| NoAgent::Faults {
+            path: path.to_owned(),
+            faults,
+        })?;
+        Ok(Self {
+            path: found,
+            agent,
+            content,
+        })
+    }
+
+    /// The folder of the file, beside which everything it names is looked for.
+    pub fn folder(&self) -> &Path {
+        folder_of(&self.path)
+    }
+
+    /// The folder that a program runs in.
+    pub fn folder_for(&self, command: &Command) -> PathBuf {
+        match &command.cwd {
+            Some(cwd) => self.folder().join(cwd),
+            None => self.folder().to_owned(),
+        }
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().unwrap_or(path)
+}
+
+fn named_file(folder: &Path, name: &str, rest: u64) -> Result<String, String> {
+    let text = read_text(&folder.join(name), FILE.min(rest));
+    text.map_err(|error| match error {
+        InputError::EmptyFolder => "this is a folder".to_owned(),
+        error => error.to_string(),
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use super::*;
+
+    const AGENT: &str = "name = \"a\"\ninput = \"hi\"\npolicy_file = \"rules/policy.toml\"\n\
+        [model]\ndialect = \"chat\"\nname = \"m\"\n\
+        [[tools]]\nname = \"t\"\ncommand = [\"./tool\"]\ncwd = \"tools\"\n";
+
+    fn read(path: &Path) -> Result<AgentFile, NoAgent> {
+        AgentFile::read(path, &|_, _| None)
+    }
+
+    fn folder() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("rules")).unwrap();
+        std::fs::write(folder.path().join("agent.toml"), AGENT).unwrap();
+        std::fs::write(folder.path().join("rules/policy.toml"), "max_turns = 3\n").unwrap();
+        folder
+    }
+
+    #[test]
+    fn files_are_found_beside_the_agent_wherever_it_is_named_from() {
+        let folder = folder();
+        let elsewhere = tempfile::tempdir().unwrap();
+        let link = elsewhere.path().join("link.toml");
+        std::os::unix::fs::symlink(folder.path().join("agent.toml"), &link).unwrap();
+        let file = read(&link).unwrap();
+        assert_eq!(file.agent.turn_limit(), Some(3));
+        let real = folder.path().canonicalize().unwrap();
+        assert_eq!(file.folder(), real);
+        let crate::engine::agent::By::Command(command) = &file.agent.tools[0].by else {
+            panic!("{:?}", file.agent.tools);
+        };
+        assert_eq!(file.folder_for(command), real.join("tools"));
+    }
+
+    #[test]
+    fn a_change_of_any_file_is_another_content() {
+        let folder = folder();
+        let path = folder.path().join("agent.toml");
+        let first = read(&path).unwrap().content;
+        assert_eq!(read(&path).unwrap().content, first);
+        std::fs::write(folder.path().join("rules/policy.toml"), "max_turns = 4\n").unwrap();
+        let second = read(&path).unwrap().content;
+        assert_ne!(second, first);
+        std::fs::write(&path, format!("{AGENT}# a comment\n")).unwrap();
+        assert_ne!(read(&path).unwrap().content, second);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told_and_never_read_beyond_measure() {
+        let folder = folder();
+        let told = |name: &str| read(&folder.path().join(name)).unwrap_err().to_string();
+        assert!(told("nothing.toml").ends_with("nothing.toml: no such file or folder"));
+        assert!(told("rules").ends_with("a folder, not a file; pipe it in and name it `-`"));
+        let giant = "#".repeat(usize::try_from(FILE).unwrap() + 1);
+        std::fs::write(folder.path().join("rules/policy.toml"), &giant).unwrap();
+        let of_policy = told("agent.toml");
+        let expected = "line 3: `policy_file`: rules/policy.toml: more than 1024 KB";
+        assert!(of_policy.contains(expected), "{of_policy}");
+        std::fs::write(folder.path().join("agent.toml"), giant).unwrap();
+        assert!(told("agent.toml").ends_with("agent.toml: more than 1024 KB"));
+        // A pipe that nobody writes to holds nothing up.
+        let pipe = folder.path().join("pipe.toml");
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &pipe,
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RWXU,
+            0,
+        )
+        .unwrap();
+        assert!(told("pipe.toml").contains("a named pipe"));
+    }
+}

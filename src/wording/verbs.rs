@@ -1,0 +1,119 @@
+//! What a policy can do about a finding without asking: the one table of its words. The engine reads policies by it, recipes write
+//! them by it, and help and README tell it.
+
+/// A word that stands behind `do` and `otherwise` of a policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Verb {
+    /// The word.
+    pub word: &'static str,
+    /// What it comes to.
+    pub deed: Deed,
+    /// Whether the model is told something: `wording` says what.
+    pub has_wording: bool,
+    /// Whether it needs a `value`, and takes `include_in_history`.
+    pub has_value: bool,
+    /// How often it is done where the policy does not say; `None`: as often as it comes. Only what asks the model again without
+    /// using up a turn needs an end of its own.
+    pub times: Option<u32>,
+    /// What it does, in one line.
+    pub what: &'static str,
+}
+
+/// What a word of a policy comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deed {
+    /// One of these actions is carried out, by their ids: the one that the rule offers.
+    Act(&'static [&'static str]),
+    /// Nothing is changed.
+    Release,
+    /// The run fails.
+    Raise,
+    /// The operator decides.
+    Ask,
+}
+
+const PLAIN: Verb = Verb {
+    word: "",
+    deed: Deed::Ask,
+    has_wording: false,
+    has_value: false,
+    times: None,
+    what: "",
+};
+
+/// Every word, in the order in which help lists them.
+pub const VERBS: &[Verb] = &[
+    Verb {
+        word: "inject",
+        deed: Deed::Act(&["inject-error"]),
+        has_wording: true,
+        what: "answer the call with an error that the model can read",
+        ..PLAIN
+    },
+    Verb {
+        word: "suggest",
+        deed: Deed::Act(&["take-suggestion"]),
+        what: "give the call the name that was meant",
+        ..PLAIN
+    },
+    Verb {
+        word: "repair",
+        deed: Deed::Act(&["repair-arguments"]),
+        what: "take what the broken arguments probably meant",
+        ..PLAIN
+    },
+    Verb {
+        word: "retry",
+        deed: Deed::Act(&["retry"]),
+        has_wording: true,
+        times: Some(2),
+        what: "ask the model again from this turn, with the wording as feedback; twice unless `times` says otherwise",
+        ..PLAIN
+    },
+    Verb {
+        word: "fallback",
+        deed: Deed::Act(&["fallback"]),
+        has_value: true,
+        what: "take `value` as the final message or as the tool's output",
+        ..PLAIN
+    },
+    Verb {
+        word: "drop",
+        deed: Deed::Act(&["drop-pair", "drop-item"]),
+        what: "leave the call with its output, or the item, out of the history",
+        ..PLAIN
+    },
+    Verb {
+        word: "release",
+        deed: Deed::Release,
+        what: "let it pass as it is",
+        ..PLAIN
+    },
+    Verb {
+        word: "raise",
+        deed: Deed::Raise,
+        what: "end the run as failed",
+        ..PLAIN
+    },
+    Verb {
+        word: "ask",
+        deed: Deed::Ask,
+        what: "let the operator decide",
+        ..PLAIN
+    },
+];
+
+/// The entry of a word.
+pub fn verb(word: &str) -> Option<&'static Verb> {
+    VERBS.iter().find(|verb| verb.word == word)
+}
+
+/// The word by which a policy does what an action does; `None` where it cannot by itself.
+pub fn verb_of(action: &str) -> Option<&'static Verb> {
+    VERBS.iter().find(|verb| match verb.deed {
+        Deed::Act(actions) => actions.contains(&action),
+        // Waiting leaves the item as it is.
+        Deed::Release => action == "wait",
+        Deed::Raise | Deed::Ask => false,
+    })
+}
