@@ -16,7 +16,7 @@ pub use kept::Text;
 use crate::engine::{Outcome, agent};
 use running::begin;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -43,12 +43,8 @@ pub struct CommandTool {
 }
 
 impl CommandTool {
-    /// The program of an agent file that lies in `folder`.
-    pub fn of(command: &agent::Command, folder: &Path) -> Self {
-        let folder = match &command.cwd {
-            Some(inner) => folder.join(inner),
-            None => folder.to_owned(),
-        };
+    /// The program that an agent file names, in its folder.
+    pub fn of(command: &agent::Command, folder: PathBuf) -> Self {
         Self {
             argv: command.argv.clone(),
             folder,

@@ -8,9 +8,10 @@ mod recorded;
 pub use command::{Facts, Keeper, Text, keep_if_asked};
 pub use recorded::Recorded;
 
+use super::agents::AgentFile;
 use super::{InputError, ReadOptions, read_path};
 use crate::engine::Outcome;
-use crate::engine::agent::{Agent, AgentTool, By, Canned, Recorded as Recording};
+use crate::engine::agent::{AgentTool, By, Canned, Recorded as Recording};
 use crate::session::ledger::Failure;
 use crate::session::{Session, SourceError};
 use command::CommandTool;
@@ -97,21 +98,22 @@ pub enum NoTool {
 }
 
 impl Toolbox {
-    /// The tools of an agent file that lies in `folder`; `at_hand` is the session that the run goes on from, as it was recorded.
+    /// The tools of an agent file; `at_hand` is the session that the run goes on from, as it was recorded.
     pub fn of_agent(
-        agent: &Agent,
-        folder: &Path,
+        file: &AgentFile,
         at_hand: Option<&Session>,
         keeper: Keeper,
     ) -> Result<Self, NoTool> {
         let mut toolbox = Self::new(keeper);
-        for tool in &agent.tools {
+        for tool in &file.agent.tools {
             let means = match &tool.by {
-                By::Command(command) => Means::Command(CommandTool::of(command, folder)),
+                By::Command(command) => {
+                    Means::Command(CommandTool::of(command, file.folder_for(command)))
+                }
                 By::Canned(answers) => Means::Canned(answers.clone()),
                 By::Operator => Means::Operator,
                 By::Recorded(recording) => {
-                    Means::Recorded(recorded_answers(tool, recording, folder, at_hand)?)
+                    Means::Recorded(recorded_answers(tool, recording, file.folder(), at_hand)?)
                 }
             };
             toolbox.put(&tool.offered.tool.name, means);

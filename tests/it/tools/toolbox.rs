@@ -1,7 +1,7 @@
 //! An agent file's tools, each called by its name.
 
 use super::{block_on, keeper};
-use retake::engine::agent::Agent;
+use retake::runtime::agents::AgentFile;
 use retake::runtime::tools::{Call, Called, NoTool, Toolbox};
 use retake::session::ledger::Failure;
 use std::path::Path;
@@ -44,8 +44,10 @@ const RUN: &str = r#"{"model": "m", "messages": [{"role": "user", "content": "fi
     {"role": "tool", "tool_call_id": "2", "content": "lent out"}]}"#;
 
 fn toolbox(folder: &Path) -> Result<Toolbox, NoTool> {
-    let agent = Agent::parse(AGENT, &mut |file| Err(format!("{file} is not wanted"))).unwrap();
-    Toolbox::of_agent(&agent, folder, None, keeper())
+    let path = folder.join("AGENT.toml");
+    std::fs::write(&path, AGENT).unwrap();
+    let file = AgentFile::read(&path, &|_, _| None).unwrap();
+    Toolbox::of_agent(&file, None, keeper())
 }
 
 fn called(toolbox: &Toolbox, tool: &str, earlier: &[&str], arguments: &str) -> Called {
