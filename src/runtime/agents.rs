@@ -1,6 +1,6 @@
 //! Reads an agent file with the files it names, which are looked for beside it.
 
-use super::files::{InputError, small_text};
+use super::files::{InputError, read_text};
 use super::trust::Content;
 use super::wordings::Wordings;
 use crate::engine::agent::{Agent, AgentFaults, Beside, Command};
@@ -74,7 +74,7 @@ impl AgentFile {
         let found = path
             .canonicalize()
             .map_err(|error| unreadable(error.into()))?;
-        let text = small_text(&found, FILE).map_err(|error| match error {
+        let text = read_text(&found, FILE).map_err(|error| match error {
             InputError::EmptyFolder => unreadable(InputError::NotAFile("a folder")),
             error => unreadable(error),
         })?;
@@ -124,7 +124,7 @@ fn folder_of(path: &Path) -> &Path {
 }
 
 fn named_file(folder: &Path, name: &str, rest: u64) -> Result<String, String> {
-    let text = small_text(&folder.join(name), FILE.min(rest));
+    let text = read_text(&folder.join(name), FILE.min(rest));
     text.map_err(|error| match error {
         InputError::EmptyFolder => "this is a folder".to_owned(),
         error => error.to_string(),
