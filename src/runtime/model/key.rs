@@ -15,13 +15,13 @@ impl Key {
     }
 
     /// A key out of a text; `None` of a blank one.
-    pub(super) fn new(text: &str) -> Option<Self> {
+    pub fn new(text: &str) -> Option<Self> {
         let text = text.trim();
         (!text.is_empty()).then(|| Self(text.to_owned()))
     }
 
-    /// For the header that carries it.
-    pub(super) fn expose(&self) -> &str {
+    /// The secret itself: for the header that carries it, and for whoever takes it out of texts.
+    pub fn expose(&self) -> &str {
         &self.0
     }
 }

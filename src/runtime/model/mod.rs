@@ -200,7 +200,7 @@ impl Model {
             Some(b'{' | b'[') => whole::read(self.endpoint.dialect, body, watch).await?,
             Some(b'<') => {
                 let page = body.look(watch).await;
-                let what = format!("where a reply should be stands {}", fault::beginning(&page));
+                let what = format!("this is no reply: {}", fault::beginning(&page));
                 return Err(Trouble::Strange(what));
             }
             Some(_) => streamed::read(self.endpoint.dialect, body, watch).await?,
