@@ -158,7 +158,11 @@ fn append(members: &mut Map<String, Value>, key: &str, more: &str) {
 }
 
 /// Writes an object; members of `raw` are written as they are, in place of those of the same name or behind them.
-fn write_object(members: &Map<String, Value>, raw: &[(&str, String)], out: &mut String) {
+pub(in crate::dialects) fn write_object(
+    members: &Map<String, Value>,
+    raw: &[(&str, String)],
+    out: &mut String,
+) {
     out.push('{');
     let mut first = true;
     let mut write = |key: &str, value: &str| {
@@ -182,7 +186,7 @@ fn write_object(members: &Map<String, Value>, raw: &[(&str, String)], out: &mut 
 }
 
 /// Streamed JSON text as a value: itself where it is one whole object, a string of it where it is not; nothing counts as `{}`.
-fn input_of(streamed: &str) -> String {
+pub(in crate::dialects) fn input_of(streamed: &str) -> String {
     let trimmed = streamed.trim();
     if trimmed.is_empty() {
         "{}".to_owned()

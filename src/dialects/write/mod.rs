@@ -1,12 +1,14 @@
-//! How a dialect spells what is new: an output, a message, another id, name or arguments in an item that is there.
+//! How a dialect spells what is new: an output, a message, another id, name or arguments in an item that is there, a whole reply.
 //!
 //! What an item said stays byte for byte beside the part that changes.
 
 mod draft;
 mod patch;
+mod spell_reply;
 
 pub use draft::{draft_message, draft_output, draft_parts, text_block};
 pub use patch::{call_id_key, rename, replace_arguments, replace_output, set_call_id};
+pub use spell_reply::{End, NewCall, NewEvent, NewReply, spell_error, spell_failure};
 
 /// A text as a JSON string.
 pub fn quoted(text: &str) -> String {

@@ -1,0 +1,133 @@
+//! Replies that no provider gave: whole, and as the events of a stream, in the spelling of each dialect.
+//!
+//! What is spelled here comes back whole from [`crate::dialects::stream`] and the readers of [`crate::dialects`]: arguments keep every
+//! character, also where they are no JSON.
+
+mod anthropic;
+mod chat;
+mod error;
+mod responses;
+
+pub use error::{spell_error, spell_failure};
+
+use crate::session::Dialect;
+use serde_json::Value;
+
+/// A reply as nobody has spelled it yet: reasoning, then words, then calls.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NewReply {
+    /// What its ids are made of: letters and digits, 40 at most, another one for each reply.
+    pub tag: String,
+    /// The model that is said to have made it.
+    pub model: String,
+    /// When it is said to have been made, in seconds since 1970.
+    pub created: u64,
+    /// Reasoning.
+    pub reasoning: Option<String>,
+    /// Text.
+    pub text: Option<String>,
+    /// A refusal.
+    pub refusal: Option<String>,
+    /// Calls.
+    pub calls: Vec<NewCall>,
+    /// Why it ends.
+    pub end: End,
+    /// Tokens of the request.
+    pub input_tokens: u64,
+    /// Tokens of the reply.
+    pub output_tokens: u64,
+}
+
+/// A call of a function tool.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NewCall {
+    /// The id that its output will name.
+    pub id: String,
+    /// The tool.
+    pub name: String,
+    /// Its arguments as the model wrote them, JSON or not.
+    pub arguments: String,
+}
+
+/// Why a reply ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum End {
+    /// It is all said.
+    #[default]
+    Natural,
+    /// The token limit; the last part is cut.
+    Length,
+    /// A filter of the provider.
+    ContentFilter,
+}
+
+/// One event of a stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewEvent {
+    /// Its type; Chat names none.
+    pub name: Option<String>,
+    /// Its data on one line.
+    pub data: String,
+}
+
+impl NewEvent {
+    /// An event whose type stands in its data, too.
+    fn named(data: &Value) -> Self {
+        let name = data.get("type").and_then(Value::as_str).map(str::to_owned);
+        let data = data.to_string();
+        Self { name, data }
+    }
+
+    /// As it goes over the wire (WHATWG HTML, section 9.2.6).
+    pub fn to_wire(&self) -> String {
+        match &self.name {
+            Some(name) => format!("event: {name}\ndata: {}\n\n", self.data),
+            None => format!("data: {}\n\n", self.data),
+        }
+    }
+}
+
+impl NewReply {
+    /// The reply in one piece; `None` for Gemini, whose replies nobody has asked for yet.
+    pub fn spell(&self, dialect: Dialect) -> Option<String> {
+        match dialect {
+            Dialect::Responses => Some(responses::whole(self).to_string()),
+            Dialect::Chat => Some(chat::whole(self).to_string()),
+            Dialect::Anthropic => Some(anthropic::whole(self)),
+            Dialect::Gemini => None,
+        }
+    }
+
+    /// The reply as events whose texts and arguments come in pieces of so many characters. Chat tells the usage only where
+    /// the request wants it (`stream_options.include_usage`).
+    pub fn events(
+        &self,
+        dialect: Dialect,
+        piece: usize,
+        with_usage: bool,
+    ) -> Option<Vec<NewEvent>> {
+        match dialect {
+            Dialect::Responses => Some(responses::events(self, piece)),
+            Dialect::Chat => Some(chat::events(self, piece, with_usage)),
+            Dialect::Anthropic => Some(anthropic::events(self, piece)),
+            Dialect::Gemini => None,
+        }
+    }
+}
+
+/// A text in pieces of so many characters.
+fn pieces(text: &str, size: usize) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest.char_indices().nth(size.max(1));
+        let (piece, behind) = rest.split_at(end.map_or(rest.len(), |(at, _)| at));
+        pieces.push(piece);
+        rest = behind;
+    }
+    pieces
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

@@ -1,0 +1,67 @@
+//! Errors as providers spell them.
+
+use super::NewEvent;
+use crate::session::Dialect;
+use serde_json::json;
+
+/// The body of an error reply with this HTTP status. `tag` makes the id of the request, where the dialect says one.
+pub fn spell_error(dialect: Dialect, status: u16, message: &str, tag: &str) -> String {
+    match dialect {
+        Dialect::Anthropic => json!({
+            "type": "error",
+            "error": {"type": anthropic_type(status), "message": message},
+            "request_id": format!("req_{tag}"),
+        }),
+        Dialect::Gemini => json!({"error": {"code": status, "message": message}}),
+        Dialect::Responses | Dialect::Chat => json!({"error": {
+            "message": message,
+            "type": openai_type(status),
+            "param": null,
+            "code": (status == 429).then_some("rate_limit_exceeded"),
+        }}),
+    }
+    .to_string()
+}
+
+/// A failure that a provider reports in the middle of a stream, where the status was sent long ago.
+pub fn spell_failure(dialect: Dialect, message: &str) -> NewEvent {
+    match dialect {
+        Dialect::Anthropic => NewEvent::named(&json!({
+            "type": "error",
+            "error": {"type": "overloaded_error", "message": message},
+        })),
+        Dialect::Responses => NewEvent::named(&json!({
+            "type": "error", "code": "server_error", "message": message, "param": null,
+        })),
+        Dialect::Chat | Dialect::Gemini => NewEvent {
+            name: None,
+            data: spell_error(dialect, 500, message, ""),
+        },
+    }
+}
+
+/// Anthropic API reference, errors.
+fn anthropic_type(status: u16) -> &'static str {
+    match status {
+        401 => "authentication_error",
+        402 => "billing_error",
+        403 => "permission_error",
+        404 => "not_found_error",
+        413 => "request_too_large",
+        429 => "rate_limit_error",
+        504 => "timeout_error",
+        529 => "overloaded_error",
+        500.. => "api_error",
+        _ => "invalid_request_error",
+    }
+}
+
+/// OpenAI API reference, error codes.
+fn openai_type(status: u16) -> &'static str {
+    match status {
+        401 => "authentication_error",
+        429 => "rate_limit_error",
+        500.. => "server_error",
+        _ => "invalid_request_error",
+    }
+}

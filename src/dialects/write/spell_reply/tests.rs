@@ -1,0 +1,171 @@
+//! Any reply, spelled in any dialect and streamed in any pieces, is put together to what the dialect says in one piece.
+
+use super::*;
+use crate::dialects::stream::{Accumulator, Splitter};
+use proptest::prelude::*;
+
+const DIALECTS: [Dialect; 3] = [Dialect::Responses, Dialect::Chat, Dialect::Anthropic];
+
+fn any_text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "\\PC{0,40}",
+        "[\\x00-\\x7f]{0,20}",
+        Just("  \u{1F600}\r\n\n\u{2028}data: [DONE]\n\n".to_owned())
+    ]
+}
+
+fn any_arguments() -> impl Strategy<Value = String> {
+    prop_oneof![
+        Just(String::new()),
+        Just("{}".to_owned()),
+        Just(r#"{"a": 1e2,"a":2, "b":[{"c":null}]}"#.to_owned()),
+        Just(r#"{"from": "JFK", "to": "#.to_owned()),
+        Just("[1, 2]".to_owned()),
+        Just("  {\"n\": 12345678901234567890123}\n".to_owned()),
+        any_text(),
+    ]
+}
+
+fn any_reply() -> impl Strategy<Value = NewReply> {
+    let call = ("[a-z]{1,8}", "[\\w.-]{1,12}", any_arguments());
+    let calls = proptest::collection::vec(call, 0..4);
+    let said = || proptest::option::of(any_text());
+    let end = prop_oneof![
+        Just(End::Natural),
+        Just(End::Length),
+        Just(End::ContentFilter)
+    ];
+    (said(), said(), said(), calls, end).prop_map(|(reasoning, text, refusal, calls, end)| {
+        NewReply {
+            tag: "0123abc".to_owned(),
+            model: "scripted:any".to_owned(),
+            created: 1,
+            reasoning,
+            text,
+            refusal,
+            calls: calls
+                .into_iter()
+                .map(|(id, name, arguments)| NewCall {
+                    id,
+                    name,
+                    arguments,
+                })
+                .collect(),
+            end,
+            input_tokens: 3,
+            output_tokens: 4,
+        }
+    })
+}
+
+/// What the events come to after a way over the wire in pieces of so many bytes.
+fn accumulated(dialect: Dialect, events: &[NewEvent], bytes: usize) -> Accumulator {
+    let wire = events.iter().map(NewEvent::to_wire).collect::<String>();
+    let mut reply = Accumulator::new(dialect).unwrap();
+    let mut splitter = Splitter::default();
+    for chunk in wire.as_bytes().chunks(bytes) {
+        splitter.push(chunk, |event| {
+            match serde_json::from_str(&event.data) {
+                Ok(data) => reply.push(&data),
+                Err(_) => reply.push_done(),
+            };
+        });
+    }
+    reply
+}
+
+/// Without members that say nothing: a stream of Chat leaves them out.
+fn told(mut value: Value) -> Value {
+    fn clear(value: &mut Value) {
+        match value {
+            Value::Object(members) => {
+                members.retain(|_, value| !value.is_null());
+                members.values_mut().for_each(clear);
+            }
+            Value::Array(values) => values.iter_mut().for_each(clear),
+            _ => {}
+        }
+    }
+    clear(&mut value);
+    value
+}
+
+proptest! {
+    #[test]
+    fn a_stream_in_any_pieces_comes_to_the_whole_reply(
+        reply in any_reply(), piece in 1_usize..30, bytes in 1_usize..200
+    ) {
+        for dialect in DIALECTS {
+            let events = reply.events(dialect, piece, true).unwrap();
+            let found = accumulated(dialect, &events, bytes);
+            let calls = found.calls().iter().map(|call| {
+                (call.id.to_owned(), call.name.to_owned(), call.arguments.to_owned())
+            }).collect::<Vec<_>>();
+            let wanted = reply.calls.iter().map(|call| {
+                // Where the input is a value, no text of it is an empty object.
+                let is_empty = dialect == Dialect::Anthropic && call.arguments.trim().is_empty();
+                let arguments = if is_empty { "{}" } else { &call.arguments };
+                (call.id.clone(), call.name.clone(), arguments.to_owned())
+            }).collect::<Vec<_>>();
+            prop_assert_eq!(calls, wanted, "{:?}", dialect);
+            let found = found.finish();
+            prop_assert!(found.ended && found.failures.is_empty());
+            let whole = reply.spell(dialect).unwrap();
+            if dialect == Dialect::Anthropic {
+                // Not only the values: arguments keep every character.
+                prop_assert_eq!(&found.json, &whole);
+            }
+            let [found, whole] = [&found.json, &whole].map(|text| told(serde_json::from_str(text).unwrap()));
+            prop_assert_eq!(found, whole, "{:?}", dialect);
+        }
+    }
+
+    #[test]
+    fn the_deltas_alone_say_everything(reply in any_reply(), piece in 1_usize..30) {
+        let events = reply.events(Dialect::Responses, piece, true).unwrap();
+        let grows = |event: &&NewEvent| {
+            let name = event.name.as_deref().unwrap_or_default();
+            name.ends_with(".added") || name.ends_with(".delta")
+        };
+        let events = events.iter().filter(grows).cloned().collect::<Vec<_>>();
+        let found = accumulated(Dialect::Responses, &events, 64);
+        prop_assert!(found.calls().iter().zip(&reply.calls).all(|(found, call)| found.arguments == call.arguments));
+        let found = serde_json::from_str::<Value>(&found.finish().json).unwrap();
+        let whole = serde_json::from_str::<Value>(&reply.spell(Dialect::Responses).unwrap()).unwrap();
+        let said = |value: &Value| {
+            let items = value["output"].as_array().unwrap().iter();
+            items.map(|item| [&item["content"], &item["summary"]].map(Clone::clone)).collect::<Vec<_>>()
+        };
+        prop_assert_eq!(said(&found), said(&whole));
+    }
+}
+
+#[test]
+fn a_text_comes_in_several_deltas() {
+    let reply = NewReply {
+        text: Some("a flight at nine".to_owned()),
+        ..NewReply::default()
+    };
+    for dialect in DIALECTS {
+        let events = reply.events(dialect, 5, false).unwrap();
+        let deltas = events.iter().filter(|event| {
+            let data = &event.data;
+            data.contains("a fli") || data.contains("ght a") || data.contains("t nin")
+        });
+        assert!(deltas.count() >= 3, "{dialect:?}");
+    }
+    assert_eq!(pieces("añb", 2), ["añ", "b"]);
+    assert_eq!(reply.spell(Dialect::Gemini), None);
+}
+
+#[test]
+fn errors_are_spelled_as_the_provider_would() {
+    assert_eq!(
+        spell_error(Dialect::Anthropic, 529, "Overloaded", "1"),
+        r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"},"request_id":"req_1"}"#
+    );
+    assert_eq!(
+        spell_error(Dialect::Chat, 429, "Slow down", "1"),
+        r#"{"error":{"message":"Slow down","type":"rate_limit_error","param":null,"code":"rate_limit_exceeded"}}"#
+    );
+}
