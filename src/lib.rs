@@ -24,6 +24,7 @@
 //! | [`actions`] | what can be done? a scene in, edits or a reason out | one file and one line in [`actions::ACTIONS`] |
 //! | [`rules`] | what is wrong? | one file and one line in [`rules::RULES`] |
 //! | [`engine`] | what happens next in a live run? a machine without a clock: the history stands so, an event came, do this | |
+//! | [`script`] | what does a scripted model answer? rules over what it is asked | a key is one row of `script::KEYS` |
 //! | [`runtime`] | the world: files, databases, compression, threads, the operator's editor | |
 //! | [`tui`] | the operator's face | a key is one row of the table in `tui::keymap` |
 //! | [`cli`] | the headless face | one file per subcommand, one file per report |
@@ -60,6 +61,7 @@ pub mod rules;
 pub mod runtime;
 pub mod safe_text;
 pub mod schema;
+pub mod script;
 pub mod session;
 pub mod suggest;
 pub mod tui;

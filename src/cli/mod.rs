@@ -26,6 +26,7 @@ mod output;
 mod progress;
 mod report;
 mod saving;
+mod scripted;
 mod show;
 mod split;
 mod style;
@@ -63,6 +64,7 @@ fn dispatch(arguments: &Arguments) -> Result<Exit, Failure> {
         Some(Task::Split(arguments)) => split::run(arguments),
         Some(Task::Health(arguments)) => health::run(arguments),
         Some(Task::Export(arguments)) => export::run(arguments),
+        Some(Task::Scripted(arguments)) => scripted::run(arguments),
         Some(Task::Completions(arguments)) => completions::run(arguments),
         Some(Task::Man) => man::run(),
     }

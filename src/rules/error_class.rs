@@ -150,6 +150,16 @@ pub(super) fn classify(session: &Session, item: &Item, text: &str) -> Option<Err
     (!is_ambiguous || begins(text, "claude requested")).then_some(known)
 }
 
+/// Whether an output tells the model of a failure: one of the tool, or one that a wording of ours stands for, which no mark gives away
+/// in the dialects of OpenAI.
+pub fn reports_error(session: &Session, item: &Item, text: &str) -> bool {
+    let is_ours = || {
+        let head = text.chars().take(400).collect::<String>().to_lowercase();
+        OWN.iter().any(|(known, _)| head.contains(known))
+    };
+    classify(session, item, text).is_some() || is_ours()
+}
+
 /// Claude Code marks every error; an unmarked output that begins like one is a file or a log that was read.
 fn marks_errors(session: &Session) -> bool {
     session.format == "claude-code"

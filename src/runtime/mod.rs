@@ -23,6 +23,7 @@ mod parts;
 mod reading;
 pub mod replace;
 mod save;
+pub mod scripted;
 pub mod search;
 mod settled;
 mod sqlite;

@@ -25,6 +25,7 @@ mod replace;
 mod safe_text;
 mod schema_hostile;
 mod schema_suite;
+mod scripted;
 mod sessions;
 mod sse_cases;
 mod takes;

@@ -49,6 +49,7 @@ fn readme_tables_are_true() {
         ("formats", formats()),
         ("rules", rules()),
         ("keys", retake::tui::keymap::markdown_table()),
+        ("scripted", retake::script::markdown_table()),
     ];
     for (name, block) in tables {
         wanted = with_block(&wanted, name, &block);

@@ -3,6 +3,7 @@
 mod changing;
 mod looking;
 mod measuring;
+mod serving;
 
 pub(super) use changing::{
     ConvertArguments, ExportArguments, ExportForm, FixArguments, LossFormat,
@@ -11,6 +12,7 @@ pub(super) use looking::{
     CheckArguments, ExplainArguments, FailOn, OpenArguments, ReportFormat, ShowArguments,
 };
 pub(super) use measuring::{HealthArguments, LineFormat, SplitArguments, SplitWish};
+pub(super) use serving::ScriptedArguments;
 
 use crate::actions::ACTIONS;
 use crate::formats::FORMATS;
@@ -68,6 +70,8 @@ pub enum Task {
     Health(HealthArguments),
     /// Write a recovery as code for a framework, as an entry of a policy, or as a fixture for a test
     Export(ExportArguments),
+    /// Serve a scripted model on the loopback, in the dialects of OpenAI and Anthropic
+    Scripted(ScriptedArguments),
     /// Print the completions of a shell
     Completions(CompletionsArguments),
     /// Print the manual page

@@ -8,6 +8,7 @@ mod health;
 mod hostile;
 mod looking;
 mod reports;
+mod scripted;
 mod split;
 
 use assert_cmd::Command;

@@ -42,6 +42,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &["json", "session", "dialects", "rules", "actions", "wording"],
     ),
     ("lab", &["json", "session", "wording", "engine"]),
+    (
+        "script",
+        &["json", "session", "dialects", "formats", "rules", "suggest"],
+    ),
     ("runtime", PURE),
     (
         "tui",
@@ -61,6 +65,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "engine",
             "exchange",
             "lab",
+            "script",
             "runtime",
         ],
     ),
@@ -82,6 +87,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "engine",
             "exchange",
             "lab",
+            "script",
             "runtime",
             "tui",
         ],
@@ -105,6 +111,7 @@ const PURE: &[&str] = &[
     "engine",
     "exchange",
     "lab",
+    "script",
 ];
 
 /// What pure rooms leave alone.

@@ -1,0 +1,128 @@
+//! A scripted model as an endpoint: HTTP on loopback, in the dialects of OpenAI Responses, OpenAI Chat and Anthropic Messages, streamed
+//! and whole.
+//!
+//! ```no_run
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use retake::runtime::scripted::{ANY_PORT, Endpoint, read_script};
+//! let script = read_script("sessions/agents/flights.script.toml".as_ref())?;
+//! let endpoint = Endpoint::start(script, ANY_PORT)?;
+//! println!("{}", endpoint.address());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! It runs on a thread of its own, so that it can be asked from anywhere, and stops when its [`Endpoint`] is dropped. What it answers is
+//! labelled: the model is `scripted:NAME`, and each reply has the header `x-retake-scripted`.
+
+mod body;
+mod exchange;
+mod server;
+
+use super::files::{FileSource, InputError};
+use crate::script::{Script, ScriptFault};
+use crate::session::{Dialect, Source, Span};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener};
+use std::path::{Path, PathBuf};
+use tokio_util::sync::CancellationToken;
+
+/// The address to listen on where any free port of the loopback will do.
+pub const ANY_PORT: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0));
+
+/// A scripted model that listens, until this is dropped.
+#[derive(Debug)]
+pub struct Endpoint {
+    address: SocketAddr,
+    stop: CancellationToken,
+}
+
+impl Endpoint {
+    /// Serves a script. Fails where the address is not of the loopback, or cannot be had.
+    pub fn start(script: Script, listen: SocketAddr) -> io::Result<Self> {
+        if !listen.ip().is_loopback() {
+            let message = "a scripted model listens on the loopback only, as 127.0.0.1:0";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
+        let listener = TcpListener::bind(listen)?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let stop = CancellationToken::new();
+        let stopped = stop.clone();
+        std::thread::Builder::new()
+            .name("scripted model".to_owned())
+            .spawn(move || runtime.block_on(server::serve(listener, script, stopped)))?;
+        Ok(Self { address, stop })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What clients of a dialect call their base URL: those of OpenAI add `/responses` to it, those of Anthropic `/v1/messages`.
+    pub fn base_url(&self, dialect: Dialect) -> String {
+        match dialect {
+            Dialect::Responses | Dialect::Chat => format!("http://{}/v1", self.address),
+            Dialect::Anthropic | Dialect::Gemini => format!("http://{}", self.address),
+        }
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+/// Why there is no script.
+#[derive(Debug, thiserror::Error)]
+pub enum NoScript {
+    /// The file cannot be read.
+    #[error("{}: {error}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: InputError,
+    },
+    /// It is no script; everything that is wrong with it.
+    #[error("{}: {}", path.display(), lines(faults))]
+    Faults {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        faults: Vec<ScriptFault>,
+    },
+}
+
+fn lines(faults: &[ScriptFault]) -> String {
+    let lines = faults.iter().map(ToString::to_string);
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Reads a script file.
+pub fn read_script(path: &Path) -> Result<Script, NoScript> {
+    let text = content(path).map_err(|error| NoScript::File {
+        path: path.to_owned(),
+        error,
+    })?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    Script::parse(&name, &text).map_err(|faults| NoScript::Faults {
+        path: path.to_owned(),
+        faults,
+    })
+}
+
+fn content(path: &Path) -> Result<String, InputError> {
+    let source = FileSource::open(path)?;
+    let end = source.len();
+    if end > crate::script::LENGTH as u64 {
+        let message = format!("more than {} KB", crate::script::LENGTH / 1024);
+        return Err(InputError::Refused(message));
+    }
+    let bytes = source.read(Span { start: 0, end })?;
+    String::from_utf8(bytes).map_err(|_| InputError::Refused("this is not UTF-8".to_owned()))
+}
