@@ -1,0 +1,189 @@
+"""The official SDKs talk to `retake scripted`: OpenAI Responses, OpenAI Chat and Anthropic Messages, whole and streamed.
+
+    python3 clients.py PATH/TO/retake
+
+Each client goes through the story of flights.script.toml: a misspelled tool, an error that names the right one, the right call, the
+answer. Then flaky.script.toml: the SDKs wait as `Retry-After` says, try again, and notice the stream that breaks off.
+"""
+
+import json
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import anthropic
+import httpx2
+import openai
+
+QUESTION = "From New York to Lisbon on 11 May, please."
+NAMES = ("search_flights", "book_flight", "get_weather")
+OUTPUTS = ("There is no tool named serch_flights. Did you mean search_flights?", "TP 204 at 18:25")
+CALLS = ["serch_flights", "search_flights"]
+WANTED = {"from": "JFK", "to": "LIS", "date": "2026-05-11"}
+SCHEMA = {"type": "object", "properties": {}}
+
+
+@contextmanager
+def served(program, script):
+    """A script as an endpoint; gives its address."""
+    command = [program, "scripted", f"sessions/agents/{script}.script.toml"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.kill()
+
+
+def check(found, wanted, where):
+    if found != wanted:
+        sys.exit(f"{where}: {found!r} instead of {wanted!r}")
+
+
+class Responses:
+    """`client.responses` of openai."""
+
+    name = "openai responses"
+
+    def __init__(self, address, retries=0):
+        self.client = openai.OpenAI(base_url=f"{address}/v1", api_key="none", max_retries=retries)
+        self.input = [{"role": "user", "content": QUESTION}]
+        self.tools = [{"type": "function", "name": name, "parameters": SCHEMA, "strict": False} for name in NAMES]
+
+    def ask(self, streams):
+        """The texts in pieces, the whole text, and the calls."""
+        request = {"model": "any", "input": self.input, "tools": self.tools}
+        pieces = []
+        if streams:
+            with self.client.responses.stream(**request) as stream:
+                pieces = [event.delta for event in stream if event.type == "response.output_text.delta"]
+                reply = stream.get_final_response()
+        else:
+            reply = self.client.responses.create(**request)
+        check(reply.model.startswith("scripted:"), True, "the model's name")
+        check(reply.usage.output_tokens > 0, True, "usage")
+        self.input += [item.model_dump(exclude={"status", "parsed_arguments"}, exclude_none=True) for item in reply.output]
+        calls = [item for item in reply.output if item.type == "function_call"]
+        return pieces, reply.output_text, [(call.call_id, call.name, json.loads(call.arguments)) for call in calls]
+
+    def answer(self, call_id, output):
+        self.input.append({"type": "function_call_output", "call_id": call_id, "output": output})
+
+
+class Chat:
+    """`client.chat.completions` of openai."""
+
+    name = "openai chat"
+
+    def __init__(self, address, retries=0):
+        self.client = openai.OpenAI(base_url=f"{address}/v1", api_key="none", max_retries=retries)
+        self.messages = [{"role": "user", "content": QUESTION}]
+        functions = [{"name": name, "parameters": SCHEMA, "strict": True} for name in NAMES]
+        self.tools = [{"type": "function", "function": function} for function in functions]
+
+    def ask(self, streams):
+        request = {"model": "any", "messages": self.messages, "tools": self.tools}
+        pieces = []
+        if streams:
+            with self.client.chat.completions.stream(**request, stream_options={"include_usage": True}) as stream:
+                pieces = [event.delta for event in stream if event.type == "content.delta"]
+                reply = stream.get_final_completion()
+        else:
+            reply = self.client.chat.completions.create(**request)
+        check(reply.usage.completion_tokens > 0, True, "usage")
+        message = reply.choices[0].message
+        calls = [(call.id, call.function.name, json.loads(call.function.arguments)) for call in message.tool_calls or []]
+        check(reply.choices[0].finish_reason, "tool_calls" if calls else "stop", "finish_reason")
+        made = [
+            {"id": call_id, "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+            for call_id, name, arguments in calls
+        ]
+        self.messages.append({"role": "assistant", "content": message.content, **({"tool_calls": made} if made else {})})
+        return pieces, message.content, calls
+
+    def answer(self, call_id, output):
+        self.messages.append({"role": "tool", "tool_call_id": call_id, "content": output})
+
+
+class Messages:
+    """`client.messages` of anthropic."""
+
+    name = "anthropic messages"
+
+    def __init__(self, address, retries=0):
+        self.client = anthropic.Anthropic(base_url=address, api_key="none", max_retries=retries)
+        self.messages = [{"role": "user", "content": QUESTION}]
+        self.tools = [{"name": name, "input_schema": SCHEMA} for name in NAMES]
+
+    def ask(self, streams):
+        request = {"model": "any", "max_tokens": 1000, "messages": self.messages, "tools": self.tools}
+        pieces = []
+        if streams:
+            with self.client.messages.stream(**request) as stream:
+                pieces = list(stream.text_stream)
+                reply = stream.get_final_message()
+        else:
+            reply = self.client.messages.create(**request)
+        check(reply.usage.output_tokens > 0, True, "usage")
+        self.messages.append({"role": "assistant", "content": [block.model_dump(exclude_none=True) for block in reply.content]})
+        text = "".join(block.text for block in reply.content if block.type == "text")
+        calls = [(block.id, block.name, block.input) for block in reply.content if block.type == "tool_use"]
+        check(reply.stop_reason, "tool_use" if calls else "end_turn", "stop_reason")
+        return pieces, text, calls
+
+    def answer(self, call_id, output):
+        result = {"type": "tool_result", "tool_use_id": call_id, "content": output}
+        self.messages.append({"role": "user", "content": [result]})
+
+
+CLIENTS = (Responses, Chat, Messages)
+
+
+def flights(address, client, streams):
+    """The whole story with one client."""
+    where = f"{client.name}, {'streamed' if streams else 'whole'}"
+    talk = client(address)
+    for wanted, output in zip(CALLS, OUTPUTS):
+        pieces, text, calls = talk.ask(streams)
+        check([(name, arguments) for _, name, arguments in calls], [(wanted, WANTED)], where)
+        if streams:
+            check("".join(pieces), text, where)
+            check(len(pieces) > 1, True, f"{where}: the text comes in pieces")
+        talk.answer(calls[0][0], output)
+    _, text, calls = talk.ask(streams)
+    check((text.endswith(OUTPUTS[-1]), calls), (True, []), where)
+    print(f"{where}: {', '.join(CALLS)}, answer")
+
+
+def flaky(program, client):
+    """429, 500, a stream that breaks off, and then all is well."""
+    with served(program, "flaky") as address:
+        once = client(address)
+        try:
+            once.ask(False)
+            sys.exit(f"{client.name}: the first attempt should have failed")
+        except (openai.RateLimitError, anthropic.RateLimitError) as error:
+            check(error.response.headers["retry-after"], "1", client.name)
+    with served(program, "flaky") as address:
+        patient = client(address, retries=2)
+        try:
+            patient.ask(True)
+            sys.exit(f"{client.name}: the stream should have broken off")
+        except (httpx2.RemoteProtocolError, openai.APIError, anthropic.APIError) as error:
+            told = type(error).__name__
+        _, _, calls = patient.ask(True)
+        check([name for _, name, _ in calls], ["get_weather"], client.name)
+        print(f"{client.name}: 429, 500, {told}, get_weather")
+
+
+def main():
+    program = sys.argv[1]
+    with served(program, "flights") as address:
+        for client in CLIENTS:
+            for streams in (False, True):
+                flights(address, client, streams)
+    for client in CLIENTS:
+        flaky(program, client)
+
+
+if __name__ == "__main__":
+    main()
