@@ -271,13 +271,14 @@ impl Reader<'_> {
             cut_after,
             hang,
         } = failing;
-        if status.is_none() && (error.is_some() || retry_after.is_some()) {
-            let message = "`error` and `retry_after` belong to an error reply";
-            self.fault(
-                at,
-                message.to_owned(),
-                Some("give its `status`, too".to_owned()),
-            );
+        let is_homeless = match status {
+            Some(_) => false,
+            None => retry_after.is_some() || (error.is_some() && (cut_after.is_none() || hang)),
+        };
+        if is_homeless {
+            let message = "`error` and `retry_after` belong to an error reply".to_owned();
+            let hint = "give its `status`, too; a stream can report an `error` at `cut_after`";
+            self.fault(at, message, Some(hint.to_owned()));
         }
         if status.is_some() && (hang || cut_after.is_some()) {
             let message = "an error reply cannot hang or be cut".to_owned();
@@ -292,7 +293,7 @@ impl Reader<'_> {
             (None, after) if hang => Some(ScriptedFault::Hang {
                 after: after.unwrap_or(0),
             }),
-            (None, Some(after)) => Some(ScriptedFault::Cut { after }),
+            (None, Some(after)) => Some(ScriptedFault::Cut { after, error }),
             (None, None) => None,
         }
     }

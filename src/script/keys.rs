@@ -159,7 +159,12 @@ pub const KEYS: &[Key] = &[
         "400 to 599",
         "an error instead of a reply, with this HTTP status",
     ),
-    key(Answer, "error", "a text", "what that error says"),
+    key(
+        Answer,
+        "error",
+        "a text",
+        "what that error says; beside `cut_after`, the failure that the stream reports before it ends",
+    ),
     key(
         Answer,
         "retry_after",

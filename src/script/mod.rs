@@ -139,6 +139,8 @@ pub enum ScriptedFault {
     Cut {
         /// How many.
         after: usize,
+        /// The failure that the provider reports in the stream before it ends, where it reports one.
+        error: Option<String>,
     },
     /// Nothing comes any more after so many events, and the connection stays.
     Hang {

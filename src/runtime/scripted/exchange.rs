@@ -1,7 +1,7 @@
 //! One request and its reply.
 
 use super::body::{self, Behind, Body};
-use crate::dialects::write::{NewReply, spell_error};
+use crate::dialects::write::{NewEvent, NewReply, spell_error, spell_failure};
 use crate::script::{Answer, Asked, Rule, Script, ScriptedFault};
 use crate::session::Dialect;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
@@ -173,12 +173,24 @@ fn reply_to(asked: &Asked, answer: &Answer, reply: &NewReply) -> Sending {
         return Sending::unspoken(asked.dialect);
     };
     let sent = match fault {
-        Some(ScriptedFault::Cut { after } | ScriptedFault::Hang { after }) => *after,
+        Some(ScriptedFault::Cut { after, .. } | ScriptedFault::Hang { after }) => *after,
         Some(ScriptedFault::Status { .. }) | None => events.len(),
     };
-    let events = events.iter().take(sent).map(|event| event.to_wire());
+    let mut events = events.iter().take(sent).collect::<Vec<_>>();
+    let failure = match fault {
+        Some(ScriptedFault::Cut { error, .. }) => error.as_deref(),
+        Some(ScriptedFault::Hang { .. } | ScriptedFault::Status { .. }) | None => None,
+    };
+    let failure = failure.map(|message| spell_failure(asked.dialect, message));
+    events.extend(&failure);
+    let events = events.into_iter().map(NewEvent::to_wire).collect();
+    let behind = match (fault, &failure) {
+        // Who reports a failure ends the stream in good order.
+        (None, _) | (_, Some(_)) => Behind::End,
+        (Some(fault), None) => behind(fault),
+    };
     let pause = Duration::from_millis(answer.chunk_ms);
-    let body = body::paced(events.collect(), pause, fault.map_or(Behind::End, behind));
+    let body = body::paced(events, pause, behind);
     let mut sending = Sending::of("text/event-stream; charset=utf-8", body);
     let headers = &mut sending.headers;
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));

@@ -195,7 +195,13 @@ fn a_bad_line_becomes_good_when_it_is_asked_often_enough() {
         [429, 500, 0]
     );
     assert_eq!(play.calls("Sunny, 24 degrees"), ["get_weather"]);
-    assert_eq!(play.ask().unwrap_err(), ScriptedFault::Cut { after: 6 });
+    assert_eq!(
+        play.ask().unwrap_err(),
+        ScriptedFault::Cut {
+            after: 6,
+            error: None
+        }
+    );
     assert_eq!(play.says(), "This is what I found:\nSunny, 24 degrees");
     play.reached_all();
 }

@@ -50,8 +50,13 @@ pub(super) fn connect(endpoint: &Endpoint) -> TcpStream {
 
 /// Sends a request over a connection and leaves it open.
 pub(super) fn send(stream: &mut TcpStream, head: &str, body: &str) {
+    send_with(stream, head, "", body);
+}
+
+/// The same with headers, each with its line end.
+pub(super) fn send_with(stream: &mut TcpStream, head: &str, headers: &str, body: &str) {
     let request = format!(
-        "{head} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        "{head} HTTP/1.1\r\nhost: 127.0.0.1\r\n{headers}content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
     );
     stream.write_all(request.as_bytes()).unwrap();

@@ -2,6 +2,7 @@
 
 use super::client::{PATIENCE, ask, connect, path, receive, send};
 use super::dialogue::{DIALECTS, opening, read};
+use retake::dialects::stream::{Accumulator, Splitter};
 use retake::runtime::scripted::{ANY_PORT, Endpoint, NoScript, read_script};
 use retake::script::Script;
 use retake::session::{Dialect, Flags};
@@ -59,6 +60,26 @@ fn a_cut_stream_ends_behind_so_many_events_and_a_cut_reply_in_its_middle() {
         let whole = ask(&endpoint, dialect, &opening(dialect, "hi", false));
         assert!(!whole.is_whole && !whole.body.is_empty());
         assert!(serde_json::from_slice::<Value>(&whole.body).is_err());
+    }
+}
+
+#[test]
+fn a_failure_in_the_middle_of_a_stream_is_reported_there() {
+    let text =
+        "[[rule]]\ntext = \"one two three\"\nchunk = 4\ncut_after = 5\nerror = \"overloaded\"";
+    let endpoint = serve(text);
+    for dialect in DIALECTS {
+        let reply = ask(&endpoint, dialect, &opening(dialect, "hi", true));
+        assert!(reply.is_whole && reply.status == 200);
+        let mut stream = Accumulator::new(dialect).unwrap();
+        let mut splitter = Splitter::default();
+        splitter.push(&reply.body, |event| {
+            stream.push(&serde_json::from_str(&event.data).unwrap());
+        });
+        let came = stream.finish();
+        assert_eq!(came.failures.len(), 1, "{dialect:?}");
+        assert_eq!(came.failures[0]["message"], "overloaded");
+        assert!(!came.ended);
     }
 }
 

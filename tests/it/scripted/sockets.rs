@@ -1,6 +1,6 @@
 //! Replies over sockets: in every dialect, whole and streamed, they say the same.
 
-use super::client::{ask, connect, receive, send};
+use super::client::{ask, connect, receive, send, send_with};
 use super::dialogue::{DIALECTS, answered, calls, opening, read, text};
 use retake::runtime::scripted::{ANY_PORT, Endpoint, read_script};
 use retake::script::Script;
@@ -69,6 +69,21 @@ fn a_stream_and_a_whole_reply_hold_the_same_calls_with_the_same_ids() {
         assert_eq!(whole, streamed, "{dialect:?}");
         assert_eq!(whole.len(), 1);
     }
+}
+
+#[test]
+fn a_sample_of_the_same_history_has_a_name_of_its_own() {
+    let endpoint = flights();
+    let request = opening(Dialect::Chat, "hello", false).to_string();
+    let mut stream = connect(&endpoint);
+    let mut ids = ["1", "2", "1"].map(|sample| {
+        let header = format!("x-retake-sample: {sample}\r\n");
+        send_with(&mut stream, "POST /v1/chat/completions", &header, &request);
+        calls(&read(&receive(&mut stream).body)).remove(0).0
+    });
+    assert_eq!(ids[0], ids[2]);
+    ids.sort();
+    assert_ne!(ids[0], ids[2]);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Errors as providers spell them.
 
+use super::NewEvent;
 use crate::session::Dialect;
 use serde_json::json;
 
@@ -20,6 +21,23 @@ pub fn spell_error(dialect: Dialect, status: u16, message: &str, tag: &str) -> S
         }}),
     }
     .to_string()
+}
+
+/// A failure that a provider reports in the middle of a stream, where the status was sent long ago.
+pub fn spell_failure(dialect: Dialect, message: &str) -> NewEvent {
+    match dialect {
+        Dialect::Anthropic => NewEvent::named(&json!({
+            "type": "error",
+            "error": {"type": "overloaded_error", "message": message},
+        })),
+        Dialect::Responses => NewEvent::named(&json!({
+            "type": "error", "code": "server_error", "message": message, "param": null,
+        })),
+        Dialect::Chat | Dialect::Gemini => NewEvent {
+            name: None,
+            data: spell_error(dialect, 500, message, ""),
+        },
+    }
 }
 
 /// Anthropic API reference, errors.
