@@ -116,6 +116,7 @@ fn live(seed: u64, reached: &mut Reached) {
     };
     let mut world = World::new(config);
     world.refuses = dice.one_in(3);
+    world.checks_state_every = 7;
     let mut witness = Witness { seed, world };
     let world = &mut witness.world;
     world.handle(Event::Stands(world.standing()));

@@ -57,6 +57,9 @@ pub(super) struct World {
     pub(super) ended: Option<Ending>,
     pub(super) is_stopping: bool,
     has_begun: bool,
+    events: u32,
+    /// After how many events the state is written and read: that takes longer than all else.
+    pub(super) checks_state_every: u32,
     /// What started, by call and arguments, with how its last attempt ended and whether the operator allowed another run.
     starts: BTreeMap<(CallKey, [String; 2]), Last>,
     pub(super) log: Vec<String>,
@@ -118,6 +121,8 @@ impl World {
             ended: None,
             is_stopping: false,
             has_begun: false,
+            events: 0,
+            checks_state_every: 1,
             starts: BTreeMap::new(),
             log: Vec::new(),
             refuses: false,
@@ -145,7 +150,10 @@ impl World {
                 self.paused.clear();
             }
             let effects = self.machine.handle(self.now, event);
-            self.check_state();
+            self.events += 1;
+            if self.events.is_multiple_of(self.checks_state_every) {
+                self.check_state();
+            }
             let mut grows = false;
             for effect in effects {
                 grows |= self.carry_out(effect, &mut queue);
@@ -153,6 +161,9 @@ impl World {
             if grows {
                 queue.push(Event::Stands(self.standing()));
             }
+        }
+        if !matches!(self.machine.phase(self.now), Phase::Ended(_)) {
+            self.ended = None;
         }
         if self.has_begun && !is_growing {
             self.check();
@@ -277,15 +288,17 @@ impl World {
     fn start(&mut self, key: CallKey, tool: String, arguments: String) {
         let what = [tool.clone(), arguments.clone()];
         let known = self.starts.insert((key.clone(), what), Last::Runs);
+        let nature = self.config.tools.get(&tool).map(|tool| tool.nature);
+        // What only answers may be asked twice: nothing happens in the world.
+        let may_run = matches!(known, None | Some(Last::MayRunAgain));
         assert!(
-            matches!(known, None | Some(Last::MayRunAgain)),
+            may_run || nature == Some(Nature::Answers),
             "{key} with {arguments} runs twice"
         );
         assert!(
             self.running.iter().all(|run| run.key != key),
             "{key} runs beside itself"
         );
-        let nature = self.config.tools.get(&tool).map(|tool| tool.nature);
         if nature == Some(Nature::Acts) {
             let ran = self
                 .ledger
@@ -470,15 +483,6 @@ impl World {
         self.timers.clear();
         self.paused.clear();
         self.is_stopping = false;
-        // What only answers is not recorded before, since nothing happens in the world.
-        for ((key, _), last) in &mut self.starts {
-            if *last == Last::Runs && !self.ledger.has_started(key) {
-                *last = Last::MayRunAgain;
-            }
-        }
-        if !matches!(self.machine.phase(0), Phase::Ended(_)) {
-            self.ended = None;
-        }
         self.handle(Event::Stands(self.standing()));
     }
 
