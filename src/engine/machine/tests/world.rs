@@ -1,6 +1,7 @@
 //! A world for a machine: histories as trees of takes, a ledger, tools that end when the test says so. It carries effects out as the
 //! runtime promises, writes down what happens, and checks after every event that no call runs twice or is answered twice.
 
+use super::transcript::told;
 use crate::engine::{
     Approval, Config, Decision, Effect, Event, Fault, Machine, Nature, Outcome, Phase, Policy,
     Reason, Standing, StandingCall, Tail, Timer, ToolConfig,
@@ -533,90 +534,4 @@ fn faults(calls: &[StandingCall], last: Option<&Reply>) -> Vec<Fault> {
         _ => {}
     }
     faults
-}
-
-/// An effect as a line; what the ledger only counts is left out.
-fn told(effect: &Effect) -> Option<String> {
-    Some(match effect {
-        Effect::Record(event) => return recorded(event),
-        Effect::Ask { ask, attempt } => format!("ask {}, attempt {attempt}", ask.0),
-        Effect::CancelAsk(ask) => format!("cancel question {}", ask.0),
-        Effect::Run {
-            call,
-            tool,
-            arguments,
-            attempt,
-        } => {
-            format!(
-                "run {}: {tool} {arguments}, attempt {attempt}",
-                call.call_id
-            )
-        }
-        Effect::StopTools => "stop tools".to_owned(),
-        Effect::Answer {
-            call,
-            output,
-            is_error,
-        } => {
-            let error = if *is_error { " (error)" } else { "" };
-            format!("answer {}{error}: {output}", call.call_id)
-        }
-        Effect::Act(decision) => format!("act: {} about {}", decision.action, decision.rule),
-        Effect::Close => "close open calls".to_owned(),
-        Effect::Pause(reasons) => {
-            let reasons = reasons.iter().map(Reason::words).collect::<Vec<_>>();
-            format!("pause: {}", reasons.join("; "))
-        }
-        Effect::Wait { timer, for_ms } => format!("wait {for_ms} ms for {timer:?}"),
-        Effect::Webhook { url, body } => format!("webhook {url} {body}"),
-        Effect::Note(text) => format!("note: {text}"),
-        Effect::Finish(ending) => format!("finish: {ending:?}"),
-    })
-}
-
-fn recorded(event: &LedgerEvent) -> Option<String> {
-    Some(match event {
-        LedgerEvent::Started { call, .. } => format!("record: {} starts", call.call_id),
-        LedgerEvent::Finished { call, failure, .. } => {
-            let failure = failure.map_or("", Failure::word);
-            format!("record: {} ended {failure}", call.call_id)
-                .trim_end()
-                .to_owned()
-        }
-        LedgerEvent::Decided {
-            call,
-            rule,
-            action,
-            by,
-            proposed,
-            effective,
-            ..
-        } => {
-            let call = call.as_ref().map_or("", |call| call.call_id.as_str());
-            let rule = rule.as_deref().unwrap_or("");
-            let edited = match (proposed, effective) {
-                (Some(proposed), Some(effective)) => format!(", {proposed} became {effective}"),
-                _ => String::new(),
-            };
-            format!("record: {by:?} decided {action} {rule} {call}{edited}")
-        }
-        LedgerEvent::NotReplied {
-            why, again_in_ms, ..
-        } => {
-            format!("record: no reply, {why}, again in {again_in_ms:?}")
-        }
-        LedgerEvent::Breaker {
-            tool,
-            state,
-            errors,
-        } => {
-            format!("record: {tool} is {state} after {errors} errors")
-        }
-        LedgerEvent::ApprovedAlways { tool } => format!("record: {tool} approved for good"),
-        LedgerEvent::Replied { .. }
-        | LedgerEvent::Began { .. }
-        | LedgerEvent::Asked { .. }
-        | LedgerEvent::Paused { .. }
-        | LedgerEvent::Ended { .. } => return None,
-    })
 }
