@@ -233,7 +233,7 @@ fn rule(name: &str) -> Result<Place, BreakpointError> {
 fn meant(name: &str, known: &[&str]) -> String {
     let nearest = suggest::nearest(name, known).into_iter().next();
     nearest.map_or(String::new(), |nearest| {
-        format!(", did you mean `{}`?", nearest.name)
+        format!(" (did you mean `{}`?)", nearest.name)
     })
 }
 
@@ -314,3 +314,7 @@ fn places(place: &Place, standing: &Standing, ready: &mut Ready) -> Vec<Option<u
         Place::Turn(_) => Vec::new(),
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests;

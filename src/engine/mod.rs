@@ -26,8 +26,8 @@ pub use effect::{Effect, Reason, Timer};
 pub use event::{Command, Event, ModelFault, Outcome};
 pub use machine::{Machine, Phase, State};
 pub use policy::{
-    Approval, BreakerSettings, Counts, Decision, Policy, PolicyFault, PolicyFaults, RetrySettings,
-    Verdict, duration,
+    Approval, BreakerSettings, Counts, Decision, LONGEST_POLICY, Policy, PolicyFault, PolicyFaults,
+    RetrySettings, Verdict, duration,
 };
 pub use standing::{Fault, Standing, StandingCall, Tail, standing_of};
 

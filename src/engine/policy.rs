@@ -12,6 +12,7 @@ mod value;
 
 pub use counts::Counts;
 pub use fault::{PolicyFault, PolicyFaults};
+pub use parse::LONGEST as LONGEST_POLICY;
 pub use settings::{Approval, BreakerSettings, RetrySettings, duration};
 
 use super::Fault;

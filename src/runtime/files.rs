@@ -142,6 +142,18 @@ impl Source for FileSource {
     }
 }
 
+/// The text of a settings file, which has at most so many bytes.
+pub(super) fn small_text(path: &Path, most: u64) -> Result<String, InputError> {
+    let source = FileSource::open(path)?;
+    let end = source.len();
+    if end > most {
+        let message = format!("more than {} KB", most / 1024);
+        return Err(InputError::Refused(message));
+    }
+    let bytes = source.read(Span { start: 0, end })?;
+    String::from_utf8(bytes).map_err(|_| InputError::Refused("this is not UTF-8".to_owned()))
+}
+
 /// What was opened.
 #[derive(Debug, Clone)]
 pub struct Input {

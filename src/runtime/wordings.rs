@@ -10,8 +10,7 @@
 //! The project's win over those of the config folder, and these over the library. A file or an entry that cannot be used costs
 //! itself and is told with its line.
 
-use super::files::{FileSource, InputError};
-use crate::session::{Source, Span};
+use super::files::{InputError, small_text};
 use crate::wording::{self, Kind};
 use etcetera::BaseStrategy;
 use std::fmt;
@@ -183,7 +182,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn read(&mut self) {
-        match content(&self.file.path) {
+        match small_text(&self.file.path, FILE) {
             Ok(text) => self.text = text,
             Err(InputError::Missing) => return,
             Err(InputError::EmptyFolder | InputError::NotAFile(_)) => {
@@ -340,17 +339,6 @@ impl Reader<'_> {
         let before = self.text.as_bytes().get(..at).unwrap_or_default();
         memchr::memchr_iter(b'\n', before).count() + 1
     }
-}
-
-fn content(path: &Path) -> Result<String, InputError> {
-    let source = FileSource::open(path)?;
-    if source.len() > FILE {
-        let message = format!("more than {} KB", FILE / 1024);
-        return Err(InputError::Refused(message));
-    }
-    let end = source.len();
-    let bytes = source.read(Span { start: 0, end })?;
-    String::from_utf8(bytes).map_err(|_| InputError::Refused("this is not UTF-8".to_owned()))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use toml::de::DeTable;
 
 /// Longest policy, in bytes.
-pub(super) const LONGEST: usize = 256 * 1024;
+pub const LONGEST: usize = 256 * 1024;
 /// Most turns, errors and times that can be asked for.
 const MOST: u32 = 10_000;
 /// Most attempts of one call.
@@ -187,6 +187,7 @@ fn entry(
     let include_in_history = reader.flag(members, "include_in_history");
     let does = does?;
     let times = times.or(does.times);
+    let said: Vec<&Verb> = [Some(does), then].into_iter().flatten().collect();
     if times.is_none() && !members.contains_key("times") {
         reader.forbid(
             members,
@@ -194,13 +195,25 @@ fn entry(
             "comes after `times`, which is not there",
         );
     }
-    let said: Vec<&Verb> = [Some(does), then].into_iter().flatten().collect();
+    belong(reader, key, members, &said);
+    Some(Entry {
+        rule: rule.id,
+        does,
+        times,
+        then: then.or(wording::verb("ask"))?,
+        wording,
+        value,
+        include_in_history: include_in_history.unwrap_or(true),
+    })
+}
+
+/// Tells members that none of the words takes, and a value that one of them lacks.
+fn belong(reader: &mut Reader<'_>, key: &Key<'_>, members: &DeTable<'_>, said: &[&Verb]) {
     if !said.iter().any(|verb| verb.has_wording) {
         let whose = listed(VERBS.iter().filter(|verb| verb.has_wording));
         reader.forbid(members, "wording", &format!("belongs to {whose}"));
     }
-    let has_value = said.iter().find(|verb| verb.has_value);
-    match has_value {
+    match said.iter().find(|verb| verb.has_value) {
         Some(verb) if !members.contains_key("value") => {
             let message = format!("`{}` needs a `value`", verb.word);
             reader.tell(key.span().start, message);
@@ -213,15 +226,6 @@ fn entry(
             }
         }
     }
-    Some(Entry {
-        rule: rule.id,
-        does,
-        times,
-        then: then.unwrap_or(VERBS.last()?),
-        wording,
-        value,
-        include_in_history: include_in_history.unwrap_or(true),
-    })
 }
 
 fn listed<'v>(verbs: impl Iterator<Item = &'v Verb>) -> String {

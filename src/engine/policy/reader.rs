@@ -13,6 +13,8 @@ use toml::de::{DeTable, DeValue};
 
 /// Most faults that are told.
 const MOST_FAULTS: usize = 50;
+/// So many words are listed only where none of them is near.
+const MANY: usize = 12;
 /// Most characters of the file that a message quotes at a time.
 const QUOTED: usize = 60;
 
@@ -66,10 +68,11 @@ impl<'a> Reader<'a> {
     pub(super) fn unknown(&mut self, at: usize, word: &str, what: &str, known: &[&str]) {
         let nearest = suggest::nearest(word, known);
         let meant = nearest.first().map_or(String::new(), |nearest| {
-            format!("; did you mean `{}`?", nearest.name)
+            format!(" (did you mean `{}`?)", nearest.name)
         });
-        let all = match known {
-            [] => String::new(),
+        let all = match known.len() {
+            0 => String::new(),
+            MANY.. if !meant.is_empty() => String::new(),
             _ => format!("; there are {}", known.join(", ")),
         };
         self.tell(at, format!("`{}` is {what}{meant}{all}", quoted(word)));
