@@ -89,3 +89,7 @@ fn known_rule<'de, D: Deserializer<'de>>(deserializer: D) -> Result<&'static str
         .map(|rule| rule.id)
         .ok_or_else(|| de::Error::custom(format_args!("there is no rule {id}")))
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used)]
+mod tests;

@@ -134,7 +134,8 @@ impl Step<'_> {
 
     pub(super) fn answer(&mut self, call: &CallKey, output: String, is_error: bool) {
         self.state.asked.retain(|(asked, _)| asked != call);
-        self.state.answered.push(call.clone());
+        let open = self.state.count_open(call);
+        self.state.answered.push((call.clone(), open));
         self.effects.push(Effect::Answer {
             call: call.clone(),
             output,
@@ -293,7 +294,10 @@ impl Step<'_> {
         let open = open.filter(|call| call.is_open).cloned();
         let open = open.collect::<Vec<_>>();
         let is_open = |key: &CallKey| open.iter().any(|call| call.key == *key);
-        self.state.answered.retain(is_open);
+        let counts = |key: &CallKey| open.iter().filter(|call| call.key == *key).count();
+        self.state
+            .answered
+            .retain(|(key, before)| counts(key) >= *before);
         self.state.asked.retain(|(key, _)| is_open(key));
         self.drop_waiting(|run| !open.iter().any(|call| run.is_of(call)));
     }

@@ -83,8 +83,9 @@ impl Machine {
         state.asked.clear();
         state.told.clear();
         state.standing = None;
-        if let Mode::Ending(_) = state.mode {
-            state.mode = Mode::Going;
+        if let Mode::Ending(ending) = state.mode {
+            // What was to end goes on only when it is told to.
+            state.mode = Mode::Ended(ending);
         }
         state.breakers.restarted(now);
         Self {

@@ -26,8 +26,9 @@ pub struct State {
     pub(super) model_fault: Option<String>,
     /// Calls that run or are to be tried again, of whatever take.
     pub(super) executions: Vec<Execution>,
-    /// Calls whose output was given and is not seen in the history yet.
-    pub(super) answered: Vec<CallKey>,
+    /// Calls whose output was given and is not seen in the history yet, with how many open calls had that id: a model may use an id
+    /// twice in one reply.
+    pub(super) answered: Vec<(CallKey, usize)>,
     /// Calls whose output the operator is asked for, with the word about why.
     pub(super) asked: Vec<(CallKey, String)>,
     pub(super) decided: Decided,
@@ -177,8 +178,19 @@ impl State {
     pub(super) fn open_call(&self, key: &CallKey) -> Option<&StandingCall> {
         let calls = self.standing.iter().flat_map(|standing| &standing.calls);
         let mut open = calls.filter(|call| call.is_open && call.key == *key);
-        open.next()
-            .filter(|call| !self.answered.contains(&call.key))
+        open.next().filter(|call| !self.is_answered(&call.key))
+    }
+
+    /// How many calls of this id are open.
+    pub(super) fn count_open(&self, key: &CallKey) -> usize {
+        let calls = self.standing.iter().flat_map(|standing| &standing.calls);
+        calls
+            .filter(|call| call.is_open && call.key == *key)
+            .count()
+    }
+
+    fn is_answered(&self, key: &CallKey) -> bool {
+        self.answered.iter().any(|(answered, _)| answered == key)
     }
 
     /// Every such call, in the order of the reply.
@@ -187,7 +199,7 @@ impl State {
         let mut open: Vec<StandingCall> = Vec::new();
         for call in calls.filter(|call| call.is_open) {
             let is_known = open.iter().any(|known| known.key == call.key);
-            if !is_known && !self.answered.contains(&call.key) {
+            if !is_known && !self.is_answered(&call.key) {
                 open.push(call.clone());
             }
         }

@@ -3,4 +3,5 @@
 mod conversations;
 mod recoveries;
 mod simulated;
+mod transcript;
 mod world;

@@ -309,7 +309,8 @@ fn what_happens_and_what_is_done_about_it() {
     settings.set_prepend_module_to_snapshot(false);
     for (name, policy, script) in STORIES {
         let told = play(config(policy), script);
-        settings.bind(|| insta::assert_snapshot!(name.replace([' ', ','], "_"), told));
+        let name = name.replace([' ', ',', '\''], "_");
+        settings.bind(|| insta::assert_snapshot!(name, told));
     }
 }
 

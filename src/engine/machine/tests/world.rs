@@ -1,9 +1,10 @@
 //! A world for a machine: histories as trees of takes, a ledger, tools that end when the test says so. It carries effects out as the
 //! runtime promises, writes down what happens, and checks after every event that no call runs twice or is answered twice.
 
+use super::transcript::told;
 use crate::engine::{
-    Approval, Config, Decision, Effect, Event, Fault, Machine, Nature, Outcome, Policy, Reason,
-    Standing, StandingCall, Tail, Timer, ToolConfig,
+    Approval, Config, Decision, Effect, Event, Fault, Machine, Nature, Outcome, Phase, Policy,
+    Reason, Standing, StandingCall, Tail, Timer, ToolConfig,
 };
 use crate::rules::Severity;
 use crate::session::Kind;
@@ -39,7 +40,6 @@ pub(super) struct Running {
     pub(super) key: CallKey,
     pub(super) tool: String,
     pub(super) arguments: String,
-    pub(super) attempt: u32,
 }
 
 pub(super) struct World {
@@ -58,11 +58,16 @@ pub(super) struct World {
     pub(super) ended: Option<Ending>,
     pub(super) is_stopping: bool,
     has_begun: bool,
+    events: u32,
+    /// After how many events the state is written and read: that takes longer than all else.
+    pub(super) checks_state_every: u32,
     /// What started, by call and arguments, with how its last attempt ended and whether the operator allowed another run.
-    starts: BTreeMap<(CallKey, String), Last>,
+    starts: BTreeMap<(CallKey, [String; 2]), Last>,
     pub(super) log: Vec<String>,
     /// Every third action of a policy is refused, where this is set.
     pub(super) refuses: bool,
+    /// Each one is.
+    pub(super) refuses_all: bool,
     acts: u32,
 }
 
@@ -117,9 +122,12 @@ impl World {
             ended: None,
             is_stopping: false,
             has_begun: false,
+            events: 0,
+            checks_state_every: 1,
             starts: BTreeMap::new(),
             log: Vec::new(),
             refuses: false,
+            refuses_all: false,
             acts: 0,
         }
     }
@@ -143,7 +151,10 @@ impl World {
                 self.paused.clear();
             }
             let effects = self.machine.handle(self.now, event);
-            self.check_state();
+            self.events += 1;
+            if self.events.is_multiple_of(self.checks_state_every) {
+                self.check_state();
+            }
             let mut grows = false;
             for effect in effects {
                 grows |= self.carry_out(effect, &mut queue);
@@ -151,6 +162,9 @@ impl World {
             if grows {
                 queue.push(Event::Stands(self.standing()));
             }
+        }
+        if !matches!(self.machine.phase(self.now), Phase::Ended(_)) {
+            self.ended = None;
         }
         if self.has_begun && !is_growing {
             self.check();
@@ -237,8 +251,8 @@ impl World {
                 call,
                 tool,
                 arguments,
-                attempt,
-            } => self.start(call, tool, arguments, attempt),
+                ..
+            } => self.start(call, tool, arguments),
             Effect::StopTools => self.is_stopping = true,
             Effect::Answer {
                 call,
@@ -272,19 +286,20 @@ impl World {
         false
     }
 
-    fn start(&mut self, key: CallKey, tool: String, arguments: String, attempt: u32) {
-        let known = self
-            .starts
-            .insert((key.clone(), arguments.clone()), Last::Runs);
+    fn start(&mut self, key: CallKey, tool: String, arguments: String) {
+        let what = [tool.clone(), arguments.clone()];
+        let known = self.starts.insert((key.clone(), what), Last::Runs);
+        let nature = self.config.tools.get(&tool).map(|tool| tool.nature);
+        // What only answers may be asked twice: nothing happens in the world.
+        let may_run = matches!(known, None | Some(Last::MayRunAgain));
         assert!(
-            matches!(known, None | Some(Last::MayRunAgain)),
+            may_run || nature == Some(Nature::Answers),
             "{key} with {arguments} runs twice"
         );
         assert!(
             self.running.iter().all(|run| run.key != key),
             "{key} runs beside itself"
         );
-        let nature = self.config.tools.get(&tool).map(|tool| tool.nature);
         if nature == Some(Nature::Acts) {
             let ran = self
                 .ledger
@@ -295,7 +310,6 @@ impl World {
             key,
             tool,
             arguments,
-            attempt,
         });
     }
 
@@ -342,7 +356,7 @@ impl World {
 
     fn act(&mut self, decision: &Decision) -> Event {
         self.acts += 1;
-        if self.refuses && self.acts.is_multiple_of(3) {
+        if self.refuses_all || self.refuses && self.acts.is_multiple_of(3) {
             return Event::Refused {
                 rule: decision.rule.clone(),
                 item: decision.item,
@@ -470,31 +484,16 @@ impl World {
         self.timers.clear();
         self.paused.clear();
         self.is_stopping = false;
-        if !matches!(self.machine.phase(0), crate::engine::Phase::Ended(_)) {
-            self.ended = None;
-        }
         self.handle(Event::Stands(self.standing()));
     }
 
     /// What must hold after every event.
     fn check(&self) {
-        if let Some(reply) = self.takes[self.current as usize].replies.last() {
-            for slot in reply.calls.iter().filter(|slot| slot.output.is_some()) {
-                let runs = self.running.iter().any(|run| run.key == slot.key);
-                let ran = self.ledger.has_started(&slot.key);
-                assert!(
-                    !runs || ran || slot.tool == "canned",
-                    "{} runs unrecorded",
-                    slot.key
-                );
-            }
-        }
-        let idle = self.asking.is_none() && self.running.is_empty() && self.timers.is_empty();
-        let waits = !self.paused.is_empty() || self.ended.is_some();
-        assert!(
-            !idle || waits,
-            "nothing is under way and nobody is asked: {:#?}",
-            self.machine.state()
+        let phase = self.machine.phase(self.now);
+        assert_ne!(
+            phase,
+            Phase::Idle,
+            "nothing is under way and nobody is asked"
         );
     }
 
@@ -535,90 +534,4 @@ fn faults(calls: &[StandingCall], last: Option<&Reply>) -> Vec<Fault> {
         _ => {}
     }
     faults
-}
-
-/// An effect as a line; what the ledger only counts is left out.
-fn told(effect: &Effect) -> Option<String> {
-    Some(match effect {
-        Effect::Record(event) => return recorded(event),
-        Effect::Ask { ask, attempt } => format!("ask {}, attempt {attempt}", ask.0),
-        Effect::CancelAsk(ask) => format!("cancel question {}", ask.0),
-        Effect::Run {
-            call,
-            tool,
-            arguments,
-            attempt,
-        } => {
-            format!(
-                "run {}: {tool} {arguments}, attempt {attempt}",
-                call.call_id
-            )
-        }
-        Effect::StopTools => "stop tools".to_owned(),
-        Effect::Answer {
-            call,
-            output,
-            is_error,
-        } => {
-            let error = if *is_error { " (error)" } else { "" };
-            format!("answer {}{error}: {output}", call.call_id)
-        }
-        Effect::Act(decision) => format!("act: {} about {}", decision.action, decision.rule),
-        Effect::Close => "close open calls".to_owned(),
-        Effect::Pause(reasons) => {
-            let reasons = reasons.iter().map(Reason::words).collect::<Vec<_>>();
-            format!("pause: {}", reasons.join("; "))
-        }
-        Effect::Wait { timer, for_ms } => format!("wait {for_ms} ms for {timer:?}"),
-        Effect::Webhook { url, body } => format!("webhook {url} {body}"),
-        Effect::Note(text) => format!("note: {text}"),
-        Effect::Finish(ending) => format!("finish: {ending:?}"),
-    })
-}
-
-fn recorded(event: &LedgerEvent) -> Option<String> {
-    Some(match event {
-        LedgerEvent::Started { call, .. } => format!("record: {} starts", call.call_id),
-        LedgerEvent::Finished { call, failure, .. } => {
-            let failure = failure.map_or("", Failure::word);
-            format!("record: {} ended {failure}", call.call_id)
-                .trim_end()
-                .to_owned()
-        }
-        LedgerEvent::Decided {
-            call,
-            rule,
-            action,
-            by,
-            proposed,
-            effective,
-            ..
-        } => {
-            let call = call.as_ref().map_or("", |call| call.call_id.as_str());
-            let rule = rule.as_deref().unwrap_or("");
-            let edited = match (proposed, effective) {
-                (Some(proposed), Some(effective)) => format!(", {proposed} became {effective}"),
-                _ => String::new(),
-            };
-            format!("record: {by:?} decided {action} {rule} {call}{edited}")
-        }
-        LedgerEvent::NotReplied {
-            why, again_in_ms, ..
-        } => {
-            format!("record: no reply, {why}, again in {again_in_ms:?}")
-        }
-        LedgerEvent::Breaker {
-            tool,
-            state,
-            errors,
-        } => {
-            format!("record: {tool} is {state} after {errors} errors")
-        }
-        LedgerEvent::ApprovedAlways { tool } => format!("record: {tool} approved for good"),
-        LedgerEvent::Replied { .. }
-        | LedgerEvent::Began { .. }
-        | LedgerEvent::Asked { .. }
-        | LedgerEvent::Paused { .. }
-        | LedgerEvent::Ended { .. } => return None,
-    })
 }

@@ -1,0 +1,90 @@
+//! Effects as lines of a transcript.
+
+use crate::engine::{Effect, Reason};
+use crate::session::ledger::{Failure, LedgerEvent};
+
+/// An effect as a line; what the ledger only counts is left out.
+pub(super) fn told(effect: &Effect) -> Option<String> {
+    Some(match effect {
+        Effect::Record(event) => return recorded(event),
+        Effect::Ask { ask, attempt } => format!("ask {}, attempt {attempt}", ask.0),
+        Effect::CancelAsk(ask) => format!("cancel question {}", ask.0),
+        Effect::Run {
+            call,
+            tool,
+            arguments,
+            attempt,
+        } => {
+            format!(
+                "run {}: {tool} {arguments}, attempt {attempt}",
+                call.call_id
+            )
+        }
+        Effect::StopTools => "stop tools".to_owned(),
+        Effect::Answer {
+            call,
+            output,
+            is_error,
+        } => {
+            let error = if *is_error { " (error)" } else { "" };
+            format!("answer {}{error}: {output}", call.call_id)
+        }
+        Effect::Act(decision) => format!("act: {} about {}", decision.action, decision.rule),
+        Effect::Close => "close open calls".to_owned(),
+        Effect::Pause(reasons) => {
+            let reasons = reasons.iter().map(Reason::words).collect::<Vec<_>>();
+            format!("pause: {}", reasons.join("; "))
+        }
+        Effect::Wait { timer, for_ms } => format!("wait {for_ms} ms for {timer:?}"),
+        Effect::Webhook { url, body } => format!("webhook {url} {body}"),
+        Effect::Note(text) => format!("note: {text}"),
+        Effect::Finish(ending) => format!("finish: {ending:?}"),
+    })
+}
+
+fn recorded(event: &LedgerEvent) -> Option<String> {
+    Some(match event {
+        LedgerEvent::Started { call, .. } => format!("record: {} starts", call.call_id),
+        LedgerEvent::Finished { call, failure, .. } => {
+            let failure = failure.map_or("", Failure::word);
+            format!("record: {} ended {failure}", call.call_id)
+                .trim_end()
+                .to_owned()
+        }
+        LedgerEvent::Decided {
+            call,
+            rule,
+            action,
+            by,
+            proposed,
+            effective,
+            ..
+        } => {
+            let call = call.as_ref().map_or("", |call| call.call_id.as_str());
+            let rule = rule.as_deref().unwrap_or("");
+            let edited = match (proposed, effective) {
+                (Some(proposed), Some(effective)) => format!(", {proposed} became {effective}"),
+                _ => String::new(),
+            };
+            format!("record: {by:?} decided {action} {rule} {call}{edited}")
+        }
+        LedgerEvent::NotReplied {
+            why, again_in_ms, ..
+        } => {
+            format!("record: no reply, {why}, again in {again_in_ms:?}")
+        }
+        LedgerEvent::Breaker {
+            tool,
+            state,
+            errors,
+        } => {
+            format!("record: {tool} is {state} after {errors} errors")
+        }
+        LedgerEvent::ApprovedAlways { tool } => format!("record: {tool} approved for good"),
+        LedgerEvent::Replied { .. }
+        | LedgerEvent::Began { .. }
+        | LedgerEvent::Asked { .. }
+        | LedgerEvent::Paused { .. }
+        | LedgerEvent::Ended { .. } => return None,
+    })
+}
