@@ -25,6 +25,7 @@ pub(in crate::tui::update) fn hear(state: &mut State, news: News) -> Vec<Effect>
     }
     if !was_on && state.live.is_on() {
         state.follow = Follow::On;
+        state.has_moved = true;
     }
     let live = &mut state.live;
     let document = state.document.as_ref();
