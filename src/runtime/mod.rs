@@ -6,6 +6,7 @@
 mod ahead;
 mod background;
 mod base;
+mod beside;
 mod checking;
 pub mod discover;
 pub mod editor;
@@ -36,6 +37,7 @@ mod workbench;
 pub use ahead::Ahead;
 pub use background::in_background;
 pub use base::{Base, NoBase};
+pub use beside::agent_beside;
 pub use checking::{check_recording, check_run, check_session};
 pub use files::{FileSource, Input, InputError, is_same_file, open, read_stdin};
 pub use fixture::{Fixture, NoFixture};

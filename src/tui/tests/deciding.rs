@@ -63,6 +63,19 @@ fn a_call_is_rejected_with_words_or_edited_or_left() {
 }
 
 #[test]
+fn a_dialog_about_arguments_that_have_changed_since_is_asked_anew() {
+    let mut desk = Desk::live(&[SAID, CALLED]);
+    desk.tell(running(&[]))
+        .tell(paused(&[approval("call_2", "{}")]));
+    desk.at(3000).sees("y run it");
+    desk.tell(paused(&[approval("call_2", "{\"amount\":9}")]));
+    desk.sees("\"amount\": 9").press("y");
+    assert!(desk.asked().is_empty(), "it has just come");
+    desk.at(3400).press("y");
+    assert_eq!(desk.asked().len(), 1);
+}
+
+#[test]
 fn the_operator_is_the_tool() {
     let asks = Reason::AskOperator {
         call: call("call_2"),
