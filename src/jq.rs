@@ -61,6 +61,11 @@ pub enum ExpressionError {
     /// A word that can make an expression run for ever.
     #[error("jq: `{0}` is not possible here, since it might never end")]
     Endless(&'static str),
+    /// A text times a number of the run could be larger than the memory, which ends the program.
+    #[error(
+        "jq: `*` is not possible here, since it can write a text without measure; divide instead"
+    )]
+    Multiplies,
 }
 
 impl Expression {
@@ -69,7 +74,11 @@ impl Expression {
         if text.len() > LENGTH || depth(text.as_bytes()) > DEPTH {
             return Err(ExpressionError::TooLarge);
         }
-        if let Some(word) = ENDLESS.into_iter().find(|word| uses(text, word)) {
+        let code = outside_strings(text);
+        if code.contains('*') {
+            return Err(ExpressionError::Multiplies);
+        }
+        if let Some(word) = ENDLESS.into_iter().find(|word| uses(&code, word)) {
             return Err(ExpressionError::Endless(word));
         }
         let definitions = jaq_core::defs()
@@ -138,17 +147,33 @@ fn depth(text: &[u8]) -> usize {
     deepest
 }
 
-/// Whether a word is used outside of strings and not as a key, as in `.range`. Strings count where expressions stand in them.
-fn uses(text: &str, word: &str) -> bool {
-    let step = if text.contains("\\(") { 1 } else { 2 };
+/// An expression without what stands in its strings; as a whole where expressions stand in them.
+fn outside_strings(text: &str) -> String {
+    if text.contains("\\(") {
+        return text.to_owned();
+    }
+    let (mut in_string, mut is_escaped) = (false, false);
+    let is_code = |character: &char| {
+        let was_in_string = in_string;
+        match *character {
+            _ if is_escaped => is_escaped = false,
+            '\\' if in_string => is_escaped = true,
+            '"' => in_string = !in_string,
+            _ => {}
+        }
+        !was_in_string || !in_string
+    };
+    text.chars().filter(is_code).collect()
+}
+
+/// Whether a word is used, and not as a key, as in `.range`.
+fn uses(code: &str, word: &str) -> bool {
     let continues = |character: char| character.is_alphanumeric() || character == '_';
-    text.split('"').step_by(step).any(|part| {
-        part.match_indices(word).any(|(at, _)| {
-            let before = part[..at].chars().next_back();
-            let after = part[at + word.len()..].chars().next();
-            before.is_none_or(|character| !continues(character) && character != '.')
-                && !after.is_some_and(continues)
-        })
+    code.match_indices(word).any(|(at, _)| {
+        let before = code[..at].chars().next_back();
+        let after = code[at + word.len()..].chars().next();
+        before.is_none_or(|character| !continues(character) && character != '.')
+            && !after.is_some_and(continues)
     })
 }
 
@@ -235,6 +260,7 @@ mod tests {
             ". | until(false; .)",
             ".a, \"\\([range(1e15)])\"",
             "..|recurse(.)",
+            r#""\"" | repeat(.)"#,
         ] {
             assert!(error(endless).contains("might never end"), "{endless}");
         }
@@ -246,6 +272,11 @@ mod tests {
             error(&format!(".{}", "(".repeat(500))),
             "jq: the expression is too long or too deep"
         );
+        for large in [".a * .n", ".a*=9", r#""\(.a*9)""#, r#""\"" * .n"#] {
+            assert!(error(large).contains("without measure"), "{large}");
+        }
+        assert!(holds(".a | test(\"^x*$\")", "{\"a\":\"xx\"}"));
+        assert!(!holds("[] | .[100000000000] = 1", "{}"), "fails at once");
         let deep = "[".repeat(100_000) + &"]".repeat(100_000);
         assert!(!holds(".[0]", &deep));
     }

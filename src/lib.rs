@@ -16,7 +16,7 @@
 //! | room | question it answers | to add one |
 //! |---|---|---|
 //! | [`json`] | where do values stand in JSON text? | |
-//! | [`schema`], [`repair`], [`suggest`], [`jq`], [`pattern`], [`safe_text`] | guards around libraries: JSON Schema, JSON repair, near names, jq, names with stars, drawable text | |
+//! | [`schema`], [`repair`], [`suggest`], [`jq`], [`pattern`], [`safe_text`], [`redact`] | guards: JSON Schema, JSON repair, near names, jq, names with stars, drawable text, secrets | |
 //! | [`session`] | what happened? items, turns, pairs, contract; and what was done about it: the tree of takes | |
 //! | [`dialects`] | how does a provider spell it? | one file per dialect; error texts are rows in `provider_errors` |
 //! | [`wording`] | what does the model read? templates, the library, rendering, recipes | one row in the table of `wording::library` |
@@ -56,6 +56,7 @@ pub mod formats;
 pub mod jq;
 pub mod json;
 pub mod pattern;
+pub mod redact;
 pub mod repair;
 pub mod rules;
 pub mod runtime;

@@ -20,6 +20,7 @@ mod read_properties;
 mod readme;
 mod recipes;
 mod recover;
+mod redaction;
 mod replace;
 mod safe_text;
 mod schema_hostile;

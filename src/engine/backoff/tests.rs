@@ -1,3 +1,5 @@
+//! Waits as stories: who is asked again, when, and who is not.
+
 use super::*;
 use proptest::prelude::*;
 

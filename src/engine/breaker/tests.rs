@@ -1,3 +1,5 @@
+//! Breakers as stories, and against the plainest model of one.
+
 use super::*;
 use crate::session::ledger::Ask;
 use proptest::prelude::*;

@@ -1,3 +1,5 @@
+//! Breakpoints as stories: what stops a run, and how it is written.
+
 use super::*;
 use crate::engine::{Fault, Tail};
 use crate::rules::Severity;

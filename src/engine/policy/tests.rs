@@ -1,3 +1,5 @@
+//! Policies as stories: what is done, how often, what then, and what is wrong with a file.
+
 use super::*;
 use crate::rules::Severity;
 use crate::session::ledger::Ask;

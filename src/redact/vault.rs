@@ -1,0 +1,67 @@
+//! What was taken out: each secret under the placeholder that stands for it, as long as retake runs.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+
+const OPENS: &str = "[redacted ";
+
+/// The secrets behind the placeholders of one run. They are in memory only: after a restart a placeholder stays what it is.
+#[derive(Default)]
+pub struct Vault {
+    /// Keys the tags of placeholders, so that a tag tells nothing about its secret, and none of an earlier run is taken for one of this.
+    seed: RandomState,
+    behind: HashMap<String, Vec<u8>>,
+}
+
+/// Says how many there are, and nothing else.
+impl fmt::Debug for Vault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Vault")
+            .field("secrets", &self.behind.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Vault {
+    /// Puts a secret away; gives its placeholder, the same for the same bytes. `secret` is kept as it is spelled where it stood: behind
+    /// a placeholder in JSON stand bytes of JSON.
+    pub(super) fn keep(&mut self, what: &str, secret: &[u8]) -> String {
+        let tag = self.seed.hash_one(secret);
+        let placeholder = format!("{OPENS}{what} {:08x}]", tag >> 32);
+        self.behind
+            .entry(placeholder.clone())
+            .or_insert_with(|| secret.to_vec());
+        placeholder
+    }
+
+    /// Whether nothing was taken out.
+    pub fn is_empty(&self) -> bool {
+        self.behind.is_empty()
+    }
+
+    /// The bytes with every secret back in its place: what goes over the wire, and to tools.
+    pub fn restored<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        if self.is_empty() {
+            return Cow::Borrowed(bytes);
+        }
+        let opens = memchr::memmem::Finder::new(OPENS);
+        let (mut out, mut done) = (Vec::new(), 0);
+        for at in opens.find_iter(bytes) {
+            let end = memchr::memchr(b']', &bytes[at..]).map(|end| at + end + 1);
+            let placeholder = end.and_then(|end| std::str::from_utf8(&bytes[at..end]).ok());
+            let secret = placeholder.and_then(|placeholder| self.behind.get(placeholder));
+            if let (Some(secret), Some(end)) = (secret, end) {
+                out.extend_from_slice(&bytes[done..at]);
+                out.extend_from_slice(secret);
+                done = end;
+            }
+        }
+        if done == 0 {
+            return Cow::Borrowed(bytes);
+        }
+        out.extend_from_slice(&bytes[done..]);
+        Cow::Owned(out)
+    }
+}
