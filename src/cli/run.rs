@@ -56,11 +56,7 @@ fn refused(error: impl ToString) -> Failure {
 
 /// Reads the agent file; everything that is wrong with it stands in the refusal.
 fn agent_file(path: &Path, wordings: &Wordings) -> Result<AgentFile, Failure> {
-    let own = |kind, name: &str| {
-        let known = wordings.find(kind, name)?;
-        Some(known.template.to_owned())
-    };
-    AgentFile::read(path, &own).map_err(|error| match error {
+    AgentFile::read(path, wordings).map_err(|error| match error {
         NoAgent::Faults { .. } => {
             let lines = error.to_string();
             let lines = lines.lines().map(safe_line).collect::<Vec<_>>();

@@ -76,6 +76,8 @@ impl Debugger {
             state.notice = Some(format!("a wording cannot be used: {fault}"));
         }
         state.recovery.wordings = Arc::new(wordings);
+        let agent = runtime::agent_beside(Path::new(&state.name));
+        state.live.proposed_agent = agent.map(|path| path.to_string_lossy().into_owned());
         Self {
             state,
             loader: Loader::start(opened.opening, opened.knowledge, Arc::new(report)),

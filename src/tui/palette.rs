@@ -105,21 +105,21 @@ impl Palette {
         self.rank();
     }
 
-    /// Orders the rows by how well they match. An alias or a key that is typed out stands first.
+    /// Orders the rows by how well they match. An alias that is typed out stands first, then a key.
     fn rank(&mut self) {
         let typed = self.prompt.text();
         let typed = typed.trim();
         let mut fuzzy = Fuzzy::new(typed);
         let mut ranked: Vec<(u32, usize)> = Vec::new();
         for (index, command) in self.commands.iter().enumerate() {
-            let is_exact =
-                !typed.is_empty() && (command.key == typed || command.aliases.contains(&typed));
             let mut best = fuzzy.score(command.title).map(|score| score * 2);
             for other in command.aliases.iter().chain([&command.group]) {
                 best = best.max(fuzzy.score(other));
             }
-            if is_exact {
+            if !typed.is_empty() && command.aliases.contains(&typed) {
                 best = Some(u32::MAX);
+            } else if command.key == typed {
+                best = best.max(Some(u32::MAX - 1));
             }
             ranked.extend(best.map(|score| (score, index)));
         }

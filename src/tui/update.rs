@@ -348,13 +348,13 @@ pub fn obey(state: &mut State, command: Command) -> Vec<Effect> {
             Some(effects) => effects,
             None => recover::begin(state, action),
         },
-        Command::Break => live::break_here(state),
-        Command::Breakpoints => live::breakpoints(state),
-        Command::StepRun => live::step(state),
-        Command::Continue => live::go_on(state),
-        Command::PauseRun => live::pause(state),
-        Command::Abort => live::abort(state),
-        Command::Always => live::always(state),
+        Command::Break
+        | Command::Breakpoints
+        | Command::StepRun
+        | Command::Continue
+        | Command::PauseRun
+        | Command::Abort
+        | Command::Always => live::obey(state, command),
         Command::Undo => takes::ask(state, TakesCommand::Undo),
         Command::Redo => takes::ask(state, TakesCommand::Redo),
         Command::Fork => takes::fork(state),
@@ -369,13 +369,7 @@ pub fn obey(state: &mut State, command: Command) -> Vec<Effect> {
             overlay(state, Overlay::Note)
         }
         Command::Follow => follow(state),
-        Command::Log => {
-            let effects = overlay(state, Overlay::Log);
-            // The newest events are what is looked for.
-            let seen = usize::from(state.size.1.saturating_sub(LOG_FRAME));
-            state.tops.overlay = state.live.log.len().saturating_sub(seen);
-            effects
-        }
+        Command::Log => log(state),
         Command::Health => live::health(state),
         Command::Help => {
             let help = Help::new(&keymap::all_keys(), &[copy::NOTE]);
@@ -395,6 +389,14 @@ pub fn obey(state: &mut State, command: Command) -> Vec<Effect> {
         Command::Suspend => vec![Effect::Suspend],
         Command::Redraw => vec![Effect::Redraw],
     }
+}
+
+fn log(state: &mut State) -> Vec<Effect> {
+    let effects = overlay(state, Overlay::Log);
+    // The newest events are what is looked for.
+    let seen = usize::from(state.size.1.saturating_sub(LOG_FRAME));
+    state.tops.overlay = state.live.log.len().saturating_sub(seen);
+    effects
 }
 
 fn not_yet(state: &mut State, what: &str) -> Vec<Effect> {

@@ -90,7 +90,7 @@ pub fn prepare(
     agent.input = options.input.or(agent.input);
     let thread = Thread::start()?;
     let keeper = Keeper::this_program()?;
-    let toolbox = Toolbox::of_agent(&agent, file.folder(), options.at_hand.as_ref(), keeper)?;
+    let toolbox = Toolbox::of_agent(file, options.at_hand.as_ref(), keeper)?;
     let mut cast = Cast::new(toolbox);
     for tool in &agent.tools {
         cast.offer_own(tool);

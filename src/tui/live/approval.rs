@@ -44,20 +44,23 @@ pub enum Outcome {
 pub struct Approval {
     /// The call.
     pub call: CallKey,
+    /// Its arguments, as they are shown.
+    pub arguments: String,
     title: SafeText,
     text: Vetting,
 }
 
 impl Approval {
     /// Asks about a call; `runs` is what its tool runs, where that is known.
-    pub fn new(call: CallKey, tool: &str, arguments: &str, runs: Option<&str>) -> Self {
+    pub fn new(call: CallKey, tool: &str, arguments: String, runs: Option<&str>) -> Self {
         let mut title = SafeText::from_static("approve ");
         title.push(&SafeText::single_line(tool, 200));
         title.push(&SafeText::from_static("?"));
         let mut lines = told(tool, &call.call_id, runs);
-        lines.extend(arguments_of(arguments));
+        lines.extend(arguments_of(&arguments));
         Self {
             call,
+            arguments,
             title,
             text: Vetting::new(lines),
         }

@@ -3,6 +3,7 @@
 use crate::engine::{Millis, Reason};
 use crate::runtime::live::Phase;
 use crate::session::ledger::{Ending, LedgerEvent, Usage};
+use crate::session::takes::Author;
 
 /// What the run does, for the header; `named` tells the tool of a reason's item.
 pub fn phase(
@@ -143,44 +144,11 @@ pub fn event(event: &LedgerEvent) -> (bool, String) {
             let again = again_in_ms.map_or_else(String::new, |ms| format!("; again in {ms} ms"));
             format!("no reply {}{status}: {why}{again}", ask.0)
         }
-        LedgerEvent::Replied {
-            ask,
-            calls,
-            usage,
-            first_ms,
-            total_ms,
-            ended,
-            ..
-        } => {
+        LedgerEvent::Replied { ended, .. } => {
             is_trouble = !ended;
-            let cut = if *ended { "" } else { ", cut off" };
-            format!(
-                "reply {}: {} calls, {}+{} tokens, first byte {first_ms} ms, whole {total_ms} ms{cut}",
-                ask.0,
-                calls.len(),
-                usage.input,
-                usage.output
-            )
+            replied(event)
         }
-        LedgerEvent::Decided {
-            call,
-            rule,
-            action,
-            by,
-            wording,
-            ..
-        } => {
-            let about = rule.iter().cloned();
-            let about: Vec<String> = about.chain(call.iter().map(ToString::to_string)).collect();
-            let wording = wording
-                .as_ref()
-                .map_or_else(String::new, |name| format!(", wording {name}"));
-            format!(
-                "decided: {action} {} by {by:?}{wording}",
-                about.join(" of ")
-            )
-            .to_lowercase()
-        }
+        LedgerEvent::Decided { .. } => decided(event),
         LedgerEvent::ApprovedAlways { tool } => format!("approved for good: {tool}"),
         LedgerEvent::Started {
             call,
@@ -223,4 +191,52 @@ fn attempt_words(attempt: u32) -> String {
         0 | 1 => String::new(),
         attempt => format!(", attempt {attempt}"),
     }
+}
+
+fn replied(event: &LedgerEvent) -> String {
+    let LedgerEvent::Replied {
+        ask,
+        calls,
+        usage,
+        first_ms,
+        total_ms,
+        ended,
+        ..
+    } = event
+    else {
+        return String::new();
+    };
+    let cut = if *ended { "" } else { ", cut off" };
+    format!(
+        "reply {}: {} calls, {}+{} tokens, first byte {first_ms} ms, whole {total_ms} ms{cut}",
+        ask.0,
+        calls.len(),
+        usage.input,
+        usage.output
+    )
+}
+
+fn decided(event: &LedgerEvent) -> String {
+    let LedgerEvent::Decided {
+        call,
+        rule,
+        action,
+        by,
+        wording,
+        ..
+    } = event
+    else {
+        return String::new();
+    };
+    let call = call.iter().map(|call| call.call_id.clone());
+    let about: Vec<String> = rule.iter().cloned().chain(call).collect();
+    let by = match by {
+        Author::Operator => "the operator",
+        Author::Fix => "retake fix",
+        Author::Policy => "the policy",
+    };
+    let wording = wording
+        .as_ref()
+        .map_or_else(String::new, |name| format!(", wording {name}"));
+    format!("{by} decided: {action} {}{wording}", about.join(", "))
 }

@@ -1,10 +1,10 @@
 //! A live run on the screen, told by hand: news and keys in, screens and commands out.
 
 use super::desk::Desk;
-use crate::engine::{Breakpoint, Command, Place, Reason};
-use crate::runtime::live::{News, Phase, StreamedCall, Streaming, ToolState};
-use crate::session::ledger::{Ask, CallKey, Ending, Failure, LedgerEvent, Usage};
-use crate::session::takes::{Author, Digest, TakeId};
+use crate::engine::{Command, Reason};
+use crate::runtime::live::{News, Phase, StreamedCall, Streaming};
+use crate::session::ledger::{Ask, CallKey, Ending, LedgerEvent, Usage};
+use crate::session::takes::TakeId;
 use crate::tui::live::trust::TrustRequest;
 use crate::tui::state::Follow;
 use crate::tui::state::document::{Checked, Document, Extent};
@@ -13,7 +13,7 @@ use crate::tui::state::testing::recording;
 use crate::tui::update::{Effect, LiveCommand, Message, Report, TakesReport};
 use std::sync::Arc;
 
-const QUESTION: Ask = Ask(1);
+pub(super) const QUESTION: Ask = Ask(1);
 
 pub(super) fn call(id: &str) -> CallKey {
     CallKey {
@@ -44,7 +44,7 @@ pub(super) fn running(calls: &[(&str, &str)]) -> News {
     })
 }
 
-fn approval(id: &str, arguments: &str) -> Reason {
+pub(super) fn approval(id: &str, arguments: &str) -> Reason {
     Reason::Approval {
         call: call(id),
         tool: "refund".to_owned(),
@@ -63,8 +63,8 @@ pub(super) fn agent() -> AgentInfo {
     }
 }
 
-const SAID: &str = r#"{"role":"user","content":"a seat to JFK"}"#;
-const CALLED: &str = r#"{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"serch_flights","arguments":"{\"to\":\"JFK\"}"}},{"id":"call_2","type":"function","function":{"name":"refund","arguments":"{\"amount\":120}"}}]}"#;
+pub(super) const SAID: &str = r#"{"role":"user","content":"a seat to JFK"}"#;
+pub(super) const CALLED: &str = r#"{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"serch_flights","arguments":"{\"to\":\"JFK\"}"}},{"id":"call_2","type":"function","function":{"name":"refund","arguments":"{\"amount\":120}"}}]}"#;
 const TOOLS: &str = r#"[{"type":"function","function":{"name":"search_flights","parameters":{"type":"object"}}},{"type":"function","function":{"name":"refund","parameters":{"type":"object"}}}]"#;
 
 fn history(messages: &[&str]) -> String {
@@ -99,7 +99,7 @@ impl Desk {
     }
 
     /// The take of the run has grown to these messages.
-    fn grow(&mut self, messages: &[&str]) -> &mut Self {
+    pub(super) fn grow(&mut self, messages: &[&str]) -> &mut Self {
         self.tell(News::Grown(TakeId(1)));
         let document = Arc::new(Document {
             recording: Arc::new(recording(&history(messages))),
@@ -131,7 +131,7 @@ impl Desk {
         asked.collect()
     }
 
-    fn asked_engine(&mut self) -> Vec<Command> {
+    pub(super) fn asked_engine(&mut self) -> Vec<Command> {
         let asked = self.asked().into_iter().map(|command| match command {
             LiveCommand::Engine(command) => command,
             other => panic!("{other:?}"),
@@ -140,7 +140,7 @@ impl Desk {
     }
 }
 
-fn fault() -> Reason {
+pub(super) fn fault() -> Reason {
     Reason::Fault {
         rule: "unknown-tool".to_owned(),
         item: Some(1),
@@ -148,7 +148,7 @@ fn fault() -> Reason {
     }
 }
 
-fn streaming() -> Streaming {
+pub(super) fn streaming() -> Streaming {
     Streaming {
         ask: QUESTION,
         reasoning: "They want a seat. I look for flights first.".to_owned(),
@@ -174,6 +174,7 @@ fn the_header_says_what_the_run_does_and_for_how_long() {
         input: 1234,
         output: 56,
     }));
+    desk.send(Message::Resize(140, 30));
     desk.sees("1234+56 tokens").sees("p pause").sees("X abort");
     desk.tell(running(&[("call_1", "search_flights")])).at(7400);
     desk.sees("waiting for tool search_flights 2 s");
@@ -259,125 +260,6 @@ fn an_operator_who_is_at_something_else_is_told_and_left_there() {
 }
 
 #[test]
-fn an_approval_is_read_to_its_end_before_it_is_given() {
-    let long = format!("{{\"why\":[{}]}}", vec!["\"x\""; 60].join(","));
-    let mut desk = Desk::live(&[SAID, CALLED]);
-    desk.tell(running(&[]))
-        .tell(paused(&[approval("call_2", &long)]));
-    desk.at(2250).press("y q esc A enter");
-    assert!(desk.state.has_overlay(), "typed before it was seen");
-    desk.at(2300).sees("G shows the rest").press("y A enter");
-    assert!(desk.state.has_overlay() && desk.asked().is_empty());
-    insta::assert_snapshot!("approval", desk.screen());
-    // Drawing is what shows the end.
-    desk.press("G").sees("y run it");
-    desk.press("enter space");
-    assert!(desk.asked().is_empty(), "there is no answer by itself");
-    desk.press("y");
-    let approved = |always| Command::Approve {
-        call: call("call_2"),
-        always,
-    };
-    assert_eq!(desk.asked_engine(), [approved(false)]);
-    desk.press("a").at(2700).screen();
-    desk.press("G").sees("A always").press("A");
-    assert_eq!(desk.asked_engine(), [approved(true)]);
-}
-
-#[test]
-fn a_call_is_rejected_with_words_or_edited_or_left() {
-    let mut desk = Desk::live(&[SAID, CALLED]);
-    desk.tell(running(&[]))
-        .tell(paused(&[approval("call_2", "{}")]));
-    desk.sees("runs python3 tools/refund.py")
-        .at(3000)
-        .press("esc");
-    desk.sees("the call still waits: a asks again");
-    assert_eq!(desk.state.item, 2);
-    desk.press("i").sees("The operator rejected this call.");
-    desk.press("^u")
-        .press("` Ask first.` esc i")
-        .sees("Ask first.");
-    desk.press("^s");
-    let words = "The operator rejected this call. Ask first.".to_owned();
-    let rejected = Command::Reject {
-        call: call("call_2"),
-        words,
-    };
-    assert_eq!(desk.asked_engine(), [rejected]);
-    desk.press("a").at(4000).press("e").sees("edit: refund");
-    desk.tell(asking());
-    desk.press("esc").tell(paused(&[approval("call_2", "{}")]));
-    desk.tell(asking()).sees("what was begun is closed");
-    assert!(!desk.state.has_overlay());
-}
-
-#[test]
-fn the_operator_is_the_tool() {
-    let asks = Reason::AskOperator {
-        call: call("call_2"),
-        tool: "refund".to_owned(),
-        arguments: r#"{"amount":120,"to":["card"]}"#.to_owned(),
-        note: "no recorded output fits".to_owned(),
-    };
-    let mut desk = Desk::live(&[SAID, CALLED]);
-    desk.tell(running(&[])).tell(paused(&[asks]));
-    desk.sees("paused: you are the tool refund")
-        .sees("o output");
-    desk.press("o `{\"ok\":true}`");
-    insta::assert_snapshot!("supply", desk.screen());
-    desk.press("^s");
-    let supplied = |output: &str, is_error| Command::Supply {
-        call: call("call_2"),
-        output: output.to_owned(),
-        is_error,
-    };
-    assert_eq!(desk.asked_engine(), [supplied("{\"ok\":true}", false)]);
-    desk.press("i ^s").sees("the model needs words to read");
-    desk.press("`no card` ^s");
-    assert_eq!(desk.asked_engine(), [supplied("no card", true)]);
-    desk.press("c `half` ").tell(asking()).sees("is closed");
-}
-
-#[test]
-fn what_may_have_run_runs_again_only_when_that_is_confirmed() {
-    let may = Reason::MayHaveRun {
-        call: call("call_2"),
-        tool: "refund".to_owned(),
-    };
-    let mut desk = Desk::live(&[SAID, CALLED]);
-    desk.tell(paused(&[may])).sees("refund may have run");
-    desk.press("r");
-    insta::assert_snapshot!("run_again", desk.screen());
-    desk.press("enter n");
-    assert!(desk.asked().is_empty());
-    desk.press("r y");
-    let call = call("call_2");
-    assert_eq!(desk.asked_engine(), [Command::RunAgain { call }]);
-    desk.press("o ^s");
-    assert!(matches!(&desk.asked_engine()[..], [Command::Supply { .. }]));
-}
-
-#[test]
-fn other_pauses_are_left_by_their_keys() {
-    let mut desk = Desk::live(&[SAID]);
-    desk.tell(paused(&[Reason::Stepped])).press("c .");
-    assert_eq!(desk.asked_engine(), [Command::Continue, Command::Step]);
-    desk.tell(paused(&[Reason::TurnLimit { turns: 10 }]));
-    desk.press("c").sees("more turns 10").press("^u `x` enter");
-    desk.sees("a number from 1 is needed").press("^u `3` enter");
-    assert_eq!(desk.asked_engine(), [Command::MoreTurns(3)]);
-    let why = "401: no key".to_owned();
-    desk.tell(paused(&[Reason::Model { why }]));
-    desk.sees("the model cannot be asked: 401: no key")
-        .press("c");
-    assert_eq!(desk.asked_engine(), [Command::Continue]);
-    desk.tell(paused(&[Reason::NothingSaid])).press("o ^s");
-    desk.press("`hello` ^s");
-    assert_eq!(desk.asked(), [LiveCommand::Say("hello".to_owned())]);
-}
-
-#[test]
 fn a_run_is_paused_and_aborted_and_left_with_a_question() {
     let mut desk = Desk::live(&[SAID, CALLED]);
     desk.tell(running(&[("call_2", "refund")])).press("c");
@@ -395,112 +277,6 @@ fn a_run_is_paused_and_aborted_and_left_with_a_question() {
     desk.left.clear();
     desk.press("X . p").sees("nothing runs");
     assert!(desk.left.is_empty());
-}
-
-#[test]
-fn breakpoints_are_set_at_the_cursor_listed_and_written() {
-    let mut desk = Desk::live(&[SAID, CALLED]);
-    desk.go_to(3).press("b");
-    insta::assert_snapshot!("places", desk.screen());
-    desk.press("enter").sees("breakpoint 1: tool refund");
-    desk.press("b o j j enter").sees("breakpoint 2: kind call");
-    desk.press("b G enter")
-        .sees("break arg .")
-        .press("`amount > 100` enter");
-    desk.press("B a `turn` enter").misses("breakpoint 4");
-    desk.press("` 5` enter").press("k space");
-    insta::assert_snapshot!("breakpoints", desk.screen());
-    desk.press("g d");
-    let sent = desk.asked().pop().unwrap();
-    let LiveCommand::SetBreakpoints(sent) = sent else {
-        panic!("{sent:?}");
-    };
-    let breakpoint = |number, on, is_one_shot, is_enabled| Breakpoint {
-        number,
-        on,
-        is_one_shot,
-        is_enabled,
-    };
-    let expected = [
-        breakpoint(2, Place::Kind("call".to_owned()), true, true),
-        breakpoint(3, Place::Argument(".amount > 100".to_owned()), false, false),
-        breakpoint(4, Place::Turn(5), false, true),
-    ];
-    assert_eq!(sent, expected);
-    desk.press("esc").tell(paused(&[Reason::Breakpoint {
-        number: 2,
-        what: "kind call".to_owned(),
-        item: Some(1),
-    }]));
-    desk.sees("paused: breakpoint 2, kind call");
-    assert_eq!(desk.state.live.breakpoints.len(), 2, "once is once");
-}
-
-#[test]
-fn tools_of_the_run_are_listed_and_switched_on_again() {
-    let tool = |tool: &str, errors, breaker| ToolState {
-        tool: tool.to_owned(),
-        calls: 4,
-        errors: u64::from(errors),
-        consecutive: errors,
-        breaker,
-        again_in_ms: None,
-    };
-    let mut desk = Desk::live(&[SAID, CALLED]);
-    let tools = vec![
-        tool("search_flights", 0, "closed"),
-        tool("refund", 3, "open"),
-    ];
-    desk.tell(News::Tools(tools)).press("H");
-    insta::assert_snapshot!("tools", desk.screen());
-    desk.press("e").sees("its breaker is closed").press("j e");
-    let tool = "refund".to_owned();
-    assert_eq!(desk.asked_engine(), [Command::Enable { tool }]);
-    desk.press("H").sees("Tool health");
-}
-
-#[test]
-fn events_are_logged_with_their_times_and_the_newest_is_seen_first() {
-    let mut desk = Desk::live(&[SAID, CALLED]);
-    let started = || LedgerEvent::Started {
-        call: call("call_2"),
-        take: TakeId(1),
-        tool: "refund".to_owned(),
-        arguments: Digest::of(b""),
-        attempt: 1,
-    };
-    desk.at(2500).tell(News::Recorded(started()));
-    desk.at(4750).tell(News::Recorded(LedgerEvent::Finished {
-        call: call("call_2"),
-        take: TakeId(1),
-        tool: "refund".to_owned(),
-        arguments: Digest::of(b""),
-        attempt: 1,
-        output: "late".to_owned(),
-        is_error: true,
-        failure: Some(Failure::Timeout),
-        ms: 2250,
-    }));
-    desk.tell(News::Recorded(LedgerEvent::Decided {
-        take: TakeId(1),
-        call: Some(call("call_1")),
-        rule: Some("unknown-tool".to_owned()),
-        action: "inject-error".to_owned(),
-        by: Author::Policy,
-        wording: Some("nearest".to_owned()),
-        proposed: None,
-        effective: None,
-    }));
-    desk.tell(News::Notice("the webhook did not answer".to_owned()));
-    desk.sees("the webhook did not answer").press("L");
-    insta::assert_snapshot!("events", desk.screen());
-    desk.press("esc");
-    for _ in 0..3000 {
-        desk.state.live.hear(News::Recorded(started()), 9000);
-    }
-    desk.press("L").sees("Events 2000").misses("the webhook");
-    desk.press("g k G k").sees("started refund");
-    assert_eq!(desk.state.live.log.len(), 2000);
 }
 
 fn trust() -> TrustRequest {

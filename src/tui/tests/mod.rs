@@ -1,5 +1,7 @@
 //! Keys in, screens out.
 
+mod any_run;
+mod deciding;
 mod desk;
 pub(super) mod hostile;
 mod living;

@@ -5,10 +5,8 @@ mod breaks;
 mod decide;
 mod hear;
 
-pub(super) use breaks::{
-    break_here, changed as breakpoints_changed, list as breakpoints, placed, write_breakpoint,
-};
-pub(super) use decide::{always, answered, approved, recover, trusted};
+pub(super) use breaks::{changed as breakpoints_changed, placed, write_breakpoint};
+pub(super) use decide::{answered, approved, recover, trusted};
 pub(super) use hear::{agent, grown, hear, resume_following, shown, trust};
 
 use super::{Effect, overlay, takes};
@@ -57,8 +55,22 @@ fn notice(state: &mut State, words: &str) -> Vec<Effect> {
 /// What is said where there is nothing to command.
 const NO_RUN: &str = "nothing runs: c goes on live from this take";
 
+/// Does what a command of the run says.
+pub(super) fn obey(state: &mut State, command: Command) -> Vec<Effect> {
+    match command {
+        Command::Break => breaks::break_here(state),
+        Command::Breakpoints => breaks::list(state),
+        Command::StepRun => step(state),
+        Command::Continue => go_on(state),
+        Command::PauseRun => pause(state),
+        Command::Abort => abort(state),
+        Command::Always => decide::always(state),
+        _ => Vec::new(),
+    }
+}
+
 /// Goes on, or begins to.
-pub(super) fn go_on(state: &mut State) -> Vec<Effect> {
+fn go_on(state: &mut State) -> Vec<Effect> {
     if let Some(request) = state.live.trust.take() {
         return trust(state, request);
     }
@@ -73,7 +85,7 @@ pub(super) fn go_on(state: &mut State) -> Vec<Effect> {
 }
 
 /// One step of the run.
-pub(super) fn step(state: &mut State) -> Vec<Effect> {
+fn step(state: &mut State) -> Vec<Effect> {
     match &state.live.phase {
         Phase::Idle | Phase::Ended(_) => notice(state, NO_RUN),
         Phase::Asking { .. } | Phase::Running { .. } => pause(state),
@@ -83,7 +95,7 @@ pub(super) fn step(state: &mut State) -> Vec<Effect> {
 }
 
 /// Stops before the next step.
-pub(super) fn pause(state: &mut State) -> Vec<Effect> {
+fn pause(state: &mut State) -> Vec<Effect> {
     if !state.live.is_busy() {
         let words = match state.live.is_paused() {
             true => "the run is paused already",
@@ -149,7 +161,7 @@ fn go_on_with(state: &mut State, agent: String) -> Vec<Effect> {
 }
 
 /// Ends the run, once the operator has confirmed it.
-pub(super) fn abort(state: &mut State) -> Vec<Effect> {
+fn abort(state: &mut State) -> Vec<Effect> {
     if !state.live.is_on() {
         return notice(state, NO_RUN);
     }

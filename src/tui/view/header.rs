@@ -10,6 +10,8 @@ use ratatui::Frame;
 use ratatui::style::Style;
 use ratatui::text::Span;
 
+/// Least columns for findings beside what a run does.
+const NARROW: u16 = 60;
 /// Most cells of the file's name.
 const NAME: usize = 40;
 /// Most cells of what tells a session from the others.
@@ -132,7 +134,9 @@ fn status(state: &State, theme: &Theme) -> Vec<Span<'static>> {
             spans.extend(theme.spans(&SafeText::single_line(reason, 60), theme.error));
         }
     }
-    if let Some(found) = state.counts() {
+    // On the narrowest screens what the run does matters more.
+    let has_room = !is_live || state.size.0 >= NARROW;
+    if let Some(found) = state.counts().filter(|_| has_room) {
         let plural = |count: usize, word: &str| match count {
             1 => format!(" 1 {word}"),
             _ => format!(" {count} {word}s"),

@@ -120,7 +120,7 @@ pub(super) fn hints(state: &State) -> Vec<LiveHint> {
         });
         rows.collect::<Vec<_>>()
     };
-    let mut hints = match &live.phase {
+    let rows = match &live.phase {
         Phase::Idle => return Vec::new(),
         Phase::Ended(_) => return of(&[(Command::Continue, "go on")], false),
         Phase::Waiting { .. } => {
@@ -137,7 +137,6 @@ pub(super) fn hints(state: &State) -> Vec<LiveHint> {
         },
     };
     let is_first = !matches!(live.reason_at(state.item), Some(Reason::Fault { .. }));
-    let rows: Vec<_> = hints.drain(..).collect();
     let mut hints = of(&rows, is_first);
     hints.extend(of(go_on, is_first));
     hints
@@ -189,15 +188,26 @@ pub(super) fn coming(
             left.push(Span::raw(" "));
         }
         let room = usize::from(area.width).saturating_sub(cells(&left));
-        if let Some(end) = part.tail.wrapped(room.max(1)).last() {
-            left.extend(theme.spans(&end, theme.dim));
-        }
+        left.extend(theme.spans(&end_of(&part.tail, room), theme.dim));
         let row = Row {
             left,
             right: Vec::new(),
             style: Style::new(),
         };
         row.draw(frame, area, at);
+    }
+}
+
+/// The end of a text, as much of it as has room: what comes last is what is new.
+fn end_of(text: &SafeText, room: usize) -> SafeText {
+    let plain = text.as_plain();
+    let mut from = plain.ceil_char_boundary(plain.len().saturating_sub(room));
+    loop {
+        let end = SafeText::single_line(&plain[from..], room.saturating_mul(2).max(1));
+        if end.width() <= room || from >= plain.len() {
+            return end;
+        }
+        from = plain.ceil_char_boundary(from + 1);
     }
 }
 

@@ -8,8 +8,8 @@ mod health;
 mod hostile;
 mod looking;
 mod reports;
-mod scripted;
 mod run_journal;
+mod scripted;
 mod split;
 
 use assert_cmd::Command;

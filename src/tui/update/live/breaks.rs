@@ -11,7 +11,7 @@ use crate::tui::state::preview::tool_of;
 use crate::tui::state::{Asked, Overlay, State};
 
 /// The menu of what a breakpoint may be set on here.
-pub(in crate::tui::update) fn break_here(state: &mut State) -> Vec<Effect> {
+pub(super) fn break_here(state: &mut State) -> Vec<Effect> {
     let mut choices = Vec::new();
     if let (Some(session), Some(item)) = (state.session(), state.item()) {
         let tool = tool_of(session, state.item);
@@ -60,7 +60,7 @@ pub(in crate::tui::update) fn placed(
 }
 
 /// The list.
-pub(in crate::tui::update) fn list(state: &mut State) -> Vec<Effect> {
+pub(super) fn list(state: &mut State) -> Vec<Effect> {
     let list = Breakpoints::new(state.live.breakpoints.clone());
     overlay(state, Overlay::Breakpoints(Box::new(list)))
 }

@@ -43,7 +43,7 @@ pub(in crate::tui::update) fn recover(
 }
 
 /// Approves a tool for good, or lets what holds pass as it is.
-pub(in crate::tui::update) fn always(state: &mut State) -> Vec<Effect> {
+pub(super) fn always(state: &mut State) -> Vec<Effect> {
     let here = state.live.reason_at(state.item);
     match here.or_else(|| state.live.reasons().first()) {
         Some(Reason::Approval { .. }) => open_approval(state),
@@ -70,7 +70,7 @@ pub(super) fn open_approval(state: &mut State) -> Vec<Effect> {
     }) = approval(state)
     {
         let runs = state.live.runs(&tool);
-        let dialog = Approval::new(call, &tool, &arguments, runs);
+        let dialog = Approval::new(call, &tool, arguments, runs);
         state.overlays.push(Overlay::Approval(Box::new(dialog)));
     }
     Vec::new()

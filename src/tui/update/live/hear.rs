@@ -25,6 +25,7 @@ pub(in crate::tui::update) fn hear(state: &mut State, news: News) -> Vec<Effect>
     }
     if !was_on && state.live.is_on() {
         state.follow = Follow::On;
+        state.has_moved = true;
     }
     let live = &mut state.live;
     let document = state.document.as_ref();
@@ -167,7 +168,11 @@ fn close_what_is_over(state: &mut State) {
     let mut draft = None;
     let open = overlays.len();
     overlays.retain(|overlay| match overlay {
-        Overlay::Approval(dialog) => waits(&dialog.call),
+        // Nothing is approved but what was shown.
+        Overlay::Approval(dialog) => live.reasons().iter().any(|reason| {
+            matches!(reason, Reason::Approval { call, arguments, .. }
+                if *call == dialog.call && *arguments == dialog.arguments)
+        }),
         Overlay::Answer(form, answering) => match answering.call() {
             Some(call) if !waits(call) => {
                 draft = Some((call.clone(), form.text()));
