@@ -197,10 +197,9 @@ impl Step<'_> {
     fn go_on(&mut self) {
         let mut reasons = Vec::new();
         let is_awaited = self.state.is_growing || self.state.acting.is_some();
-        if self.state.mode == Mode::Going && !is_awaited {
-            if let Some(standing) = self.state.standing.clone() {
-                reasons = self.next(&standing);
-            }
+        let standing = self.state.standing.clone();
+        if let (Mode::Going, false, Some(standing)) = (&self.state.mode, is_awaited, standing) {
+            reasons = self.next(&standing);
         }
         if !reasons.is_empty() && !self.config.has_operator {
             let why = reasons.iter().map(Reason::words).collect::<Vec<_>>();

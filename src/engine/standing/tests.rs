@@ -90,7 +90,10 @@ fn open_calls_are_no_faults_and_bad_ones_are() {
 #[test]
 fn a_reply_whose_calls_are_answered_asks_the_model_and_an_answer_settles_its_faults() {
     let one = call("a", "pai", "{}");
-    let standing = stand(&chat(&(reply(&[one.clone()]) + PAID)), &Ledger::default());
+    let standing = stand(
+        &chat(&(reply(std::slice::from_ref(&one)) + PAID)),
+        &Ledger::default(),
+    );
     assert_eq!((standing.turns, standing.tail), (1, Tail::AsksModel));
     assert_eq!(told(&standing), []);
     let both = [one, call("b", "pay", r#"{"eur":1}"#)];

@@ -1,39 +1,16 @@
 //! A world for a machine: histories as trees of takes, a ledger, tools that end when the test says so. It carries effects out as the
 //! runtime promises, writes down what happens, and checks after every event that no call runs twice or is answered twice.
 
+use super::history::{History, Reply, Slot, TOOLS, faults};
 use super::transcript::told;
 use crate::engine::{
-    Approval, Config, Decision, Effect, Event, Fault, Machine, Nature, Outcome, Phase, Policy,
-    Reason, Standing, StandingCall, Tail, Timer, ToolConfig,
+    Approval, Config, Decision, Effect, Event, Machine, Nature, Outcome, Phase, Policy, Reason,
+    Standing, StandingCall, Tail, Timer, ToolConfig,
 };
-use crate::rules::Severity;
 use crate::session::Kind;
 use crate::session::ledger::{Ask, CallKey, Ending, Failure, Ledger, LedgerEvent, Ran, Usage};
 use crate::session::takes::TakeId;
 use std::collections::BTreeMap;
-
-#[derive(Debug, Clone)]
-pub(super) struct Slot {
-    pub(super) key: CallKey,
-    pub(super) tool: String,
-    pub(super) arguments: String,
-    pub(super) output: Option<(String, bool)>,
-}
-
-#[derive(Debug, Clone, Default)]
-pub(super) struct Reply {
-    pub(super) calls: Vec<Slot>,
-    pub(super) text: Option<String>,
-}
-
-#[derive(Debug, Clone, Default)]
-pub(super) struct History {
-    pub(super) parent: u32,
-    pub(super) replies: Vec<Reply>,
-    /// Whether the last reply was taken back, or nothing was replied: the user's message stands last.
-    pub(super) asks: bool,
-    has_children: bool,
-}
 
 #[derive(Debug, Clone)]
 pub(super) struct Running {
@@ -77,14 +54,6 @@ enum Last {
     MayRunAgain,
     Over,
 }
-
-pub(super) const TOOLS: &[(&str, Approval, Nature)] = &[
-    ("search", Approval::Never, Nature::Acts),
-    ("pay", Approval::Ask, Nature::Acts),
-    ("wire", Approval::Always, Nature::Acts),
-    ("canned", Approval::Never, Nature::Answers),
-    ("human", Approval::Never, Nature::Operator),
-];
 
 pub(super) fn config(policy: &str) -> Config {
     let tool = |(name, approval, nature): &(&str, Approval, Nature)| {
@@ -279,6 +248,9 @@ impl World {
             Effect::Finish(ending) => {
                 assert!(self.running.is_empty(), "the run ended while tools run");
                 assert_eq!(self.asking, None, "the run ended while the model is asked");
+                if matches!(ending, Ending::Final | Ending::Aborted) {
+                    self.check_answered();
+                }
                 self.ended = Some(ending);
             }
             Effect::Webhook { .. } | Effect::Note(_) => {}
@@ -497,8 +469,8 @@ impl World {
         );
     }
 
-    /// What must hold at the end of a run that came to its final message: every call of the history has its output.
-    pub(super) fn check_answered(&self) {
+    /// What must hold at the end of a run that came to its final message or was aborted: every call of the history has its output.
+    fn check_answered(&self) {
         for slot in self.takes[self.current as usize]
             .replies
             .iter()
@@ -507,31 +479,4 @@ impl World {
             assert!(slot.output.is_some(), "{} was never answered", slot.key);
         }
     }
-}
-
-/// The rules of this world: tools that are not offered, arguments that say so, last messages that say so.
-fn faults(calls: &[StandingCall], last: Option<&Reply>) -> Vec<Fault> {
-    let fault = |rule, severity, call: Option<&StandingCall>| Fault {
-        rule,
-        severity,
-        item: call.map(|call| call.item),
-        call: call.map(|call| call.key.clone()),
-        tool: call.map(|call| call.tool.clone()),
-        message: format!("{rule} here"),
-    };
-    let mut faults = Vec::new();
-    for call in calls.iter().filter(|call| call.is_open) {
-        if !TOOLS.iter().any(|(name, ..)| *name == call.tool) {
-            faults.push(fault("unknown-tool", Severity::Error, Some(call)));
-        } else if call.arguments == "bad" {
-            faults.push(fault("invalid-arguments", Severity::Error, Some(call)));
-        }
-    }
-    match last.and_then(|reply| reply.text.as_deref()) {
-        Some("refused") => faults.push(fault("refused", Severity::Warning, None)),
-        Some("wrong") => faults.push(fault("invalid-final-output", Severity::Error, None)),
-        Some("cut") => faults.push(fault("truncated-response", Severity::Warning, None)),
-        _ => {}
-    }
-    faults
 }
