@@ -9,7 +9,7 @@ use crate::runtime::discover::TOOLS_SUFFIX;
 use crate::runtime::{InputError, ReadOptions, Recording, read_input, read_path, read_stdin};
 use crate::session::{Dialect, OutputSchema, Tool};
 use crate::tui::OpenRequest;
-use crate::tui::loader::Knowledge;
+use crate::tui::loader::{Knowledge, Staged};
 use crate::tui::theme::Wish;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -82,6 +82,7 @@ impl Inputs {
                 ascii: arguments.look.ascii,
             },
             without_mouse: arguments.look.no_mouse,
+            staged: Staged::default(),
         }
     }
 

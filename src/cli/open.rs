@@ -4,12 +4,11 @@ use super::arguments::{LookArguments, OpenArguments};
 use super::exit::{Exit, Failure, complain};
 use super::inputs::{Inputs, describe, hint_for};
 use super::output::safe_line;
-use crate::runtime::live::{Prepared, WorldEvent};
 use crate::suggest;
-use crate::tui::{self, Left, OpenError};
+use crate::tui::loader::{Staged, StagedRun};
+use crate::tui::{self, Left, OpenError, OpenRequest};
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
-use std::sync::mpsc::Receiver;
 
 /// Opens the debugger; without a terminal there is only help to give.
 pub(super) fn run(arguments: &OpenArguments) -> Result<Exit, Failure> {
@@ -28,12 +27,15 @@ pub(super) fn run(arguments: &OpenArguments) -> Result<Exit, Failure> {
         complain("the debugger needs a terminal", Some(hint));
         return Ok(Exit::Usage);
     }
-    open(arguments)
+    open(arguments, Staged::default())
 }
 
 /// The one place where the screen is entered.
-fn open(arguments: &OpenArguments) -> Result<Exit, Failure> {
-    let request = Inputs::new(&arguments.reading)?.request(arguments);
+fn open(arguments: &OpenArguments, staged: Staged) -> Result<Exit, Failure> {
+    let request = OpenRequest {
+        staged,
+        ..Inputs::new(&arguments.reading)?.request(arguments)
+    };
     match tui::run(&request) {
         Ok(Left::Quit) => Ok(Exit::Clean),
         Ok(Left::Signal(signal)) => Ok(Exit::Signal(signal)),
@@ -45,15 +47,18 @@ fn open(arguments: &OpenArguments) -> Result<Exit, Failure> {
     }
 }
 
-/// Opens the debugger on a run that is to begin.
+/// Opens the debugger on the journal of a run, which begins then.
 pub(super) fn open_run(
     look: &LookArguments,
-    prepared: Prepared,
-    events: Receiver<WorldEvent>,
+    run: StagedRun,
     journal: &Path,
 ) -> Result<Exit, Failure> {
-    let _ = (look, prepared, events, journal);
-    Err(Failure::refused("the screen of a run".to_owned()))
+    let arguments = OpenArguments {
+        paths: vec![journal.to_owned()],
+        look: look.clone(),
+        ..OpenArguments::default()
+    };
+    open(&arguments, Staged::new(run))
 }
 
 fn is_missing(path: &Path) -> bool {

@@ -8,14 +8,15 @@ use super::exit::{Exit, Failure};
 use super::output::safe_line;
 use crate::engine::Breakpoint;
 use crate::runtime::agents::{AgentFile, NoAgent};
-use crate::runtime::live::{Options, Prepared, WorldEvent, prepare};
+use crate::runtime::live::{Options, WorldEvent, prepare};
 use crate::runtime::takes::{runs_folder, usual_root, wall_clock};
 use crate::runtime::wordings::{Wordings, usual_files};
 use crate::runtime::{Workbench, read_policy};
+use crate::tui::loader::StagedRun;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::channel;
 
 /// Runs the agent.
 pub(super) fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
@@ -45,7 +46,12 @@ pub(super) fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
     }
     // The screen opens the journal by itself.
     drop(bench);
-    on_screen(arguments, prepared, events, &journal)
+    let staged = StagedRun {
+        agent: file,
+        prepared,
+        events,
+    };
+    super::open::open_run(&arguments.look, staged, &journal)
 }
 
 fn refused(error: impl ToString) -> Failure {
@@ -113,13 +119,4 @@ fn journal_of(arguments: &RunArguments, file: &AgentFile) -> Result<PathBuf, Fai
     };
     let name: String = file.agent.name.chars().take(40).map(plain).collect();
     Ok(runs_folder(&root).join(format!("{name}-{}.jsonl", wall_clock())))
-}
-
-fn on_screen(
-    arguments: &RunArguments,
-    prepared: Prepared,
-    events: Receiver<WorldEvent>,
-    journal: &Path,
-) -> Result<Exit, Failure> {
-    super::open::open_run(&arguments.look, prepared, events, journal)
 }

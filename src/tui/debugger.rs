@@ -1,6 +1,6 @@
 //! A file that is open: its state, its loader, and what effects ask for between the two.
 
-use super::loader::{Knowledge, Loader};
+use super::loader::{Knowledge, Loader, Staged};
 use super::state::State;
 use super::state::document::{Document, Extent};
 use super::update::{self, Effect, Message, Report};
@@ -69,6 +69,7 @@ impl Debugger {
     pub(super) fn start(
         mut state: State,
         opened: Opened,
+        staged: Staged,
         report: impl Fn(Report) + Send + Sync + 'static,
     ) -> Self {
         let wordings = Wordings::read(&usual_files(Path::new(".")));
@@ -80,7 +81,7 @@ impl Debugger {
         state.live.proposed_agent = agent.map(|path| path.to_string_lossy().into_owned());
         Self {
             state,
-            loader: Loader::start(opened.opening, opened.knowledge, Arc::new(report)),
+            loader: Loader::start(opened.opening, opened.knowledge, staged, Arc::new(report)),
             opened: Instant::now(),
         }
     }

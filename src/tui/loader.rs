@@ -6,6 +6,8 @@ mod takes;
 #[cfg(test)]
 pub(super) mod testing;
 
+pub use takes::{Staged, StagedRun};
+
 use super::state::document::{Checked, Document, Extent};
 use super::update::{LiveCommand, Order, Report, Search, Sifting, TakesCommand};
 use crate::formats::Reading;
@@ -117,12 +119,32 @@ pub struct Loader {
     bench: Arc<takes::Bench>,
     /// What is to be done to the takes.
     jobs: Sender<takes::Job>,
+    staged: Staged,
     reports: Hear,
+}
+
+/// How long the end of a live run is waited for when its file is closed.
+const END: Duration = Duration::from_secs(8);
+
+impl Drop for Loader {
+    fn drop(&mut self) {
+        self.bench.set_jobs(None);
+        let (closed, ends) = channel();
+        if self.jobs.send(takes::Job::Close(closed)).is_ok() && self.bench.is_live() {
+            // What does not end in time ends with the process.
+            let _ = ends.recv_timeout(END);
+        }
+    }
 }
 
 impl Loader {
     /// Starts to read; `reports` hears of it.
-    pub fn start(opening: Arc<Opening>, knowledge: Arc<Knowledge>, reports: Hear) -> Self {
+    pub fn start(
+        opening: Arc<Opening>,
+        knowledge: Arc<Knowledge>,
+        staged: Staged,
+        reports: Hear,
+    ) -> Self {
         let (discarded, received) = channel::<Arc<Document>>();
         let read_to = Arc::new(AtomicU64::new(opening.length()));
         let bench = Arc::new(takes::Bench::default());
@@ -131,12 +153,19 @@ impl Loader {
             read_to: read_to.clone(),
             knowledge: knowledge.clone(),
             bench: bench.clone(),
+            staged: staged.clone(),
             reports: reports.clone(),
         };
         let jobs = takes::start(work.clone());
+        bench.set_jobs(Some(jobs.clone()));
+        let begin = staged.is_there().then(|| jobs.clone());
         std::thread::spawn(move || {
             if let Err(error) = in_background(|| work.read()) {
                 work.tell(Report::Failed(error.to_string()));
+            } else if let Some(jobs) = begin {
+                let agent = String::new();
+                // Nobody is there to begin it when the file is closed already.
+                let _ = jobs.send(takes::Job::Live(LiveCommand::Begin { agent }));
             }
             received.iter().for_each(drop);
         });
@@ -150,6 +179,7 @@ impl Loader {
             knowledge,
             bench,
             jobs,
+            staged,
             reports,
         }
     }
@@ -160,6 +190,7 @@ impl Loader {
             read_to: self.read_to.clone(),
             knowledge: self.knowledge.clone(),
             bench: self.bench.clone(),
+            staged: self.staged.clone(),
             reports: self.reports.clone(),
         }
     }
@@ -171,11 +202,7 @@ impl Loader {
 
     /// Does something to the live run.
     pub fn command_live(&self, command: LiveCommand) {
-        let said = match command {
-            LiveCommand::SetBreakpoints(_) => return,
-            _ => "no agent can be run yet",
-        };
-        (self.reports)(Report::Notice(said.to_owned()));
+        self.ask(takes::Job::Live(command));
     }
 
     /// Does something to the takes; `shown` is what the screen shows.
@@ -273,6 +300,7 @@ struct Work {
     read_to: Arc<AtomicU64>,
     knowledge: Arc<Knowledge>,
     bench: Arc<takes::Bench>,
+    staged: Staged,
     reports: Hear,
 }
 

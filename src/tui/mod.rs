@@ -40,7 +40,7 @@ use crate::runtime::{InputError, ReadOptions};
 use crossterm::event::{Event, EventStream};
 use debugger::{Debugger, Opened};
 use futures_util::StreamExt as _;
-use loader::Knowledge;
+use loader::{Knowledge, Staged};
 use picking::Picking;
 use rustix::process::{Signal, kill_current_process_group};
 use std::future::poll_fn;
@@ -70,6 +70,8 @@ pub struct OpenRequest {
     pub wish: Wish,
     /// Whether the mouse is left to the terminal.
     pub without_mouse: bool,
+    /// A run that begins in the file that is opened first.
+    pub staged: Staged,
 }
 
 /// How the operator left.
@@ -211,7 +213,12 @@ impl Face<'_> {
             .draw(|frame| view::draw(frame, &state, &self.theme))?;
         // Nobody hears the news once the program ends.
         let report = move |report| drop(news.send(News::Report(number, report)));
-        self.debugger = Some(Debugger::start(state, opened, report));
+        self.debugger = Some(Debugger::start(
+            state,
+            opened,
+            self.request.staged.clone(),
+            report,
+        ));
         Ok(())
     }
 

@@ -22,7 +22,7 @@ pub struct OpenArguments {
 }
 
 /// How the screen looks.
-#[derive(Debug, Args, Default)]
+#[derive(Debug, Clone, Args, Default)]
 pub struct LookArguments {
     /// Colours that fit the terminal; chosen from the environment if not given
     #[arg(long, value_name = "THEME", value_parser = themes())]

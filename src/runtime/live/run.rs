@@ -18,7 +18,7 @@ use crate::runtime::tools::Called;
 use crate::runtime::{NoTake, Recording, Workbench};
 use crate::session::ledger::{Ask, CallKey, LedgerEvent};
 use crate::session::takes::TakeId;
-use crate::session::{Edit, Tool};
+use crate::session::{Edit, Tool, Voice, index_number};
 use std::collections::VecDeque;
 use std::time::Instant;
 
@@ -31,6 +31,8 @@ pub enum Input {
     Mended(TakeId),
     /// The operator went to another take: the run is held there.
     Went(TakeId),
+    /// The user says something more, at the end of the history.
+    Say(String),
     /// Something happened in the world.
     World(WorldEvent),
 }
@@ -149,7 +151,14 @@ impl Run {
     pub fn hear(&mut self, bench: &mut Workbench, input: Input) -> Vec<News> {
         match input {
             Input::Operator(command) => self.operator(bench, command),
-            Input::Mended(take) => self.go_to(bench, take),
+            Input::Mended(take) => {
+                self.go_to(bench, take);
+                let made = bench.takes().get(take);
+                if made.is_some_and(|take| take.fallback.is_some()) {
+                    self.drive(bench, Event::Operator(Command::AcceptFallback));
+                }
+            }
+            Input::Say(text) => self.said(bench, &text),
             Input::Went(take) => {
                 self.drive(bench, Event::Operator(Command::Pause));
                 self.go_to(bench, take);
@@ -169,6 +178,21 @@ impl Run {
             }
         }
         self.drive(bench, Event::Operator(command));
+    }
+
+    /// The user's next message.
+    fn said(&mut self, bench: &mut Workbench, text: &str) {
+        let text = self.clean(text);
+        let stood = self.stood.as_ref();
+        let session = stood.and_then(|stood| stood.session(self.session));
+        let items = session.map_or(0, |session| session.items.len());
+        let say = Edit::Say {
+            after: index_number(items.saturating_sub(1)),
+            voice: Voice::User,
+            text,
+        };
+        let standing = self.grow(bench, &[say]);
+        self.drive_or_say(bench, standing);
     }
 
     fn go_to(&mut self, bench: &mut Workbench, take: TakeId) {

@@ -6,12 +6,14 @@ mod carry;
 mod checking;
 mod commands;
 mod comparing;
+mod live;
 mod saving;
 mod view;
 mod worker;
 
 pub(super) use bench::Bench;
 pub(super) use checking::{Check, add};
+pub use live::{Staged, StagedRun};
 pub(super) use worker::{Job, start};
 
 use super::Work;

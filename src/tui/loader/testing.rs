@@ -29,6 +29,7 @@ impl Direct {
             opening,
             knowledge: Arc::new(knowledge.of_file(path)),
             bench: Arc::new(takes::Bench::new(Some(root.to_owned()), || 0)),
+            staged: takes::Staged::default(),
             reports,
         };
         let held = Mutex::default();

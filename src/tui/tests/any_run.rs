@@ -130,10 +130,11 @@ fn everything(text: &str, size: (u16, u16), mut seen: impl FnMut(&Desk)) {
     look(&mut desk, "B");
     desk.tell(News::Tools(vec![ToolState {
         tool: own(),
-        calls: u32::MAX,
-        errors: u32::MAX,
+        calls: u64::MAX,
+        errors: u64::MAX,
         consecutive: u32::MAX,
         breaker: "half-open",
+        again_in_ms: None,
     }]));
     look(&mut desk, "esc H");
     for event in [

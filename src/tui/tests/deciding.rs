@@ -184,9 +184,10 @@ fn tools_of_the_run_are_listed_and_switched_on_again() {
     let tool = |tool: &str, errors, breaker| ToolState {
         tool: tool.to_owned(),
         calls: 4,
-        errors,
+        errors: u64::from(errors),
         consecutive: errors,
         breaker,
+        again_in_ms: None,
     };
     let mut desk = Desk::live(&[SAID, CALLED]);
     let tools = vec![

@@ -34,6 +34,8 @@ pub enum LiveCommand {
         agent: String,
         /// The number of the take; 0 is the recording.
         take: u32,
+        /// Which session of it, from 0.
+        session: usize,
     },
     /// Whether what the agent's file names may run.
     ConfirmTrust(bool),
@@ -156,8 +158,11 @@ fn begin(state: &mut State) -> Vec<Effect> {
 fn go_on_with(state: &mut State, agent: String) -> Vec<Effect> {
     state.live.is_of_recording = true;
     state.live.proposed_agent = Some(agent.clone());
-    let take = state.recovery.takes.current;
-    vec![Effect::Live(LiveCommand::GoOnFrom { agent, take })]
+    vec![Effect::Live(LiveCommand::GoOnFrom {
+        agent,
+        take: state.recovery.takes.current,
+        session: state.session,
+    })]
 }
 
 /// Ends the run, once the operator has confirmed it.

@@ -130,7 +130,7 @@ fn a_recording_goes_on_in_any_dialect_and_reads_the_same_after_a_restart() {
     for (to, said) in spoken {
         let mut workbench = open();
         workbench.go_to(TakeId::MAIN).unwrap();
-        let take = workbench.as_request(0, to).unwrap();
+        let take = workbench.as_request(0, to, &[]).unwrap();
         let began = LedgerEvent::Began {
             take,
             agent: "demo".to_owned(),

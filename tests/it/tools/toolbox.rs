@@ -3,6 +3,7 @@
 use super::{block_on, keeper};
 use retake::runtime::agents::AgentFile;
 use retake::runtime::tools::{Call, Called, NoTool, Toolbox};
+use retake::runtime::wordings::Wordings;
 use retake::session::ledger::Failure;
 use std::path::Path;
 use tokio_util::sync::CancellationToken;
@@ -46,7 +47,7 @@ const RUN: &str = r#"{"model": "m", "messages": [{"role": "user", "content": "fi
 fn toolbox(folder: &Path) -> Result<Toolbox, NoTool> {
     let path = folder.join("AGENT.toml");
     std::fs::write(&path, AGENT).unwrap();
-    let file = AgentFile::read(&path, &|_, _| None).unwrap();
+    let file = AgentFile::read(&path, &Wordings::default()).unwrap();
     Toolbox::of_agent(&file, None, keeper())
 }
 

@@ -1,5 +1,7 @@
 //! The takes of the recording that is open, and what is shown of them.
 
+use super::live::Live;
+use super::worker::Job;
 use crate::runtime::Workbench;
 use crate::runtime::takes::{Clock, usual_root, wall_clock};
 use crate::session::takes::{TakeId, Tally};
@@ -7,6 +9,7 @@ use crate::tui::state::document::{Document, Extent};
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The takes, with the document that they were opened for: a recording that has grown is another one.
@@ -16,6 +19,9 @@ pub(super) type Open = Option<(Arc<Document>, Workbench)>;
 pub(in crate::tui::loader) struct Bench {
     open: Mutex<Open>,
     facts: Mutex<Facts>,
+    live: Mutex<Live>,
+    /// Where more work for the takes goes, while the file is open.
+    jobs: Mutex<Option<Sender<Job>>>,
     /// Whether it is tried from time to time to write what could not be written.
     pub(super) is_retrying: AtomicBool,
     /// Where journals are kept.
@@ -53,6 +59,8 @@ impl Bench {
         Self {
             open: Mutex::default(),
             facts: Mutex::default(),
+            live: Mutex::default(),
+            jobs: Mutex::default(),
             is_retrying: AtomicBool::new(false),
             root,
             clock,
@@ -61,6 +69,25 @@ impl Bench {
 
     pub(super) fn open(&self) -> MutexGuard<'_, Open> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The live run; held for moments, and after the takes where both are.
+    pub(super) fn live(&self) -> MutexGuard<'_, Live> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether there is a live run.
+    pub(in crate::tui::loader) fn is_live(&self) -> bool {
+        self.live().is_there()
+    }
+
+    pub(in crate::tui::loader) fn set_jobs(&self, jobs: Option<Sender<Job>>) {
+        *self.jobs.lock().unwrap_or_else(PoisonError::into_inner) = jobs;
+    }
+
+    pub(super) fn jobs(&self) -> Option<Sender<Job>> {
+        let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        jobs.clone()
     }
 
     fn facts(&self) -> MutexGuard<'_, Facts> {

@@ -4,8 +4,9 @@
 use super::super::Work;
 use super::checking::Check;
 use crate::runtime::in_background;
+use crate::runtime::live::{Input, WorldEvent};
 use crate::tui::state::document::Document;
-use crate::tui::update::{Order, TakesCommand};
+use crate::tui::update::{LiveCommand, Order, TakesCommand};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -16,6 +17,12 @@ pub(in crate::tui::loader) enum Job {
     Make(Box<Order>),
     /// Something is to be done where the screen shows this.
     Obey(TakesCommand, Option<Arc<Document>>),
+    /// Something is to be done to the live run.
+    Live(LiveCommand),
+    /// Something happened in the world of the live run.
+    World(WorldEvent),
+    /// The file is closed: the run ends, and that is told.
+    Close(Sender<()>),
 }
 
 /// Starts the threads; they end when nobody can ask for anything any more.
@@ -26,6 +33,12 @@ pub(in crate::tui::loader) fn start(work: Work) -> Sender<Job> {
     std::thread::spawn(move || check(&checker, &shown));
     std::thread::spawn(move || {
         for job in asked {
+            if let Job::Close(closed) = job {
+                work.close();
+                // Whoever waited may have given up.
+                let _ = closed.send(());
+                break;
+            }
             if let Some(check) = work.perform(job) {
                 // The other thread lives as long as this one.
                 let _ = checks.send(check);
@@ -46,8 +59,17 @@ impl Work {
     /// Does what is asked for; gives back what is to be checked then.
     pub(in crate::tui::loader) fn perform(&self, job: Job) -> Option<Check> {
         match job {
-            Job::Make(order) => self.make_take(*order),
-            Job::Obey(command, shown) => self.command_takes(command, shown.as_ref()),
+            Job::Make(order) => {
+                let check = self.make_take(*order);
+                self.lead(true).or(check)
+            }
+            Job::Obey(command, shown) => {
+                let check = self.command_takes(command, shown.as_ref());
+                self.lead(false).or(check)
+            }
+            Job::Live(command) => self.command_live(command),
+            Job::World(event) => self.hear(Input::World(event)),
+            Job::Close(_) => None,
         }
     }
 }
