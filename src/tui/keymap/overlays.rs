@@ -118,7 +118,7 @@ pub const OVERLAYS: &[Binding<Act>] = &[
     row("d x", A::Delete, &[Breakpoints], Group::Breaking, "delete").in_footer(85, "delete"),
     row("esc q ^c B", A::Leave, &[Breakpoints], Group::Breaking, "leave").in_footer(70, "leave"),
     row("esc q ^c", A::Leave, &[Places], Group::Breaking, "leave").in_footer(70, "leave"),
-    row("e enter", A::Switched, &[Tools], Group::Breaking, "a tool that a breaker closed: use it again").in_footer(100, "enable"),
+    row("e enter", A::Switched, &[Tools], Group::Breaking, "use a tool again that an open breaker switched off").in_footer(100, "enable"),
     row("H", A::OfHistory, &[Tools], Group::Breaking, "tool health of the history").in_footer(80, "history"),
     row("esc q ^c", A::Leave, &[Tools], Group::Breaking, "leave").in_footer(90, "leave"),
 ];

@@ -2,7 +2,7 @@
 
 use super::desk::Desk;
 use super::hostile::{is_harmless, texts};
-use super::living::{
+use super::live_phases::{
     CALLED, QUESTION, SAID, agent, approval, asking, call, fault, paused, streaming,
 };
 use crate::engine::{Breakpoint, Command, Place, Reason};

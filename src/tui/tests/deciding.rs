@@ -1,7 +1,7 @@
 //! What the operator decides about a live run: approvals, outputs, breakpoints, tools; and the events of it.
 
 use super::desk::Desk;
-use super::living::{CALLED, SAID, approval, asking, call, paused, running};
+use super::live_phases::{CALLED, SAID, approval, asking, call, paused, running};
 use crate::engine::{Breakpoint, Command, Place, Reason};
 use crate::runtime::live::{News, ToolState};
 use crate::session::ledger::{Failure, LedgerEvent};

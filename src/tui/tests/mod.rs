@@ -4,7 +4,7 @@ mod any_run;
 mod deciding;
 mod desk;
 pub(super) mod hostile;
-mod living;
+mod live_phases;
 mod recovering;
 mod taking;
 
