@@ -175,10 +175,11 @@ impl Step<'_> {
         if is_elsewhere {
             self.state.answered.clear();
             self.state.model_fault = None;
-            if standing.take < self.state.newest {
-                // Looking at an older take must not set anything off.
-                self.state.pace.is_stepping = true;
-                self.state.pace.may_take = None;
+            // Looking at a take that was there before must not set anything off.
+            self.state.pace.is_looking = standing.take <= self.state.newest;
+            self.state.pace.may_take = None;
+            if let (true, Mode::Ended(_)) = (self.state.pace.is_looking, &self.state.mode) {
+                self.state.mode = Mode::Going;
             }
         }
         if is_elsewhere || standing.tail != Tail::AsksModel {
@@ -262,7 +263,8 @@ impl Step<'_> {
     /// Whether the run stops before this step.
     fn stops_before(&self, step: StepOf) -> bool {
         let pace = self.state.pace;
-        self.config.has_operator && pace.is_stepping && pace.may_take != Some(step)
+        let is_held = pace.is_stepping || pace.is_looking;
+        self.config.has_operator && is_held && pace.may_take != Some(step)
     }
 
     /// Ends the run that is to end, once nothing is under way.

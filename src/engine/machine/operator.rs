@@ -11,6 +11,7 @@ impl Step<'_> {
         match command {
             Command::Continue => {
                 self.state.pace.is_stepping = false;
+                self.state.pace.is_looking = false;
                 self.go_on_from_here();
             }
             Command::Step => self.take_a_step(),
@@ -68,6 +69,7 @@ impl Step<'_> {
 
     fn take_a_step(&mut self) {
         self.state.pace.is_stepping = true;
+        self.state.pace.is_looking = false;
         self.state.pace.may_take = match &self.state.standing {
             Some(standing) if standing.tail == Tail::OpenCalls => {
                 Some(StepOf::Tools(standing.turns))

@@ -159,6 +159,9 @@ impl Decided {
 pub(super) struct Pace {
     /// Whether it stops before each step.
     pub(super) is_stepping: bool,
+    /// Whether the operator went to a take that was there before: nothing goes on by itself.
+    #[serde(default)]
+    pub(super) is_looking: bool,
     /// The step that may be taken.
     pub(super) may_take: Option<StepOf>,
 }

@@ -153,16 +153,16 @@ impl Run {
             Input::Operator(command) => self.operator(bench, command),
             Input::Mended(take) => {
                 self.go_to(bench, take);
+                if let Phase::Ended(_) = self.phase() {
+                    self.drive(bench, Event::Operator(Command::Continue));
+                }
                 let made = bench.takes().get(take);
                 if made.is_some_and(|take| take.fallback.is_some()) {
                     self.drive(bench, Event::Operator(Command::AcceptFallback));
                 }
             }
             Input::Say(text) => self.said(bench, &text),
-            Input::Went(take) => {
-                self.drive(bench, Event::Operator(Command::Pause));
-                self.go_to(bench, take);
-            }
+            Input::Went(take) => self.go_to(bench, take),
             Input::World(event) => self.world(bench, event),
         }
         std::mem::take(&mut self.news)

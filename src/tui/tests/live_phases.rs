@@ -298,7 +298,14 @@ fn a_file_of_an_agent_is_trusted_once_it_was_read() {
         .sees("agent ")
         .press("`agents/desk.toml` enter");
     let agent = "agents/desk.toml".to_owned();
-    assert_eq!(desk.asked(), [LiveCommand::GoOnFrom { agent, take: 0 }]);
+    assert_eq!(
+        desk.asked(),
+        [LiveCommand::GoOnFrom {
+            agent,
+            take: 0,
+            session: 0
+        }]
+    );
     desk.send(Message::Report(Report::Trust(trust())));
     desk.press("y y").at(400);
     insta::assert_snapshot!("trust", desk.screen());
@@ -326,6 +333,7 @@ fn a_run_of_its_own_is_begun_and_goes_on_where_it_ended() {
     let again = LiveCommand::GoOnFrom {
         agent: path(),
         take: 0,
+        session: 0,
     };
     assert_eq!(desk.asked(), [again]);
 }
