@@ -42,6 +42,7 @@ pub struct Run {
     machine: Machine,
     model: agent::Model,
     name: String,
+    file: String,
     world: World,
     redactor: Redactor,
     vault: Vault,
@@ -61,6 +62,8 @@ pub struct Run {
 pub struct Who {
     /// What the agent is called.
     pub name: String,
+    /// Its file.
+    pub file: String,
     /// Its model.
     pub model: agent::Model,
     /// Its tools, as a model is offered them.
@@ -77,6 +80,7 @@ impl Run {
             model: who.model,
             tools: who.tools,
             name: who.name,
+            file: who.file,
             world,
             redactor: who.redactor,
             vault: Vault::default(),
@@ -87,6 +91,11 @@ impl Run {
             told: None,
             news: Vec::new(),
         }
+    }
+
+    /// A text of JSON as it may be written down; what is hidden comes back where it is sent.
+    pub(super) fn hide(&mut self, json: &[u8]) -> Vec<u8> {
+        self.redactor.json(json, &mut self.vault).into_owned()
     }
 
     /// The take that the run drives.
@@ -137,6 +146,7 @@ impl Run {
         let began = LedgerEvent::Began {
             take: self.take,
             agent: self.name.clone(),
+            file: self.file.clone(),
             model: self.model.name.clone(),
             scripted: self.model.is_scripted(),
         };
