@@ -31,11 +31,12 @@ def add(a: int, b: int) -> str:
 
 
 @server.tool()
-async def wait(seconds: float) -> str:
-    """Waits."""
+async def wait(file: str) -> str:
+    """Waits until there is a file."""
     mark("wait")
-    await anyio.sleep(seconds)
-    return f"waited {seconds} s"
+    while not os.path.exists(file):
+        await anyio.sleep(0.05)
+    return "waited"
 
 
 @server.tool()

@@ -125,7 +125,7 @@ def what_a_server_says_beside_its_answers_is_told_as_a_notice(retake, marks):
 
 def a_server_killed_in_a_call(retake, marks):
     """The call has one output that says what nobody knows; it is not made again, and the next call finds another server."""
-    rules = calls(("wait", {"seconds": 600}), ("add", {"a": 20, "b": 22}))
+    rules = calls(("wait", {"file": "never"}), ("add", {"a": 20, "b": 22}))
     policy = '[policy.retry]\nattempts = 3\nbackoff = "1s"\n'
     started = retake.start(retake.agent("killed", piped("near", marks, ["add", "wait"]), rules, policy=policy))
     [victim] = until(lambda: marked(marks, "wait"), "the call reaches the server")
@@ -145,10 +145,11 @@ def a_server_killed_in_a_call(retake, marks):
 def a_server_killed_between_calls(retake, marks):
     """Nothing was under way: the next call finds another server, and no error."""
     tools = piped("near", marks, ["add"]) + piped("slow", f"{marks}-slow", ["wait"])
-    rules = calls(("add", {"a": 1, "b": 2}), ("wait", {"seconds": 3}), ("add", {"a": 3, "b": 4}))
+    rules = calls(("add", {"a": 1, "b": 2}), ("wait", {"file": f"{marks}-go"}), ("add", {"a": 3, "b": 4}))
     started = retake.start(retake.agent("between", tools, rules))
     until(lambda: marked(Path(f"{marks}-slow"), "wait"), "the second call runs")
     os.kill(marked(marks, "start")[0], signal.SIGKILL)
+    Path(f"{marks}-go").touch()
     run = started.end()
     equal(run.outputs("add"), [("the sum is 3", False, None), ("the sum is 7", False, None)])
     equal((run.code, len(marked(marks, "start"))), (0, 2))
@@ -172,7 +173,7 @@ def servers_that_do_not_start(retake, marks):
 
 def an_http_server_gone_in_a_call(retake, marks):
     """The call under way may have been done; later ones cannot be made, and say so."""
-    rules = calls(("wait", {"seconds": 600}), ("add", {"a": 1, "b": 1}))
+    rules = calls(("wait", {"file": "never"}), ("add", {"a": 1, "b": 1}))
     with http_server(marks) as (process, url):
         started = retake.start(retake.agent("gone", reached("far", url, ["add", "wait"]), rules))
         until(lambda: marked(marks, "wait"), "the call reaches the server")
@@ -191,7 +192,7 @@ def an_http_server_gone_in_a_call(retake, marks):
 
 def an_http_server_that_came_back(retake, marks):
     """It knows nothing of the session that it had with us: the next call makes a new one."""
-    rules = calls(("add", {"a": 1, "b": 2}), ("wait", {"seconds": 4}), ("add", {"a": 3, "b": 4}))
+    rules = calls(("add", {"a": 1, "b": 2}), ("wait", {"file": f"{marks}-go"}), ("add", {"a": 3, "b": 4}))
     with http_server(marks) as (process, url):
         tools = reached("far", url, ["add"]) + piped("slow", f"{marks}-slow", ["wait"])
         started = retake.start(retake.agent("back", tools, rules))
@@ -200,6 +201,7 @@ def an_http_server_that_came_back(retake, marks):
         process.wait()
         port = url.split(":")[2].split("/")[0]
         with http_server(marks, port):
+            Path(f"{marks}-go").touch()
             run = started.end()
     equal(run.outputs("add"), [("the sum is 3", False, None), ("the sum is 7", False, None)])
     equal((run.code, len(marked(marks, "start"))), (0, 2))
@@ -208,7 +210,7 @@ def an_http_server_that_came_back(retake, marks):
 def an_approval_that_nobody_can_give(retake, marks):
     """Nothing runs, and the run ends for want of somebody."""
     tools = piped("near", marks, ["wait"], approval="ask")
-    run = retake.run(retake.agent("asks", tools, calls(("wait", {"seconds": 1}))))
+    run = retake.run(retake.agent("asks", tools, calls(("wait", {"file": "never"}))))
     equal((run.code, run.how), (1, "unattended"))
     print(f"    {run.lines[-1]['why']}")
     equal((run.all("started"), run.outputs("wait"), marked(marks, "wait")), ([], [], []))
@@ -216,7 +218,7 @@ def an_approval_that_nobody_can_give(retake, marks):
 
 def an_interrupt_in_a_call(retake, marks):
     """The run is aborted, the open call has an output that says so, and the server ends."""
-    rules = calls(("wait", {"seconds": 600}))
+    rules = calls(("wait", {"file": "never"}))
     started = retake.start(retake.agent("stopped", piped("near", marks, ["wait"]), rules))
     [server] = until(lambda: marked(marks, "wait"), "the call reaches the server")
     started.interrupt()

@@ -2,17 +2,19 @@
 
     python live.py RETAKE
 
-Each agent runs without a screen: under policies that bring it to its end, without one (it ends for want of somebody to decide) and then
-mended by `fix`, interrupted while a tool runs, and killed there. What each run left is converted, and judged as `produced.py` judges it. Exit
-code 1: there was an error, or a run ended in another way than it has to.
+Each agent runs without a screen: under policies that bring it to its end, without one (it ends for want of somebody to decide),
+interrupted while a tool runs, and killed there. What a run that ended left is converted, and each judge has to accept it; what is
+left open where nobody decided, or where the run was killed, is converted, mended by `fix` and then has to be accepted. Exit code 1: it was
+not, or a run ended in another way than it has to.
 """
 
+import json
 import sys
 import tempfile
 from pathlib import Path
 
 from oracles import ANTHROPIC, CHAT, RESPONSES
-from produced import SESSIONS, Judge, judge_conversions
+from produced import SESSIONS, Judge, conversion, judge_conversions, judge_fixed
 from program import Program
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "live_real"))
@@ -77,19 +79,28 @@ calls = [{ name = "quick", arguments = {} }, { name = "slow", arguments = {} }]
 [[rule]]
 text = "{{ last }}"
 """
-# How the bundled agents have to end, by policy; without one nobody decides.
+# How the bundled agents have to end, by policy; "own" is the one in the agent's file. Without one nobody decides.
 ENDS = {
     "flights": {"tell": "final", "mend": "final", None: "unattended"},
     "parallel": {"tell": "final", "mend": "final", None: "unattended"},
     "broken-json": {"tell": "final", "mend": "final", None: "unattended"},
-    "final": {"tell": "final", "mend": "fallback"},
+    "final": {"tell": "final", "mend": "fallback", "own": "final"},
 }
 
 
-def judged(judge, run, fixed=None):
-    """Judges the journal of a run in every dialect."""
+def judged(judge, run):
+    """Judges the journal of a run that ended, in every dialect."""
     for dialect in DIALECTS:
-        judge_conversions(judge, fixed or run.journal, 1, dialect)
+        judge_conversions(judge, run.journal, 1, dialect)
+
+
+def mended(judge, run):
+    """Judges the journal of a run that left calls open, in every dialect, as `fix` closes them."""
+    for dialect in DIALECTS:
+        if request := conversion(judge, run.journal, 1, dialect):
+            path = judge.folder / f"{run.journal.stem}-to-{dialect}.json"
+            path.write_text(json.dumps(request), encoding="utf-8")
+            judge_fixed(judge, path, dialect, f"{run.journal.name}, as {dialect}, fixed")
 
 
 def expect(judge, run, how):
@@ -104,25 +115,26 @@ def with_policies(judge, live):
     for agent in sorted(AGENTS.glob("*.toml")):
         if agent.name.endswith(".script.toml"):
             continue
+        ends = ENDS.get(agent.stem, {})
+        if "own" in ends:
+            run = live.run(agent)
+            expect(judge, run, ends["own"])
+            judged(judge, run)
         for name, text in POLICIES.items():
             policy = live.folder / f"{name}.policy"
             policy.write_text(text, encoding="utf-8")
             run = live.run(agent, "--policy", policy)
-            expect(judge, run, ENDS.get(agent.stem, {}).get(name))
+            expect(judge, run, ends.get(name))
             judged(judge, run)
 
 
-def mended_later(judge, live):
-    """Nobody decides; what is left is mended by `fix`."""
+def undecided(judge, live):
+    """Nobody decides."""
     for stem, ends in ENDS.items():
-        if None not in ends:
-            continue
-        run = live.run(AGENTS / f"{stem}.toml")
-        expect(judge, run, ends[None])
-        judged(judge, run)
-        fixed = live.folder / f"{run.journal.stem}-fixed.json"
-        if judge.write(fixed, "fix", run.journal, must=True):
-            judged(judge, run, fixed)
+        if None in ends:
+            run = live.run(AGENTS / f"{stem}.toml")
+            expect(judge, run, ends[None])
+            mended(judge, run)
 
 
 def stopped(judge, live):
@@ -135,11 +147,11 @@ def stopped(judge, live):
             until(mark.exists, f"{name}: the tool runs")
             getattr(started, stop)()
             run = started.end()
-            if stop == "interrupt":
+            if stop == "kill":
+                mended(judge, run)
+            else:
                 expect(judge, run, "aborted")
-                left = [each for each in judge.retake.check(run.journal) if each.get("rule") == "pending-call"]
-                judge.tally.wrong += [f"{name}: {each['message']}" for each in left]
-            judged(judge, run)
+                judged(judge, run)
 
 
 def main():
@@ -149,13 +161,15 @@ def main():
         return
     parts = [
         ("live runs under policies", with_policies),
-        ("live runs that nobody decided in, and fixed", mended_later),
-        ("live runs interrupted and killed", stopped),
+        ("live runs that nobody decided in, fixed", undecided),
+        ("live runs interrupted, or killed and fixed", stopped),
     ]
     for title, part in parts:
         with tempfile.TemporaryDirectory(prefix="retake-live.") as folder:
             judge = Judge(retake, Path(folder))
             part(judge, Headless(retake.path, folder))
+        judge.tally.wrong += judge.tally.left  # what `check` knows of has no place here either
+        judge.tally.left = []
         judge.tally.print(title)
         wrong += len(judge.tally.wrong)
     sys.exit(1 if wrong else 0)
