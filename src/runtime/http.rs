@@ -162,9 +162,9 @@ impl Broken {
         Self::of(&error, words)
     }
 
-    /// Whether something may have reached the host.
+    /// Whether something may have reached the host. TLS can fail behind a request, too.
     pub fn may_have_arrived(&self) -> bool {
-        matches!(self, Self::Cut(_))
+        matches!(self, Self::Cut(_) | Self::Tls(_))
     }
 
     /// What an error comes to; `words` tell it where it has no cause.
