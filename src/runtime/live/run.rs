@@ -7,7 +7,7 @@ use super::news::{News, ToolState};
 use super::stood::{self, Stood};
 use super::world::{World, WorldEvent};
 use crate::dialects::body_of;
-use crate::dialects::write::{calls_of, history_of};
+use crate::dialects::write::{calls_of, history_of, quoted};
 use crate::engine::agent;
 use crate::engine::{Command, Event, Machine, Millis, Outcome, Phase, Tail};
 use crate::redact::{Redactor, Vault};
@@ -15,7 +15,7 @@ use crate::rules::Finding;
 use crate::runtime::model::Answer;
 use crate::runtime::tools::Called;
 use crate::runtime::{NoTake, Recording, Workbench};
-use crate::session::ledger::{Ask, LedgerEvent};
+use crate::session::ledger::{Ask, CallKey, LedgerEvent};
 use crate::session::takes::TakeId;
 use crate::session::{Edit, Tool, Voice, index_number};
 use std::collections::VecDeque;
@@ -52,6 +52,8 @@ pub struct Run {
     /// The take that it drives.
     pub(super) take: TakeId,
     pub(super) stood: Option<Stood>,
+    /// A call whose start could not be recorded, and why: it does not run.
+    pub(super) unrecorded: Option<(CallKey, String)>,
     pub(super) clock: Instant,
     pub(super) told: Option<Phase>,
     pub(super) news: Vec<News>,
@@ -86,6 +88,7 @@ impl Run {
             session: 0,
             take: TakeId::MAIN,
             stood: None,
+            unrecorded: None,
             clock: Instant::now(),
             told: None,
             news: Vec::new(),
@@ -149,7 +152,7 @@ impl Run {
             model: self.model.name.clone(),
             scripted: self.model.is_scripted(),
         };
-        self.enter(bench, began);
+        self.record(bench, began);
         self.news.push(News::Grown(self.take));
         let standing = self.stand(bench)?;
         self.drive(bench, standing);
@@ -191,7 +194,7 @@ impl Run {
 
     /// The user's next message.
     fn said(&mut self, bench: &mut Workbench, text: &str) {
-        let text = self.clean(text);
+        let text = self.clean_for_history(text);
         let stood = self.stood.as_ref();
         let session = stood.and_then(|stood| stood.session(self.session));
         let items = session.map_or(0, |session| session.items.len());
@@ -237,7 +240,7 @@ impl Run {
                             let note = self.clean(&note);
                             self.say(note);
                         }
-                        let output = self.clean(&outcome.output);
+                        let output = self.clean_for_history(&outcome.output);
                         let outcome = Outcome { output, ..outcome };
                         Event::Finished { call, outcome }
                     }
@@ -287,8 +290,16 @@ impl Run {
         let extend = Edit::Extend {
             items: items.collect(),
         };
-        let standing = self.grow(bench, &[extend]);
-        self.drive_or_say(bench, standing);
+        match self.grow(bench, &[extend]) {
+            Ok(standing) => self.drive(bench, standing),
+            Err(error) => {
+                // The machine waits for the reply in the history, and would for ever.
+                self.say(error.to_string());
+                self.drive(bench, Event::Operator(Command::Pause));
+                let standing = self.stand(bench);
+                self.drive_or_say(bench, standing);
+            }
+        }
     }
 
     fn not_usable(&mut self, bench: &mut Workbench, ask: Ask, why: String) {
@@ -358,6 +369,12 @@ impl Run {
     fn tools(&self) -> Vec<ToolState> {
         let states = self.machine.tools(self.now());
         states.map(ToolState::of).collect()
+    }
+
+    /// A text that enters the history, as a string of JSON: a secret is kept as it is spelled there.
+    pub(super) fn clean_for_history(&mut self, text: &str) -> String {
+        let hidden = self.hide(quoted(text).as_bytes());
+        serde_json::from_slice(&hidden).unwrap_or_else(|_| self.clean(text))
     }
 
     pub(super) fn clean(&mut self, text: &str) -> String {
