@@ -47,7 +47,7 @@ pub(super) fn act(
             action: Some(action.id.to_owned()),
             by: Author::Policy,
         },
-        wording: decision.wording.clone(),
+        wording: decision.wording_name(),
         ..told(&planned)
     };
     fork(bench, (number, take), session, &planned.edits, about)

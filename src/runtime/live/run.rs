@@ -7,8 +7,8 @@ use super::act;
 use super::news::{News, ToolState};
 use super::stood::{self, Stood};
 use super::world::{World, WorldEvent};
-use crate::dialects::body_of;
 use crate::dialects::write::{calls_of, history_of};
+use crate::dialects::{body_of, stop_of};
 use crate::engine::agent;
 use crate::engine::{Command, Effect, Event, Machine, Millis, Outcome, Phase, Tail};
 use crate::redact::{Redactor, Vault};
@@ -20,6 +20,7 @@ use crate::session::ledger::{Ask, CallKey, LedgerEvent};
 use crate::session::takes::TakeId;
 use crate::session::{Edit, Tool, Voice, index_number};
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// What the conductor hears.
@@ -51,7 +52,9 @@ pub struct Run {
     session: u32,
     /// The take that it drives.
     take: TakeId,
-    stood: Option<Stood>,
+    stood: Option<Arc<Stood>>,
+    /// How it stood since something was heard last, each with how much news came before.
+    judged: Vec<(usize, Arc<Stood>)>,
     clock: Instant,
     told: Option<Phase>,
     news: Vec<News>,
@@ -83,6 +86,7 @@ impl Run {
             session: 0,
             take: TakeId::MAIN,
             stood: None,
+            judged: Vec::new(),
             clock: Instant::now(),
             told: None,
             news: Vec::new(),
@@ -94,10 +98,11 @@ impl Run {
         self.take
     }
 
-    /// The take as it was read last, and what was found in its session.
-    pub fn seen(&self) -> Option<(&Recording, &[Finding])> {
-        let stood = self.stood.as_ref()?;
-        Some((&stood.recording, &stood.findings))
+    /// What was found in its session, each time that it was judged since something was heard last: how much of the news came before,
+    /// the take as it was read then, the findings.
+    pub fn judged(&self) -> impl Iterator<Item = (usize, &Recording, &[Finding])> {
+        let judged = self.judged.iter();
+        judged.map(|(at, stood)| (*at, &stood.recording, stood.findings.as_slice()))
     }
 
     /// How many replies the history holds.
@@ -129,6 +134,7 @@ impl Run {
         session: u32,
         from: TakeId,
     ) -> Result<Vec<News>, NoTake> {
+        self.judged.clear();
         self.session = session;
         self.take = stood::drivable(bench, session, from, &self.model, &self.tools)?;
         for happened in bench.happened() {
@@ -149,6 +155,7 @@ impl Run {
 
     /// Hears something, and does what follows from it.
     pub fn hear(&mut self, bench: &mut Workbench, input: Input) -> Vec<News> {
+        self.judged.clear();
         match input {
             Input::Operator(command) => self.operator(bench, command),
             Input::Mended(take) => {
@@ -264,6 +271,7 @@ impl Run {
             first_ms: answer.first_ms,
             total_ms: answer.total_ms,
             ended: answer.is_whole(),
+            stop: stop_of(&answer.json).map(|stop| self.clean(&stop)),
         };
         let asked = bench.ledger().asked(ask).map(|asked| asked.take);
         self.drive(bench, replied);
@@ -475,8 +483,9 @@ impl Run {
 
     /// Reads the take and judges it.
     fn stand(&mut self, bench: &mut Workbench) -> Result<Event, NoTake> {
-        let stood = Stood::read(bench, self.session, self.take)?;
+        let stood = Arc::new(Stood::read(bench, self.session, self.take)?);
         let standing = stood.standing.clone();
+        self.judged.push((self.news.len(), stood.clone()));
         self.stood = Some(stood);
         Ok(Event::Stands(standing))
     }
