@@ -99,6 +99,14 @@ fn a_fault_is_told_as_bad_as_it_was_before_the_decision_about_it() {
             (code, story(&lines)),
             (0, expected.map(str::to_owned).to_vec())
         );
+        let journal = std::fs::read_to_string(here.path().join("run.jsonl")).unwrap();
+        let taken = journal
+            .lines()
+            .find(|line| line.contains("inject-error") && line.contains(r#""type":"taken""#));
+        assert!(
+            taken.unwrap().contains(r#""wording":"nearest""#),
+            "{journal}"
+        );
         let (code, found) = checked(here.path());
         assert_eq!(code, 0, "{dialect}: {found:?}");
         assert!(found.contains(&"info unknown-tool".to_owned()), "{found:?}");
