@@ -7,8 +7,9 @@ use crate::cli::exit::{Exit, Failure};
 use crate::cli::flatten::FileReport;
 use crate::cli::report::{write_finding, write_line};
 use crate::engine::Command;
-use crate::runtime::Workbench;
+use crate::rules::{Cause, Finding};
 use crate::runtime::live::{Input, News, Phase, Prepared, Run, WorldEvent};
+use crate::runtime::{Recording, Workbench};
 use crate::session::ledger::{Ending, LedgerEvent};
 use crate::session::takes::{Author, TakeId};
 use serde::Serialize;
@@ -139,7 +140,12 @@ impl<W: Write> Teller<W> {
     }
 
     fn tell(&mut self, run: &Run, news: &[News]) -> Result<(), Failure> {
-        for news in news {
+        let mut judged = run.judged().peekable();
+        for (number, news) in news.iter().enumerate() {
+            // A finding stands before what is decided about it.
+            while let Some((_, recording, findings)) = judged.next_if(|(at, ..)| *at <= number) {
+                self.findings(recording, findings)?;
+            }
             match news {
                 News::Recorded(LedgerEvent::Decided {
                     take,
@@ -163,19 +169,27 @@ impl<W: Write> Teller<W> {
                     self.out.flush()?;
                 }
                 News::Notice(message) => self.write(&Line::Notice { message })?,
-                News::Grown(_) => self.findings(run)?,
-                News::Phase(_) | News::Streaming(_) | News::Tools(_) | News::Usage(_) => {}
+                News::Grown(_)
+                | News::Phase(_)
+                | News::Streaming(_)
+                | News::Tools(_)
+                | News::Usage(_) => {}
             }
+        }
+        for (_, recording, findings) in judged {
+            self.findings(recording, findings)?;
         }
         Ok(())
     }
 
-    /// Tells what is newly found.
-    fn findings(&mut self, run: &Run) -> Result<(), Failure> {
-        let Some((recording, findings)) = run.seen() else {
-            return Ok(());
+    /// Tells what is newly found, as bad as it was found to be. What the run is about to do, a call that waits for its output, and what
+    /// its decisions made are no findings.
+    fn findings(&mut self, recording: &Recording, findings: &[Finding]) -> Result<(), Failure> {
+        let waits = |finding: &&Finding| {
+            finding.rule.id == "pending-call" && finding.cause != Some(Cause::Approval)
         };
-        let report = FileReport::of(recording, &[findings.to_vec()], None, false);
+        let new = findings.iter().filter(|one| !one.is_settled && !waits(one));
+        let report = FileReport::of(recording, &[new.cloned().collect()], None, false);
         let report = report.map_err(|error| Failure::refused(error.to_string()))?;
         for session in &report.sessions {
             for finding in &session.findings {

@@ -3,7 +3,7 @@
 use super::fault::PolicyFaults;
 use super::reader::{Key, Node, Reader};
 use super::settings::{BreakerSettings, PartialBreaker, PartialRetry, RetrySettings};
-use super::{Approval, Entry, Policy, ToolPolicy, actions_for, value};
+use super::{Approval, Entry, Policy, ToolPolicy, Words, actions_for, value};
 use crate::pattern::Pattern;
 use crate::rules::{RULES, Rule};
 use crate::wording::{self, Deed, Kind, VERBS, Verb, reads_as_name};
@@ -275,14 +275,16 @@ fn words(
     rule: &Rule,
     members: &DeTable<'_>,
     own: Own<'_>,
-) -> Option<String> {
+) -> Option<Words> {
     let (text, at) = reader.text(members, "wording")?;
     let kind = Kind::of_rule(rule.id);
-    if let Some(template) = kind.and_then(|kind| own(kind, text)) {
-        return Some(template);
-    }
-    if kind.is_some_and(|kind| wording::find(kind, text).is_some()) {
-        return Some(text.to_owned());
+    let known = kind.and_then(|kind| {
+        let of_library = || wording::find(kind, text).map(|known| known.template.to_owned());
+        own(kind, text).or_else(of_library)
+    });
+    if let Some(template) = known {
+        let name = Some(text.to_owned());
+        return Some(Words { name, template });
     }
     if reads_as_name(text) {
         let names = kind.into_iter().flat_map(wording::library);
@@ -297,7 +299,10 @@ fn words(
         reader.template(&fault, at);
         return None;
     }
-    Some(text.to_owned())
+    Some(Words {
+        name: None,
+        template: text.to_owned(),
+    })
 }
 
 fn fallback_value(reader: &mut Reader<'_>, members: &DeTable<'_>) -> Option<String> {

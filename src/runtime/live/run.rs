@@ -6,8 +6,8 @@
 use super::news::{News, ToolState};
 use super::stood::{self, Stood};
 use super::world::{World, WorldEvent};
-use crate::dialects::body_of;
 use crate::dialects::write::{calls_of, history_of, quoted};
+use crate::dialects::{body_of, stop_of};
 use crate::engine::agent;
 use crate::engine::{Command, Event, Machine, Millis, Outcome, Phase, Tail};
 use crate::redact::{Redactor, Vault};
@@ -19,6 +19,7 @@ use crate::session::ledger::{Ask, CallKey, LedgerEvent};
 use crate::session::takes::TakeId;
 use crate::session::{Edit, Tool, Voice, index_number};
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// What the conductor hears.
@@ -51,7 +52,9 @@ pub struct Run {
     pub(super) session: u32,
     /// The take that it drives.
     pub(super) take: TakeId,
-    pub(super) stood: Option<Stood>,
+    pub(super) stood: Option<Arc<Stood>>,
+    /// How it stood since something was heard last, each with how much news came before.
+    judged: Vec<(usize, Arc<Stood>)>,
     /// A call whose start could not be recorded, and why: it does not run.
     pub(super) unrecorded: Option<(CallKey, String)>,
     pub(super) clock: Instant,
@@ -88,6 +91,7 @@ impl Run {
             session: 0,
             take: TakeId::MAIN,
             stood: None,
+            judged: Vec::new(),
             unrecorded: None,
             clock: Instant::now(),
             told: None,
@@ -105,10 +109,11 @@ impl Run {
         self.take
     }
 
-    /// The take as it was read last, and what was found in its session.
-    pub fn seen(&self) -> Option<(&Recording, &[Finding])> {
-        let stood = self.stood.as_ref()?;
-        Some((&stood.recording, &stood.findings))
+    /// What was found in its session, each time that it was judged since something was heard last: how much of the news came before,
+    /// the take as it was read then, the findings.
+    pub fn judged(&self) -> impl Iterator<Item = (usize, &Recording, &[Finding])> {
+        let judged = self.judged.iter();
+        judged.map(|(at, stood)| (*at, &stood.recording, stood.findings.as_slice()))
     }
 
     /// How many replies the history holds.
@@ -140,6 +145,7 @@ impl Run {
         session: u32,
         from: TakeId,
     ) -> Result<Vec<News>, NoTake> {
+        self.judged.clear();
         self.session = session;
         self.take = stood::drivable(bench, session, from, &self.model, &self.tools)?;
         for happened in bench.happened() {
@@ -161,6 +167,7 @@ impl Run {
 
     /// Hears something, and does what follows from it.
     pub fn hear(&mut self, bench: &mut Workbench, input: Input) -> Vec<News> {
+        self.judged.clear();
         match input {
             Input::Operator(command) => self.operator(bench, command),
             Input::Mended(take) => {
@@ -276,6 +283,7 @@ impl Run {
             first_ms: answer.first_ms,
             total_ms: answer.total_ms,
             ended: answer.is_whole(),
+            stop: stop_of(&answer.json).map(|stop| self.clean(&stop)),
         };
         let asked = bench.ledger().asked(ask).map(|asked| asked.take);
         self.drive(bench, replied);
@@ -349,8 +357,9 @@ impl Run {
 
     /// Reads the take and judges it.
     pub(super) fn stand(&mut self, bench: &mut Workbench) -> Result<Event, NoTake> {
-        let stood = Stood::read(bench, self.session, self.take)?;
+        let stood = Arc::new(Stood::read(bench, self.session, self.take)?);
         let standing = stood.standing.clone();
+        self.judged.push((self.news.len(), stood.clone()));
         self.stood = Some(stood);
         Ok(Event::Stands(standing))
     }

@@ -202,14 +202,18 @@ fn replied(event: &LedgerEvent) -> String {
         first_ms,
         total_ms,
         ended,
+        stop,
         ..
     } = event
     else {
         return String::new();
     };
     let cut = if *ended { "" } else { ", cut off" };
+    let stop = stop
+        .as_ref()
+        .map_or_else(String::new, |stop| format!(", ended on {stop}"));
     format!(
-        "reply {}: {} calls, {}+{} tokens, first byte {first_ms} ms, whole {total_ms} ms{cut}",
+        "reply {}: {} calls, {}+{} tokens, first byte {first_ms} ms, whole {total_ms} ms{cut}{stop}",
         ask.0,
         calls.len(),
         usage.input,
