@@ -36,6 +36,8 @@ pub struct Options {
     pub is_stepping: bool,
     /// The session at hand, which recorded tools answer from.
     pub at_hand: Option<Session>,
+    /// The `retake` that keeps command tools, where this program is none itself.
+    pub keeper: Option<Keeper>,
 }
 
 /// A run that can begin.
@@ -89,7 +91,7 @@ pub fn prepare(
     let mut agent = file.agent.clone();
     agent.input = options.input.or(agent.input);
     let thread = Thread::start()?;
-    let keeper = Keeper::this_program()?;
+    let keeper = options.keeper.map_or_else(Keeper::this_program, Ok)?;
     let toolbox = Toolbox::of_agent(file, options.at_hand.as_ref(), keeper)?;
     let mut cast = Cast::new(toolbox);
     for tool in &agent.tools {
