@@ -1,14 +1,15 @@
 //! retake: a debugger for tool-calling agents.
 //!
 //! A run of an agent is a history of messages, calls and outputs. One hallucinated tool name, one broken JSON or one call
-//! without its output ends it. retake opens the recording, marks what is broken, says why, and lets the operator mend it.
+//! without its output ends it. retake opens the recording, marks what is broken, says why, and lets the operator mend it; and it
+//! runs agents itself, so that the same can be done before anything goes wrong.
 //!
 //! # The journey of the data
 //!
 //! ```text
 //! bytes ─formats─▶ Session ─rules─▶ Findings ─offers─▶ actions ─▶ edits ─▶ new take ─formats─▶ bytes
 //!   ▲                 ▲
-//! runtime          dialects
+//! runtime          dialects            standing, events ─engine─▶ effects ─runtime::live─▶ model, tools, a take that grows
 //! ```
 //!
 //! # The rooms, in reading order
@@ -17,7 +18,7 @@
 //! |---|---|---|
 //! | [`json`] | where do values stand in JSON text? | |
 //! | [`schema`], [`repair`], [`suggest`], [`jq`], [`pattern`], [`safe_text`], [`redact`] | guards: JSON Schema, JSON repair, near names, jq, names with stars, drawable text, secrets | |
-//! | [`session`] | what happened? items, turns, pairs, contract; and what was done about it: the tree of takes | |
+//! | [`session`] | what happened? items, turns, pairs, contract; what was done about it: the tree of takes; what happened in the world: the ledger | |
 //! | [`dialects`] | how does a provider spell it? | one file per dialect; error texts are rows in `provider_errors` |
 //! | [`wording`] | what does the model read? templates, the library, rendering, recipes | one row in the table of `wording::library` |
 //! | [`formats`] | how does a file hold it? | one file and one line in [`formats::FORMATS`] |
@@ -25,7 +26,7 @@
 //! | [`rules`] | what is wrong? | one file and one line in [`rules::RULES`] |
 //! | [`engine`] | what happens next in a live run? a machine without a clock: the history stands so, an event came, do this | |
 //! | [`script`] | what does a scripted model answer? rules over what it is asked | a key is one row of `script::KEYS` |
-//! | [`runtime`] | the world: files, databases, compression, threads, the operator's editor | |
+//! | [`runtime`] | the world: files, databases, threads, journals; models, tools, and the conductor of live runs | |
 //! | [`tui`] | the operator's face | a key is one row of the table in `tui::keymap` |
 //! | [`cli`] | the headless face | one file per subcommand, one file per report |
 //!
@@ -40,6 +41,8 @@
 //!   is an error. Every type of every provider is an open enum: what is not known is kept and shown.
 //! - **Recorded bytes never change.** A take is a rope over them ([`session::Rope`]): its session is what the same format reads from the
 //!   rope, so rules, screen and saving treat it like any recording. [`formats::lower`] turns an action's edits into its splices.
+//! - **A live run is a take that grows.** What to do next follows from its history and the ledger, so recoveries, undo and comparing are those
+//!   of recordings; what has started is in the journal before it starts, and what may have run never runs again by itself.
 //! - **There is one definition of a pair and of an orphan**: [`session::pairing`]. What a provider accepts beyond it is the
 //!   dialect's to say.
 //! - **Unknown is a value.** Without tool definitions no call is called unknown; a schema that cannot be used judges nothing.

@@ -83,6 +83,8 @@ pub enum Report {
     Live(News),
     /// The agent that runs, or is to run.
     Agent(Box<AgentInfo>),
+    /// The file of the agent that ran here last.
+    PastAgent(String),
     /// An agent's file has to be trusted before anything of it runs.
     Trust(TrustRequest),
     /// The file has grown; what is shown from now on. Its numbers are right, its findings are not known yet.

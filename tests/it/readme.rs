@@ -1,7 +1,10 @@
 //! The tables of the README are the tables of the program. `UPDATE=1 cargo test readme` writes them.
 
+use retake::engine::PLACES;
+use retake::engine::agent::{Place, keys_table};
 use retake::formats::FORMATS;
 use retake::rules::RULES;
+use retake::wording::VERBS;
 use std::fmt::Write as _;
 
 fn formats() -> String {
@@ -23,6 +26,22 @@ fn rules() -> String {
             rule.summary
         )
         .unwrap();
+    }
+    table
+}
+
+fn verbs() -> String {
+    let mut table = "| `do` | what is done |\n|---|---|\n".to_owned();
+    for verb in VERBS {
+        writeln!(table, "| `{}` | {} |", verb.word, verb.what).unwrap();
+    }
+    table
+}
+
+fn places() -> String {
+    let mut table = "| written | stops at |\n|---|---|\n".to_owned();
+    for (word, example, what) in PLACES {
+        writeln!(table, "| `{word} {example}` | {what} |").unwrap();
     }
     table
 }
@@ -50,6 +69,13 @@ fn readme_tables_are_true() {
         ("rules", rules()),
         ("keys", retake::tui::keymap::markdown_table()),
         ("scripted", retake::script::markdown_table()),
+        ("agent-file", keys_table(Place::Agent)),
+        ("agent-model", keys_table(Place::Model)),
+        ("agent-tools", keys_table(Place::Tool)),
+        ("agent-canned", keys_table(Place::Canned)),
+        ("agent-mcp", keys_table(Place::Mcp)),
+        ("verbs", verbs()),
+        ("places", places()),
     ];
     for (name, block) in tables {
         wanted = with_block(&wanted, name, &block);

@@ -17,8 +17,6 @@ const NAME: usize = 100;
 const MODEL_TIMEOUT: u64 = 120_000;
 /// What a scripted model is called where it has no name.
 const SCRIPTED: &str = "scripted";
-/// What a run can begin with.
-const SPEAKS: [&str; 2] = ["instructions", "input"];
 /// Members that limit a reply, in every API.
 const LIMITS: [&str; 3] = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
 
@@ -52,12 +50,6 @@ impl Reader<'_, '_> {
     fn agent(&mut self, table: &DeTable<'_>) -> Option<Agent> {
         let section = Section::open(Place::Agent, 0, table, &mut self.notes);
         let name = self.name(&section, "the agent");
-        if !SPEAKS.iter().any(|key| section.has(key)) {
-            // A request without any message has no history that takes could grow from.
-            let of = "the agent".to_owned();
-            let wrong = Wrong::NoneOf { of, keys: &SPEAKS };
-            self.notes.note(section.at, wrong);
-        }
         let policy = self.policy(&section);
         let output_schema = self.schema(&section, ["output_schema", "output_schema_file"]);
         let model = match section.table("model") {

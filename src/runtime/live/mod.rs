@@ -2,6 +2,7 @@
 
 mod act;
 mod news;
+mod perform;
 mod prepare;
 mod run;
 mod stood;

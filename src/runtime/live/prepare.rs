@@ -115,6 +115,7 @@ pub fn prepare(
     let offered = cast.offered.into_iter().map(|offered| offered.tool);
     let who = Who {
         name: agent.name.clone(),
+        file: file.path.to_string_lossy().into_owned(),
         model: agent.model.clone(),
         tools: offered.collect(),
         redactor: Redactor::new(cast.secrets),
@@ -126,9 +127,10 @@ pub fn prepare(
         scripted: agent.model.is_scripted(),
         model: agent.model.name,
     };
+    let mut run = Run::new(Machine::new(config), who, world);
     Ok(Prepared {
-        run: Run::new(Machine::new(config), who, world),
-        first,
+        first: run.hide(&first),
+        run,
         about,
         notes: cast.notes,
     })

@@ -3,20 +3,19 @@
 //! It owns no take. Each time it is handed the workbench of the recording; what it does to the takes is in the journal before it
 //! goes on. Secrets are taken out of what the model and the tools say before it enters the history, and put back on the wire.
 
-use super::act;
 use super::news::{News, ToolState};
 use super::stood::{self, Stood};
 use super::world::{World, WorldEvent};
 use crate::dialects::body_of;
 use crate::dialects::write::{calls_of, history_of};
 use crate::engine::agent;
-use crate::engine::{Command, Effect, Event, Machine, Millis, Outcome, Phase, Tail};
+use crate::engine::{Command, Event, Machine, Millis, Outcome, Phase, Tail};
 use crate::redact::{Redactor, Vault};
 use crate::rules::Finding;
 use crate::runtime::model::Answer;
 use crate::runtime::tools::Called;
 use crate::runtime::{NoTake, Recording, Workbench};
-use crate::session::ledger::{Ask, CallKey, LedgerEvent};
+use crate::session::ledger::{Ask, LedgerEvent};
 use crate::session::takes::TakeId;
 use crate::session::{Edit, Tool, Voice, index_number};
 use std::collections::VecDeque;
@@ -39,28 +38,31 @@ pub enum Input {
 
 /// A live run.
 pub struct Run {
-    machine: Machine,
-    model: agent::Model,
-    name: String,
-    world: World,
-    redactor: Redactor,
-    vault: Vault,
+    pub(super) machine: Machine,
+    pub(super) model: agent::Model,
+    pub(super) name: String,
+    pub(super) file: String,
+    pub(super) world: World,
+    pub(super) redactor: Redactor,
+    pub(super) vault: Vault,
     /// What the agent's tools look like to a model.
-    tools: Vec<Tool>,
+    pub(super) tools: Vec<Tool>,
     /// The session of the recording.
-    session: u32,
+    pub(super) session: u32,
     /// The take that it drives.
-    take: TakeId,
-    stood: Option<Stood>,
-    clock: Instant,
-    told: Option<Phase>,
-    news: Vec<News>,
+    pub(super) take: TakeId,
+    pub(super) stood: Option<Stood>,
+    pub(super) clock: Instant,
+    pub(super) told: Option<Phase>,
+    pub(super) news: Vec<News>,
 }
 
 /// Who runs.
 pub struct Who {
     /// What the agent is called.
     pub name: String,
+    /// Its file.
+    pub file: String,
     /// Its model.
     pub model: agent::Model,
     /// Its tools, as a model is offered them.
@@ -77,6 +79,7 @@ impl Run {
             model: who.model,
             tools: who.tools,
             name: who.name,
+            file: who.file,
             world,
             redactor: who.redactor,
             vault: Vault::default(),
@@ -87,6 +90,11 @@ impl Run {
             told: None,
             news: Vec::new(),
         }
+    }
+
+    /// A text of JSON as it may be written down; what is hidden comes back where it is sent.
+    pub(super) fn hide(&mut self, json: &[u8]) -> Vec<u8> {
+        self.redactor.json(json, &mut self.vault).into_owned()
     }
 
     /// The take that the run drives.
@@ -137,6 +145,7 @@ impl Run {
         let began = LedgerEvent::Began {
             take: self.take,
             agent: self.name.clone(),
+            file: self.file.clone(),
             model: self.model.name.clone(),
             scripted: self.model.is_scripted(),
         };
@@ -294,7 +303,7 @@ impl Run {
     }
 
     /// Hands events to the machine until nothing follows from them.
-    fn drive(&mut self, bench: &mut Workbench, event: Event) {
+    pub(super) fn drive(&mut self, bench: &mut Workbench, event: Event) {
         let mut events = VecDeque::from([event]);
         while let Some(event) = events.pop_front() {
             for effect in self.machine.handle(self.now(), event) {
@@ -311,154 +320,8 @@ impl Run {
         }
     }
 
-    /// Carries out one effect; gives the event that follows from it at once.
-    fn perform(&mut self, bench: &mut Workbench, effect: Effect) -> Option<Event> {
-        match effect {
-            Effect::Record(event) => return self.record(bench, event),
-            Effect::Ask { ask, .. } => return self.ask(bench, ask),
-            Effect::CancelAsk(ask) => self.world.cancel_ask(ask),
-            Effect::Run {
-                call,
-                tool,
-                arguments,
-                ..
-            } => {
-                let arguments = self.vault.restored(arguments.as_bytes());
-                let arguments = String::from_utf8_lossy(&arguments).into_owned();
-                let stood = self.stood.as_ref();
-                let item = stood.and_then(|stood| stood.item_of(&call));
-                let earlier = stood.zip(item);
-                let earlier = earlier.map(|(stood, item)| stood.earlier(self.session, &tool, item));
-                let earlier = earlier.unwrap_or_default();
-                self.world.run(call, tool, arguments, earlier);
-            }
-            Effect::StopTools => self.world.stop_tools(),
-            Effect::Answer {
-                call,
-                output,
-                is_error,
-            } => return self.answer(bench, &call, output, is_error),
-            Effect::Act(decision) => return self.act(bench, &decision),
-            Effect::Close => return self.close(bench),
-            Effect::Wait { timer, for_ms } => self.world.wait(timer, for_ms),
-            Effect::Webhook { url, body } => {
-                let body = self.clean(&body);
-                self.world.webhook(url, body);
-            }
-            Effect::Note(said) => self.say(said),
-            // What the run waits for and how it ended is its phase.
-            Effect::Pause(_) | Effect::Finish(_) => {}
-        }
-        None
-    }
-
-    /// Enters something in the ledger. What cannot be written is said all the time that it lasts; a tool whose start is not on the
-    /// disk does not run: the operator is asked instead.
-    fn record(&mut self, bench: &mut Workbench, event: LedgerEvent) -> Option<Event> {
-        self.news.push(News::Recorded(event.clone()));
-        let trouble = bench.record(&event).err().map(ToString::to_string)?;
-        self.say(trouble);
-        None
-    }
-
-    fn enter(&mut self, bench: &mut Workbench, event: LedgerEvent) {
-        // It gives no event that would have to be handled.
-        let _ = self.record(bench, event);
-    }
-
-    fn ask(&mut self, bench: &mut Workbench, ask: Ask) -> Option<Event> {
-        match stood::request(bench, self.take, &self.model, &self.vault) {
-            Ok(body) => {
-                self.world.ask(ask, body);
-                None
-            }
-            Err(why) => {
-                let fault = crate::engine::ModelFault {
-                    status: None,
-                    why,
-                    is_recoverable: false,
-                    retry_after_ms: None,
-                    was_streaming: false,
-                };
-                Some(Event::NotReplied { ask, fault })
-            }
-        }
-    }
-
-    fn answer(
-        &mut self,
-        bench: &mut Workbench,
-        call: &CallKey,
-        text: String,
-        is_error: bool,
-    ) -> Option<Event> {
-        let item = self.stood.as_ref().and_then(|stood| stood.item_of(call));
-        let Some(item) = item else {
-            self.say(format!(
-                "the output of {call} finds no call in take {}",
-                self.take
-            ));
-            return None;
-        };
-        let text = self.clean(&text);
-        let answer = Edit::Answer {
-            call: item,
-            text,
-            is_error,
-        };
-        match self.grow(bench, &[answer]) {
-            Ok(standing) => Some(standing),
-            Err(error) => {
-                self.say(error.to_string());
-                None
-            }
-        }
-    }
-
-    /// Carries out what a policy decided, as a take.
-    fn act(&mut self, bench: &mut Workbench, decision: &crate::engine::Decision) -> Option<Event> {
-        let refused = |why| Event::Refused {
-            rule: decision.rule.clone(),
-            item: decision.item,
-            why,
-        };
-        let Some(stood) = &self.stood else {
-            return Some(refused("the history is not read".to_owned()));
-        };
-        match act::act(bench, (self.session, self.take), stood, decision) {
-            Ok(take) => {
-                self.take = take;
-                self.news.push(News::Grown(take));
-                Some(
-                    self.stand(bench)
-                        .unwrap_or_else(|error| refused(error.to_string())),
-                )
-            }
-            Err(why) => Some(refused(why)),
-        }
-    }
-
-    /// Closes what is open, as a take.
-    fn close(&mut self, bench: &mut Workbench) -> Option<Event> {
-        let stood = self.stood.as_ref()?;
-        match act::close(bench, (self.session, self.take), stood) {
-            Ok(None) => None,
-            Ok(Some(take)) => {
-                self.take = take;
-                self.news.push(News::Grown(take));
-                self.stand(bench)
-                    .map_err(|error| self.say(error.to_string()))
-                    .ok()
-            }
-            Err(why) => {
-                self.say(why);
-                None
-            }
-        }
-    }
-
     /// The take grows; how it stands then is given.
-    fn grow(&mut self, bench: &mut Workbench, edits: &[Edit]) -> Result<Event, NoTake> {
+    pub(super) fn grow(&mut self, bench: &mut Workbench, edits: &[Edit]) -> Result<Event, NoTake> {
         if self.stood.is_none() {
             self.stand(bench)?;
         }
@@ -474,7 +337,7 @@ impl Run {
     }
 
     /// Reads the take and judges it.
-    fn stand(&mut self, bench: &mut Workbench) -> Result<Event, NoTake> {
+    pub(super) fn stand(&mut self, bench: &mut Workbench) -> Result<Event, NoTake> {
         let stood = Stood::read(bench, self.session, self.take)?;
         let standing = stood.standing.clone();
         self.stood = Some(stood);
@@ -497,11 +360,11 @@ impl Run {
         states.map(ToolState::of).collect()
     }
 
-    fn clean(&mut self, text: &str) -> String {
+    pub(super) fn clean(&mut self, text: &str) -> String {
         self.redactor.text(text, &mut self.vault).into_owned()
     }
 
-    fn say(&mut self, said: String) {
+    pub(super) fn say(&mut self, said: String) {
         self.news.push(News::Notice(said));
     }
 

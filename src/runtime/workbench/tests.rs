@@ -168,6 +168,7 @@ impl Spoken {
         let began = LedgerEvent::Began {
             take: run,
             agent: "demo".to_owned(),
+            file: String::new(),
             model: "m".to_owned(),
             scripted: true,
         };

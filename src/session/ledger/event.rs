@@ -124,6 +124,9 @@ pub enum LedgerEvent {
         take: TakeId,
         /// What the agent is called.
         agent: String,
+        /// Its file.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        file: String,
         /// The model.
         model: String,
         /// Whether the model is a script.

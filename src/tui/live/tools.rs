@@ -71,7 +71,7 @@ fn line(tool: &ToolState, names: usize, theme: &Theme) -> Vec<Span<'static>> {
     let gap = names.saturating_sub(name.width());
     let rate = match tool.calls {
         0 => "-".to_owned(),
-        calls => format!("{}%", u64::from(tool.errors) * 100 / u64::from(calls)),
+        calls => format!("{}%", u128::from(tool.errors) * 100 / u128::from(calls)),
     };
     let mut spans = theme.spans(&name, style);
     spans.push(Span::styled(

@@ -124,6 +124,7 @@ pub fn event(event: &LedgerEvent) -> (bool, String) {
             agent,
             model,
             scripted,
+            ..
         } => {
             let scripted = if *scripted { " (scripted)" } else { "" };
             format!("began: take {take}, agent {agent}, model {model}{scripted}")

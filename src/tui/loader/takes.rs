@@ -42,6 +42,7 @@ impl Work {
             if view.has_news() {
                 work.tell(Report::Takes(TakesReport::Found(view)));
             }
+            work.tell_past(bench);
             Ok(())
         });
         self.report(told);

@@ -135,6 +135,7 @@ impl Live {
             model,
             scripted,
             take,
+            ..
         } = event
         {
             self.take = Some(*take);

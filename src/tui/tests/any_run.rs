@@ -141,6 +141,7 @@ fn everything(text: &str, size: (u16, u16), mut seen: impl FnMut(&Desk)) {
         LedgerEvent::Began {
             take: TakeId(1),
             agent: own(),
+            file: String::new(),
             model: own(),
             scripted: true,
         },

@@ -82,6 +82,7 @@ impl Desk {
         desk.at(2000).tell(News::Recorded(LedgerEvent::Began {
             take: TakeId(1),
             agent: "desk".to_owned(),
+            file: String::new(),
             model: "gpt-4o".to_owned(),
             scripted: true,
         }));

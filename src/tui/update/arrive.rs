@@ -39,6 +39,10 @@ pub(super) fn arrive(state: &mut State, report: Report) -> Vec<Effect> {
         }
         Report::Takes(report) => takes::arrive(state, report),
         Report::Live(news) => live::hear(state, news),
+        Report::PastAgent(path) => {
+            live::past_agent(state, path);
+            Vec::new()
+        }
         Report::Agent(agent) => {
             live::agent(state, *agent);
             Vec::new()

@@ -7,7 +7,7 @@ mod hear;
 
 pub(super) use breaks::{changed as breakpoints_changed, placed, write_breakpoint};
 pub(super) use decide::{answered, approved, recover, trusted};
-pub(super) use hear::{agent, grown, hear, resume_following, shown, trust};
+pub(super) use hear::{agent, grown, hear, past_agent, resume_following, shown, trust};
 
 use super::{Effect, overlay, takes};
 use crate::engine::{self, Breakpoint, Reason};

@@ -30,6 +30,7 @@ fn begin(path: &Path, name: &str) -> (Workbench, TakeId) {
     let began = LedgerEvent::Began {
         take: run,
         agent: "demo".to_owned(),
+        file: String::new(),
         model: "m".to_owned(),
         scripted: true,
     };
@@ -134,6 +135,7 @@ fn a_recording_goes_on_in_any_dialect_and_reads_the_same_after_a_restart() {
         let began = LedgerEvent::Began {
             take,
             agent: "demo".to_owned(),
+            file: String::new(),
             model: "m".to_owned(),
             scripted: true,
         };

@@ -12,6 +12,7 @@ use crate::runtime::trust::Trust;
 use crate::runtime::wordings::{Wordings, usual_files};
 use crate::runtime::{NoTake, Workbench, in_background};
 use crate::session::index_number;
+use crate::session::ledger::LedgerEvent;
 use crate::session::takes::TakeId;
 use crate::tui::live::trust::TrustRequest;
 use crate::tui::state::document::{Document, Extent};
@@ -21,6 +22,9 @@ use std::fmt;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// How many entries of the ledger the screen is told when a recording is opened.
+const TOLD: usize = 1000;
 
 /// A run that was prepared before the screen was taken.
 #[derive(Clone, Default)]
@@ -101,6 +105,24 @@ impl Work {
             }
             LiveCommand::Say(text) => self.hear(Input::Say(text)),
             LiveCommand::Engine(command) => self.hear(Input::Operator(command)),
+        }
+    }
+
+    /// Tells what happened in the runs of this recording before, and which agent ran last.
+    pub(super) fn tell_past(&self, bench: &Workbench) {
+        let happened = bench.happened();
+        let last = happened
+            .iter()
+            .rev()
+            .find_map(|happened| match &happened.event {
+                LedgerEvent::Began { file, .. } if !file.is_empty() => Some(file),
+                _ => None,
+            });
+        if let Some(file) = last {
+            self.tell(Report::PastAgent(file.clone()));
+        }
+        for happened in happened.iter().skip(happened.len().saturating_sub(TOLD)) {
+            self.tell(Report::Live(News::Recorded(happened.event.clone())));
         }
     }
 

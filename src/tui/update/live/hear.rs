@@ -54,6 +54,13 @@ pub(in crate::tui::update) fn agent(state: &mut State, agent: AgentInfo) {
     state.live.agent = Some(agent);
 }
 
+/// Takes note of the agent that ran here before: going on means going on with it.
+pub(in crate::tui::update) fn past_agent(state: &mut State, path: String) {
+    state.live.is_of_recording = true;
+    state.live.proposed_agent = Some(path.clone());
+    state.live.agent.get_or_insert_default().path = path;
+}
+
 /// Asks whether an agent's file is trusted; later, where the operator is at something else.
 pub(in crate::tui::update) fn trust(state: &mut State, request: TrustRequest) -> Vec<Effect> {
     if state.has_overlay() {

@@ -1,0 +1,157 @@
+//! Carrying out what the machine wants: the ledger, the model, the tools, the history.
+
+use super::news::News;
+use super::run::Run;
+use super::{act, stood};
+use crate::engine::{Decision, Effect, Event, ModelFault};
+use crate::runtime::Workbench;
+use crate::session::Edit;
+use crate::session::ledger::{Ask, CallKey, LedgerEvent};
+
+impl Run {
+    /// Carries out one effect; gives the event that follows from it at once.
+    pub(super) fn perform(&mut self, bench: &mut Workbench, effect: Effect) -> Option<Event> {
+        match effect {
+            Effect::Record(event) => return self.record(bench, event),
+            Effect::Ask { ask, .. } => return self.ask(bench, ask),
+            Effect::CancelAsk(ask) => self.world.cancel_ask(ask),
+            Effect::Run {
+                call,
+                tool,
+                arguments,
+                ..
+            } => {
+                let arguments = self.vault.restored(arguments.as_bytes());
+                let arguments = String::from_utf8_lossy(&arguments).into_owned();
+                let stood = self.stood.as_ref();
+                let item = stood.and_then(|stood| stood.item_of(&call));
+                let earlier = stood.zip(item);
+                let earlier = earlier.map(|(stood, item)| stood.earlier(self.session, &tool, item));
+                let earlier = earlier.unwrap_or_default();
+                self.world.run(call, tool, arguments, earlier);
+            }
+            Effect::StopTools => self.world.stop_tools(),
+            Effect::Answer {
+                call,
+                output,
+                is_error,
+            } => return self.answer(bench, &call, output, is_error),
+            Effect::Act(decision) => return self.act(bench, &decision),
+            Effect::Close => return self.close(bench),
+            Effect::Wait { timer, for_ms } => self.world.wait(timer, for_ms),
+            Effect::Webhook { url, body } => {
+                let body = self.clean(&body);
+                self.world.webhook(url, body);
+            }
+            Effect::Note(said) => self.say(said),
+            // What the run waits for and how it ended is its phase.
+            Effect::Pause(_) | Effect::Finish(_) => {}
+        }
+        None
+    }
+
+    /// Enters something in the ledger. What cannot be written is said all the time that it lasts; a tool whose start is not on the
+    /// disk does not run: the operator is asked instead.
+    fn record(&mut self, bench: &mut Workbench, event: LedgerEvent) -> Option<Event> {
+        self.news.push(News::Recorded(event.clone()));
+        let trouble = bench.record(&event).err().map(ToString::to_string)?;
+        self.say(trouble);
+        None
+    }
+
+    pub(super) fn enter(&mut self, bench: &mut Workbench, event: LedgerEvent) {
+        // It gives no event that would have to be handled.
+        let _ = self.record(bench, event);
+    }
+
+    fn ask(&mut self, bench: &mut Workbench, ask: Ask) -> Option<Event> {
+        match stood::request(bench, self.take, &self.model, &self.vault) {
+            Ok(body) => {
+                self.world.ask(ask, body);
+                None
+            }
+            Err(why) => {
+                let fault = ModelFault {
+                    status: None,
+                    why,
+                    is_recoverable: false,
+                    retry_after_ms: None,
+                    was_streaming: false,
+                };
+                Some(Event::NotReplied { ask, fault })
+            }
+        }
+    }
+
+    fn answer(
+        &mut self,
+        bench: &mut Workbench,
+        call: &CallKey,
+        text: String,
+        is_error: bool,
+    ) -> Option<Event> {
+        let item = self.stood.as_ref().and_then(|stood| stood.item_of(call));
+        let Some(item) = item else {
+            self.say(format!(
+                "the output of {call} finds no call in take {}",
+                self.take
+            ));
+            return None;
+        };
+        let text = self.clean(&text);
+        let answer = Edit::Answer {
+            call: item,
+            text,
+            is_error,
+        };
+        match self.grow(bench, &[answer]) {
+            Ok(standing) => Some(standing),
+            Err(error) => {
+                self.say(error.to_string());
+                None
+            }
+        }
+    }
+
+    /// Carries out what a policy decided, as a take.
+    fn act(&mut self, bench: &mut Workbench, decision: &Decision) -> Option<Event> {
+        let refused = |why| Event::Refused {
+            rule: decision.rule.clone(),
+            item: decision.item,
+            why,
+        };
+        let Some(stood) = &self.stood else {
+            return Some(refused("the history is not read".to_owned()));
+        };
+        match act::act(bench, (self.session, self.take), stood, decision) {
+            Ok(take) => {
+                self.take = take;
+                self.news.push(News::Grown(take));
+                Some(
+                    self.stand(bench)
+                        .unwrap_or_else(|error| refused(error.to_string())),
+                )
+            }
+            Err(why) => Some(refused(why)),
+        }
+    }
+
+    /// Closes what is open, as a take.
+    fn close(&mut self, bench: &mut Workbench) -> Option<Event> {
+        let stood = self.stood.as_ref()?;
+        match act::close(bench, (self.session, self.take), stood) {
+            Ok(None) => None,
+            Ok(Some(take)) => {
+                self.take = take;
+                self.news.push(News::Grown(take));
+                self.stand(bench)
+                    .map_err(|error| self.say(error.to_string()))
+                    .ok()
+            }
+            Err(why) => {
+                self.say(why);
+                None
+            }
+        }
+    }
+}
