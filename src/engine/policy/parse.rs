@@ -278,10 +278,14 @@ fn words(
 ) -> Option<String> {
     let (text, at) = reader.text(members, "wording")?;
     let kind = Kind::of_rule(rule.id);
-    if let Some(template) = kind.and_then(|kind| own(kind, text)) {
-        return Some(template);
+    let known = kind.and_then(|kind| wording::find(kind, text));
+    let own = kind.and_then(|kind| own(kind, text));
+    // A name of the library stays a name, unless the operator's own wording has taken it.
+    let own = own.filter(|own| known.is_none_or(|known| known.template != own));
+    if own.is_some() {
+        return own;
     }
-    if kind.is_some_and(|kind| wording::find(kind, text).is_some()) {
+    if known.is_some() {
         return Some(text.to_owned());
     }
     if reads_as_name(text) {
