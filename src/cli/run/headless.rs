@@ -8,7 +8,7 @@ use crate::cli::flatten::FileReport;
 use crate::cli::report::{write_finding, write_line};
 use crate::engine::Command;
 use crate::runtime::Workbench;
-use crate::runtime::live::{Input, News, Phase, Prepared, Run, WorldEvent};
+use crate::runtime::live::{Input, Judged, News, Phase, Prepared, Run, WorldEvent};
 use crate::session::ledger::{Ending, LedgerEvent};
 use crate::session::takes::{Author, TakeId};
 use serde::Serialize;
@@ -81,7 +81,7 @@ pub(super) fn run(
     let mut news = begun.map_err(|error| Failure::refused(error.to_string()))?;
     let mut was_interrupted = false;
     loop {
-        teller.tell(&run, &news)?;
+        teller.tell(&news)?;
         if let Phase::Ended(how) = run.phase() {
             teller.end(&run, &bench, &how)?;
             return Ok(match was_interrupted {
@@ -138,7 +138,7 @@ impl<W: Write> Teller<W> {
         Ok(())
     }
 
-    fn tell(&mut self, run: &Run, news: &[News]) -> Result<(), Failure> {
+    fn tell(&mut self, news: &[News]) -> Result<(), Failure> {
         for news in news {
             match news {
                 News::Recorded(LedgerEvent::Decided {
@@ -163,19 +163,21 @@ impl<W: Write> Teller<W> {
                     self.out.flush()?;
                 }
                 News::Notice(message) => self.write(&Line::Notice { message })?,
-                News::Grown(_) => self.findings(run)?,
-                News::Phase(_) | News::Streaming(_) | News::Tools(_) | News::Usage(_) => {}
+                News::Judged(judged) => self.findings(judged)?,
+                News::Grown(_)
+                | News::Phase(_)
+                | News::Streaming(_)
+                | News::Tools(_)
+                | News::Usage(_) => {}
             }
         }
         Ok(())
     }
 
     /// Tells what is newly found.
-    fn findings(&mut self, run: &Run) -> Result<(), Failure> {
-        let Some((recording, findings)) = run.seen() else {
-            return Ok(());
-        };
-        let report = FileReport::of(recording, &[findings.to_vec()], None, false);
+    fn findings(&mut self, judged: &Judged) -> Result<(), Failure> {
+        let findings = [judged.findings().to_vec()];
+        let report = FileReport::of(judged.recording(), &findings, None, false);
         let report = report.map_err(|error| Failure::refused(error.to_string()))?;
         for session in &report.sessions {
             for finding in &session.findings {

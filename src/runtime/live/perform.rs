@@ -15,6 +15,9 @@ impl Run {
             Effect::Record(event) => return self.record(bench, event),
             Effect::Ask { ask, .. } => return self.ask(bench, ask),
             Effect::CancelAsk(ask) => self.world.cancel_ask(ask),
+            Effect::Run { call, .. } if self.unstarted.as_ref() == Some(&call) => {
+                self.unstarted = None;
+            }
             Effect::Run {
                 call,
                 tool,
@@ -55,8 +58,13 @@ impl Run {
     fn record(&mut self, bench: &mut Workbench, event: LedgerEvent) -> Option<Event> {
         self.news.push(News::Recorded(event.clone()));
         let trouble = bench.record(&event).err().map(ToString::to_string)?;
-        self.say(trouble);
-        None
+        self.say(trouble.clone());
+        let LedgerEvent::Started { call, .. } = event else {
+            return None;
+        };
+        self.unstarted = Some(call.clone());
+        let note = format!("it was not started, because that cannot be written down: {trouble}");
+        Some(Event::NeedsOperator { call, note })
     }
 
     pub(super) fn enter(&mut self, bench: &mut Workbench, event: LedgerEvent) {
@@ -98,7 +106,6 @@ impl Run {
             ));
             return None;
         };
-        let text = self.clean(&text);
         let answer = Edit::Answer {
             call: item,
             text,
@@ -138,6 +145,10 @@ impl Run {
 
     /// Closes what is open, as a take.
     fn close(&mut self, bench: &mut Workbench) -> Option<Event> {
+        // What has started since the take was read last may have done its work.
+        if let Err(error) = self.stand(bench) {
+            self.say(error.to_string());
+        }
         let stood = self.stood.as_ref()?;
         match act::close(bench, (self.session, self.take), stood) {
             Ok(None) => None,

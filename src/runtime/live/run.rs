@@ -3,7 +3,7 @@
 //! It owns no take. Each time it is handed the workbench of the recording; what it does to the takes is in the journal before it
 //! goes on. Secrets are taken out of what the model and the tools say before it enters the history, and put back on the wire.
 
-use super::news::{News, ToolState};
+use super::news::{Judged, News, ToolState};
 use super::stood::{self, Stood};
 use super::world::{World, WorldEvent};
 use crate::dialects::body_of;
@@ -11,14 +11,14 @@ use crate::dialects::write::{calls_of, history_of};
 use crate::engine::agent;
 use crate::engine::{Command, Event, Machine, Millis, Outcome, Phase, Tail};
 use crate::redact::{Redactor, Vault};
-use crate::rules::Finding;
 use crate::runtime::model::Answer;
 use crate::runtime::tools::Called;
-use crate::runtime::{NoTake, Recording, Workbench};
-use crate::session::ledger::{Ask, LedgerEvent};
+use crate::runtime::{NoTake, Workbench};
+use crate::session::ledger::{Ask, CallKey, LedgerEvent};
 use crate::session::takes::TakeId;
 use crate::session::{Edit, Tool, Voice, index_number};
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// What the conductor hears.
@@ -45,13 +45,15 @@ pub struct Run {
     pub(super) world: World,
     pub(super) redactor: Redactor,
     pub(super) vault: Vault,
+    /// The call whose start could not be written down last: it must not run.
+    pub(super) unstarted: Option<CallKey>,
     /// What the agent's tools look like to a model.
     pub(super) tools: Vec<Tool>,
     /// The session of the recording.
     pub(super) session: u32,
     /// The take that it drives.
     pub(super) take: TakeId,
-    pub(super) stood: Option<Stood>,
+    pub(super) stood: Option<Arc<Stood>>,
     pub(super) clock: Instant,
     pub(super) told: Option<Phase>,
     pub(super) news: Vec<News>,
@@ -69,6 +71,8 @@ pub struct Who {
     pub tools: Vec<Tool>,
     /// What must not be written down.
     pub redactor: Redactor,
+    /// What was taken out of the first request.
+    pub vault: Vault,
 }
 
 impl Run {
@@ -82,7 +86,8 @@ impl Run {
             file: who.file,
             world,
             redactor: who.redactor,
-            vault: Vault::default(),
+            vault: who.vault,
+            unstarted: None,
             session: 0,
             take: TakeId::MAIN,
             stood: None,
@@ -100,12 +105,6 @@ impl Run {
     /// The take that the run drives.
     pub fn take(&self) -> TakeId {
         self.take
-    }
-
-    /// The take as it was read last, and what was found in its session.
-    pub fn seen(&self) -> Option<(&Recording, &[Finding])> {
-        let stood = self.stood.as_ref()?;
-        Some((&stood.recording, &stood.findings))
     }
 
     /// How many replies the history holds.
@@ -179,19 +178,34 @@ impl Run {
 
     fn operator(&mut self, bench: &mut Workbench, command: Command) {
         let goes_on = matches!(command, Command::Continue | Command::Step | Command::Now);
-        // A take that others branch off stays as it is; the run goes on in one of its own.
-        if goes_on && !bench.takes().children(self.take).is_empty() {
-            match stood::drivable(bench, self.session, self.take, &self.model, &self.tools) {
-                Ok(take) => self.go_to(bench, take),
-                Err(error) => return self.say(error.to_string()),
-            }
+        if goes_on && !self.may_grow(bench) {
+            return;
         }
+        let command = match command {
+            Command::Supply {
+                call,
+                output,
+                is_error,
+            } => Command::Supply {
+                call,
+                output: self.clean(&output),
+                is_error,
+            },
+            Command::Reject { call, words } => Command::Reject {
+                call,
+                words: self.clean(&words),
+            },
+            command => command,
+        };
         self.drive(bench, Event::Operator(command));
     }
 
     /// The user's next message.
     fn said(&mut self, bench: &mut Workbench, text: &str) {
         let text = self.clean(text);
+        if !self.may_grow(bench) {
+            return;
+        }
         let stood = self.stood.as_ref();
         let session = stood.and_then(|stood| stood.session(self.session));
         let items = session.map_or(0, |session| session.items.len());
@@ -202,6 +216,27 @@ impl Run {
         };
         let standing = self.grow(bench, &[say]);
         self.drive_or_say(bench, standing);
+        if let Phase::Ended(_) = self.phase() {
+            self.drive(bench, Event::Operator(Command::Continue));
+        }
+    }
+
+    /// Makes sure that the run drives a take that may grow: one that others branch off stays as it is, and the run goes on in one of its
+    /// own.
+    fn may_grow(&mut self, bench: &mut Workbench) -> bool {
+        if bench.takes().children(self.take).is_empty() {
+            return true;
+        }
+        match stood::drivable(bench, self.session, self.take, &self.model, &self.tools) {
+            Ok(take) => {
+                self.go_to(bench, take);
+                true
+            }
+            Err(error) => {
+                self.say(error.to_string());
+                false
+            }
+        }
     }
 
     fn go_to(&mut self, bench: &mut Workbench, take: TakeId) {
@@ -338,8 +373,9 @@ impl Run {
 
     /// Reads the take and judges it.
     pub(super) fn stand(&mut self, bench: &mut Workbench) -> Result<Event, NoTake> {
-        let stood = Stood::read(bench, self.session, self.take)?;
+        let stood = Arc::new(Stood::read(bench, self.session, self.take)?);
         let standing = stood.standing.clone();
+        self.news.push(News::Judged(Judged(stood.clone())));
         self.stood = Some(stood);
         Ok(Event::Stands(standing))
     }
