@@ -127,7 +127,7 @@ fn everything_that_is_wrong_with_the_files_stands_in_the_refusal() {
     let agent = stage.write("bad.toml", agent);
     refused(
         stage.run(&agent, &[]),
-        &["bad.toml:1:", "bad.toml:2:", "bad.toml:4:", "morse"],
+        &["bad.toml:1:", "bad.toml:2:", "bad.toml:4:", "\"chat\""],
     );
     let policy =
         "max_turns = 0\n[on.no-such-rule]\ndo = \"inject\"\n[on.unknown-tool]\ndo = \"sing\"\n";

@@ -50,8 +50,9 @@ fn the_demo_repeats_its_mistake_where_the_error_is_bare_until_the_policy_raises(
     assert_eq!((told.code, told.how()), (1, "raised"), "{}", told.out);
     assert_eq!(told.decided(), ["inject-error", "inject-error", "raise"]);
     assert_eq!(told.end()["rule"], "unknown-tool");
-    let found = told.found();
-    let unknown = found.iter().filter(|rule| **rule == "unknown-tool");
+    let found = told.of_type("finding").into_iter();
+    let unknown =
+        found.filter(|line| line["rule"] == "unknown-tool" && line["severity"] == "error");
     assert_eq!(unknown.count(), 3, "{}", told.out);
 }
 
@@ -136,7 +137,7 @@ fn a_final_output_against_its_schema_is_replaced_by_a_fallback_or_corrected_by_f
         told.out
     );
 
-    let feedback = "[on.invalid-final-output]\ndo = \"retry\"\nwording = \"Wrong: {{ reason }}\"\n";
+    let feedback = "[on.invalid-final-output]\ndo = \"retry\"\nwording = \"violations\"\n";
     let told = Stage::new().run_by(&bundled("final"), feedback);
     assert_eq!(
         (told.code, told.how()),

@@ -111,7 +111,12 @@ impl Driven {
 
     /// The operator mends the fault of a rule with an action of these words, as the screen does it: a take, in which the run goes on.
     pub(super) fn mend(&mut self, rule: &str, action: &str, words: Option<&str>) -> TakeId {
-        let (recording, findings) = self.run.seen().unwrap();
+        let judged = self.news.iter().rev().find_map(|news| match news {
+            News::Judged(judged) => Some(judged.clone()),
+            _ => None,
+        });
+        let judged = judged.unwrap();
+        let (recording, findings) = (judged.recording(), judged.findings());
         let finding = findings.iter().find(|finding| finding.rule.id == rule);
         let finding = finding.unwrap();
         let session = &recording.sessions[0];

@@ -15,7 +15,7 @@ do = "inject"
 times = 3
 [on.invalid-final-output]
 do = "retry"
-wording = "Wrong: {{ reason }}"
+wording = "violations"
 times = 2
 "#;
 

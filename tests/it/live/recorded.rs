@@ -40,9 +40,14 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The first words of what the user said, in the take.
+/// The first words of what the user said, as far as the model still saw it at the end: a compaction takes the place of what was before.
 fn said(session: &Session) -> Vec<String> {
-    let users = session.items.iter().filter(|item| item.kind == Kind::User);
+    let compacted = session
+        .items
+        .iter()
+        .rposition(|item| item.kind == Kind::Compaction);
+    let seen = &session.items[compacted.unwrap_or_default()..];
+    let users = seen.iter().filter(|item| item.kind == Kind::User);
     let texts = users.filter_map(|item| {
         let bytes = session.bytes(item).ok()?;
         let text = body_of(item, &bytes).ok()?.text;
