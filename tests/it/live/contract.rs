@@ -45,7 +45,7 @@ fn the_first_line_is_the_run_the_last_its_end_and_findings_are_those_of_check() 
     let (_, checked, _) = stage.told(&["check", journal.to_str().unwrap(), "--format", "json"]);
     let checked = checked
         .lines()
-        .map(|line| serde_json::from_str::<serde_json::Value>(line));
+        .map(serde_json::from_str::<serde_json::Value>);
     let checked = checked
         .map(Result::unwrap)
         .filter(|line| line["type"] == "finding");

@@ -4,11 +4,11 @@ use super::Stage;
 use super::driven::{Driven, attended, reasons};
 use super::wire::Wire;
 use retake::dialects::body_of;
-use retake::engine::Command;
+use retake::engine::{Command, Reason};
 use retake::runtime::live::{Options, Phase};
 use retake::runtime::takes::wall_clock;
 use retake::runtime::{AS_REQUEST, ReadOptions, Recording, Workbench, read_path};
-use retake::session::ledger::Ending;
+use retake::session::ledger::{CallKey, Ending};
 use retake::session::takes::{Take, TakeId};
 use retake::session::{Dialect, Edit, Kind, Session};
 use serde_json::Value;
@@ -70,6 +70,18 @@ fn texts(value: &Value, out: &mut String) {
     }
 }
 
+/// The call whose output the operator is asked for, where that is all that the run waits for.
+fn asked_for(phase: &Phase) -> Option<CallKey> {
+    let Phase::Paused { reasons } = phase else {
+        return None;
+    };
+    let calls = reasons.iter().map(|reason| match reason {
+        Reason::AskOperator { call, .. } => Some(call.clone()),
+        _ => None,
+    });
+    calls.collect::<Option<Vec<_>>>()?.pop()
+}
+
 /// What became of a recording that goes on.
 #[derive(Debug, PartialEq, Eq, Clone, Copy)]
 enum Went {
@@ -93,6 +105,15 @@ fn goes_on(path: &Path, recording: Recording, dialect: Dialect) -> Went {
     // Where the history ends on an answer, the user says something more.
     if phase == Phase::Ended(Ending::Final) && wire.bodies().is_empty() {
         driven.hear(retake::runtime::live::Input::Say("And then?".to_owned()));
+        phase = driven.rest();
+    }
+    // Calls that wait for their outputs get them by hand.
+    while let Some(call) = asked_for(&phase) {
+        driven.command(Command::Supply {
+            call,
+            output: "told by hand".to_owned(),
+            is_error: false,
+        });
         phase = driven.rest();
     }
     let take = driven.run.take();
@@ -167,7 +188,7 @@ fn every_bundled_recording_goes_on_with_its_whole_history() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let (gone_on, held, _) = every_one(&root.join("sessions"));
     assert!(
-        gone_on >= 8 && gone_on + held >= 18,
+        gone_on >= 15 && held <= 4,
         "{gone_on} went on, {held} are held"
     );
 }
@@ -181,7 +202,10 @@ fn every_recording_of_the_corpus_goes_on_with_its_whole_history() {
     }
     let (gone_on, held, other) = every_one(corpus);
     eprintln!("corpus: {gone_on} went on, {held} are held, {other} are none that can");
-    assert!(gone_on > 10, "{gone_on} went on, {held} are held");
+    assert!(
+        gone_on > 20 && held <= 2,
+        "{gone_on} went on, {held} are held"
+    );
 }
 
 const RUN: &str = r#"{"model": "m", "tools": [{"type": "function", "function": {"name": "find_book", "parameters": {"type": "object"}}}],
@@ -241,12 +265,7 @@ fn a_recorded_tool_answers_while_the_calls_are_the_same_and_then_the_operator_is
         1,
         "the first was answered"
     );
-    let Phase::Paused { reasons } = phase else {
-        panic!()
-    };
-    let Some(retake::engine::Reason::AskOperator { call, .. }) = reasons.into_iter().next() else {
-        panic!()
-    };
+    let call = asked_for(&phase).unwrap();
     driven.command(Command::Supply {
         call,
         output: "lent out".to_owned(),
