@@ -99,6 +99,7 @@ fn options(arguments: &RunArguments, wordings: &Wordings) -> Result<Options, Fai
         breakpoints: breakpoints.collect::<Result<_, _>>()?,
         is_stepping: arguments.step,
         at_hand: None,
+        keeper: None,
     })
 }
 

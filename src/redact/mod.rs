@@ -201,6 +201,10 @@ fn replaced(bytes: &[u8], hits: &[Hit], vault: &mut Vault) -> Option<Vec<u8>> {
     }
     let (mut out, mut done) = (Vec::with_capacity(bytes.len()), 0);
     for hit in hits {
+        // What stands for a secret already is none.
+        if vault.knows(&bytes[hit.at.clone()]) {
+            continue;
+        }
         out.extend_from_slice(&bytes[done..hit.at.start]);
         out.extend_from_slice(vault.keep(&hit.what, &bytes[hit.at.clone()]).as_bytes());
         done = hit.at.end;

@@ -36,6 +36,12 @@ impl Vault {
         placeholder
     }
 
+    /// Whether this is a placeholder of a secret in here.
+    pub(super) fn knows(&self, placeholder: &[u8]) -> bool {
+        let placeholder = std::str::from_utf8(placeholder);
+        placeholder.is_ok_and(|placeholder| self.behind.contains_key(placeholder))
+    }
+
     /// Whether nothing was taken out.
     pub fn is_empty(&self) -> bool {
         self.behind.is_empty()

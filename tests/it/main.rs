@@ -13,6 +13,7 @@ mod file_hostile;
 mod files;
 mod json_repair_suite;
 mod json_test_suite;
+mod live;
 mod pairing_stories;
 mod planted;
 mod provider_errors;

@@ -8,8 +8,8 @@ use crate::cli::flatten::FileReport;
 use crate::cli::report::{write_finding, write_line};
 use crate::engine::Command;
 use crate::rules::{Cause, Finding};
-use crate::runtime::live::{Input, News, Phase, Prepared, Run, WorldEvent};
-use crate::runtime::{Recording, Workbench};
+use crate::runtime::Workbench;
+use crate::runtime::live::{Input, Judged, News, Phase, Prepared, Run, WorldEvent};
 use crate::session::ledger::{Ending, LedgerEvent};
 use crate::session::takes::{Author, TakeId};
 use serde::Serialize;
@@ -82,7 +82,7 @@ pub(super) fn run(
     let mut news = begun.map_err(|error| Failure::refused(error.to_string()))?;
     let mut was_interrupted = false;
     loop {
-        teller.tell(&run, &news)?;
+        teller.tell(&news)?;
         if let Phase::Ended(how) = run.phase() {
             teller.end(&run, &bench, &how)?;
             return Ok(match was_interrupted {
@@ -139,13 +139,8 @@ impl<W: Write> Teller<W> {
         Ok(())
     }
 
-    fn tell(&mut self, run: &Run, news: &[News]) -> Result<(), Failure> {
-        let mut judged = run.judged().peekable();
-        for (number, news) in news.iter().enumerate() {
-            // A finding stands before what is decided about it.
-            while let Some((_, recording, findings)) = judged.next_if(|(at, ..)| *at <= number) {
-                self.findings(recording, findings)?;
-            }
+    fn tell(&mut self, news: &[News]) -> Result<(), Failure> {
+        for news in news {
             match news {
                 News::Recorded(LedgerEvent::Decided {
                     take,
@@ -169,6 +164,7 @@ impl<W: Write> Teller<W> {
                     self.out.flush()?;
                 }
                 News::Notice(message) => self.write(&Line::Notice { message })?,
+                News::Judged(judged) => self.findings(judged)?,
                 News::Grown(_)
                 | News::Phase(_)
                 | News::Streaming(_)
@@ -176,20 +172,18 @@ impl<W: Write> Teller<W> {
                 | News::Usage(_) => {}
             }
         }
-        for (_, recording, findings) in judged {
-            self.findings(recording, findings)?;
-        }
         Ok(())
     }
 
     /// Tells what is newly found, as bad as it was found to be. What the run is about to do, a call that waits for its output, and what
     /// its decisions made are no findings.
-    fn findings(&mut self, recording: &Recording, findings: &[Finding]) -> Result<(), Failure> {
+    fn findings(&mut self, judged: &Judged) -> Result<(), Failure> {
         let waits = |finding: &&Finding| {
             finding.rule.id == "pending-call" && finding.cause != Some(Cause::Approval)
         };
-        let new = findings.iter().filter(|one| !one.is_settled && !waits(one));
-        let report = FileReport::of(recording, &[new.cloned().collect()], None, false);
+        let findings = judged.findings().iter();
+        let new = findings.filter(|one| !one.is_settled && !waits(one));
+        let report = FileReport::of(judged.recording(), &[new.cloned().collect()], None, false);
         let report = report.map_err(|error| Failure::refused(error.to_string()))?;
         for session in &report.sessions {
             for finding in &session.findings {

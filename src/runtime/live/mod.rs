@@ -8,7 +8,7 @@ mod run;
 mod stood;
 mod world;
 
-pub use news::{News, Phase, StreamedCall, Streaming, ToolState};
+pub use news::{Judged, News, Phase, StreamedCall, Streaming, ToolState};
 pub use prepare::{NotPrepared, Options, Prepared, prepare};
 pub use run::{Input, Run, Who};
 pub use stood::CONTINUE;

@@ -1,9 +1,14 @@
 //! What a live run tells whoever watches it.
 
+use super::stood::Stood;
 pub use crate::engine::Phase;
 use crate::engine::{self, Millis};
+use crate::rules::Finding;
+use crate::runtime::Recording;
 use crate::session::ledger::{Ask, LedgerEvent, Usage};
 use crate::session::takes::TakeId;
+use std::fmt;
+use std::sync::Arc;
 
 /// Something about the run has changed.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,6 +17,8 @@ pub enum News {
     Phase(Phase),
     /// The history of this take has grown, or the run drives another take now.
     Grown(TakeId),
+    /// The take was read and judged.
+    Judged(Judged),
     /// What has come of the reply so far.
     Streaming(Streaming),
     /// Something was entered in the ledger.
@@ -22,6 +29,38 @@ pub enum News {
     Tools(Vec<ToolState>),
     /// Tokens of all replies so far.
     Usage(Usage),
+}
+
+/// A take as it was read once, and what was found in its session.
+#[derive(Clone)]
+pub struct Judged(pub(super) Arc<Stood>);
+
+impl Judged {
+    /// The take.
+    pub fn recording(&self) -> &Recording {
+        &self.0.recording
+    }
+
+    /// What was found, in the order of the history.
+    pub fn findings(&self) -> &[Finding] {
+        &self.0.findings
+    }
+}
+
+/// The same reading: what is read again is another one.
+impl PartialEq for Judged {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+/// How much was found.
+impl fmt::Debug for Judged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Judged")
+            .field("findings", &self.0.findings.len())
+            .finish_non_exhaustive()
+    }
 }
 
 /// A reply that is on its way.

@@ -147,6 +147,10 @@ impl Run {
 
     /// Closes what is open, as a take.
     fn close(&mut self, bench: &mut Workbench) -> Option<Event> {
+        // What has started since the take was read last may have done its work.
+        if let Err(error) = self.stand(bench) {
+            self.say(error.to_string());
+        }
         let stood = self.stood.as_ref()?;
         match act::close(bench, (self.session, self.take), stood) {
             Ok(None) => None,

@@ -5,7 +5,7 @@ use super::world::{Report, Thread, World};
 use crate::dialects::write::request::{NoRequest, Offered};
 use crate::engine::agent::{self, By, Endpoint, Header, Via};
 use crate::engine::{Breakpoint, Config, Machine, Nature, Policy, ToolConfig};
-use crate::redact::Redactor;
+use crate::redact::{Redactor, Vault};
 use crate::runtime::agents::AgentFile;
 use crate::runtime::model::{self, Key, Model, NoModel, Timeouts};
 use crate::runtime::takes::About;
@@ -36,6 +36,8 @@ pub struct Options {
     pub is_stepping: bool,
     /// The session at hand, which recorded tools answer from.
     pub at_hand: Option<Session>,
+    /// The `retake` that keeps command tools, where this program is none itself.
+    pub keeper: Option<Keeper>,
 }
 
 /// A run that can begin.
@@ -89,7 +91,7 @@ pub fn prepare(
     let mut agent = file.agent.clone();
     agent.input = options.input.or(agent.input);
     let thread = Thread::start()?;
-    let keeper = Keeper::this_program()?;
+    let keeper = options.keeper.map_or_else(Keeper::this_program, Ok)?;
     let toolbox = Toolbox::of_agent(file, options.at_hand.as_ref(), keeper)?;
     let mut cast = Cast::new(toolbox);
     for tool in &agent.tools {
@@ -109,14 +111,17 @@ pub fn prepare(
         is_stepping: options.is_stepping,
         seed: crate::runtime::takes::wall_clock(),
     };
+    let (redactor, mut vault) = (Redactor::new(cast.secrets), Vault::default());
     let first = agent.first_request(&cast.offered)?;
+    let first = redactor.json(&first, &mut vault).into_owned();
     let offered = cast.offered.into_iter().map(|offered| offered.tool);
     let who = Who {
         name: agent.name.clone(),
         file: file.path.to_string_lossy().into_owned(),
         model: agent.model.clone(),
         tools: offered.collect(),
-        redactor: Redactor::new(cast.secrets),
+        redactor,
+        vault,
     };
     let world = World::begin(model, script, cast.toolbox, thread, report);
     let about = About {

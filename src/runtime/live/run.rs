@@ -3,7 +3,7 @@
 //! It owns no take. Each time it is handed the workbench of the recording; what it does to the takes is in the journal before it
 //! goes on. Secrets are taken out of what the model and the tools say before it enters the history, and put back on the wire.
 
-use super::news::{News, ToolState};
+use super::news::{Judged, News, ToolState};
 use super::stood::{self, Stood};
 use super::world::{World, WorldEvent};
 use crate::dialects::write::{calls_of, history_of, quoted};
@@ -11,10 +11,9 @@ use crate::dialects::{body_of, stop_of};
 use crate::engine::agent;
 use crate::engine::{Command, Event, Machine, Millis, Outcome, Phase, Tail};
 use crate::redact::{Redactor, Vault};
-use crate::rules::Finding;
 use crate::runtime::model::Answer;
 use crate::runtime::tools::Called;
-use crate::runtime::{NoTake, Recording, Workbench};
+use crate::runtime::{NoTake, Workbench};
 use crate::session::ledger::{Ask, CallKey, LedgerEvent};
 use crate::session::takes::TakeId;
 use crate::session::{Edit, Tool, Voice, index_number};
@@ -53,8 +52,6 @@ pub struct Run {
     /// The take that it drives.
     pub(super) take: TakeId,
     pub(super) stood: Option<Arc<Stood>>,
-    /// How it stood since something was heard last, each with how much news came before.
-    judged: Vec<(usize, Arc<Stood>)>,
     /// A call whose start could not be recorded, and why: it does not run.
     pub(super) unrecorded: Option<(CallKey, String)>,
     pub(super) clock: Instant,
@@ -74,6 +71,8 @@ pub struct Who {
     pub tools: Vec<Tool>,
     /// What must not be written down.
     pub redactor: Redactor,
+    /// What was taken out of the first request.
+    pub vault: Vault,
 }
 
 impl Run {
@@ -87,11 +86,10 @@ impl Run {
             file: who.file,
             world,
             redactor: who.redactor,
-            vault: Vault::default(),
+            vault: who.vault,
             session: 0,
             take: TakeId::MAIN,
             stood: None,
-            judged: Vec::new(),
             unrecorded: None,
             clock: Instant::now(),
             told: None,
@@ -107,13 +105,6 @@ impl Run {
     /// The take that the run drives.
     pub fn take(&self) -> TakeId {
         self.take
-    }
-
-    /// What was found in its session, each time that it was judged since something was heard last: how much of the news came before,
-    /// the take as it was read then, the findings.
-    pub fn judged(&self) -> impl Iterator<Item = (usize, &Recording, &[Finding])> {
-        let judged = self.judged.iter();
-        judged.map(|(at, stood)| (*at, &stood.recording, stood.findings.as_slice()))
     }
 
     /// How many replies the history holds.
@@ -145,7 +136,6 @@ impl Run {
         session: u32,
         from: TakeId,
     ) -> Result<Vec<News>, NoTake> {
-        self.judged.clear();
         self.session = session;
         self.take = stood::drivable(bench, session, from, &self.model, &self.tools)?;
         for happened in bench.happened() {
@@ -167,7 +157,6 @@ impl Run {
 
     /// Hears something, and does what follows from it.
     pub fn hear(&mut self, bench: &mut Workbench, input: Input) -> Vec<News> {
-        self.judged.clear();
         match input {
             Input::Operator(command) => self.operator(bench, command),
             Input::Mended(take) => {
@@ -189,19 +178,34 @@ impl Run {
 
     fn operator(&mut self, bench: &mut Workbench, command: Command) {
         let goes_on = matches!(command, Command::Continue | Command::Step | Command::Now);
-        // A take that others branch off stays as it is; the run goes on in one of its own.
-        if goes_on && !bench.takes().children(self.take).is_empty() {
-            match stood::drivable(bench, self.session, self.take, &self.model, &self.tools) {
-                Ok(take) => self.go_to(bench, take),
-                Err(error) => return self.say(error.to_string()),
-            }
+        if goes_on && !self.may_grow(bench) {
+            return;
         }
+        let command = match command {
+            Command::Supply {
+                call,
+                output,
+                is_error,
+            } => Command::Supply {
+                call,
+                output: self.clean_for_history(&output),
+                is_error,
+            },
+            Command::Reject { call, words } => Command::Reject {
+                call,
+                words: self.clean_for_history(&words),
+            },
+            command => command,
+        };
         self.drive(bench, Event::Operator(command));
     }
 
     /// The user's next message.
     fn said(&mut self, bench: &mut Workbench, text: &str) {
         let text = self.clean_for_history(text);
+        if !self.may_grow(bench) {
+            return;
+        }
         let stood = self.stood.as_ref();
         let session = stood.and_then(|stood| stood.session(self.session));
         let items = session.map_or(0, |session| session.items.len());
@@ -212,6 +216,27 @@ impl Run {
         };
         let standing = self.grow(bench, &[say]);
         self.drive_or_say(bench, standing);
+        if let Phase::Ended(_) = self.phase() {
+            self.drive(bench, Event::Operator(Command::Continue));
+        }
+    }
+
+    /// Makes sure that the run drives a take that may grow: one that others branch off stays as it is, and the run goes on in one of its
+    /// own.
+    fn may_grow(&mut self, bench: &mut Workbench) -> bool {
+        if bench.takes().children(self.take).is_empty() {
+            return true;
+        }
+        match stood::drivable(bench, self.session, self.take, &self.model, &self.tools) {
+            Ok(take) => {
+                self.go_to(bench, take);
+                true
+            }
+            Err(error) => {
+                self.say(error.to_string());
+                false
+            }
+        }
     }
 
     fn go_to(&mut self, bench: &mut Workbench, take: TakeId) {
@@ -359,7 +384,7 @@ impl Run {
     pub(super) fn stand(&mut self, bench: &mut Workbench) -> Result<Event, NoTake> {
         let stood = Arc::new(Stood::read(bench, self.session, self.take)?);
         let standing = stood.standing.clone();
-        self.judged.push((self.news.len(), stood.clone()));
+        self.news.push(News::Judged(Judged(stood.clone())));
         self.stood = Some(stood);
         Ok(Event::Stands(standing))
     }

@@ -105,6 +105,8 @@ impl Live {
             News::Notice(text) => self.enter_log(now, true, text),
             News::Tools(tools) => self.tools = tools,
             News::Usage(usage) => self.usage = usage,
+            // The screen's own checking judges what it shows.
+            News::Judged(_) => {}
         }
         false
     }

@@ -1,0 +1,192 @@
+//! A run driven through the library, as the screen drives it.
+
+use super::PATIENCE;
+use retake::actions::{self, Choice};
+use retake::engine::Command;
+use retake::rules;
+use retake::runtime::agents::AgentFile;
+use retake::runtime::live::{Input, News, Options, Phase, Prepared, Run, WorldEvent, prepare};
+use retake::runtime::takes::wall_clock;
+use retake::runtime::tools::Keeper;
+use retake::runtime::wordings::Wordings;
+use retake::runtime::{Recording, Workbench};
+use retake::session::takes::{Cause, Outcome, Take, TakeId};
+use retake::session::{Change, compare};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Instant;
+
+/// A run, its takes, and all that it told.
+pub(super) struct Driven {
+    pub(super) run: Run,
+    pub(super) bench: Workbench,
+    events: Receiver<WorldEvent>,
+    pub(super) news: Vec<News>,
+}
+
+/// Options of a run with an operator.
+pub(super) fn attended() -> Options {
+    Options {
+        has_operator: true,
+        keeper: Some(Keeper::at(env!("CARGO_BIN_EXE_retake"))),
+        ..Options::default()
+    }
+}
+
+fn prepared(agent: &Path, options: Options) -> (Prepared, Receiver<WorldEvent>) {
+    let file = AgentFile::read(agent, &Wordings::default()).unwrap();
+    let (sender, events) = channel();
+    let report = Arc::new(move |event| {
+        // Nobody hears it when the test is over.
+        let _ = sender.send(event);
+    });
+    (prepare(&file, options, report).unwrap(), events)
+}
+
+impl Driven {
+    /// A new run with a journal of its own.
+    pub(super) fn new(agent: &Path, journal: &Path, options: Options) -> Self {
+        let (prepared, events) = prepared(agent, options);
+        let bench =
+            Workbench::begin_run(journal, prepared.about.clone(), &prepared.first, wall_clock);
+        Self::begun(prepared, events, bench.unwrap(), TakeId::MAIN)
+    }
+
+    /// A run goes on from its journal, in the take that was looked at last.
+    pub(super) fn again(agent: &Path, journal: &Path, options: Options) -> Self {
+        let (prepared, events) = prepared(agent, options);
+        let (bench, _) = Workbench::open_run(journal, wall_clock).unwrap();
+        let from = bench.takes().current();
+        Self::begun(prepared, events, bench, from)
+    }
+
+    /// A recording goes on.
+    pub(super) fn of_recording(agent: &Path, bench: Workbench, options: Options) -> Self {
+        let (prepared, events) = prepared(agent, options);
+        let from = bench.takes().current();
+        Self::begun(prepared, events, bench, from)
+    }
+
+    fn begun(
+        prepared: Prepared,
+        events: Receiver<WorldEvent>,
+        mut bench: Workbench,
+        from: TakeId,
+    ) -> Self {
+        let mut run = prepared.run;
+        let news = run.begin(&mut bench, 0, from).unwrap();
+        Self {
+            run,
+            bench,
+            events,
+            news,
+        }
+    }
+
+    pub(super) fn hear(&mut self, input: Input) {
+        let news = self.run.hear(&mut self.bench, input);
+        self.news.extend(news);
+    }
+
+    pub(super) fn command(&mut self, command: Command) {
+        self.hear(Input::Operator(command));
+    }
+
+    /// Goes on until the run waits for somebody, or ended.
+    pub(super) fn rest(&mut self) -> Phase {
+        let begun = Instant::now();
+        loop {
+            let phase = self.run.phase();
+            if matches!(phase, Phase::Paused { .. } | Phase::Ended(_)) {
+                return phase;
+            }
+            let left = PATIENCE.saturating_sub(begun.elapsed());
+            match self.events.recv_timeout(left) {
+                Ok(event) => self.hear(Input::World(event)),
+                Err(error) => panic!("{error} in {phase:?}; {:#?}", self.news),
+            }
+        }
+    }
+
+    /// The operator mends the fault of a rule with an action of these words, as the screen does it: a take, in which the run goes on.
+    pub(super) fn mend(&mut self, rule: &str, action: &str, words: Option<&str>) -> TakeId {
+        let judged = self.news.iter().rev().find_map(|news| match news {
+            News::Judged(judged) => Some(judged.clone()),
+            _ => None,
+        });
+        let judged = judged.unwrap();
+        let (recording, findings) = (judged.recording(), judged.findings());
+        let finding = findings.iter().find(|finding| finding.rule.id == rule);
+        let finding = finding.unwrap();
+        let session = &recording.sessions[0];
+        let beside = rules::beside(session, findings, finding);
+        let judged = rules::Run::new(session, None);
+        let scene = judged.scene(finding.defect(), &beside).unwrap();
+        let choice = Choice {
+            words,
+            ..Choice::default()
+        };
+        let planned = (actions::find(action).unwrap().plan)(&scene, &choice).unwrap();
+        let about = Take {
+            title: action.to_owned(),
+            cause: Cause {
+                rule: Some(rule.to_owned()),
+                item: finding.item,
+                action: Some(action.to_owned()),
+                ..Cause::default()
+            },
+            outcome: Outcome {
+                asks_model: planned.asks_model,
+                ..Outcome::default()
+            },
+            fallback: planned.result.clone(),
+            ..Take::default()
+        };
+        self.bench.go_to(self.run.take()).unwrap();
+        let take = self.bench.take(0, session, &planned.edits, about).unwrap();
+        self.hear(Input::Mended(take));
+        take
+    }
+
+    /// The operator goes to a take.
+    pub(super) fn go_to(&mut self, take: TakeId) {
+        self.bench.go_to(take).unwrap();
+        self.hear(Input::Went(take));
+    }
+
+    pub(super) fn read(&mut self, take: TakeId) -> Recording {
+        self.bench.read(take, &|_, _| ()).unwrap()
+    }
+
+    /// What differs between two takes.
+    pub(super) fn compared(&mut self, one: TakeId, other: TakeId) -> Vec<Change> {
+        let [left, right] =
+            [one, other].map(|take| (self.read(take), self.bench.rope(take).unwrap()));
+        compare(
+            (&left.0.sessions[0], &left.1),
+            (&right.0.sessions[0], &right.1),
+        )
+        .unwrap()
+    }
+
+    /// How often a tool was started, by the ledger.
+    pub(super) fn starts(&self, name: &str) -> usize {
+        use retake::session::ledger::LedgerEvent::Started;
+        let happened = self.bench.happened().iter();
+        let started =
+            happened.filter(|one| matches!(&one.event, Started { tool, .. } if tool == name));
+        started.count()
+    }
+}
+
+/// Why a run waits, in words; nothing where it does not.
+pub(super) fn reasons(phase: &Phase) -> String {
+    match phase {
+        Phase::Paused { reasons, .. } => {
+            let words = reasons.iter().map(retake::engine::Reason::words);
+            words.collect::<Vec<_>>().join("; ")
+        }
+        _ => String::new(),
+    }
+}
