@@ -17,7 +17,7 @@ fn bundled(agent: &str) -> PathBuf {
 /// The debugger with its files in a folder of their own.
 fn start(folder: &TempDir, size: (u16, u16), arguments: &[&str]) -> Terminal {
     let home = folder.path().to_str().unwrap();
-    let mut terminal = Terminal::builder()
+    let terminal = Terminal::builder()
         .size(size.0, size.1)
         .env_clear()
         .env("LANG", "C.UTF-8")
@@ -25,9 +25,8 @@ fn start(folder: &TempDir, size: (u16, u16), arguments: &[&str]) -> Terminal {
         .env("HOME", home)
         .timeout(Duration::from_secs(40))
         .current_dir(folder.path());
-    for argument in arguments {
-        terminal = terminal.arg(*argument);
-    }
+    let named = arguments.iter();
+    let terminal = named.fold(terminal, |terminal, argument| terminal.arg(*argument));
     terminal.spawn(RETAKE).unwrap()
 }
 
@@ -71,9 +70,8 @@ dialect = "responses"
 script = "slow.script.toml"
 "#;
     let text = "and then ".repeat(400);
-    let script = format!(
-        "[[rule]]\nchunk = 9\nchunk_ms = 100\ntext = \"Once upon a time {text}\"\n"
-    );
+    let script =
+        format!("[[rule]]\nchunk = 9\nchunk_ms = 100\ntext = \"Once upon a time {text}\"\n");
     fs::write(folder.path().join("slow.script.toml"), script).unwrap();
     let path = folder.path().join("slow.toml");
     fs::write(&path, agent).unwrap();
@@ -122,8 +120,9 @@ fn two_wordings_of_an_error_make_two_takes_of_which_one_ends_well() {
         press(&mut terminal, key);
     }
     sees(&mut terminal, "take 2 / take 3");
-    terminal.send(Key::Escape);
-    terminal.send(Key::Escape);
+    terminal.send(Key::Esc);
+    sees(&mut terminal, "first request");
+    terminal.send(Key::Esc);
     sees(&mut terminal, "Item 8  call");
     quit(terminal);
 }
@@ -172,7 +171,7 @@ fn a_reply_is_seen_as_it_comes_and_a_resize_does_not_disturb_it() {
 
 #[test]
 fn a_hang_up_or_a_request_to_end_in_the_middle_of_a_reply_leaves_a_journal_that_opens() {
-    for signal in [Signal::Hangup, Signal::Terminate] {
+    for signal in [Signal::Hup, Signal::Term] {
         let folder = TempDir::new().unwrap();
         let agent = slow_agent(&folder);
         let mut terminal = run(&folder, (80, 24), &agent);
@@ -190,7 +189,10 @@ fn a_hang_up_or_a_request_to_end_in_the_middle_of_a_reply_leaves_a_journal_that_
 fn on_a_small_screen_the_pause_and_the_keys_that_settle_it_are_seen() {
     let folder = TempDir::new().unwrap();
     let mut terminal = run(&folder, (80, 24), &bundled("flights.toml"));
-    sees(&mut terminal, "paused: unknown-tool serch_flights  [scripted]");
+    sees(
+        &mut terminal,
+        "paused: unknown-tool serch_flights  [scripted]",
+    );
     sees(&mut terminal, "s suggestion  i inject  A release");
     terminal.send(Key::Tab);
     terminal.send(Key::Tab);

@@ -19,6 +19,8 @@ pub(crate) struct Direct {
     work: Work,
     /// What the world of a live run tells.
     world: Receiver<Job>,
+    /// Whether a run goes on; without one its commands are left to the test.
+    has_world: bool,
     heard: Arc<Mutex<Vec<Report>>>,
     held: Mutex<Option<Vec<Check>>>,
 }
@@ -66,11 +68,13 @@ impl Direct {
             staged,
             reports,
         };
+        let has_world = work.staged.is_there();
         let (jobs, world) = channel();
         work.bench.set_jobs(Some(jobs));
         Self {
             work,
             world,
+            has_world,
             heard,
             held: Mutex::default(),
         }
@@ -107,7 +111,7 @@ impl Direct {
                 Effect::Takes(command) => {
                     self.take_up(Job::Obey(command, state.document.clone()));
                 }
-                Effect::Live(command) => self.take_up(Job::Live(command)),
+                Effect::Live(command) if self.has_world => self.take_up(Job::Live(command)),
                 Effect::Discard(_) => {}
                 other => left.push(other),
             }

@@ -94,9 +94,7 @@ fn an_answer_that_breaks_its_schema_waits_for_the_operator_who_lets_it_pass() {
     // The policy has asked once more, and the operator is next.
     desk.comes("paused: invalid-final-output")
         .misses("c continue");
-    desk.press("a")
-        .sees("the value to go on with")
-        .press("esc");
+    desk.press("a").sees("the value to go on with").press("esc");
     desk.press("c").sees("A releases it as it is");
     desk.press("A").comes("ended: final message");
 }

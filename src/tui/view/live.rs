@@ -48,9 +48,11 @@ pub(super) fn status(state: &State, theme: &Theme, room: usize) -> Vec<Span<'sta
     let Some(words) = words::phase(&live.phase, for_ms, live.streaming.is_some(), &named) else {
         return scripted;
     };
-    // What is shown may be another take than the one that the run drives.
-    let words = match live.take.map(|take| take.0) {
-        Some(take) if take != state.recovery.takes.current => format!("take {take} {words}"),
+    // What is shown may be another take than the one in which the run ended.
+    let words = match (&live.phase, live.take.map(|take| take.0)) {
+        (Phase::Ended(_), Some(take)) if take != state.recovery.takes.current => {
+            format!("take {take} {words}")
+        }
         _ => words,
     };
     let style = match &live.phase {
