@@ -48,6 +48,8 @@ pub struct Prepared {
     pub first: Vec<u8>,
     /// What its journal says of it.
     pub about: About,
+    /// Where it stops although nothing is wrong.
+    pub breakpoints: Vec<Breakpoint>,
     /// What the operator should know; it holds text from outside.
     pub notes: Vec<String>,
 }
@@ -101,6 +103,7 @@ pub fn prepare(
         cast.start(file, server, &thread, &report);
     }
     let (model, script) = model_of(&agent.model, &mut cast)?;
+    let breakpoints = options.breakpoints.clone();
     let policy = options.policy.unwrap_or_else(|| agent.policy.clone());
     let config = Config {
         has_operator: options.has_operator,
@@ -135,6 +138,7 @@ pub fn prepare(
         first: run.hide(&first),
         run,
         about,
+        breakpoints,
         notes: cast.notes,
     })
 }
