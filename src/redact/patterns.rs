@@ -83,7 +83,7 @@ const PATTERNS: &[Pattern] = &[
     },
     Pattern {
         what: "credentials",
-        regex: r#"(?i)[?&](?:key|api_?key|access_token|auth_token|token|sig|signature|client_secret|password)=([^&\s"'#)]{6,})"#,
+        regex: r#"(?i)[?&](?:key|api_?key|access_token|auth_token|token|sig|signature|client_secret|password)=([^&\s"'#)${<][^&\s"'#)]{5,})"#,
     },
     Pattern {
         what: "password",
@@ -91,7 +91,7 @@ const PATTERNS: &[Pattern] = &[
     },
     Pattern {
         what: "secret",
-        regex: r#"\b[A-Z][A-Z0-9_]*(?:KEY|SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIALS)\s*=\s*["']?([^\s"']{8,})"#,
+        regex: r#"\b[A-Z][A-Z0-9_]*(?:KEY|SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIALS)\s*=\s*["']?([^\s"'${<][^\s"']{7,})"#,
     },
 ];
 

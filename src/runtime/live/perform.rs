@@ -12,27 +12,15 @@ impl Run {
     /// Carries out one effect; gives the event that follows from it at once.
     pub(super) fn perform(&mut self, bench: &mut Workbench, effect: Effect) -> Option<Event> {
         match effect {
-            Effect::Record(event) => return self.record(bench, event),
+            Effect::Record(event) => self.record(bench, event),
             Effect::Ask { ask, .. } => return self.ask(bench, ask),
             Effect::CancelAsk(ask) => self.world.cancel_ask(ask),
-            Effect::Run { call, .. } if self.unstarted.as_ref() == Some(&call) => {
-                self.unstarted = None;
-            }
             Effect::Run {
                 call,
                 tool,
                 arguments,
                 ..
-            } => {
-                let arguments = self.vault.restored(arguments.as_bytes());
-                let arguments = String::from_utf8_lossy(&arguments).into_owned();
-                let stood = self.stood.as_ref();
-                let item = stood.and_then(|stood| stood.item_of(&call));
-                let earlier = stood.zip(item);
-                let earlier = earlier.map(|(stood, item)| stood.earlier(self.session, &tool, item));
-                let earlier = earlier.unwrap_or_default();
-                self.world.run(call, tool, arguments, earlier);
-            }
+            } => return self.run(call, tool, &arguments),
             Effect::StopTools => self.world.stop_tools(),
             Effect::Answer {
                 call,
@@ -53,23 +41,36 @@ impl Run {
         None
     }
 
-    /// Enters something in the ledger. What cannot be written is said all the time that it lasts; a tool whose start is not on the
-    /// disk does not run: the operator is asked instead.
-    fn record(&mut self, bench: &mut Workbench, event: LedgerEvent) -> Option<Event> {
+    /// Enters something in the ledger. A start that cannot be written is remembered: what is not on the disk does not run.
+    pub(super) fn record(&mut self, bench: &mut Workbench, event: LedgerEvent) {
         self.news.push(News::Recorded(event.clone()));
-        let trouble = bench.record(&event).err().map(ToString::to_string)?;
-        self.say(trouble.clone());
-        let LedgerEvent::Started { call, .. } = event else {
-            return None;
+        let Some(trouble) = bench.record(&event).err().map(ToString::to_string) else {
+            return;
         };
-        self.unstarted = Some(call.clone());
-        let note = format!("it was not started, because that cannot be written down: {trouble}");
-        Some(Event::NeedsOperator { call, note })
+        if let LedgerEvent::Started { call, .. } = event {
+            self.unrecorded = Some((call, trouble.clone()));
+        }
+        self.say(trouble);
     }
 
-    pub(super) fn enter(&mut self, bench: &mut Workbench, event: LedgerEvent) {
-        // It gives no event that would have to be handled.
-        let _ = self.record(bench, event);
+    /// Carries out a call.
+    fn run(&mut self, call: CallKey, tool: String, arguments: &str) -> Option<Event> {
+        let unrecorded = self
+            .unrecorded
+            .take_if(|(unrecorded, _)| *unrecorded == call);
+        if let Some((call, trouble)) = unrecorded {
+            let note = format!("it was not run, since its start cannot be recorded: {trouble}");
+            return Some(Event::NeedsOperator { call, note });
+        }
+        let arguments = self.vault.restored(arguments.as_bytes());
+        let arguments = String::from_utf8_lossy(&arguments).into_owned();
+        let stood = self.stood.as_ref();
+        let item = stood.and_then(|stood| stood.item_of(&call));
+        let earlier = stood.zip(item);
+        let earlier = earlier.map(|(stood, item)| stood.earlier(self.session, &tool, item));
+        self.world
+            .run(call, tool, arguments, earlier.unwrap_or_default());
+        None
     }
 
     fn ask(&mut self, bench: &mut Workbench, ask: Ask) -> Option<Event> {

@@ -5,7 +5,7 @@ use super::world::{Report, Thread, World};
 use crate::dialects::write::request::{NoRequest, Offered};
 use crate::engine::agent::{self, By, Endpoint, Header, Via};
 use crate::engine::{Breakpoint, Config, Machine, Nature, Policy, ToolConfig};
-use crate::redact::{Redactor, Vault};
+use crate::redact::Redactor;
 use crate::runtime::agents::AgentFile;
 use crate::runtime::model::{self, Key, Model, NoModel, Timeouts};
 use crate::runtime::takes::About;
@@ -111,17 +111,14 @@ pub fn prepare(
         is_stepping: options.is_stepping,
         seed: crate::runtime::takes::wall_clock(),
     };
-    let (redactor, mut vault) = (Redactor::new(cast.secrets), Vault::default());
     let first = agent.first_request(&cast.offered)?;
-    let first = redactor.json(&first, &mut vault).into_owned();
     let offered = cast.offered.into_iter().map(|offered| offered.tool);
     let who = Who {
         name: agent.name.clone(),
         file: file.path.to_string_lossy().into_owned(),
         model: agent.model.clone(),
         tools: offered.collect(),
-        redactor,
-        vault,
+        redactor: Redactor::new(cast.secrets),
     };
     let world = World::begin(model, script, cast.toolbox, thread, report);
     let about = About {

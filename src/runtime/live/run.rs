@@ -7,7 +7,7 @@ use super::news::{Judged, News, ToolState};
 use super::stood::{self, Stood};
 use super::world::{World, WorldEvent};
 use crate::dialects::body_of;
-use crate::dialects::write::{calls_of, history_of};
+use crate::dialects::write::{calls_of, history_of, quoted};
 use crate::engine::agent;
 use crate::engine::{Command, Event, Machine, Millis, Outcome, Phase, Tail};
 use crate::redact::{Redactor, Vault};
@@ -45,8 +45,6 @@ pub struct Run {
     pub(super) world: World,
     pub(super) redactor: Redactor,
     pub(super) vault: Vault,
-    /// The call whose start could not be written down last: it must not run.
-    pub(super) unstarted: Option<CallKey>,
     /// What the agent's tools look like to a model.
     pub(super) tools: Vec<Tool>,
     /// The session of the recording.
@@ -54,6 +52,8 @@ pub struct Run {
     /// The take that it drives.
     pub(super) take: TakeId,
     pub(super) stood: Option<Arc<Stood>>,
+    /// A call whose start could not be recorded, and why: it does not run.
+    pub(super) unrecorded: Option<(CallKey, String)>,
     pub(super) clock: Instant,
     pub(super) told: Option<Phase>,
     pub(super) news: Vec<News>,
@@ -71,8 +71,6 @@ pub struct Who {
     pub tools: Vec<Tool>,
     /// What must not be written down.
     pub redactor: Redactor,
-    /// What was taken out of the first request.
-    pub vault: Vault,
 }
 
 impl Run {
@@ -86,11 +84,11 @@ impl Run {
             file: who.file,
             world,
             redactor: who.redactor,
-            vault: who.vault,
-            unstarted: None,
+            vault: Vault::default(),
             session: 0,
             take: TakeId::MAIN,
             stood: None,
+            unrecorded: None,
             clock: Instant::now(),
             told: None,
             news: Vec::new(),
@@ -148,7 +146,7 @@ impl Run {
             model: self.model.name.clone(),
             scripted: self.model.is_scripted(),
         };
-        self.enter(bench, began);
+        self.record(bench, began);
         self.news.push(News::Grown(self.take));
         let standing = self.stand(bench)?;
         self.drive(bench, standing);
@@ -188,12 +186,12 @@ impl Run {
                 is_error,
             } => Command::Supply {
                 call,
-                output: self.clean(&output),
+                output: self.clean_for_history(&output),
                 is_error,
             },
             Command::Reject { call, words } => Command::Reject {
                 call,
-                words: self.clean(&words),
+                words: self.clean_for_history(&words),
             },
             command => command,
         };
@@ -202,7 +200,7 @@ impl Run {
 
     /// The user's next message.
     fn said(&mut self, bench: &mut Workbench, text: &str) {
-        let text = self.clean(text);
+        let text = self.clean_for_history(text);
         if !self.may_grow(bench) {
             return;
         }
@@ -272,7 +270,7 @@ impl Run {
                             let note = self.clean(&note);
                             self.say(note);
                         }
-                        let output = self.clean(&outcome.output);
+                        let output = self.clean_for_history(&outcome.output);
                         let outcome = Outcome { output, ..outcome };
                         Event::Finished { call, outcome }
                     }
@@ -322,8 +320,16 @@ impl Run {
         let extend = Edit::Extend {
             items: items.collect(),
         };
-        let standing = self.grow(bench, &[extend]);
-        self.drive_or_say(bench, standing);
+        match self.grow(bench, &[extend]) {
+            Ok(standing) => self.drive(bench, standing),
+            Err(error) => {
+                // The machine waits for the reply in the history, and would for ever.
+                self.say(error.to_string());
+                self.drive(bench, Event::Operator(Command::Pause));
+                let standing = self.stand(bench);
+                self.drive_or_say(bench, standing);
+            }
+        }
     }
 
     fn not_usable(&mut self, bench: &mut Workbench, ask: Ask, why: String) {
@@ -394,6 +400,12 @@ impl Run {
     fn tools(&self) -> Vec<ToolState> {
         let states = self.machine.tools(self.now());
         states.map(ToolState::of).collect()
+    }
+
+    /// A text that enters the history, as a string of JSON: a secret is kept as it is spelled there.
+    pub(super) fn clean_for_history(&mut self, text: &str) -> String {
+        let hidden = self.hide(quoted(text).as_bytes());
+        serde_json::from_slice(&hidden).unwrap_or_else(|_| self.clean(text))
     }
 
     pub(super) fn clean(&mut self, text: &str) -> String {
