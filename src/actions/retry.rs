@@ -1,6 +1,6 @@
 //! retry: the model is asked again, from the reply at hand on, plain or with feedback.
 
-use super::evidence::{ordinal, render};
+use super::evidence::{is_unreadable, ordinal, render};
 use super::{Choice, Planned, Refusal, Scene};
 use crate::session::{Edit, Flags, Kind, Standing, Turn, Voice};
 use std::collections::HashSet;
@@ -99,8 +99,10 @@ fn calls_whose_output_was_lost(scene: &Scene<'_>, turn: Turn) -> Vec<String> {
         .filter(|defect| NEVER_RAN.contains(&defect.rule))
         .filter_map(|defect| defect.item)
         .collect::<HashSet<_>>();
+    let may_have_run = |call: &u32| !never_ran.contains(call) && !is_unreadable(scene, *call);
     let lost = calls_of(scene, turn)
-        .filter(|call| scene.is_unanswered(*call) && !never_ran.contains(call));
+        .filter(|call| scene.is_unanswered(*call))
+        .filter(may_have_run);
     lost.map(|call| told(scene, call)).collect()
 }
 

@@ -22,6 +22,8 @@ pub enum Event {
         total_ms: u64,
         /// Whether its stream reached the end.
         ended: bool,
+        /// Why it ended, in the provider's word.
+        stop: Option<String>,
     },
     /// An attempt brought no reply.
     NotReplied {

@@ -19,10 +19,19 @@ use super::Fault;
 use crate::pattern::Pattern;
 use crate::rules::RULES;
 use crate::session::ledger::CallKey;
-use crate::wording::{self, Deed, Kind, Verb};
+use crate::wording::{Deed, Kind, Verb};
 use reader::Reader;
 use settings::{PartialBreaker, PartialRetry};
 use toml::de::DeTable;
+
+/// What the model is to read, as a policy says it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Words {
+    /// The name of the wording; `None` for a template that stands in the policy itself.
+    pub name: Option<String>,
+    /// The template.
+    pub template: String,
+}
 
 /// What a policy decided about a fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,8 +44,8 @@ pub struct Decision {
     pub call: Option<CallKey>,
     /// Id of the action that is to be carried out.
     pub action: &'static str,
-    /// The wording: a name of the library, or a template of the policy's own. [`Decision::template`] is the template in both cases.
-    pub wording: Option<String>,
+    /// What the model is to read; `None` where the policy leaves it to the action.
+    pub wording: Option<Words>,
     /// The value of a fallback: a text as it is, anything else as JSON.
     pub value: Option<String>,
     /// Whether a fallback enters the history.
@@ -46,10 +55,12 @@ pub struct Decision {
 impl Decision {
     /// What the model is to read, as a template; `None` where the policy leaves it to the action.
     pub fn template(&self) -> Option<&str> {
-        let wording = self.wording.as_deref()?;
-        let kind = Kind::of_rule(&self.rule);
-        let known = kind.and_then(|kind| wording::find(kind, wording));
-        Some(known.map_or(wording, |known| known.template))
+        self.wording.as_ref().map(|words| words.template.as_str())
+    }
+
+    /// The name of the wording, where it has one.
+    pub fn wording_name(&self) -> Option<String> {
+        self.wording.as_ref().and_then(|words| words.name.clone())
     }
 }
 
@@ -85,7 +96,7 @@ struct Entry {
     does: &'static Verb,
     times: Option<u32>,
     then: &'static Verb,
-    wording: Option<String>,
+    wording: Option<Words>,
     value: Option<String>,
     include_in_history: bool,
 }
@@ -166,8 +177,8 @@ impl Policy {
         }
     }
 
-    /// Whether there is an entry for a fault. Where nobody can be asked, one without an entry passes, while one whose entry says `ask`
-    /// waits.
+    /// Whether there is an entry for a fault. Where nobody can be asked, a warning without an entry passes, while an error, and what an
+    /// entry says `ask` about, ends the run.
     pub fn has_entry(&self, fault: &Fault) -> bool {
         self.entry(fault).is_some()
     }

@@ -80,12 +80,14 @@ impl Base {
                 .map(|file| Stamp::of(&file)),
         };
         let goes_on = |session: &Session| session.contract.goes_on;
+        // What the takes of a run wrote stays told from what it began with.
+        let of_run = (&*source as &dyn Any).downcast_ref::<Rope>().cloned();
         Ok(Self {
             goes_on: recording.sessions.iter().any(goes_on),
             opened,
             recording,
             path: path.map(Path::to_owned),
-            rope: Arc::new(Rope::new(source)),
+            rope: Arc::new(of_run.unwrap_or_else(|| Rope::new(source))),
             kind,
         })
     }
@@ -222,7 +224,7 @@ impl Rows {
             }
             let place = pieces.get(piece).and_then(|piece| match piece.from {
                 Origin::Recorded(span) => Some(span.start + (at - piece.start)),
-                Origin::Written(_) => None,
+                Origin::Written(_) | Origin::Grown(_) => None,
             });
             let recorded = place.and_then(|place| self.starts.binary_search(&place).ok());
             if let (Some(place), None) = (place, recorded) {

@@ -1,19 +1,24 @@
 //! Runs the rules on all cores: items in parts side by side, then the session as a whole.
 
-use super::Recording;
+use super::{Recording, settle};
 use crate::rules::{self, Digests, Finding, RULES, Rule, Run};
-use crate::session::{Dialect, Session, SourceError};
+use crate::session::{Dialect, Rope, Session, SourceError};
 use rayon::prelude::*;
+use std::any::Any;
 
 /// How many items one task checks.
 const PART: usize = 4096;
 
-/// The findings of a session, in the order of the history.
+/// The findings of a session, in the order of the history. What a take has answered is marked so, in a take of it and in a run.
 pub fn check_session(
     session: &Session,
     target: Option<Dialect>,
 ) -> Result<Vec<Finding>, SourceError> {
-    Ok(check_run(&Run::new(session, target), RULES)?.0)
+    let (mut findings, _) = check_run(&Run::new(session, target), RULES)?;
+    if let Some(rope) = (&*session.source as &dyn Any).downcast_ref::<Rope>() {
+        settle(session, rope, &mut findings);
+    }
+    Ok(findings)
 }
 
 /// The findings of some rules in a session that was prepared, in the order of the history, and what the item pass remembers.

@@ -302,12 +302,13 @@ fn from_run(name: &str, path: &Path, journal: &FileSource) -> Result<Option<Inpu
     let Some(run) = takes::read_run(&journal.read(Span { start, end })?) else {
         return Ok(None);
     };
-    let buffer = Arc::new(run.text);
+    let end = run.rope.len();
+    let buffer = run.rope.read(Span { start, end })?;
     Ok(Some(Input {
         name: name.to_owned(),
         path: Some(path.to_owned()),
-        source: buffer.clone(),
-        buffer: Some(buffer),
+        source: Arc::new(run.rope),
+        buffer: Some(Arc::new(buffer)),
         notices: run.problems,
         run: Some(run.format),
     }))

@@ -152,11 +152,24 @@ pub enum Broken {
     Cut(String),
 }
 
+/// What a client of ours reports to a library that sends through it ([`Http::into_client`]).
+pub(in crate::runtime) use reqwest::Error as ClientError;
+
 impl Broken {
     fn new(error: reqwest::Error) -> Self {
         let error = error.without_url();
+        let words = error.to_string();
+        Self::of(&error, words)
+    }
+
+    /// Whether something may have reached the host. TLS can fail behind a request, too.
+    pub fn may_have_arrived(&self) -> bool {
+        matches!(self, Self::Cut(_) | Self::Tls(_))
+    }
+
+    /// What an error comes to; `words` tell it where it has no cause.
+    pub(in crate::runtime) fn of(error: &ClientError, mut words: String) -> Self {
         let (mut tls, mut name, mut refused) = (None, false, false);
-        let mut words = error.to_string();
         let mut cause: Option<&(dyn Error + 'static)> = error.source();
         while let Some(at) = cause {
             words = at.to_string();

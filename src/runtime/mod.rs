@@ -27,6 +27,7 @@ mod parts;
 mod policies;
 mod reading;
 pub mod replace;
+mod replies;
 mod save;
 pub mod scripted;
 pub mod search;

@@ -1,6 +1,7 @@
 //! From a file to its sessions: recognised by its head, read in one piece or in parts, put in the order of the history.
 
 use super::parts::{File, Kept};
+use super::replies::mark_replies;
 use super::{Input, InputError, open, read_database};
 use crate::formats::split::{self, Members, Part, Step, Within};
 use crate::formats::{self, Contents, Format, Layout, Reading, Records, Sample};
@@ -46,10 +47,12 @@ pub fn read_path(path: &Path, options: &ReadOptions) -> Result<Recording, InputE
     read_input(open(path)?, options)
 }
 
-/// A run goes on from the end of these histories: a call there waits for its output, although they are requests.
+/// A run goes on from the end of these histories: a call there waits for its output, although they are requests. What the run knows of
+/// its replies is marked.
 pub(super) fn going_on(sessions: &mut [Session]) {
     for session in sessions {
         session.contract.goes_on = true;
+        mark_replies(session);
         session.pairing = pairing::pair(session);
     }
 }

@@ -132,7 +132,7 @@ pub(super) fn write_text<W: Write + ?Sized>(
 ) -> io::Result<()> {
     for piece in rope.pieces() {
         match piece.from {
-            Origin::Written(span) => {
+            Origin::Written(span) | Origin::Grown(span) => {
                 let range = usize::try_from(span.start)
                     .ok()
                     .zip(usize::try_from(span.end).ok());

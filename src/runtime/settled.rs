@@ -1,7 +1,8 @@
-//! What an operator decided is settled: a fault of a call whose output a take wrote is still told, but no longer counts.
+//! What somebody decided is settled: a fault of a call whose output a take wrote is still told, but no longer counts. What the world
+//! said in a run, as a tool that failed, is nobody's answer.
 
 use crate::rules::{Finding, Severity};
-use crate::session::{Item, Origin, Rope, Session, Source, Span};
+use crate::session::{Item, Kind, Origin, Rope, Session, Source, Span};
 use serde_json::value::RawValue;
 use std::ops::Range;
 
@@ -11,8 +12,17 @@ const ANSWERED: &[&str] = &[
     "malformed-arguments",
     "invalid-arguments",
     "duplicate-argument-key",
+    "truncated-response",
     "repeated-call",
     "tool-error",
+];
+
+/// Rules that hold a run before the call is carried out: where it has an output all the same, somebody let it pass.
+const LET_PASS: &[&str] = &[
+    "unknown-tool",
+    "malformed-arguments",
+    "invalid-arguments",
+    "truncated-response",
 ];
 
 /// In longer parts that a take has left out nothing is looked for, in bytes: outputs that move are shorter.
@@ -27,22 +37,37 @@ pub fn settle(session: &Session, rope: &Rope, findings: &mut [Finding]) {
         let Some(index) = finding.item.map(|item| item as usize) else {
             continue;
         };
-        let own = session.items.get(index);
+        let Some(own) = session.items.get(index) else {
+            continue;
+        };
         let output = match finding.rule.id {
-            "tool-error" => own,
+            "tool-error" => Some(own),
+            _ if own.kind != Kind::Call => None,
             _ => session
                 .pairing
                 .partner(index)
                 .and_then(|output| session.items.get(output)),
         };
-        if output.is_some_and(|output| is_by_take(session, rope, output)) {
+        let Some(output) = output else {
+            continue;
+        };
+        let may_pass = LET_PASS.contains(&finding.rule.id);
+        if (may_pass && is_grown(rope, output)) || is_by_take(session, rope, output) {
             finding.severity = Severity::Info;
             finding.is_settled = true;
+            // That it was answered says nothing about the tools, where the answer is known to be no tool's.
+            finding.facts.retain(|(name, _)| *name != "note");
             finding
                 .offers
                 .retain(|offer| offer.safety != crate::actions::Safety::Safe);
         }
     }
+}
+
+/// Whether a run grew by an output.
+fn is_grown(rope: &Rope, output: &Item) -> bool {
+    let mut pieces = rope.pieces_of(output.span);
+    pieces.any(|piece| matches!(piece.from, Origin::Grown(_)))
 }
 
 /// Whether a take wrote what an output says. Another call id is no other answer, nor is another place.
@@ -53,14 +78,11 @@ fn is_by_take(session: &Session, rope: &Rope, output: &Item) -> bool {
     let Some(said) = said(&bytes) else {
         return false;
     };
-    let start = output.span.start + said.start as u64;
-    let end = output.span.start + said.end as u64;
-    let pieces = rope.pieces();
-    let first = pieces.partition_point(|piece| piece.start + piece.from.span().len() <= start);
-    let own = pieces[first..].iter();
-    let is_written = own
-        .take_while(|piece| piece.start < end)
-        .any(|piece| matches!(piece.from, Origin::Written(_)));
+    let mut own = rope.pieces_of(Span {
+        start: output.span.start + said.start as u64,
+        end: output.span.start + said.end as u64,
+    });
+    let is_written = own.any(|piece| matches!(piece.from, Origin::Written(_)));
     is_written && !is_taken_out(rope, &bytes[said])
 }
 
@@ -79,27 +101,53 @@ fn said(output: &[u8]) -> Option<Range<usize>> {
     Some(start..start + value.len())
 }
 
-/// Whether a text stands in what a take left out of the recording: then it stands at another place now.
+/// Whether a text stands in what a take left out, of the recording or of what a run grew by: then it stands at another place now.
 fn is_taken_out(rope: &Rope, text: &[u8]) -> bool {
     let recorded = rope.recorded();
-    let kept = rope.pieces().iter().filter_map(|piece| match piece.from {
-        Origin::Recorded(span) => Some(span),
-        Origin::Written(_) => None,
-    });
-    let end = recorded.len();
-    let mut from = 0;
-    for kept in kept.chain([Span { start: end, end }]) {
+    let (mut of_recording, mut of_growth) = (Vec::new(), Vec::new());
+    for piece in rope.pieces() {
+        match piece.from {
+            Origin::Recorded(span) => of_recording.push(span),
+            Origin::Grown(span) => of_growth.push(span),
+            Origin::Written(_) => {}
+        }
+    }
+    let whole = Span {
+        start: 0,
+        end: recorded.len(),
+    };
+    let written = rope.written();
+    let in_growth = |gap: Span| {
+        let (start, end) = (usize::try_from(gap.start), usize::try_from(gap.end));
+        let range = start.ok().zip(end.ok());
+        let bytes = range.and_then(|(start, end)| written.get(start..end));
+        bytes.is_some_and(|bytes| memchr::memmem::find(bytes, text).is_some())
+    };
+    let mut growths = rope.growths().iter();
+    gaps(whole, &of_recording, text).any(|gap| holds(&**recorded, gap, text))
+        || growths.any(|growth| gaps(growth.span, &of_growth, text).any(in_growth))
+}
+
+/// The parts of a span that are not kept and are long enough for a text. What is kept is in order.
+fn gaps(whole: Span, kept: &[Span], text: &[u8]) -> impl Iterator<Item = Span> {
+    let end = Span {
+        start: whole.end,
+        end: whole.end,
+    };
+    let inside = kept
+        .iter()
+        .filter(move |kept| whole.start <= kept.start && kept.end <= whole.end);
+    let mut from = whole.start;
+    let least = text.len() as u64;
+    inside.copied().chain([end]).filter_map(move |kept| {
         let gap = Span {
             start: from,
             end: kept.start,
         };
         from = kept.end;
-        let is_long_enough = gap.start < gap.end && gap.len() >= text.len() as u64;
-        if is_long_enough && gap.len() <= LONGEST_GAP && holds(&**recorded, gap, text) {
-            return true;
-        }
-    }
-    false
+        let fits = gap.start < gap.end && (least..=LONGEST_GAP).contains(&gap.len());
+        fits.then_some(gap)
+    })
 }
 
 /// Whether a text stands in a span of a source; line ends become spaces where an item moves.

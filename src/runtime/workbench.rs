@@ -210,7 +210,7 @@ impl Workbench {
                 rope = known.clone();
                 continue;
             }
-            rope = Arc::new(lay(&self.takes, id, &rope)?);
+            rope = Arc::new(lay((&self.takes, &self.ledger), id, &rope)?);
             self.ropes.insert(id, rope.clone());
         }
         Ok(rope)

@@ -232,7 +232,7 @@ pub fn recorded(rope: &Rope, span: Span) -> Option<Span> {
             let end = start + span.len();
             (end <= recorded.end).then_some(Span { start, end })
         }
-        Origin::Written(_) => None,
+        Origin::Written(_) | Origin::Grown(_) => None,
     }
 }
 

@@ -33,7 +33,7 @@ pub use keyed::Keyed;
 pub use names::{NameId, Names};
 pub use pairing::{Pairing, Standing};
 pub use problem::{Problem, ProblemKind};
-pub use rope::{Origin, Piece, Rope, Splice};
+pub use rope::{Growth, Origin, Piece, Rope, Splice};
 pub use source::{Source, SourceError, Span};
 pub use turn::{Speaker, Turn, number_turns};
 

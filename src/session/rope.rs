@@ -1,5 +1,6 @@
 //! A text with other bytes in some places of it: how a take reads. The bytes that were recorded stay where they are.
 
+use super::ledger::GrownBy;
 use super::{Source, SourceError, Span};
 use std::sync::Arc;
 
@@ -16,8 +17,9 @@ pub struct Splice {
 #[derive(Debug, Clone)]
 pub struct Rope {
     recorded: Arc<dyn Source>,
-    /// What the takes wrote, one piece behind the other.
+    /// What the takes wrote and what they grew by, one piece behind the other.
     written: Vec<u8>,
+    growths: Vec<Growth>,
     pieces: Vec<Piece>,
     length: u64,
 }
@@ -31,20 +33,32 @@ pub struct Piece {
     pub from: Origin,
 }
 
-/// Where the bytes of a stretch are.
+/// Where the bytes of a stretch are, and whose they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// In the recorded source.
     Recorded(Span),
-    /// In what a take wrote.
+    /// In what a take wrote: somebody decided that it stands there.
     Written(Span),
+    /// In what a take grew by: what the world said of itself, replies of the model and outputs of tools. It stands among what was
+    /// written.
+    Grown(Span),
+}
+
+/// What a take grew by in one step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Growth {
+    /// What brought it, where that is known.
+    pub by: Option<GrownBy>,
+    /// Its bytes; [`Origin::Grown`] points into them.
+    pub span: Span,
 }
 
 impl Origin {
     /// Where they are in it.
     pub fn span(self) -> Span {
         match self {
-            Self::Recorded(span) | Self::Written(span) => span,
+            Self::Recorded(span) | Self::Written(span) | Self::Grown(span) => span,
         }
     }
 
@@ -57,6 +71,7 @@ impl Origin {
         match self {
             Self::Recorded(span) => Self::Recorded(cut(span)),
             Self::Written(span) => Self::Written(cut(span)),
+            Self::Grown(span) => Self::Grown(cut(span)),
         }
     }
 }
@@ -68,6 +83,7 @@ impl Rope {
         let mut rope = Self {
             recorded,
             written: Vec::new(),
+            growths: Vec::new(),
             pieces: Vec::new(),
             length: 0,
         };
@@ -81,11 +97,30 @@ impl Rope {
     /// This text with splices. They are taken in the order of their places; of two insertions at one place the first stays first.
     /// What overlaps a splice before it is left out.
     pub fn spliced(&self, splices: &[Splice]) -> Self {
+        self.with(splices, Origin::Written)
+    }
+
+    /// The same where the splices are what a take grew by in one step. What the operator said is his decision, as in any take.
+    pub fn grown(&self, splices: &[Splice], by: Option<GrownBy>) -> Self {
+        if by == Some(GrownBy::Operator) {
+            return self.spliced(splices);
+        }
+        let mut rope = self.with(splices, Origin::Grown);
+        let span = Span {
+            start: self.written.len() as u64,
+            end: rope.written.len() as u64,
+        };
+        rope.growths.push(Growth { by, span });
+        rope
+    }
+
+    fn with(&self, splices: &[Splice], origin: impl Fn(Span) -> Origin) -> Self {
         let mut order: Vec<&Splice> = splices.iter().collect();
         order.sort_by_key(|splice| (splice.at.start, splice.at.end));
         let mut rope = Self {
             recorded: self.recorded.clone(),
             written: self.written.clone(),
+            growths: self.growths.clone(),
             pieces: Vec::with_capacity(self.pieces.len() + 2 * order.len()),
             length: 0,
         };
@@ -97,7 +132,7 @@ impl Rope {
             piece = rope.copy(self, at..splice.at.start, piece);
             let start = rope.written.len() as u64;
             rope.written.extend_from_slice(&splice.with);
-            rope.push(Origin::Written(Span {
+            rope.push(origin(Span {
                 start,
                 end: rope.written.len() as u64,
             }));
@@ -142,9 +177,22 @@ impl Rope {
         &self.pieces
     }
 
-    /// What the takes wrote; [`Origin::Written`] points into it.
+    /// What the takes wrote and what they grew by; [`Origin::Written`] and [`Origin::Grown`] point into it.
     pub fn written(&self) -> &[u8] {
         &self.written
+    }
+
+    /// What the takes grew by, in order.
+    pub fn growths(&self) -> &[Growth] {
+        &self.growths
+    }
+
+    /// The pieces that a span touches.
+    pub fn pieces_of(&self, span: Span) -> impl Iterator<Item = &Piece> {
+        let before = |piece: &Piece| piece.start + piece.from.span().len() <= span.start;
+        let first = self.pieces.partition_point(before);
+        let own = self.pieces[first..].iter();
+        own.take_while(move |piece| piece.start < span.end)
     }
 
     /// The source that was recorded.
@@ -193,7 +241,7 @@ impl Source for Rope {
             let length = rest.len().min(usize::try_from(left).unwrap_or(usize::MAX));
             match piece.from.part(at - piece.start, length as u64) {
                 Origin::Recorded(span) => self.recorded.fill(span.start, &mut rest[..length])?,
-                Origin::Written(span) => {
+                Origin::Written(span) | Origin::Grown(span) => {
                     let from = usize::try_from(span.start).unwrap_or(usize::MAX);
                     let bytes = self.written.get(from..from.saturating_add(length));
                     rest[..length].copy_from_slice(bytes.ok_or(SourceError::Gone { span })?);
@@ -248,6 +296,30 @@ mod tests {
             splice(4, 6, "x"),
         ]);
         assert_eq!(text(&spliced), "ab12c-f");
+    }
+
+    #[test]
+    fn what_a_take_grew_by_is_told_from_what_it_wrote() {
+        let recorded = Rope::new(Arc::new(b"[1]".to_vec()));
+        let written = recorded.spliced(&[splice(1, 2, "one")]);
+        let grown = written.grown(&[splice(4, 4, ",two")], None);
+        let after = grown.spliced(&[splice(5, 8, "2")]);
+        assert_eq!(
+            (text(&grown), text(&after)),
+            ("[one,two]".to_owned(), "[one,2]".to_owned())
+        );
+        let span = Span { start: 3, end: 7 };
+        let growths = [Growth { by: None, span }];
+        assert_eq!(
+            (grown.growths(), after.growths()),
+            (&growths[..], &growths[..])
+        );
+        let whole = Span { start: 4, end: 8 };
+        let own: Vec<Origin> = grown.pieces_of(whole).map(|piece| piece.from).collect();
+        assert_eq!(own, [Origin::Grown(span)]);
+        let of_two = after.pieces_of(Span { start: 5, end: 6 });
+        let of_two: Vec<Origin> = of_two.map(|piece| piece.from).collect();
+        assert_eq!(of_two, [Origin::Written(Span { start: 7, end: 8 })]);
     }
 
     proptest! {

@@ -253,6 +253,14 @@ impl State {
             .map_or(&[], |checked| checked.of_item(self.item))
     }
 
+    /// The findings about the item with the cursor, and the calls there that a live run has open: all that something can be
+    /// done about.
+    pub fn offering_here(&self) -> impl Iterator<Item = &Finding> {
+        let checked = self.checked().into_iter();
+        let waiting = checked.flat_map(|checked| checked.waiting(self.item));
+        self.findings_here().iter().chain(waiting)
+    }
+
     /// The findings of all sessions, counted; `None` while no session is checked.
     pub fn counts(&self) -> Option<Counts> {
         let mut known = self.checked.iter().flatten().peekable();

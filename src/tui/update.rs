@@ -83,6 +83,8 @@ pub enum Report {
     Live(News),
     /// The agent that runs, or is to run.
     Agent(Box<AgentInfo>),
+    /// The breakpoints that a run begins with.
+    Breakpoints(Vec<crate::engine::Breakpoint>),
     /// The file of the agent that ran here last.
     PastAgent(String),
     /// An agent's file has to be trusted before anything of it runs.
@@ -440,7 +442,7 @@ fn open(state: &mut State) -> Vec<Effect> {
             motion::open_session(state, session);
             motion::focus(state, Pane::Turns);
         }
-        Pane::Turns | Pane::Items | Pane::Detail if !state.findings_here().is_empty() => {
+        Pane::Turns | Pane::Items | Pane::Detail if state.offering_here().next().is_some() => {
             return recover::offers(state);
         }
         Pane::Turns | Pane::Items => motion::focus(state, Pane::Detail),

@@ -32,6 +32,7 @@ mod sessions;
 mod sse_cases;
 mod takes;
 mod terminal;
+mod terminal_live;
 mod terminal_takes;
 mod tidy;
 mod tools;

@@ -7,6 +7,7 @@ use crate::cli::exit::{Exit, Failure};
 use crate::cli::flatten::FileReport;
 use crate::cli::report::{write_finding, write_line};
 use crate::engine::Command;
+use crate::rules::{Cause, Finding};
 use crate::runtime::Workbench;
 use crate::runtime::live::{Input, Judged, News, Phase, Prepared, Run, WorldEvent};
 use crate::session::ledger::{Ending, LedgerEvent};
@@ -174,10 +175,15 @@ impl<W: Write> Teller<W> {
         Ok(())
     }
 
-    /// Tells what is newly found.
+    /// Tells what is newly found, as bad as it was found to be. What the run is about to do, a call that waits for its output, and what
+    /// its decisions made are no findings.
     fn findings(&mut self, judged: &Judged) -> Result<(), Failure> {
-        let findings = [judged.findings().to_vec()];
-        let report = FileReport::of(judged.recording(), &findings, None, false);
+        let waits = |finding: &&Finding| {
+            finding.rule.id == "pending-call" && finding.cause != Some(Cause::Approval)
+        };
+        let findings = judged.findings().iter();
+        let new = findings.filter(|one| !one.is_settled && !waits(one));
+        let report = FileReport::of(judged.recording(), &[new.cloned().collect()], None, false);
         let report = report.map_err(|error| Failure::refused(error.to_string()))?;
         for session in &report.sessions {
             for finding in &session.findings {

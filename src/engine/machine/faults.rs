@@ -7,7 +7,7 @@ use crate::rules::Severity;
 use crate::session::ledger::{Ending, LedgerEvent};
 use crate::session::takes::Author;
 
-/// Rules that hold a run although they are no errors: what they are about would run half, or end the run.
+/// Rules that hold a run for its operator although they are no errors: what they are about would run half, or end the run.
 const HOLD_AS_WARNINGS: &[&str] = &[
     "truncated-response",
     "refused",
@@ -66,10 +66,12 @@ impl Step<'_> {
         }
     }
 
-    /// Whether a fault is one that holds a run.
+    /// Whether a fault is one that holds a run. Where nobody can be asked, a warning without an entry passes; what is wrong with a call
+    /// that was cut off holds all the same, since the call cannot be carried out.
     fn holds(&self, fault: &Fault) -> bool {
+        let can_hold = self.config.has_operator || fault.call.is_some();
         fault.severity == Severity::Error
-            || HOLD_AS_WARNINGS.contains(&fault.rule)
+            || (can_hold && HOLD_AS_WARNINGS.contains(&fault.rule))
             || self.config.policy.has_entry(fault)
     }
 
@@ -115,7 +117,7 @@ impl Step<'_> {
                     fault: id,
                     is_fallback,
                 });
-                let wording = decision.wording.clone();
+                let wording = decision.wording_name();
                 self.record_about(fault, decision.action, Author::Policy, wording);
                 self.effects.push(Effect::Act(decision));
                 Judged::Taken

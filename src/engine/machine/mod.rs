@@ -13,7 +13,8 @@
 //! | a reply without calls | finish |
 //! | the model's turn | ask, unless the turns are used up or the model failed |
 //!
-//! Without an operator a pause is an end. Stepping pauses before the tools of a reply and before each question.
+//! Without an operator a pause is an end: an error that no policy settles ends the run, since its call cannot be carried out; a warning
+//! without an entry passes. Stepping pauses before the tools of a reply and before each question.
 //!
 //! | event | while it is awaited | otherwise |
 //! |---|---|---|
@@ -148,6 +149,7 @@ impl Step<'_> {
                 first_ms,
                 total_ms,
                 ended,
+                stop,
             } => self.replied(ask, |take| LedgerEvent::Replied {
                 ask,
                 take,
@@ -156,6 +158,7 @@ impl Step<'_> {
                 first_ms,
                 total_ms,
                 ended,
+                stop,
             }),
             Event::NotReplied { ask, fault } => self.not_replied(ask, &fault),
             Event::Finished { call, outcome } => self.finished(&call, outcome),

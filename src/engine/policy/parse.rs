@@ -3,7 +3,7 @@
 use super::fault::PolicyFaults;
 use super::reader::{Key, Node, Reader};
 use super::settings::{BreakerSettings, PartialBreaker, PartialRetry, RetrySettings};
-use super::{Approval, Entry, Policy, ToolPolicy, actions_for, value};
+use super::{Approval, Entry, Policy, ToolPolicy, Words, actions_for, value};
 use crate::pattern::Pattern;
 use crate::rules::{RULES, Rule};
 use crate::wording::{self, Deed, Kind, VERBS, Verb, reads_as_name};
@@ -275,18 +275,16 @@ fn words(
     rule: &Rule,
     members: &DeTable<'_>,
     own: Own<'_>,
-) -> Option<String> {
+) -> Option<Words> {
     let (text, at) = reader.text(members, "wording")?;
     let kind = Kind::of_rule(rule.id);
-    let known = kind.and_then(|kind| wording::find(kind, text));
-    let own = kind.and_then(|kind| own(kind, text));
-    // A name of the library stays a name, unless the operator's own wording has taken it.
-    let own = own.filter(|own| known.is_none_or(|known| known.template != own));
-    if own.is_some() {
-        return own;
-    }
-    if known.is_some() {
-        return Some(text.to_owned());
+    let known = kind.and_then(|kind| {
+        let of_library = || wording::find(kind, text).map(|known| known.template.to_owned());
+        own(kind, text).or_else(of_library)
+    });
+    if let Some(template) = known {
+        let name = Some(text.to_owned());
+        return Some(Words { name, template });
     }
     if reads_as_name(text) {
         let names = kind.into_iter().flat_map(wording::library);
@@ -301,7 +299,10 @@ fn words(
         reader.template(&fault, at);
         return None;
     }
-    Some(text.to_owned())
+    Some(Words {
+        name: None,
+        template: text.to_owned(),
+    })
 }
 
 fn fallback_value(reader: &mut Reader<'_>, members: &DeTable<'_>) -> Option<String> {

@@ -3,8 +3,8 @@
 use super::*;
 use crate::rules::Severity;
 use crate::session::ledger::Ask;
-use crate::wording::Context;
 use crate::wording::recipe::{self, Recovery};
+use crate::wording::{self, Context, Kind};
 use proptest::prelude::*;
 
 /// The example of the design, word for word.
@@ -80,7 +80,13 @@ fn the_example_of_the_design_is_read_word_for_word() {
         item: Some(7),
         call: unknown.call.clone(),
         action: "inject-error",
-        wording: Some("nearest".to_owned()),
+        wording: Some(Words {
+            name: Some("nearest".to_owned()),
+            template: wording::find(Kind::UnknownTool, "nearest")
+                .unwrap()
+                .template
+                .to_owned(),
+        }),
         value: None,
         include_in_history: false,
     };

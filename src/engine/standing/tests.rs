@@ -179,6 +179,7 @@ fn the_ledger_says_what_ran_with_these_arguments() {
             first_ms: 1,
             total_ms: 1,
             ended: true,
+            stop: None,
         },
         LedgerEvent::Started {
             call: key.clone(),

@@ -32,7 +32,12 @@ pub(super) fn act(
     let beside = rules::beside(session, &stood.findings, finding);
     let scene = run.scene(finding.defect(), &beside);
     let scene = scene.ok_or("it is about the session as a whole, and not about an item")?;
+    // The history cannot tell that nothing ran that would run again; the ledger can.
+    let mut calls = stood.standing.calls.iter();
+    let runs_nothing_twice =
+        decision.action == "retry" && calls.all(|call| call.is_open && call.ran == Ran::No);
     let choice = Choice {
+        confirmed: runs_nothing_twice,
         words: decision.value.as_deref().or(decision.template()),
         include_in_history: decision.include_in_history,
         ..Choice::default()
@@ -47,7 +52,7 @@ pub(super) fn act(
             action: Some(action.id.to_owned()),
             by: Author::Policy,
         },
-        wording: decision.wording.clone(),
+        wording: decision.wording_name(),
         ..told(&planned)
     };
     fork(bench, (number, take), session, &planned.edits, about)

@@ -107,6 +107,7 @@ impl Run {
             ));
             return None;
         };
+        let text = self.clean_for_history(&text);
         let answer = Edit::Answer {
             call: item,
             text,

@@ -5,7 +5,7 @@ use super::world::{Report, Thread, World};
 use crate::dialects::write::request::{NoRequest, Offered};
 use crate::engine::agent::{self, By, Endpoint, Header, Via};
 use crate::engine::{Breakpoint, Config, Machine, Nature, Policy, ToolConfig};
-use crate::redact::Redactor;
+use crate::redact::{Redactor, Vault};
 use crate::runtime::agents::AgentFile;
 use crate::runtime::model::{self, Key, Model, NoModel, Timeouts};
 use crate::runtime::takes::About;
@@ -48,6 +48,8 @@ pub struct Prepared {
     pub first: Vec<u8>,
     /// What its journal says of it.
     pub about: About,
+    /// Where it stops although nothing is wrong.
+    pub breakpoints: Vec<Breakpoint>,
     /// What the operator should know; it holds text from outside.
     pub notes: Vec<String>,
 }
@@ -101,6 +103,7 @@ pub fn prepare(
         cast.start(file, server, &thread, &report);
     }
     let (model, script) = model_of(&agent.model, &mut cast)?;
+    let breakpoints = options.breakpoints.clone();
     let policy = options.policy.unwrap_or_else(|| agent.policy.clone());
     let config = Config {
         has_operator: options.has_operator,
@@ -111,14 +114,17 @@ pub fn prepare(
         is_stepping: options.is_stepping,
         seed: crate::runtime::takes::wall_clock(),
     };
+    let (redactor, mut vault) = (Redactor::new(cast.secrets), Vault::default());
     let first = agent.first_request(&cast.offered)?;
+    let first = redactor.json(&first, &mut vault).into_owned();
     let offered = cast.offered.into_iter().map(|offered| offered.tool);
     let who = Who {
         name: agent.name.clone(),
         file: file.path.to_string_lossy().into_owned(),
         model: agent.model.clone(),
         tools: offered.collect(),
-        redactor: Redactor::new(cast.secrets),
+        redactor,
+        vault,
     };
     let world = World::begin(model, script, cast.toolbox, thread, report);
     let about = About {
@@ -132,6 +138,7 @@ pub fn prepare(
         first: run.hide(&first),
         run,
         about,
+        breakpoints,
         notes: cast.notes,
     })
 }

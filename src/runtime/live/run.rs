@@ -6,8 +6,8 @@
 use super::news::{Judged, News, ToolState};
 use super::stood::{self, Stood};
 use super::world::{World, WorldEvent};
-use crate::dialects::body_of;
 use crate::dialects::write::{calls_of, history_of, quoted};
+use crate::dialects::{body_of, stop_of};
 use crate::engine::agent;
 use crate::engine::{Command, Event, Machine, Millis, Outcome, Phase, Tail};
 use crate::redact::{Redactor, Vault};
@@ -71,6 +71,8 @@ pub struct Who {
     pub tools: Vec<Tool>,
     /// What must not be written down.
     pub redactor: Redactor,
+    /// What was taken out of the first request.
+    pub vault: Vault,
 }
 
 impl Run {
@@ -84,7 +86,7 @@ impl Run {
             file: who.file,
             world,
             redactor: who.redactor,
-            vault: Vault::default(),
+            vault: who.vault,
             session: 0,
             take: TakeId::MAIN,
             stood: None,
@@ -306,6 +308,7 @@ impl Run {
             first_ms: answer.first_ms,
             total_ms: answer.total_ms,
             ended: answer.is_whole(),
+            stop: stop_of(&answer.json).map(|stop| self.clean(&stop)),
         };
         let asked = bench.ledger().asked(ask).map(|asked| asked.take);
         self.drive(bench, replied);

@@ -6,7 +6,7 @@ use crate::engine::{Standing, standing_of};
 use crate::formats::lower;
 use crate::redact::Vault;
 use crate::rules::Finding;
-use crate::runtime::{NoTake, Recording, Workbench, check_session, settle};
+use crate::runtime::{NoTake, Recording, Workbench, check_session};
 use crate::session::ledger::CallKey;
 use crate::session::takes::{Cause, Take, TakeId};
 use crate::session::{Dialect, Edit, Session, Shape, Source, Span, Tool, Voice};
@@ -26,8 +26,7 @@ impl Stood {
     pub(super) fn read(bench: &mut Workbench, number: u32, take: TakeId) -> Result<Self, NoTake> {
         let recording = bench.read(take, &|_, _| ())?;
         let session = session_of(&recording, number).ok_or(NoTake::NoSession(number))?;
-        let mut findings = check_session(session, None)?;
-        settle(session, &*bench.rope(take)?, &mut findings);
+        let findings = check_session(session, None)?;
         let line = bench.line(take);
         let standing = standing_of(session, &findings, bench.ledger(), take, &line)?;
         Ok(Self {

@@ -7,8 +7,9 @@ use super::shelf::Shelf;
 use super::told::{FirstRequest, Told};
 use super::{About, Clock, Damage, Journal, NotRecording, Opened, Why};
 use crate::formats::{self, Format};
+use crate::session::ledger::Ledger;
 use crate::session::takes::{Lost, TakeId, Takes, settle};
-use crate::session::{Problem, ProblemKind, Rope, Source, SourceError, Span};
+use crate::session::{Problem, ProblemKind, Rope};
 use memchr::memmem;
 use std::fs::File;
 use std::os::unix::fs::DirBuilderExt;
@@ -49,8 +50,8 @@ pub(in crate::runtime) fn is_run_file(path: &Path) -> bool {
 pub(in crate::runtime) struct Run {
     /// The format of its requests.
     pub(in crate::runtime) format: &'static Format,
-    /// The text of the current take.
-    pub(in crate::runtime) text: Vec<u8>,
+    /// The current take.
+    pub(in crate::runtime) rope: Rope,
     /// What is damaged, to be shown with the recording.
     pub(in crate::runtime) problems: Vec<Problem>,
 }
@@ -68,7 +69,7 @@ pub(in crate::runtime) fn read_run(bytes: &[u8]) -> Option<Run> {
     }
     let base = told.base?;
     let format = formats::find(&base.format)?;
-    let (text, lost) = current_text(&told.takes, base);
+    let (rope, lost) = current_rope((&told.takes, &told.ledger), base);
     let mut problems: Vec<Problem> = damages.iter().map(problem).collect();
     problems.extend(lost.map(|lost| Problem {
         at: 0,
@@ -76,16 +77,13 @@ pub(in crate::runtime) fn read_run(bytes: &[u8]) -> Option<Run> {
     }));
     Some(Run {
         format,
-        text: text.ok()?,
+        rope,
         problems,
     })
 }
 
-/// The text of the current take, or of the nearest one above it that can be read, and what is said about that.
-fn current_text(
-    takes: &Takes,
-    base: FirstRequest,
-) -> (Result<Vec<u8>, SourceError>, Option<String>) {
+/// The current take, or the nearest one above it that can be read, and what is said about that.
+fn current_rope((takes, ledger): (&Takes, &Ledger), base: FirstRequest) -> (Rope, Option<String>) {
     let mut rope = Rope::new(Arc::new(base.text));
     let mut lost = None;
     let line = takes.line(takes.current());
@@ -95,7 +93,7 @@ fn current_text(
             Some(own) => Rope::new(Arc::new(own.text.clone())),
             None => rope.clone(),
         };
-        match lay(takes, *id, &ground) {
+        match lay((takes, ledger), *id, &ground) {
             Ok(laid) => rope = laid,
             Err(error) => {
                 let shown = number
@@ -106,16 +104,23 @@ fn current_text(
             }
         }
     }
-    let (start, end) = (0, rope.len());
-    (rope.read(Span { start, end }), lost)
+    (rope, lost)
 }
 
-/// The text of a take, made of that of its parent.
-pub(in crate::runtime) fn lay(takes: &Takes, id: TakeId, parent: &Rope) -> Result<Rope, Lost> {
-    let mut rope = parent.clone();
-    for step in takes.steps(id) {
+/// The text of a take, made of that of its parent: what it wrote itself, then what it grew by.
+pub(in crate::runtime) fn lay(
+    (takes, ledger): (&Takes, &Ledger),
+    id: TakeId,
+    parent: &Rope,
+) -> Result<Rope, Lost> {
+    let mut steps = takes.steps(id);
+    let mut rope = match steps.next() {
+        Some(own) => parent.spliced(&settle(parent, own)?),
+        None => parent.clone(),
+    };
+    for (number, step) in (0..).zip(steps) {
         let splices = settle(&rope, step)?;
-        rope = rope.spliced(&splices);
+        rope = rope.grown(&splices, ledger.grown_by(id, number).cloned());
     }
     Ok(rope)
 }

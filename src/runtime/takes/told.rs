@@ -111,7 +111,7 @@ impl Told {
             self.base.get_or_insert(base);
         } else if LedgerEvent::TYPES.contains(&&*kind) {
             let event = serde_json::from_str(entry)?;
-            self.ledger.apply(&event);
+            self.ledger.apply_beside(&event, &self.takes);
             self.happened.push(Happened {
                 event,
                 current: self.takes.current(),

@@ -51,8 +51,10 @@ impl Workbench {
         let rope = self.rope(id)?;
         let splices = lower(session, edits)?;
         let anchored = anchor(&*rope, splices.clone(), false)?;
+        let step = self.takes.growth(id);
         let event = self.takes.grow(id, anchored)?;
-        self.ropes.insert(id, Arc::new(rope.spliced(&splices)));
+        let by = self.ledger.grown_by(id, step).cloned();
+        self.ropes.insert(id, Arc::new(rope.grown(&splices, by)));
         self.keep(&event);
         Ok(())
     }
@@ -60,7 +62,7 @@ impl Workbench {
     /// Enters what happened. With `Ok` it is on the disk. Otherwise it is in memory and is written when that works again
     /// ([`Self::catch_up`]): nothing must be started before.
     pub fn record(&mut self, event: &LedgerEvent) -> Result<(), &NotRecording> {
-        self.ledger.apply(event);
+        self.ledger.apply_beside(event, &self.takes);
         self.happened.push(Happened {
             event: event.clone(),
             current: self.takes.current(),

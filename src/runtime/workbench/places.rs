@@ -53,7 +53,7 @@ fn origin(rope: &Rope, at: u64) -> Option<(bool, u64)> {
     let piece = pieces[index.checked_sub(1)?];
     let (is_recorded, span) = match piece.from {
         Origin::Recorded(span) => (true, span),
-        Origin::Written(span) => (false, span),
+        Origin::Written(span) | Origin::Grown(span) => (false, span),
     };
     let place = span.start + (at - piece.start);
     (place < span.end).then_some((is_recorded, place))
@@ -64,7 +64,7 @@ fn place(rope: &Rope, (is_recorded, at): (bool, u64)) -> Option<u64> {
     rope.pieces().iter().find_map(|piece| {
         let span = match piece.from {
             Origin::Recorded(span) if is_recorded => span,
-            Origin::Written(span) if !is_recorded => span,
+            Origin::Written(span) | Origin::Grown(span) if !is_recorded => span,
             _ => return None,
         };
         (span.start <= at && at < span.end).then(|| piece.start + (at - span.start))

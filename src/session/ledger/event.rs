@@ -173,6 +173,9 @@ pub enum LedgerEvent {
         total_ms: u64,
         /// Whether the stream reached its end.
         ended: bool,
+        /// Why it ended, in the provider's word: `length`, `refusal`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        stop: Option<String>,
     },
     /// Somebody decided about a call or a finding.
     Decided {

@@ -9,8 +9,11 @@ mod event;
 
 pub use event::{Ask, CallKey, Ending, Failure, LedgerEvent, Usage};
 
-use super::takes::{Digest, TakeId};
+use super::takes::{Author, Digest, TakeId, Takes};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// Decisions of the operator that give a call its output.
+const GIVES_AN_OUTPUT: &[&str] = &["reject", "supply-output"];
 
 /// Whether a call was carried out.
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
@@ -39,6 +42,21 @@ pub struct Ledger {
     endings: BTreeMap<TakeId, Ending>,
     approved: Vec<String>,
     begun: BTreeSet<TakeId>,
+    growths: HashMap<(TakeId, u32), GrownBy>,
+}
+
+/// What a take grew by in one step, where that makes a difference.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GrownBy {
+    /// A reply of the model.
+    Reply {
+        /// Whether its stream reached the end.
+        ended: bool,
+        /// Why it ended, in the provider's word.
+        stop: Option<String>,
+    },
+    /// The output that the operator gave a call, or with which he rejected it.
+    Operator,
 }
 
 /// One question to the model.
@@ -115,6 +133,34 @@ impl Ledger {
             | LedgerEvent::Breaker { .. }
             | LedgerEvent::Paused { .. } => {}
         }
+    }
+
+    /// Takes an event over that happened when the takes stood like this: what it brings is the next thing that its take grows by.
+    pub fn apply_beside(&mut self, event: &LedgerEvent, takes: &Takes) {
+        self.apply(event);
+        let (take, by) = match event {
+            LedgerEvent::Replied {
+                take, ended, stop, ..
+            } => {
+                let stop = stop.clone();
+                let ended = *ended;
+                (*take, GrownBy::Reply { ended, stop })
+            }
+            LedgerEvent::Decided {
+                take,
+                call: Some(_),
+                action,
+                by: Author::Operator,
+                ..
+            } if GIVES_AN_OUTPUT.contains(&action.as_str()) => (*take, GrownBy::Operator),
+            _ => return,
+        };
+        self.growths.insert((take, takes.growth(take)), by);
+    }
+
+    /// What a take grew by in a step, from 0; `None` where that is an output of a tool, or nothing is known of it.
+    pub fn grown_by(&self, take: TakeId, step: u32) -> Option<&GrownBy> {
+        self.growths.get(&(take, step))
     }
 
     fn start(&mut self, call: &CallKey, arguments: Digest) {
@@ -233,6 +279,7 @@ mod tests {
                 first_ms: 1,
                 total_ms: 2,
                 ended: true,
+                stop: None,
             },
         ]
     }

@@ -62,7 +62,7 @@ pub fn reason(reason: &Reason, tool: &str) -> String {
         Reason::MayHaveRun { tool, .. } => format!("{tool} may have run"),
         Reason::Model { .. } => "the model cannot be asked".to_owned(),
         Reason::TurnLimit { turns } => format!("all {turns} turns are used"),
-        Reason::Stepped => "stepped".to_owned(),
+        Reason::Stepped => "c continues".to_owned(),
         Reason::NothingSaid => "nothing is said yet".to_owned(),
     }
 }
@@ -141,6 +141,9 @@ pub fn event(event: &LedgerEvent) -> (bool, String) {
             ..
         } => {
             is_trouble = true;
+            // What the server says begins with the status where there is one.
+            let status = status.map(|status| status.to_string());
+            let status = status.filter(|status| !why.starts_with(status.as_str()));
             let status = status.map_or_else(String::new, |status| format!(" {status}"));
             let again = again_in_ms.map_or_else(String::new, |ms| format!("; again in {ms} ms"));
             format!("no reply {}{status}: {why}{again}", ask.0)
@@ -202,16 +205,23 @@ fn replied(event: &LedgerEvent) -> String {
         first_ms,
         total_ms,
         ended,
+        stop,
         ..
     } = event
     else {
         return String::new();
     };
     let cut = if *ended { "" } else { ", cut off" };
+    let stop = stop
+        .as_ref()
+        .map_or_else(String::new, |stop| format!(", ended on {stop}"));
     format!(
-        "reply {}: {} calls, {}+{} tokens, first byte {first_ms} ms, whole {total_ms} ms{cut}",
+        "reply {}: {}, {}+{} tokens, first byte {first_ms} ms, whole {total_ms} ms{cut}{stop}",
         ask.0,
-        calls.len(),
+        match calls.len() {
+            1 => "1 call".to_owned(),
+            calls => format!("{calls} calls"),
+        },
         usage.input,
         usage.output
     )

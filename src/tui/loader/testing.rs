@@ -1,17 +1,26 @@
 //! The loader without threads of its own: what it is asked to do is done, and what it reports is handed back.
 
-use super::takes::{Check, Job};
+use super::takes::{Check, Job, Staged, StagedRun};
 use super::{Hear, Knowledge, Work, takes};
-use crate::runtime::{self, Opening, ReadOptions};
+use crate::runtime::agents::AgentFile;
+use crate::runtime::live::{Options, prepare};
+use crate::runtime::wordings::Wordings;
+use crate::runtime::{self, Opening, ReadOptions, Workbench};
 use crate::tui::state::State;
 use crate::tui::update::{Effect, Message, Report, TakesCommand, update};
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 /// A file and the loader that reads it.
 pub(crate) struct Direct {
     work: Work,
+    /// What the world of a live run tells.
+    world: Receiver<Job>,
+    /// Whether a run goes on; without one its commands are left to the test.
+    has_world: bool,
     heard: Arc<Mutex<Vec<Report>>>,
     held: Mutex<Option<Vec<Check>>>,
 }
@@ -19,6 +28,33 @@ pub(crate) struct Direct {
 impl Direct {
     /// Opens a file; journals are kept below `root`, and it is always the first second of 1970.
     pub(crate) fn open(path: &Path, root: &Path, knowledge: &Knowledge) -> Self {
+        Self::open_staged(path, root, knowledge, Staged::default())
+    }
+
+    /// Prepares a run of an agent with its world, and opens its new journal.
+    pub(crate) fn run(agent: &Path, journal: &Path, root: &Path, knowledge: &Knowledge) -> Self {
+        let agent = AgentFile::read(agent, &Wordings::default()).unwrap();
+        let (sender, events) = channel();
+        let report = Arc::new(move |event| {
+            // The test is over.
+            let _ = sender.send(event);
+        });
+        let options = Options {
+            has_operator: true,
+            ..Options::default()
+        };
+        let prepared = prepare(&agent, options, report).unwrap();
+        let about = prepared.about.clone();
+        drop(Workbench::begin_run(journal, about, &prepared.first, || 0).unwrap());
+        let staged = Staged::new(StagedRun {
+            agent,
+            prepared,
+            events,
+        });
+        Self::open_staged(journal, root, knowledge, staged)
+    }
+
+    fn open_staged(path: &Path, root: &Path, knowledge: &Knowledge, staged: Staged) -> Self {
         let input = runtime::open(path).unwrap();
         let opening = Arc::new(Opening::begin(input, &ReadOptions::default()).unwrap());
         let heard: Arc<Mutex<Vec<Report>>> = Arc::default();
@@ -29,11 +65,35 @@ impl Direct {
             opening,
             knowledge: Arc::new(knowledge.of_file(path)),
             bench: Arc::new(takes::Bench::new(Some(root.to_owned()), || 0)),
-            staged: takes::Staged::default(),
+            staged,
             reports,
         };
-        let held = Mutex::default();
-        Self { work, heard, held }
+        let has_world = work.staged.is_there();
+        let (jobs, world) = channel();
+        work.bench.set_jobs(Some(jobs));
+        Self {
+            work,
+            world,
+            has_world,
+            heard,
+            held: Mutex::default(),
+        }
+    }
+
+    /// Hears what the world of the run has to tell until the state is as wished; gives whether it was in time.
+    pub(crate) fn hear_world(&self, state: &mut State, is_done: impl Fn(&State) -> bool) -> bool {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while !is_done(state) {
+            if Instant::now() > deadline {
+                return false;
+            }
+            if let Ok(job) = self.world.recv_timeout(Duration::from_millis(20)) {
+                self.take_up(job);
+            }
+            let left = self.tell(state);
+            self.perform(state, left);
+        }
+        true
     }
 
     /// Reads the file and tells the state what is in it.
@@ -51,6 +111,7 @@ impl Direct {
                 Effect::Takes(command) => {
                     self.take_up(Job::Obey(command, state.document.clone()));
                 }
+                Effect::Live(command) if self.has_world => self.take_up(Job::Live(command)),
                 Effect::Discard(_) => {}
                 other => left.push(other),
             }

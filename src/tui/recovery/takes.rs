@@ -36,6 +36,8 @@ pub struct TakeRow {
     pub note: String,
     /// Whether it is the one that is shown.
     pub is_current: bool,
+    /// Whether it is no recording but the request that a run began with.
+    pub is_first_request: bool,
 }
 
 /// What a key did.
@@ -195,7 +197,9 @@ impl TakeTree {
 
 /// What a take is called: its name, else its number.
 pub fn name_of(row: &TakeRow) -> SafeText {
-    let number = if row.id == 0 {
+    let number = if row.id == 0 && row.is_first_request {
+        SafeText::from_static("first request")
+    } else if row.id == 0 {
         SafeText::from_static("recorded")
     } else {
         SafeText::from_str(&format!("take {}", row.id))

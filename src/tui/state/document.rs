@@ -68,10 +68,15 @@ pub struct Place {
     pub item: usize,
 }
 
+/// The rule about calls that wait for their output.
+const OPEN_CALL: &str = "pending-call";
+
 /// What the rules found in one session.
 #[derive(Debug, Default)]
 pub struct Checked {
     findings: Vec<Finding>,
+    /// What is no fault of a live run: its open calls, which wait for their outputs.
+    waiting: Vec<Finding>,
     counts: Counts,
 }
 
@@ -115,7 +120,28 @@ impl Checked {
         for finding in &findings {
             counts.add(finding.severity);
         }
-        Self { findings, counts }
+        Self {
+            findings,
+            waiting: Vec::new(),
+            counts,
+        }
+    }
+
+    /// Takes the findings of a session that a live run drives: that a call has no output yet is not to be told there, but
+    /// what can be done about it is still offered.
+    pub fn of_run(findings: Vec<Finding>) -> Self {
+        let waits = |finding: &Finding| finding.rule.id == OPEN_CALL;
+        let (waiting, findings) = findings.into_iter().partition(waits);
+        Self {
+            waiting,
+            ..Self::new(findings)
+        }
+    }
+
+    /// The open calls of a live run among the findings about an item.
+    pub fn waiting(&self, item: usize) -> impl Iterator<Item = &Finding> {
+        let about = move |finding: &&Finding| item_of(finding) == Some(item);
+        self.waiting.iter().filter(about)
     }
 
     /// All findings, in the order of the history.

@@ -6,7 +6,7 @@ use crate::tui::keymap;
 use crate::tui::loader::Knowledge;
 use crate::tui::loader::testing::Direct;
 use crate::tui::state::State;
-use crate::tui::update::{Effect, Message, update};
+use crate::tui::update::{Effect, LiveCommand, Message, update};
 use crossterm::event::{KeyCode, KeyEvent};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -45,6 +45,37 @@ impl Desk {
             fs::write(folder.path().join("tools.json"), tools).unwrap();
         }
         Self::open(folder, path)
+    }
+
+    /// On a run of one of the bundled agents that begins: its scripted model answers, its tools run.
+    pub(super) fn run(agent: &str) -> Self {
+        let folder = TempDir::new().unwrap();
+        let bundled = Path::new(env!("CARGO_MANIFEST_DIR")).join("sessions/agents");
+        let path = folder.path().join("run.jsonl");
+        let knowledge = Knowledge::new(None, |_| None, None, None);
+        let agent = bundled.join(agent);
+        let loader = Direct::run(&agent, &path, &folder.path().join("state"), &knowledge);
+        let mut state = State::new("run.jsonl".to_owned(), (100, 30));
+        loader.read(&mut state);
+        let mut desk = Self {
+            folder,
+            path,
+            loader,
+            state,
+            left: Vec::new(),
+        };
+        let agent = String::new();
+        desk.perform(vec![Effect::Live(LiveCommand::Begin { agent })]);
+        desk
+    }
+
+    /// Lets the run go on until this is on the screen.
+    #[track_caller]
+    pub(super) fn comes(&mut self, text: &str) -> &mut Self {
+        let is_there = |state: &State| super::screen(state).contains(text);
+        let in_time = self.loader.hear_world(&mut self.state, is_there);
+        assert!(in_time, "{text:?} does not come on\n{}", self.screen());
+        self
     }
 
     fn open(folder: TempDir, path: PathBuf) -> Self {

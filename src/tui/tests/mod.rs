@@ -5,6 +5,7 @@ mod deciding;
 mod desk;
 pub(super) mod hostile;
 mod live_phases;
+mod live_run;
 mod recovering;
 mod taking;
 

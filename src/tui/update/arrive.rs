@@ -43,6 +43,10 @@ pub(super) fn arrive(state: &mut State, report: Report) -> Vec<Effect> {
             live::past_agent(state, path);
             Vec::new()
         }
+        Report::Breakpoints(breakpoints) => {
+            state.live.breakpoints = breakpoints;
+            Vec::new()
+        }
         Report::Agent(agent) => {
             live::agent(state, *agent);
             Vec::new()

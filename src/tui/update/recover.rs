@@ -35,13 +35,19 @@ pub(super) fn offers(state: &mut State) -> Vec<Effect> {
     };
     let findings = checked.findings();
     let run = Run::new(session, state.recovery.target);
-    let groups = state.findings_here().iter().map(|finding| {
+    let here = state.findings_here().iter().map(|finding| (finding, false));
+    let waiting = checked.waiting(state.item).map(|finding| (finding, true));
+    let groups = here.chain(waiting).map(|(finding, is_waiting)| {
         let beside = beside(session, findings, finding);
         let scene = run.scene(finding.defect(), &beside);
         let tried = scene.map_or_else(Vec::new, |scene| {
             actions::offers_of(&scene, &finding.offers, &Choice::default())
         });
-        let offers = tried.into_iter().map(|tried| Offered {
+        // There is no use in an offer to wait where the run waits by itself.
+        let tried = tried
+            .into_iter()
+            .filter(|it| !is_waiting || it.action.id != "wait");
+        let offers = tried.map(|tried| Offered {
             offer: actions::Offer {
                 action: tried.action.id,
                 safety: tried.safety,
@@ -55,7 +61,10 @@ pub(super) fn offers(state: &mut State) -> Vec<Effect> {
         Group {
             rule: finding.rule,
             severity: finding.severity,
-            message: finding.message(),
+            message: match is_waiting {
+                true => "the call waits for its output".to_owned(),
+                false => finding.message(),
+            },
             offers: offers.collect(),
         }
     });
@@ -65,7 +74,7 @@ pub(super) fn offers(state: &mut State) -> Vec<Effect> {
 
 /// Begins an action on the finding of this index among those at the cursor.
 pub(super) fn begin_on(state: &mut State, finding: usize, action: &'static str) -> Vec<Effect> {
-    let finding = state.findings_here().get(finding).cloned();
+    let finding = state.offering_here().nth(finding).cloned();
     state.overlays.clear();
     begin_with(state, action, finding)
 }
@@ -91,7 +100,7 @@ pub(super) fn offers_here(state: &State, action: &str) -> bool {
 fn finding_for<'s>(state: &'s State, action: &str) -> Option<&'s Finding> {
     let offers = |finding: &&Finding| finding.offers.iter().any(|offer| offer.action == action);
     let (session, checked) = (state.session()?, state.checked()?);
-    let here = state.findings_here().iter().find(offers);
+    let here = state.offering_here().find(offers);
     let partner = || {
         let partner = session.pairing.partner(state.item)?;
         checked.of_item(partner).iter().find(offers)
@@ -198,12 +207,13 @@ pub(super) fn propose(state: &mut State) -> Vec<Effect> {
         return Vec::new();
     }
     let findings = findings_of(state, attempt.place.session);
+    let is_live = state.live.is_on();
     match plan(&attempt, &findings, state.recovery.target) {
         Ok(planned) => {
             let Some(session) = attempt.document.session(attempt.place.session) else {
                 return Vec::new();
             };
-            let proposal = Proposal::new(&proposed(session, &attempt, &planned));
+            let proposal = Proposal::new(&proposed(session, &attempt, &planned, is_live));
             overlay(state, Overlay::Proposal(Box::new((proposal, planned))))
         }
         Err(refusal) => refused(state, &attempt, &refusal),
@@ -307,12 +317,16 @@ fn plan(
     (attempt.action.plan)(&scene, &choice)
 }
 
-fn proposed(session: &Session, attempt: &Attempt, planned: &Planned) -> Proposed {
+fn proposed(session: &Session, attempt: &Attempt, planned: &Planned, is_live: bool) -> Proposed {
     let (changes, more_removed) = changes_of(session, &planned.edits);
     let name = named(session, attempt.place.item);
     let mut notes = planned.notes.clone();
     if planned.asks_model {
-        notes.push("the take ends where the model is to speak: it waits for one".to_owned());
+        let next = match is_live {
+            true => "the model is asked next",
+            false => "the take ends where the model is to speak: it waits for one",
+        };
+        notes.push(next.to_owned());
     }
     Proposed {
         title: format!("{} {name}", attempt.action.title),

@@ -66,7 +66,12 @@ fn parts(state: &State, theme: &Theme) -> Vec<Vec<Span<'static>>> {
         name => name.rsplit('/').next().unwrap_or(name),
     };
     let room = NAME.min(usize::from(state.size.0) / 4);
+    let facts = super::live::facts(state, theme);
+    let is_live = !facts.is_empty();
+    // The file of a run has a long name that says no more than that of the agent.
+    let name = super::live::agent_name(state).unwrap_or(name);
     let mut parts = vec![theme.spans(&SafeText::single_line(name, room), theme.text)];
+    parts.extend(facts);
     if let Some(document) = &state.document {
         let format = Span::styled(document.recording.format.id, theme.dim);
         parts.push(vec![format]);
@@ -80,7 +85,6 @@ fn parts(state: &State, theme: &Theme) -> Vec<Vec<Span<'static>>> {
             }
         }
         if let Some(session) = state.session() {
-            parts.extend(super::live::facts(state, theme));
             if let Some(model) = session
                 .model
                 .as_ref()
@@ -88,7 +92,7 @@ fn parts(state: &State, theme: &Theme) -> Vec<Vec<Span<'static>>> {
             {
                 parts.push(theme.spans(&SafeText::single_line(model, NAME), theme.text));
             }
-            if document.extent == Extent::Whole {
+            if document.extent == Extent::Whole && !is_live {
                 let turns = match session.turns.len() {
                     1 => "1 turn".to_owned(),
                     turns => format!("{turns} turns"),

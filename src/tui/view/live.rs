@@ -48,6 +48,13 @@ pub(super) fn status(state: &State, theme: &Theme, room: usize) -> Vec<Span<'sta
     let Some(words) = words::phase(&live.phase, for_ms, live.streaming.is_some(), &named) else {
         return scripted;
     };
+    // What is shown may be another take than the one in which the run ended.
+    let words = match (&live.phase, live.take.map(|take| take.0)) {
+        (Phase::Ended(_), Some(take)) if take != state.recovery.takes.current => {
+            format!("take {take} {words}")
+        }
+        _ => words,
+    };
     let style = match &live.phase {
         Phase::Idle => theme.dim,
         Phase::Asking { .. } | Phase::Running { .. } => theme.ok,
@@ -64,6 +71,14 @@ pub(super) fn status(state: &State, theme: &Theme, room: usize) -> Vec<Span<'sta
     }
     spans.extend(scripted);
     spans
+}
+
+/// What the agent of a run is called that began here, not in a recording.
+pub(super) fn agent_name(state: &State) -> Option<&str> {
+    let live = &state.live;
+    let agent = live.agent.as_ref()?;
+    let is_own = live.has_news() && !live.is_of_recording && !agent.name.is_empty();
+    is_own.then_some(agent.name.as_str())
 }
 
 /// The model, the turns and the tokens.
@@ -138,6 +153,8 @@ pub(super) fn hints(state: &State) -> Vec<LiveHint> {
     };
     let is_first = !matches!(live.reason_at(state.item), Some(Reason::Fault { .. }));
     let mut hints = of(&rows, is_first);
+    // A fault holds the run until it is settled.
+    let go_on = if is_first { go_on } else { &go_on[2..] };
     hints.extend(of(go_on, is_first));
     hints
 }

@@ -8,6 +8,7 @@ mod health;
 mod hostile;
 mod looking;
 mod reports;
+mod run_faults;
 mod run_journal;
 mod scripted;
 mod split;

@@ -1,11 +1,12 @@
 //! The journal of a run reads like any recording, and is never written over.
 
 use super::{folder, told};
+use retake::rules::Severity;
 use retake::runtime::takes::About;
 use retake::runtime::{ReadOptions, Workbench, check_session, read_path};
-use retake::session::ledger::LedgerEvent;
-use retake::session::takes::{Take, TakeId};
-use retake::session::{Edit, Kind};
+use retake::session::ledger::{Ask, CallKey, LedgerEvent, Usage};
+use retake::session::takes::{Author, Take, TakeId};
+use retake::session::{Edit, Kind, Patch};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -171,4 +172,105 @@ fn a_recording_goes_on_in_any_dialect_and_reads_the_same_after_a_restart() {
         assert_eq!(again.line(child), [take, child]);
     }
     assert_eq!(fs::read_to_string(&path).unwrap(), recorded);
+}
+
+/// Rules and severities of what is found in a journal.
+fn found(path: &Path) -> Vec<(&'static str, Severity)> {
+    let recording = read_path(path, &ReadOptions::default()).unwrap();
+    let findings = check_session(&recording.sessions[0], None).unwrap();
+    let found = findings.iter();
+    found.map(|one| (one.rule.id, one.severity)).collect()
+}
+
+#[test]
+fn an_error_that_the_operator_gave_a_call_is_his_answer_and_one_of_the_tool_is_nobodys() {
+    for (action, severity) in [
+        (None, Severity::Warning),
+        (Some("approve"), Severity::Warning),
+        (Some("supply-output"), Severity::Info),
+        (Some("reject"), Severity::Info),
+    ] {
+        let here = folder(&[]);
+        let path = here.path().join("demo.jsonl");
+        let (mut workbench, run) = begin(&path, "search_flights");
+        let decided = action.map(|action| LedgerEvent::Decided {
+            take: run,
+            call: Some(CallKey {
+                ask: Ask(1),
+                call_id: "call_1".to_owned(),
+            }),
+            rule: None,
+            action: action.to_owned(),
+            by: Author::Operator,
+            wording: None,
+            proposed: None,
+            effective: None,
+        });
+        if let Some(decided) = decided {
+            workbench.record(&decided).unwrap();
+        }
+        grow(&mut workbench, run, &[answer("Error: no such day")]);
+        let of_take = workbench.read(run, &|_, _| ()).unwrap();
+        let live = check_session(&of_take.sessions[0], None).unwrap();
+        let live = live.iter().map(|one| (one.rule.id, one.severity));
+        assert_eq!(live.collect::<Vec<_>>(), [("tool-error", severity)]);
+        drop(workbench);
+        assert_eq!(found(&path), [("tool-error", severity)], "{action:?}");
+    }
+}
+
+#[test]
+fn a_call_that_was_let_pass_and_ran_is_no_fault_any_more() {
+    let here = folder(&[]);
+    let path = here.path().join("demo.jsonl");
+    let (mut workbench, run) = begin(&path, "serch_flights");
+    let open = [
+        ("unknown-tool", Severity::Error),
+        ("pending-call", Severity::Info),
+    ];
+    assert_eq!(found(&path), open);
+    grow(&mut workbench, run, &[answer("KS 218 at nine")]);
+    assert_eq!(found(&path), [("unknown-tool", Severity::Info)]);
+}
+
+#[test]
+fn a_reply_that_broke_off_is_known_as_such_until_a_take_mends_it() {
+    let here = folder(&[]);
+    let path = here.path().join("demo.jsonl");
+    let (mut workbench, run) = begin(&path, "search_flights");
+    grow(&mut workbench, run, &[answer("KS 218 at nine")]);
+    let replied = |ended, stop: Option<&str>| LedgerEvent::Replied {
+        ask: Ask(2),
+        take: run,
+        calls: Vec::new(),
+        usage: Usage::default(),
+        first_ms: 1,
+        total_ms: 2,
+        ended,
+        stop: stop.map(str::to_owned),
+    };
+    workbench.record(&replied(false, None)).unwrap();
+    let items = vec![r#"{"role":"assistant","content":"KS 218 le"}"#.to_owned()];
+    grow(&mut workbench, run, &[Edit::Extend { items }]);
+    assert_eq!(found(&path), [("truncated-response", Severity::Warning)]);
+    let cut = workbench.read(run, &|_, _| ()).unwrap();
+    // The first reply and its output are whole.
+    let session = &cut.sessions[0];
+    let is_cut = |item: &retake::session::Item| item.flags.has(retake::session::Flags::INCOMPLETE);
+    let marks: Vec<bool> = session.items.iter().map(is_cut).collect();
+    assert_eq!(marks, [false, false, false, true]);
+    let text = session.bytes(&session.items[3]).unwrap();
+    let text = String::from_utf8(text.to_vec()).unwrap();
+    let at = text.find("le\"").unwrap();
+    let replace = Edit::Rewrite {
+        item: 3,
+        patches: vec![Patch {
+            at: at..at + 2,
+            with: b"leaves at nine.".to_vec(),
+        }],
+    };
+    workbench
+        .take(0, session, &[replace], Take::default())
+        .unwrap();
+    assert_eq!(found(&path), []);
 }

@@ -18,7 +18,6 @@ const STAYS: &[(&str, &str, &str)] = &[
     ("", "edit", "the words of this test only add a note"),
     ("repeated-call", "", "the calls before this one were made"),
     ("failing-tool", "", "the errors before this one were made"),
-    ("truncated-response", "", "the reply was cut all the same"),
 ];
 
 /// Safe offers that their action refuses, with what it says.

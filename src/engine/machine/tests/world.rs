@@ -402,6 +402,7 @@ impl World {
             first_ms: 1,
             total_ms: 2,
             ended,
+            stop: None,
         });
     }
 

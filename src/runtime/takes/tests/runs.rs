@@ -94,7 +94,9 @@ fn a_run_is_one_private_file_that_nobody_else_writes_to() {
 /// How many messages were appended to the run in a journal, as it is shown.
 fn shown(bytes: &[u8]) -> Option<(usize, usize)> {
     let run = read_run(bytes)?;
-    let text: serde_json::Value = serde_json::from_slice(&run.text).unwrap();
+    let (start, end) = (0, run.rope.len());
+    let text = run.rope.read(Span { start, end }).unwrap();
+    let text: serde_json::Value = serde_json::from_slice(&text).unwrap();
     let messages = text["messages"].as_array().unwrap();
     for (number, message) in messages.iter().skip(1).enumerate() {
         assert_eq!(message["content"], format!("number {number}"));

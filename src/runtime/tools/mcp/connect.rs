@@ -91,7 +91,7 @@ pub(super) async fn connect(
                     tokio::spawn(hear(stderr, spec.name.clone(), listener.clone()));
                 }
                 let said = hearing.serve(child).await;
-                said.map_err(|error| ServerFault::Refused(shortened(&error.to_string())))
+                said.map_err(|error| ServerFault::of_hello(&error))
             }
             Reach::Url { url, headers } => {
                 let bad =
@@ -107,7 +107,7 @@ pub(super) async fn connect(
                 config.custom_headers = lines.lines();
                 let transport = StreamableHttpClientTransport::with_client(client, config);
                 let said = hearing.serve(transport).await;
-                said.map_err(|error| ServerFault::Refused(shortened(&error.to_string())))
+                said.map_err(|error| ServerFault::of_hello(&error))
             }
         }
     };

@@ -5,18 +5,21 @@
 
 mod answer;
 mod connect;
+mod fault;
 mod listing;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests;
 
 pub use connect::Listener;
+pub use fault::ServerFault;
 pub use listing::Listing;
 
 use crate::engine::Outcome;
 use crate::session::ledger::Failure;
 use answer::{answered, failed};
 use connect::{Connection, connect};
+use fault::{never_arrived, transport};
 use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, ServerResult};
 use rmcp::service::{PeerRequestOptions, RequestHandle, RoleClient, ServiceError};
 use serde_json::{Map, Value};
@@ -64,31 +67,6 @@ pub enum Reach {
         /// Headers of every request, keys among them.
         headers: BTreeMap<String, String>,
     },
-}
-
-/// Why a server cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ServerFault {
-    /// The program does not start.
-    #[error("it does not start: {0}")]
-    NotStarted(String),
-    /// The address or a header cannot be used.
-    #[error("it cannot be asked: {0}")]
-    BadAddress(String),
-    /// It does not say hello.
-    #[error("it gave no answer within {} s ({what})", within.as_secs())]
-    Silent {
-        /// To what.
-        what: &'static str,
-        /// The limit.
-        within: Duration,
-    },
-    /// It said something else.
-    #[error("{0}")]
-    Refused(String),
-    /// It went away too often.
-    #[error("it went away {RESTARTS} times within a minute and is not started again")]
-    GoneTooOften,
 }
 
 /// A server with its connection, which may be lost and made again.
@@ -203,6 +181,13 @@ impl Server {
                 let limit = self.spec.timeout.as_secs_f64();
                 let why = format!("the tool gave no answer within {limit} s");
                 failed(Failure::Timeout, why, started)
+            }
+            ServiceError::TransportSend(error) if never_arrived(&error) => {
+                let why = format!(
+                    "the MCP server {name} cannot be used: {}",
+                    transport(&error)
+                );
+                failed(Failure::Connection, why, started)
             }
             ServiceError::TransportClosed | ServiceError::TransportSend(_) => {
                 let why = format!(

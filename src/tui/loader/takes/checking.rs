@@ -49,7 +49,10 @@ impl Work {
             self.tell(Report::Checked {
                 document: document.clone(),
                 session: number,
-                checked: Arc::new(Checked::new(findings)),
+                checked: Arc::new(match self.runs(number) {
+                    true => Checked::of_run(findings),
+                    false => Checked::new(findings),
+                }),
             });
         }
         self.tell(Report::Finished(document.clone()));

@@ -7,7 +7,7 @@ use super::worker::Job;
 use crate::engine::agent::By;
 use crate::engine::{Breakpoint, Command};
 use crate::runtime::agents::AgentFile;
-use crate::runtime::live::{Input, News, Options, Prepared, Run, WorldEvent, prepare};
+use crate::runtime::live::{Input, News, Options, Phase, Prepared, Run, WorldEvent, prepare};
 use crate::runtime::trust::Trust;
 use crate::runtime::wordings::{Wordings, usual_files};
 use crate::runtime::{NoTake, Workbench, in_background};
@@ -69,6 +69,8 @@ impl Staged {
 #[derive(Default)]
 pub(in crate::tui::loader) struct Live {
     run: Option<Run>,
+    /// The number of the session that it goes on in.
+    session: usize,
     /// A command that waits until the agent's file is trusted.
     waiting: Option<LiveCommand>,
     breakpoints: Vec<Breakpoint>,
@@ -77,6 +79,12 @@ pub(in crate::tui::loader) struct Live {
 impl Live {
     pub(super) fn is_there(&self) -> bool {
         self.run.is_some()
+    }
+
+    /// Whether a run goes on in this session: its open calls wait for nothing but the run.
+    fn runs(&self, session: usize) -> bool {
+        let is_on = |run: &Run| !matches!(run.phase(), Phase::Idle | Phase::Ended(_));
+        self.session == session && self.run.as_ref().is_some_and(is_on)
     }
 }
 
@@ -144,6 +152,11 @@ impl Work {
             };
             Ok(run.hear(bench, input))
         })
+    }
+
+    /// Whether a run goes on in a session.
+    pub(super) fn runs(&self, session: usize) -> bool {
+        self.live().runs(session)
     }
 
     /// Ends the run: what is under way is stopped.
@@ -247,7 +260,13 @@ impl Work {
         for note in prepared.notes {
             self.tell(Report::Live(News::Notice(note)));
         }
-        self.live().run = Some(prepared.run);
+        self.tell(Report::Breakpoints(prepared.breakpoints.clone()));
+        {
+            let mut live = self.live();
+            live.breakpoints = prepared.breakpoints;
+            live.run = Some(prepared.run);
+            live.session = session as usize;
+        }
         self.on_run(|run, bench| run.begin(bench, session, from))
     }
 

@@ -31,7 +31,7 @@ impl Work {
         let id = bench.takes().current();
         let mut formats = Vec::new();
         let own = document.recording.format.id;
-        let is_request = bench.request_below(id).is_some();
+        let is_request = bench.is_run() || bench.request_below(id).is_some();
         let is_writable = is_written(document.recording.format) || id == TakeId::MAIN;
         if is_writable {
             let title = if is_request {
@@ -42,7 +42,10 @@ impl Work {
             formats.push(SaveFormat {
                 id: OWN,
                 title,
-                ending: self.ending(own),
+                ending: match bench.is_run() {
+                    true => ".json".to_owned(),
+                    false => self.ending(own),
+                },
                 losses: Vec::new(),
             });
         }
@@ -55,7 +58,11 @@ impl Work {
                 losses: history.map_or_else(Vec::new, |history| losses(history, to)),
             });
         }
-        let name = self.opening.input().name.clone();
+        let mut name = self.opening.input().name.clone();
+        if bench.is_run() {
+            // Runs lie among retake's own files; what is saved of them belongs where the operator works.
+            name.replace_range(..name.rfind('/').map_or(0, |slash| slash + 1), "");
+        }
         self.tell(Report::Takes(TakesReport::Formats(name, formats)));
     }
 

@@ -2,6 +2,7 @@
 
 use super::WHOLE;
 use crate::actions;
+use crate::runtime::live::CONTINUE;
 use crate::runtime::{AS_REQUEST, Workbench};
 use crate::session::takes::{ItemMark, Take, TakeId, Tally};
 use crate::tui::recovery::takes::TakeRow;
@@ -62,6 +63,7 @@ fn rows(bench: &Workbench, current: TakeId) -> Vec<TakeRow> {
             rails: branch.rails,
             note: note(branch.id),
             is_current: branch.id == current,
+            is_first_request: branch.id == TakeId::MAIN && bench.is_run(),
             ..TakeRow::default()
         };
         match takes.get(branch.id) {
@@ -79,6 +81,7 @@ fn row_of(take: &Take, row: TakeRow) -> TakeRow {
     let action = match take.cause.action.as_deref() {
         None => "fork",
         Some(AS_REQUEST) => "as a request",
+        Some(CONTINUE) => "live",
         Some(id) => actions::find(id).map_or(id, |action| action.title),
     };
     let wording = match (&take.wording, &take.words) {

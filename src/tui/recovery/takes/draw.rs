@@ -59,6 +59,14 @@ impl TakeTree {
         self.told(frame, below, theme);
     }
 
+    /// What the takes come from, in words.
+    fn first(&self) -> &'static str {
+        match self.rows.iter().any(|row| row.is_first_request) {
+            true => "the first request",
+            false => "the recording",
+        }
+    }
+
     fn row(&self, frame: &mut Frame<'_>, area: Rect, number: usize, theme: &Theme) {
         let Some(take) = self.rows.get(number) else {
             return;
@@ -124,7 +132,7 @@ impl TakeTree {
     /// The take under the cursor in full.
     fn told(&self, frame: &mut Frame<'_>, area: impl Iterator<Item = Rect>, theme: &Theme) {
         let Some(take) = self.selected() else { return };
-        let mut texts = vec![story(take)];
+        let mut texts = vec![story(take, self.first())];
         if !take.wording.is_empty() {
             texts.push(labelled("words", &take.wording));
         }
@@ -185,7 +193,10 @@ fn outcome(take: &TakeRow, theme: &Theme) -> Span<'static> {
 }
 
 /// What brought a take about, in a sentence.
-fn story(take: &TakeRow) -> SafeText {
+fn story(take: &TakeRow, first: &'static str) -> SafeText {
+    if take.id == 0 && take.is_first_request {
+        return SafeText::from_static("the first request of the run");
+    }
     if take.id == 0 {
         return SafeText::from_static("the recording, as it stands in the file");
     }
@@ -195,7 +206,7 @@ fn story(take: &TakeRow) -> SafeText {
     }
     if let Some(parent) = take.parent {
         let parent = match parent {
-            0 => "the recording".to_owned(),
+            0 => first.to_owned(),
             parent => format!("take {parent}"),
         };
         words.push_str(&format!("; from {parent}"));

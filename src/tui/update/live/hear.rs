@@ -25,7 +25,8 @@ pub(in crate::tui::update) fn hear(state: &mut State, news: News) -> Vec<Effect>
     }
     if !was_on && state.live.is_on() {
         state.follow = Follow::On;
-        state.has_moved = true;
+        // A run begins where the whole of its history is known.
+        let _nothing_to_read = motion::to_end(state);
     }
     let live = &mut state.live;
     let document = state.document.as_ref();

@@ -1,0 +1,76 @@
+//! Why a reply ended, in the provider's own word.
+
+use serde::Deserialize;
+
+/// Longer words are none of a provider's, in bytes.
+const LONGEST: usize = 64;
+
+/// What a whole reply says of its end; members of the other dialects are absent.
+#[derive(Deserialize)]
+struct Reply {
+    /// Anthropic: `max_tokens`, `refusal`.
+    #[serde(default)]
+    stop_reason: Option<String>,
+    /// Chat: of the first choice, `length`, `content_filter`.
+    #[serde(default)]
+    choices: Vec<Choice>,
+    /// Responses: `max_output_tokens`, `content_filter`, where the status is `incomplete`.
+    #[serde(default)]
+    incomplete_details: Option<Incomplete>,
+}
+
+#[derive(Deserialize)]
+struct Choice {
+    #[serde(default)]
+    finish_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Incomplete {
+    #[serde(default)]
+    reason: Option<String>,
+}
+
+/// Why a whole reply ended; `None` where it does not say. A reply of Responses says so only where it is not complete.
+pub fn stop_of(reply: &str) -> Option<String> {
+    let reply: Reply = serde_json::from_str(reply).ok()?;
+    let of_choice = reply.choices.into_iter().next();
+    let of_choice = of_choice.and_then(|choice| choice.finish_reason);
+    let of_response = reply.incomplete_details.and_then(|details| details.reason);
+    let stop = reply.stop_reason.or(of_choice).or(of_response)?;
+    (!stop.is_empty() && stop.len() <= LONGEST).then_some(stop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_dialect_says_in_its_own_place_why_a_reply_ended() {
+        for (reply, stop) in [
+            (
+                r#"{"choices":[{"index":0,"message":{},"finish_reason":"length"},{"finish_reason":"stop"}]}"#,
+                Some("length"),
+            ),
+            (
+                r#"{"type":"message","content":[],"stop_reason":"max_tokens"}"#,
+                Some("max_tokens"),
+            ),
+            (
+                r#"{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[]}"#,
+                Some("max_output_tokens"),
+            ),
+            (
+                r#"{"status":"completed","incomplete_details":null,"output":[]}"#,
+                None,
+            ),
+            (r#"{"choices":[{"message":{},"finish_reason":null}]}"#, None),
+            (r#"{"stop_reason":7}"#, None),
+            ("[]", None),
+        ] {
+            assert_eq!(stop_of(reply).as_deref(), stop, "{reply}");
+        }
+        let long = format!(r#"{{"stop_reason":"{}"}}"#, "x".repeat(LONGEST + 1));
+        assert_eq!(stop_of(&long), None);
+    }
+}

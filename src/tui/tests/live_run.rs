@@ -1,0 +1,100 @@
+//! Live runs with their conductor, a scripted model and real tools: keys in, screens out.
+
+use super::desk::Desk;
+
+#[test]
+fn one_wording_sets_the_model_right_and_another_does_not() {
+    let mut desk = Desk::run("flights.toml");
+    desk.comes("paused: unknown-tool serch_flights")
+        .sees("[scripted]")
+        .sees("take 1 2/2")
+        .misses("pending-call");
+    desk.press("i ^s").sees("the model is asked next");
+    desk.press("enter")
+        .comes("ended: final message")
+        .sees("take 2 3/3")
+        .sees("TP 204");
+    desk.press("u")
+        .sees("take 1 2/3")
+        .comes("paused: unknown-tool serch_flights");
+    desk.press("i tab j enter").sees("the fact only");
+    desk.press("^s enter")
+        .comes("take 3 4/4")
+        .comes("turn 2/8")
+        .comes("paused: unknown-tool serch_flights");
+    assert_eq!(
+        desk.items(),
+        [
+            "system",
+            "user",
+            "reasoning",
+            "assistant",
+            "call serch_flights",
+            "output",
+            "assistant",
+            "call serch_flights",
+        ]
+    );
+
+    desk.press("T")
+        .sees("first request")
+        .sees("take 1 the run  live")
+        .sees("\u{2514}\u{2500} take 3")
+        .sees("nearest-and-list:")
+        .sees("bare:");
+    desk.press("k m j d").sees("take 2 / take 3");
+    desk.press("esc esc w").sees("(*) the request");
+}
+
+#[test]
+fn the_calls_beside_a_faulty_one_wait_without_being_faults() {
+    let mut desk = Desk::run("parallel.toml");
+    desk.comes("paused: unknown-tool serch_flights")
+        .misses("pending-call");
+    assert_eq!(desk.rules(), ["unknown-tool"]);
+    let faulty = desk.state.item;
+    desk.go_to(faulty)
+        .press("enter")
+        .sees("the call waits for its output");
+    desk.misses("the recording ends here").sees("supply output");
+    desk.press("esc").go_to(faulty + 1).press("i ^s enter");
+    desk.comes("ended: final message");
+    let outputs = |item: &&String| item.starts_with("output");
+    assert_eq!(desk.items().iter().filter(outputs).count(), 4);
+}
+
+#[test]
+fn an_aborted_run_ends_with_an_output_for_each_call() {
+    let mut desk = Desk::run("parallel.toml");
+    desk.comes("paused: unknown-tool");
+    desk.press("X").sees("Abort the run?");
+    desk.press("y").comes("ended: aborted");
+    let count = |kind| {
+        let items = desk.items();
+        items.iter().filter(|item| item.starts_with(kind)).count()
+    };
+    assert_eq!((count("call"), count("output")), (3, 3));
+}
+
+#[test]
+fn a_wait_before_the_next_question_is_cut_short() {
+    let mut desk = Desk::run("flaky.toml");
+    desk.comes("trying again in");
+    desk.press("c").misses("called off");
+    desk.comes("paused: the model cannot be asked");
+    desk.press("c").comes("ended: final message");
+    desk.press("L")
+        .sees("429 Too Many Requests")
+        .misses("called off");
+}
+
+#[test]
+fn an_answer_that_breaks_its_schema_waits_for_the_operator_who_lets_it_pass() {
+    let mut desk = Desk::run("final.toml");
+    // The policy has asked once more, and the operator is next.
+    desk.comes("paused: invalid-final-output")
+        .misses("c continue");
+    desk.press("a").sees("the value to go on with").press("esc");
+    desk.press("c").sees("A releases it as it is");
+    desk.press("A").comes("ended: final message");
+}

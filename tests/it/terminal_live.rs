@@ -1,0 +1,202 @@
+//! Live runs in a real pseudo-terminal: the demo from its first pause to the comparison of two takes, and what is left of a run
+//! whose process is killed, hung up or asked to end.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tempfile::TempDir;
+use termlens::{Key, Signal, Terminal};
+
+const RETAKE: &str = env!("CARGO_BIN_EXE_retake");
+
+fn bundled(agent: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("sessions/agents");
+    folder.join(agent)
+}
+
+/// The debugger with its files in a folder of their own.
+fn start(folder: &TempDir, size: (u16, u16), arguments: &[&str]) -> Terminal {
+    let home = folder.path().to_str().unwrap();
+    let terminal = Terminal::builder()
+        .size(size.0, size.1)
+        .env_clear()
+        .env("LANG", "C.UTF-8")
+        .env("PATH", "/usr/bin:/bin")
+        .env("HOME", home)
+        .timeout(Duration::from_secs(40))
+        .current_dir(folder.path());
+    let named = arguments.iter();
+    let terminal = named.fold(terminal, |terminal, argument| terminal.arg(*argument));
+    terminal.spawn(RETAKE).unwrap()
+}
+
+/// Begins a run of an agent; its journal is `run.jsonl`.
+fn run(folder: &TempDir, size: (u16, u16), agent: &Path) -> Terminal {
+    let agent = agent.to_str().unwrap();
+    start(folder, size, &["run", agent, "--journal", "run.jsonl"])
+}
+
+#[track_caller]
+fn sees(terminal: &mut Terminal, text: &str) {
+    if terminal.wait_until(|screen| screen.contains(text)).is_err() {
+        panic!("{text:?} is not on\n{}", terminal.screen());
+    }
+}
+
+#[track_caller]
+fn lacks(terminal: &Terminal, text: &str) {
+    let screen = terminal.screen();
+    assert!(!screen.contains(text), "{text:?} is on\n{screen}");
+}
+
+fn press(terminal: &mut Terminal, letter: char) {
+    terminal.send(Key::Char(letter));
+}
+
+#[track_caller]
+fn quit(mut terminal: Terminal) {
+    press(&mut terminal, 'Q');
+    assert!(terminal.wait_exit().unwrap().success());
+}
+
+/// An agent whose model answers so slowly that it can be watched, and how much of its answer there is.
+fn slow_agent(folder: &TempDir) -> PathBuf {
+    let agent = r#"
+name = "slow"
+input = "Tell me a long story."
+max_turns = 4
+[model]
+dialect = "responses"
+script = "slow.script.toml"
+"#;
+    let text = "and then ".repeat(400);
+    let script =
+        format!("[[rule]]\nchunk = 9\nchunk_ms = 100\ntext = \"Once upon a time {text}\"\n");
+    fs::write(folder.path().join("slow.script.toml"), script).unwrap();
+    let path = folder.path().join("slow.toml");
+    fs::write(&path, agent).unwrap();
+    path
+}
+
+#[test]
+fn two_wordings_of_an_error_make_two_takes_of_which_one_ends_well() {
+    let folder = TempDir::new().unwrap();
+    let mut terminal = run(&folder, (100, 30), &bundled("flights.toml"));
+    sees(&mut terminal, "paused: unknown-tool serch_flights");
+    sees(&mut terminal, "1 error");
+    lacks(&terminal, "pending-call");
+
+    press(&mut terminal, 'i');
+    sees(&mut terminal, "as the provider will see it");
+    sees(&mut terminal, "The nearest on offer: search_flights");
+    terminal.send(Key::Ctrl('s'));
+    sees(&mut terminal, "the model is asked next");
+    terminal.send(Key::Enter);
+    sees(&mut terminal, "ended: final message");
+    sees(&mut terminal, "take 2 3/3");
+    sees(&mut terminal, "TP 204");
+
+    press(&mut terminal, 'u');
+    sees(&mut terminal, "take 1 2/3");
+    sees(&mut terminal, "paused: unknown-tool serch_flights");
+    press(&mut terminal, 'i');
+    sees(&mut terminal, "as the provider will see it");
+    terminal.send(Key::Tab);
+    press(&mut terminal, 'j');
+    sees(&mut terminal, "the fact only");
+    terminal.send(Key::Enter);
+    terminal.send(Key::Ctrl('s'));
+    sees(&mut terminal, "the model is asked next");
+    terminal.send(Key::Enter);
+    sees(&mut terminal, "take 3 4/4");
+    sees(&mut terminal, "That did not work. Let me");
+    sees(&mut terminal, "paused: unknown-tool serch_flights");
+
+    press(&mut terminal, 'T');
+    sees(&mut terminal, "first request");
+    sees(&mut terminal, "take 2  inject error");
+    sees(&mut terminal, "take 3  inject error");
+    for key in ['k', 'm', 'j', 'd'] {
+        press(&mut terminal, key);
+    }
+    sees(&mut terminal, "take 2 / take 3");
+    terminal.send(Key::Esc);
+    sees(&mut terminal, "first request");
+    terminal.send(Key::Esc);
+    sees(&mut terminal, "Item 8  call");
+    quit(terminal);
+}
+
+#[test]
+fn a_run_that_is_killed_at_a_pause_is_opened_again_and_goes_on() {
+    let folder = TempDir::new().unwrap();
+    let mut terminal = run(&folder, (100, 30), &bundled("flights.toml"));
+    sees(&mut terminal, "paused: unknown-tool serch_flights");
+    terminal.signal(Signal::Kill).unwrap();
+    assert!(!terminal.wait_exit().unwrap().success());
+
+    let mut terminal = start(&folder, (100, 30), &["run.jsonl"]);
+    sees(&mut terminal, "1 error");
+    sees(&mut terminal, "take 1 2/2");
+    sees(&mut terminal, "serch_flights is not offered");
+    press(&mut terminal, 'c');
+    sees(&mut terminal, "paused: unknown-tool serch_flights");
+    press(&mut terminal, 's');
+    sees(&mut terminal, "enter accept");
+    terminal.send(Key::Enter);
+    sees(&mut terminal, "ended: final message");
+    sees(&mut terminal, "TP 204");
+    quit(terminal);
+}
+
+#[test]
+fn a_reply_is_seen_as_it_comes_and_a_resize_does_not_disturb_it() {
+    let folder = TempDir::new().unwrap();
+    let agent = slow_agent(&folder);
+    let mut terminal = run(&folder, (80, 24), &agent);
+    sees(&mut terminal, "the model replies");
+    sees(&mut terminal, "and then");
+    terminal.resize(120, 40).unwrap();
+    sees(&mut terminal, "Reply, as it comes");
+    sees(&mut terminal, "Once upon a time");
+    terminal.resize(80, 24).unwrap();
+    sees(&mut terminal, "the model replies");
+    press(&mut terminal, 'X');
+    sees(&mut terminal, "Abort the run?");
+    press(&mut terminal, 'y');
+    sees(&mut terminal, "ended: aborted");
+    lacks(&terminal, "the model replies");
+    quit(terminal);
+}
+
+#[test]
+fn a_hang_up_or_a_request_to_end_in_the_middle_of_a_reply_leaves_a_journal_that_opens() {
+    for signal in [Signal::Hup, Signal::Term] {
+        let folder = TempDir::new().unwrap();
+        let agent = slow_agent(&folder);
+        let mut terminal = run(&folder, (80, 24), &agent);
+        sees(&mut terminal, "the model replies");
+        terminal.signal(signal).unwrap();
+        terminal.wait_exit().unwrap();
+        let mut terminal = start(&folder, (80, 24), &["run.jsonl"]);
+        sees(&mut terminal, "Tell me a long story.");
+        sees(&mut terminal, "take 1");
+        quit(terminal);
+    }
+}
+
+#[test]
+fn on_a_small_screen_the_pause_and_the_keys_that_settle_it_are_seen() {
+    let folder = TempDir::new().unwrap();
+    let mut terminal = run(&folder, (80, 24), &bundled("flights.toml"));
+    sees(
+        &mut terminal,
+        "paused: unknown-tool serch_flights  [scripted]",
+    );
+    sees(&mut terminal, "s suggestion  i inject  A release");
+    terminal.send(Key::Tab);
+    terminal.send(Key::Tab);
+    sees(&mut terminal, "Item 5  call");
+    sees(&mut terminal, "nearest: search_flights");
+    quit(terminal);
+}
