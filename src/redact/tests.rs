@@ -122,3 +122,15 @@ proptest! {
         prop_assert_eq!(vault.restored(&redacted).into_owned(), bytes);
     }
 }
+
+#[test]
+fn what_is_cleaned_twice_comes_back_as_it_was() {
+    let key = "sk-proj-".to_owned() + &"a1B2".repeat(12);
+    let redactor = Redactor::new([("OPENAI_API_KEY".to_owned(), key.clone())]);
+    let mut vault = Vault::default();
+    let said = format!("OPENAI_API_KEY={key}");
+    let once = redactor.text(&said, &mut vault).into_owned();
+    let twice = redactor.text(&once, &mut vault).into_owned();
+    assert!(!twice.contains(&key), "{twice}");
+    assert_eq!(vault.restored(twice.as_bytes()), said.as_bytes());
+}

@@ -36,10 +36,12 @@ impl Vault {
         placeholder
     }
 
-    /// Whether this is a placeholder of a secret in here.
-    pub(super) fn knows(&self, placeholder: &[u8]) -> bool {
-        let placeholder = std::str::from_utf8(placeholder);
-        placeholder.is_ok_and(|placeholder| self.behind.contains_key(placeholder))
+    /// Whether the bytes begin with a placeholder of a secret in here that is at least so long.
+    pub(super) fn stands_at(&self, bytes: &[u8], length: usize) -> bool {
+        let end = memchr::memchr(b']', bytes).map(|end| end + 1);
+        let end = end.filter(|end| *end >= length && bytes.starts_with(OPENS.as_bytes()));
+        let placeholder = end.and_then(|end| std::str::from_utf8(&bytes[..end]).ok());
+        placeholder.is_some_and(|placeholder| self.behind.contains_key(placeholder))
     }
 
     /// Whether nothing was taken out.
