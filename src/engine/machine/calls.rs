@@ -269,13 +269,10 @@ impl Step<'_> {
 
     pub(super) fn rang_for_call(&mut self, call: &CallKey) {
         let waits = |run: &Execution| run.call == *call && !run.is_running();
-        match self.state.executions.iter().position(waits) {
-            Some(place) => {
-                let run = self.state.executions.remove(place);
-                self.run_again(run);
-            }
-            // Nobody stops a timer: it rings also where the call was tried before its time.
-            None => {}
+        // Nobody stops a timer: it rings also where the call was tried before its time.
+        if let Some(place) = self.state.executions.iter().position(waits) {
+            let run = self.state.executions.remove(place);
+            self.run_again(run);
         }
     }
 
