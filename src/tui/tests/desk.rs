@@ -49,11 +49,21 @@ impl Desk {
 
     /// On a run of one of the bundled agents that begins: its scripted model answers, its tools run.
     pub(super) fn run(agent: &str) -> Self {
+        Self::run_as(agent, |text| text)
+    }
+
+    /// The same, with something else in the agent file.
+    pub(super) fn run_as(agent: &str, change: impl Fn(String) -> String) -> Self {
         let folder = TempDir::new().unwrap();
         let bundled = Path::new(env!("CARGO_MANIFEST_DIR")).join("sessions/agents");
+        let name = agent.trim_end_matches(".toml");
+        let script = format!("{name}.script.toml");
+        fs::copy(bundled.join(&script), folder.path().join(&script)).unwrap();
+        let text = fs::read_to_string(bundled.join(agent)).unwrap();
+        let agent = folder.path().join(agent);
+        fs::write(&agent, change(text)).unwrap();
         let path = folder.path().join("run.jsonl");
         let knowledge = Knowledge::new(None, |_| None, None, None);
-        let agent = bundled.join(agent);
         let loader = Direct::run(&agent, &path, &folder.path().join("state"), &knowledge);
         let mut state = State::new("run.jsonl".to_owned(), (100, 30));
         loader.read(&mut state);
