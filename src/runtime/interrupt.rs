@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::runtime::Builder;
+use tokio::signal::unix::{SignalKind, signal};
 
 /// The exit code of a command that was interrupted: 128 and the number of SIGINT, as shells count.
 const INTERRUPTED: i32 = 130;
@@ -33,19 +35,26 @@ pub fn exit_on_interrupt() {
 pub fn note_interrupts() -> impl Fn() -> bool {
     let noted = Arc::new(AtomicBool::new(false));
     let notes = noted.clone();
+    let (listens, begun) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
-        let Ok(runtime) = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-        else {
+        let Ok(runtime) = Builder::new_current_thread().enable_all().build() else {
             return;
         };
-        while runtime.block_on(tokio::signal::ctrl_c()).is_ok() {
-            if notes.swap(true, Ordering::Relaxed) {
-                std::process::exit(INTERRUPTED);
+        runtime.block_on(async move {
+            let Ok(mut interrupts) = signal(SignalKind::interrupt()) else {
+                return;
+            };
+            // Whoever asked is waiting for it.
+            let _ = listens.send(());
+            while interrupts.recv().await.is_some() {
+                if notes.swap(true, Ordering::Relaxed) {
+                    std::process::exit(INTERRUPTED);
+                }
             }
-        }
+        });
     });
+    // A system that refuses the handler leaves the default, which ends the process.
+    let _ = begun.recv();
     move || noted.load(Ordering::Relaxed)
 }
 

@@ -49,6 +49,8 @@ fn the_first_line_is_the_run_the_last_its_end_and_findings_are_those_of_check() 
     let checked = checked
         .map(Result::unwrap)
         .filter(|line| line["type"] == "finding");
+    // While the run is on, a call that waits for its output is none.
+    let checked = checked.filter(|line| line["rule"] != "pending-call");
     let checked: Vec<_> = checked.collect();
     let found = unattended.of_type("finding");
     assert_eq!(found.len(), checked.len(), "{checked:#?}");
