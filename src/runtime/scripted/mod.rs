@@ -18,9 +18,9 @@ mod body;
 mod exchange;
 mod server;
 
-use super::files::{FileSource, InputError};
-use crate::script::{Script, ScriptFault};
-use crate::session::{Dialect, Source, Span};
+use super::files::{InputError, read_text};
+use crate::script::{LENGTH, Script, ScriptFault};
+use crate::session::Dialect;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener};
 use std::path::{Path, PathBuf};
@@ -105,7 +105,7 @@ fn lines(faults: &[ScriptFault]) -> String {
 
 /// Reads a script file.
 pub fn read_script(path: &Path) -> Result<Script, NoScript> {
-    let text = content(path).map_err(|error| NoScript::File {
+    let text = read_text(path, LENGTH as u64).map_err(|error| NoScript::File {
         path: path.to_owned(),
         error,
     })?;
@@ -114,15 +114,4 @@ pub fn read_script(path: &Path) -> Result<Script, NoScript> {
         path: path.to_owned(),
         faults,
     })
-}
-
-fn content(path: &Path) -> Result<String, InputError> {
-    let source = FileSource::open(path)?;
-    let end = source.len();
-    if end > crate::script::LENGTH as u64 {
-        let message = format!("more than {} KB", crate::script::LENGTH / 1024);
-        return Err(InputError::Refused(message));
-    }
-    let bytes = source.read(Span { start: 0, end })?;
-    String::from_utf8(bytes).map_err(|_| InputError::Refused("this is not UTF-8".to_owned()))
 }
