@@ -93,14 +93,18 @@ impl Step<'_> {
         }
         let once = (call.key.clone(), call.arguments.clone());
         self.state.decided.again.retain(|again| *again != once);
-        self.run(Execution {
+        self.run(self.first_attempt(call));
+    }
+
+    fn first_attempt(&self, call: &StandingCall) -> Execution {
+        Execution {
             call: call.key.clone(),
             take: self.take_id(),
             tool: call.tool.clone(),
             arguments: call.arguments.clone(),
             attempt: 1,
             until: None,
-        });
+        }
     }
 
     /// Runs a call, or answers it where its tool is switched off.
@@ -237,15 +241,7 @@ impl Step<'_> {
 
     /// Records what came of a call that nothing here carried out, and gives it to the model.
     pub(super) fn supply_recorded(&mut self, call: &StandingCall, outcome: &Outcome) {
-        let run = Execution {
-            call: call.key.clone(),
-            take: self.take_id(),
-            tool: call.tool.clone(),
-            arguments: call.arguments.clone(),
-            attempt: 1,
-            until: None,
-        };
-        self.record_end(&run, outcome);
+        self.record_end(&self.first_attempt(call), outcome);
         self.answer(&call.key, outcome.output.clone(), outcome.is_error);
     }
 
