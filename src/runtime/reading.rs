@@ -50,7 +50,8 @@ pub fn read_path(path: &Path, options: &ReadOptions) -> Result<Recording, InputE
 /// A run goes on from the end of these histories: a call there waits for its output, although they are requests. What the run knows of
 /// its replies is marked.
 pub(super) fn going_on(sessions: &mut [Session]) {
-    for session in sessions {
+    // A take of a run's journal is known to go on before the ledger is asked.
+    for session in sessions.iter_mut().filter(|one| !one.contract.goes_on) {
         session.contract.goes_on = true;
         mark_replies(session);
         session.pairing = pairing::pair(session);
