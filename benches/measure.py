@@ -16,13 +16,14 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True  # no __pycache__ beside the sources
 
-from measure import checking, looking  # noqa: E402
+from measure import checking, looking, proxying  # noqa: E402
 from measure.bench import Bench  # noqa: E402
 from measure.files import Files  # noqa: E402
 from measure.table import FAILED, Result, markdown, write_into  # noqa: E402
 from measure.terminal import Failure  # noqa: E402
 
 PROJECT = Path(__file__).resolve().parent.parent
+PROXY = "{retake} proxy --upstream http://{upstream} --journal {journal}"
 
 # The rows of the table of speeds.
 ROWS = {
@@ -36,6 +37,10 @@ ROWS = {
     8: looking.follow,
     9: checking.fixing,
     10: checking.folder,
+    11: proxying.short,
+    12: proxying.long,
+    13: proxying.streams,
+    14: proxying.kept,
     15: looking.start,
 }
 
@@ -63,6 +68,13 @@ def arguments():
     parser.add_argument("--full", action="store_true", help="also 2.5 GB in row 1")
     parser.add_argument("--retake", type=command, default=[str(release / "retake")], metavar="CMD")
     parser.add_argument("--minimal", type=command, default=[str(release / "examples/minimal_tui")], metavar="CMD")
+    parser.add_argument("--load", type=command, default=[str(release / "examples/proxy_load")], metavar="CMD")
+    parser.add_argument("--proxy", default=f"{PROXY} --headless --listen 127.0.0.1:0", metavar="CMD",
+                        help="the proxy under test; its first line of output holds its address")
+    parser.add_argument("--proxy-screen", default=f"{PROXY} --listen {{listen}}", metavar="CMD",
+                        help="the same with its screen")
+    parser.add_argument("--mitmdump", type=command, default=["mitmdump"], metavar="CMD",
+                        help="measured beside the proxy where it is installed")
     parser.add_argument("--generator", type=Path, default=PROJECT.parent / "shared/bench/gen.py", metavar="PATH")
     parser.add_argument("--work", type=Path, default=PROJECT / "target/bench-files", metavar="FOLDER",
                         help="where made files are kept (default: target/bench-files)")
@@ -96,6 +108,7 @@ def main():
     given = arguments()
     gc.disable()  # a collection between two pieces of output would look like a slow frame
     bench = Bench(Files(given.work, given.generator), given.retake, given.minimal, given.pairs,
+                  load=given.load, proxy=given.proxy, proxy_screen=given.proxy_screen, mitmdump=given.mitmdump,
                   small=given.small, full=given.full, calibrate=given.calibrate)
     results = measure(bench, given.rows)
     notes = [f"retake asked the terminal: {', '.join(sorted(bench.questions))}"] if bench.questions else []

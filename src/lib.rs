@@ -1,8 +1,8 @@
 //! retake: a debugger for tool-calling agents.
 //!
 //! A run of an agent is a history of messages, calls and outputs. One hallucinated tool name, one broken JSON or one call
-//! without its output ends it. retake opens the recording, marks what is broken, says why, and lets the operator mend it; and it
-//! runs agents itself, so that the same can be done before anything goes wrong.
+//! without its output ends it. retake opens the recording, marks what is broken, says why, and lets the operator mend it; it
+//! runs agents itself, and stands between any other agent and its model, so that the same can be done before anything goes wrong.
 //!
 //! # The journey of the data
 //!
@@ -10,6 +10,7 @@
 //! bytes ─formats─▶ Session ─rules─▶ Findings ─offers─▶ actions ─▶ edits ─▶ new take ─formats─▶ bytes
 //!   ▲                 ▲
 //! runtime          dialects            standing, events ─engine─▶ effects ─runtime::live─▶ model, tools, a take that grows
+//! agent ─runtime::proxy─▶ exchange ─▶ what passes; what is held is a live run whose tools are the agent's ─▶ what agent and provider each see
 //! ```
 //!
 //! # The rooms, in reading order
@@ -25,8 +26,9 @@
 //! | [`actions`] | what can be done? a scene in, edits or a reason out | one file and one line in [`actions::ACTIONS`] |
 //! | [`rules`] | what is wrong? | one file and one line in [`rules::RULES`] |
 //! | [`engine`] | what happens next in a live run? a machine without a clock: the history stands so, an event came, do this | |
+//! | [`exchange`] | what of an intercepted exchange passes, and what is held? bytes in, bytes out, no socket | |
 //! | [`script`] | what does a scripted model answer? rules over what it is asked | a key is one row of `script::KEYS` |
-//! | [`runtime`] | the world: files, databases, threads, journals; models, tools, and the conductor of live runs | |
+//! | [`runtime`] | the world: files, databases, threads, journals; models, tools, the conductor of live runs, the proxy | |
 //! | [`tui`] | the operator's face | a key is one row of the table in `tui::keymap` |
 //! | [`cli`] | the headless face | one file per subcommand, one file per report |
 //!
@@ -56,6 +58,7 @@ pub mod actions;
 pub mod cli;
 pub mod dialects;
 pub mod engine;
+pub mod exchange;
 pub mod formats;
 pub mod jq;
 pub mod json;

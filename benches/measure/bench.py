@@ -17,6 +17,10 @@ class Bench:
     retake: list  # the program's argv
     minimal: list  # argv of benches/minimal_tui.rs
     pairs: int
+    load: list = ()  # argv of benches/proxy_load
+    proxy: str = ""  # command line of the proxy under test; its first line holds its address
+    proxy_screen: str = ""  # the same with its screen
+    mitmdump: list = ()
     small: bool = False
     full: bool = False
     calibrate: bool = False  # the peer stands on both sides: every ratio should be near 1

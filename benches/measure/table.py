@@ -31,7 +31,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class Quantity:
-    """A measured value in seconds or bytes."""
+    """A measured value: seconds, bytes, or a rate in a second."""
 
     value: float
     kind: str = "seconds"
@@ -41,6 +41,10 @@ class Quantity:
         spread = f" ±{self.spread:.0%}" if self.spread is not None else ""
         if self.kind == "bytes":
             return f"{self.value / 1e6:.1f} MB{spread}"
+        if self.kind == "rate":
+            return f"{self.value:,.0f}/s{spread}"
+        if self.value < 0.5e-3:
+            return f"{self.value * 1e6:.1f} µs{spread}"
         if self.value < 0.1:
             return f"{self.value * 1e3:.2f} ms{spread}"
         return f"{self.value:.3f} s{spread}"

@@ -17,8 +17,10 @@ pub enum Exit {
     Unreadable,
     /// The model, or whoever else is asked, failed.
     Upstream,
-    /// A signal of this number ended the debugger.
+    /// A signal of this number ended the debugger, or the command that was started with it.
     Signal(i32),
+    /// The command that was started with it ended with this code.
+    Command(u8),
 }
 
 impl Exit {
@@ -31,6 +33,7 @@ impl Exit {
             Self::Unreadable => 3,
             Self::Upstream => 4,
             Self::Signal(number) => u8::try_from(128 + number).unwrap_or(u8::MAX),
+            Self::Command(code) => code,
         }
     }
 }

@@ -24,6 +24,7 @@ mod open;
 mod ordered;
 mod output;
 mod progress;
+mod proxy;
 mod report;
 mod run;
 mod saving;
@@ -34,7 +35,7 @@ mod style;
 mod transcript;
 mod walk;
 
-pub use arguments::{Arguments, Task};
+pub use arguments::{Arguments, ProxyArguments, Task};
 pub use exit::Exit;
 pub use inputs::{Inputs, Opened};
 
@@ -66,6 +67,7 @@ fn dispatch(arguments: &Arguments) -> Result<Exit, Failure> {
         Some(Task::Health(arguments)) => health::run(arguments),
         Some(Task::Export(arguments)) => export::run(arguments),
         Some(Task::Run(arguments)) => run::run(arguments),
+        Some(Task::Proxy(arguments)) => proxy::run(arguments),
         Some(Task::Scripted(arguments)) => scripted::run(arguments),
         Some(Task::Completions(arguments)) => completions::run(arguments),
         Some(Task::Man) => man::run(),

@@ -54,7 +54,8 @@ pub(super) fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
     super::open::open_run(&arguments.look, staged, &journal)
 }
 
-fn refused(error: impl ToString) -> Failure {
+/// A refusal that says why, line by line; it may hold text from outside.
+pub(super) fn refused(error: impl ToString) -> Failure {
     let lines = error.to_string();
     let lines = lines.lines().map(safe_line).collect::<Vec<_>>();
     Failure::refused(lines.join("\n"))
@@ -78,7 +79,20 @@ fn agent_file(path: &Path, wordings: &Wordings) -> Result<AgentFile, Failure> {
 fn options(arguments: &RunArguments, wordings: &Wordings) -> Result<Options, Failure> {
     let policy = arguments.policy.as_deref();
     let policy = policy.map(|path| read_policy(path, wordings)).transpose();
-    let breakpoints = arguments.breakpoints.iter().zip(1..);
+    Ok(Options {
+        has_operator: !arguments.headless,
+        input: arguments.input.clone(),
+        policy: policy.map_err(refused)?,
+        breakpoints: breakpoints(&arguments.breakpoints)?,
+        is_stepping: arguments.step,
+        at_hand: None,
+        keeper: None,
+    })
+}
+
+/// Places to stop at, as `--break` names them.
+pub(super) fn breakpoints(places: &[String]) -> Result<Vec<Breakpoint>, Failure> {
+    let breakpoints = places.iter().zip(1..);
     let breakpoints = breakpoints.map(|(text, number)| {
         Breakpoint::parse(number, text).map_err(|error| {
             let message = format!(
@@ -92,15 +106,7 @@ fn options(arguments: &RunArguments, wordings: &Wordings) -> Result<Options, Fai
             )
         })
     });
-    Ok(Options {
-        has_operator: !arguments.headless,
-        input: arguments.input.clone(),
-        policy: policy.map_err(refused)?,
-        breakpoints: breakpoints.collect::<Result<_, _>>()?,
-        is_stepping: arguments.step,
-        at_hand: None,
-        keeper: None,
-    })
+    breakpoints.collect()
 }
 
 /// Where the run's journal goes: where the operator says, or among the operator's own data.

@@ -11,6 +11,8 @@ pub struct Config {
     pub has_operator: bool,
     /// The most replies that the history may hold.
     pub max_turns: Option<u32>,
+    /// Who carries out the calls.
+    pub tools_are: Whose,
     /// The tools by their qualified names. One that is not among them is the operator's.
     pub tools: BTreeMap<String, ToolConfig>,
     /// What is done without asking.
@@ -21,6 +23,19 @@ pub struct Config {
     pub is_stepping: bool,
     /// Spreads waiting times, so that runs that failed together do not come back together.
     pub seed: u64,
+}
+
+/// Who carries out the calls of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Whose {
+    /// The run itself.
+    #[default]
+    Own,
+    /// An agent elsewhere, whose exchange with its model is held: sound calls are handed over to it, and the run ends.
+    Agents {
+        /// How often the model is asked again at most, before the operator is asked.
+        asks: u32,
+    },
 }
 
 /// How calls of a tool are carried out.

@@ -1,13 +1,19 @@
 //! What the engine is told.
 
 use super::Standing;
-use crate::session::ledger::{Ask, CallKey, Failure, Usage};
+use crate::session::ledger::{Ask, CallKey, Ending, Failure, Usage};
+use crate::session::takes::TakeId;
 
 /// What happened.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// The history stands like this now: at the beginning, after the run has grown, after the operator went to another take or made one.
     Stands(Standing),
+    /// An agent asked the model by itself: that question is under way, and what comes of it is told as of any other.
+    AgentAsked {
+        /// The take whose history was sent.
+        take: TakeId,
+    },
     /// A reply is whole and stands in the history; [`Event::Stands`] follows.
     Replied {
         /// The question.
@@ -74,6 +80,8 @@ pub enum Command {
     Abort,
     /// Let what holds pass as it is.
     Release,
+    /// It was decided elsewhere how the run ends.
+    End(Ending),
     /// Do not wait any longer: what was to be tried again later is tried now.
     Now,
     /// A call that waits for approval may run.

@@ -23,15 +23,17 @@ mod standing;
 pub use backoff::{ATTEMPTS, ModelDelay, delay, is_recoverable_status, model_delay};
 pub use breaker::{Admission, BreakerState, Breakers, Change, ToolState};
 pub use breakpoint::{Breakpoint, BreakpointError, Hit, PLACES, Place, Ready, hits};
-pub use config::{Config, Nature, ToolConfig};
+pub use config::{Config, Nature, ToolConfig, Whose};
 pub use effect::{Effect, Reason, Timer};
 pub use event::{Command, Event, ModelFault, Outcome};
-pub use machine::{Machine, Phase, State};
+pub use machine::{Machine, Phase, State, holds};
 pub use policy::{
     Approval, BreakerSettings, Counts, Decision, LONGEST_POLICY, Policy, PolicyFault, PolicyFaults,
     RetrySettings, Verdict, duration,
 };
-pub use standing::{Fault, Standing, StandingCall, Tail, standing_of};
+pub use standing::{
+    Fault, REFUSED_BY_PROVIDERS, Standing, StandingCall, Tail, standing_of, standing_of_request,
+};
 
 /// Moments and durations in milliseconds; moments count from any beginning that never goes back.
 pub type Millis = u64;

@@ -183,6 +183,11 @@ impl Policy {
         self.entry(fault).is_some()
     }
 
+    /// Whether it decides about no fault at all.
+    pub fn is_empty(&self) -> bool {
+        self.on.is_empty() && self.tools.iter().all(|said| said.on.is_empty())
+    }
+
     /// Most turns of the run, where the policy says so.
     pub fn max_turns(&self) -> Option<u32> {
         self.max_turns

@@ -2,7 +2,7 @@
 
 mod reading;
 
-pub use reading::standing_of;
+pub use reading::{REFUSED_BY_PROVIDERS, standing_of, standing_of_request};
 
 use crate::rules::{RULES, Severity};
 use crate::session::Kind;
@@ -23,7 +23,8 @@ pub struct Standing {
     pub items: Vec<(u32, Kind)>,
     /// The calls of the last reply, in its order, answered or not.
     pub calls: Vec<StandingCall>,
-    /// What is wrong with the last turn, and nobody has answered yet, the worst first; warnings and what is only worth knowing too.
+    /// What is wrong with the last turn, and nobody has answered yet, the worst first; warnings and what is only worth knowing too. Of a
+    /// request that is about to be sent: what its provider would refuse, wherever it stands.
     pub faults: Vec<Fault>,
 }
 
@@ -64,7 +65,7 @@ pub struct StandingCall {
 /// Id of a rule, as its table has it.
 type RuleId = &'static str;
 
-/// Something wrong with the last turn.
+/// Something wrong with the last turn, or with a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Fault {
     /// Id of the rule.

@@ -28,29 +28,31 @@ pub fn assemble_plain(
         records,
         ..
     } = fragment;
-    let mut builder = Builder::new(format, dialect, source, records);
-    let (before, during) = facts.split_at(facts.partition_point(|(at, _)| *at == 0));
-    for (_, fact) in before {
-        builder.fact(fact)?;
-    }
-    let mut during = during.iter().peekable();
-    let is_interrupted = during
-        .peek()
-        .is_some_and(|(at, _)| (*at as usize) < items.len());
-    if builder.takes_all(&items) && !is_interrupted {
-        // A list without anything between its items: they are a session as they are, and need not be copied.
-        builder.current.items = items;
-    } else {
-        for (index, item) in items.iter().enumerate() {
-            while let Some((_, fact)) = during.next_if(|(at, _)| *at as usize <= index) {
-                builder.fact(fact)?;
-            }
-            builder.item(*item)?;
-        }
-    }
-    for (_, fact) in during {
-        builder.fact(fact)?;
-    }
+    let mut builder = Builder::new(format, dialect, source, records.into());
+    builder.take(items, &facts)?;
+    builder.finish(&Arc::new(names))
+}
+
+/// A history whose repetitions were taken out already: one of several in a file.
+pub(super) struct Folded {
+    pub(super) dialect: Dialect,
+    pub(super) label: String,
+    pub(super) items: Vec<Item>,
+    /// What was said about it, each with the number of items before it.
+    pub(super) facts: Vec<(u32, Fact)>,
+}
+
+/// Builds the session of such a history; `None` where there is nothing of it.
+pub(super) fn assemble_folded(
+    format: &'static str,
+    folded: Folded,
+    (records, names): (&Arc<[Record]>, &Arc<Names>),
+    source: &Arc<dyn Source>,
+) -> Result<Contents, SourceError> {
+    let mut builder = Builder::new(format, folded.dialect, source, records.clone());
+    builder.is_folded = true;
+    builder.take(folded.items, &folded.facts)?;
+    builder.current.label = folded.label;
     builder.finish(names)
 }
 
@@ -94,6 +96,8 @@ struct Builder<'a> {
     /// System prompts of the session at hand that stand behind its messages.
     late_system: Vec<Item>,
     last_tools: u64,
+    /// Whether requests hold nothing that stands before them.
+    is_folded: bool,
 }
 
 impl<'a> Builder<'a> {
@@ -101,11 +105,11 @@ impl<'a> Builder<'a> {
         format: &'static str,
         dialect: Dialect,
         source: &'a Arc<dyn Source>,
-        records: Vec<Record>,
+        records: Arc<[Record]>,
     ) -> Self {
         Self {
             source,
-            records: records.into(),
+            records,
             format,
             dialect,
             done: Vec::new(),
@@ -117,7 +121,35 @@ impl<'a> Builder<'a> {
             system: HashSet::new(),
             late_system: Vec::new(),
             last_tools: 0,
+            is_folded: false,
         }
+    }
+
+    /// Takes the items with what was said between them.
+    fn take(&mut self, items: Vec<Item>, facts: &[(u32, Fact)]) -> Result<(), SourceError> {
+        let (before, during) = facts.split_at(facts.partition_point(|(at, _)| *at == 0));
+        for (_, fact) in before {
+            self.fact(fact)?;
+        }
+        let mut during = during.iter().peekable();
+        let is_interrupted = during
+            .peek()
+            .is_some_and(|(at, _)| (*at as usize) < items.len());
+        if self.takes_all(&items) && !is_interrupted {
+            // A list without anything between its items: they are a session as they are, and need not be copied.
+            self.current.items = items;
+        } else {
+            for (index, item) in items.iter().enumerate() {
+                while let Some((_, fact)) = during.next_if(|(at, _)| *at as usize <= index) {
+                    self.fact(fact)?;
+                }
+                self.item(*item)?;
+            }
+        }
+        for (_, fact) in during {
+            self.fact(fact)?;
+        }
+        Ok(())
     }
 
     /// Whether each of these items would be taken as it is.
@@ -222,6 +254,7 @@ impl<'a> Builder<'a> {
                 self.replied = false;
                 self.phase = Phase::Plain;
             }
+            Fact::RequestBegins if self.is_folded => self.replied = false,
             Fact::RequestBegins => {
                 self.replied = false;
                 let repeats = !self.current.contract.server_state;
@@ -230,8 +263,9 @@ impl<'a> Builder<'a> {
                     repeats,
                 };
             }
+            Fact::RequestEnds if self.is_folded => {}
             Fact::RequestEnds => self.phase = Phase::Reply,
-            Fact::Sequence { .. } => {}
+            Fact::Sequence { .. } | Fact::Exchange(_) | Fact::ReplyBegins | Fact::ToldBegins => {}
             Fact::HistoryReplaced => {
                 for item in &mut self.current.items {
                     item.flags = item.flags.with(Flags::COMPACTED);
@@ -337,7 +371,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn finish(mut self, names: Names) -> Result<Contents, SourceError> {
+    fn finish(mut self, names: &Arc<Names>) -> Result<Contents, SourceError> {
         if self.done.is_empty() && self.current.items.is_empty() && self.late_system.is_empty() {
             // A request before its first message is a history that may begin.
             let is_request = self.current.contract.is_request;
@@ -345,7 +379,6 @@ impl<'a> Builder<'a> {
         }
         self.close();
         let mut sessions = self.done;
-        let names = Arc::new(names);
         for session in &mut sessions {
             session.names = names.clone();
             session.records = self.records.clone();

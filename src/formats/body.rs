@@ -1,7 +1,7 @@
 //! Requests, replies and exchanges of the three dialects as they appear in files: bodies on a line, or one large document.
 
 use crate::dialects::{Fields, anthropic, chat, responses};
-use crate::json::{Cursor, Fault};
+use crate::json::{Cursor, Fault, skip_whitespace};
 use crate::session::{Dialect, Fact, Fragment, Kind, Shape, Span};
 use std::ops::Range;
 
@@ -170,6 +170,25 @@ fn read_wrapped(
         read_choices(&mut part(choices), base, out)?;
     }
     Ok(true)
+}
+
+/// Reads a whole reply in its dialect.
+pub(super) fn read_reply(
+    dialect: Dialect,
+    bytes: &[u8],
+    at: usize,
+    base: u64,
+    out: &mut Fragment,
+) -> Result<(), Fault> {
+    if dialect != Dialect::Anthropic {
+        return read_body(dialect, bytes, at, base, out).map(|_| ());
+    }
+    let at = skip_whitespace(bytes, at);
+    let message = anthropic::read_message(&mut Cursor::at(bytes, at), base, out)?;
+    if let Some(model) = message.model {
+        out.note_model(model);
+    }
+    Ok(())
 }
 
 /// Whether the content holds blocks that only Anthropic knows.

@@ -5,9 +5,8 @@
 
 use super::assemble::take_dialect_of_items;
 use super::{Contents, Document, Format, Layout, Reading, Sample, assemble_plain, body};
-use crate::dialects::anthropic;
 use crate::dialects::stream::{Accumulator, Reply, Splitter, dialect_of};
-use crate::json::{Cursor, Fault, FaultKind, skip_value, skip_whitespace};
+use crate::json::{Fault, FaultKind, skip_value};
 use crate::session::{
     Dialect, Fact, Flags, Fragment, Kind, ProblemKind, Shape, Source, SourceError, Span,
 };
@@ -200,7 +199,7 @@ impl Capture {
         let first = self.fragment.items.len();
         let start = self.begin_line(&json);
         // What was just written is JSON.
-        let read = read_reply(dialect, &self.buffer, start, &mut self.fragment);
+        let read = body::read_reply(dialect, &self.buffer, start, 0, &mut self.fragment);
         if let Err(Fault { kind, .. }) = read {
             self.fragment.report(self.at, ProblemKind::NotJson(kind));
         }
@@ -243,23 +242,6 @@ impl Capture {
         contents.sessions.iter_mut().for_each(take_dialect_of_items);
         Ok(contents.behind(problems))
     }
-}
-
-fn read_reply(
-    dialect: Dialect,
-    buffer: &[u8],
-    start: usize,
-    out: &mut Fragment,
-) -> Result<(), Fault> {
-    if dialect != Dialect::Anthropic {
-        return body::read_body(dialect, buffer, start, 0, out).map(|_| ());
-    }
-    let start = skip_whitespace(buffer, start);
-    let message = anthropic::read_message(&mut Cursor::at(buffer, start), 0, out)?;
-    if let Some(model) = message.model {
-        out.note_model(model);
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -15,8 +15,9 @@ use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 pub use patterns::names_a_secret;
 
-use patterns::{beginning, compiled, is_kept};
-use places::{Meaning, texts};
+use aho_corasick::AhoCorasick;
+use patterns::{Suspected, beginning, is_kept, suspected};
+use places::{Meaning, Places, texts};
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
@@ -30,6 +31,8 @@ const SHORTEST: usize = 6;
 #[derive(Default)]
 pub struct Redactor {
     known: Vec<(String, String)>,
+    /// Finds all of them in one walk.
+    finder: Option<AhoCorasick>,
 }
 
 /// Says how many secrets are known, and nothing else.
@@ -65,8 +68,12 @@ impl Redactor {
             all.map(move |spelling| (what.clone(), spelling))
                 .collect::<Vec<_>>()
         });
+        let known: Vec<(String, String)> = spelled.collect();
+        let spellings = known.iter().map(|(_, spelling)| spelling);
         Self {
-            known: spelled.collect(),
+            // Without it each is looked for by itself.
+            finder: AhoCorasick::new(spellings).ok(),
+            known,
         }
     }
 
@@ -102,7 +109,7 @@ impl Redactor {
     /// A JSON text without its secrets; everything else of it stays byte for byte.
     pub fn json<'a>(&self, bytes: &'a [u8], vault: &mut Vault) -> Cow<'a, [u8]> {
         let mut hits = Vec::new();
-        self.look_into(bytes, &|at| at, DEPTH, &mut hits);
+        self.look_into(bytes, &Places::From(0), Suspects::ALL, DEPTH, &mut hits);
         match replaced(bytes, &merged(hits), vault) {
             None => Cow::Borrowed(bytes),
             Some(bytes) => Cow::Owned(bytes),
@@ -116,18 +123,33 @@ impl Redactor {
 
     fn hits_of_text(&self, text: &str) -> Vec<Hit> {
         let mut hits = Vec::new();
-        self.look_at(&Meaning::plain(text), DEPTH, &mut hits);
+        self.look_at(&Meaning::plain(text), Suspects::ALL, DEPTH, &mut hits);
         merged(hits)
     }
 
-    /// Looks at what a text means, and into it where it is JSON itself.
-    fn look_at(&self, meaning: &Meaning, depth: u32, hits: &mut Vec<Hit>) {
-        let text = meaning.text.as_str();
-        for (what, secret) in &self.known {
+    /// What may be in a text.
+    fn suspects(&self, text: &str) -> Suspects {
+        Suspects {
+            patterns: suspected(text),
+            has_known: match &self.finder {
+                Some(finder) => finder.is_match(text),
+                None => !self.known.is_empty(),
+            },
+        }
+    }
+
+    /// Looks at what a text means, and into it where it is JSON itself. `within` is what may be in the text that it is a part of.
+    fn look_at(&self, meaning: &Meaning<'_>, within: Suspects, depth: u32, hits: &mut Vec<Hit>) {
+        let text = &*meaning.text;
+        let suspects = match within.is_nothing() && meaning.is_as_it_stands() {
+            true => within,
+            false => self.suspects(text),
+        };
+        for (what, secret) in self.known.iter().filter(|_| suspects.has_known) {
             let found = text.match_indices(secret.as_str());
             hits.extend(found.map(|(at, _)| hit(meaning.range(at..at + secret.len()), what)));
         }
-        for (what, regex) in compiled() {
+        for (what, regex) in suspects.patterns.compiled() {
             let found = regex.captures_iter(text);
             let secrets = found.filter_map(|found| found.iter().flatten().last());
             let secrets = secrets.filter(|secret| !is_placeholder(secret.as_str()));
@@ -135,34 +157,51 @@ impl Redactor {
         }
         let is_json = text.trim_start().starts_with(['{', '[']);
         if let Some(depth) = depth.checked_sub(1).filter(|_| is_json) {
-            self.look_into(text.as_bytes(), &|at| meaning.place(at), depth, hits);
+            self.look_into(text.as_bytes(), &meaning.places, suspects, depth, hits);
         }
     }
 
-    /// Looks into the strings of a JSON text; `place` tells where its bytes came from.
+    /// Looks into the strings of a JSON text; `places` tells where its bytes came from.
     fn look_into(
         &self,
         bytes: &[u8],
-        place: &dyn Fn(usize) -> usize,
+        places: &Places<'_>,
+        within: Suspects,
         depth: u32,
         hits: &mut Vec<Hit>,
     ) {
         for text in texts(bytes) {
-            let name = text
-                .name
-                .map(|name| Meaning::inside(bytes, name, place).text);
-            let name = name.unwrap_or_default();
-            if is_kept(&name) {
+            let name = text.name.map(|name| Meaning::inside(bytes, name, places));
+            let name = name.as_ref().map_or("", |name| &*name.text);
+            if is_kept(name) {
                 continue;
             }
-            let meaning = Meaning::inside(bytes, text.inside, place);
+            let meaning = Meaning::inside(bytes, text.inside, places);
             let whole = 0..meaning.text.len();
-            if names_a_secret(&name) && !whole.is_empty() && !is_placeholder(&meaning.text) {
-                hits.push(hit(meaning.range(whole), &name));
+            if names_a_secret(name) && !whole.is_empty() && !is_placeholder(&meaning.text) {
+                hits.push(hit(meaning.range(whole), name));
             } else {
-                self.look_at(&meaning, depth, hits);
+                self.look_at(&meaning, within, depth, hits);
             }
         }
+    }
+}
+
+/// What may be in a text: what is not suspected is not in it.
+#[derive(Debug, Clone, Copy)]
+struct Suspects {
+    patterns: Suspected,
+    has_known: bool,
+}
+
+impl Suspects {
+    const ALL: Self = Self {
+        patterns: Suspected::ALL,
+        has_known: true,
+    };
+
+    fn is_nothing(self) -> bool {
+        self.patterns == Suspected::NONE && !self.has_known
     }
 }
 

@@ -1,12 +1,16 @@
 //! What secrets look like: the keys of known services, and what stands where secrets stand.
 
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::{Regex, RegexBuilder};
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 /// One way to know a secret by.
-pub(super) struct Pattern {
+struct Pattern {
     /// What the placeholder calls it.
-    pub(super) what: &'static str,
+    what: &'static str,
+    /// One of these is in every text that it finds: spelled so, or in any case where the regex says `(?i)`.
+    holds: &'static [&'static str],
     regex: &'static str,
 }
 
@@ -15,82 +19,116 @@ pub(super) struct Pattern {
 const PATTERNS: &[Pattern] = &[
     Pattern {
         what: "private key",
+        holds: &["PRIVATE KEY-----"],
         regex: r"-----BEGIN [A-Z ]*PRIVATE KEY-----([\s\S]*?)(?:-----END [A-Z ]*PRIVATE KEY-----|\z)",
     },
     Pattern {
         what: "anthropic key",
+        holds: &["sk-ant-"],
         regex: r"\bsk-ant-[A-Za-z0-9_-]{20,}",
     },
     Pattern {
         what: "openrouter key",
+        holds: &["sk-or-"],
         regex: r"\bsk-or-[A-Za-z0-9_-]{20,}",
     },
     Pattern {
         what: "openai key",
+        holds: &["sk-"],
         regex: r"\bsk-[A-Za-z0-9_-]{20,}",
     },
     Pattern {
         what: "google key",
+        holds: &["AIza"],
         regex: r"\bAIza[A-Za-z0-9_-]{30,}",
     },
     Pattern {
         what: "groq key",
+        holds: &["gsk_"],
         regex: r"\bgsk_[A-Za-z0-9]{20,}",
     },
     Pattern {
         what: "xai key",
+        holds: &["xai-"],
         regex: r"\bxai-[A-Za-z0-9]{20,}",
     },
     Pattern {
         what: "hugging face token",
+        holds: &["hf_"],
         regex: r"\bhf_[A-Za-z0-9]{20,}",
     },
     Pattern {
         what: "github token",
+        holds: &["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"],
         regex: r"\b(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{22,})",
     },
     Pattern {
         what: "slack token",
+        holds: &["xox"],
         regex: r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}",
     },
     Pattern {
         what: "stripe key",
+        holds: &["k_live_", "k_test_"],
         regex: r"\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,}",
     },
     Pattern {
         what: "aws key id",
+        holds: &["AKIA", "ASIA"],
         regex: r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
     },
     Pattern {
         what: "aws secret",
+        holds: &["aws_secret_access_key"],
         regex: r#"(?i)aws_secret_access_key["']?\s*[=:]\s*["']?([A-Za-z0-9/+=]{40})"#,
     },
     Pattern {
         what: "token",
+        holds: &["eyJ"],
         regex: r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]{16,}",
     },
     Pattern {
         what: "credentials",
+        holds: &["bearer", "basic"],
         regex: r"(?i)\b(?:bearer|basic)\s+([A-Za-z0-9+/_.~-]{16,}=*)",
     },
     Pattern {
         what: "credentials",
+        holds: &["authorization", "api-key", "x-auth-token"],
         regex: r"(?i)\b(?:authorization|x-api-key|api-key|x-goog-api-key|x-auth-token)\s*:\s*(?:(?:bearer|basic)\s+)?([^\s,;]{6,})",
     },
     Pattern {
         what: "cookie",
+        holds: &["cookie:"],
         regex: r"(?i)\b(?:set-)?cookie:\s*([^\r\n]+)",
     },
     Pattern {
         what: "credentials",
+        holds: &[
+            "key=",
+            "token=",
+            "sig=",
+            "signature=",
+            "secret=",
+            "password=",
+        ],
         regex: r#"(?i)[?&](?:key|api_?key|access_token|auth_token|token|sig|signature|client_secret|password)=([^&\s"'#)${<][^&\s"'#)]{5,})"#,
     },
     Pattern {
         what: "password",
+        holds: &["://"],
         regex: r"://[^/\s:@]+:([^@\s/]+)@",
     },
     Pattern {
         what: "secret",
+        holds: &[
+            "KEY",
+            "SECRET",
+            "TOKEN",
+            "PASSWORD",
+            "PASSWD",
+            "CREDENTIALS",
+        ],
         regex: r#"\b[A-Z][A-Z0-9_]*(?:KEY|SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIALS)\s*=\s*["']?([^\s"'${<][^\s"']{7,})"#,
     },
 ];
@@ -144,12 +182,17 @@ pub fn names_a_secret(name: &str) -> bool {
             .bytes()
             .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
         && VARIABLES.iter().any(|ending| name.ends_with(ending));
-    let plain: String = name
-        .chars()
-        .filter(|letter| !matches!(letter, '_' | '-'))
-        .flat_map(char::to_lowercase)
-        .collect();
-    is_variable || NAMES.contains(&plain.as_str())
+    is_variable || NAMES.contains(&&*plain(name))
+}
+
+/// A name in small letters, without `_` and `-`.
+fn plain(name: &str) -> Cow<'_, str> {
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    if name.bytes().all(is_plain) {
+        return Cow::Borrowed(name);
+    }
+    let letters = name.chars().filter(|letter| !matches!(letter, '_' | '-'));
+    Cow::Owned(letters.flat_map(char::to_lowercase).collect())
 }
 
 /// Whether the text of a member of this name stays as it is.
@@ -157,13 +200,83 @@ pub(super) fn is_kept(name: &str) -> bool {
     KEPT.contains(&name)
 }
 
-/// The patterns, compiled.
-pub(super) fn compiled() -> &'static [(&'static str, Regex)] {
-    static COMPILED: LazyLock<Vec<(&'static str, Regex)>> = LazyLock::new(|| {
-        let compile = |pattern: &Pattern| Some((pattern.what, regex(pattern.regex)?));
-        PATTERNS.iter().filter_map(compile).collect()
-    });
-    &COMPILED
+impl Pattern {
+    fn minds_case(&self) -> bool {
+        !self.regex.starts_with("(?i)")
+    }
+}
+
+/// Letters beyond ASCII that `(?i)` takes for a `k` and an `s`.
+const FOLDED: &[&str] = &["\u{212a}", "\u{17f}"];
+
+/// Which patterns may find something, a bit each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Suspected(u32);
+
+impl Suspected {
+    /// None of them.
+    pub(super) const NONE: Self = Self(0);
+    /// Any of them.
+    pub(super) const ALL: Self = Self(u32::MAX);
+
+    /// These, compiled, each with what it finds.
+    pub(super) fn compiled(self) -> impl Iterator<Item = (&'static str, &'static Regex)> {
+        static COMPILED: LazyLock<Vec<Option<Regex>>> =
+            LazyLock::new(|| PATTERNS.iter().map(|one| regex(one.regex)).collect());
+        let all = PATTERNS.iter().zip(&*COMPILED).enumerate();
+        all.filter(move |(place, _)| self.0 & (1 << place) != 0)
+            .filter_map(|(_, (pattern, regex))| Some((pattern.what, regex.as_ref()?)))
+    }
+}
+
+/// The words of all patterns in one automaton, each with the places of its patterns.
+struct Words {
+    automaton: AhoCorasick,
+    /// For each word how it is spelled, and its patterns: those that mind its case, and those that do not.
+    words: Vec<(&'static str, u32, u32)>,
+}
+
+impl Words {
+    fn of(patterns: &'static [Pattern]) -> Option<Self> {
+        let mut words: Vec<(&'static str, u32, u32)> = Vec::new();
+        for (place, pattern) in patterns.iter().enumerate() {
+            let folded = if pattern.minds_case() { &[] } else { FOLDED };
+            for word in pattern.holds.iter().chain(folded) {
+                let known = words.iter().position(|(known, ..)| known == word);
+                let known = known.unwrap_or_else(|| {
+                    words.push((word, 0, 0));
+                    words.len() - 1
+                });
+                let (_, exact, any) = &mut words[known];
+                *(if pattern.minds_case() { exact } else { any }) |= 1 << place;
+            }
+        }
+        let automaton = AhoCorasick::builder()
+            .ascii_case_insensitive(true)
+            .kind(Some(AhoCorasickKind::DFA))
+            .build(words.iter().map(|(word, ..)| word));
+        Some(Self {
+            automaton: automaton.ok()?,
+            words,
+        })
+    }
+}
+
+/// The patterns that may find something in a text, by the words that it holds: one walk in place of twenty.
+pub(super) fn suspected(text: &str) -> Suspected {
+    static WORDS: LazyLock<Option<Words>> = LazyLock::new(|| Words::of(PATTERNS));
+    let Some(words) = &*WORDS else {
+        return Suspected::ALL;
+    };
+    let mut suspected = 0;
+    for found in words.automaton.find_overlapping_iter(text) {
+        let (word, exact, any) = words.words[found.pattern()];
+        suspected |= any;
+        if exact & !suspected != 0 && text.as_bytes()[found.range()] == *word.as_bytes() {
+            suspected |= exact;
+        }
+    }
+    Suspected(suspected)
 }
 
 /// What may become a secret, at the end of a text.
@@ -183,7 +296,8 @@ mod tests {
 
     #[test]
     fn every_pattern_compiles() {
-        assert_eq!(compiled().len(), PATTERNS.len());
+        assert_eq!(Suspected::ALL.compiled().count(), PATTERNS.len());
+        assert!(Words::of(PATTERNS).is_some());
         assert!(beginning().is_some());
     }
 
@@ -208,5 +322,55 @@ mod tests {
         ] {
             assert!(!names_a_secret(name), "{name}");
         }
+    }
+
+    #[test]
+    fn every_pattern_is_suspected_where_it_finds_something() {
+        let long = "0aA1".repeat(10);
+        let found = |text: &str| {
+            let found = PATTERNS.iter().zip(0..).filter(|(pattern, place)| {
+                let regex = regex(pattern.regex);
+                let finds = regex.is_some_and(|regex| regex.is_match(text));
+                let is_suspected = suspected(text).0 & (1 << place) != 0;
+                assert!(!finds || is_suspected, "{}: {text}", pattern.what);
+                finds
+            });
+            found.fold(0, |all, (_, place)| all | 1 << place)
+        };
+        let mut all: u32 = 0;
+        for words in [
+            "-----BEGIN PRIVATE KEY-----x",
+            "sk-ant-",
+            "sk-or-",
+            "sk-",
+            "AIza",
+            "gsk_",
+            "xai-",
+            "hf_",
+            "ghp_",
+            "ghr_",
+            "github_pat_",
+            "xoxb-",
+            "rk_live_",
+            "sk_test_",
+            "AKIA0123456789ABCDEF ",
+            "Aws_Secret_Access_Key=",
+            "eyJaaaaaaaa.aaaa.",
+            "BEARER ",
+            "ba\u{17f}ic ",
+            "X-Auth-Token: ",
+            "api-\u{212a}ey:",
+            "Set-Cookie: ",
+            "?api_\u{212a}ey=",
+            "&Password=",
+            "http://user:secret@host ",
+            "MY_PASSWD = ",
+        ] {
+            let one = found(&format!("{words}{long}"));
+            assert_ne!(one, 0, "{words}");
+            all |= one;
+        }
+        assert_eq!(all.count_ones() as usize, PATTERNS.len());
+        assert_eq!(suspected("plain words about a flight"), Suspected::NONE);
     }
 }

@@ -2,6 +2,7 @@
 //! meaning, however it is escaped and however deep JSON stands in JSON, is known by its place in the bytes.
 
 use crate::json::{skip_whitespace, string_end};
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// A string that is a value.
@@ -41,57 +42,107 @@ pub(super) fn texts(bytes: &[u8]) -> Vec<Text> {
     texts
 }
 
-/// What the inside of a JSON string means, with the place of each of its bytes.
+/// Where the bytes of a text came from.
 #[derive(Debug)]
-pub(super) struct Meaning {
-    /// The text; what is no text is marked.
-    pub(super) text: String,
-    /// For each byte of the text where it came from; one more for the end.
-    places: Vec<usize>,
+pub(super) enum Places<'a> {
+    /// They stand together, from this place on.
+    From(usize),
+    /// For each byte its place; one more for the end.
+    Each(Cow<'a, [usize]>),
 }
 
-impl Meaning {
-    /// A text that means itself, which stands at this place.
-    pub(super) fn plain(text: &str) -> Self {
+impl Places<'_> {
+    /// Where a byte of the text came from.
+    fn at(&self, at: usize) -> usize {
+        match self {
+            Self::From(start) => start + at,
+            Self::Each(places) => {
+                let last = places.last().copied().unwrap_or_default();
+                places.get(at).copied().unwrap_or(last)
+            }
+        }
+    }
+
+    /// The same for a part of the text.
+    fn of(&self, part: Range<usize>) -> Places<'_> {
+        match self {
+            Self::From(start) => Places::From(start + part.start),
+            Self::Each(places) => {
+                let part = places.get(part.start..=part.end);
+                Places::Each(Cow::Borrowed(part.unwrap_or_default()))
+            }
+        }
+    }
+}
+
+/// What the inside of a JSON string means, with the place of each of its bytes.
+#[derive(Debug)]
+pub(super) struct Meaning<'a> {
+    /// The text; what is no text is marked.
+    pub(super) text: Cow<'a, str>,
+    /// Where its bytes came from.
+    pub(super) places: Places<'a>,
+}
+
+impl<'a> Meaning<'a> {
+    /// A text that means itself, which stands at the start.
+    pub(super) fn plain(text: &'a str) -> Self {
         Self {
-            text: text.to_owned(),
-            places: (0..=text.len()).collect(),
+            text: Cow::Borrowed(text),
+            places: Places::From(0),
         }
     }
 
     /// Reads the inside of a string of a text that itself came from `outer`.
-    pub(super) fn inside(
-        bytes: &[u8],
-        inside: Range<usize>,
-        outer: impl Fn(usize) -> usize,
-    ) -> Self {
-        let mut meaning = Self {
-            text: String::with_capacity(inside.len()),
-            places: Vec::with_capacity(inside.len() + 1),
-        };
+    pub(super) fn inside(bytes: &'a [u8], inside: Range<usize>, outer: &'a Places<'_>) -> Self {
+        let own = bytes.get(inside.clone()).unwrap_or_default();
+        if memchr::memchr(b'\\', own).is_none()
+            && let Ok(text) = std::str::from_utf8(own)
+        {
+            return Self {
+                text: Cow::Borrowed(text),
+                places: outer.of(inside),
+            };
+        }
+        let mut text = String::with_capacity(own.len());
+        let mut places = Vec::with_capacity(own.len() + 1);
         let mut at = inside.start;
         while at < inside.end {
-            let (length, letter) = letter(&bytes[at..inside.end]);
-            let before = meaning.text.len();
-            meaning.text.push(letter);
-            for _ in before..meaning.text.len() {
-                meaning.places.push(outer(at));
+            let rest = &bytes[at..inside.end];
+            let length = memchr::memchr(b'\\', rest).unwrap_or(rest.len());
+            let behind = match std::str::from_utf8(&rest[..length]) {
+                Ok(run) => {
+                    text.push_str(run);
+                    places.extend((at..at + length).map(|at| outer.at(at)));
+                    at += length;
+                    // The escape.
+                    (at + 1).min(inside.end)
+                }
+                // Letter by letter, to mark what is none.
+                Err(_) => at + length,
+            };
+            while at < behind {
+                let (length, letter) = letter(&bytes[at..inside.end]);
+                text.push(letter);
+                places.extend((0..letter.len_utf8()).map(|_| outer.at(at)));
+                at += length;
             }
-            at += length;
         }
-        meaning.places.push(outer(inside.end));
-        meaning
+        places.push(outer.at(inside.end));
+        Self {
+            text: Cow::Owned(text),
+            places: Places::Each(Cow::Owned(places)),
+        }
     }
 
-    /// Where a byte of the text came from.
-    pub(super) fn place(&self, at: usize) -> usize {
-        let last = self.places.last().copied().unwrap_or_default();
-        self.places.get(at).copied().unwrap_or(last)
+    /// Whether every byte of the text stands as it is where it came from.
+    pub(super) fn is_as_it_stands(&self) -> bool {
+        matches!(self.text, Cow::Borrowed(_))
     }
 
     /// Where a stretch of the text came from.
     pub(super) fn range(&self, range: Range<usize>) -> Range<usize> {
-        self.place(range.start)..self.place(range.end)
+        self.places.at(range.start)..self.places.at(range.end)
     }
 }
 

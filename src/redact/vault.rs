@@ -44,6 +44,11 @@ impl Vault {
         placeholder.is_some_and(|placeholder| self.behind.contains_key(placeholder))
     }
 
+    /// Forgets every secret. One that comes again has the same placeholder as before, so that texts that repeat it stay alike.
+    pub fn forget(&mut self) {
+        self.behind.clear();
+    }
+
     /// Whether nothing was taken out.
     pub fn is_empty(&self) -> bool {
         self.behind.is_empty()

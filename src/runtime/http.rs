@@ -3,6 +3,10 @@
 //! No redirect is followed (a key in `x-api-key` would go along), no proxy is taken from the environment, nothing is decompressed, no
 //! request is sent twice, and no error text holds a URL.
 
+mod passed;
+
+pub(in crate::runtime) use passed::holds_a_secret;
+
 use bytes::{Bytes, BytesMut};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, Url, redirect};
@@ -74,7 +78,32 @@ impl Target {
         }
     }
 
-    fn is_encrypted(&self) -> bool {
+    /// Host and port as a `Host` line says them: without the port that the scheme implies.
+    pub(in crate::runtime) fn authority(&self) -> String {
+        let host = self.0.host_str().unwrap_or_default();
+        match self.0.port() {
+            Some(port) => format!("{host}:{port}"),
+            None => host.to_owned(),
+        }
+    }
+
+    /// The host without its port, an IPv6 address in brackets.
+    pub(in crate::runtime) fn name(&self) -> &str {
+        self.0.host_str().unwrap_or_default()
+    }
+
+    /// The port, also where the scheme implies it.
+    pub(in crate::runtime) fn port(&self) -> u16 {
+        self.0.port_or_known_default().unwrap_or_default()
+    }
+
+    /// Whether there is a query.
+    pub(in crate::runtime) fn has_query(&self) -> bool {
+        self.0.query().is_some()
+    }
+
+    /// Whether it is asked over TLS.
+    pub(in crate::runtime) fn is_encrypted(&self) -> bool {
         self.0.scheme() == "https"
     }
 }
@@ -168,14 +197,26 @@ impl Broken {
     }
 
     /// What an error comes to; `words` tell it where it has no cause.
-    pub(in crate::runtime) fn of(error: &ClientError, mut words: String) -> Self {
-        let (mut tls, mut name, mut refused) = (None, false, false);
-        let mut cause: Option<&(dyn Error + 'static)> = error.source();
+    pub(in crate::runtime) fn of(error: &ClientError, words: String) -> Self {
+        if error.is_connect() && error.is_timeout() {
+            return Self::NoConnection;
+        }
+        Self::because(error.source(), words, error.is_connect())
+    }
+
+    /// What a chain of causes comes to; `words` tell it where there is none. `is_connect`: no connection was made.
+    pub(in crate::runtime) fn because(
+        mut cause: Option<&(dyn Error + 'static)>,
+        mut words: String,
+        is_connect: bool,
+    ) -> Self {
+        let (mut tls, mut name, mut refused, mut late) = (None, false, false, false);
         while let Some(at) = cause {
             words = at.to_string();
             name |= words == "dns error";
             let io = at.downcast_ref::<io::Error>();
             refused |= io.is_some_and(|io| io.kind() == ErrorKind::ConnectionRefused);
+            late |= io.is_some_and(|io| io.kind() == ErrorKind::TimedOut);
             if at.is::<rustls::Error>() {
                 tls = Some(words.clone());
             }
@@ -187,8 +228,8 @@ impl Broken {
         }
         match tls {
             Some(tls) => Self::Tls(tls),
-            None if !error.is_connect() => Self::Cut(words),
-            None if error.is_timeout() => Self::NoConnection,
+            None if !is_connect => Self::Cut(words),
+            None if late => Self::NoConnection,
             None if name => Self::NoName,
             None if refused => Self::Refused,
             None => Self::Unreachable(words),

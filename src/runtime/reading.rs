@@ -58,6 +58,14 @@ pub(super) fn going_on(sessions: &mut [Session]) {
     }
 }
 
+/// These histories are requests that are about to be sent: a call at their end is one that nobody answered.
+pub(super) fn as_sent(sessions: &mut [Session]) {
+    for session in sessions.iter_mut().filter(|one| one.contract.goes_on) {
+        session.contract.goes_on = false;
+        session.pairing = pairing::pair(session);
+    }
+}
+
 /// Told how many bytes of how many are read.
 pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
 

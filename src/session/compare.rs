@@ -4,6 +4,7 @@ use super::item::hash;
 use super::{Item, Origin, Rope, Session, SourceError, Span};
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::ops::Range;
 
 /// The most that a search for the shortest difference may cost: the lengths of what is compared, multiplied.
@@ -103,6 +104,21 @@ pub fn operations(old: &[u64], new: &[u64]) -> Vec<DiffOp> {
     );
     shared.extend((0..tail).map(|index| (old_end + index, new_end + index)));
     between(&shared, old.len(), new.len())
+}
+
+/// The same of lists of anything. Equal entries get equal numbers first, so that the search is in the program once.
+pub fn operations_of<T: Eq + Hash>(old: &[T], new: &[T]) -> Vec<DiffOp> {
+    let mut numbers = HashMap::new();
+    let all: Vec<u64> = old
+        .iter()
+        .chain(new)
+        .map(|entry| {
+            let next = numbers.len() as u64;
+            *numbers.entry(entry).or_insert(next)
+        })
+        .collect();
+    let (old, new) = all.split_at(old.len());
+    operations(old, new)
 }
 
 /// How many entries two lists have in common before they differ.
@@ -256,6 +272,18 @@ mod tests {
         }
         assert_eq!((left, right), (old.len(), new.len()));
         count
+    }
+
+    #[test]
+    fn lists_of_anything_are_compared_by_what_is_equal() {
+        let told = operations_of(&["one", "two", "three"], &["zero", "one", "three"]);
+        let same: usize = told
+            .iter()
+            .filter(|operation| matches!(operation, DiffOp::Equal { .. }))
+            .map(|operation| operation.old_range().len())
+            .sum();
+        assert_eq!(same, 2);
+        assert!(operations_of::<String>(&[], &[]).is_empty());
     }
 
     #[test]

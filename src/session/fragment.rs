@@ -6,7 +6,8 @@ pub use moved::Place;
 
 use super::item::{hash, index_number};
 use super::{
-    CallId, Family, Flags, Item, Kind, NameId, Names, Problem, ProblemKind, Record, Shape, Span,
+    CallId, Dialect, Family, Flags, Item, Kind, NameId, Names, Problem, ProblemKind, Record, Shape,
+    Span,
 };
 use crate::json::display_text;
 use std::borrow::Cow;
@@ -86,6 +87,27 @@ pub enum Fact {
         /// Byte position in the source.
         at: u64,
     },
+    /// An exchange of a proxy's journal begins here: its request, its reply, what the agent was told instead.
+    Exchange(Heard),
+    /// The request of that exchange ends here; its reply follows.
+    ReplyBegins,
+    /// The reply ends here; what the agent got instead follows.
+    ToldBegins,
+}
+
+/// What a proxy's journal says of an exchange beside its bodies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Heard {
+    /// Its number among those of the proxy.
+    pub number: u32,
+    /// What is spoken there.
+    pub dialect: Dialect,
+    /// Whether the journal says how it ended; one that was held when its proxy was stopped has no end.
+    pub has_ended: bool,
+    /// Keyed hash of the id by which the request names what the provider keeps; 0 for none.
+    pub earlier: u64,
+    /// Keyed hash of the reply's own id; 0 for none.
+    pub own: u64,
 }
 
 /// How a record hangs together with others (Claude Code: `uuid`, `parentUuid`, `message.id`). Ids are keyed hashes, 0 is none.

@@ -23,10 +23,10 @@ mod source;
 pub mod takes;
 mod turn;
 
-pub use compare::{Change, compare, operations, recorded};
+pub use compare::{Change, compare, operations, operations_of, recorded};
 pub use contract::{Contract, OutputSchema, Tool, ToolKind, ToolSet};
 pub use edit::{Edit, Patch, Voice};
-pub use fragment::{Fact, Fragment, Link, LinkFlags, Mark, Place};
+pub use fragment::{Fact, Fragment, Heard, Link, LinkFlags, Mark, Place};
 pub use item::{CallId, Family, Flags, Item, Kind, Record, Shape};
 pub(crate) use item::{hash, index_number};
 pub use keyed::Keyed;

@@ -3,10 +3,10 @@
 use super::loader::{Knowledge, Loader, Staged};
 use super::state::State;
 use super::state::document::{Document, Extent};
-use super::update::{self, Effect, Message, Report};
+use super::update::{self, Effect, LiveCommand, Message, Report};
 use super::{Next, OpenRequest, copy};
 use crate::runtime::wordings::{Wordings, usual_files};
-use crate::runtime::{self, InputError, Opening, editor};
+use crate::runtime::{self, Input, InputError, Opening, editor, proxy};
 use crate::session::Span;
 use crossterm::event::Event;
 use std::path::Path;
@@ -29,6 +29,22 @@ impl Opened {
         } else {
             runtime::open(path)?
         };
+        let name = path.to_string_lossy().into_owned();
+        Self::of(
+            input,
+            name,
+            Arc::new(request.knowledge.of_file(path)),
+            request,
+        )
+    }
+
+    /// Opens an input that is known by this name.
+    pub(super) fn of(
+        input: Input,
+        name: String,
+        knowledge: Arc<Knowledge>,
+        request: &OpenRequest,
+    ) -> Result<Self, InputError> {
         let opening = Opening::begin(input, &request.options)?;
         let head = opening.head()?.map(|recording| {
             Arc::new(Document {
@@ -37,10 +53,10 @@ impl Opened {
             })
         });
         Ok(Self {
-            name: path.to_string_lossy().into_owned(),
+            name,
             opening: Arc::new(opening),
             head,
-            knowledge: Arc::new(request.knowledge.of_file(path)),
+            knowledge,
         })
     }
 
@@ -135,7 +151,12 @@ impl Debugger {
                 self.loader
                     .command_takes(command, self.state.document.clone());
             }
-            Effect::Live(command) => self.loader.command_live(command),
+            Effect::Live(command) => {
+                let told = self.told_to_proxy(&command);
+                self.loader.command_live(command);
+                return told;
+            }
+            Effect::Proxy(command) => return Some(Next::Proxy(command)),
             Effect::ReadTail => self.read_tail(),
             Effect::Sift(sifting) => self.loader.sift(sifting),
             Effect::Search(search) => self.loader.search(search),
@@ -150,6 +171,17 @@ impl Debugger {
             Effect::Discard(document) => self.loader.discard(document),
         }
         None
+    }
+
+    /// Breakpoints that are set in an exchange hold for all others as well.
+    fn told_to_proxy(&self, command: &LiveCommand) -> Option<Next> {
+        match command {
+            LiveCommand::SetBreakpoints(breakpoints) if self.state.exchange.is_some() => {
+                let command = proxy::Command::Breakpoints(breakpoints.clone());
+                Some(Next::Proxy(command))
+            }
+            _ => None,
+        }
     }
 
     /// Takes over an item that was edited outside: it is proposed as an edit.

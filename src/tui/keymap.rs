@@ -2,6 +2,7 @@
 //! lies over the panes stand in [`overlays`], in rows of the same kind.
 
 mod context;
+pub mod exchanges;
 mod group;
 pub mod overlays;
 
@@ -76,6 +77,10 @@ pub enum Command {
     Note,
     /// How the tools fare.
     Health,
+    /// Interception on or off.
+    Intercept,
+    /// What the agent sees of an exchange, or what the provider sees.
+    Views,
     /// A breakpoint on what is under the cursor.
     Break,
     /// All breakpoints.
@@ -196,10 +201,11 @@ pub struct Binding<C = Command> {
 }
 
 use Command as C;
-use Context::{Browse, Detail, List, Overlay};
+use Context::{Browse, Detail, Exchanges, List, Overlay};
 use Direction::{Backward, Forward};
 
-const EVERYWHERE: &[Context] = &[Browse, Detail, List, Overlay];
+const EVERYWHERE: &[Context] = &[Browse, Detail, List, Overlay, Exchanges];
+const DEBUGGER: &[Context] = &[Browse, Detail, List, Overlay];
 const PANES: &[Context] = &[Browse, Detail, List];
 const HISTORY: &[Context] = &[Browse, Detail];
 
@@ -307,7 +313,8 @@ pub const KEYMAP: &[Binding] = &[
     row("D", C::Fork, PANES, Group::Recover, "fork here: a take that ends behind this item"),
     row("T", C::Takes, PANES, Group::Recover, "the takes and their differences"),
     row("W", C::Later("wording lab"), PANES, Group::Recover, "the wording lab"),
-    row("I", C::Later("interception"), PANES, Group::Live, "interception on or off"),
+    row("I", C::Intercept, PANES, Group::Live, "interception of the proxy on or off"),
+    row("v", C::Views, PANES, Group::Live, "of a held exchange: what the agent sees, or what the provider sees"),
     row("b", C::Break, PANES, Group::Live, "breakpoint on what is under the cursor").alias(&["break", "b", "tbreak"]),
     row("B", C::Breakpoints, PANES, Group::Live, "all breakpoints: on or off, once, delete, add").alias(&["info breakpoints", "info b", "delete", "disable", "enable"]),
     row(".", C::StepRun, PANES, Group::Live, "step: one question to the model, or the tools of one reply").in_footer(0, "step").alias(&["step", "s", "stepi"]),
@@ -316,7 +323,7 @@ pub const KEYMAP: &[Binding] = &[
     row("X", C::Abort, PANES, Group::Live, "abort the run; open calls are closed").in_footer(0, "abort").alias(&["kill", "abort"]),
     row("A", C::Always, PANES, Group::Live, "approve a tool for good; release a fault as it is").in_footer(0, "release").alias(&["release", "approve"]),
     row("F", C::Follow, PANES, Group::Live, "follow the file or the run as it grows").in_footer(20, "follow"),
-    row("H", C::Health, EVERYWHERE, Group::Findings, "tool health: calls, errors, rates").alias(&["info tools"]),
+    row("H", C::Health, DEBUGGER, Group::Findings, "tool health: calls, errors, rates").alias(&["info tools"]),
     row("L", C::Log, PANES, Group::Files, "the events of the run, and what could not be read").alias(&["info log"]),
     row("y", C::Copy, PANES, Group::Files, "copy"),
     row("^e", C::Editor, PANES, Group::Files, "open the item in $EDITOR"),
@@ -375,6 +382,7 @@ pub fn commands() -> Vec<palette::Command> {
 pub fn all_keys() -> Vec<palette::Command> {
     let mut keys = commands();
     keys.extend(overlays::OVERLAYS.iter().map(|row| row.described(false)));
+    keys.extend(exchanges::EXCHANGES.iter().map(|row| row.described(false)));
     let place =
         |key: &palette::Command| Group::ALL.iter().position(|(_, title)| *title == key.group);
     keys.sort_by_key(place);

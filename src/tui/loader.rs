@@ -6,7 +6,7 @@ mod takes;
 #[cfg(test)]
 pub(super) mod testing;
 
-pub use takes::{Staged, StagedRun};
+pub use takes::{Conductor, Seated, Staged, StagedRun, Stir};
 
 use super::state::document::{Checked, Document, Extent};
 use super::update::{LiveCommand, Order, Report, Search, Sifting, TakesCommand};

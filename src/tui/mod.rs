@@ -24,6 +24,7 @@ pub mod palette;
 pub mod picker;
 mod picking;
 pub mod prompt;
+pub mod proxy;
 pub mod recovery;
 pub mod state;
 mod terminal;
@@ -34,6 +35,8 @@ pub mod theme;
 pub mod update;
 pub mod view;
 
+use crate::exchange::ExchangeId;
+use crate::runtime;
 use crate::runtime::discover::Discovery;
 use crate::runtime::inspect::Summary;
 use crate::runtime::{InputError, ReadOptions};
@@ -42,7 +45,9 @@ use debugger::{Debugger, Opened};
 use futures_util::StreamExt as _;
 use loader::{Knowledge, Staged};
 use picking::Picking;
+use proxy::{Watched, Watching};
 use rustix::process::{Signal, kill_current_process_group};
+use state::exchange::Intercepted;
 use std::future::poll_fn;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -102,6 +107,8 @@ pub enum OpenError {
 /// News from other threads.
 #[derive(Debug)]
 enum News {
+    /// The proxy has told something: it waits to be collected.
+    Proxy,
     /// Of the file that is open; the number tells it from those that were open before.
     Report(u32, Report),
     /// A file was found.
@@ -112,7 +119,6 @@ enum News {
 
 /// Opens the debugger and returns when the operator leaves it.
 pub fn run(request: &OpenRequest) -> Result<Left, OpenError> {
-    let theme = Theme::choose(request.wish, &|name| std::env::var(name).ok());
     let one_file = match &request.paths[..] {
         [path] if !path.is_dir() => Some(path.clone()),
         _ => None,
@@ -121,17 +127,9 @@ pub fn run(request: &OpenRequest) -> Result<Left, OpenError> {
         .map(|path| Opened::new(&path, request).map_err(|error| OpenError::Input { path, error }));
     let opened = opened.transpose()?;
     let (news, received) = unbounded_channel();
-    let mut face = Face {
-        request,
-        theme,
-        screen: Screen::open(!request.without_mouse)?,
-        picking: None,
-        debugger: None,
-        opened: 0,
-        news,
-    };
+    let mut face = Face::new(request, news)?;
     match opened {
-        Some(opened) => face.debug(opened)?,
+        Some(opened) => face.debug(opened, request.staged.clone(), None)?,
         None => {
             face.picking = Some(Picking::new(&request.paths));
             face.draw()?;
@@ -142,11 +140,19 @@ pub fn run(request: &OpenRequest) -> Result<Left, OpenError> {
             }
         }
     }
-    terminal::exit_when_hung_up();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    Ok(runtime.block_on(face.run(received))?)
+    face.stay(received)
+}
+
+/// Shows the exchanges of a proxy and returns when the operator leaves. `request` says how things are to look and to be judged.
+pub fn watch(request: &OpenRequest, watched: Watched) -> Result<Left, OpenError> {
+    let (news, received) = unbounded_channel();
+    let mut face = Face::new(request, news.clone())?;
+    let mut watching = Watching::new(watched);
+    // Nobody hears the news once the program ends.
+    watching.start(move || drop(news.send(News::Proxy)));
+    face.watching = Some(watching);
+    face.draw()?;
+    face.stay(received)
 }
 
 /// What the terminal shows.
@@ -156,6 +162,8 @@ struct Face<'a> {
     screen: Screen,
     /// The choice of files; stays below the file that was chosen.
     picking: Option<Picking>,
+    /// The exchanges of a proxy; stay below the one that is open.
+    watching: Option<Watching>,
     debugger: Option<Debugger>,
     /// How many files were opened.
     opened: u32,
@@ -173,6 +181,10 @@ enum Next {
     Close,
     /// Open this file.
     Open(PathBuf),
+    /// Open this exchange.
+    Enter(ExchangeId),
+    /// Tell the proxy.
+    Proxy(runtime::proxy::Command),
     /// Stop the process until the shell calls again.
     Suspend,
     /// Draw everything anew.
@@ -183,42 +195,73 @@ enum Next {
     EditWords(String),
 }
 
-impl Face<'_> {
+impl<'a> Face<'a> {
+    /// Takes the terminal.
+    fn new(request: &'a OpenRequest, news: UnboundedSender<News>) -> io::Result<Self> {
+        Ok(Self {
+            request,
+            theme: Theme::choose(request.wish, &|name| std::env::var(name).ok()),
+            screen: Screen::open(!request.without_mouse)?,
+            picking: None,
+            watching: None,
+            debugger: None,
+            opened: 0,
+            news,
+        })
+    }
+
+    /// Shows what there is until the operator leaves.
+    fn stay(self, received: UnboundedReceiver<News>) -> Result<Left, OpenError> {
+        terminal::exit_when_hung_up();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        Ok(runtime.block_on(self.run(received))?)
+    }
+
     fn draw(&mut self) -> io::Result<()> {
-        match (&mut self.debugger, &mut self.picking) {
-            (Some(debugger), _) => {
+        if let Some(watching) = &mut self.watching {
+            let open = self.debugger.as_mut();
+            watching.look_at_the_clock(open.map(|debugger| &mut debugger.state));
+        }
+        match (&mut self.debugger, &mut self.watching, &mut self.picking) {
+            (Some(debugger), ..) => {
                 debugger.look_at_the_clock();
                 let state = &mut debugger.state;
                 state.prepare();
                 self.screen
                     .draw(|frame| view::draw(frame, state, &self.theme))
             }
-            (None, Some(picking)) => {
+            (None, Some(watching), _) => self
+                .screen
+                .draw(|frame| watching.board.view(frame, &self.theme)),
+            (None, None, Some(picking)) => {
                 self.screen
                     .draw(|frame| picking.picker.view(frame, frame.area(), &self.theme))?;
                 picking.inspect_visible();
                 Ok(())
             }
-            (None, None) => Ok(()),
+            (None, None, None) => Ok(()),
         }
     }
 
     /// Shows a file: its head at once, the rest as it is read.
-    fn debug(&mut self, opened: Opened) -> io::Result<()> {
+    fn debug(
+        &mut self,
+        opened: Opened,
+        staged: Staged,
+        exchange: Option<Intercepted>,
+    ) -> io::Result<()> {
         self.opened += 1;
         let (number, news) = (self.opened, self.news.clone());
         let mut state = opened.state(self.screen.size()?);
+        state.exchange = exchange;
         state.prepare();
         self.screen
             .draw(|frame| view::draw(frame, &state, &self.theme))?;
         // Nobody hears the news once the program ends.
         let report = move |report| drop(news.send(News::Report(number, report)));
-        self.debugger = Some(Debugger::start(
-            state,
-            opened,
-            self.request.staged.clone(),
-            report,
-        ));
+        self.debugger = Some(Debugger::start(state, opened, staged, report));
         Ok(())
     }
 
@@ -242,6 +285,10 @@ impl Face<'_> {
                             return Ok(Left::Signal(Signal::HUP.as_raw()));
                         };
                         nexts.extend(self.take(event));
+                        if nexts.iter().any(|next| !matches!(next, Next::Wait)) {
+                            // What was typed ahead is for the screen that comes of it.
+                            break;
+                        }
                         // Asked with the waker of this task: the stream keeps the first waker that finds it empty.
                         waiting = poll_fn(|task| Poll::Ready(stream.poll_next_unpin(task))).await;
                     }
@@ -265,21 +312,30 @@ impl Face<'_> {
     }
 
     fn take(&mut self, event: Event) -> Vec<Next> {
-        match (&mut self.debugger, &mut self.picking) {
-            (Some(debugger), _) => debugger.take(event),
-            (None, Some(picking)) => vec![picking.take(event)],
-            (None, None) => vec![Next::Leave],
+        match (&mut self.debugger, &mut self.watching, &mut self.picking) {
+            (Some(debugger), ..) => debugger.take(event),
+            (None, Some(watching), _) => watching.take(event),
+            (None, None, Some(picking)) => vec![picking.take(event)],
+            (None, None, None) => vec![Next::Leave],
         }
     }
 
     /// Whether something on the screen changes as time goes by.
     fn counts(&self) -> bool {
         let debugger = self.debugger.as_ref();
-        debugger.is_some_and(|debugger| debugger.state.live.is_busy())
+        let watching = self.watching.as_ref();
+        watching.is_some_and(Watching::counts)
+            || debugger.is_some_and(|debugger| debugger.state.live.is_busy())
     }
 
     fn hear(&mut self, news: News) -> Vec<Next> {
         match news {
+            News::Proxy => {
+                if let Some(watching) = &mut self.watching {
+                    let open = self.debugger.as_mut();
+                    return watching.collect(open.map(|debugger| &mut debugger.state));
+                }
+            }
             News::Report(number, report) => {
                 if let Some(debugger) = self.debugger.as_mut().filter(|_| number == self.opened) {
                     return debugger.hear(report);
@@ -307,13 +363,24 @@ impl Face<'_> {
         match next {
             Next::Wait => {}
             Next::Leave => return Ok(Some(Left::Quit)),
-            Next::Close if self.picking.is_none() => return Ok(Some(Left::Quit)),
+            Next::Close if self.picking.is_none() && self.watching.is_none() => {
+                return Ok(Some(Left::Quit));
+            }
             Next::Close => {
+                if let Some(watching) = &mut self.watching {
+                    watching.closed();
+                }
                 // A large session takes a while to drop.
                 let closed = self.debugger.take();
                 std::thread::spawn(move || drop(closed));
             }
             Next::Open(path) => self.open(&path)?,
+            Next::Enter(id) => self.enter(id)?,
+            Next::Proxy(command) => {
+                if let Some(watching) = &mut self.watching {
+                    watching.obey(command);
+                }
+            }
             Next::Redraw => {
                 self.screen.resume()?;
                 self.resize()?;
@@ -339,11 +406,25 @@ impl Face<'_> {
 
     fn open(&mut self, path: &Path) -> io::Result<()> {
         match Opened::new(path, self.request) {
-            Ok(opened) => self.debug(opened),
+            Ok(opened) => self.debug(opened, self.request.staged.clone(), None),
             Err(error) => {
                 if let Some(picking) = &mut self.picking {
                     picking.picker.complain(path, &error.to_string());
                 }
+                Ok(())
+            }
+        }
+    }
+
+    fn enter(&mut self, id: ExchangeId) -> io::Result<()> {
+        let Some(watching) = &mut self.watching else {
+            return Ok(());
+        };
+        match watching.enter(id, self.request) {
+            Ok(entered) => self.debug(entered.opened, entered.staged, Some(entered.exchange)),
+            Err(why) => {
+                let words = format!("exchange {id} cannot be opened: {why}");
+                watching.board.tell(words);
                 Ok(())
             }
         }

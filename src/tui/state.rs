@@ -3,6 +3,7 @@
 
 pub mod detail;
 pub mod document;
+pub mod exchange;
 pub mod frame;
 pub mod layout;
 pub mod live;
@@ -22,6 +23,7 @@ use crate::runtime::search::Needle;
 use crate::session::{Item, Session};
 use detail::{Line, Mode, Scroll};
 use document::{Checked, Counts, Document, Extent, Place};
+use exchange::Intercepted;
 use frame::Frame;
 use layout::{Layout, Pane};
 use live::Live;
@@ -171,6 +173,8 @@ pub struct State {
     pub note: Prompt,
     /// The live run.
     pub live: Live,
+    /// The exchange of a proxy that this is.
+    pub exchange: Option<Intercepted>,
     /// What time it is.
     pub now: Millis,
     /// The rows that are seen.
@@ -220,6 +224,7 @@ impl State {
             recovery: Recovery::default(),
             note: Prompt::new("note ", "empty takes it away"),
             live: Live::default(),
+            exchange: None,
             now: 0,
             frame: Frame::default(),
             previews: Previews::default(),

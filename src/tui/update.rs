@@ -1,6 +1,7 @@
 //! What happens next: a message changes the state and asks for effects. No terminal, no files, no clock.
 
 mod arrive;
+mod exchange;
 mod faces;
 mod layers;
 mod live;
@@ -24,7 +25,9 @@ use super::state::live::AgentInfo;
 use super::state::tree::Shown;
 use super::state::{Follow, Overlay, State};
 use crate::engine::Millis;
+use crate::exchange::Seen;
 use crate::runtime::live::News;
+use crate::runtime::proxy;
 use crate::runtime::search::Needle;
 use crate::session::takes::Take;
 use crate::session::{Edit, Span};
@@ -83,6 +86,8 @@ pub enum Report {
     Live(News),
     /// The agent that runs, or is to run.
     Agent(Box<AgentInfo>),
+    /// So many items has the request that a live run begins with.
+    Asked(usize),
     /// The breakpoints that a run begins with.
     Breakpoints(Vec<crate::engine::Breakpoint>),
     /// The file of the agent that ran here last.
@@ -226,6 +231,8 @@ pub enum Effect {
     Takes(TakesCommand),
     /// Do something to the live run.
     Live(LiveCommand),
+    /// Tell the proxy whose exchange this is.
+    Proxy(proxy::Command),
     /// Look for a text.
     Search(Search),
     /// Apply a filter.
@@ -260,6 +267,11 @@ pub fn edited(state: &mut State, text: &str) -> Vec<Effect> {
     recover::edited(state, text)
 }
 
+/// Takes news of the exchange that is open, and of how many others are held. False: it is decided, and nothing is left to do here.
+pub fn exchange(state: &mut State, seen: Arc<Seen>, others: usize) -> bool {
+    exchange::hear(state, seen, others)
+}
+
 /// Takes over words that were edited outside.
 pub fn reworded(state: &mut State, text: &str) {
     faces::take_over(state, text);
@@ -281,6 +293,7 @@ pub fn context_of(state: &State) -> Context {
 
 fn press(state: &mut State, key: &KeyEvent) -> Vec<Effect> {
     state.notice = None;
+    state.recovery.awaited = None;
     if let Some(effects) = faces::press(state, *key) {
         return effects;
     }
@@ -295,6 +308,9 @@ fn press(state: &mut State, key: &KeyEvent) -> Vec<Effect> {
 
 /// Does what a command says.
 pub fn obey(state: &mut State, command: Command) -> Vec<Effect> {
+    if let Some(effects) = exchange::obey(state, command) {
+        return effects;
+    }
     match command {
         Command::Step(_)
         | Command::HalfPage(_)
@@ -347,6 +363,8 @@ pub fn obey(state: &mut State, command: Command) -> Vec<Effect> {
             state.detail.mode = state.detail.mode.next();
             Vec::new()
         }
+        // Where there is no exchange, that is told above.
+        Command::Intercept | Command::Views => Vec::new(),
         Command::Later(what) => not_yet(state, what),
         Command::Recover(action) => match live::recover(state, action) {
             Some(effects) => effects,
@@ -364,14 +382,7 @@ pub fn obey(state: &mut State, command: Command) -> Vec<Effect> {
         Command::Fork => takes::fork(state),
         Command::Takes => takes::tree(state),
         Command::SaveAs => takes::ask(state, TakesCommand::Formats(state.session)),
-        Command::Note => {
-            if !takes::may_ask(state) {
-                return Vec::new();
-            }
-            let known = takes::note_here(state);
-            state.note.open(&known);
-            overlay(state, Overlay::Note)
-        }
+        Command::Note => takes::ask_for_note(state),
         Command::Follow => follow(state),
         Command::Log => log(state),
         Command::Health => live::health(state),
@@ -385,10 +396,10 @@ pub fn obey(state: &mut State, command: Command) -> Vec<Effect> {
             .into_iter()
             .collect(),
         Command::Back => {
-            back(state);
+            layers::back(state);
             Vec::new()
         }
-        Command::Close if back_from_list(state) => Vec::new(),
+        Command::Close if layers::back_from_list(state) => Vec::new(),
         Command::Close | Command::Quit => takes::ask_to_leave(state, command),
         Command::Suspend => vec![Effect::Suspend],
         Command::Redraw => vec![Effect::Redraw],
@@ -477,24 +488,4 @@ fn follow(state: &mut State) -> Vec<Effect> {
             effects
         }
     }
-}
-
-/// One step back: what lies over the panes, then a filter, then the pane.
-fn back(state: &mut State) {
-    if state.overlays.pop().is_some() {
-    } else if state.shown.is_some() {
-        state.show_all();
-    } else if state.focus != Pane::Turns {
-        motion::focus(state, Pane::Turns);
-    }
-}
-
-/// Closes what `q` closes before it quits.
-fn back_from_list(state: &mut State) -> bool {
-    let is_list = matches!(state.left, Pane::Findings | Pane::Sessions);
-    if state.has_overlay() || is_list {
-        back(state);
-        return true;
-    }
-    false
 }

@@ -76,6 +76,7 @@ fn readme_tables_are_true() {
         ("agent-mcp", keys_table(Place::Mcp)),
         ("verbs", verbs()),
         ("places", places()),
+        ("agents", retake::runtime::proxy::connect::markdown_table()),
     ];
     for (name, block) in tables {
         wanted = with_block(&wanted, name, &block);

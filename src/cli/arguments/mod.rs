@@ -1,6 +1,7 @@
 //! The command line as clap reads it. Only what works stands here.
 
 mod changing;
+mod intercepting;
 mod looking;
 mod measuring;
 mod running;
@@ -9,6 +10,7 @@ mod serving;
 pub(super) use changing::{
     ConvertArguments, ExportArguments, ExportForm, FixArguments, LossFormat,
 };
+pub use intercepting::ProxyArguments;
 pub(super) use looking::{
     CheckArguments, ExplainArguments, FailOn, LookArguments, OpenArguments, ReportFormat,
     ShowArguments,
@@ -75,6 +77,8 @@ pub enum Task {
     Export(ExportArguments),
     /// Run an agent under the debugger: its model is asked, its calls are checked before they are carried out
     Run(RunArguments),
+    /// Stand between any agent and its model: what passes is checked and recorded, what would break the run is held
+    Proxy(ProxyArguments),
     /// Serve a scripted model on the loopback, in the dialects of OpenAI and Anthropic
     Scripted(ScriptedArguments),
     /// Print the completions of a shell

@@ -7,6 +7,7 @@
 use super::{FileReport, FindingReport, Report, SessionReport, Totals};
 use crate::actions::Offer;
 use crate::cli::flatten::ProblemReport;
+use crate::exchange::ExchangeId;
 use crate::safe_text::SafeText;
 use serde::Serialize;
 use serde_json::ser::Formatter;
@@ -20,6 +21,9 @@ pub(super) struct Json;
 #[serde(tag = "type", rename_all = "lowercase")]
 enum Line<'a> {
     Finding {
+        /// Only where exchanges are watched.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        exchange: Option<ExchangeId>,
         path: &'a str,
         session: &'a str,
         turn: Option<u32>,
@@ -70,7 +74,7 @@ impl Report for Json {
                 write_line(out, &problem_line(file, problem))?;
             }
             for finding in &session.findings {
-                write_line(out, &finding_line(file, session, finding))?;
+                write_line(out, &finding_line(None, file, session, finding))?;
             }
             write_line(out, &session_line(file, session))?;
         }
@@ -82,17 +86,19 @@ impl Report for Json {
     }
 }
 
-/// The line of a finding, as `check` writes it.
+/// The line of a finding, as `check` writes it; with the exchange that it was found in, where there is one.
 pub(in crate::cli) fn write_finding(
     out: &mut dyn Write,
+    exchange: Option<ExchangeId>,
     file: &FileReport,
     session: &SessionReport,
     finding: &FindingReport,
 ) -> io::Result<()> {
-    write_line(out, &finding_line(file, session, finding))
+    write_line(out, &finding_line(exchange, file, session, finding))
 }
 
 fn finding_line<'a>(
+    exchange: Option<ExchangeId>,
     file: &'a FileReport,
     session: &'a SessionReport,
     finding: &'a FindingReport,
@@ -102,6 +108,7 @@ fn finding_line<'a>(
         safety: offer.safety.word(),
     };
     Line::Finding {
+        exchange,
         path: &file.path,
         session: &session.name,
         turn: finding.turn,

@@ -108,7 +108,7 @@ pub(super) fn run(
 
 fn exit_of(how: &Ending) -> Exit {
     match how {
-        Ending::Final | Ending::Fallback => Exit::Clean,
+        Ending::Final | Ending::Fallback | Ending::HandedOver => Exit::Clean,
         Ending::ModelFailed { .. } => Exit::Upstream,
         Ending::TurnLimit { .. }
         | Ending::Aborted
@@ -189,7 +189,7 @@ impl<W: Write> Teller<W> {
             for finding in &session.findings {
                 let known = (finding.rule.id, finding.item, finding.message.clone());
                 if self.told.insert(known) {
-                    write_finding(&mut self.out, &report, session, finding)?;
+                    write_finding(&mut self.out, None, &report, session, finding)?;
                 }
             }
         }

@@ -178,7 +178,7 @@ impl Anthropic {
 
     pub(super) fn calls(&self) -> Vec<PartialCall<'_>> {
         let calls = self.blocks.iter().filter(|block| block.is_call());
-        let view = |block: &Block| (block.input.is_empty(), block.stopped);
+        let view = |block: &Block| (block.input.trim().is_empty(), block.stopped);
         calls
             .map(|block| PartialCall {
                 id: block.member("id"),

@@ -2,7 +2,7 @@
 
 use super::Step;
 use super::state::{Acting, FaultId, Mode};
-use crate::engine::{Effect, Fault, Reason, Standing, Verdict};
+use crate::engine::{Effect, Fault, Policy, Reason, Standing, Verdict};
 use crate::rules::Severity;
 use crate::session::ledger::{Ending, LedgerEvent};
 use crate::session::takes::Author;
@@ -32,6 +32,14 @@ pub(super) enum Course {
     Taken,
     /// These hold.
     Holds(Vec<Reason>),
+}
+
+/// Whether a fault holds a run, or an exchange, until it was decided.
+pub fn holds(policy: &Policy, has_operator: bool, fault: &Fault) -> bool {
+    let can_hold = has_operator || fault.call.is_some();
+    fault.severity == Severity::Error
+        || (can_hold && HOLD_AS_WARNINGS.contains(&fault.rule))
+        || policy.has_entry(fault)
 }
 
 /// What a policy makes of one fault.
@@ -69,10 +77,7 @@ impl Step<'_> {
     /// Whether a fault is one that holds a run. Where nobody can be asked, a warning without an entry passes; what is wrong with a call
     /// that was cut off holds all the same, since the call cannot be carried out.
     fn holds(&self, fault: &Fault) -> bool {
-        let can_hold = self.config.has_operator || fault.call.is_some();
-        fault.severity == Severity::Error
-            || (can_hold && HOLD_AS_WARNINGS.contains(&fault.rule))
-            || self.config.policy.has_entry(fault)
+        holds(&self.config.policy, self.config.has_operator, fault)
     }
 
     /// What the policy makes of a fault. It acts about each fault once: an action that leaves it as it was would be repeated for ever.
@@ -159,13 +164,13 @@ impl Step<'_> {
         let Some(standing) = self.state.standing.clone() else {
             return false;
         };
-        let limit = self
-            .is_at_limit(&standing)
-            .then(|| super::model::limit_fault(standing.turns));
+        let used = self.used_up(&standing);
+        let limit = used.map(super::model::limit_fault);
         let mut any = false;
         for fault in standing.faults.iter().chain(&limit) {
-            let id = FaultId::of(fault, standing.turns);
             let is_limit = Some(fault) == limit.as_ref();
+            let turns = used.filter(|_| is_limit).unwrap_or(standing.turns);
+            let id = FaultId::of(fault, turns);
             if (!self.holds(fault) && !is_limit) || self.state.decided.released.contains(&id) {
                 continue;
             }

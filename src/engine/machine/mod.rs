@@ -13,12 +13,22 @@
 //! | a reply without calls | finish |
 //! | the model's turn | ask, unless the turns are used up or the model failed |
 //!
+//! Where the tools are an agent's ([`super::Whose::Agents`]), its exchange with the model is what the run is about, and the last three lines
+//! are these:
+//!
+//! | how it stands | what is done |
+//! |---|---|
+//! | the model's turn, and it replied before | ask again, unless that was done often enough or the model failed |
+//! | a refusal of the model that nothing was done about | pause |
+//! | anything else | hand over: open calls to the agent, a request to its provider |
+//!
 //! Without an operator a pause is an end: an error that no policy settles ends the run, since its call cannot be carried out; a warning
-//! without an entry passes. Stepping pauses before the tools of a reply and before each question.
+//! without an entry passes; of an agent's exchange everything passes that no policy settles. Stepping pauses before the tools of a reply and before each question.
 //!
 //! | event | while it is awaited | otherwise |
 //! |---|---|---|
 //! | `Stands` | the table above | the same; a question of another take is called off; an older take is not driven until told to |
+//! | `AgentAsked` | | recorded; the question is under way |
 //! | `Replied` | recorded; wait for `Stands` | recorded where the question was called off, and told |
 //! | `NotReplied` | recorded; asked again later, or the model's fault holds | told |
 //! | `Finished` | recorded; tried again later, or the output is given if the call stands open | told; recorded if the call may have run |
@@ -33,6 +43,7 @@
 
 mod calls;
 mod faults;
+mod handover;
 mod model;
 mod operator;
 mod phase;
@@ -42,11 +53,13 @@ mod state;
 #[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 mod tests;
 
+pub use faults::holds;
 pub use phase::Phase;
 pub use state::State;
 
 use super::{
-    Config, Effect, Event, Hit, Millis, Ready, Reason, Standing, Tail, Timer, ToolState, hits,
+    Config, Effect, Event, Hit, Millis, Ready, Reason, Standing, Tail, Timer, ToolState, Whose,
+    hits,
 };
 use crate::session::ledger::{Ending, LedgerEvent};
 use state::{Mode, StepOf};
@@ -142,6 +155,7 @@ impl Step<'_> {
     fn take(&mut self, event: Event) {
         match event {
             Event::Stands(standing) => self.stands(standing),
+            Event::AgentAsked { take } => self.agent_asked(take),
             Event::Replied {
                 ask,
                 calls,
@@ -206,9 +220,13 @@ impl Step<'_> {
             reasons = self.next(&standing);
         }
         if !reasons.is_empty() && !self.config.has_operator {
-            let why = reasons.iter().map(Reason::words).collect::<Vec<_>>();
-            let why = why.join("; ");
-            self.state.mode = Mode::Ending(Ending::Unattended { why });
+            let ending = match self.config.tools_are {
+                Whose::Agents { .. } => Ending::HandedOver,
+                Whose::Own => Ending::Unattended {
+                    why: joined(&reasons),
+                },
+            };
+            self.state.mode = Mode::Ending(ending);
             reasons.clear();
         }
         self.end_when_quiet();
@@ -225,6 +243,9 @@ impl Step<'_> {
         self.look_at_breakpoints(standing);
         if !self.state.stopped_at.is_empty() {
             return self.with_asked(self.state.stopped_at.clone());
+        }
+        if self.is_of_agent() {
+            return self.hand_over(standing);
         }
         match standing.tail {
             Tail::Empty => vec![Reason::NothingSaid],
@@ -280,7 +301,8 @@ impl Step<'_> {
         if !self.state.executions.is_empty() {
             return;
         }
-        if ending == Ending::Aborted && !self.state.open_calls().is_empty() {
+        let closes = ending == Ending::Aborted && !self.is_of_agent();
+        if closes && !self.state.open_calls().is_empty() {
             self.effects.push(Effect::Close);
         }
         let take = self.take_id();
@@ -298,8 +320,7 @@ impl Step<'_> {
     fn tell(&mut self, reasons: Vec<Reason>) {
         let is_new = reasons != self.state.told;
         if !reasons.is_empty() && is_new {
-            let why = reasons.iter().map(Reason::words).collect::<Vec<_>>();
-            let (take, why) = (self.take_id(), why.join("; "));
+            let (take, why) = (self.take_id(), joined(&reasons));
             self.record(LedgerEvent::Paused { take, why });
         }
         if !reasons.is_empty() && (is_new || self.tells_again) {
@@ -321,4 +342,9 @@ impl Step<'_> {
         let standing = self.state.standing.as_ref();
         standing.map_or(self.state.newest, |standing| standing.take)
     }
+}
+
+fn joined(reasons: &[Reason]) -> String {
+    let words = reasons.iter().map(Reason::words);
+    words.collect::<Vec<_>>().join("; ")
 }

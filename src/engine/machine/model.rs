@@ -3,7 +3,9 @@
 use super::Step;
 use super::faults::Judged;
 use super::state::{Asking, StepOf};
-use crate::engine::{Effect, Fault, ModelDelay, ModelFault, Reason, Standing, Timer, model_delay};
+use crate::engine::{
+    Effect, Fault, ModelDelay, ModelFault, Reason, Standing, Timer, Whose, model_delay,
+};
 use crate::rules::Severity;
 use crate::session::ledger::{Ask, Ending, LedgerEvent};
 use crate::session::takes::TakeId;
@@ -26,15 +28,11 @@ impl Step<'_> {
         if self.state.asking.is_some() {
             return Vec::new();
         }
-        if let Some(why) = self.state.model_fault.clone() {
-            if self.config.has_operator {
-                return vec![Reason::Model { why }];
-            }
-            self.state.mode = super::Mode::Ending(Ending::ModelFailed { why });
-            return Vec::new();
+        if let Some(reasons) = self.model_fault() {
+            return reasons;
         }
         let turns = standing.turns;
-        if self.is_at_limit(standing) {
+        if let Some(turns) = self.used_up(standing) {
             match self.judge(&limit_fault(turns), turns) {
                 Judged::Passes => {}
                 Judged::Taken => return Vec::new(),
@@ -63,14 +61,28 @@ impl Step<'_> {
         Vec::new()
     }
 
-    pub(super) fn is_at_limit(&self, standing: &Standing) -> bool {
+    /// What holds because the model cannot be asked; nothing where that ends the run.
+    pub(super) fn model_fault(&mut self) -> Option<Vec<Reason>> {
+        let why = self.state.model_fault.clone()?;
+        if self.config.has_operator {
+            return Some(vec![Reason::Model { why }]);
+        }
+        self.state.mode = super::Mode::Ending(Ending::ModelFailed { why });
+        Some(Vec::new())
+    }
+
+    /// How many turns the run has taken, where it has used up those that it may take. Of an agent's exchange these are the times that the
+    /// model was asked again.
+    pub(super) fn used_up(&self, standing: &Standing) -> Option<u32> {
+        let (used, limit) = match self.config.tools_are {
+            Whose::Own => (standing.turns, self.config.max_turns),
+            // The first question was the agent's.
+            Whose::Agents { .. } if self.state.replies == 0 => return None,
+            Whose::Agents { asks } => (self.state.last_ask.saturating_sub(1), Some(asks)),
+        };
         let more = self.state.decided.more_turns;
-        let limit = self
-            .config
-            .max_turns
-            .map(|limit| limit.saturating_add(more));
-        standing.tail == super::Tail::AsksModel
-            && limit.is_some_and(|limit| standing.turns >= limit)
+        let limit = limit?.saturating_add(more);
+        (standing.tail == super::Tail::AsksModel && used >= limit).then_some(used)
     }
 
     fn ask(&mut self, asking: Asking) {
@@ -85,6 +97,7 @@ impl Step<'_> {
         if let Some(asking) = self.state.asking.take_if(|asking| asking.ask == ask) {
             self.record(entry(asking.take));
             self.state.is_growing = true;
+            self.state.replies = self.state.replies.saturating_add(1);
             self.state.pace.may_take = None;
             let standing = self.state.standing.as_ref();
             let next = standing.map_or(0, |standing| standing.turns) + 1;

@@ -21,6 +21,11 @@ impl Step<'_> {
             }
             Command::Abort => self.abort(),
             Command::Release => self.release(),
+            Command::End(ending) => {
+                if !matches!(self.state.mode, Mode::Ended(_)) {
+                    self.state.mode = Mode::Ending(ending);
+                }
+            }
             Command::Now => self.now(),
             Command::Approve { call, always } => {
                 self.about(&call, |step, call| step.approve(call, always));
@@ -95,6 +100,9 @@ impl Step<'_> {
         let had_stopped = !self.state.stopped_at.is_empty();
         self.state.stopped_at.clear();
         let released = self.release_faults();
+        if self.is_of_agent() {
+            return self.hand_over_as_it_is();
+        }
         if !released && !had_stopped {
             self.note("nothing holds that could be released");
         }

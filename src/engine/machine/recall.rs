@@ -17,6 +17,7 @@ impl Machine {
             } => {
                 state.last_ask = state.last_ask.max(*number);
             }
+            LedgerEvent::Replied { .. } => state.replies = state.replies.saturating_add(1),
             LedgerEvent::ApprovedAlways { tool } => state.decided.approved_tools.push(tool.clone()),
             LedgerEvent::Decided {
                 call: Some(call),
@@ -47,7 +48,6 @@ impl Machine {
             LedgerEvent::Decided { .. }
             | LedgerEvent::Began { .. }
             | LedgerEvent::NotReplied { .. }
-            | LedgerEvent::Replied { .. }
             | LedgerEvent::Started { .. }
             | LedgerEvent::Finished { .. }
             | LedgerEvent::Breaker { .. }

@@ -19,6 +19,9 @@ pub struct State {
     pub(super) newest: TakeId,
     /// The number of the last question.
     pub(super) last_ask: u32,
+    /// How many replies have come to its questions.
+    #[serde(default)]
+    pub(super) replies: u32,
     pub(super) asking: Option<Asking>,
     /// Questions that were called off, with the takes that asked them: their replies may come yet.
     pub(super) called_off: Vec<(Ask, TakeId)>,

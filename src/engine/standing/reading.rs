@@ -2,7 +2,7 @@
 
 use super::{Fault, Standing, StandingCall, Tail};
 use crate::dialects::body_of;
-use crate::rules::Finding;
+use crate::rules::{Finding, Severity};
 use crate::session::ledger::{Ledger, LedgerEvent};
 use crate::session::takes::TakeId;
 use crate::session::{Item, Kind, Session, SourceError, Speaker, Turn, index_number};
@@ -18,6 +18,19 @@ const TOLD_BY_AN_OUTPUT: &[&str] = &[
 
 /// Rules about calls that wait for their output, as those of the last reply do in a live run.
 const OF_OPEN_CALLS: &[&str] = &["pending-call", "orphan-call"];
+
+/// Rules about what providers refuse a request for, where they find an error in it; what else is wrong with a history, they take.
+pub const REFUSED_BY_PROVIDERS: &[&str] = &[
+    "orphan-call",
+    "orphan-output",
+    "misplaced-output",
+    "duplicate-call-id",
+    "duplicate-output",
+    "missing-call-id",
+    "invalid-tool-name",
+    "malformed-message",
+    "orphan-reasoning",
+];
 
 /// The engine counts turns itself.
 const OF_THE_ENGINE: &str = "turn-limit";
@@ -52,6 +65,40 @@ pub fn standing_of(
             .map(|(index, item)| (index_number(index), item.kind))
             .collect();
         standing.faults = faults_of(session, findings, turn, &standing.calls);
+    }
+    Ok(standing)
+}
+
+/// How a request stands that is about to be sent: like a take, but its faults are what the provider would refuse it for, in all of it.
+///
+/// What is about no item, as the name of a tool that is defined, cannot be mended in a history and holds nothing.
+pub fn standing_of_request(
+    session: &Session,
+    findings: &[Finding],
+    ledger: &Ledger,
+    take: TakeId,
+    line: &[TakeId],
+) -> Result<Standing, SourceError> {
+    let mut standing = standing_of(session, findings, ledger, take, line)?;
+    standing.faults.clear();
+    for finding in findings {
+        let is_refused = finding.severity == Severity::Error
+            && REFUSED_BY_PROVIDERS.contains(&finding.rule.id)
+            && !finding.is_settled;
+        let Some(index) = finding.item.filter(|_| is_refused) else {
+            continue;
+        };
+        let item = session.items.get(index as usize);
+        let id = item.map(|item| session.call_id(item)).transpose()?;
+        let id = id.filter(|id| !id.is_empty());
+        standing.faults.push(Fault {
+            rule: finding.rule.id,
+            severity: finding.severity,
+            item: finding.item,
+            call: id.map(|id| ledger.key(&id, line)),
+            tool: finding.tool(session).map(str::to_owned),
+            message: finding.message(),
+        });
     }
     Ok(standing)
 }

@@ -56,6 +56,26 @@ fn told(standing: &Standing) -> Vec<(&'static str, Option<&str>)> {
 }
 
 #[test]
+fn a_request_stands_with_what_its_provider_would_refuse_wherever_it_is() {
+    let orphans = chat(&format!(
+        r#"{}{},{{"role":"user","content":"well?"}},{{"role":"tool","tool_call_id":"x","content":"1"}},{{"role":"user","content":"go on"}}"#,
+        reply(&[call("a", "pay", "{}"), call("b", "pya", "{")]),
+        PAID,
+    ));
+    let session = read(&orphans);
+    let findings = check(&Run::new(&session, None)).unwrap();
+    let take = TakeId(1);
+    let standing =
+        standing_of_request(&session, &findings, &Ledger::default(), take, &[take]).unwrap();
+    // Arguments and names that only the agent minds are not among them.
+    assert_eq!(
+        told(&standing),
+        [("orphan-call", Some("b")), ("orphan-output", Some("x"))]
+    );
+    assert_eq!(standing.tail, Tail::AsksModel);
+}
+
+#[test]
 fn a_message_of_the_user_asks_the_model() {
     let standing = stand(&chat(""), &Ledger::default());
     assert_eq!((standing.turns, standing.tail), (0, Tail::AsksModel));

@@ -1,15 +1,19 @@
 //! A live run: the engine's effects carried out in the world, on a take that grows.
 
 mod act;
+mod held;
 mod news;
+mod partner;
 mod perform;
 mod prepare;
 mod run;
 mod stood;
 mod world;
 
+pub use held::{Came, NotHeld};
 pub use news::{Judged, News, Phase, StreamedCall, Streaming, ToolState};
+pub use partner::Partner;
 pub use prepare::{NotPrepared, Options, Prepared, prepare};
 pub use run::{Input, Run, Who};
 pub use stood::CONTINUE;
-pub use world::{Report, Thread, World, WorldEvent};
+pub use world::{Report, Room, Thread, World, WorldEvent};

@@ -41,6 +41,16 @@ impl Judged {
         &self.0.recording
     }
 
+    /// The same, to keep.
+    pub fn shared(&self) -> Arc<Recording> {
+        self.0.recording.clone()
+    }
+
+    /// What holds a run, or would: the faults of the last turn, or of a request that is about to be sent.
+    pub fn faults(&self) -> &[engine::Fault] {
+        &self.0.standing.faults
+    }
+
     /// What was found, in the order of the history.
     pub fn findings(&self) -> &[Finding] {
         &self.0.findings

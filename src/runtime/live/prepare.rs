@@ -1,10 +1,11 @@
 //! From an agent file to a run that can begin: its model can be asked, the servers of its tools are started, its secrets are known.
 
+use super::partner::Partner;
 use super::run::{Run, Who};
 use super::world::{Report, Thread, World};
 use crate::dialects::write::request::{NoRequest, Offered};
 use crate::engine::agent::{self, By, Endpoint, Header, Via};
-use crate::engine::{Breakpoint, Config, Machine, Nature, Policy, ToolConfig};
+use crate::engine::{Breakpoint, Config, Machine, Nature, Policy, ToolConfig, Whose};
 use crate::redact::{Redactor, Vault};
 use crate::runtime::agents::AgentFile;
 use crate::runtime::model::{self, Key, Model, NoModel, Timeouts};
@@ -108,6 +109,7 @@ pub fn prepare(
     let config = Config {
         has_operator: options.has_operator,
         max_turns: policy.max_turns().or(agent.max_turns),
+        tools_are: Whose::Own,
         tools: cast.config,
         policy,
         breakpoints: options.breakpoints,
@@ -121,7 +123,7 @@ pub fn prepare(
     let who = Who {
         name: agent.name.clone(),
         file: file.path.to_string_lossy().into_owned(),
-        model: agent.model.clone(),
+        model: Partner::Described(agent.model.clone()),
         tools: offered.collect(),
         redactor,
         vault,

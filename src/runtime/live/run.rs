@@ -3,12 +3,13 @@
 //! It owns no take. Each time it is handed the workbench of the recording; what it does to the takes is in the journal before it
 //! goes on. Secrets are taken out of what the model and the tools say before it enters the history, and put back on the wire.
 
+use super::held::Entered;
 use super::news::{Judged, News, ToolState};
+use super::partner::Partner;
 use super::stood::{self, Stood};
 use super::world::{World, WorldEvent};
 use crate::dialects::write::{calls_of, history_of, quoted};
 use crate::dialects::{body_of, stop_of};
-use crate::engine::agent;
 use crate::engine::{Command, Event, Machine, Millis, Outcome, Phase, Tail};
 use crate::redact::{Redactor, Vault};
 use crate::runtime::model::Answer;
@@ -39,7 +40,7 @@ pub enum Input {
 /// A live run.
 pub struct Run {
     pub(super) machine: Machine,
-    pub(super) model: agent::Model,
+    pub(super) model: Partner,
     pub(super) name: String,
     pub(super) file: String,
     pub(super) world: World,
@@ -54,6 +55,8 @@ pub struct Run {
     pub(super) stood: Option<Arc<Stood>>,
     /// A call whose start could not be recorded, and why: it does not run.
     pub(super) unrecorded: Option<(CallKey, String)>,
+    /// What came of an exchange that it is about.
+    pub(super) entered: Entered,
     pub(super) clock: Instant,
     pub(super) told: Option<Phase>,
     pub(super) news: Vec<News>,
@@ -66,7 +69,7 @@ pub struct Who {
     /// Its file.
     pub file: String,
     /// Its model.
-    pub model: agent::Model,
+    pub model: Partner,
     /// Its tools, as a model is offered them.
     pub tools: Vec<Tool>,
     /// What must not be written down.
@@ -91,6 +94,7 @@ impl Run {
             take: TakeId::MAIN,
             stood: None,
             unrecorded: None,
+            entered: Entered::default(),
             clock: Instant::now(),
             told: None,
             news: Vec::new(),
@@ -145,7 +149,7 @@ impl Run {
             take: self.take,
             agent: self.name.clone(),
             file: self.file.clone(),
-            model: self.model.name.clone(),
+            model: self.model.name().to_owned(),
             scripted: self.model.is_scripted(),
         };
         self.record(bench, began);
@@ -289,8 +293,8 @@ impl Run {
     }
 
     /// A reply enters the history.
-    fn answered(&mut self, bench: &mut Workbench, ask: Ask, answer: &Answer) {
-        let dialect = self.model.dialect;
+    pub(super) fn answered(&mut self, bench: &mut Workbench, ask: Ask, answer: &Answer) {
+        let dialect = self.model.dialect();
         let history = history_of(dialect, &answer.json);
         let items = match history {
             Ok(items) if !items.is_empty() => items,
@@ -324,7 +328,10 @@ impl Run {
             items: items.collect(),
         };
         match self.grow(bench, &[extend]) {
-            Ok(standing) => self.drive(bench, standing),
+            Ok(standing) => {
+                self.note_reply(bench, answer);
+                self.drive(bench, standing);
+            }
             Err(error) => {
                 // The machine waits for the reply in the history, and would for ever.
                 self.say(error.to_string());
@@ -382,7 +389,9 @@ impl Run {
 
     /// Reads the take and judges it.
     pub(super) fn stand(&mut self, bench: &mut Workbench) -> Result<Event, NoTake> {
-        let stood = Arc::new(Stood::read(bench, self.session, self.take)?);
+        let is_request = self.is_before_reply(bench);
+        let stood = Stood::read(bench, self.session, self.take, is_request)?;
+        let stood = Arc::new(stood);
         let standing = stood.standing.clone();
         self.news.push(News::Judged(Judged(stood.clone())));
         self.stood = Some(stood);

@@ -1,36 +1,50 @@
 //! How a take stands: read, judged, and told in the words of the engine. And which take a run can drive at all.
 
+use super::partner::Partner;
 use crate::dialects::write::draft_message;
-use crate::engine::agent::Model;
-use crate::engine::{Standing, standing_of};
-use crate::formats::lower;
+use crate::engine::{Standing, standing_of, standing_of_request};
+use crate::formats::{CannotWrite, lower};
 use crate::redact::Vault;
 use crate::rules::Finding;
-use crate::runtime::{NoTake, Recording, Workbench, check_session};
+use crate::runtime::{NoTake, Recording, Workbench, as_sent, check_session};
 use crate::session::ledger::CallKey;
 use crate::session::takes::{Cause, Take, TakeId};
 use crate::session::{Dialect, Edit, Session, Shape, Source, Span, Tool, Voice};
+use std::sync::Arc;
 
 /// The action of a take in which a run goes on from another one.
 pub const CONTINUE: &str = "continue";
 
 /// A take as it was read last.
 pub(super) struct Stood {
-    pub(super) recording: Recording,
+    pub(super) recording: Arc<Recording>,
     pub(super) findings: Vec<Finding>,
     pub(super) standing: Standing,
 }
 
 impl Stood {
-    /// Reads a take and judges it. What a take has answered counts for nothing.
-    pub(super) fn read(bench: &mut Workbench, number: u32, take: TakeId) -> Result<Self, NoTake> {
-        let recording = bench.read(take, &|_, _| ())?;
+    /// Reads a take and judges it. What a take has answered counts for nothing. Of a request that is about to be sent counts what its
+    /// provider would refuse.
+    pub(super) fn read(
+        bench: &mut Workbench,
+        number: u32,
+        take: TakeId,
+        is_request: bool,
+    ) -> Result<Self, NoTake> {
+        let mut recording = bench.read(take, &|_, _| ())?;
+        if is_request {
+            as_sent(&mut recording.sessions);
+        }
         let session = session_of(&recording, number).ok_or(NoTake::NoSession(number))?;
         let findings = check_session(session, None)?;
         let line = bench.line(take);
-        let standing = standing_of(session, &findings, bench.ledger(), take, &line)?;
+        let ledger = bench.ledger();
+        let standing = match is_request {
+            true => standing_of_request(session, &findings, ledger, take, &line)?,
+            false => standing_of(session, &findings, ledger, take, &line)?,
+        };
         Ok(Self {
-            recording,
+            recording: Arc::new(recording),
             findings,
             standing,
         })
@@ -82,7 +96,7 @@ pub(super) fn drivable(
     bench: &mut Workbench,
     number: u32,
     from: TakeId,
-    model: &Model,
+    model: &Partner,
     tools: &[Tool],
 ) -> Result<TakeId, NoTake> {
     if bench.takes().current() != from {
@@ -91,8 +105,16 @@ pub(super) fn drivable(
     let recording = bench.read(from, &|_, _| ())?;
     let session = session_of(&recording, number).ok_or(NoTake::NoSession(number))?;
     let tells_tools = session.contract.tools_known() || tools.is_empty();
-    if session.dialect != model.dialect || !tells_tools || !can_grow(session) {
-        return bench.as_request(number, crate::runtime::target_of(model.dialect), tools);
+    let dialect = model.dialect();
+    let grows = can_grow(session);
+    // What another program sends again and again must stay what it is.
+    if model.is_of_client() {
+        let is_request = session.contract.is_request && session.dialect == dialect;
+        let may = is_request.then_some(()).ok_or(CannotWrite::NotAppended);
+        may.and_then(|()| grows.clone())?;
+    }
+    if session.dialect != dialect || !tells_tools || grows.is_err() {
+        return bench.as_request(number, crate::runtime::target_of(dialect), tools);
     }
     let is_leaf = from != TakeId::MAIN && bench.takes().children(from).is_empty();
     if is_leaf {
@@ -109,8 +131,8 @@ pub(super) fn drivable(
     bench.take(number, session, &[], about)
 }
 
-/// Whether a history is a request to which elements can be appended.
-fn can_grow(session: &Session) -> bool {
+/// Whether a history is a request to which elements can be appended; if not, why.
+fn can_grow(session: &Session) -> Result<(), CannotWrite> {
     let shape = match session.dialect {
         Dialect::Responses => Shape::Responses,
         Dialect::Chat | Dialect::Gemini => Shape::Chat,
@@ -119,23 +141,29 @@ fn can_grow(session: &Session) -> bool {
     let probe = Edit::Extend {
         items: vec![draft_message(shape, Voice::User, "")],
     };
-    (session.contract.is_request || session.contract.goes_on) && lower(session, &[probe]).is_ok()
+    if !session.contract.is_request && !session.contract.goes_on {
+        return Err(CannotWrite::NotAppended);
+    }
+    lower(session, &[probe]).map(|_| ())
 }
 
 /// The request that asks the model to go on from a take, with its secrets in their places.
 pub(super) fn request(
     bench: &mut Workbench,
     take: TakeId,
-    model: &Model,
+    model: &Partner,
     vault: &Vault,
 ) -> Result<Vec<u8>, String> {
-    let rope = bench.rope(take).map_err(|error| error.to_string())?;
-    let (start, end) = (0, rope.len());
-    let body = rope
-        .read(Span { start, end })
-        .map_err(|error| error.to_string())?;
+    let body = text(bench, take).map_err(|error| error.to_string())?;
     let body = model
         .wire_request(&body)
         .map_err(|error| error.to_string())?;
     Ok(vault.restored(&body).into_owned())
+}
+
+/// All of a take.
+pub(super) fn text(bench: &mut Workbench, take: TakeId) -> Result<Vec<u8>, NoTake> {
+    let rope = bench.rope(take)?;
+    let (start, end) = (0, rope.len());
+    Ok(rope.read(Span { start, end })?)
 }

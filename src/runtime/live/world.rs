@@ -58,7 +58,8 @@ pub struct World {
     model: Arc<Model>,
     /// The script that answers for the model; it listens until this is dropped.
     _script: Option<Endpoint>,
-    toolbox: Arc<Toolbox>,
+    /// Without one the calls are somebody else's.
+    toolbox: Option<Arc<Toolbox>>,
     /// Everything ends with it.
     all: CancellationToken,
     asking: Mutex<HashMap<Ask, CancellationToken>>,
@@ -86,11 +87,27 @@ impl World {
             report,
             model: Arc::new(model),
             _script: script,
-            toolbox: Arc::new(toolbox),
+            toolbox: Some(Arc::new(toolbox)),
             tools: Mutex::new(all.child_token()),
             all,
             asking: Mutex::default(),
             thread: Some(thread),
+        }
+    }
+
+    /// Begins a world in which only a model is asked, beside others in one thread.
+    pub(in crate::runtime) fn in_room(model: Model, room: Room, report: Report) -> Self {
+        let Room { handle, all } = room;
+        Self {
+            handle,
+            report,
+            model: Arc::new(model),
+            _script: None,
+            toolbox: None,
+            tools: Mutex::new(all.child_token()),
+            all,
+            asking: Mutex::default(),
+            thread: None,
         }
     }
 
@@ -117,7 +134,11 @@ impl World {
     /// Carries out a call. `earlier` are the arguments of the calls of this tool that were answered before it.
     pub(super) fn run(&self, call: CallKey, tool: String, arguments: String, earlier: Vec<String>) {
         let cancel = lock(&self.tools).clone();
-        let (toolbox, report) = (self.toolbox.clone(), self.report.clone());
+        let report = self.report.clone();
+        let Some(toolbox) = self.toolbox.clone() else {
+            let called = Called::NeedsOperator("the agent carries it out".to_owned());
+            return report(WorldEvent::Called { call, called });
+        };
         self.handle.spawn(async move {
             let earlier: Vec<&str> = earlier.iter().map(String::as_str).collect();
             let order = Call {
@@ -171,7 +192,9 @@ impl World {
 
 impl Drop for World {
     fn drop(&mut self) {
-        let toolbox = self.toolbox.clone();
+        let Some(toolbox) = self.toolbox.clone() else {
+            return self.all.cancel();
+        };
         let (all, handle) = (self.all.clone(), self.handle.clone());
         let end = async move {
             // In time or not, the thread ends behind it, and what is left is killed.
@@ -215,6 +238,21 @@ impl Thread {
         })
     }
 
+    /// A place in it for a world that ends by itself.
+    pub fn room(&self) -> Room {
+        Room {
+            handle: self.handle.clone(),
+            all: self.all.child_token(),
+        }
+    }
+
+    /// Ends it, with every world that has a room in it.
+    pub fn end(self) {
+        self.all.cancel();
+        // A panic in it was told by the panic hook.
+        let _ = self.thread.join();
+    }
+
     /// Does something in it, and waits for that.
     pub fn wait_for<T: Send + 'static>(
         &self,
@@ -227,6 +265,13 @@ impl Thread {
         });
         done.recv().ok()
     }
+}
+
+/// A place in the thread of worlds.
+#[derive(Debug)]
+pub struct Room {
+    handle: Handle,
+    all: CancellationToken,
 }
 
 /// Puts together what has come of a reply, and tells of it now and then.

@@ -1,7 +1,7 @@
 //! Where a model is asked: the path and the header lines of each dialect.
 
 use super::key::Key;
-use crate::runtime::http::{BadHeader, BadUrl, Headers, NoClient, Target};
+use crate::runtime::http::{BadHeader, BadUrl, Headers, NoClient, Target, holds_a_secret};
 use crate::session::Dialect;
 use std::fmt;
 use std::time::Duration;
@@ -140,12 +140,8 @@ impl Endpoint {
 
     /// What must not stand in an error text.
     pub(super) fn secrets(&self) -> Vec<&str> {
-        const WORDS: &[&str] = &["auth", "key", "token", "secret", "cookie", "password"];
-        let is_secret = |name: &str| {
-            let name = name.to_ascii_lowercase();
-            WORDS.iter().any(|word| name.contains(word))
-        };
-        let headers = self.headers.iter().filter(|(name, _)| is_secret(name));
+        let headers = self.headers.iter();
+        let headers = headers.filter(|(name, _)| holds_a_secret(name));
         // `Bearer` before a key is no secret.
         let values = headers.filter_map(|(_, value)| value.split_whitespace().last());
         values.chain(self.key.as_ref().map(Key::expose)).collect()

@@ -18,7 +18,8 @@ pub use key::Key;
 use crate::dialects::stream::PartialCall;
 use crate::engine::ModelFault;
 use crate::json::Cursor;
-use crate::runtime::http::{Http, Target};
+use crate::runtime::http::{Headers, Http, Target};
+use crate::session::Dialect;
 use crate::session::ledger::Usage;
 use body::Body;
 use fault::{Refused, Trouble};
@@ -123,6 +124,8 @@ impl Watch<'_> {
 pub struct Model {
     endpoint: Endpoint,
     target: Target,
+    /// The lines of a client for which it is asked; without them those of the endpoint.
+    lines: Option<Headers>,
     http: Http,
 }
 
@@ -135,8 +138,32 @@ impl Model {
         Ok(Self {
             endpoint,
             target,
+            lines: None,
             http,
         })
+    }
+
+    /// The model that another client asks: at the very URL, with the client's own lines ([`Headers::passed_on`]). Its connections are
+    /// those of `http`.
+    pub(in crate::runtime) fn of_client(
+        dialect: Dialect,
+        target: Target,
+        lines: Headers,
+        http: Http,
+    ) -> Self {
+        let endpoint = Endpoint {
+            dialect,
+            base_url: String::new(),
+            headers: lines.secrets(),
+            key: None,
+            timeouts: Timeouts::default(),
+        };
+        Self {
+            endpoint,
+            target,
+            lines: Some(lines),
+            http,
+        }
     }
 
     /// The endpoint.
@@ -176,7 +203,12 @@ impl Model {
     }
 
     async fn converse(&self, body: Vec<u8>, watch: &mut Watch<'_>) -> Result<Answer, Trouble> {
-        let headers = self.endpoint.headers(asks_for_stream(&body))?;
+        let headers = match &self.lines {
+            Some(lines) => lines
+                .with("accept-encoding", "identity")
+                .map_err(NoModel::from)?,
+            None => self.endpoint.headers(asks_for_stream(&body))?,
+        };
         let limit = self.endpoint.timeouts.first;
         let reply = timeout(limit, self.http.post(&self.target, headers, body)).await;
         let reply = reply.map_err(|_| Trouble::NoHeadFor(limit))?;

@@ -2,6 +2,7 @@
 
 use super::body::{self, Behind, Body};
 use crate::dialects::write::{NewEvent, NewReply, spell_error, spell_failure};
+use crate::exchange::route::dialect_at;
 use crate::script::{Answer, Asked, Rule, Script, ScriptedFault};
 use crate::session::Dialect;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
@@ -65,7 +66,7 @@ impl Serving {
         if head.method == Method::GET && path.ends_with("/models") {
             return Sending::json(StatusCode::OK, self.models());
         }
-        let Some(dialect) = dialect_of(&path) else {
+        let Some(dialect) = dialect_at(&path) else {
             let message = format!(
                 "nothing is served at {path}; there are /v1/responses, /v1/chat/completions and /v1/messages"
             );
@@ -231,17 +232,6 @@ impl Sending {
         let message = format!("a scripted model does not speak {}", dialect.word());
         Self::error(dialect, StatusCode::NOT_FOUND, &message)
     }
-}
-
-/// The dialect that is spoken at a path.
-fn dialect_of(path: &str) -> Option<Dialect> {
-    let ends = [
-        ("/responses", Dialect::Responses),
-        ("/chat/completions", Dialect::Chat),
-        ("/messages", Dialect::Anthropic),
-    ];
-    let found = ends.iter().find(|(end, _)| path.ends_with(end));
-    found.map(|(_, dialect)| *dialect)
 }
 
 /// The bytes of a request.

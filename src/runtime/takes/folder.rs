@@ -12,9 +12,11 @@ use std::path::{Path, PathBuf};
 
 /// What retake makes below a folder that is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Below {
+pub(in crate::runtime) enum Below {
     /// The folders of the journals of takes, below the operator's own one.
     Takes,
+    /// The folders of the journals of proxies, below the operator's own one.
+    Proxies,
     /// Nothing: the operator named the folder.
     Nothing,
 }
@@ -23,12 +25,13 @@ impl Below {
     fn names(self) -> &'static [&'static str] {
         match self {
             Self::Takes => &["retake", "takes"],
+            Self::Proxies => &["retake", "proxy"],
             Self::Nothing => &[],
         }
     }
 
     /// The path of the folder below `root`.
-    pub(super) fn path(self, root: &Path) -> PathBuf {
+    pub(in crate::runtime) fn path(self, root: &Path) -> PathBuf {
         let names = self.names().iter();
         names.fold(root.to_owned(), |path, name| path.join(name))
     }
@@ -39,7 +42,7 @@ const SPARES: u32 = 10_000;
 
 /// An open folder.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub(in crate::runtime) struct Folder {
     root: PathBuf,
     below: Below,
     open: OwnedFd,
@@ -47,7 +50,7 @@ pub(super) struct Folder {
 
 /// What a name in the folder leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Presence {
+pub(in crate::runtime) enum Presence {
     /// The file in question.
     Here,
     /// Nothing, or the folder is gone.
@@ -58,7 +61,7 @@ pub(super) enum Presence {
 
 impl Folder {
     /// Opens the folder; `None` where there is none yet.
-    pub(super) fn open(root: &Path, below: Below) -> io::Result<Option<Self>> {
+    pub(in crate::runtime) fn open(root: &Path, below: Below) -> io::Result<Option<Self>> {
         match Self::walk(root, below, false) {
             Ok(folder) => Ok(Some(folder)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -67,9 +70,9 @@ impl Folder {
     }
 
     /// Opens the folder, and makes it where there is none.
-    pub(super) fn create(root: &Path, below: Below) -> io::Result<Self> {
+    pub(in crate::runtime) fn create(root: &Path, below: Below) -> io::Result<Self> {
         match below {
-            Below::Takes => std::fs::create_dir_all(root)?,
+            Below::Takes | Below::Proxies => std::fs::create_dir_all(root)?,
             // What is made for a run is for the operator's eyes.
             Below::Nothing => std::fs::DirBuilder::new()
                 .recursive(true)
@@ -109,8 +112,14 @@ impl Folder {
         Ok(Self { root, below, open })
     }
 
+    /// Who may do what in it, as the system's bits.
+    pub(in crate::runtime) fn mode(&self) -> io::Result<u32> {
+        let mode = Mode::from_raw_mode(rustix::fs::fstat(&self.open)?.st_mode);
+        Ok(mode.bits() & 0o777)
+    }
+
     /// Whether its path still leads to this folder.
-    pub(super) fn is_in_place(&self) -> io::Result<bool> {
+    pub(in crate::runtime) fn is_in_place(&self) -> io::Result<bool> {
         let Some(now) = Self::open(&self.root, self.below)? else {
             return Ok(false);
         };
@@ -122,7 +131,7 @@ impl Folder {
     }
 
     /// Opens a file, for appending where that is allowed; `None` where there is none.
-    pub(super) fn file(&self, name: &str) -> io::Result<Option<(File, bool)>> {
+    pub(in crate::runtime) fn file(&self, name: &str) -> io::Result<Option<(File, bool)>> {
         let open = |access: OFlags| {
             let flags = access | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
             rustix::fs::openat(&self.open, name, flags, Mode::empty())
@@ -146,7 +155,7 @@ impl Folder {
     }
 
     /// Makes a file that only the operator can read.
-    pub(super) fn create_file(&self, name: &str) -> io::Result<File> {
+    pub(in crate::runtime) fn create_file(&self, name: &str) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL;
         let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR;
@@ -154,14 +163,18 @@ impl Folder {
     }
 
     /// Makes a file `STEM.SUFFIX`, `STEM.2.SUFFIX`, ... under a name that is free.
-    pub(super) fn create_spare(&self, stem: &str, suffix: &str) -> io::Result<(String, File)> {
+    pub(in crate::runtime) fn create_spare(
+        &self,
+        stem: &str,
+        suffix: &str,
+    ) -> io::Result<(String, File)> {
         self.at_free_name(stem, suffix, |name| {
             Ok((name.to_owned(), self.create_file(name)?))
         })
     }
 
     /// Gives a file a second name of the same kind.
-    pub(super) fn keep(&self, name: &str, stem: &str, suffix: &str) -> io::Result<()> {
+    pub(in crate::runtime) fn keep(&self, name: &str, stem: &str, suffix: &str) -> io::Result<()> {
         self.at_free_name(stem, suffix, |spare| {
             rustix::fs::linkat(&self.open, name, &self.open, spare, AtFlags::empty())?;
             Ok(())
@@ -188,7 +201,7 @@ impl Folder {
     }
 
     /// What a name leads to.
-    pub(super) fn presence(&self, name: &str, file: &File) -> io::Result<Presence> {
+    pub(in crate::runtime) fn presence(&self, name: &str, file: &File) -> io::Result<Presence> {
         let then = rustix::fs::fstat(file)?;
         match rustix::fs::statat(&self.open, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(now) if (now.st_dev, now.st_ino) == (then.st_dev, then.st_ino) => Ok(Presence::Here),
@@ -199,22 +212,22 @@ impl Folder {
     }
 
     /// Gives a file another name, which may be taken.
-    pub(super) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+    pub(in crate::runtime) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         Ok(rustix::fs::renameat(&self.open, from, &self.open, to)?)
     }
 
     /// Removes a file.
-    pub(super) fn remove(&self, name: &str) -> io::Result<()> {
+    pub(in crate::runtime) fn remove(&self, name: &str) -> io::Result<()> {
         Ok(rustix::fs::unlinkat(&self.open, name, AtFlags::empty())?)
     }
 
     /// Brings names to the disk.
-    pub(super) fn sync(&self) -> io::Result<()> {
+    pub(in crate::runtime) fn sync(&self) -> io::Result<()> {
         Ok(rustix::fs::fsync(&self.open)?)
     }
 
     /// The names of the journals.
-    pub(super) fn journals(&self) -> io::Result<Vec<String>> {
+    pub(in crate::runtime) fn journals(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in rustix::fs::Dir::read_from(&self.open)? {
             let entry = entry?;
@@ -229,7 +242,7 @@ impl Folder {
 }
 
 /// Locks a file for this process until it is closed; `false` where another one has it.
-pub(super) fn lock(file: &File) -> io::Result<bool> {
+pub(in crate::runtime) fn lock(file: &File) -> io::Result<bool> {
     match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(true),
         Err(Errno::WOULDBLOCK) => Ok(false),
@@ -239,7 +252,7 @@ pub(super) fn lock(file: &File) -> io::Result<bool> {
 
 /// Gives a locked file free. To close it is not enough: a child process that is just being started holds a copy of it until its own
 /// program runs.
-pub(super) fn unlock(file: &File) {
+pub(in crate::runtime) fn unlock(file: &File) {
     // A file that cannot be unlocked is unlocked when its last copy is closed.
     let _ = rustix::fs::flock(file, FlockOperation::Unlock);
 }

@@ -1,6 +1,6 @@
 //! The first line of a journal of takes: which recording it belongs to, also when that was moved or has grown.
 
-use crate::formats::retake_journal::{VERSION, encode_header};
+use crate::formats::retake_journal::{VERSION, encode_header, seal_header, unsealed};
 use crate::session::takes::{Digest, spelling};
 use crate::session::{Source, SourceError, Span};
 use serde::{Deserialize, Serialize};
@@ -14,8 +14,6 @@ const ENDS: u64 = 4096;
 const CLOSING: u64 = 64;
 /// How long a name is in a journal's name, in bytes.
 const NAME: usize = 80;
-/// What stands before the checksum at the end of the first line.
-const CHECKSUM: &str = ",\"crc\":\"";
 
 /// By what a recording is known again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -127,16 +125,12 @@ impl Header {
     /// Reads a first line, without its line feed. One whose checksum does not fit is none; a newer version may do without.
     pub(super) fn decode(line: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(line).ok()?;
-        let checksum = text.rfind(CHECKSUM).map(|at| (at, at + CHECKSUM.len()));
-        if let Some((end, start)) = checksum {
-            let said = text[start..].strip_suffix("\"}")?;
-            let expected = format!("{:08x}", crc32fast::hash(&line[..end]));
-            if said != expected {
-                return None;
-            }
+        let is_sound = unsealed(text);
+        if is_sound == Some(false) {
+            return None;
         }
         let header: Self = serde_json::from_str(text).ok()?;
-        (checksum.is_some() || header.version > VERSION).then_some(header)
+        (is_sound.is_some() || header.version > VERSION).then_some(header)
     }
 }
 
@@ -166,8 +160,5 @@ fn first_line(header: &Header) -> serde_json::Result<String> {
         _ => serde_json::Map::new(),
     };
     about.shift_remove("version");
-    let text = encode_header(&about);
-    let body = text.strip_suffix("}\n").unwrap_or(&text);
-    let crc = crc32fast::hash(body.as_bytes());
-    Ok(format!("{body}{CHECKSUM}{crc:08x}\"}}\n"))
+    Ok(seal_header(&encode_header(&about)))
 }

@@ -16,10 +16,14 @@ mod shelf;
 mod tests;
 mod told;
 
+pub(in crate::runtime) use folder::{Below, Folder, lock, unlock};
 pub use identity::About;
-pub use run::runs_folder;
+pub use run::{Unfinished, runs_folder, unfinished};
 pub(super) use run::{is_run, is_run_file, lay, read_run};
 pub use scan::Damage;
+#[cfg(test)]
+pub(in crate::runtime) use segment::Medium;
+pub(in crate::runtime) use segment::{Mount, Names, Segment, Unwritten};
 pub use told::{Entry, FirstRequest, Happened};
 
 use crate::session::Source;
@@ -28,8 +32,6 @@ use crate::session::takes::Takes;
 use anew::{Failure, write_anew};
 use etcetera::BaseStrategy;
 use find::Found;
-use folder::{Folder, unlock};
-use segment::{Mount, Segment, Unwritten};
 use serde::Serialize;
 use shelf::Shelf;
 use std::fmt;

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 
 /// A file as a journal uses it; tests put one in between that fails.
-pub(super) trait Medium: Write + Debug + Send {
+pub(in crate::runtime) trait Medium: Write + Debug + Send {
     /// The file itself.
     fn file(&self) -> &File;
     /// Cuts it.
@@ -33,18 +33,18 @@ impl Medium for File {
 }
 
 /// How a file becomes a medium.
-pub(super) type Mount = fn(File) -> Box<dyn Medium>;
+pub(in crate::runtime) type Mount = fn(File) -> Box<dyn Medium>;
 
 /// The name of a journal, and what the names of files begin with that are kept beside it.
 #[derive(Debug, Clone)]
-pub(super) struct Names {
-    pub(super) name: String,
-    pub(super) stem: String,
+pub(in crate::runtime) struct Names {
+    pub(in crate::runtime) name: String,
+    pub(in crate::runtime) stem: String,
 }
 
 /// An open journal, locked for this process.
 #[derive(Debug)]
-pub(super) struct Segment {
+pub(in crate::runtime) struct Segment {
     folder: Folder,
     names: Names,
     medium: Box<dyn Medium>,
@@ -67,7 +67,7 @@ struct Mend {
 
 /// Why nothing was written.
 #[derive(Debug)]
-pub(super) enum Unwritten {
+pub(in crate::runtime) enum Unwritten {
     /// The file is as it was.
     Undone(io::Error),
     /// The file can no longer be trusted.
@@ -101,12 +101,12 @@ impl Segment {
     }
 
     /// Writes a journal from the start into an empty file.
-    pub(super) fn write(
+    pub(in crate::runtime) fn write(
         folder: Folder,
         names: Names,
         mut medium: Box<dyn Medium>,
         first_line: &str,
-        entries: &[String],
+        entries: &[impl AsRef<str>],
     ) -> io::Result<Self> {
         let (lines, next) = lines(1, entries);
         medium.write_all(first_line.as_bytes())?;
@@ -123,18 +123,33 @@ impl Segment {
     }
 
     /// The file, which is locked.
-    pub(super) fn file(&self) -> &File {
+    pub(in crate::runtime) fn file(&self) -> &File {
         self.medium.file()
     }
 
     /// The file, which stays locked as long as it is open.
-    pub(super) fn into_file(self) -> io::Result<File> {
+    pub(in crate::runtime) fn into_file(self) -> io::Result<File> {
         // A second handle of the same open file: the lock goes with it.
         self.medium.file().try_clone()
     }
 
     /// Appends entries. They are on the disk when this gives `Ok`.
-    pub(super) fn append(&mut self, entries: &[String]) -> Result<(), Unwritten> {
+    pub(in crate::runtime) fn append(&mut self, entries: &[String]) -> Result<(), Unwritten> {
+        self.write_lines(entries)?;
+        self.sync()
+    }
+
+    /// Brings everything that was written to the disk.
+    pub(in crate::runtime) fn sync(&mut self) -> Result<(), Unwritten> {
+        // What the system could not bring to the disk it may have forgotten; a second try would say nothing.
+        self.medium.sync().map_err(Unwritten::Untrusted)
+    }
+
+    /// Appends entries. They survive the end of this process, and that of the system once [`Self::sync`] gives `Ok`.
+    pub(in crate::runtime) fn write_lines(
+        &mut self,
+        entries: &[impl AsRef<str>],
+    ) -> Result<(), Unwritten> {
         self.check()?;
         if let Some(mend) = self.mend.take()
             && let Err(error) = self.mend(&mend)
@@ -151,8 +166,6 @@ impl Segment {
                 Err(_) => Unwritten::Untrusted(error),
             });
         }
-        // What the system could not bring to the disk it may have forgotten; a second try would say nothing.
-        self.medium.sync().map_err(Unwritten::Untrusted)?;
         self.length += lines.len() as u64;
         self.next = next;
         Ok(())
@@ -213,10 +226,10 @@ impl Segment {
 }
 
 /// The lines of entries, and the number of the one behind them.
-fn lines(first: u64, entries: &[String]) -> (String, u64) {
+fn lines(first: u64, entries: &[impl AsRef<str>]) -> (String, u64) {
     let numbered = (first..).zip(entries);
     let lines = numbered
-        .map(|(seq, entry)| encode_line(seq, entry))
+        .map(|(seq, entry)| encode_line(seq, entry.as_ref()))
         .collect();
     (lines, first + entries.len() as u64)
 }

@@ -90,6 +90,8 @@ pub enum Ending {
     Final,
     /// A fallback was accepted as the result.
     Fallback,
+    /// What the history ends on went to the agent, or to its provider, which go on with it.
+    HandedOver,
     /// It used up its turns.
     TurnLimit {
         /// How many.

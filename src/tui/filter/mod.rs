@@ -258,13 +258,13 @@ fn kinds_named(names: &str) -> Result<Vec<Kind>, FilterError> {
 
 /// A word of the filter text; what stood in quotes is a text and nothing else.
 #[derive(Debug, PartialEq)]
-struct Word {
-    text: String,
-    is_quoted: bool,
+pub(in crate::tui) struct Word {
+    pub(in crate::tui) text: String,
+    pub(in crate::tui) is_quoted: bool,
 }
 
 /// Takes a text apart at spaces. A quote at the start of a word runs to the next quote or to the end.
-fn words(text: &str) -> Vec<Word> {
+pub(in crate::tui) fn words(text: &str) -> Vec<Word> {
     let mut words = Vec::new();
     let mut rest = text.trim_start();
     while !rest.is_empty() {

@@ -43,4 +43,6 @@ pub enum Context {
     Places,
     /// The tools of a live run.
     Tools,
+    /// The list of exchanges of a proxy.
+    Exchanges,
 }

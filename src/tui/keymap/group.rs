@@ -31,6 +31,8 @@ pub enum Group {
     Deciding,
     /// Breakpoints, and the tools of a run.
     Breaking,
+    /// The list of exchanges of a proxy.
+    Exchanges,
     /// Files, copies, editors.
     Files,
     /// The program.
@@ -39,7 +41,7 @@ pub enum Group {
 
 impl Group {
     /// Every group with its title, in the order of the help.
-    pub const ALL: [(Self, &'static str); 16] = [
+    pub const ALL: [(Self, &'static str); 17] = [
         (Self::Move, "Move"),
         (Self::Tree, "Turns"),
         (Self::Findings, "Findings"),
@@ -54,6 +56,7 @@ impl Group {
         (Self::Live, "Live"),
         (Self::Deciding, "Approval and trust"),
         (Self::Breaking, "Breakpoints and tools"),
+        (Self::Exchanges, "Exchanges of a proxy"),
         (Self::Files, "Files"),
         (Self::Program, "Program"),
     ];

@@ -96,6 +96,7 @@ pub fn ending(ending: &Ending) -> String {
     match ending {
         Ending::Final => "final message".to_owned(),
         Ending::Fallback => "fallback accepted".to_owned(),
+        Ending::HandedOver => "handed over to the agent".to_owned(),
         Ending::TurnLimit { turns } => format!("turn limit of {turns}"),
         Ending::Aborted => "aborted".to_owned(),
         Ending::Raised { rule } => format!("raised by the policy: {rule}"),

@@ -6,6 +6,7 @@ mod carry;
 mod checking;
 mod commands;
 mod comparing;
+mod conductor;
 mod live;
 mod saving;
 mod view;
@@ -13,7 +14,7 @@ mod worker;
 
 pub(super) use bench::Bench;
 pub(super) use checking::{Check, add};
-pub use live::{Staged, StagedRun};
+pub use conductor::{Conductor, Seated, Staged, StagedRun, Stir};
 pub(super) use worker::{Job, start};
 
 use super::Work;
@@ -78,7 +79,7 @@ impl Work {
         work: impl FnOnce(&Self, &mut Workbench) -> Result<T, NoTake>,
     ) -> Result<T, NoTake> {
         let mut open = self.bench.open();
-        let Some(main) = self.bench.main() else {
+        let Some(main) = self.bench.main().filter(|_| !self.bench.is_closed()) else {
             return Ok(T::default());
         };
         let fits = open.as_ref().is_some_and(|(document, _)| {

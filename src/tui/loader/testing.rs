@@ -54,7 +54,12 @@ impl Direct {
         Self::open_staged(journal, root, knowledge, staged)
     }
 
-    fn open_staged(path: &Path, root: &Path, knowledge: &Knowledge, staged: Staged) -> Self {
+    pub(crate) fn open_staged(
+        path: &Path,
+        root: &Path,
+        knowledge: &Knowledge,
+        staged: Staged,
+    ) -> Self {
         let input = runtime::open(path).unwrap();
         let opening = Arc::new(Opening::begin(input, &ReadOptions::default()).unwrap());
         let heard: Arc<Mutex<Vec<Report>>> = Arc::default();

@@ -12,6 +12,8 @@
 
 mod view;
 
+pub(super) use view::size;
+
 use super::fuzzy::Fuzzy;
 use super::list::ListCursor;
 use super::prompt::{Prompt, Typing};

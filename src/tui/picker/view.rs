@@ -278,7 +278,7 @@ fn age_words(age: Duration) -> String {
 }
 
 /// A size with its unit, in decimal steps: `812B`, `1.2M`.
-fn size(bytes: u64) -> String {
+pub(in crate::tui) fn size(bytes: u64) -> String {
     const UNITS: [(u64, &str); 4] = [
         (1_000_000_000_000, "T"),
         (1_000_000_000, "G"),

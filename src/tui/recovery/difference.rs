@@ -2,9 +2,10 @@
 
 use crate::json::skip_value;
 use crate::safe_text::SafeText;
+use crate::session::operations_of;
 use crate::tui::state::detail::{Line, Tone};
 use crate::tui::state::pretty::{self, Token};
-use similar::{Algorithm, DiffOp, capture_diff_slices};
+use similar::DiffOp;
 
 /// Most lines of one side that are compared; of longer texts the beginning is shown.
 const LINES: usize = 4000;
@@ -65,7 +66,7 @@ pub fn compare(before: &str, after: &str) -> Vec<Row> {
     after.truncate(LINES);
     let mut rows = Vec::new();
     let mut costs = 0;
-    let operations = capture_diff_slices(Algorithm::Myers, &before, &after);
+    let operations = operations_of(&before, &after);
     let last = operations.len().saturating_sub(1);
     for (number, operation) in operations.iter().enumerate() {
         let (old, new) = (operation.old_range(), operation.new_range());
@@ -120,7 +121,7 @@ fn within(old: &str, new: &str, costs: &mut usize) -> (Pieces, Pieces) {
     if old.len().max(new.len()) > LONGEST || *costs > COSTS {
         return (edges(&old_words, &new_words), edges(&new_words, &old_words));
     }
-    let operations = capture_diff_slices(Algorithm::Myers, &old_words, &new_words);
+    let operations = operations_of(&old_words, &new_words);
     let is_same = |operation: &&DiffOp| matches!(operation, DiffOp::Equal { .. });
     let same: usize = operations
         .iter()

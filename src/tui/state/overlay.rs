@@ -67,6 +67,8 @@ pub enum Overlay {
     Answer(Box<Answer>, Answering),
     /// What of the run is to be confirmed.
     Sure(Box<Confirmation>, LiveCommand),
+    /// Whether the connection to the agent is to be cut.
+    Cutting(Box<Confirmation>),
     /// A line that the run needs, and what it is for.
     Line(Box<Prompt>, Asked),
     /// What a breakpoint may be set on.

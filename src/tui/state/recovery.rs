@@ -24,6 +24,8 @@ pub struct Recovery {
     pub takes: Arc<TakesView>,
     /// Whether something is being done to the takes.
     pub is_busy: bool,
+    /// The action that was asked for before the rules had seen the session.
+    pub awaited: Option<&'static str>,
 }
 
 /// An action on its way to a take.

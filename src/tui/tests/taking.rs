@@ -235,6 +235,23 @@ fn a_take_is_shown_before_it_is_checked_and_the_check_is_called_off_by_the_next(
 }
 
 #[test]
+fn a_recovery_that_is_asked_for_before_the_check_waits_for_it_and_is_forgotten_by_the_next_key() {
+    let mut desk = Desk::of("unknown-tool.json");
+    desk.loader.hold_checks();
+    desk.press("i ^s enter").sees("take 1: inject error");
+    desk.press("e").sees("edit: as soon as the session is checked");
+    desk.press("k j");
+    desk.loader.make_checks(&mut desk.state);
+    assert!(desk.state.recovery.attempt.is_none());
+
+    desk.press("u").loader.hold_checks();
+    desk.press("x enter").sees("take 2: drop");
+    desk.press("e").sees("edit: as soon as the session is checked");
+    desk.loader.make_checks(&mut desk.state);
+    assert!(desk.state.recovery.attempt.is_some());
+}
+
+#[test]
 fn quick_marks_are_kept_in_the_order_in_which_they_were_made() {
     let mut desk = Desk::of("unknown-tool.json");
     let item = desk.state.item().unwrap();

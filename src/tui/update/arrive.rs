@@ -26,7 +26,7 @@ pub(super) fn arrive(state: &mut State, report: Report) -> Vec<Effect> {
                 state.check(session, checked);
                 begin_at(state, session, Severity::Error);
             }
-            Vec::new()
+            recover::begin_awaited(state)
         }
         Report::Finished(document) => {
             if is_shown(state, &document) {
@@ -35,12 +35,18 @@ pub(super) fn arrive(state: &mut State, report: Report) -> Vec<Effect> {
                     begin_at(state, session, Severity::Warning);
                 }
             }
-            Vec::new()
+            recover::begin_awaited(state)
         }
         Report::Takes(report) => takes::arrive(state, report),
         Report::Live(news) => live::hear(state, news),
         Report::PastAgent(path) => {
             live::past_agent(state, path);
+            Vec::new()
+        }
+        Report::Asked(items) => {
+            if let Some(open) = state.exchange.as_mut().filter(|open| open.is_seat) {
+                open.asked = Some(items);
+            }
             Vec::new()
         }
         Report::Breakpoints(breakpoints) => {

@@ -93,6 +93,10 @@ fn of_the_run(state: &mut State, key: KeyEvent) -> Option<Vec<Effect>> {
                 vec![Effect::Live(command)]
             }
         },
+        Overlay::Cutting(question) => {
+            let outcome = question.key(key);
+            super::exchange::cutting(state, outcome)
+        }
         Overlay::Line(prompt, asked) => {
             let (typed, asked) = (prompt.key(key), *asked);
             live::line(state, typed, asked)

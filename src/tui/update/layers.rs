@@ -11,6 +11,7 @@ use crate::tui::keymap::{Direction, KEYMAP};
 use crate::tui::palette::Choice;
 use crate::tui::prompt::Typing;
 use crate::tui::state::document::Place;
+use crate::tui::state::layout::Pane;
 use crate::tui::state::tree::Shown;
 use crate::tui::state::{Overlay, State};
 use crossterm::event::KeyEvent;
@@ -279,4 +280,24 @@ fn copied(state: &State, what: Copied) -> Option<Vec<u8>> {
         Copied::Raw => session.bytes(item).ok()?,
     };
     Some(bytes)
+}
+
+/// One step back: what lies over the panes, then a filter, then the pane.
+pub(super) fn back(state: &mut State) {
+    if state.overlays.pop().is_some() {
+    } else if state.shown.is_some() {
+        state.show_all();
+    } else if state.focus != Pane::Turns {
+        motion::focus(state, Pane::Turns);
+    }
+}
+
+/// Closes what `q` closes before it quits.
+pub(super) fn back_from_list(state: &mut State) -> bool {
+    let is_list = matches!(state.left, Pane::Findings | Pane::Sessions);
+    if state.has_overlay() || is_list {
+        back(state);
+        return true;
+    }
+    false
 }

@@ -189,7 +189,9 @@ fn abort(state: &mut State) -> Vec<Effect> {
 
 /// Leaves by a command; a run that is under way is ended first.
 pub(super) fn leave(state: &mut State, command: Command) -> Vec<Effect> {
-    if !state.live.is_busy() || state.live.leaving.is_some() {
+    // The proxy goes on with what is given back to it.
+    let is_given_back = state.exchange.is_some();
+    if !state.live.is_busy() || state.live.leaving.is_some() || is_given_back {
         return takes::leave(command);
     }
     state.overlays.clear();

@@ -10,6 +10,7 @@ use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 const NOTCH: usize = 3;
 
 pub(super) fn mouse(state: &mut State, event: MouseEvent) -> Vec<Effect> {
+    state.recovery.awaited = None;
     if super::faces::mouse(state, event) {
         return Vec::new();
     }

@@ -79,17 +79,34 @@ pub(super) fn begin_on(state: &mut State, finding: usize, action: &'static str) 
     begin_with(state, action, finding)
 }
 
-/// Begins an action on what is at the cursor: the finding that offers it, else the item itself.
+/// Begins an action on what is at the cursor: the finding that offers it, else the item itself. While the rules have not seen the
+/// session, the action waits for them; the next key makes it forgotten.
 pub(super) fn begin(state: &mut State, action: &'static str) -> Vec<Effect> {
-    if !takes::may_ask(state) {
+    if state.recovery.is_busy {
+        takes::may_ask(state);
         return Vec::new();
     }
-    if state.checked().is_none() {
-        state.notice = Some("the session is still being checked".to_owned());
+    if !state.is_whole() || state.checked().is_none() {
+        state.recovery.awaited = Some(action);
+        let title = actions::find(action).map_or(action, |action| action.title);
+        state.notice = Some(format!("{title}: as soon as the session is checked"));
         return Vec::new();
     }
     let finding = finding_for(state, action).cloned();
     begin_with(state, action, finding)
+}
+
+/// Begins the action that waited for the rules, if they have seen the session now.
+pub(super) fn begin_awaited(state: &mut State) -> Vec<Effect> {
+    let is_known = state.is_whole() && state.checked().is_some();
+    let may_begin = is_known && !state.recovery.is_busy && !state.has_overlay();
+    match state.recovery.awaited.take_if(|_| may_begin) {
+        Some(action) => {
+            state.notice = None;
+            begin(state, action)
+        }
+        None => Vec::new(),
+    }
 }
 
 /// Whether a finding at the cursor offers an action.

@@ -77,8 +77,14 @@ pub(super) fn may_ask(state: &mut State) -> bool {
 /// Leaves, unless takes would be lost by that: then the operator is asked.
 pub(super) fn ask_to_leave(state: &mut State, command: Command) -> Vec<Effect> {
     let takes = &state.recovery.takes;
-    let is_busy = state.live.is_busy() && state.live.leaving.is_none();
+    let held = state.exchange.as_ref().filter(|_| command == Command::Quit);
+    let held = held.map_or(0, |open| {
+        open.others + usize::from(open.holding().is_some())
+    });
+    let is_of_proxy = state.exchange.is_some();
+    let is_busy = state.live.is_busy() && state.live.leaving.is_none() && !is_of_proxy;
     let lost = match takes.in_memory {
+        _ if held > 0 => crate::tui::proxy::words::held(held),
         0 if is_busy => "the run is going on and will be stopped".to_owned(),
         0 => return leave(command),
         1 => "1 take is only in memory and will be lost".to_owned(),
@@ -170,10 +176,20 @@ pub(super) fn mark(state: &mut State) -> Vec<Effect> {
 }
 
 /// The note on the item with the cursor.
-pub(super) fn note_here(state: &State) -> String {
+fn note_here(state: &State) -> String {
     let at = state.item().map(|item| item.span.start);
     let note = at.and_then(|at| state.recovery.takes.note(at));
     note.unwrap_or_default().to_owned()
+}
+
+/// Asks for a note on the item with the cursor.
+pub(super) fn ask_for_note(state: &mut State) -> Vec<Effect> {
+    if !may_ask(state) {
+        return Vec::new();
+    }
+    let known = note_here(state);
+    state.note.open(&known);
+    overlay(state, Overlay::Note)
 }
 
 /// Writes a note on the item with the cursor.
@@ -189,7 +205,9 @@ pub(super) fn arrive(state: &mut State, report: TakesReport) -> Vec<Effect> {
     match report {
         TakesReport::Done => state.recovery.is_busy = false,
         TakesReport::Found(view) => {
+            // A take of a held exchange is what is held, not one from before.
             match view.count() - 1 {
+                _ if state.exchange.is_some() => {}
                 0 => {}
                 1 => state.notice = Some("1 take from before: T shows it".to_owned()),
                 more => state.notice = Some(format!("{more} takes from before: T shows them")),

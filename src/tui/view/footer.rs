@@ -60,6 +60,9 @@ const HELP: &str = "?";
 
 /// Keys with their words, what matters most first: on a finding what it offers, in its order.
 fn hints(state: &State) -> Vec<Hint> {
+    if let Some(hints) = super::exchange::hints(state) {
+        return hints;
+    }
     let context = context_of(state);
     let mut bindings = keymap::footer(context);
     let live = match context {
@@ -82,6 +85,7 @@ fn hints(state: &State) -> Vec<Hint> {
     }
     let words = |binding: &Binding| match (binding.command, context) {
         (Command::Open, Context::List) => "open",
+        (Command::Close, _) if state.exchange.is_some() => "to the list",
         _ => binding.footer.1,
     };
     let others = bindings
@@ -124,6 +128,9 @@ fn said(state: &State, theme: &Theme, room: usize) -> Vec<Span<'static>> {
         spans.extend(theme.spans(&SafeText::single_line(notice, room), theme.warning));
         return spans;
     }
+    let others = super::exchange::others(state).unwrap_or_default();
+    let room = room.saturating_sub(others.len());
+    spans.push(Span::styled(others, theme.warning));
     if let Some(reason) = super::live::reason(state) {
         spans.extend(theme.spans(&reason.truncated(room), theme.warning));
         return spans;

@@ -12,6 +12,8 @@ use ratatui::text::Span;
 
 /// Least columns for findings beside what a run does.
 const NARROW: u16 = 60;
+/// The same where an exchange waits beside it.
+const SEAT: u16 = 72;
 /// Most cells of the file's name.
 const NAME: usize = 40;
 /// Most cells of what tells a session from the others.
@@ -36,7 +38,10 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
     right.push(Span::raw(" "));
     let room = usize::from(state.size.0).saturating_sub(cells(&right) + 1);
     let mut left = vec![Span::styled(" retake", theme.title)];
-    let live = super::live::status(state, theme, room.saturating_sub(cells(&left) + 2));
+    let own = super::exchange::reserved(state);
+    let space = room.saturating_sub(cells(&left) + 2 + own);
+    let live = super::exchange::gone(state, theme);
+    let live = live.unwrap_or_else(|| super::live::status(state, theme, space));
     if !live.is_empty() {
         left.push(Span::raw("  "));
         left.extend(live);
@@ -69,8 +74,12 @@ fn parts(state: &State, theme: &Theme) -> Vec<Vec<Span<'static>>> {
     let facts = super::live::facts(state, theme);
     let is_live = !facts.is_empty();
     // The file of a run has a long name that says no more than that of the agent.
-    let name = super::live::agent_name(state).unwrap_or(name);
-    let mut parts = vec![theme.spans(&SafeText::single_line(name, room), theme.text)];
+    let agent = super::live::agent_name(state).filter(|_| state.exchange.is_none());
+    let name = agent.unwrap_or(name);
+    // How long an exchange waits matters more than what it is called.
+    let mut parts: Vec<_> = super::exchange::waits(state, theme).into_iter().collect();
+    parts.push(theme.spans(&SafeText::single_line(name, room), theme.text));
+    parts.extend(super::exchange::facts(state, theme));
     parts.extend(facts);
     if let Some(document) = &state.document {
         let format = Span::styled(document.recording.format.id, theme.dim);
@@ -139,7 +148,9 @@ fn status(state: &State, theme: &Theme) -> Vec<Span<'static>> {
         }
     }
     // On the narrowest screens what the run does matters more.
-    let has_room = !is_live || state.size.0 >= NARROW;
+    let is_seat = state.exchange.as_ref().is_some_and(|open| open.is_seat);
+    let least = if is_seat { SEAT } else { NARROW };
+    let has_room = !is_live || state.size.0 >= least;
     if let Some(found) = state.counts().filter(|_| has_room) {
         let plural = |count: usize, word: &str| match count {
             1 => format!(" 1 {word}"),

@@ -122,10 +122,12 @@ pub(super) struct LiveHint {
 /// The keys that settle what holds the run, or that command it.
 pub(super) fn hints(state: &State) -> Vec<LiveHint> {
     let live = &state.live;
+    let is_seat = state.exchange.as_ref().is_some_and(|open| open.is_seat);
+    let abort = if is_seat { "cut" } else { "abort" };
     let go_on: &[(Command, &'static str)] = &[
         (Command::Continue, "continue"),
         (Command::StepRun, "step"),
-        (Command::Abort, "abort"),
+        (Command::Abort, abort),
     ];
     let of = |rows: &[(Command, &'static str)], is_first| {
         let rows = rows.iter().filter_map(|(command, words)| {
@@ -137,13 +139,15 @@ pub(super) fn hints(state: &State) -> Vec<LiveHint> {
     };
     let rows = match &live.phase {
         Phase::Idle => return Vec::new(),
+        // The proxy goes on with it.
+        Phase::Ended(_) if is_seat => return Vec::new(),
         Phase::Ended(_) => return of(&[(Command::Continue, "go on")], false),
         Phase::Waiting { .. } => {
-            let rows = [(Command::Continue, "try now"), (Command::Abort, "abort")];
+            let rows = [(Command::Continue, "try now"), (Command::Abort, abort)];
             return of(&rows, true);
         }
         Phase::Asking { .. } | Phase::Running { .. } => {
-            let rows = [(Command::PauseRun, "pause"), (Command::Abort, "abort")];
+            let rows = [(Command::PauseRun, "pause"), (Command::Abort, abort)];
             return of(&rows, true);
         }
         Phase::Paused { .. } => match live.reason_at(state.item) {

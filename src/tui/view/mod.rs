@@ -1,6 +1,7 @@
 //! What the screen looks like: the state in, cells out. One file per pane.
 
 mod detail;
+mod exchange;
 mod findings;
 mod footer;
 mod header;
@@ -47,7 +48,7 @@ pub fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
     }
 }
 
-fn too_small(frame: &mut Frame<'_>, size: Rect) {
+pub(super) fn too_small(frame: &mut Frame<'_>, size: Rect) {
     let text = format!(
         "too small: retake needs {}x{}, this is {}x{}",
         LEAST.0, LEAST.1, size.width, size.height

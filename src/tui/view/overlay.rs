@@ -49,7 +49,9 @@ pub(super) fn draw(frame: &mut Frame<'_>, overlay: &Overlay, state: &State, them
         Overlay::Approval(dialog) => dialog.view(frame, frame.area(), theme),
         Overlay::Trust(dialog) => dialog.view(frame, frame.area(), theme),
         Overlay::Answer(form, _) => form.view(frame, frame.area(), theme),
-        Overlay::Sure(question, _) => question.view(frame, frame.area(), theme),
+        Overlay::Sure(question, _) | Overlay::Cutting(question) => {
+            question.view(frame, frame.area(), theme)
+        }
         Overlay::Line(prompt, _) => {
             let footer = rect(state.layout.footer);
             frame.render_widget(Clear, footer);

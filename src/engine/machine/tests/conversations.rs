@@ -6,7 +6,7 @@ use crate::engine::{Breakpoint, Command, Config, Event, ModelFault, Outcome};
 use crate::session::ledger::{Ask, CallKey, Failure};
 
 /// Plays a script and gives what happened, with the effects below each event.
-fn play(config: Config, script: &str) -> String {
+pub(super) fn play(config: Config, script: &str) -> String {
     let mut world = World::new(config);
     for line in script
         .lines()
@@ -23,6 +23,11 @@ fn happen(world: &mut World, line: &str) {
     let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
     match word {
         "stands" => world.handle(Event::Stands(world.standing())),
+        "agent-asks" => {
+            let take = world.standing().take;
+            world.handle(Event::AgentAsked { take });
+            world.asking = Some((Ask(1), 1));
+        }
         "calls" => world.reply(calls(rest), None, true),
         "says" => world.reply(Vec::new(), Some(rest.to_owned()), rest != "cut"),
         "fails" => fail(world, rest),

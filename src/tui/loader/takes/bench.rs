@@ -8,7 +8,7 @@ use crate::session::takes::{TakeId, Tally};
 use crate::tui::state::document::{Document, Extent};
 use std::collections::HashSet;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -22,6 +22,8 @@ pub(in crate::tui::loader) struct Bench {
     live: Mutex<Live>,
     /// Where more work for the takes goes, while the file is open.
     jobs: Mutex<Option<Sender<Job>>>,
+    /// Whether the file is closed: nobody opens its takes any more.
+    is_closed: AtomicBool,
     /// Whether it is tried from time to time to write what could not be written.
     pub(super) is_retrying: AtomicBool,
     /// Where journals are kept.
@@ -61,6 +63,7 @@ impl Bench {
             facts: Mutex::default(),
             live: Mutex::default(),
             jobs: Mutex::default(),
+            is_closed: AtomicBool::new(false),
             is_retrying: AtomicBool::new(false),
             root,
             clock,
@@ -69,6 +72,17 @@ impl Bench {
 
     pub(super) fn open(&self) -> MutexGuard<'_, Open> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets go of the takes for good, and of the lock of their journal.
+    pub(super) fn close(&self) {
+        let mut open = self.open();
+        self.is_closed.store(true, Ordering::Relaxed);
+        *open = None;
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Relaxed)
     }
 
     /// The live run; held for moments, and after the takes where both are.

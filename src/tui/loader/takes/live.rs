@@ -2,12 +2,13 @@
 
 use super::Work;
 use super::checking::Check;
+use super::conductor::{Begins, Conductor, Seated, StagedRun, Stir};
 use super::view::view_of;
 use super::worker::Job;
 use crate::engine::agent::By;
 use crate::engine::{Breakpoint, Command};
 use crate::runtime::agents::AgentFile;
-use crate::runtime::live::{Input, News, Options, Phase, Prepared, Run, WorldEvent, prepare};
+use crate::runtime::live::{Input, News, Options, Phase, Prepared, prepare};
 use crate::runtime::trust::Trust;
 use crate::runtime::wordings::{Wordings, usual_files};
 use crate::runtime::{NoTake, Workbench, in_background};
@@ -18,57 +19,17 @@ use crate::tui::live::trust::TrustRequest;
 use crate::tui::state::document::{Document, Extent};
 use crate::tui::state::live::AgentInfo;
 use crate::tui::update::{LiveCommand, Report, TakesReport};
-use std::fmt;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 /// How many entries of the ledger the screen is told when a recording is opened.
 const TOLD: usize = 1000;
 
-/// A run that was prepared before the screen was taken.
-#[derive(Clone, Default)]
-pub struct Staged(Arc<Mutex<Option<StagedRun>>>);
-
-/// What was prepared.
-pub struct StagedRun {
-    /// The agent.
-    pub agent: AgentFile,
-    /// The run.
-    pub prepared: Prepared,
-    /// What its world tells.
-    pub events: Receiver<WorldEvent>,
-}
-
-impl fmt::Debug for Staged {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Staged").field(&self.is_there()).finish()
-    }
-}
-
-impl Staged {
-    /// A run that is to begin as soon as its journal is read.
-    pub fn new(run: StagedRun) -> Self {
-        Self(Arc::new(Mutex::new(Some(run))))
-    }
-
-    pub(in crate::tui::loader) fn is_there(&self) -> bool {
-        self.held().is_some()
-    }
-
-    fn take(&self) -> Option<StagedRun> {
-        self.held().take()
-    }
-
-    fn held(&self) -> MutexGuard<'_, Option<StagedRun>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// The run of the recording that is open, if there is one.
 #[derive(Default)]
 pub(in crate::tui::loader) struct Live {
-    run: Option<Run>,
+    run: Option<Box<dyn Conductor>>,
     /// The number of the session that it goes on in.
     session: usize,
     /// A command that waits until the agent's file is trusted.
@@ -83,8 +44,9 @@ impl Live {
 
     /// Whether a run goes on in this session: its open calls wait for nothing but the run.
     fn runs(&self, session: usize) -> bool {
-        let is_on = |run: &Run| !matches!(run.phase(), Phase::Idle | Phase::Ended(_));
-        self.session == session && self.run.as_ref().is_some_and(is_on)
+        let run = self.run.as_ref();
+        let is_on = run.is_some_and(|run| !matches!(run.phase(), Phase::Idle | Phase::Ended(_)));
+        self.session == session && is_on
     }
 }
 
@@ -92,8 +54,23 @@ impl Live {
 struct Begin {
     session: u32,
     from: TakeId,
-    file: AgentFile,
-    prepared: Prepared,
+    agent: AgentInfo,
+    conductor: Box<dyn Conductor>,
+    breakpoints: Vec<Breakpoint>,
+    notes: Vec<String>,
+}
+
+impl Begin {
+    fn of(file: &AgentFile, prepared: Prepared, session: u32, from: TakeId) -> Self {
+        Self {
+            session,
+            from,
+            agent: info(file),
+            conductor: Box::new(prepared.run),
+            breakpoints: prepared.breakpoints,
+            notes: prepared.notes,
+        }
+    }
 }
 
 impl Work {
@@ -160,9 +137,15 @@ impl Work {
     }
 
     /// Ends the run: what is under way is stopped.
-    pub(super) fn close(&self) {
+    fn end_run(&self) {
         let run = self.live().run.take();
         drop(run);
+    }
+
+    /// The file is closed. A hold that is given back opens its journal again: the takes let go of it first.
+    pub(super) fn close(&self) {
+        self.bench.close();
+        self.end_run();
     }
 
     fn live(&self) -> MutexGuard<'_, Live> {
@@ -172,7 +155,8 @@ impl Work {
     /// Begins a run with this agent, unless it has to be trusted first.
     fn begin(&self, agent: &str, session: usize, from: TakeId) -> Option<Check> {
         let begin = match self.staged.take() {
-            Some(staged) => self.staged(staged),
+            Some(Begins::Run(staged)) => Ok(Some(self.staged(*staged))),
+            Some(Begins::Seat(seat)) => Ok(Some(self.seated(seat))),
             None => self.prepare(agent, session, from),
         };
         match begin {
@@ -185,21 +169,29 @@ impl Work {
     }
 
     /// A run that the command line has prepared.
-    fn staged(&self, staged: StagedRun) -> Result<Option<Begin>, String> {
-        let StagedRun {
-            agent,
-            prepared,
-            events,
-        } = staged;
-        if let Some(jobs) = self.bench.jobs() {
-            std::thread::spawn(move || forward(&events, &jobs));
-        }
-        Ok(Some(Begin {
+    fn staged(&self, staged: StagedRun) -> Begin {
+        self.listen(staged.events, Stir::World);
+        Begin::of(&staged.agent, staged.prepared, 0, TakeId::MAIN)
+    }
+
+    /// A held exchange goes on in the take in which it was left.
+    fn seated(&self, seat: Seated) -> Begin {
+        self.listen(seat.events, |stir| stir);
+        Begin {
             session: 0,
-            from: TakeId::MAIN,
-            file: agent,
-            prepared,
-        }))
+            from: self.bench.shown(),
+            agent: seat.agent,
+            conductor: seat.conductor,
+            breakpoints: seat.breakpoints,
+            notes: Vec::new(),
+        }
+    }
+
+    /// Hears what a world tells.
+    fn listen<T: Send + 'static>(&self, events: Receiver<T>, stir: fn(T) -> Stir) {
+        if let Some(jobs) = self.bench.jobs() {
+            std::thread::spawn(move || forward(&events, &jobs, stir));
+        }
     }
 
     /// Reads the agent's file; `None` where it has to be trusted before anything of it runs.
@@ -227,7 +219,7 @@ impl Work {
         let report = Arc::new(move |event| {
             if let Some(jobs) = &jobs {
                 // Nobody hears it when the file is closed.
-                let _ = jobs.send(Job::World(event));
+                let _ = jobs.send(Job::Stir(Stir::World(event)));
             }
         });
         let at_hand = self.bench.main();
@@ -239,35 +231,31 @@ impl Work {
             ..Options::default()
         };
         // The old run ends before the new one begins: they may use the same servers.
-        self.close();
+        self.end_run();
         let prepared = prepare(&file, options, report).map_err(|error| error.to_string())?;
-        Ok(Some(Begin {
-            session: index_number(session),
-            from,
-            file,
-            prepared,
-        }))
+        let session = index_number(session);
+        Ok(Some(Begin::of(&file, prepared, session, from)))
     }
 
     fn go(&self, begin: Begin) -> Option<Check> {
-        let Begin {
-            session,
-            from,
-            file,
-            prepared,
-        } = begin;
-        self.tell(Report::Agent(Box::new(info(&file))));
-        for note in prepared.notes {
+        let (session, from) = (begin.session, begin.from);
+        self.tell(Report::Agent(Box::new(begin.agent)));
+        for note in begin.notes {
             self.tell(Report::Live(News::Notice(note)));
         }
-        self.tell(Report::Breakpoints(prepared.breakpoints.clone()));
+        self.tell(Report::Breakpoints(begin.breakpoints.clone()));
         {
             let mut live = self.live();
-            live.breakpoints = prepared.breakpoints;
-            live.run = Some(prepared.run);
+            live.breakpoints = begin.breakpoints;
+            live.run = Some(begin.conductor);
             live.session = session as usize;
         }
-        self.on_run(|run, bench| run.begin(bench, session, from))
+        self.on_run(|run, bench| {
+            let asked = bench.recording().sessions.get(session as usize);
+            let asked = asked.map_or(0, |session| session.items.len());
+            self.tell(Report::Asked(asked));
+            run.begin(bench, session, from)
+        })
     }
 
     /// The operator has read what the agent's file would run.
@@ -298,10 +286,18 @@ impl Work {
         }
     }
 
+    /// Something comes from outside of the screen.
+    pub(super) fn stirred(&self, stir: Stir) -> Option<Check> {
+        match stir {
+            Stir::World(event) => self.hear(Input::World(event)),
+            Stir::Wake => self.on_run(|run, bench| Ok(run.wake(bench))),
+        }
+    }
+
     /// Does something with the run and the takes, and tells what came of it.
     fn on_run(
         &self,
-        work: impl FnOnce(&mut Run, &mut Workbench) -> Result<Vec<News>, NoTake> + Send,
+        work: impl FnOnce(&mut dyn Conductor, &mut Workbench) -> Result<Vec<News>, NoTake> + Send,
     ) -> Option<Check> {
         let done = in_background(|| {
             self.with_bench(|this, bench| {
@@ -309,7 +305,7 @@ impl Work {
                 let Some(run) = &mut live.run else {
                     return Ok(None);
                 };
-                let news = work(run, bench)?;
+                let news = work(run.as_mut(), bench)?;
                 drop(live);
                 this.tell_news(bench, news)
             })
@@ -379,9 +375,9 @@ pub(in crate::tui::loader) fn info(file: &AgentFile) -> AgentInfo {
 }
 
 /// Hands on what a world tells until it ends, or nobody hears it any more.
-fn forward(events: &Receiver<WorldEvent>, jobs: &Sender<Job>) {
+fn forward<T>(events: &Receiver<T>, jobs: &Sender<Job>, stir: fn(T) -> Stir) {
     for event in events {
-        if jobs.send(Job::World(event)).is_err() {
+        if jobs.send(Job::Stir(stir(event))).is_err() {
             return;
         }
     }

@@ -3,8 +3,8 @@
 
 use super::super::Work;
 use super::checking::Check;
+use super::conductor::Stir;
 use crate::runtime::in_background;
-use crate::runtime::live::{Input, WorldEvent};
 use crate::tui::state::document::Document;
 use crate::tui::update::{LiveCommand, Order, TakesCommand};
 use std::sync::Arc;
@@ -19,8 +19,8 @@ pub(in crate::tui::loader) enum Job {
     Obey(TakesCommand, Option<Arc<Document>>),
     /// Something is to be done to the live run.
     Live(LiveCommand),
-    /// Something happened in the world of the live run.
-    World(WorldEvent),
+    /// Something comes from outside of the screen for whoever drives the take.
+    Stir(Stir),
     /// The file is closed: the run ends, and that is told.
     Close(Sender<()>),
 }
@@ -68,7 +68,7 @@ impl Work {
                 self.lead(false).or(check)
             }
             Job::Live(command) => self.command_live(command),
-            Job::World(event) => self.hear(Input::World(event)),
+            Job::Stir(stir) => self.stirred(stir),
             Job::Close(_) => None,
         }
     }

@@ -3,8 +3,8 @@
 use super::super::difference::compare;
 use super::{Heading, Pair};
 use crate::safe_text::SafeText;
-use crate::session::{Kind, operations};
-use similar::{Algorithm, DiffOp, capture_diff_slices};
+use crate::session::{Kind, operations, operations_of};
+use similar::DiffOp;
 use std::ops::Range;
 
 /// Most items of one side that are read in a stretch of differences.
@@ -106,7 +106,7 @@ fn pair_up(
             rows: compare(&text(&lefts, left), &text(&rights, right)),
         }));
     };
-    for operation in capture_diff_slices(Algorithm::Myers, &kinds(&lefts), &kinds(&rights)) {
+    for operation in operations_of(&kinds(&lefts), &kinds(&rights)) {
         let (old, new) = (operation.old_range(), operation.new_range());
         if let DiffOp::Equal { .. } = operation {
             old.zip(new)

@@ -1,6 +1,6 @@
 //! News of the run: what is shown of them, where the cursor goes, which dialog comes by itself.
 
-use super::super::{Effect, layers, motion, recover, takes};
+use super::super::{Effect, exchange, layers, motion, recover, takes};
 use super::{LiveCommand, decide};
 use crate::engine::{self, Reason};
 use crate::runtime::live::{News, Phase};
@@ -105,6 +105,7 @@ pub(in crate::tui::update) fn shown(state: &mut State) {
     let document = state.document.clone();
     let session = document.as_ref().and_then(|it| it.session(state.session));
     state.live.shown(session);
+    exchange::narrow(state);
     if !state.live.is_on() && !matches!(state.live.phase, Phase::Ended(_)) {
         return;
     }

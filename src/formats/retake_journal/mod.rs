@@ -4,8 +4,14 @@
 //! `{"seq":1,"crc":"89abcdef","entry":{"type":...}}`: `seq` counts from 1 without gaps, `crc` is the CRC-32 (IEEE) of the decimal `seq`, a
 //! space and the bytes of `entry` as they stand. So a torn tail, a damaged line and a lost one are told apart, and every line is JSON.
 //!
-//! Entries: `session` (`{"path","format","label"}`, what was opened), `item` (`{"dialect","item"}`, one item as it was on the wire). Types
-//! that this version does not know are kept and left alone.
+//! Entries: `session` (`{"path","format","label"}`, what was opened), `item` (`{"dialect","item"}`, one item as it was on the wire), and those
+//! of a proxy's journal: `exchange` and `held` (see `exchange.rs`). Types that this version does not know are kept and left alone.
+
+mod conversations;
+mod exchange;
+mod line;
+
+pub use line::{Sound, decode_line, encode_header, encode_line, seal_header, unsealed};
 
 use super::assemble::take_dialect_of_items;
 use super::{Contents, Format, Reading, Records, Sample, assemble_plain, body};
@@ -14,6 +20,8 @@ use crate::session::{
     Dialect, Fact, Flags, Fragment, Item, Kind, Problem, ProblemKind, Shape, Source, SourceError,
     Span,
 };
+use conversations::assemble_conversations;
+use line::Line;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -39,81 +47,6 @@ pub(super) const FORMAT: Format = Format {
         assemble,
     }),
 };
-
-/// The first line of a journal, with its line feed. `about` is a JSON object without `retake` and `version`, or empty.
-pub fn encode_header(about: &serde_json::Map<String, serde_json::Value>) -> String {
-    let mut header = serde_json::json!({"retake": "journal", "version": VERSION});
-    if let Some(members) = header.as_object_mut() {
-        members.extend(about.clone());
-    }
-    format!("{header}\n")
-}
-
-/// One line with its line feed; `entry` is the JSON of one object without line feeds.
-pub fn encode_line(seq: u64, entry: &str) -> String {
-    let crc = checksum(seq, entry.as_bytes());
-    format!("{{\"seq\":{seq},\"crc\":\"{crc:08x}\",\"entry\":{entry}}}\n")
-}
-
-fn checksum(seq: u64, entry: &[u8]) -> u32 {
-    let mut hasher = crc32fast::Hasher::new();
-    hasher.update(seq.to_string().as_bytes());
-    hasher.update(b" ");
-    hasher.update(entry);
-    hasher.finalize()
-}
-
-/// A line's own members.
-#[derive(Default)]
-struct Line<'a> {
-    seq: Option<u64>,
-    crc: Option<&'a [u8]>,
-    entry: Option<Range<usize>>,
-    is_header: bool,
-}
-
-impl<'a> Line<'a> {
-    fn walk(cursor: &mut Cursor<'a>) -> Result<Self, Fault> {
-        let mut line = Self::default();
-        cursor.object(|cursor, key| {
-            match key {
-                b"retake" => line.is_header = cursor.string()? == Some(b"journal"),
-                b"seq" => line.seq = String::from_utf8_lossy(cursor.raw()?).parse().ok(),
-                b"crc" => line.crc = cursor.string()?,
-                b"entry" => line.entry = Some(cursor.skip()?),
-                _ => {}
-            }
-            Ok(())
-        })?;
-        Ok(line)
-    }
-
-    fn is_sound(&self, seq: u64, entry: &[u8]) -> bool {
-        let expected = format!("{:08x}", checksum(seq, entry));
-        self.crc == Some(expected.as_bytes())
-    }
-}
-
-/// A line whose checksum fits.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sound {
-    /// Its number.
-    pub seq: u64,
-    /// Where its entry stands.
-    pub entry: Range<usize>,
-    /// Where it ends; a line feed should follow.
-    pub end: usize,
-}
-
-/// Reads the line at the start of `bytes`; `None` where there is none that can be trusted.
-pub fn decode_line(bytes: &[u8]) -> Option<Sound> {
-    let mut cursor = Cursor::new(bytes);
-    let line = Line::walk(&mut cursor).ok()?;
-    let (seq, entry) = (line.seq?, line.entry.clone()?);
-    let end = cursor.position();
-    let is_sound = line.is_sound(seq, bytes.get(entry.clone())?);
-    is_sound.then_some(Sound { seq, entry, end })
-}
 
 fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), Fault> {
     let (bytes, start) = (cursor.bytes(), cursor.position());
@@ -144,7 +77,7 @@ fn keep_damaged(base: u64, range: Range<usize>, out: &mut Fragment) {
 }
 
 fn read_entry(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), Fault> {
-    let bytes = cursor.bytes();
+    let (bytes, start) = (cursor.bytes(), cursor.position());
     let (mut kind, mut dialect, mut label, mut item) = (None, None, None, None);
     cursor.object(|cursor, key| {
         match key {
@@ -164,6 +97,12 @@ fn read_entry(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<
             .map(|(dialect, _)| *dialect)
     });
     match (kind, dialect, item) {
+        (Some(b"exchange" | b"held"), ..) => exchange::read(
+            &mut Cursor::at(bytes, start),
+            dialect.unwrap_or(FORMAT.dialect),
+            base,
+            out,
+        ),
         (Some(b"session"), ..) => {
             out.note(Fact::NextSession);
             let label = label.map(|label| display_text(label).into_owned());
@@ -189,6 +128,10 @@ fn assemble(fragment: Fragment, source: &Arc<dyn Source>) -> Result<Contents, So
     }
     let mut problems = damages(&fragment);
     problems.append(&mut gaps(&fragment));
+    let is_of_proxy = |(_, fact): &(u32, Fact)| matches!(fact, Fact::Exchange(_));
+    if fragment.facts.iter().any(is_of_proxy) {
+        return Ok(assemble_conversations(fragment, source)?.behind(problems));
+    }
     let mut contents = assemble_plain(FORMAT.id, FORMAT.dialect, fragment, source)?;
     contents.sessions.iter_mut().for_each(take_dialect_of_items);
     Ok(contents.behind(problems))
@@ -260,68 +203,4 @@ fn gaps(fragment: &Fragment) -> Vec<Problem> {
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-    use crate::formats::{read_buffer, recognise};
-
-    fn read(text: &str) -> Contents {
-        let format = recognise(&Sample::new(text.as_bytes(), true)).unwrap();
-        assert_eq!(format.id, "retake-journal");
-        let source: Arc<dyn Source> = Arc::new(text.as_bytes().to_vec());
-        read_buffer(format, &source, text.as_bytes()).unwrap()
-    }
-
-    fn journal() -> Vec<String> {
-        let items = [
-            r#"{"type":"session","path":"a.jsonl","format":"openai-chat","label":"one"}"#,
-            r#"{"type":"item","dialect":"chat","item":{"role":"user","content":"hi"}}"#,
-            r#"{"type":"exchange","later":true}"#,
-            r#"{"type":"item","dialect":"chat","item":{"role":"assistant","content":"yo"}}"#,
-        ];
-        let lines = (1..).zip(items).map(|(seq, entry)| encode_line(seq, entry));
-        std::iter::once(encode_header(&serde_json::Map::new()))
-            .chain(lines)
-            .collect()
-    }
-
-    #[test]
-    fn what_is_written_is_read_back() {
-        let contents = read(&journal().concat());
-        assert_eq!(contents.problems, []);
-        let session = &contents.sessions[0];
-        let kinds = session.items.iter().map(|item| item.kind);
-        assert_eq!(kinds.collect::<Vec<_>>(), [Kind::User, Kind::Assistant]);
-        assert_eq!(
-            (session.label.as_str(), session.dialect),
-            ("one", Dialect::Chat)
-        );
-    }
-
-    #[test]
-    fn a_torn_tail_costs_its_line() {
-        let text = journal().concat();
-        let contents = read(&text[..text.len() - 20]);
-        assert_eq!(contents.problems[0].kind, ProblemKind::Torn);
-        let kinds = contents.sessions[0].items.iter().map(|item| item.kind);
-        assert_eq!(kinds.collect::<Vec<_>>(), [Kind::User, Kind::Unreadable]);
-    }
-
-    #[test]
-    fn a_changed_line_and_a_lost_line_are_said() {
-        let changed = read(&journal().concat().replace("\"hi\"", "\"ho\""));
-        assert!(changed.problems[0].kind.to_string().contains("checksum"));
-        assert_eq!(changed.sessions[0].items[0].kind, Kind::Unreadable);
-        let mut lines = journal();
-        lines.remove(2);
-        let lost = read(&lines.concat());
-        assert!(lost.problems[0].kind.to_string().contains("line 3"));
-    }
-
-    #[test]
-    fn a_newer_journal_is_refused() {
-        let newer = journal().concat().replace("\"version\":1", "\"version\":2");
-        let contents = read(&newer);
-        assert_eq!(contents.sessions.len(), 0);
-        assert!(contents.problems[0].kind.to_string().contains("version 2"));
-    }
-}
+mod tests;

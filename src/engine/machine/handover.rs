@@ -1,0 +1,59 @@
+//! An agent's exchange with its model: what is sound is handed over, and the run ends.
+
+use super::Step;
+use super::state::{Asking, Mode, StepOf};
+use crate::engine::{Reason, Standing, Tail, Whose};
+use crate::session::ledger::{Ask, Ending, LedgerEvent};
+use crate::session::takes::TakeId;
+
+impl Step<'_> {
+    /// Whether the tools are an agent's.
+    pub(super) fn is_of_agent(&self) -> bool {
+        matches!(self.config.tools_are, Whose::Agents { .. })
+    }
+
+    /// The agent's own question, which is under way.
+    pub(super) fn agent_asked(&mut self, take: TakeId) {
+        self.state.last_ask = self.state.last_ask.saturating_add(1);
+        self.state.newest = self.state.newest.max(take);
+        let (ask, attempt) = (Ask(self.state.last_ask), 1);
+        self.state.asking = Some(Asking {
+            ask,
+            take,
+            attempt,
+            tries: 1,
+            until: None,
+        });
+        self.record(LedgerEvent::Asked { ask, take, attempt });
+    }
+
+    /// Nothing is wrong, or it may pass: the history is the agent's and its provider's again, unless the model is to be asked first.
+    pub(super) fn hand_over(&mut self, standing: &Standing) -> Vec<Reason> {
+        if standing.tail == Tail::AsksModel && self.state.replies > 0 {
+            return self.question(standing);
+        }
+        if let Some(reasons) = self.model_fault() {
+            return reasons;
+        }
+        let step = match standing.tail {
+            Tail::OpenCalls => StepOf::Tools(standing.turns),
+            _ => StepOf::Question(standing.turns),
+        };
+        if self.stops_before(step) {
+            return vec![Reason::Stepped];
+        }
+        self.state.mode = Mode::Ending(match standing.tail {
+            Tail::Final { .. } => Ending::Final,
+            _ => Ending::HandedOver,
+        });
+        Vec::new()
+    }
+
+    /// The operator does not wait any longer: everything passes as it stands, whatever holds or is under way.
+    pub(super) fn hand_over_as_it_is(&mut self) {
+        if self.state.mode != Mode::Going {
+            return self.note("the run has ended");
+        }
+        self.state.mode = Mode::Ending(Ending::HandedOver);
+    }
+}

@@ -1,0 +1,267 @@
+//! What a proxy's journal says: the entries of its lines, as they are written.
+//!
+//! The journal is one of format `retake-journal`; `formats::retake_journal::exchange` reads the bodies back. Every entry has a `type`, and `at`
+//! in milliseconds since 1970. Texts have lost their secrets before they get here.
+
+use super::{Ending, ExchangeId, Phase, Seen};
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// `exchange`: one that is over. `held`: one that waits for a decision, as far as it is known; if its proxy is stopped, this is what is left.
+#[derive(Debug, Default, Serialize)]
+pub struct ExchangeEntry<'a> {
+    /// `exchange` or `held`.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// Its number.
+    pub id: ExchangeId,
+    /// When its request came.
+    pub at: u64,
+    /// Host and port of its upstream.
+    pub upstream: &'a str,
+    /// What the client calls itself.
+    pub client: &'a str,
+    /// The method.
+    pub method: &'a str,
+    /// The path, without its query.
+    pub path: &'a str,
+    /// What is spoken, in the words of the command line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dialect: Option<&'static str>,
+    /// The model that was asked.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub model: &'a str,
+    /// The status of the reply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// How many retries of the same request joined it.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub retries: u32,
+    /// Bytes of the request and of the reply, as they went over the wire.
+    pub bytes: [u64; 2],
+    /// Milliseconds until the first byte of the reply, and until its end.
+    pub ms: [Option<u64>; 2],
+    /// How it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ending: Option<&'a Ending>,
+    /// How it waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub holding: Option<HoldingEntry<'a>>,
+    /// What was found.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub found: Vec<FoundEntry<'a>>,
+    /// What the operator should know of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// The headers that are recorded.
+    pub headers: HeadersEntry<'a>,
+    /// The agent's request, and what is no JSON of it.
+    #[serde(flatten)]
+    pub request: Request,
+    /// The provider's reply.
+    #[serde(flatten)]
+    pub response: Response,
+    /// What the agent got, where it is something else than the reply.
+    #[serde(flatten)]
+    pub told: Told,
+    /// A sentence for the reader who finds no end of what is held.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notice: Option<String>,
+}
+
+/// The members of a request.
+#[derive(Debug, Default, Serialize)]
+pub struct Request {
+    /// The body, where it is JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request: Option<Box<RawValue>>,
+    /// The body, where it is another text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_text: Option<String>,
+    /// What was sent to the provider, where it is something else than the request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sent: Option<Box<RawValue>>,
+}
+
+/// The members of a reply.
+#[derive(Debug, Default, Serialize)]
+pub struct Response {
+    /// The reply in one piece, in the shape of its dialect; one that was streamed was put together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response: Option<Box<RawValue>>,
+    /// What is no JSON of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_text: Option<String>,
+    /// The stream as it came, where it was odd: events that are no JSON, one that broke off, failures.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stream: Option<String>,
+    /// Whether the stream did not reach its end.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub incomplete: bool,
+    /// What the provider reported in the middle of the stream.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<Value>,
+}
+
+/// The members of what the agent got.
+#[derive(Debug, Default, Serialize)]
+pub struct Told {
+    /// In one piece, in the shape of its dialect.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub told: Option<Box<RawValue>>,
+    /// What is no JSON of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub told_text: Option<String>,
+}
+
+/// How a held exchange waits.
+#[derive(Debug, Serialize)]
+pub struct HoldingEntry<'a> {
+    /// Since when.
+    pub since: u64,
+    /// Whether the request is held, and not the reply.
+    pub is_request: bool,
+    /// Why.
+    pub why: &'a str,
+    /// The file of the run that the hold is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub journal: Option<String>,
+}
+
+/// Something that was found.
+#[derive(Debug, Serialize)]
+pub struct FoundEntry<'a> {
+    /// Id of the rule.
+    pub rule: &'static str,
+    /// How bad.
+    pub severity: &'static str,
+    /// The tool that it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<&'a str>,
+    /// The sentence.
+    pub message: &'a str,
+}
+
+/// Headers by name, in the order in which they came.
+#[derive(Debug, Default, Serialize)]
+pub struct HeadersEntry<'a> {
+    /// Of the request.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub request: &'a [(String, String)],
+    /// Of the reply.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub response: &'a [(String, String)],
+}
+
+impl<'a> ExchangeEntry<'a> {
+    /// The entry of an exchange, without its bodies and headers.
+    pub fn of(seen: &'a Seen, upstream: &'a str) -> Self {
+        let found = seen.found.iter().map(|found| FoundEntry {
+            rule: found.rule,
+            severity: found.severity.word(),
+            tool: found.tool.as_deref(),
+            message: &found.message,
+        });
+        let (ending, holding) = match &seen.phase {
+            Phase::Ended(ending) => (Some(ending), None),
+            Phase::Held(holding) => (None, Some(holding)),
+            _ => (None, None),
+        };
+        Self {
+            kind: "exchange",
+            id: seen.id,
+            at: seen.at_ms,
+            upstream,
+            client: &seen.client,
+            method: &seen.method,
+            path: seen.path.split(['?', '#']).next().unwrap_or_default(),
+            dialect: seen.dialect.map(crate::session::Dialect::word),
+            model: &seen.model,
+            status: seen.status,
+            retries: seen.retries,
+            bytes: [seen.sent, seen.received],
+            ms: [seen.first_ms, seen.total_ms],
+            ending,
+            holding: holding.map(|holding| HoldingEntry {
+                since: holding.since_ms,
+                is_request: holding.is_request,
+                why: &holding.why,
+                journal: None,
+            }),
+            found: found.collect(),
+            notes: seen.notes.clone(),
+            ..Self::default()
+        }
+    }
+}
+
+/// What is said of an exchange in a few words.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "type")]
+pub enum Entry {
+    /// Something was decided about an exchange that is held.
+    Decided {
+        /// Its number.
+        id: ExchangeId,
+        /// When.
+        at: u64,
+        /// Id of the rule, where it is about a finding.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        rule: Option<String>,
+        /// Id of the action, or `release`, `cut`.
+        action: String,
+        /// Who decided.
+        by: crate::session::takes::Author,
+        /// The name of the wording.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        wording: Option<String>,
+    },
+    /// A held exchange is over; nothing else will be said of it.
+    Ended {
+        /// Its number.
+        id: ExchangeId,
+        /// When.
+        at: u64,
+        /// How.
+        ending: Ending,
+    },
+    /// A message of a WebSocket that passed.
+    Observed {
+        /// The number of the exchange that the connection is.
+        id: ExchangeId,
+        /// When.
+        at: u64,
+        /// Who said it.
+        from: Side,
+        /// What: JSON, or a text.
+        message: Value,
+    },
+    /// Exchanges that could not be recorded.
+    Lost {
+        /// When that was known.
+        at: u64,
+        /// How many.
+        count: u64,
+    },
+    /// The proxy was ended, and everything is in the journal. It is the last line.
+    Closed {
+        /// When.
+        at: u64,
+    },
+}
+
+/// Who said something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Side {
+    /// The agent.
+    Agent,
+    /// The provider.
+    Provider,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // the signature is serde's
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}

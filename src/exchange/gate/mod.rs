@@ -1,0 +1,317 @@
+//! The gate of a streamed reply: text passes as it comes, calls are kept back until they were checked.
+//!
+//! From the first event of a call on everything is kept in its order until that call is complete; then somebody checks it
+//! ([`Gate::reply`]) and says [`Gate::sound`] or [`Gate::hold`]. What passes is what came, byte for byte. Only whole events pass:
+//! half of one might turn out to begin a call.
+//!
+//! A call is complete where its provider says so: Responses with `response.output_item.done`, Anthropic with `content_block_stop`.
+//! Chat says so only of all calls at once, with the `finish_reason`: pieces of several calls may come in any order until then. Of
+//! several choices of Chat the first is judged; calls of the others are kept and pass with it.
+
+mod calls;
+mod cut;
+mod end;
+mod look;
+mod sent;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
+
+pub use end::{End, Oddities};
+pub use sent::Sent;
+
+use crate::dialects::stream::{Accumulator, event_value, rejoin};
+use crate::session::Dialect;
+use calls::Calls;
+use cut::{Cutter, data_of, events};
+use end::Course;
+use look::{Look, look};
+use serde_json::Value;
+use std::ops::Range;
+
+/// How much of a stream is kept, in bytes. Past a limit everything passes as it comes, and is looked at no longer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The whole reply, which a check needs.
+    pub held: usize,
+    /// One event that has not ended yet.
+    pub event: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            held: 16 * 1024 * 1024,
+            event: 16 * 1024 * 1024,
+        }
+    }
+}
+
+/// What bytes have brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Nothing that awaits a check.
+    Flows,
+    /// A call is complete, and awaits a check.
+    Complete,
+}
+
+/// The gate of one streamed reply.
+#[derive(Debug, Clone)]
+pub struct Gate {
+    dialect: Dialect,
+    limits: Limits,
+    sent: Sent,
+    cutter: Cutter,
+    /// Up to here the stream consists of whole events.
+    whole: usize,
+    calls: Calls,
+    course: Course,
+    in_progress: Option<String>,
+    mode: Mode,
+}
+
+/// What becomes of whole events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// They pass up to the first call that was not checked.
+    Sifts,
+    /// All are kept.
+    Holds,
+    /// All pass.
+    Passes,
+    /// All pass unseen: a limit was passed.
+    Blind,
+}
+
+impl Gate {
+    /// A gate for one reply. Replies of Gemini pass as they come: its dialect is not gated.
+    pub fn new(dialect: Dialect, limits: Limits) -> Self {
+        Self {
+            dialect,
+            limits,
+            sent: Sent::default(),
+            cutter: Cutter::default(),
+            whole: 0,
+            calls: Calls::default(),
+            course: Course::default(),
+            in_progress: None,
+            mode: Mode::Sifts,
+        }
+    }
+
+    /// Takes the next bytes of the reply, cut anywhere; adds what passes to `out`.
+    pub fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Step {
+        if self.mode == Mode::Blind {
+            out.extend_from_slice(bytes);
+            return Step::Flows;
+        }
+        self.sent.stream.extend_from_slice(bytes);
+        let mut is_complete = false;
+        while let Some(end) = self.cutter.next(&self.sent.stream) {
+            let event = std::mem::replace(&mut self.whole, end)..end;
+            is_complete |= self.take(event);
+        }
+        self.flow(out);
+        let length = self.sent.stream.len();
+        let is_long = length > self.limits.held || length - self.whole > self.limits.event;
+        if is_long || self.calls.are_too_many() {
+            self.give_up(out);
+            return Step::Flows;
+        }
+        match self.mode {
+            Mode::Sifts if is_complete => Step::Complete,
+            _ => Step::Flows,
+        }
+    }
+
+    /// The complete calls are sound: they, and what stands behind them up to the next call that is not complete, are added to `out`.
+    pub fn sound(&mut self, out: &mut Vec<u8>) {
+        self.calls.sound();
+        self.flow(out);
+    }
+
+    /// From now on everything is kept.
+    pub fn hold(&mut self) {
+        if self.mode == Mode::Sifts {
+            self.mode = Mode::Holds;
+        }
+    }
+
+    /// The reply has come to its end, as far as HTTP is concerned: calls that were not complete count as complete, as SDKs take
+    /// them ([`Self::awaits_check`]). Where nothing is kept for a check, the rest passes.
+    pub fn end(&mut self, out: &mut Vec<u8>) -> End {
+        if self.mode == Mode::Blind {
+            return End::Unseen;
+        }
+        let tail = self.whole..self.sent.stream.len();
+        // Some servers forget the last blank line. What is no JSON was cut there.
+        let data = data_of(&self.sent.stream, tail.clone());
+        if data.is_some_and(|data| look(self.dialect, &data).is_some()) {
+            self.whole = tail.end;
+            self.take(tail);
+        }
+        self.calls.complete();
+        let end = self.course.end(&self.sent.stream[self.whole..]);
+        if self.mode != Mode::Holds && self.calls.first().is_none() {
+            self.sent.pass(self.sent.stream.len(), out);
+        } else {
+            // The tail goes where the calls before it go.
+            self.whole = self.sent.stream.len();
+        }
+        end
+    }
+
+    /// Everything that is kept passes as it came, and so does what comes later.
+    pub fn release(&mut self, out: &mut Vec<u8>) {
+        self.calls.clear();
+        if self.mode != Mode::Blind {
+            self.mode = Mode::Passes;
+        }
+        self.sent.pass(self.sent.stream.len(), out);
+    }
+
+    /// Whether a complete call awaits a check.
+    pub fn awaits_check(&self) -> bool {
+        self.mode == Mode::Sifts && self.calls.has_complete()
+    }
+
+    /// The reply so far as one JSON document of its dialect, with the calls that are complete; `None` where the dialect is not gated,
+    /// or a limit was passed.
+    pub fn reply(&self) -> Option<String> {
+        if self.mode == Mode::Blind {
+            return None;
+        }
+        let mut reply = Accumulator::new(self.dialect)?;
+        let stream = &self.sent.stream[..self.whole];
+        for event in events(stream) {
+            let at = event.start;
+            let Some(data) = data_of(stream, event) else {
+                continue;
+            };
+            let Some(look) = look(self.dialect, &data) else {
+                continue;
+            };
+            let is_open = look.part;
+            let is_open = is_open.is_some_and(|part| self.calls.is_open_at(part.key, at));
+            match event_value(&String::from_utf8_lossy(&data)) {
+                // `[DONE]`
+                None => {
+                    reply.push_done();
+                }
+                Some(mut event) if is_open && self.dialect == Dialect::Chat => {
+                    drop_pieces(&mut event);
+                    reply.push(&event);
+                }
+                Some(_) if is_open => {}
+                Some(event) => {
+                    reply.push(&event);
+                }
+            }
+        }
+        let json = reply.finish().json;
+        Some(rejoin(&json).into_owned())
+    }
+
+    /// What the client has seen; nothing where a limit was passed.
+    pub fn sent(&self) -> &Sent {
+        &self.sent
+    }
+
+    /// Whether a limit was passed, so that everything passes unseen.
+    pub fn is_over_bound(&self) -> bool {
+        self.mode == Mode::Blind
+    }
+
+    /// What was odd so far.
+    pub fn oddities(&self) -> Oddities {
+        self.course.oddities
+    }
+
+    /// The data of the last event that passed and told that the Response is in progress, on one line; only Responses has such events.
+    pub fn in_progress(&self) -> Option<&str> {
+        self.in_progress.as_deref()
+    }
+
+    /// The `sequence_number` that an event which is inserted now has to have.
+    pub fn next_number(&self) -> u64 {
+        self.sent.next_number().unwrap_or(self.sent.inserted)
+    }
+
+    /// So many numbered events were inserted behind what has passed: the rest of the stream is numbered on.
+    pub fn inserted(&mut self, events: u64) {
+        self.sent.inserted = self.sent.inserted.saturating_add(events);
+    }
+
+    /// Takes a whole event. Gives whether a call is complete by it.
+    fn take(&mut self, event: Range<usize>) -> bool {
+        let at = event.start;
+        let Some(data) = data_of(&self.sent.stream, event) else {
+            return false;
+        };
+        if data.trim_ascii().is_empty() || self.dialect == Dialect::Gemini {
+            return false;
+        }
+        self.course.events += 1;
+        let Some(look) = look(self.dialect, &data) else {
+            self.course.oddities.malformed += 1;
+            return false;
+        };
+        let is_late = self.course.is_marked && data.trim_ascii() != b"[DONE]";
+        if is_late {
+            self.course.oddities.late += 1;
+        }
+        if look.opens && self.mode != Mode::Holds && self.calls.first().is_none() {
+            let data = String::from_utf8_lossy(&data).replace(['\r', '\n'], " ");
+            self.in_progress = Some(data);
+        }
+        self.course.is_said |= look.completes;
+        self.course.is_marked |= look.ends;
+        self.course.has_failed |= look.fails;
+        self.mode != Mode::Passes && follow(&mut self.calls, &look, at)
+    }
+
+    fn flow(&mut self, out: &mut Vec<u8>) {
+        let to = match self.mode {
+            Mode::Sifts => self.calls.first().unwrap_or(self.whole),
+            Mode::Holds => return,
+            Mode::Passes | Mode::Blind => self.whole,
+        };
+        self.sent.pass(to, out);
+    }
+
+    /// More came than is kept.
+    fn give_up(&mut self, out: &mut Vec<u8>) {
+        self.release(out);
+        self.mode = Mode::Blind;
+        self.sent.stream = Vec::new();
+        self.sent.passed = 0;
+        self.whole = 0;
+    }
+}
+
+/// Follows the calls through an event. Gives whether a call is complete by it.
+fn follow(calls: &mut Calls, look: &Look<'_>, at: usize) -> bool {
+    let mut is_complete = look.part.is_some_and(|part| calls.take(part, at));
+    if look.calls > calls.begun() {
+        // The end of a Response brings calls that no event before it told of.
+        calls.begin(b"", at);
+    }
+    if look.completes {
+        is_complete |= calls.complete();
+    }
+    is_complete
+}
+
+/// Takes the pieces of calls out of a chunk of Chat.
+fn drop_pieces(event: &mut Value) {
+    let choices = event.get_mut("choices").and_then(Value::as_array_mut);
+    for choice in choices.into_iter().flatten() {
+        for key in ["delta", "message"] {
+            if let Some(delta) = choice.get_mut(key).and_then(Value::as_object_mut) {
+                delta.remove("tool_calls");
+                delta.remove("function_call");
+            }
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! What a client has seen of a streamed reply: the bytes that passed, read when somebody needs to know.
+
+use super::cut::{data_lines, data_of, events};
+use super::look::{look, number};
+use crate::dialects::stream::event_value;
+use crate::json::Cursor;
+use crate::session::Dialect;
+use serde_json::Value;
+use std::ops::Range;
+
+/// A stream as it came, as far as it has passed.
+#[derive(Debug, Clone, Default)]
+pub struct Sent {
+    /// All that came.
+    pub(super) stream: Vec<u8>,
+    /// How much of it has passed.
+    pub(super) passed: usize,
+    /// How many numbered events of others stood between what has passed.
+    pub(super) inserted: u64,
+}
+
+impl Sent {
+    /// The data of the events that have passed, with their JSON: what is none, and `[DONE]`, is left out.
+    pub(in crate::exchange) fn events(&self) -> impl Iterator<Item = (String, Value)> {
+        let passed = &self.stream[..self.passed];
+        events(passed).filter_map(|event| {
+            let data = data_of(passed, event)?;
+            let data = String::from_utf8_lossy(&data).into_owned();
+            let value = event_value(&data)?;
+            value.is_object().then_some((data, value))
+        })
+    }
+
+    /// Whether an end mark has passed.
+    pub(in crate::exchange) fn is_over(&self, dialect: Dialect) -> bool {
+        let passed = &self.stream[..self.passed];
+        events(passed).any(|event| {
+            let data = data_of(passed, event).unwrap_or_default();
+            look(dialect, &data).is_some_and(|look| look.ends)
+        })
+    }
+
+    /// The `sequence_number` that the next event has for the client; `None` where events have passed that had none.
+    pub(in crate::exchange) fn next_number(&self) -> Option<u64> {
+        let passed = &self.stream[..self.passed];
+        let (mut last, mut is_numbered) = (None, true);
+        for event in events(passed) {
+            let Some(data) = data_of(passed, event) else {
+                continue;
+            };
+            if let Some(look) = look(Dialect::Responses, &data) {
+                is_numbered = look.number.is_some();
+                last = look.number.or(last);
+            }
+        }
+        match (last, is_numbered) {
+            (Some(last), _) => Some(last.saturating_add(1).saturating_add(self.inserted)),
+            (None, true) => Some(self.inserted),
+            (None, false) => None,
+        }
+    }
+
+    /// Passes on what came up to `to`. Events behind inserted ones are numbered on.
+    pub(super) fn pass(&mut self, to: usize, out: &mut Vec<u8>) {
+        if to <= self.passed {
+            return;
+        }
+        let from = self.passed;
+        self.passed = to;
+        if self.inserted == 0 {
+            return out.extend_from_slice(&self.stream[from..to]);
+        }
+        let rest = &self.stream[from..to];
+        let mut done = 0;
+        for event in events(rest) {
+            done = event.end;
+            renumber(rest, event, self.inserted, out);
+        }
+        renumber(rest, done..rest.len(), self.inserted, out);
+    }
+}
+
+/// Writes the event at this place with its `sequence_number` raised, and otherwise as it came.
+fn renumber(stream: &[u8], event: Range<usize>, by: u64, out: &mut Vec<u8>) {
+    let raised = number_at(stream, event.clone());
+    let raised = raised.and_then(|at| Some((at.clone(), number(&stream[at])?.checked_add(by)?)));
+    match raised {
+        Some((at, number)) => {
+            out.extend_from_slice(&stream[event.start..at.start]);
+            out.extend_from_slice(number.to_string().as_bytes());
+            out.extend_from_slice(&stream[at.end..event.end]);
+        }
+        None => out.extend_from_slice(&stream[event]),
+    }
+}
+
+/// Where the `sequence_number` of an event stands in the stream.
+fn number_at(stream: &[u8], event: Range<usize>) -> Option<Range<usize>> {
+    let data = data_of(stream, event.clone())?;
+    let mut found = None;
+    let walked = Cursor::new(&data).object(|cursor, key| {
+        if key == b"sequence_number" {
+            found = Some(cursor.skip()?);
+        }
+        Ok(())
+    });
+    // A cut event keeps its number.
+    walked.ok()?;
+    let found = found?;
+    let mut before = 0;
+    for line in data_lines(stream, event) {
+        let behind = before + line.len();
+        if found.end <= behind {
+            let start = line.start + (found.start - before);
+            return Some(start..start + found.len());
+        }
+        before = behind + 1;
+    }
+    None
+}

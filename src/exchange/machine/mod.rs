@@ -1,0 +1,341 @@
+//! The machine of one exchange: it is told what happened on the wire and says what goes on it.
+//!
+//! | while | an event | what is done |
+//! |---|---|---|
+//! | the request is looked at | it is sound | the upstream is asked |
+//! | | it holds | a hold begins; the upstream hears nothing |
+//! | the upstream is asked | a stream begins | the head goes on, and what is no call |
+//! | | a whole reply begins | it is kept until it was judged |
+//! | | the provider refuses the request | a hold begins, to mend it and ask again |
+//! | | anything else | it passes as it comes |
+//! | the reply comes | a call is complete | the reply so far is judged; sound, the call flows on; otherwise all behind it is kept |
+//! | | it ends, and something holds | a hold begins |
+//! | | it breaks off | what was kept goes on, and the client's connection is broken off as well |
+//! | it is held | a beat is due | the client hears what its SDK ignores |
+//! | | the client will give up soon | it passes as it came |
+//! | | the client leaves | a retry of it is waited for, a while |
+//! | | it is decided | the client gets what was decided |
+//!
+//! Whoever drives it keeps three promises: effects are carried out in their order before the next event; each [`Effect::Judge`] is
+//! followed by one [`Event::Judged`], each [`Effect::Hold`] by one [`Event::Decided`] at most; nothing is handed in behind
+//! [`Effect::Ended`]. It keeps one: the client's stream never ends well unless its reply did, or somebody decided so.
+
+mod event;
+mod held;
+mod reply;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod tests;
+
+pub use event::{Decision, Effect, Event, Head, Held, Judgement, Millis, Shape, Timer, What};
+
+use super::client::Client;
+use super::gate::Gate;
+use super::{Ending, Holding, Phase};
+use crate::dialects::stream::{Accumulator, rejoin};
+use crate::dialects::write::history_of;
+use crate::session::Dialect;
+
+/// The most bytes of a whole reply that are kept to be judged; a longer one passes as it comes.
+const WHOLE: usize = 16 * 1024 * 1024;
+/// The most bytes of a refusal.
+const REFUSAL: usize = 1024 * 1024;
+/// After so long without a byte a reply counts as stalled.
+const STALL: Millis = 15_000;
+
+/// What an exchange is about.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// What is spoken.
+    pub dialect: Dialect,
+    /// Who asks.
+    pub client: Client,
+    /// Whether the request asks for a stream.
+    pub streams: bool,
+    /// Whether the request says what shape the final message has: a reply without calls is judged, too.
+    pub has_output_schema: bool,
+    /// Whether the client has asked a stream of Chat to tell the tokens.
+    pub tells_usage: bool,
+    /// Whether anything is held at all.
+    pub intercepts: bool,
+}
+
+/// One exchange.
+#[derive(Debug)]
+pub struct Exchange {
+    settings: Settings,
+    state: State,
+    status: u16,
+    /// Whether a head has gone to the client.
+    head: Option<Head>,
+    /// A streamed reply whose calls are kept back.
+    gate: Option<Gate>,
+    /// A reply that is kept whole.
+    kept: Vec<u8>,
+    judging: Judging,
+    /// How the reply ended, where it has.
+    over: Option<Over>,
+    /// Why the reply is to be held at its end.
+    why: Option<String>,
+    /// How it will have ended: by a decision, where there was one.
+    so_far: Ending,
+    /// The client has left, and a retry of it may come.
+    is_gone: bool,
+    held_since: Millis,
+    effects: Vec<Effect>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// The request is looked at.
+    Asking,
+    /// The upstream is asked.
+    Waiting,
+    /// Everything passes.
+    Passing,
+    /// A stream passes through the gate.
+    Gated,
+    /// A whole reply is kept.
+    Keeping,
+    /// A refusal of the request is kept.
+    Refused,
+    /// An error came although a stream was begun.
+    Failed,
+    /// A decision is awaited.
+    Held { since: Millis, is_request: bool },
+    /// A decision is awaited, and the upstream is asked again.
+    AskingAgain,
+    /// It is over.
+    Over,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Judging {
+    No,
+    Yes,
+    /// More has come since it was asked for.
+    Stale,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Over {
+    Well,
+    /// In order, but before everything was said.
+    Short,
+    Broken,
+}
+
+impl Exchange {
+    /// An exchange whose request has come, and is being judged.
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            state: State::Asking,
+            status: 0,
+            head: None,
+            gate: None,
+            kept: Vec::new(),
+            judging: Judging::No,
+            over: None,
+            why: None,
+            so_far: Ending::Passed,
+            is_gone: false,
+            held_since: 0,
+            effects: Vec::new(),
+        }
+    }
+
+    /// What is to be done about an event.
+    pub fn handle(&mut self, now: Millis, event: Event<'_>) -> Vec<Effect> {
+        match event {
+            Event::Asked(judgement) => self.asked(now, judgement),
+            Event::Head { status, shape } => self.begins(now, status, shape),
+            Event::Bytes(bytes) => self.grows(now, bytes),
+            Event::Ended => self.ended(now),
+            Event::Broke(why) => self.broke(&why),
+            Event::NoReply(why) => self.no_reply(why),
+            Event::Judged(judgement) => self.judged(now, judgement),
+            Event::Decided(decision) => self.decided(now, decision),
+            Event::AskedAgain => {
+                if let State::Held { .. } = self.state {
+                    self.state = State::AskingAgain;
+                }
+            }
+            Event::WaitsAgain(why) => {
+                if let State::Held { .. } | State::AskingAgain = self.state {
+                    let is_request = self.state
+                        == State::Held {
+                            since: self.held_since,
+                            is_request: true,
+                        };
+                    self.state = State::Held {
+                        since: self.held_since,
+                        is_request,
+                    };
+                    self.why = Some(why);
+                }
+            }
+            Event::ClientLeft => self.client_left(now),
+            Event::ClientDoubted => self.client_doubted(),
+            Event::ClientJoined => self.client_joined(now),
+            Event::Rang(timer) => self.rang(now, timer),
+        }
+        std::mem::take(&mut self.effects)
+    }
+
+    /// The reply so far as one JSON document of its dialect; `None` where there is nothing to be judged.
+    pub fn reply(&self) -> Option<String> {
+        match &self.gate {
+            Some(gate) => gate.reply(),
+            None => String::from_utf8(self.kept.clone()).ok(),
+        }
+    }
+
+    /// What it is doing. What holds, and since when, is told with [`Effect::Hold`].
+    pub fn phase(&self) -> Phase {
+        match self.state {
+            State::Asking => Phase::Asking,
+            State::Waiting => Phase::Waiting,
+            State::Passing | State::Gated | State::Keeping | State::Refused | State::Failed => {
+                Phase::Replying
+            }
+            State::Held { since, is_request } => Phase::Held(Holding {
+                is_request,
+                since_ms: since,
+                until_ms: self.until(since, is_request),
+                why: self.why.clone().unwrap_or_default(),
+                is_gone: self.is_gone,
+            }),
+            State::AskingAgain => Phase::AskingAgain,
+            State::Over => Phase::Ended(self.so_far.clone()),
+        }
+    }
+
+    /// Whether the upstream is still to be read.
+    pub fn wants_upstream(&self) -> bool {
+        self.over.is_none()
+            && matches!(
+                self.state,
+                State::Passing | State::Gated | State::Keeping | State::Refused | State::Failed
+            )
+    }
+
+    /// Whether the client of what is held has left.
+    pub fn is_gone(&self) -> bool {
+        self.is_gone
+    }
+
+    /// Whether the reply is looked at as it comes, so that it should come as it is.
+    pub fn reads_reply(&self) -> bool {
+        self.settings.intercepts
+    }
+
+    /// What the client has of the turn already, as elements of the dialect's list.
+    pub fn sent_turn(&self) -> Vec<String> {
+        let dialect = self.settings.dialect;
+        let Some((gate, mut reply)) = self.gate.as_ref().zip(Accumulator::new(dialect)) else {
+            return Vec::new();
+        };
+        for (_, event) in gate.sent().events() {
+            reply.push(&event);
+        }
+        // Where no word of a reply was sent there is no turn to begin with.
+        let json = reply.finish().json;
+        history_of(dialect, &rejoin(&json)).unwrap_or_default()
+    }
+
+    /// The ids of the calls that the client has of the turn already.
+    pub fn sent_calls(&self) -> Vec<String> {
+        let dialect = self.settings.dialect;
+        let Some((gate, mut reply)) = self.gate.as_ref().zip(Accumulator::new(dialect)) else {
+            return Vec::new();
+        };
+        for (_, event) in gate.sent().events() {
+            reply.push(&event);
+        }
+        let calls = reply.calls();
+        calls.into_iter().map(|call| call.id.to_owned()).collect()
+    }
+
+    fn asked(&mut self, now: Millis, judgement: Judgement) {
+        match judgement {
+            Judgement::Holds { why } if self.settings.intercepts => {
+                self.hold(now, What::Request, why);
+            }
+            _ => self.ask(now, None),
+        }
+    }
+
+    fn ask(&mut self, now: Millis, body: Option<Vec<u8>>) {
+        self.state = State::Waiting;
+        self.why = None;
+        self.effects.push(Effect::Ask(body));
+        self.wait(Timer::Stall, now + STALL);
+    }
+
+    fn no_reply(&mut self, why: String) {
+        if self.state == State::Over {
+            return;
+        }
+        self.refuse(502, &why);
+        self.end(Ending::NoReply { why });
+    }
+
+    fn wait(&mut self, timer: Timer, at: Millis) {
+        self.effects.push(Effect::Wait { timer, at });
+    }
+
+    fn send(&mut self, bytes: Vec<u8>) {
+        if !bytes.is_empty() {
+            self.effects.push(Effect::Send(bytes));
+        }
+    }
+
+    fn send_head(&mut self, head: Head) {
+        if self.head.is_none() {
+            self.head = Some(head);
+            self.effects.push(Effect::Head(head));
+        }
+    }
+
+    /// The exchange is over.
+    fn end(&mut self, how: Ending) {
+        if self.state != State::Over {
+            self.state = State::Over;
+            self.so_far = how.clone();
+            self.effects.push(Effect::Ended(how));
+        }
+    }
+
+    /// The client's reply ends well.
+    fn end_well(&mut self) {
+        self.effects.push(Effect::End);
+        self.end(self.so_far.clone());
+    }
+
+    fn abort(&mut self, how: Ending) {
+        self.effects.push(Effect::Abort);
+        self.end(how);
+    }
+
+    /// The client gets an error of ours, as well as that can still be told.
+    fn refuse(&mut self, status: u16, why: &str) {
+        let dialect = self.settings.dialect;
+        match self.head {
+            None => {
+                let body = crate::dialects::write::spell_error(dialect, status, why, "retake");
+                let head = Head::Error(status);
+                self.head = Some(head);
+                let body = body.into_bytes();
+                self.effects.push(Effect::Whole { head, body });
+            }
+            Some(_) if self.settings.streams => {
+                let failure = crate::dialects::write::spell_failure(dialect, why);
+                self.send(failure.to_wire().into_bytes());
+                self.effects.push(Effect::End);
+            }
+            // White space has gone out under a head of success: only a broken connection tells a failure now.
+            Some(_) => self.effects.push(Effect::Abort),
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! A reply on its way: passing, kept back, judged, over.
+
+use super::{
+    Effect, Exchange, Head, Judgement, Judging, Millis, Over, REFUSAL, STALL, Shape, State, Timer,
+    WHOLE, What,
+};
+use crate::dialects::write::spell_failure;
+use crate::exchange::Ending;
+use crate::exchange::gate::{End, Gate, Limits, Step};
+use crate::exchange::whole;
+
+impl Exchange {
+    /// The head of the reply has come.
+    pub(super) fn begins(&mut self, now: Millis, status: u16, shape: Shape) {
+        self.status = status;
+        let is_good = (200..300).contains(&status);
+        self.state = match shape {
+            _ if self.head.is_some() && !is_good => State::Failed,
+            Shape::Stream if is_good && self.settings.intercepts => {
+                self.gate = Some(Gate::new(self.settings.dialect, Limits::default()));
+                State::Gated
+            }
+            Shape::Whole if is_good && self.settings.intercepts => State::Keeping,
+            Shape::Whole if matches!(status, 400 | 422) && self.settings.intercepts => {
+                State::Refused
+            }
+            _ => State::Passing,
+        };
+        match self.state {
+            State::Passing => self.send_head(Head::Same),
+            State::Gated => self.send_head(Head::Upstream),
+            _ => {}
+        }
+        self.wait(Timer::Stall, now + STALL);
+    }
+
+    /// Bytes of the reply have come.
+    pub(super) fn grows(&mut self, now: Millis, bytes: &[u8]) {
+        self.wait(Timer::Stall, now + STALL);
+        match self.state {
+            State::Passing => self.effects.push(Effect::Pass),
+            State::Gated => self.through_gate(bytes),
+            State::Keeping => self.keep(bytes, WHOLE),
+            State::Refused | State::Failed => self.keep(bytes, REFUSAL),
+            _ => {}
+        }
+    }
+
+    fn through_gate(&mut self, bytes: &[u8]) {
+        let Some(gate) = &mut self.gate else { return };
+        let was_over = gate.is_over_bound();
+        let mut out = Vec::new();
+        let step = gate.push(bytes, &mut out);
+        let is_over = gate.is_over_bound();
+        if out == bytes {
+            self.effects.push(Effect::Pass);
+        } else {
+            self.send(out);
+        }
+        if is_over && !was_over {
+            self.why = None;
+            let note = "more was kept back than is kept: the rest of the reply passes unchecked";
+            self.effects.push(Effect::Note(note.to_owned()));
+        }
+        if step == Step::Complete && self.why.is_none() {
+            self.want_judgement();
+        }
+    }
+
+    fn keep(&mut self, bytes: &[u8], limit: usize) {
+        self.kept.extend_from_slice(bytes);
+        if self.kept.len() <= limit {
+            return;
+        }
+        let note = "the reply is longer than what is kept: it passes unchecked";
+        self.effects.push(Effect::Note(note.to_owned()));
+        self.state = State::Passing;
+        self.send_head(Head::Upstream);
+        let kept = std::mem::take(&mut self.kept);
+        self.send(kept);
+    }
+
+    fn want_judgement(&mut self) {
+        self.judging = match self.judging {
+            Judging::No => {
+                self.effects.push(Effect::Judge);
+                Judging::Yes
+            }
+            Judging::Yes | Judging::Stale => Judging::Stale,
+        };
+    }
+
+    /// The reply has come to its end.
+    pub(super) fn ended(&mut self, now: Millis) {
+        if self.over.is_some() {
+            return;
+        }
+        self.over = Some(Over::Well);
+        match self.state {
+            State::Passing => self.end_well(),
+            State::Gated => self.stream_ended(now),
+            State::Keeping => {
+                let looks = self.settings.has_output_schema
+                    || whole::may_hold_calls(self.settings.dialect, &self.kept);
+                if looks {
+                    self.want_judgement();
+                } else {
+                    self.pass_whole();
+                }
+            }
+            State::Refused => {
+                let what = What::Refusal {
+                    status: self.status,
+                    body: self.kept.clone(),
+                };
+                self.hold(now, what, "the provider refuses the request".to_owned());
+            }
+            State::Failed => self.fail_stream(),
+            _ => {}
+        }
+    }
+
+    /// A stream has ended, as far as HTTP is concerned: its own words say whether it was whole.
+    fn stream_ended(&mut self, now: Millis) {
+        let Some(gate) = &mut self.gate else { return };
+        let mut out = Vec::new();
+        let end = gate.end(&mut out);
+        let oddities = gate.oddities();
+        let awaits_check = gate.awaits_check();
+        self.send(out);
+        self.over = Some(match end {
+            End::InEvent | End::InCharacter => Over::Broken,
+            End::Short => Over::Short,
+            End::Whole | End::Unmarked | End::Failed | End::Foreign | End::Unseen => Over::Well,
+        });
+        let odd = [
+            (oddities.malformed, "events whose data is no JSON"),
+            (oddities.late, "events behind the end mark"),
+        ];
+        let odd = odd.iter().filter(|(count, _)| *count > 0);
+        let odd = odd.map(|(count, what)| format!("{count} {what}"));
+        for note in odd.chain(end.words().map(str::to_owned)) {
+            self.effects.push(Effect::Note(note));
+        }
+        if awaits_check && self.why.is_none() && self.over == Some(Over::Well) {
+            self.want_judgement();
+        }
+        self.settle(now);
+    }
+
+    /// A stream has ended: holds, waits for the judgement, or ends the client's as well.
+    fn settle(&mut self, now: Millis) {
+        if self.judging != Judging::No {
+            return;
+        }
+        match (self.why.take(), self.over) {
+            (Some(why), Some(Over::Well)) => {
+                let json = self.reply().unwrap_or_default();
+                let what = What::Reply {
+                    json,
+                    is_whole: true,
+                };
+                self.hold(now, what, why);
+            }
+            (_, Some(over)) => self.release_stream(over),
+            (why, None) => self.why = why,
+        }
+    }
+
+    /// Everything that was kept of a stream goes on as it came, and the client's stream ends as the provider's did.
+    pub(super) fn release_stream(&mut self, over: Over) {
+        let mut out = Vec::new();
+        if let Some(gate) = &mut self.gate {
+            gate.release(&mut out);
+        }
+        self.send(out);
+        match over {
+            Over::Well => self.end_well(),
+            // The provider's own stream ended so, and only its words say that it was cut.
+            Over::Short => {
+                self.effects.push(Effect::End);
+                self.end(Ending::Truncated);
+            }
+            Over::Broken => self.abort(Ending::Truncated),
+        }
+    }
+
+    /// A whole reply goes on as it came.
+    pub(super) fn pass_whole(&mut self) {
+        let body = std::mem::take(&mut self.kept);
+        self.give_whole(body);
+        self.end(self.so_far.clone());
+    }
+
+    /// The client gets this body under the head of the upstream.
+    pub(super) fn give_whole(&mut self, body: Vec<u8>) {
+        if self.head.is_some() {
+            self.send(body);
+            self.effects.push(Effect::End);
+        } else {
+            let head = Head::Upstream;
+            self.head = Some(head);
+            self.effects.push(Effect::Whole { head, body });
+        }
+    }
+
+    /// The provider refuses, and the client was told already that a stream begins.
+    pub(super) fn fail_stream(&mut self) {
+        let kept = std::mem::take(&mut self.kept);
+        let said = String::from_utf8_lossy(&kept);
+        let words = format!("the provider answers with status {}: {said}", self.status);
+        let failure = spell_failure(self.settings.dialect, &words);
+        self.send(failure.to_wire().into_bytes());
+        self.end_well();
+    }
+
+    /// The reply broke off.
+    pub(super) fn broke(&mut self, why: &str) {
+        if self.over.is_some() || self.state == State::Over {
+            return;
+        }
+        self.over = Some(Over::Broken);
+        self.effects
+            .push(Effect::Note(format!("the reply broke off: {why}")));
+        match self.state {
+            State::Gated => {
+                self.judging = Judging::No;
+                self.release_stream(Over::Broken);
+            }
+            State::Keeping | State::Refused => {
+                self.send_head(Head::Upstream);
+                let kept = std::mem::take(&mut self.kept);
+                self.send(kept);
+                self.abort(Ending::Truncated);
+            }
+            _ => self.abort(Ending::Truncated),
+        }
+    }
+
+    /// The reply so far was judged.
+    pub(super) fn judged(&mut self, now: Millis, judgement: Judgement) {
+        let was = std::mem::replace(&mut self.judging, Judging::No);
+        if was == Judging::No {
+            return;
+        }
+        match (judgement, self.state) {
+            (Judgement::Sound, State::Keeping) => self.pass_whole(),
+            (Judgement::Holds { why }, State::Keeping) => {
+                let what = What::Reply {
+                    json: self.reply().unwrap_or_default(),
+                    is_whole: true,
+                };
+                self.hold(now, what, why);
+            }
+            (Judgement::Sound, State::Gated) => {
+                // Calls that were complete only after it was asked for are not spoken for.
+                if was == Judging::Stale {
+                    self.want_judgement();
+                    return;
+                }
+                let mut out = Vec::new();
+                if let Some(gate) = &mut self.gate {
+                    gate.sound(&mut out);
+                }
+                self.send(out);
+                if self.over.is_some() {
+                    self.settle(now);
+                }
+            }
+            (Judgement::Holds { why }, State::Gated) => {
+                let is_over_bound = self.gate.as_ref().is_some_and(Gate::is_over_bound);
+                if !is_over_bound {
+                    self.why = Some(why);
+                    if let Some(gate) = &mut self.gate {
+                        gate.hold();
+                    }
+                }
+                if self.over.is_some() {
+                    self.settle(now);
+                }
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! A wire to play with: an upstream and a client, and what the machine makes of them.
+
+use crate::dialects::write::{NewCall, NewReply};
+use crate::exchange::client::Client;
+use crate::exchange::machine::{Effect, Event, Exchange, Settings, Shape, Timer};
+use crate::session::Dialect;
+
+/// An exchange with everything that it asked for.
+pub(super) struct Wire {
+    pub(super) exchange: Exchange,
+    pub(super) now: u64,
+    /// What the client has read.
+    pub(super) read: Vec<u8>,
+    /// What happened, in words.
+    pub(super) log: Vec<String>,
+    /// When timers are due.
+    pub(super) timers: Vec<(Timer, u64)>,
+}
+
+pub(super) fn settings(dialect: Dialect, streams: bool) -> Settings {
+    Settings {
+        dialect,
+        client: Client::default(),
+        streams,
+        has_output_schema: false,
+        tells_usage: true,
+        intercepts: true,
+    }
+}
+
+impl Wire {
+    pub(super) fn new(settings: Settings) -> Self {
+        Self {
+            exchange: Exchange::new(settings),
+            now: 1_000_000,
+            read: Vec::new(),
+            log: Vec::new(),
+            timers: Vec::new(),
+        }
+    }
+
+    /// An exchange whose request was sound, and whose reply begins.
+    pub(super) fn replying(dialect: Dialect, streams: bool) -> Self {
+        let mut wire = Self::new(settings(dialect, streams));
+        wire.tell(Event::Asked(crate::exchange::machine::Judgement::Sound));
+        let shape = if streams { Shape::Stream } else { Shape::Whole };
+        wire.tell(Event::Head { status: 200, shape });
+        wire.log.clear();
+        wire
+    }
+
+    pub(super) fn tell(&mut self, event: Event<'_>) {
+        let bytes = match event {
+            Event::Bytes(bytes) => bytes.to_vec(),
+            _ => Vec::new(),
+        };
+        for effect in self.exchange.handle(self.now, event) {
+            let word = match effect {
+                Effect::Ask(None) => "ask".to_owned(),
+                Effect::Ask(Some(body)) => format!("ask {}", String::from_utf8(body).unwrap()),
+                Effect::Judge => "judge".to_owned(),
+                Effect::Head(head) => format!("head {head:?}"),
+                Effect::Pass => {
+                    self.read.extend_from_slice(&bytes);
+                    continue;
+                }
+                Effect::Send(bytes) => {
+                    self.read.extend_from_slice(&bytes);
+                    continue;
+                }
+                Effect::Whole { head, body } => {
+                    self.read.extend_from_slice(&body);
+                    format!("whole {head:?}")
+                }
+                Effect::End => "end".to_owned(),
+                Effect::Abort => "abort".to_owned(),
+                Effect::Hold(held) => format!("hold: {}", held.why),
+                Effect::LeaveHold { why } => format!("leave the hold: {why}"),
+                Effect::Wait { timer, at } => {
+                    self.timers.retain(|(known, _)| *known != timer);
+                    self.timers.push((timer, at));
+                    continue;
+                }
+                Effect::Note(note) => format!("note: {note}"),
+                Effect::Ended(how) => format!("ended: {how:?}"),
+            };
+            self.log.push(word);
+        }
+    }
+
+    /// Time passes, and what is due rings.
+    pub(super) fn pass(&mut self, ms: u64) {
+        let until = self.now + ms;
+        loop {
+            let due = self.timers.iter().filter(|(_, at)| *at <= until);
+            let Some((timer, at)) = due.min_by_key(|(_, at)| *at).copied() else {
+                break;
+            };
+            self.timers.retain(|(known, _)| *known != timer);
+            self.now = self.now.max(at);
+            self.tell(Event::Rang(timer));
+        }
+        self.now = until;
+    }
+
+    pub(super) fn text(&self) -> &str {
+        std::str::from_utf8(&self.read).unwrap()
+    }
+
+    /// What was logged since the last time.
+    pub(super) fn heard(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.log)
+    }
+}
+
+/// A streamed reply with a word and calls of these tools.
+pub(super) fn stream(dialect: Dialect, tools: &[&str]) -> Vec<Vec<u8>> {
+    let events = reply(tools).events(dialect, 8, true).unwrap();
+    let mut pieces: Vec<Vec<u8>> = events
+        .iter()
+        .map(|event| event.to_wire().into_bytes())
+        .collect();
+    if dialect == Dialect::Chat {
+        pieces.push(b"data: [DONE]\n\n".to_vec());
+    }
+    pieces
+}
+
+/// The same in one piece.
+pub(super) fn whole(dialect: Dialect, tools: &[&str]) -> String {
+    reply(tools).spell(dialect).unwrap()
+}
+
+fn reply(tools: &[&str]) -> NewReply {
+    let calls = tools.iter().enumerate().map(|(number, tool)| NewCall {
+        id: format!("call_{number}"),
+        name: (*tool).to_owned(),
+        arguments: r#"{"city":"Oslo"}"#.to_owned(),
+    });
+    NewReply {
+        tag: "a1".to_owned(),
+        model: "m".to_owned(),
+        text: Some("Let me look.".to_owned()),
+        calls: calls.collect(),
+        ..NewReply::default()
+    }
+}

@@ -1,0 +1,294 @@
+//! Replies of Anthropic Messages (Anthropic API reference, Messages and streaming).
+
+use super::object::{Object, behind, elements, list, text_of};
+use super::{counted, push_event};
+use crate::dialects::stream::{Accumulator, rejoin};
+use crate::dialects::write::quoted;
+use crate::exchange::gate::Sent;
+use crate::session::Dialect;
+use crate::session::ledger::Usage;
+use serde_json::Value;
+
+pub(super) fn reply_with(template: &str, turn: &[String], usage: Usage) -> String {
+    let mut reply = Object::read(template);
+    let contents = turn.iter().map(|message| content_of(message));
+    let contents = contents.collect::<Vec<_>>();
+    let content = match &contents[..] {
+        [content] => content.clone(),
+        contents => list(
+            &contents
+                .iter()
+                .flat_map(|content| elements(content))
+                .collect::<Vec<_>>(),
+        ),
+    };
+    let blocks = elements(&content);
+    let reason = fitting(&blocks, reply.get("stop_reason"));
+    reply.add("type", "\"message\"");
+    reply.add("role", "\"assistant\"");
+    reply.set("content", content.as_str());
+    reply.set("stop_reason", reason);
+    let told = counted(Dialect::Anthropic, reply.get("usage"), usage);
+    if let Some(told) = told {
+        reply.set("usage", told);
+    }
+    reply.json()
+}
+
+/// The blocks of a message: a text stands for one.
+fn content_of(message: &str) -> String {
+    match Object::read(message).get("content") {
+        Some(text) if text.starts_with('"') => format!(r#"[{{"type":"text","text":{text}}}]"#),
+        Some(content) if content.starts_with('[') => content.to_owned(),
+        _ => "[]".to_owned(),
+    }
+}
+
+/// Why a turn of these blocks ends, as JSON.
+fn fitting<Block: AsRef<str>>(blocks: &[Block], said: Option<&str>) -> String {
+    let is_call = |block: &Block| Object::read(block.as_ref()).text("type") == "tool_use";
+    let word = match said {
+        _ if blocks.iter().any(is_call) => "\"tool_use\"",
+        None | Some("\"tool_use\"") => "\"end_turn\"",
+        Some(said) => said,
+    };
+    word.to_owned()
+}
+
+/// What a client has seen of a message.
+#[derive(Default)]
+struct Begun {
+    has_started: bool,
+    /// Whether the end of the turn was told.
+    has_stopped: bool,
+    blocks: Vec<BegunBlock>,
+}
+
+struct BegunBlock {
+    index: u64,
+    json: String,
+    is_done: bool,
+}
+
+impl Begun {
+    fn read(sent: &Sent) -> Self {
+        let mut begun = Self::default();
+        let Some(mut reply) = Accumulator::new(Dialect::Anthropic) else {
+            return begun;
+        };
+        for (data, event) in sent.events() {
+            reply.push(&event);
+            let kind = event.get("type").and_then(Value::as_str);
+            let index = event.get("index").and_then(Value::as_u64);
+            match kind.unwrap_or_default() {
+                "message_start" => begun.has_started = true,
+                "message_delta" => begun.has_stopped = true,
+                "content_block_start" => begun.blocks.push(BegunBlock {
+                    index: index.unwrap_or(begun.blocks.len() as u64),
+                    json: Object::read(&data)
+                        .get("content_block")
+                        .unwrap_or_default()
+                        .to_owned(),
+                    is_done: false,
+                }),
+                "content_block_stop" => {
+                    let is_it = |block: &&mut BegunBlock| index.is_none_or(|at| at == block.index);
+                    if let Some(block) = begun.blocks.iter_mut().rev().find(is_it) {
+                        block.is_done = true;
+                    }
+                }
+                _ => {}
+            }
+        }
+        begun.blocks.sort_by_key(|block| block.index);
+        let reply = reply.finish().json;
+        let reply = rejoin(&reply);
+        let reply = Object::read(&reply);
+        let content = elements(reply.get("content").unwrap_or_default());
+        // They differ where a block grew that nothing began.
+        if content.len() == begun.blocks.len() {
+            for (block, json) in begun.blocks.iter_mut().zip(content) {
+                json.clone_into(&mut block.json);
+            }
+        }
+        begun
+    }
+}
+
+pub(super) fn continuation(sent: &Sent, reply: &str, usage: Usage) -> Vec<u8> {
+    let begun = Begun::read(sent);
+    let message = Object::read(reply);
+    let blocks = elements(message.get("content").unwrap_or_default());
+    let told = counted(Dialect::Anthropic, message.get("usage"), usage);
+    let mut out = Vec::new();
+    if !begun.has_started {
+        start(&message, told.as_deref(), &mut out);
+    }
+    // What the client has seen at the beginning of the turn is not said again.
+    let pairs = begun.blocks.iter().zip(&blocks);
+    let same = pairs
+        .take_while(|(seen, block)| goes_on(seen, block))
+        .count();
+    for (place, seen) in begun.blocks.iter().enumerate() {
+        let index = seen.index.to_string();
+        match blocks.get(place).filter(|_| place < same) {
+            _ if seen.is_done => continue,
+            Some(block) => grow(
+                &Object::read(block),
+                &Object::read(&seen.json),
+                &index,
+                &mut out,
+            ),
+            None => {}
+        }
+        push(&mut out, "content_block_stop", &[("index", &index)]);
+    }
+    let next = begun
+        .blocks
+        .last()
+        .map_or(0, |last| last.index.saturating_add(1));
+    // Behind the end of the turn no block may begin.
+    if !begun.has_stopped {
+        for (index, block) in (next..).zip(&blocks[same..]) {
+            push_block(block, &index.to_string(), &mut out);
+        }
+        stop(&message, &blocks, told, &mut out);
+    }
+    push(&mut out, "message_stop", &[]);
+    out
+}
+
+/// Tells why the turn ends, and what it cost.
+fn stop(message: &Object<'_>, blocks: &[&str], usage: Option<String>, out: &mut Vec<u8>) {
+    let reason = message.get("stop_reason").map(str::to_owned);
+    let reason = reason.unwrap_or_else(|| fitting(blocks, None));
+    let mut delta = Object::default();
+    delta.set("stop_reason", reason);
+    let sequence = message.get("stop_sequence").unwrap_or("null");
+    delta.set("stop_sequence", sequence);
+    for key in ["stop_details", "container"] {
+        if let Some(value) = message.get(key) {
+            delta.set(key, value);
+        }
+    }
+    let usage = usage.unwrap_or_else(|| r#"{"output_tokens":0}"#.to_owned());
+    let members = [("delta", &*delta.json()), ("usage", &usage)];
+    push(out, "message_delta", &members);
+}
+
+/// Whether a block is the one that the client has seen, or goes on with it.
+fn goes_on(seen: &BegunBlock, block: &str) -> bool {
+    let (old, new) = (Object::read(&seen.json), Object::read(block));
+    let kind = new.text("type");
+    if old.text("type") != kind {
+        return false;
+    }
+    match (seen.is_done, &*kind) {
+        (false, "text" | "thinking") => new.text(&kind).starts_with(&old.text(&kind)),
+        (true, "text" | "thinking") => new.text(&kind) == old.text(&kind),
+        (true, _) => {
+            let value = |json: &str| serde_json::from_str::<Value>(json).ok();
+            value(&seen.json) == value(block)
+        }
+        (false, _) => false,
+    }
+}
+
+fn push(out: &mut Vec<u8>, kind: &str, members: &[(&str, &str)]) {
+    let mut event = Object::default();
+    event.set("type", quoted(kind));
+    for (key, value) in members {
+        event.set(key, *value);
+    }
+    push_event(out, Some(kind), &event.json());
+}
+
+fn start(message: &Object<'_>, usage: Option<&str>, out: &mut Vec<u8>) {
+    let mut start = message.clone();
+    start.add("type", "\"message\"");
+    start.add("role", "\"assistant\"");
+    start.set("content", "[]");
+    start.set("stop_reason", "null");
+    start.set("stop_sequence", "null");
+    start.remove("stop_details");
+    let mut usage = Object::read(usage.unwrap_or_default());
+    usage.add("input_tokens", "0");
+    usage.set("output_tokens", "0");
+    start.set("usage", usage.json());
+    push(out, "message_start", &[("message", &start.json())]);
+}
+
+/// The members of a block that come in deltas, and their deltas.
+const GROWTHS: &[(&str, &str)] = &[
+    ("text", "text_delta"),
+    ("thinking", "thinking_delta"),
+    ("signature", "signature_delta"),
+];
+
+fn push_block(json: &str, index: &str, out: &mut Vec<u8>) {
+    let block = Object::read(json);
+    let kind = block.text("type");
+    let mut begin = block.clone();
+    if matches!(&*kind, "text" | "thinking") {
+        for (key, _) in GROWTHS {
+            begin.change(key, "\"\"");
+        }
+        if begin.get("citations").is_some() {
+            begin.set("citations", "[]");
+        }
+    }
+    let streams_input = kind.ends_with("tool_use");
+    if streams_input {
+        begin.change("input", "{}");
+    }
+    let begin = begin.json();
+    push(
+        out,
+        "content_block_start",
+        &[("index", index), ("content_block", &begin)],
+    );
+    if streams_input {
+        // Arguments that are no JSON stand in a whole reply as a text.
+        let input = block.get("input").unwrap_or("{}");
+        let input = if input.starts_with('"') {
+            input.to_owned()
+        } else {
+            quoted(input)
+        };
+        let delta = format!(r#"{{"type":"input_json_delta","partial_json":{input}}}"#);
+        push(
+            out,
+            "content_block_delta",
+            &[("index", index), ("delta", &delta)],
+        );
+    }
+    if matches!(&*kind, "text" | "thinking") {
+        grow(&block, &Object::default(), index, out);
+    }
+    push(out, "content_block_stop", &[("index", index)]);
+}
+
+/// The deltas of a block of text or thinking, of which some was seen.
+fn grow(block: &Object<'_>, seen: &Object<'_>, index: &str, out: &mut Vec<u8>) {
+    let mut delta = |delta: &str| {
+        push(
+            out,
+            "content_block_delta",
+            &[("index", index), ("delta", delta)],
+        );
+    };
+    for (key, kind) in GROWTHS {
+        let text = block.get(key).unwrap_or("\"\"");
+        let rest = behind(&seen.text(key), text).unwrap_or_default();
+        if !text_of(&rest).is_empty() {
+            delta(&format!(r#"{{"type":"{kind}","{key}":{rest}}}"#));
+        }
+    }
+    let seen = seen.get("citations").map(elements).unwrap_or_default();
+    let citations = block.get("citations").map(elements).unwrap_or_default();
+    for citation in citations.into_iter().skip(seen.len()) {
+        delta(&format!(
+            r#"{{"type":"citations_delta","citation":{citation}}}"#
+        ));
+    }
+}

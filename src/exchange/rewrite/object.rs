@@ -1,0 +1,134 @@
+//! JSON objects that are changed member by member; what is not changed keeps its spelling.
+
+use crate::dialects::write::quoted;
+use crate::json::{Cursor, display_text};
+use std::borrow::Cow;
+
+/// An object: keys and values as they are spelled, in their order.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Object<'a> {
+    members: Vec<(Cow<'a, str>, Cow<'a, str>)>,
+}
+
+impl<'a> Object<'a> {
+    /// Reads an object; what is none has no members.
+    pub(super) fn read(json: &'a str) -> Self {
+        let mut members = Vec::new();
+        let walked = Cursor::new(json.as_bytes()).object(|cursor, key| {
+            let value = cursor.skip()?;
+            let key = std::str::from_utf8(key).unwrap_or_default();
+            members.push((Cow::Borrowed(key), Cow::Borrowed(&json[value])));
+            Ok(())
+        });
+        match walked {
+            Ok(true) => Self { members },
+            _ => Self::default(),
+        }
+    }
+
+    /// The value of a member as it is spelled; `None` also where it is null.
+    pub(super) fn get(&self, key: &str) -> Option<&str> {
+        let found = self.members.iter().find(|(name, _)| name == key);
+        found
+            .map(|(_, value)| value.as_ref())
+            .filter(|value| *value != "null")
+    }
+
+    /// Whether there is a member of this name, null or not.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.members.iter().any(|(name, _)| name == key)
+    }
+
+    /// The text of a member that is a string; empty where it is none.
+    pub(super) fn text(&self, key: &str) -> String {
+        self.get(key).map(text_of).unwrap_or_default()
+    }
+
+    /// The members, in their order.
+    pub(super) fn members(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.members
+            .iter()
+            .map(|(key, value)| (key.as_ref(), value.as_ref()))
+    }
+
+    /// Changes a member in its place, or adds it behind the others.
+    pub(super) fn set(&mut self, key: &'a str, value: impl Into<Cow<'a, str>>) {
+        let value = value.into();
+        match self.members.iter_mut().find(|(name, _)| name == key) {
+            Some((_, old)) => *old = value,
+            None => self.members.push((Cow::Borrowed(key), value)),
+        }
+    }
+
+    /// Changes a member that is there.
+    pub(super) fn change(&mut self, key: &'a str, value: impl Into<Cow<'a, str>>) {
+        if self.has(key) {
+            self.set(key, value);
+        }
+    }
+
+    /// Adds a member unless it is there, null or not.
+    pub(super) fn add(&mut self, key: &'a str, value: impl Into<Cow<'a, str>>) {
+        if !self.has(key) {
+            self.set(key, value);
+        }
+    }
+
+    /// Takes a member out.
+    pub(super) fn remove(&mut self, key: &str) {
+        self.members.retain(|(name, _)| name != key);
+    }
+
+    /// The object as JSON.
+    pub(super) fn json(&self) -> String {
+        let mut json = String::from("{");
+        for (place, (key, value)) in self.members.iter().enumerate() {
+            if place > 0 {
+                json.push(',');
+            }
+            json.push('"');
+            json.push_str(key);
+            json.push_str("\":");
+            json.push_str(value);
+        }
+        json.push('}');
+        json
+    }
+}
+
+/// The elements of an array as they are spelled; none where it is none.
+pub(super) fn elements(json: &str) -> Vec<&str> {
+    let mut elements = Vec::new();
+    let walked = Cursor::new(json.as_bytes()).array(|cursor| {
+        elements.push(&json[cursor.skip()?]);
+        Ok(())
+    });
+    match walked {
+        Ok(true) => elements,
+        _ => Vec::new(),
+    }
+}
+
+/// The text of a JSON string; empty where a value is none.
+pub(super) fn text_of(json: &str) -> String {
+    let inside = json
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'));
+    inside.map_or_else(String::new, |inside| {
+        display_text(inside.as_bytes()).into_owned()
+    })
+}
+
+/// A list of JSON values.
+pub(super) fn list<Element: AsRef<str>>(elements: &[Element]) -> String {
+    let elements = elements.iter().map(AsRef::as_ref).collect::<Vec<_>>();
+    format!("[{}]", elements.join(","))
+}
+
+/// What is left of a JSON string behind a text that was said already, as a JSON string; itself where nothing was said.
+pub(super) fn behind(said: &str, json: &str) -> Option<String> {
+    if said.is_empty() {
+        return Some(json.to_owned());
+    }
+    text_of(json).strip_prefix(said).map(quoted)
+}

@@ -1,0 +1,140 @@
+//! What is known of an exchange, for whoever watches or records it.
+
+use crate::rules::Severity;
+use crate::session::Dialect;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// An exchange by its number, from 1, in the order in which the requests came.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct ExchangeId(pub u32);
+
+impl fmt::Display for ExchangeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// An exchange as far as it is known. Texts are from outside.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Seen {
+    /// Its number.
+    pub id: ExchangeId,
+    /// When its request came, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// Which upstream it goes to, by its place on the command line, from 0.
+    pub upstream: usize,
+    /// What the client calls itself, shortened: `openai-python 3.52.0`.
+    pub client: String,
+    /// The method.
+    pub method: String,
+    /// The path, without its query.
+    pub path: String,
+    /// The dialect that is spoken there; `None` for what only passes.
+    pub dialect: Option<Dialect>,
+    /// The model that is asked.
+    pub model: String,
+    /// Whether a stream is asked for.
+    pub streams: bool,
+    /// How many retries of the same request have joined it.
+    pub retries: u32,
+    /// The status of the reply.
+    pub status: Option<u16>,
+    /// Bytes of the request.
+    pub sent: u64,
+    /// Bytes of the reply so far.
+    pub received: u64,
+    /// Milliseconds until the first byte of the reply.
+    pub first_ms: Option<u64>,
+    /// Milliseconds until its end.
+    pub total_ms: Option<u64>,
+    /// What it is doing.
+    pub phase: Phase,
+    /// What was found, the worst first.
+    pub found: Vec<Found>,
+    /// What the operator should know of it: a stream that was cut, a body that cannot be decoded.
+    pub notes: Vec<String>,
+}
+
+/// Something that was found in an exchange.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// Id of the rule.
+    pub rule: &'static str,
+    /// How bad.
+    pub severity: Severity,
+    /// The tool that it is about.
+    pub tool: Option<String>,
+    /// The rule's sentence; it holds text of the exchange.
+    pub message: String,
+}
+
+/// What an exchange is doing.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Phase {
+    /// Its request comes, or is looked at.
+    #[default]
+    Asking,
+    /// The upstream was asked and has not answered yet.
+    Waiting,
+    /// The reply comes, and what may pass passes.
+    Replying,
+    /// It waits for a decision.
+    Held(Holding),
+    /// The upstream is asked again, by retake.
+    AskingAgain,
+    /// It is over.
+    Ended(Ending),
+}
+
+/// How an exchange waits for a decision.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holding {
+    /// Whether the request is held, and not the reply.
+    pub is_request: bool,
+    /// Since when, in milliseconds since 1970.
+    pub since_ms: u64,
+    /// When it is released without a decision, in milliseconds since 1970, because its client would give up soon after; `None` where the
+    /// client waits as long as it hears heartbeats.
+    pub until_ms: Option<u64>,
+    /// Why, in a few words.
+    pub why: String,
+    /// Whether its client has left: only a retry of the client can still be answered.
+    pub is_gone: bool,
+}
+
+/// How an exchange ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "how")]
+pub enum Ending {
+    /// Everything passed as it came.
+    Passed,
+    /// What was held was released as it came: by whom.
+    Released {
+        /// `operator`, `policy`, or why nobody was waited for any longer.
+        by: String,
+    },
+    /// The agent got another reply than the provider's first one, or the provider another request than the agent's.
+    Mended,
+    /// The agent got an error that retake made.
+    Refused {
+        /// Why.
+        why: String,
+    },
+    /// The connection to the agent was cut by a decision.
+    Cut,
+    /// The upstream gave no reply.
+    NoReply {
+        /// Why.
+        why: String,
+    },
+    /// The reply broke off; the agent's connection was broken off as well.
+    Truncated,
+    /// The client left before its end.
+    ClientLeft,
+    /// retake was ended while it was under way; only found after a restart.
+    Interrupted,
+}

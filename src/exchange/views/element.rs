@@ -1,0 +1,295 @@
+//! One element of a request's list, read as far as turns are told and found by it.
+
+use super::surgery::member;
+use crate::dialects::{anthropic, body_of, chat, responses};
+use crate::json::Cursor;
+use crate::session::{Dialect, Family, Fragment, Item, Kind, hash};
+use serde_json::Value;
+use std::ops::Range;
+
+/// An element: an item of Responses, a message of Chat or Anthropic.
+#[derive(Debug, Clone)]
+pub(super) struct Element {
+    /// Its JSON.
+    pub(super) text: String,
+    /// Whose it is.
+    pub(super) side: Side,
+    /// Whether it is reasoning and nothing else.
+    pub(super) is_reasoning: bool,
+    /// The calls in it that the client answers, in their order.
+    pub(super) calls: Vec<Call>,
+    /// The ids of the calls that it answers, as numbers; 0 for an answer without one.
+    pub(super) answers: Vec<u64>,
+}
+
+/// Whose an element is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    /// Said by the model.
+    Model,
+    /// Outputs of calls, and nothing else.
+    Outputs,
+    /// Anything else: the user, instructions.
+    Other,
+}
+
+/// A call in an element.
+#[derive(Debug, Clone)]
+pub(super) struct Call {
+    item: Item,
+    /// Where it stands in the element.
+    pub(super) at: Range<usize>,
+    /// Its id as a number; 0 where it has none.
+    pub(super) id: u64,
+    /// Whether its id is so short that two conversations may have the same one.
+    pub(super) is_short: bool,
+    /// The tool.
+    pub(super) tool: String,
+}
+
+/// Ids that providers draw are longer; servers that count (`call_0`) give the same ids in every conversation.
+const SHORT: usize = 12;
+
+impl Element {
+    /// Reads an element. What cannot be read is nobody's.
+    pub(super) fn read(dialect: Dialect, text: &str) -> Self {
+        let mut fragment = Fragment::default();
+        let mut cursor = Cursor::new(text.as_bytes());
+        let read = match dialect {
+            Dialect::Responses => responses::read_item(&mut cursor, 0, &mut fragment),
+            Dialect::Chat | Dialect::Gemini => chat::read_message(&mut cursor, 0, &mut fragment),
+            Dialect::Anthropic => {
+                anthropic::read_message(&mut cursor, 0, &mut fragment).map(|_| ())
+            }
+        };
+        if read.is_err() {
+            fragment = Fragment::default();
+        }
+        let items = &fragment.items;
+        let of = |kind| items.iter().filter(move |item| item.kind == kind);
+        let id = |item: &Item| raw_id(text, item).map_or(0, hash);
+        Self {
+            text: text.to_owned(),
+            side: side_of(dialect, items),
+            is_reasoning: !items.is_empty() && of(Kind::Reasoning).count() == items.len(),
+            calls: of(Kind::Call)
+                .map(|item| Call::of(text, item, fragment.names.text(item.name)))
+                .collect(),
+            answers: of(Kind::Output).map(id).collect(),
+        }
+    }
+
+    /// What an item of Responses is known by beside its words: its own id, or what is encrypted in it; as a number.
+    pub(super) fn own_mark(&self) -> Option<u64> {
+        let marks = ["id", "encrypted_content"].into_iter();
+        let mut marks = marks.filter_map(|key| member(&self.text, key));
+        let found = marks
+            .find(|at| self.text[at.clone()].len() > 2 && self.text[at.start..].starts_with('"'));
+        found.map(|at| hash(self.text[at].as_bytes()))
+    }
+
+    /// What it says as a number, however it is spelled; members of `passing` aside.
+    pub(super) fn digest(&self, passing: &[&str]) -> u64 {
+        digest(&self.text, passing)
+    }
+
+    /// Whether it is a message of this role.
+    pub(super) fn has_role(&self, role: &str) -> bool {
+        let at = member(&self.text, "role");
+        at.is_some_and(|at| self.text[at].trim_matches('"') == role)
+    }
+
+    /// Whether it holds a call that stands in another element as well.
+    pub(super) fn holds(&self, call: &Call, of: &Self) -> bool {
+        self.calls.iter().any(|own| own.is(self, call, of))
+    }
+
+    /// Whether it answers one of these calls.
+    pub(super) fn answers_any(&self, calls: &[Call]) -> bool {
+        self.answers
+            .iter()
+            .any(|id| *id != 0 && calls.iter().any(|call| call.id == *id))
+    }
+}
+
+impl Call {
+    fn of(text: &str, item: &Item, tool: &str) -> Self {
+        let id = raw_id(text, item);
+        Self {
+            item: *item,
+            at: place(item.span.start, item.span.end),
+            id: id.map_or(0, hash),
+            is_short: id.is_none_or(|id| id.len() < SHORT),
+            tool: tool.to_owned(),
+        }
+    }
+
+    /// Whether both are one call, however it is spelled: id, tool and arguments. Each stands in the element beside it.
+    pub(super) fn is(&self, own: &Element, other: &Self, theirs: &Element) -> bool {
+        self.id == other.id
+            && self.tool == other.tool
+            && self.arguments(own) == other.arguments(theirs)
+    }
+
+    /// The arguments as a number.
+    fn arguments(&self, element: &Element) -> u64 {
+        let own = element.text.get(self.at.clone()).unwrap_or_default();
+        match body_of(&self.item, own.as_bytes()).map(|body| body.arguments) {
+            Ok(arguments) => match arguments.json() {
+                Some(json) => digest(json, &[]),
+                None => hash(arguments.as_written().as_bytes()),
+            },
+            Err(_) => hash(own.as_bytes()),
+        }
+    }
+}
+
+/// The text of an item's call id, as it is written.
+fn raw_id<'a>(text: &'a str, item: &Item) -> Option<&'a [u8]> {
+    let span = item.call_id.span(item.span)?;
+    let is_named = item.family != Family::Legacy;
+    let raw = text.as_bytes().get(place(span.start, span.end));
+    raw.filter(|raw| is_named && !raw.is_empty())
+}
+
+fn place(start: u64, end: u64) -> Range<usize> {
+    // Places in a text that is in memory fit.
+    let fit = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
+    fit(start)..fit(end)
+}
+
+fn side_of(dialect: Dialect, items: &[Item]) -> Side {
+    let is_of_user = |kind| matches!(kind, Kind::User | Kind::System | Kind::ApprovalResponse);
+    let is_output = |item: &Item| item.kind == Kind::Output;
+    if items.is_empty() || items.iter().any(|item| is_of_user(item.kind)) {
+        return Side::Other;
+    }
+    if items.iter().all(is_output) {
+        return Side::Outputs;
+    }
+    // An item of a type that is not known comes from the model: replies are where providers add types.
+    let is_open = dialect == Dialect::Responses && !items.iter().any(is_output);
+    match is_open || items.iter().any(|item| item.kind.is_from_model()) {
+        true => Side::Model,
+        false => Side::Other,
+    }
+}
+
+/// Two numbers as one.
+pub(super) fn mixed(a: u64, b: u64) -> u64 {
+    let (a, b) = (a.to_le_bytes(), b.to_le_bytes());
+    hash(&[a, b].concat())
+}
+
+/// Marks for the provider's cache: clients move them on from request to request.
+pub(super) const MARKS: &[&str] = &["cache_control"];
+
+/// Members that clients leave away, fill in or move although what is said is the same.
+pub(super) const PASSING: &[&str] = &["cache_control", "id", "status", "annotations", "logprobs"];
+
+/// What a JSON text says, as a number: the same for another order of members, other white space and other escapes, with or without the
+/// members of `passing` and members that are null.
+pub(super) fn digest(text: &str, passing: &[&str]) -> u64 {
+    match serde_json::from_str::<Value>(text) {
+        Ok(value) => digest_of(&value, passing),
+        Err(_) => hash(text.as_bytes()),
+    }
+}
+
+/// `serde_json` reads no deeper than 128 levels, so this does not go deeper either.
+fn digest_of(value: &Value, passing: &[&str]) -> u64 {
+    match value {
+        Value::Object(members) => {
+            let members = members.iter();
+            let members =
+                members.filter(|(key, value)| !passing.contains(&key.as_str()) && !value.is_null());
+            // The order of members says nothing, so their numbers are added up.
+            members.fold(1, |sum: u64, (key, value)| {
+                sum.wrapping_add(mixed(hash(key.as_bytes()), digest_of(value, passing)))
+            })
+        }
+        Value::Array(list) => list
+            .iter()
+            .fold(2, |number, value| mixed(number, digest_of(value, passing))),
+        scalar => hash(scalar.to_string().as_bytes()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_known_in_another_spelling_and_not_with_other_arguments() {
+        let read = |text: &str| Element::read(Dialect::Anthropic, text);
+        let call = read(
+            r#"{"role":"assistant","content":[{"type":"tool_use","id":"toolu_0123456789","name":"f","input":{"a":1,"b":[2]}}]}"#,
+        );
+        let again = read(
+            r#"{"content":[{"type":"text","text":"x"},{"cache_control":{"type":"ephemeral"},"name":"f","input":{ "b":[2],"a":1},"id":"toolu_0123456789","type":"tool_use"}],"role":"assistant"}"#,
+        );
+        assert!(again.holds(&call.calls[0], &call) && !call.calls[0].is_short);
+        let other = read(
+            r#"{"role":"assistant","content":[{"type":"tool_use","id":"toolu_0123456789","name":"f","input":{"a":2}}]}"#,
+        );
+        assert!(other.calls[0].id == call.calls[0].id);
+        assert!(!other.holds(&call.calls[0], &call));
+    }
+
+    #[test]
+    fn an_element_belongs_to_the_model_to_its_tools_or_to_the_user() {
+        let side = |dialect, text: &str| Element::read(dialect, text).side;
+        for (dialect, text, expected) in [
+            (
+                Dialect::Responses,
+                r#"{"type":"reasoning","summary":[]}"#,
+                Side::Model,
+            ),
+            (Dialect::Responses, r#"{"type":"hologram"}"#, Side::Model),
+            (
+                Dialect::Responses,
+                r#"{"role":"user","content":"x"}"#,
+                Side::Other,
+            ),
+            (
+                Dialect::Responses,
+                r#"{"type":"function_call_output","call_id":"a","output":""}"#,
+                Side::Outputs,
+            ),
+            (
+                Dialect::Chat,
+                r#"{"role":"assistant","content":null,"tool_calls":[{"id":"a","function":{"name":"f"}}]}"#,
+                Side::Model,
+            ),
+            (
+                Dialect::Chat,
+                r#"{"role":"tool","tool_call_id":"a","content":"x"}"#,
+                Side::Outputs,
+            ),
+            (
+                Dialect::Chat,
+                r#"{"role":"developer","content":"x"}"#,
+                Side::Other,
+            ),
+            (
+                Dialect::Anthropic,
+                r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"a"}]}"#,
+                Side::Outputs,
+            ),
+            (
+                Dialect::Anthropic,
+                r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"a"},{"type":"text","text":"x"}]}"#,
+                Side::Other,
+            ),
+            (
+                Dialect::Anthropic,
+                r#"{"role":"assistant","content":"x"}"#,
+                Side::Model,
+            ),
+            (Dialect::Chat, "17", Side::Other),
+            (Dialect::Chat, "{", Side::Other),
+        ] {
+            assert_eq!(side(dialect, text), expected, "{text}");
+        }
+    }
+}

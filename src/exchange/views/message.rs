@@ -1,0 +1,166 @@
+//! Parts of messages that the agent does not see, put into its messages and taken out of them.
+
+use super::element::{Call, Element, PASSING, digest};
+use super::surgery::{elements, member, with_elements, with_value, without_member};
+use super::told::call_list;
+use crate::dialects::write::{quoted, text_block};
+use crate::session::Dialect;
+
+/// A message with the calls of `turn` that were answered for the agent, each behind the call that stood before it.
+pub(super) fn with_calls(
+    dialect: Dialect,
+    text: &str,
+    turn: &Element,
+    is_hidden: impl Fn(&Call) -> bool,
+) -> String {
+    let Some(list) = member(text, call_list(dialect)) else {
+        return text.to_owned();
+    };
+    let known = Element::read(dialect, text);
+    let of = |at: usize| {
+        known
+            .calls
+            .iter()
+            .find(|call| call.at.start == at)
+            .map(|call| call.id)
+    };
+    let inside = elements(text, &list).into_iter();
+    // Each element with the id of its call.
+    let mut parts = inside
+        .map(|at| (of(at.start), &text[at]))
+        .collect::<Vec<_>>();
+    let first_call = parts
+        .iter()
+        .position(|(id, _)| id.is_some())
+        .unwrap_or(parts.len());
+    let mut place = first_call;
+    for call in &turn.calls {
+        if is_hidden(call) {
+            parts.insert(place, (Some(call.id), &turn.text[call.at.clone()]));
+            place += 1;
+        } else if let Some(found) = parts.iter().position(|(id, _)| *id == Some(call.id)) {
+            place = found + 1;
+        }
+    }
+    let parts = parts.into_iter().map(|(_, part)| part).collect::<Vec<_>>();
+    match turn.calls.iter().any(&is_hidden) {
+        true => with_elements(text, &list, &parts),
+        false => text.to_owned(),
+    }
+}
+
+/// The message of the user behind a turn, with results at its beginning; `None` where it is nobody's or not the user's.
+pub(super) fn with_results(next: &Element, results: &[Element]) -> Option<String> {
+    let text = &next.text;
+    let content = member(text, "content").filter(|_| next.has_role("user"))?;
+    let mut blocks = results.iter().flat_map(blocks_of).collect::<Vec<_>>();
+    if blocks.is_empty() {
+        return Some(text.clone());
+    }
+    let said = match text.as_bytes().get(content.start) {
+        Some(b'"') => {
+            let said: String = serde_json::from_str(&text[content.clone()]).ok()?;
+            Some(text_block(&said))
+        }
+        _ => None,
+    };
+    blocks.extend(elements(text, &content).into_iter().map(|at| &text[at]));
+    blocks.extend(said.as_deref());
+    Some(with_elements(text, &content, &blocks))
+}
+
+/// The blocks of a message of Anthropic.
+fn blocks_of(message: &Element) -> Vec<&str> {
+    let text = &message.text;
+    let content = member(text, "content");
+    let inside = content.map(|content| elements(text, &content));
+    inside
+        .unwrap_or_default()
+        .into_iter()
+        .map(|at| &text[at])
+        .collect()
+}
+
+/// A message without what the agent was sent of the turn before and now repeats at its beginning.
+pub(super) fn without_released(dialect: Dialect, text: &str, released: &[Element]) -> String {
+    let mut text = text.to_owned();
+    for released in released {
+        text = match dialect {
+            Dialect::Anthropic => without_blocks(&text, &blocks_of(released)),
+            _ => without_texts(&text, &released.text),
+        };
+    }
+    text
+}
+
+fn without_blocks(text: &str, released: &[&str]) -> String {
+    let Some(content) = member(text, "content") else {
+        return text.to_owned();
+    };
+    let inside = elements(text, &content).into_iter();
+    let mut blocks = inside.map(|at| text[at].to_owned()).collect::<Vec<_>>();
+    for known in released {
+        let Some(first) = blocks.first() else { break };
+        if digest(first, PASSING) == digest(known, PASSING) {
+            blocks.remove(0);
+        } else if let Some(rest) = rest_of(first, "text", known) {
+            // Clients join texts that stand side by side.
+            blocks[0] = rest;
+        }
+    }
+    let blocks = blocks.iter().map(String::as_str).collect::<Vec<_>>();
+    with_elements(text, &content, &blocks)
+}
+
+/// Members of a message of Chat whose text grows with the deltas of a stream; servers that show reasoning use one of the last two.
+const TEXTS: [&str; 3] = ["content", "reasoning_content", "reasoning"];
+
+fn without_texts(text: &str, released: &str) -> String {
+    let mut text = text.to_owned();
+    for key in TEXTS {
+        let Some(at) = member(&text, key) else {
+            continue;
+        };
+        if text[at.start..].starts_with('[') {
+            let mut parts = elements(&text, &at).into_iter();
+            let first = parts.next().map(|first| &text[first]);
+            let said = member(released, key).map(|at| format!("{{\"text\":{}}}", &released[at]));
+            let rest = first
+                .zip(said)
+                .and_then(|(first, said)| rest_of(first, "text", &said));
+            if let Some(rest) = rest {
+                let is_empty = member(&rest, "text").is_some_and(|at| &rest[at] == "null");
+                let first = Some(rest.as_str()).filter(|_| !is_empty);
+                let parts = first
+                    .into_iter()
+                    .chain(parts.map(|at| &text[at]))
+                    .collect::<Vec<_>>();
+                text = match parts.is_empty() {
+                    true => with_value(&text, &at, "null"),
+                    false => with_elements(&text, &at, &parts),
+                };
+            }
+        } else if let Some(rest) = rest_of(&text, key, released) {
+            let is_empty = member(&rest, key).is_some_and(|at| &rest[at] == "null");
+            text = match is_empty && key != "content" {
+                true => without_member(&rest, key),
+                false => rest,
+            };
+        }
+    }
+    text
+}
+
+/// An object whose text `key` has lost the one of `released` at its beginning; null where nothing remains. `None` where it does not begin so.
+fn rest_of(object: &str, key: &str, released: &str) -> Option<String> {
+    let at = member(object, key)?;
+    let whole: String = serde_json::from_str(&object[at.clone()]).ok()?;
+    let begun: String = serde_json::from_str(&released[member(released, key)?]).ok()?;
+    let rest = whole.strip_prefix(&begun).filter(|_| !begun.is_empty())?;
+    let rest = if rest.is_empty() {
+        "null".to_owned()
+    } else {
+        quoted(rest)
+    };
+    Some(with_value(object, &at, &rest))
+}

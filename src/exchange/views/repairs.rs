@@ -1,0 +1,268 @@
+//! How a request was repaired before it left, and the same repair in later requests that repeat what was broken.
+
+use super::element::{Element, MARKS, digest, mixed};
+use super::list::List;
+use super::surgery::{elements, member, with_elements, without_member};
+use crate::session::{Dialect, hash};
+
+/// What a repair made of some elements of a list.
+#[derive(Debug)]
+pub(super) struct Repair {
+    changes: Vec<Change>,
+}
+
+/// What stands in the place of one element.
+#[derive(Debug)]
+struct Change {
+    /// The element and everything before it, as a number.
+    key: u64,
+    /// The element as it was.
+    was: Element,
+    /// What stands there: nothing, another element, itself and others behind it.
+    now: Vec<Element>,
+}
+
+/// The longest part of a list that is compared, by elements of both sides: beyond it a repair is not remembered.
+const COMPARED: usize = 4_000_000;
+
+impl Repair {
+    /// `None` where nothing was changed, or not so that it could be told element by element.
+    pub(super) fn of(dialect: Dialect, original: &[u8], repaired: &[u8]) -> Option<Self> {
+        let (was, now) = (
+            List::read(dialect, original)?,
+            List::read(dialect, repaired)?,
+        );
+        let keys = keys(&was);
+        let hashes = |list: &List<'_>| {
+            list.iter()
+                .map(|element| hash(element.text.as_bytes()))
+                .collect::<Vec<_>>()
+        };
+        let (old, new) = (hashes(&was), hashes(&now));
+        let same = common(&old, &new)?;
+        let mut changes = Vec::new();
+        let (mut i, mut j) = (0, 0);
+        for (next_old, next_new) in same.into_iter().chain([(old.len(), new.len())]) {
+            let added = (j..next_new)
+                .filter_map(|index| now.get(index).cloned())
+                .collect::<Vec<_>>();
+            let gone = (i..next_old).collect::<Vec<_>>();
+            changes.extend(changes_of(&was, &keys, i, &gone, added)?);
+            (i, j) = (next_old + 1, next_new + 1);
+        }
+        (!changes.is_empty()).then_some(Self { changes })
+    }
+
+    /// Bytes that it takes in memory, roughly.
+    pub(super) fn size(&self) -> usize {
+        let all = self
+            .changes
+            .iter()
+            .flat_map(|change| change.now.iter().chain([&change.was]));
+        all.map(|element| element.text.len() + size_of::<Element>())
+            .sum()
+    }
+
+    /// Repeats the repair; false where the list does not hold what was repaired, or goes on so that it does not fit any more.
+    fn apply(&self, list: &mut List<'_>, keys: &[u64]) -> bool {
+        let places = self
+            .changes
+            .iter()
+            .map(|change| keys.iter().position(|key| *key == change.key));
+        let Some(places) = places.collect::<Option<Vec<_>>>() else {
+            return false;
+        };
+        let found = self.changes.iter().zip(&places);
+        if !found
+            .clone()
+            .all(|(change, place)| change.fits(list, *place, &places))
+        {
+            return false;
+        }
+        for (change, place) in found.rev() {
+            let Some(current) = list.get(*place).map(|element| element.text.clone()) else {
+                continue;
+            };
+            let now = change
+                .now
+                .iter()
+                .map(|element| change.respelled(list.dialect, element, &current));
+            let now = now.collect::<Vec<_>>();
+            list.remove(*place);
+            list.insert(*place, now);
+        }
+        true
+    }
+}
+
+/// What became of the elements of a gap between two that stayed; `next` is the place of the first of them.
+fn changes_of(
+    was: &List<'_>,
+    keys: &[u64],
+    next: usize,
+    gone: &[usize],
+    mut added: Vec<Element>,
+) -> Option<Vec<Change>> {
+    if gone.is_empty() && added.is_empty() {
+        return Some(Vec::new());
+    }
+    let change = |place: usize, now: Vec<Element>| {
+        let was = was.get(place)?.clone();
+        let key = *keys.get(place)?;
+        Some(Change { key, was, now })
+    };
+    if gone.is_empty() {
+        // Behind the one that stayed; nothing can be told of what opens a history.
+        let before = next.checked_sub(1)?;
+        added.insert(0, was.get(before)?.clone());
+        return Some(vec![change(before, added)?]);
+    }
+    let mut changes = Vec::new();
+    for (count, place) in gone.iter().enumerate() {
+        let is_last = count + 1 == gone.len();
+        let taken = if is_last {
+            added.len()
+        } else {
+            added.len().min(1)
+        };
+        changes.push(change(*place, added.drain(..taken).collect())?);
+    }
+    Some(changes)
+}
+
+impl Change {
+    /// Whether what follows an element still goes with what stands in its place: no call that is taken out has got an output, no output
+    /// that is put in has come by itself.
+    fn fits(&self, list: &List<'_>, place: usize, changed: &[usize]) -> bool {
+        let others = (0..list.len()).filter(|index| *index != place && !changed.contains(index));
+        let mut others = others.filter_map(|index| list.get(index));
+        let stays = |id: u64| {
+            self.now
+                .iter()
+                .any(|now| now.calls.iter().any(|call| call.id == id))
+        };
+        let comes = |id: u64| {
+            id != 0
+                && !self.was.answers.contains(&id)
+                && self.now.iter().any(|now| now.answers.contains(&id))
+        };
+        let lost = self
+            .was
+            .calls
+            .iter()
+            .filter(|call| call.id != 0 && !stays(call.id));
+        let lost = lost.cloned().collect::<Vec<_>>();
+        !others.any(|other| other.answers_any(&lost) || other.answers.iter().any(|id| comes(*id)))
+    }
+
+    /// An element of the repair, in the spelling that the agent has now for what did not change.
+    fn respelled(&self, dialect: Dialect, now: &Element, current: &str) -> String {
+        if self.was.text == current {
+            return now.text.clone();
+        }
+        if now.text == self.was.text {
+            return current.to_owned();
+        }
+        let (Some(new), Some(old)) = (member(&now.text, "content"), member(current, "content"))
+        else {
+            return now.text.clone();
+        };
+        if dialect != Dialect::Anthropic || !now.text[new.start..].starts_with('[') {
+            return now.text.clone();
+        }
+        // Marks for the cache have moved on: there may be four of them in a request.
+        let known = elements(current, &old)
+            .into_iter()
+            .map(|at| &current[at])
+            .collect::<Vec<_>>();
+        let blocks = elements(&now.text, &new)
+            .into_iter()
+            .map(|at| &now.text[at]);
+        let blocks = blocks.map(|block| {
+            let number = digest(block, MARKS);
+            let same = known.iter().find(|known| digest(known, MARKS) == number);
+            same.map_or_else(|| without_mark(block), |known| (*known).to_owned())
+        });
+        let blocks = blocks.collect::<Vec<_>>();
+        let blocks = blocks.iter().map(String::as_str).collect::<Vec<_>>();
+        with_elements(&now.text, &new, &blocks)
+    }
+}
+
+fn without_mark(block: &str) -> String {
+    match member(block, MARKS[0]) {
+        Some(_) => without_member(block, MARKS[0]),
+        None => block.to_owned(),
+    }
+}
+
+/// Each element with everything before it, as a number: the same element elsewhere, or in another conversation, is another one.
+/// Instructions do not count: they hold dates.
+fn keys(list: &List<'_>) -> Vec<u64> {
+    let mut before = 0;
+    let keys = list.iter().map(|element| {
+        let key = mixed(before, element.digest(MARKS));
+        if !(element.has_role("system") || element.has_role("developer")) {
+            before = key;
+        }
+        key
+    });
+    keys.collect()
+}
+
+/// The elements that two lists have in common, by place: a longest sequence between what they begin and end with. `None` where there is too
+/// much between.
+fn common(old: &[u64], new: &[u64]) -> Option<Vec<(usize, usize)>> {
+    let pairs = old.iter().zip(new);
+    let head = pairs.take_while(|(a, b)| a == b).count();
+    let (rest_old, rest_new) = (&old[head..], &new[head..]);
+    let pairs = rest_old.iter().rev().zip(rest_new.iter().rev());
+    let tail = pairs.take_while(|(a, b)| a == b).count();
+    let (a, b) = (
+        &rest_old[..rest_old.len() - tail],
+        &rest_new[..rest_new.len() - tail],
+    );
+    if a.len().checked_mul(b.len())? > COMPARED {
+        return None;
+    }
+    let width = b.len() + 1;
+    let mut longest = vec![0_u32; (a.len() + 1) * width];
+    for i in (0..a.len()).rev() {
+        for j in (0..b.len()).rev() {
+            longest[i * width + j] = match a[i] == b[j] {
+                true => longest[(i + 1) * width + j + 1] + 1,
+                false => longest[(i + 1) * width + j].max(longest[i * width + j + 1]),
+            };
+        }
+    }
+    let mut found = (0..head).map(|at| (at, at)).collect::<Vec<_>>();
+    let (mut i, mut j) = (0, 0);
+    while i < a.len() && j < b.len() {
+        if a[i] == b[j] {
+            found.push((head + i, head + j));
+            (i, j) = (i + 1, j + 1);
+        } else if longest[(i + 1) * width + j] >= longest[i * width + j + 1] {
+            i += 1;
+        } else {
+            j += 1;
+        }
+    }
+    let ends = (0..tail).map(|at| (old.len() - tail + at, new.len() - tail + at));
+    found.extend(ends);
+    Some(found)
+}
+
+/// Repeats every repair that fits, in the order in which they were made: a later one was made of what the earlier ones had left.
+pub(super) fn apply_all<'r>(
+    repairs: impl Iterator<Item = &'r Repair>,
+    list: &mut List<'_>,
+    notes: &mut Vec<String>,
+) {
+    let mut known = keys(list);
+    for repair in repairs {
+        if repair.apply(list, &known) {
+            known = keys(list);
+            notes.push("the repair of an earlier request is made here as well".to_owned());
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! One told turn as it is remembered, and how it is put back into a request of the agent.
+
+use super::element::{Call, Element, MARKS, PASSING, Side};
+use super::list::List;
+use super::message;
+use super::told::Told;
+use crate::session::Dialect;
+
+/// A turn that the agent knows otherwise than the provider.
+#[derive(Debug)]
+pub(super) struct Story {
+    dialect: Dialect,
+    /// What the provider knows.
+    provider: Vec<Element>,
+    /// For each element of it whether the agent has never seen it (Responses), or not as such (elsewhere).
+    hidden: Vec<bool>,
+    /// Where the model's last turn begins in it, and where it ends.
+    last: (usize, usize),
+    /// What the agent was sent of the first turn before the hold.
+    released: Vec<Element>,
+    /// The last element of the request.
+    context: Option<u64>,
+}
+
+impl Story {
+    /// `None` where nothing of it will have to be put back: both know the same, or the agent got a final text, which stands for itself.
+    pub(super) fn of(dialect: Dialect, told: &Told, released: &[String]) -> Option<Self> {
+        if !told.hides() {
+            return None;
+        }
+        let read = |texts: &[String]| {
+            texts
+                .iter()
+                .map(|text| Element::read(dialect, text))
+                .collect::<Vec<_>>()
+        };
+        let (provider, released, agent) = (read(&told.provider), read(released), read(&told.agent));
+        let is_seen = |element: &Element| {
+            let mark = element.own_mark().filter(|_| dialect == Dialect::Responses);
+            let digest = element.digest(PASSING);
+            let mut seen = released.iter().chain(&agent);
+            seen.any(|seen| match (&seen.calls[..], &element.calls[..], mark) {
+                ([own, ..], [call, ..], _) => own.is(seen, call, element),
+                (_, _, Some(mark)) if seen.own_mark().is_some() => seen.own_mark() == Some(mark),
+                _ => seen.digest(PASSING) == digest,
+            })
+        };
+        let hidden = provider.iter().map(|element| !is_seen(element)).collect();
+        let story = Self {
+            dialect,
+            provider,
+            hidden,
+            last: (told.last.start, told.last.end),
+            released,
+            context: told
+                .context
+                .as_deref()
+                .map(|text| super::element::digest(text, MARKS)),
+        };
+        let is_found = story.marks().next().is_some();
+        is_found.then_some(story)
+    }
+
+    /// The numbers by which the turn is found: of the agent's calls, in Responses also of items with ids of their own.
+    pub(super) fn marks(&self) -> impl Iterator<Item = u64> {
+        let elements = self.provider.iter().zip(&self.hidden);
+        let seen = elements
+            .filter(|(_, hidden)| !**hidden)
+            .map(|(element, _)| element);
+        let own = seen.filter_map(|element| self.own_mark(element));
+        self.seen_calls().map(|(_, call)| call.id).chain(own)
+    }
+
+    /// Bytes that it takes in memory, roughly.
+    pub(super) fn size(&self) -> usize {
+        let all = self.provider.iter().chain(&self.released);
+        all.map(|element| element.text.len() + size_of::<Element>())
+            .sum()
+    }
+
+    fn own_mark(&self, element: &Element) -> Option<u64> {
+        let is_item = self.dialect == Dialect::Responses && element.calls.is_empty();
+        element.own_mark().filter(|_| is_item)
+    }
+
+    /// The turns before the agent's, each with what was answered.
+    fn before(&self) -> &[Element] {
+        &self.provider[..self.last.0]
+    }
+
+    /// The model's last turn.
+    fn turn(&self) -> &[Element] {
+        &self.provider[self.last.0..self.last.1]
+    }
+
+    /// The outputs behind it.
+    fn behind(&self) -> &[Element] {
+        &self.provider[self.last.1..]
+    }
+
+    /// Calls that were answered for the agent, each with its element.
+    fn hidden_calls(&self) -> impl Iterator<Item = (&Element, &Call)> {
+        let late = calls_of(self.turn()).filter(|(_, call)| self.is_answered(call));
+        calls_of(self.before()).chain(late)
+    }
+
+    /// The calls that the agent got.
+    fn seen_calls(&self) -> impl Iterator<Item = (&Element, &Call)> {
+        calls_of(self.turn()).filter(|(_, call)| !self.is_answered(call))
+    }
+
+    fn is_answered(&self, call: &Call) -> bool {
+        self.behind()
+            .iter()
+            .any(|element| element.answers.contains(&call.id))
+    }
+
+    /// Puts back what the provider knows and says so; `None` where this list does not hold the turn, or holds all of it already.
+    pub(super) fn apply(&self, list: &mut List<'_>) -> Option<String> {
+        if list.dialect != self.dialect {
+            return None;
+        }
+        if list.has_server_state {
+            return self.answer_kept(list);
+        }
+        let anchor = self.anchor(list)?;
+        let turn = list.turn_around(anchor);
+        let near = turn.start.saturating_sub(self.provider.len())..turn.end;
+        let is_there = |of: &Element, call: &Call| {
+            let mut near = near.clone().filter_map(|index| list.get(index));
+            near.any(|element| element.holds(call, of))
+        };
+        if self.hidden_calls().any(|(of, call)| is_there(of, call)) {
+            return None;
+        }
+        match self.dialect {
+            Dialect::Responses => self.put_items(list, anchor),
+            Dialect::Chat | Dialect::Gemini | Dialect::Anthropic => self.put_messages(list, anchor),
+        }
+        Some(self.note())
+    }
+
+    /// The first element of the turn that the list holds for certain.
+    fn anchor(&self, list: &List<'_>) -> Option<usize> {
+        let marks = self.marks().collect::<Vec<_>>();
+        let mut calls = self.seen_calls().map(|(_, call)| call).peekable();
+        let is_drawn = calls.peek().is_none() || calls.any(|call| !call.is_short);
+        let is_ours = |element: &Element| {
+            let own = self.own_mark(element);
+            own.is_some_and(|own| marks.contains(&own))
+                || self.seen_calls().any(|(of, call)| element.holds(call, of))
+        };
+        let mut found = (0..list.len()).filter(|index| list.get(*index).is_some_and(is_ours));
+        found.find(|index| is_drawn || self.context_before(*index, list) == self.context)
+    }
+
+    /// What stands before the turn of an element.
+    fn context_before(&self, index: usize, list: &List<'_>) -> Option<u64> {
+        let first = match self.dialect {
+            Dialect::Responses => list.turn_around(index).start,
+            Dialect::Chat | Dialect::Gemini | Dialect::Anthropic => index,
+        };
+        let before = first.checked_sub(1).and_then(|index| list.get(index));
+        before.map(|element| element.digest(MARKS))
+    }
+
+    /// Items go where they stood: behind the last one before them that the agent repeats.
+    fn put_items(&self, list: &mut List<'_>, anchor: usize) {
+        let turn = list.turn_around(anchor);
+        let places = self
+            .provider
+            .iter()
+            .zip(&self.hidden)
+            .map(|(item, hidden)| {
+                (!hidden)
+                    .then(|| self.place_of(item, list, turn.clone()))
+                    .flatten()
+            });
+        let places = places.collect::<Vec<_>>();
+        let mut puts: Vec<(usize, String)> = Vec::new();
+        let mut at = places.iter().flatten().min().copied().unwrap_or(anchor);
+        for (index, item) in self.provider.iter().enumerate() {
+            match places[index] {
+                Some(place) => at = place + 1,
+                None if self.hidden[index] || self.leads_to_hidden(index) => {
+                    puts.push((at, item.text.clone()));
+                }
+                None => {}
+            }
+        }
+        puts.sort_by_key(|(at, _)| *at);
+        for (put, (at, text)) in puts.into_iter().enumerate() {
+            list.insert(at + put, [text]);
+        }
+    }
+
+    /// Where the list repeats an item.
+    fn place_of(
+        &self,
+        item: &Element,
+        list: &List<'_>,
+        mut turn: std::ops::Range<usize>,
+    ) -> Option<usize> {
+        if let [call, ..] = &item.calls[..] {
+            // Where ids are counted, an earlier turn may hold the same call.
+            let is_here = |index: &usize| {
+                list.get(*index)
+                    .is_some_and(|known| known.holds(call, item))
+            };
+            return turn.find(is_here).or_else(|| (0..list.len()).find(is_here));
+        }
+        let mark = item.own_mark();
+        let by_mark = list
+            .iter()
+            .position(|known| mark.is_some() && known.own_mark() == mark);
+        let digest = item.digest(PASSING);
+        by_mark.or_else(|| {
+            turn.find(|index| {
+                list.get(*index)
+                    .is_some_and(|known| known.digest(PASSING) == digest)
+            })
+        })
+    }
+
+    /// Whether an item is reasoning that the API takes only with the hidden item behind it.
+    fn leads_to_hidden(&self, index: usize) -> bool {
+        let led = self.provider.iter().zip(&self.hidden).skip(index);
+        let mut led = led.skip_while(|(item, _)| item.is_reasoning);
+        self.provider[index].is_reasoning
+            && led
+                .next()
+                .is_some_and(|(item, hidden)| *hidden && item.side == Side::Model)
+    }
+
+    /// Messages: hidden calls into the agent's message, earlier turns before it, outputs behind it.
+    fn put_messages(&self, list: &mut List<'_>, anchor: usize) {
+        let (Some(known), Some(turn)) = (list.get(anchor), self.turn().first()) else {
+            return;
+        };
+        let mut text = known.text.clone();
+        if !self.before().is_empty() {
+            text = message::without_released(self.dialect, &text, &self.released);
+        }
+        let is_hidden = |call: &Call| self.is_answered(call);
+        text = message::with_calls(self.dialect, &text, turn, is_hidden);
+        list.replace(anchor, &text);
+        let outputs = self.behind().iter().map(|element| element.text.clone());
+        let next = list
+            .get(anchor + 1)
+            .filter(|_| self.dialect == Dialect::Anthropic);
+        match next.and_then(|next| message::with_results(next, self.behind())) {
+            Some(text) => list.replace(anchor + 1, &text),
+            None => list.insert(anchor + 1, outputs),
+        }
+        list.insert(
+            anchor,
+            self.before().iter().map(|element| element.text.clone()),
+        );
+    }
+
+    /// Where the provider keeps the conversation it knows the hidden calls beside the agent's: only their outputs are missing.
+    fn answer_kept(&self, list: &mut List<'_>) -> Option<String> {
+        let calls = self
+            .seen_calls()
+            .map(|(_, call)| call.clone())
+            .collect::<Vec<_>>();
+        let place = list
+            .iter()
+            .position(|element| element.answers_any(&calls))?;
+        let is_known =
+            |element: &Element| list.iter().any(|known| known.answers == element.answers);
+        let is_alone = self.before().is_empty() && calls.iter().any(|call| !call.is_short);
+        if !is_alone || self.behind().iter().any(is_known) {
+            return None;
+        }
+        let outputs = self
+            .behind()
+            .iter()
+            .map(|element| element.text.clone())
+            .collect::<Vec<_>>();
+        list.insert(place, outputs);
+        Some(self.note())
+    }
+
+    fn note(&self) -> String {
+        let mut tools = self
+            .hidden_calls()
+            .map(|(_, call)| call.tool.as_str())
+            .collect::<Vec<_>>();
+        tools.dedup();
+        let tools = tools.join(", ");
+        format!(
+            "what the agent has not seen is put back: the call of {tools} and how it was answered"
+        )
+    }
+}
+
+/// The calls of elements, each with its element.
+fn calls_of(elements: &[Element]) -> impl Iterator<Item = (&Element, &Call)> {
+    elements
+        .iter()
+        .flat_map(|element| element.calls.iter().map(move |call| (element, call)))
+}

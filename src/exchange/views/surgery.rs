@@ -1,0 +1,80 @@
+//! Members and elements of JSON text, found and exchanged where they stand: everything beside them stays byte for byte.
+
+use crate::json::Cursor;
+use std::ops::Range;
+
+/// The members of an object: each key as it stands between its quotes, and where its value is. None where it is no object.
+fn members(object: &str) -> Vec<(&str, Range<usize>)> {
+    let mut found = Vec::new();
+    let read = Cursor::new(object.as_bytes()).object(|cursor, key| {
+        cursor.peek();
+        found.push((std::str::from_utf8(key).unwrap_or_default(), cursor.skip()?));
+        Ok(())
+    });
+    if read.is_err() {
+        found.clear();
+    }
+    found
+}
+
+/// Where the value of a member of an object stands; of a key that stands twice the last one counts, as for most readers.
+pub(super) fn member(object: &str, wanted: &str) -> Option<Range<usize>> {
+    let mut found = members(object).into_iter().rev();
+    found
+        .find(|(key, _)| *key == wanted)
+        .map(|(_, value)| value)
+}
+
+/// Where the elements of a list stand, counted from the start of `text`. None where the value at `list` is no list.
+pub(super) fn elements(text: &str, list: &Range<usize>) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let read = Cursor::at(&text.as_bytes()[..list.end], list.start).array(|cursor| {
+        cursor.peek();
+        found.push(cursor.skip()?);
+        Ok(())
+    });
+    if read.is_err() {
+        found.clear();
+    }
+    found
+}
+
+/// An object with another value where one of its values stands.
+pub(super) fn with_value(object: &str, value: &Range<usize>, new: &str) -> String {
+    [&object[..value.start], new, &object[value.end..]].concat()
+}
+
+/// An object without a member.
+pub(super) fn without_member(object: &str, unwanted: &str) -> String {
+    let kept = members(object).into_iter();
+    let kept = kept.filter(|(key, _)| *key != unwanted);
+    let kept = kept.map(|(key, value)| format!("\"{key}\":{}", &object[value]));
+    format!("{{{}}}", kept.collect::<Vec<_>>().join(","))
+}
+
+/// An object whose list at `list` holds these elements.
+pub(super) fn with_elements(object: &str, list: &Range<usize>, elements: &[&str]) -> String {
+    with_value(object, list, &format!("[{}]", elements.join(",")))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_changed_stays_as_it_is_written() {
+        let object = r#"{ "a" : [1 , {"b":"]"}], "c":1e2 , "a": [ 2,3 ] }"#;
+        let list = member(object, "a").unwrap();
+        assert_eq!(&object[list.clone()], "[ 2,3 ]");
+        let inside = elements(object, &list).into_iter();
+        assert_eq!(inside.map(|at| &object[at]).collect::<Vec<_>>(), ["2", "3"]);
+        assert_eq!(
+            with_elements(object, &list, &["2", "4"]),
+            object.replace("[ 2,3 ]", "[2,4]")
+        );
+        assert_eq!(without_member(object, "a"), r#"{"c":1e2}"#);
+        assert_eq!(member("[1]", "a"), None);
+        assert!(elements(object, &member(object, "c").unwrap()).is_empty());
+    }
+}

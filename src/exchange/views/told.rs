@@ -1,0 +1,189 @@
+//! What the agent and what the provider are told when a hold ends with a reply.
+
+use super::element::{Element, Side};
+use super::surgery::{elements, member, with_elements, without_member};
+use crate::exchange::asked::Asked;
+use crate::session::Dialect;
+use std::ops::Range;
+
+/// The two views of how a held exchange went on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    /// What the agent gets as its reply: the elements of the model's last turn without the calls that were answered for it.
+    pub agent: Vec<String>,
+    /// What the provider knows, or is told with the agent's next request: everything behind the request.
+    pub provider: Vec<String>,
+    /// Where the model's last turn stands in `provider`.
+    pub(super) last: Range<usize>,
+    /// The last element of the request, by which a conversation is known where call ids are counted.
+    pub(super) context: Option<String>,
+}
+
+impl Told {
+    /// Whether the provider knows more than the agent, so that something is put back into later requests.
+    pub fn hides(&self) -> bool {
+        self.agent != self.provider
+    }
+}
+
+/// Why an agent cannot be told how its exchange went on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NoTold {
+    /// The history is not in the request.
+    #[error(
+        "the provider keeps this conversation itself (previous_response_id or conversation): what the agent does not see cannot be put into its later requests"
+    )]
+    ServerState,
+    /// One of the requests cannot be read, or holds no list.
+    #[error("the request has no list of messages that can be read")]
+    NoList,
+    /// The take is no longer the request with something behind it.
+    #[error("what stood before the reply was changed as well")]
+    Changed,
+    /// Nothing of the model stands behind the request.
+    #[error("there is no reply yet")]
+    NoTurn,
+    /// Behind the last turn stands something that the model is to read first.
+    #[error("the model is to be asked again before the agent can go on")]
+    GoesOn,
+    /// An output behind the request names no call.
+    #[error("an output names no call id, so its call cannot be taken out for the agent")]
+    NoId,
+}
+
+/// Tells apart what the agent and what the provider see of a take that is the request with elements behind it: the model's reply,
+/// outputs of its calls, further replies. Both are request bodies; where nothing is taken out, elements are byte for byte those of the take.
+///
+/// Fails where there is no turn to hand over, or where the two views could not be kept apart later.
+pub fn told(dialect: Dialect, base: &[u8], take: &[u8]) -> Result<Told, NoTold> {
+    let asked = Asked::read(dialect, base).ok_or(NoTold::NoList)?;
+    let base = history(dialect, base)?;
+    let take = history(dialect, take)?;
+    let provider = match take.get(..base.len()) {
+        Some(head) if head == base => take[base.len()..].to_vec(),
+        _ => return Err(NoTold::Changed),
+    };
+    let read = provider.iter();
+    let read = read
+        .map(|text| Element::read(dialect, text))
+        .collect::<Vec<_>>();
+    let last = last_turn(dialect, &read).ok_or(NoTold::NoTurn)?;
+    if read[last.end..]
+        .iter()
+        .any(|element| element.side != Side::Outputs)
+    {
+        return Err(NoTold::GoesOn);
+    }
+    let answers = read[last.end..].iter().flat_map(|element| &element.answers);
+    let answers = answers.copied().collect::<Vec<_>>();
+    let mut calls = read[last.clone()].iter().flat_map(|element| &element.calls);
+    if !answers.is_empty() && calls.all(|call| answers.contains(&call.id)) {
+        return Err(NoTold::GoesOn);
+    }
+    if answers.contains(&0) {
+        return Err(NoTold::NoId);
+    }
+    let turn = read[last.clone()].iter();
+    let mut agent = turn
+        .filter_map(|element| seen_by_agent(dialect, element, &answers))
+        .collect::<Vec<_>>();
+    // Reasoning at the end led to a call that the agent does not get.
+    while agent.len() > 1
+        && agent.last().is_some_and(|element| element.is_reasoning)
+        && !answers.is_empty()
+    {
+        agent.pop();
+    }
+    let told = Told {
+        agent: agent.into_iter().map(|element| element.text).collect(),
+        provider,
+        last,
+        context: base.last().cloned(),
+    };
+    // Beside calls that the agent has, the provider keeps the hidden one as well, and only its output is missing. Calls are then known
+    // by the ids of their outputs alone, so these must be drawn.
+    let mut calls = read[told.last.clone()]
+        .iter()
+        .flat_map(|element| &element.calls);
+    let is_known = told.last.start == 0 && calls.all(|call| !call.is_short);
+    match asked.has_server_state && told.hides() && !is_known {
+        true => Err(NoTold::ServerState),
+        false => Ok(told),
+    }
+}
+
+/// The elements of a request's list; a text as input counts as the message that it stands for.
+fn history(dialect: Dialect, body: &[u8]) -> Result<Vec<String>, NoTold> {
+    let list = Asked::read(dialect, body).and_then(|asked| asked.history);
+    let body = std::str::from_utf8(body).map_err(|_| NoTold::NoList)?;
+    let list = list.ok_or(NoTold::NoList)?;
+    match body.as_bytes().get(list.start) {
+        Some(b'[') => Ok(elements(body, &list)
+            .into_iter()
+            .map(|at| body[at].to_owned())
+            .collect()),
+        // As a take spells it that has something behind a text (OpenAI API reference: a text input with the role `user`).
+        Some(b'"') => Ok(vec![format!(
+            r#"{{"role":"user","content":{}}}"#,
+            &body[list]
+        )]),
+        _ => Err(NoTold::NoList),
+    }
+}
+
+/// Where the model's last turn stands: items of Responses in a row, elsewhere one message.
+fn last_turn(dialect: Dialect, read: &[Element]) -> Option<Range<usize>> {
+    let end = read
+        .iter()
+        .rposition(|element| element.side == Side::Model)?
+        + 1;
+    let first = match dialect {
+        Dialect::Responses => read[..end]
+            .iter()
+            .rposition(|element| element.side != Side::Model)
+            .map_or(0, |at| at + 1),
+        Dialect::Chat | Dialect::Anthropic | Dialect::Gemini => end - 1,
+    };
+    Some(first..end)
+}
+
+/// An element without the calls that were answered for the agent; `None` where nothing of it remains.
+fn seen_by_agent(dialect: Dialect, element: &Element, answers: &[u64]) -> Option<Element> {
+    let is_kept = element
+        .calls
+        .iter()
+        .map(|call| !answers.contains(&call.id))
+        .collect::<Vec<_>>();
+    if is_kept.iter().all(|kept| *kept) {
+        return Some(element.clone());
+    }
+    if dialect == Dialect::Responses {
+        return None;
+    }
+    let key = call_list(dialect);
+    let text = &element.text;
+    let list = member(text, key)?;
+    let hidden = element
+        .calls
+        .iter()
+        .zip(&is_kept)
+        .filter(|(_, kept)| !**kept);
+    let hidden = hidden.map(|(call, _)| call.at.start).collect::<Vec<_>>();
+    let inside = elements(text, &list);
+    let kept = inside.into_iter().filter(|at| !hidden.contains(&at.start));
+    let kept = kept.map(|at| &text[at]).collect::<Vec<_>>();
+    let text = match kept.is_empty() && dialect != Dialect::Anthropic {
+        // The API refuses an empty list of calls.
+        true => without_member(text, key),
+        false => with_elements(text, &list, &kept),
+    };
+    Some(Element::read(dialect, &text))
+}
+
+/// The member of a message that holds its calls.
+pub(super) fn call_list(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Anthropic => "content",
+        Dialect::Responses | Dialect::Chat | Dialect::Gemini => "tool_calls",
+    }
+}

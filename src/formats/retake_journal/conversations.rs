@@ -1,0 +1,480 @@
+//! The exchanges of a proxy's journal as conversations: each request goes on from the history that it repeats.
+//!
+//! Several agents may speak through one proxy at the same time, so a request belongs to the latest conversation whose whole history it
+//! begins with. What is compared is what everybody has to repeat: messages, calls and outputs; reasoning and hosted calls may be left out by
+//! a client. A reply counts as part of the history once a request repeats it; one that no request repeats (its client gave up and asked
+//! again, or got another one from retake) is a branch of its own, up to there.
+
+use super::super::Contents;
+use super::super::assemble::{Folded, assemble_folded};
+use super::FORMAT;
+use crate::dialects::body_of;
+use crate::session::{
+    Dialect, Fact, Flags, Fragment, Heard, Item, Kind, Names, Record, Session, Source, SourceError,
+    hash, index_number,
+};
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Puts the exchanges of a journal together.
+pub(super) fn assemble_conversations(
+    fragment: Fragment,
+    source: &Arc<dyn Source>,
+) -> Result<Contents, SourceError> {
+    let parts = parts(&fragment);
+    let mut conversations = Conversations::default();
+    let mut reader = Reader {
+        source,
+        records: &fragment.records,
+        line: (u32::MAX, Vec::new()),
+    };
+    let ended: HashSet<u32> = parts
+        .iter()
+        .filter(|part| part.heard.has_ended && part.has_items())
+        .map(|part| part.heard.number)
+        .collect();
+    for part in &parts {
+        let is_repeated = !part.heard.has_ended && ended.contains(&part.heard.number);
+        if !is_repeated && part.has_items() {
+            conversations.take(part, &fragment, &mut reader)?;
+        }
+    }
+    conversations.finish(fragment.records.into(), Arc::new(fragment.names), source)
+}
+
+/// One exchange: where its items and facts are in the fragment.
+#[derive(Debug)]
+struct Part {
+    heard: Heard,
+    model: Option<String>,
+    request: Stretch,
+    reply: Stretch,
+    told: Option<Stretch>,
+}
+
+impl Part {
+    /// Whether anything of its bodies was recorded.
+    fn has_items(&self) -> bool {
+        !self.request.items.is_empty() || !self.reply.items.is_empty()
+    }
+}
+
+/// A stretch of items, with the facts that were noted in it.
+#[derive(Debug, Clone, Default)]
+struct Stretch {
+    items: Range<usize>,
+    facts: Range<usize>,
+}
+
+/// Cuts what was read into exchanges.
+fn parts(fragment: &Fragment) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    let mut model: Option<&String> = None;
+    for (index, (at, fact)) in fragment.facts.iter().enumerate() {
+        let stretch = Stretch {
+            items: *at as usize..fragment.items.len(),
+            facts: index + 1..fragment.facts.len(),
+        };
+        let end = |stretch: &mut Stretch| {
+            stretch.items.end = *at as usize;
+            stretch.facts.end = index;
+        };
+        match (fact, parts.last_mut()) {
+            (Fact::Exchange(heard), last) => {
+                if let Some(last) = last {
+                    end(last.told.as_mut().unwrap_or(&mut last.reply));
+                }
+                parts.push(Part {
+                    heard: *heard,
+                    model: model.cloned(),
+                    request: stretch,
+                    reply: Stretch::default(),
+                    told: None,
+                });
+            }
+            (Fact::ReplyBegins, Some(last)) => {
+                end(&mut last.request);
+                last.reply = stretch;
+            }
+            (Fact::ToldBegins, Some(last)) => {
+                end(&mut last.reply);
+                last.told = Some(stretch);
+            }
+            // A model is noted where it changes, which may have been in another conversation.
+            (Fact::Model(name), _) => model = Some(name),
+            _ => {}
+        }
+    }
+    parts
+}
+
+/// Items and facts of a conversation that is being put together.
+#[derive(Debug, Clone, Default)]
+struct History {
+    items: Vec<Item>,
+    facts: Vec<(u32, Fact)>,
+}
+
+impl History {
+    fn note(&mut self, fact: Fact) {
+        self.facts.push((index_number(self.items.len()), fact));
+    }
+
+    /// Takes a stretch, without the items that `leaves_out` names by their place in it.
+    fn take(&mut self, stretch: &Stretch, fragment: &Fragment, leaves_out: &HashSet<usize>) {
+        let mut facts = fragment.facts[stretch.facts.clone()].iter().peekable();
+        for index in stretch.items.clone() {
+            while let Some((_, fact)) = facts.next_if(|(at, _)| *at as usize <= index) {
+                self.note(fact.clone());
+            }
+            if !leaves_out.contains(&index) {
+                self.items.push(fragment.items[index]);
+            }
+        }
+        facts.for_each(|(_, fact)| self.note(fact.clone()));
+    }
+
+    fn append(&mut self, more: Self) {
+        let before = index_number(self.items.len());
+        self.items.extend(more.items);
+        let facts = more.facts.into_iter();
+        self.facts
+            .extend(facts.map(|(at, fact)| (at + before, fact)));
+    }
+
+    fn has_reply(&self) -> bool {
+        self.items.iter().any(|item| item.kind.is_from_model())
+    }
+
+    fn is_whole_reply(&self) -> bool {
+        let is_cut = |item: &Item| item.flags.has(Flags::INCOMPLETE);
+        self.has_reply() && !self.items.iter().any(is_cut)
+    }
+}
+
+/// A conversation.
+#[derive(Debug)]
+struct Conversation {
+    dialect: Dialect,
+    /// What requests have repeated, or begun with.
+    history: History,
+    /// The last reply, which no request has repeated yet.
+    last: History,
+    /// The number of the exchange that it came in.
+    last_number: u32,
+    /// Digests of what was said, without and with that reply.
+    ends: [u64; 2],
+    /// The system texts that are part of it.
+    system: HashSet<u64>,
+    /// The system texts of the last request.
+    last_system: u64,
+}
+
+impl Conversation {
+    /// Whether a request goes on from here that begins with what the digest stands for, and is nothing else where `is_all`. Who asks the same
+    /// again after a whole reply begins another conversation; after one that broke off it is a retry.
+    fn goes_on(&self, end: u64, is_all: bool) -> bool {
+        let is_repeated = end == self.ends[1];
+        is_repeated || !is_all || !self.last.is_whole_reply()
+    }
+
+    /// Whether the model has spoken before this point.
+    fn has_reply_at(&self, end: u64) -> bool {
+        self.history.has_reply() || (end == self.ends[1] && self.last.has_reply())
+    }
+}
+
+#[derive(Debug, Default)]
+struct Conversations {
+    all: Vec<Conversation>,
+    /// Branches that nobody went on from, each with the conversation that it left.
+    branches: Vec<(usize, u32, History)>,
+    /// The conversations that stand at a digest, the latest last.
+    at: HashMap<u64, Vec<usize>>,
+    /// The conversations that the provider keeps, by their ids.
+    kept: HashMap<u64, usize>,
+}
+
+impl Conversations {
+    fn take(
+        &mut self,
+        part: &Part,
+        fragment: &Fragment,
+        reader: &mut Reader<'_>,
+    ) -> Result<(), SourceError> {
+        let asked = Asked::read(part, fragment, reader)?;
+        let found = self.find(part, &asked);
+        let (index, matched) = match found {
+            Some((index, matched)) => {
+                let repeated = match part.heard.earlier {
+                    0 => asked.ends[matched],
+                    // What the provider keeps is repeated by naming it.
+                    _ => self.all[index].ends[1],
+                };
+                self.settle(index, repeated);
+                (index, matched)
+            }
+            None => (self.begin(part), 0),
+        };
+        let conversation = &mut self.all[index];
+        let repeated = part.request.items.start..asked.stands_at[matched];
+        let mut leaves_out: HashSet<usize> = repeated.collect();
+        for (place, meaning) in &asked.system {
+            if !conversation.system.insert(*meaning) {
+                leaves_out.insert(*place);
+            } else {
+                leaves_out.remove(place);
+            }
+        }
+        if let Some(model) = &part.model {
+            conversation.history.note(Fact::Model(model.clone()));
+        }
+        conversation
+            .history
+            .take(&part.request, fragment, &leaves_out);
+        let nothing = HashSet::new();
+        let mut replied = History::default();
+        replied.take(&part.reply, fragment, &nothing);
+        let mut used = &part.reply;
+        if let Some(told) = &part.told {
+            let mut branch = conversation.history.clone();
+            branch.append(std::mem::take(&mut replied));
+            self.branches.push((index, part.heard.number, branch));
+            replied.take(told, fragment, &nothing);
+            used = told;
+        }
+        conversation.last = replied;
+        conversation.last_number = part.heard.number;
+        conversation.last_system = asked.system_digest();
+        let said = asked.ends.last().copied().unwrap_or_default();
+        let asked_end = match part.heard.earlier {
+            0 => said,
+            _ => chained(conversation.ends[1], said),
+        };
+        let mut end = asked_end;
+        for place in used.items.clone() {
+            if let Some(meaning) = reader.meaning(&fragment.items[place])? {
+                end = chained(end, meaning);
+            }
+        }
+        conversation.ends = [asked_end, end];
+        self.place(index, &part.heard);
+        Ok(())
+    }
+
+    /// The conversation that a request goes on from, and how many of its elements that has already.
+    fn find(&self, part: &Part, asked: &Asked) -> Option<(usize, usize)> {
+        if part.heard.earlier != 0 {
+            return self.kept.get(&part.heard.earlier).map(|index| (*index, 0));
+        }
+        let all = asked.ends.len() - 1;
+        (1..=all).rev().find_map(|length| {
+            let end = asked.ends[length];
+            let at = self.at.get(&end)?.iter().rev();
+            let mut at = at.filter(|index| self.all[**index].goes_on(end, length == all));
+            let is_same = |index: &&usize| self.all[**index].last_system == asked.system_digest();
+            // Two agents may be asked the same; what tells them apart is what they were told before that, or what they answered.
+            let has_reply = |index: &&usize| self.all[**index].has_reply_at(end);
+            let found = at.clone().find(is_same).or_else(|| at.find(has_reply));
+            found.map(|index| (*index, length))
+        })
+    }
+
+    /// The last reply of a conversation becomes part of it where the request repeats it; it is a branch where it does not.
+    fn settle(&mut self, index: usize, repeated: u64) {
+        let conversation = &mut self.all[index];
+        for end in conversation.ends {
+            if let Some(at) = self.at.get_mut(&end) {
+                at.retain(|other| *other != index);
+            }
+        }
+        let last = std::mem::take(&mut conversation.last);
+        if repeated == conversation.ends[1] || !last.has_reply() {
+            conversation.history.append(last);
+        } else {
+            let mut branch = conversation.history.clone();
+            branch.append(last);
+            self.branches
+                .push((index, conversation.last_number, branch));
+        }
+    }
+
+    fn begin(&mut self, part: &Part) -> usize {
+        self.all.push(Conversation {
+            dialect: part.heard.dialect,
+            history: History::default(),
+            last: History::default(),
+            last_number: 0,
+            ends: [0; 2],
+            system: HashSet::new(),
+            last_system: 0,
+        });
+        self.all.len() - 1
+    }
+
+    fn place(&mut self, index: usize, heard: &Heard) {
+        let [asked, replied] = self.all[index].ends;
+        self.at.entry(asked).or_default().push(index);
+        if replied != asked {
+            self.at.entry(replied).or_default().push(index);
+        }
+        for id in [heard.earlier, heard.own] {
+            if id != 0 {
+                self.kept.insert(id, index);
+            }
+        }
+    }
+
+    fn finish(
+        self,
+        records: Arc<[Record]>,
+        names: Arc<Names>,
+        source: &Arc<dyn Source>,
+    ) -> Result<Contents, SourceError> {
+        let mut contents = Contents::default();
+        let dialects: Vec<Dialect> = self.all.iter().map(|one| one.dialect).collect();
+        let build = |dialect, label, history: History| {
+            let folded = Folded {
+                dialect,
+                label,
+                items: history.items,
+                facts: history.facts,
+            };
+            assemble_folded(FORMAT.id, folded, (&records, &names), source)
+        };
+        for (number, conversation) in (1..).zip(self.all) {
+            let mut history = conversation.history;
+            history.append(conversation.last);
+            let built = build(
+                conversation.dialect,
+                format!("conversation {number}"),
+                history,
+            )?;
+            contents.sessions.extend(built.sessions);
+            contents.problems.extend(built.problems);
+        }
+        for (index, number, history) in self.branches {
+            let label = format!(
+                "conversation {}: the provider's reply of exchange {number}",
+                index + 1
+            );
+            let built = build(dialects[index], label, history)?;
+            // What is wrong with its tools was said of the conversation.
+            let inactive = |session| Session {
+                active: false,
+                ..session
+            };
+            contents
+                .sessions
+                .extend(built.sessions.into_iter().map(inactive));
+        }
+        Ok(contents)
+    }
+}
+
+/// What a request says, in digests.
+struct Asked {
+    /// For each number of compared items the place behind them, and behind what need not be repeated after them.
+    stands_at: Vec<usize>,
+    /// For each number of compared items the digest of them; the first one is that of none.
+    ends: Vec<u64>,
+    /// The system texts: where they stand, and what they say.
+    system: Vec<(usize, u64)>,
+}
+
+impl Asked {
+    fn read(
+        part: &Part,
+        fragment: &Fragment,
+        reader: &mut Reader<'_>,
+    ) -> Result<Self, SourceError> {
+        let places = part.request.items.clone();
+        let mut asked = Self {
+            stands_at: vec![places.start],
+            ends: vec![hash(part.heard.dialect.word().as_bytes())],
+            system: Vec::new(),
+        };
+        for place in places {
+            let item = &fragment.items[place];
+            if item.kind == Kind::System {
+                asked.system.push((place, hash(reader.bytes(item)?)));
+            } else if let Some(meaning) = reader.meaning(item)? {
+                let end = asked.ends.last().copied().unwrap_or_default();
+                asked.ends.push(chained(end, meaning));
+                asked.stands_at.push(place + 1);
+            } else if let Some(behind) = asked.stands_at.last_mut()
+                && asked.ends.len() > 1
+            {
+                *behind = place + 1;
+            }
+        }
+        Ok(asked)
+    }
+
+    fn system_digest(&self) -> u64 {
+        let texts = self.system.iter();
+        texts.fold(0, |digest, (_, text)| chained(digest, *text))
+    }
+}
+
+/// Reads what items say; the items of one line are read at once.
+struct Reader<'a> {
+    source: &'a Arc<dyn Source>,
+    records: &'a [Record],
+    /// The line that was read last, by the number of its record.
+    line: (u32, Vec<u8>),
+}
+
+impl Reader<'_> {
+    fn bytes(&mut self, item: &Item) -> Result<&[u8], SourceError> {
+        let span = self.records.get(item.record as usize).map(|one| one.span);
+        let span = span.unwrap_or(item.span);
+        if self.line.0 != item.record {
+            self.source.read_into(span, &mut self.line.1)?;
+            self.line.0 = item.record;
+        }
+        let place = |at: u64| usize::try_from(at.saturating_sub(span.start)).unwrap_or(usize::MAX);
+        let inside = place(item.span.start)..place(item.span.end);
+        let gone = SourceError::Gone { span: item.span };
+        self.line.1.get(inside).ok_or(gone)
+    }
+
+    /// What an item says, apart from how this or that side spells it: a call is its id, a message its text. `None` for what a request
+    /// need not repeat.
+    fn meaning(&mut self, item: &Item) -> Result<Option<u64>, SourceError> {
+        let is_compared = matches!(
+            item.kind,
+            Kind::User | Kind::Assistant | Kind::Call | Kind::Output | Kind::ApprovalResponse
+        );
+        if !is_compared {
+            return Ok(None);
+        }
+        let kind = u64::from(item.kind as u8);
+        if !item.call_id.is_none() {
+            return Ok(Some(chained(kind, item.call_id.hash)));
+        }
+        let name = item.name;
+        let bytes = self.bytes(item)?;
+        let Ok(body) = body_of(item, bytes) else {
+            return Ok(Some(chained(kind, hash(bytes))));
+        };
+        let text = body.text.trim();
+        if text.is_empty() && item.kind == Kind::Assistant {
+            return Ok(None);
+        }
+        let said = [text, body.arguments.as_written()];
+        let texts = said
+            .iter()
+            .fold(kind, |digest, text| chained(digest, hash(text.as_bytes())));
+        Ok(Some(chained(texts, u64::from(name.0))))
+    }
+}
+
+/// A digest that goes on.
+fn chained(digest: u64, more: u64) -> u64 {
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&digest.to_le_bytes());
+    bytes[8..].copy_from_slice(&more.to_le_bytes());
+    hash(&bytes)
+}

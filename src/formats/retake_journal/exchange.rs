@@ -1,0 +1,169 @@
+//! An exchange as a proxy's journal holds it: the agent's request, the provider's reply in one piece, what the agent got instead.
+//!
+//! `{"type":"exchange","id":7,"dialect":"chat","model":..,"request":{..},"response":{..},"told":{..},"incomplete":true,"failures":[..]}`;
+//! `response` is an error body where the provider refused, and `response_text` what is no JSON. A `held` entry has the same members as far as
+//! they are known, and `notice`, a sentence for the reader who finds no `exchange` behind it. The members that are only told (times, headers,
+//! status, ...) are in `exchange::entry`, which writes them.
+
+use super::super::body;
+use crate::json::{Cursor, Fault, display_text};
+use crate::session::{Dialect, Fact, Flags, Fragment, Heard, Kind, Link, Shape, Span};
+use std::ops::Range;
+
+/// The members that are read.
+#[derive(Default)]
+struct Members {
+    number: u32,
+    has_ended: bool,
+    incomplete: bool,
+    model: Option<String>,
+    request: Option<Range<usize>>,
+    response: Option<Range<usize>>,
+    /// What the provider said that is no reply: an error page, failures in the middle of a stream.
+    told: Option<Range<usize>>,
+    notices: Vec<Range<usize>>,
+}
+
+/// Reads one entry.
+pub(super) fn read(
+    cursor: &mut Cursor<'_>,
+    dialect: Dialect,
+    base: u64,
+    out: &mut Fragment,
+) -> Result<(), Fault> {
+    let bytes = cursor.bytes();
+    let members = walk(cursor)?;
+    let has_body = members.request.is_some() || members.response.is_some();
+    if !has_body && members.notices.is_empty() && members.number == 0 {
+        return Ok(());
+    }
+    let member = |body: &Option<Range<usize>>, names: &[&[u8]]| match body {
+        Some(body) => id_in(bytes, body.start, names),
+        None => Ok(0),
+    };
+    out.note(Fact::Exchange(Heard {
+        number: members.number,
+        dialect,
+        has_ended: members.has_ended,
+        earlier: member(
+            &members.request,
+            &[b"previous_response_id", b"conversation"],
+        )?,
+        own: member(&members.response, &[b"id"])?,
+    }));
+    if let Some(model) = members.model {
+        out.note(Fact::Model(model));
+    }
+    if let Some(request) = &members.request {
+        body::read_body(dialect, bytes, request.start, base, out)?;
+    }
+    out.note(Fact::ReplyBegins);
+    if let Some(response) = &members.response {
+        read_reply(dialect, bytes, response, members.incomplete, base, out)?;
+    }
+    for notice in members.notices {
+        out.push(Kind::Notice, Shape::Format, Span::within(base, notice));
+    }
+    if let Some(told) = &members.told {
+        out.note(Fact::ToldBegins);
+        read_reply(dialect, bytes, told, false, base, out)?;
+    }
+    Ok(())
+}
+
+fn walk(cursor: &mut Cursor<'_>) -> Result<Members, Fault> {
+    let mut members = Members::default();
+    cursor.object(|cursor, key| {
+        let opens = cursor.peek();
+        match (key, opens) {
+            (b"type", _) => members.has_ended = cursor.string()? != Some(b"held"),
+            (b"id", _) => {
+                let number = String::from_utf8_lossy(cursor.raw()?).parse();
+                members.number = number.unwrap_or_default();
+            }
+            (b"model", _) => {
+                let model = cursor.string()?.filter(|model| !model.is_empty());
+                members.model = model.map(|model| display_text(model).into_owned());
+            }
+            (b"incomplete", _) => members.incomplete = cursor.raw()? == b"true",
+            (b"request", Some(b'{')) => members.request = Some(cursor.skip()?),
+            (b"response", Some(b'{')) => members.response = Some(cursor.skip()?),
+            (b"told", Some(b'{')) => members.told = Some(cursor.skip()?),
+            (b"response_text" | b"notice", Some(b'"')) => members.notices.push(cursor.skip()?),
+            (b"failures", Some(b'[')) => {
+                cursor.array(|cursor| {
+                    members.notices.push(cursor.skip()?);
+                    Ok(())
+                })?;
+            }
+            _ => {}
+        }
+        Ok(())
+    })?;
+    Ok(members)
+}
+
+/// The id that stands under one of these names: a string, or the `id` of an object. Keyed hash; 0 for none.
+fn id_in(bytes: &[u8], at: usize, names: &[&[u8]]) -> Result<u64, Fault> {
+    let mut id = 0;
+    Cursor::at(bytes, at).object(|cursor, key| {
+        if !names.contains(&key) {
+            return Ok(());
+        }
+        match cursor.peek() {
+            Some(b'"') => id = Link::key(cursor.string()?.unwrap_or_default()),
+            Some(b'{') => {
+                cursor.object(|cursor, key| {
+                    if key == b"id" {
+                        id = Link::key(cursor.string()?.unwrap_or_default());
+                    }
+                    Ok(())
+                })?;
+            }
+            _ => {}
+        }
+        Ok(())
+    })?;
+    Ok(id)
+}
+
+/// A reply, or what stands in its place: an error, which is shown as it is.
+fn read_reply(
+    dialect: Dialect,
+    bytes: &[u8],
+    reply: &Range<usize>,
+    is_incomplete: bool,
+    base: u64,
+    out: &mut Fragment,
+) -> Result<(), Fault> {
+    let first = out.items.len();
+    if is_error(bytes, reply.start)? {
+        let span = Span::within(base, reply.clone());
+        out.push(Kind::Notice, Shape::Format, span);
+        return Ok(());
+    }
+    body::read_reply(dialect, bytes, reply.start, base, out)?;
+    out.note(Fact::Reply);
+    let items = &mut out.items[first..];
+    if let Some(item) = items.iter_mut().find(|item| item.kind.is_from_model()) {
+        item.flags = item.flags.with(Flags::STARTS_REPLY);
+    }
+    if let Some(item) = items.last_mut() {
+        item.flags.set_if(Flags::INCOMPLETE, is_incomplete);
+    }
+    Ok(())
+}
+
+/// Whether an object is the body of an error and no reply: it has an `error`, and nothing of what replies are made of.
+fn is_error(bytes: &[u8], at: usize) -> Result<bool, Fault> {
+    let (mut has_error, mut has_reply) = (false, false);
+    Cursor::at(bytes, at).object(|cursor, key| {
+        match key {
+            b"error" => has_error |= !matches!(cursor.peek(), Some(b'n')),
+            b"output" | b"choices" | b"content" | b"role" => has_reply = true,
+            _ => {}
+        }
+        Ok(())
+    })?;
+    Ok(has_error && !has_reply)
+}

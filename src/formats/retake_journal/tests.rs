@@ -1,0 +1,337 @@
+//! What is written is read back, and damage is said.
+
+use super::*;
+use crate::formats::{read_buffer, recognise};
+
+fn read(text: &str) -> Contents {
+    let format = recognise(&Sample::new(text.as_bytes(), true)).unwrap();
+    assert_eq!(format.id, "retake-journal");
+    let source: Arc<dyn Source> = Arc::new(text.as_bytes().to_vec());
+    read_buffer(format, &source, text.as_bytes()).unwrap()
+}
+
+fn journal() -> Vec<String> {
+    let items = [
+        r#"{"type":"session","path":"a.jsonl","format":"openai-chat","label":"one"}"#,
+        r#"{"type":"item","dialect":"chat","item":{"role":"user","content":"hi"}}"#,
+        r#"{"type":"exchange","later":true}"#,
+        r#"{"type":"item","dialect":"chat","item":{"role":"assistant","content":"yo"}}"#,
+    ];
+    let lines = (1..).zip(items).map(|(seq, entry)| encode_line(seq, entry));
+    std::iter::once(encode_header(&serde_json::Map::new()))
+        .chain(lines)
+        .collect()
+}
+
+#[test]
+fn what_is_written_is_read_back() {
+    let contents = read(&journal().concat());
+    assert_eq!(contents.problems, []);
+    let session = &contents.sessions[0];
+    let kinds = session.items.iter().map(|item| item.kind);
+    assert_eq!(kinds.collect::<Vec<_>>(), [Kind::User, Kind::Assistant]);
+    assert_eq!(
+        (session.label.as_str(), session.dialect),
+        ("one", Dialect::Chat)
+    );
+}
+
+#[test]
+fn a_torn_tail_costs_its_line() {
+    let text = journal().concat();
+    let contents = read(&text[..text.len() - 20]);
+    assert_eq!(contents.problems[0].kind, ProblemKind::Torn);
+    let kinds = contents.sessions[0].items.iter().map(|item| item.kind);
+    assert_eq!(kinds.collect::<Vec<_>>(), [Kind::User, Kind::Unreadable]);
+}
+
+#[test]
+fn a_changed_line_and_a_lost_line_are_said() {
+    let changed = read(&journal().concat().replace("\"hi\"", "\"ho\""));
+    assert!(changed.problems[0].kind.to_string().contains("checksum"));
+    assert_eq!(changed.sessions[0].items[0].kind, Kind::Unreadable);
+    let mut lines = journal();
+    lines.remove(2);
+    let lost = read(&lines.concat());
+    assert!(lost.problems[0].kind.to_string().contains("line 3"));
+}
+
+#[test]
+fn a_newer_journal_is_refused() {
+    let newer = journal().concat().replace("\"version\":1", "\"version\":2");
+    let contents = read(&newer);
+    assert_eq!(contents.sessions.len(), 0);
+    assert!(contents.problems[0].kind.to_string().contains("version 2"));
+}
+
+/// A line of a proxy's journal: who is asked what, and what comes back.
+fn exchange(kind: &str, id: u32, more: &str) -> String {
+    format!(r#"{{"type":"{kind}","id":{id},"dialect":"chat","model":"m",{more}}}"#)
+}
+
+fn of_proxy(entries: &[String]) -> String {
+    let lines = (1..)
+        .zip(entries)
+        .map(|(seq, entry)| encode_line(seq, entry));
+    let header = encode_header(&serde_json::Map::new());
+    std::iter::once(seal_header(&header)).chain(lines).collect()
+}
+
+fn asks(messages: &[&str]) -> String {
+    let tools = r#"[{"type":"function","function":{"name":"f"}}]"#;
+    format!(
+        r#""request":{{"model":"m","messages":[{}],"tools":{tools}}}"#,
+        messages.join(",")
+    )
+}
+
+fn said(name: &str, message: &str) -> String {
+    format!(r#""{name}":{{"choices":[{{"finish_reason":"stop","message":{message}}}]}}"#)
+}
+
+/// Each session as its label and the kinds of its items.
+fn told(contents: &Contents) -> Vec<String> {
+    let sessions = contents.sessions.iter();
+    let one = |session: &crate::session::Session| {
+        let kinds = session.items.iter().map(|item| item.kind.word());
+        let kinds: Vec<_> = kinds.collect();
+        format!("{}: {}", session.label, kinds.join(" "))
+    };
+    sessions.map(one).collect()
+}
+
+const USER: &str = r#"{"role":"user","content":"hi"}"#;
+const OTHER: &str = r#"{"role":"user","content":"other"}"#;
+const CALL: &str = r#"{"role":"assistant","content":"","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]}"#;
+const CALL_AGAIN: &str = r#"{"role":"assistant","tool_calls":[{"type":"function","function":{"arguments":"{}","name":"f"},"id":"c"}],"content":null}"#;
+const OUTPUT: &str = r#"{"role":"tool","tool_call_id":"c","content":"ok"}"#;
+const DONE: &str = r#"{"role":"assistant","content":"done"}"#;
+
+#[test]
+fn agents_that_speak_through_one_proxy_are_told_apart_and_what_requests_repeat_is_folded() {
+    let text = of_proxy(&[
+        exchange(
+            "exchange",
+            1,
+            &format!("{},{}", asks(&[USER]), said("response", CALL)),
+        ),
+        exchange(
+            "exchange",
+            2,
+            &format!("{},{}", asks(&[OTHER]), said("response", DONE)),
+        ),
+        exchange(
+            "exchange",
+            3,
+            &format!(
+                "{},{}",
+                asks(&[USER, CALL_AGAIN, OUTPUT]),
+                said("response", DONE)
+            ),
+        ),
+    ]);
+    let contents = read(&text);
+    assert_eq!(contents.problems, []);
+    assert_eq!(
+        told(&contents),
+        [
+            "conversation 1: user call output assistant",
+            "conversation 2: user assistant"
+        ]
+    );
+    assert_eq!(contents.sessions[0].contract.tool_sets.len(), 1);
+    assert_eq!(contents.sessions[1].model.as_deref(), Some("m"));
+    assert_eq!(contents.sessions[0].dialect, Dialect::Chat);
+}
+
+#[test]
+fn two_agents_that_ask_the_same_and_got_no_reply_are_told_apart_by_their_instructions() {
+    let system = |text: &str| format!(r#"{{"role":"system","content":"{text}"}}"#);
+    let (one, two) = (system("one"), system("two"));
+    let refused = r#""response":{"error":{"message":"slow down"}}"#;
+    let text = of_proxy(&[
+        exchange("exchange", 1, &format!("{},{refused}", asks(&[&one, USER]))),
+        exchange("exchange", 2, &format!("{},{refused}", asks(&[&two, USER]))),
+        exchange(
+            "exchange",
+            3,
+            &format!("{},{}", asks(&[&one, USER]), said("response", DONE)),
+        ),
+    ]);
+    assert_eq!(
+        told(&read(&text)),
+        [
+            "conversation 1: system user notice assistant",
+            "conversation 2: system user notice"
+        ]
+    );
+}
+
+#[test]
+fn a_reply_that_the_client_asked_for_again_is_a_branch() {
+    let text = of_proxy(&[
+        exchange(
+            "exchange",
+            1,
+            &format!(
+                "{},{},\"incomplete\":true",
+                asks(&[USER]),
+                said("response", CALL)
+            ),
+        ),
+        exchange(
+            "exchange",
+            2,
+            &format!("{},{}", asks(&[USER]), said("response", DONE)),
+        ),
+    ]);
+    let contents = read(&text);
+    assert_eq!(
+        told(&contents),
+        [
+            "conversation 1: user assistant",
+            "conversation 1: the provider's reply of exchange 1: user call"
+        ]
+    );
+    let branch = &contents.sessions[1];
+    assert!(!branch.active && branch.items[1].flags.has(Flags::INCOMPLETE));
+}
+
+#[test]
+fn what_the_agent_got_instead_goes_on_and_what_the_provider_said_is_a_branch() {
+    let mended = r#"{"role":"assistant","content":"mended"}"#;
+    let text = of_proxy(&[
+        exchange(
+            "held",
+            1,
+            &format!(
+                "{},{},\"notice\":\"held\"",
+                asks(&[USER]),
+                said("response", CALL)
+            ),
+        ),
+        exchange(
+            "exchange",
+            1,
+            &format!(
+                "{},{},{}",
+                asks(&[USER]),
+                said("response", CALL),
+                said("told", mended)
+            ),
+        ),
+        exchange(
+            "exchange",
+            2,
+            &format!(
+                "{},{}",
+                asks(&[USER, mended, OTHER]),
+                said("response", DONE)
+            ),
+        ),
+    ]);
+    assert_eq!(
+        told(&read(&text)),
+        [
+            "conversation 1: user assistant user assistant",
+            "conversation 1: the provider's reply of exchange 1: user call"
+        ]
+    );
+}
+
+#[test]
+fn an_exchange_that_was_held_and_has_no_end_says_so() {
+    let held = r#"{"type":"ended","id":1,"ending":{"how":"interrupted"}}"#.to_owned();
+    let text = of_proxy(&[
+        exchange(
+            "held",
+            1,
+            &format!(
+                "{},{},\"notice\":\"held: no end\"",
+                asks(&[USER]),
+                said("response", CALL)
+            ),
+        ),
+        held,
+    ]);
+    let contents = read(&text);
+    assert_eq!(told(&contents), ["conversation 1: user call notice"]);
+    let session = &contents.sessions[0];
+    assert_eq!(
+        session.bytes(&session.items[2]).unwrap(),
+        b"\"held: no end\""
+    );
+}
+
+#[test]
+fn a_provider_that_keeps_the_history_is_followed_by_its_ids() {
+    let line = |id: u32, request: &str, reply: &str| {
+        format!(
+            r#"{{"type":"exchange","id":{id},"dialect":"responses","model":"m","request":{{"model":"m",{request}}},"response":{{"id":"{reply}","output":[{{"type":"message","role":"assistant","content":[]}}]}}}}"#
+        )
+    };
+    let text = of_proxy(&[
+        line(1, r#""input":"a""#, "r1"),
+        line(2, r#""input":"b""#, "r2"),
+        line(3, r#""input":"c","previous_response_id":"r1""#, "r3"),
+        line(4, r#""input":"d","previous_response_id":"r3""#, "r4"),
+    ]);
+    assert_eq!(
+        told(&read(&text)),
+        [
+            "conversation 1: user assistant user assistant user assistant",
+            "conversation 2: user assistant"
+        ]
+    );
+}
+
+#[test]
+fn a_damaged_line_of_a_proxy_costs_its_exchange_and_nothing_else() {
+    let text = of_proxy(&[
+        exchange(
+            "exchange",
+            1,
+            &format!("{},{}", asks(&[USER]), said("response", DONE)),
+        ),
+        exchange(
+            "exchange",
+            2,
+            &format!("{},{}", asks(&[OTHER]), said("response", DONE)),
+        ),
+    ]);
+    let contents = read(&text.replace("\"other\"", "\"OTHER\""));
+    assert!(contents.problems[0].kind.to_string().contains("checksum"));
+    assert_eq!(
+        told(&contents)[0],
+        "conversation 1: user assistant unreadable"
+    );
+    let torn = read(&text[..text.len() - 30]);
+    assert_eq!(torn.problems[0].kind, ProblemKind::Torn);
+    assert_eq!(torn.sessions[0].items.len(), 3);
+}
+
+#[test]
+fn the_same_question_again_after_a_whole_reply_is_another_conversation() {
+    let asked = |id| {
+        exchange(
+            "exchange",
+            id,
+            &format!("{},{}", asks(&[USER]), said("response", DONE)),
+        )
+    };
+    let edited = r#"{"role":"assistant","content":"edited by the agent"}"#;
+    let goes_on = format!(
+        "{},{}",
+        asks(&[USER, edited, OTHER]),
+        said("response", CALL)
+    );
+    let text = of_proxy(&[asked(1), asked(2), exchange("exchange", 3, &goes_on)]);
+    assert_eq!(
+        told(&read(&text)),
+        [
+            "conversation 1: user assistant",
+            "conversation 2: user assistant user call",
+            "conversation 2: the provider's reply of exchange 2: user assistant"
+        ]
+    );
+}

@@ -1,0 +1,118 @@
+//! Header lines of a client, as another request of its kind is sent with them.
+
+use super::{BadHeader, Headers};
+use hyper::header::HeaderMap;
+
+/// Lines that are about one connection or one body, or that say how that body was packed, and would be wrong of another one (RFC 9110,
+/// 7.6.1 and 8.4). A key that marks retries of one request would let a provider give the first reply again.
+const NOT_PASSED_ON: &[&str] = &[
+    "accept-encoding",
+    "connection",
+    "content-digest",
+    "content-encoding",
+    "content-length",
+    "content-md5",
+    "digest",
+    "expect",
+    "host",
+    "idempotency-key",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "repr-digest",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+impl Headers {
+    /// The lines of a client's request as they are sent with another body of its kind: all that are meant for the server at the end.
+    /// Their values are taken for secrets.
+    pub fn passed_on(lines: &HeaderMap) -> Self {
+        let named = lines.get_all("connection").iter();
+        let named = named.filter_map(|value| value.to_str().ok());
+        let named: Vec<String> = named
+            .flat_map(|value| value.split(','))
+            .map(|name| name.trim().to_ascii_lowercase())
+            .collect();
+        let mut passed = HeaderMap::new();
+        for (name, value) in lines {
+            let is_left_out = NOT_PASSED_ON.contains(&name.as_str())
+                || named.iter().any(|named| named == name.as_str());
+            if !is_left_out {
+                let mut value = value.clone();
+                value.set_sensitive(true);
+                passed.append(name.clone(), value);
+            }
+        }
+        Self(passed)
+    }
+
+    /// The same with another line, in place of those of its name.
+    pub(in crate::runtime) fn with(&self, name: &str, value: &str) -> Result<Self, BadHeader> {
+        let mut lines = self.clone();
+        lines.set(name, value)?;
+        Ok(lines)
+    }
+
+    /// The lines whose names say that they hold a secret, each with it: of `Bearer KEY` the key.
+    pub(in crate::runtime) fn secrets(&self) -> Vec<(String, String)> {
+        let lines = self.0.iter();
+        let secret = lines.filter(|(name, _)| holds_a_secret(name.as_str()));
+        let texts = secret.filter_map(|(name, value)| {
+            let secret = value.to_str().ok()?.split_whitespace().last()?;
+            Some((name.to_string(), secret.to_owned()))
+        });
+        texts.collect()
+    }
+}
+
+/// Whether the name of a header says that it holds a secret.
+pub(in crate::runtime) fn holds_a_secret(name: &str) -> bool {
+    const WORDS: &[&str] = &["auth", "key", "token", "secret", "cookie", "password"];
+    let name = name.to_ascii_lowercase();
+    WORDS.iter().any(|word| name.contains(word))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use hyper::header::{HeaderName, HeaderValue};
+
+    #[test]
+    fn lines_of_a_client_are_passed_on_without_those_of_its_connection() {
+        let mut lines = HeaderMap::new();
+        for (name, value) in [
+            ("authorization", "Bearer sk-0123456789"),
+            ("x-api-key", "k-0123456789"),
+            ("anthropic-beta", "one"),
+            ("anthropic-beta", "two"),
+            ("user-agent", "client/1"),
+            ("host", "127.0.0.1:1"),
+            ("content-length", "7"),
+            ("content-encoding", "zstd"),
+            ("accept-encoding", "gzip"),
+            ("connection", "close, X-Hop"),
+            ("x-hop", "1"),
+            ("idempotency-key", "1"),
+        ] {
+            let name = HeaderName::from_bytes(name.as_bytes()).unwrap();
+            lines.append(name, HeaderValue::from_static(value));
+        }
+        let passed = Headers::passed_on(&lines);
+        let names: Vec<&str> = passed.0.keys().map(HeaderName::as_str).collect();
+        assert_eq!(
+            names,
+            ["authorization", "x-api-key", "anthropic-beta", "user-agent"]
+        );
+        assert_eq!(passed.0.get_all("anthropic-beta").iter().count(), 2);
+        let secrets = passed.secrets();
+        assert_eq!(secrets[0].1, "sk-0123456789");
+        assert_eq!(secrets[1].1, "k-0123456789");
+        let shown = format!("{passed:?} {:?}", passed.0);
+        assert!(!shown.contains("0123456789"), "{shown}");
+    }
+}

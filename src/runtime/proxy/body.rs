@@ -1,0 +1,302 @@
+//! Bodies as they pass: whole where they are looked at, piece by piece where they are not, and never ended where they were cut.
+
+use super::contact::Contact;
+use bytes::{Bytes, BytesMut};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+/// Longest body of a request that is looked at, in bytes.
+pub(super) const LOOKED_AT: u64 = 64 << 20;
+
+/// Longest body of a request that only passes, in bytes: files that are uploaded have up to 512 MB (OpenAI API reference, files).
+pub(super) const PASSED: u64 = 1 << 30;
+
+/// The body of a reply to a client.
+pub type Body = UnsyncBoxBody<Bytes, Cut>;
+
+/// Why a body ends before its end. The connection that it goes to is cut as well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Cut {
+    /// The upstream broke off.
+    #[error("the upstream broke off")]
+    Upstream,
+    /// The client broke off, or framed its body wrongly.
+    #[error("the client broke off")]
+    Client,
+    /// It is longer than allowed.
+    #[error("the body is too long")]
+    TooLong,
+    /// It was decided so.
+    #[error("the connection was cut by a decision")]
+    Decided,
+}
+
+/// A body in one piece.
+pub fn whole(bytes: impl Into<Bytes>) -> Body {
+    Full::new(bytes.into())
+        .map_err(|never| match never {})
+        .boxed_unsync()
+}
+
+/// Reads a request's body to its end.
+pub(super) async fn collect(mut body: Incoming, contact: &Contact) -> Result<Bytes, Cut> {
+    let expected = body.size_hint().exact().unwrap_or_default();
+    let mut first = Bytes::new();
+    let mut all = BytesMut::new();
+    contact.receives(!body.is_end_stream());
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(|_| Cut::Client)?.into_data() else {
+            continue; // trailers are no part of a request that is looked at
+        };
+        if first.is_empty() && all.is_empty() {
+            first = data;
+            continue;
+        }
+        if all.is_empty() {
+            all.reserve(usize::try_from(expected.min(LOOKED_AT)).unwrap_or_default());
+            all.extend_from_slice(&first);
+            first = Bytes::new();
+        }
+        if (all.len() + data.len()) as u64 > LOOKED_AT {
+            return Err(Cut::TooLong);
+        }
+        all.extend_from_slice(&data);
+    }
+    contact.receives(false);
+    Ok(if all.is_empty() { first } else { all.freeze() })
+}
+
+/// The body of a request to the upstream.
+pub enum Outgoing {
+    /// In one piece.
+    Whole(Option<Bytes>),
+    /// As the client sends it.
+    Passing(Box<Sending>),
+}
+
+/// The body of a client's request on its way, behind its first piece.
+pub struct Sending {
+    first: Option<Bytes>,
+    rest: Incoming,
+    left: u64,
+    contact: Arc<Contact>,
+}
+
+impl Outgoing {
+    /// A body in one piece; an empty one is none.
+    pub fn whole(bytes: Bytes) -> Self {
+        Self::Whole(Some(bytes).filter(|bytes| !bytes.is_empty()))
+    }
+
+    /// Waits for the first piece, so that nobody is asked on behalf of a client that sends none, or nonsense.
+    pub(super) async fn begin(mut rest: Incoming, contact: Arc<Contact>) -> Result<Self, Cut> {
+        contact.receives(!rest.is_end_stream());
+        let first = loop {
+            match rest.frame().await {
+                None => break None,
+                Some(Err(_)) => return Err(Cut::Client),
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(data) if !data.is_empty() => break Some(data),
+                    _ => {} // trailers never become headers
+                },
+            }
+        };
+        if first.is_none() || rest.is_end_stream() {
+            contact.receives(false);
+            return Ok(Self::Whole(first));
+        }
+        Ok(Self::Passing(Box::new(Sending {
+            first,
+            rest,
+            left: PASSED,
+            contact,
+        })))
+    }
+}
+
+impl HttpBody for Outgoing {
+    type Data = Bytes;
+    type Error = Cut;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+        match self.get_mut() {
+            Self::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Self::Passing(sending) => sending.poll(cx),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Whole(bytes) => bytes.is_none(),
+            Self::Passing(sending) => sending.first.is_none() && sending.rest.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, Bytes::len) as u64),
+            Self::Passing(sending) => {
+                let first = sending.first.as_ref().map_or(0, Bytes::len) as u64;
+                match sending.rest.size_hint().exact() {
+                    Some(rest) => SizeHint::with_exact(first + rest),
+                    None => SizeHint::new(),
+                }
+            }
+        }
+    }
+}
+
+impl Sending {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+        let data = match self.first.take() {
+            Some(first) => first,
+            None => loop {
+                match ready!(Pin::new(&mut self.rest).poll_frame(cx)) {
+                    None => {
+                        self.contact.receives(false);
+                        return Poll::Ready(None);
+                    }
+                    Some(Err(_)) => return Poll::Ready(Some(Err(Cut::Client))),
+                    Some(Ok(frame)) => {
+                        // Trailers never become headers.
+                        if let Ok(data) = frame.into_data() {
+                            break data;
+                        }
+                    }
+                }
+            },
+        };
+        let Some(left) = self.left.checked_sub(data.len() as u64) else {
+            return Poll::Ready(Some(Err(Cut::TooLong)));
+        };
+        self.left = left;
+        if self.rest.is_end_stream() {
+            self.contact.receives(false);
+        }
+        Poll::Ready(Some(Ok(Frame::data(data))))
+    }
+}
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        // An upstream may answer without reading all of it; then nothing more is awaited of the client.
+        self.contact.receives(false);
+    }
+}
+
+/// How a reply that only passed has gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Gone {
+    /// To its end.
+    Whole,
+    /// The upstream broke off.
+    Truncated,
+    /// The client did not want all of it.
+    Unwanted,
+}
+
+/// Hears what became of a reply.
+pub(super) trait Tally: Send + Unpin + 'static {
+    /// The first piece has come.
+    fn first(&mut self);
+    /// It is over; so many bytes went on.
+    fn over(&mut self, gone: Gone, bytes: u64);
+}
+
+/// The body of an upstream's reply on its way to the client.
+pub(super) struct Passing<T: Tally> {
+    body: Incoming,
+    tally: T,
+    bytes: u64,
+    /// Something was handed over in this round and may not have been written yet.
+    is_fresh: bool,
+    gone: Option<Gone>,
+}
+
+impl<T: Tally> Passing<T> {
+    pub(super) fn new(body: Incoming, tally: T) -> Self {
+        Self {
+            body,
+            tally,
+            bytes: 0,
+            is_fresh: false,
+            gone: None,
+        }
+    }
+}
+
+impl<T: Tally> HttpBody for Passing<T> {
+    type Data = Bytes;
+    type Error = Cut;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+        let this = self.get_mut();
+        loop {
+            if this.gone == Some(Gone::Truncated) {
+                return Poll::Ready(Some(Err(Cut::Upstream)));
+            }
+            let frame = match Pin::new(&mut this.body).poll_frame(cx) {
+                Poll::Pending => {
+                    this.is_fresh = false;
+                    return Poll::Pending;
+                }
+                Poll::Ready(frame) => frame,
+            };
+            match frame {
+                None => {
+                    this.gone = Some(Gone::Whole);
+                    return Poll::Ready(None);
+                }
+                Some(Err(_)) => {
+                    this.gone = Some(Gone::Truncated);
+                    if std::mem::take(&mut this.is_fresh) {
+                        // hyper drops what it has not written when a body fails; it writes when nothing more is ready.
+                        cx.waker().wake_by_ref();
+                        return Poll::Pending;
+                    }
+                }
+                Some(Ok(frame)) => {
+                    // Trailers are not passed: nobody was told of them.
+                    let Ok(data) = frame.into_data() else {
+                        continue;
+                    };
+                    if this.bytes == 0 {
+                        this.tally.first();
+                    }
+                    this.bytes += data.len() as u64;
+                    this.is_fresh = true;
+                    return Poll::Ready(Some(Ok(Frame::data(data))));
+                }
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl<T: Tally> Drop for Passing<T> {
+    fn drop(&mut self) {
+        let is_whole = self.body.is_end_stream();
+        let gone = self.gone.unwrap_or(match is_whole {
+            true => Gone::Whole,
+            false => Gone::Unwanted,
+        });
+        self.tally.over(gone, self.bytes);
+    }
+}

@@ -1,0 +1,328 @@
+//! What all exchanges of a proxy share: their numbers, who is under way, who decides, what is recorded, what is remembered.
+
+use super::pump::Message;
+use crate::exchange::entry::Side;
+use crate::exchange::views::Views;
+use crate::exchange::{Ending, ExchangeId, Phase, Seen};
+use crate::rules::Finding;
+use crate::runtime::Recording;
+use crate::runtime::proxy::holds::{Holder, Order};
+use crate::runtime::proxy::judge::Judge;
+use crate::runtime::proxy::recent::{Asked, Recent};
+use crate::runtime::proxy::recorder::{OnDisk, Recorded, Recorder};
+use crate::runtime::proxy::watch::Opened;
+use crate::runtime::proxy::{Command, Direction, News, Observer, Report};
+use crate::runtime::takes::wall_clock;
+use bytes::Bytes;
+use hyper::http::uri::PathAndQuery;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::mpsc::UnboundedSender;
+
+/// What all exchanges of a proxy share.
+pub(in crate::runtime::proxy) struct Floor {
+    pub(super) judge: Arc<Judge>,
+    pub(super) holds: Holder,
+    pub(super) holds_requests: bool,
+    recorder: Arc<Recorder>,
+    /// Where the journals of holds go.
+    folder: PathBuf,
+    upstreams: Vec<String>,
+    report: Report,
+    intercepts: AtomicBool,
+    next: AtomicU32,
+    under_way: Mutex<HashMap<ExchangeId, Under>>,
+    views: Mutex<Views>,
+    recent: Mutex<Recent>,
+}
+
+/// What a floor is made of.
+pub(in crate::runtime::proxy) struct Made {
+    pub(in crate::runtime::proxy) judge: Arc<Judge>,
+    pub(in crate::runtime::proxy) holds: Holder,
+    pub(in crate::runtime::proxy) recorder: Arc<Recorder>,
+    pub(in crate::runtime::proxy) folder: PathBuf,
+    /// Host and port of each upstream.
+    pub(in crate::runtime::proxy) upstreams: Vec<String>,
+    pub(in crate::runtime::proxy) report: Report,
+    pub(in crate::runtime::proxy) intercepts: bool,
+    pub(in crate::runtime::proxy) holds_requests: bool,
+}
+
+/// A request as SDKs repeat it, byte for byte. It shares its body with the exchange: nothing is read before something is held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Request {
+    pub(super) asked: PathAndQuery,
+    pub(super) body: Bytes,
+}
+
+/// An exchange that is under way.
+pub(super) struct Under {
+    inbox: UnboundedSender<Message>,
+    /// By what a retry of its request is known.
+    request: Request,
+    is_held: bool,
+    is_gone: bool,
+}
+
+impl Under {
+    pub(super) fn new(inbox: UnboundedSender<Message>, request: Request) -> Self {
+        Self {
+            inbox,
+            request,
+            is_held: false,
+            is_gone: false,
+        }
+    }
+}
+
+impl Floor {
+    pub(in crate::runtime::proxy) fn new(made: Made) -> Self {
+        Self {
+            judge: made.judge,
+            holds: made.holds,
+            holds_requests: made.holds_requests,
+            recorder: made.recorder,
+            folder: made.folder,
+            upstreams: made.upstreams,
+            report: made.report,
+            intercepts: AtomicBool::new(made.intercepts),
+            next: AtomicU32::new(1),
+            under_way: Mutex::default(),
+            views: Mutex::default(),
+            recent: Mutex::default(),
+        }
+    }
+
+    /// Does what the operator wants.
+    pub(in crate::runtime::proxy) fn command(&self, command: &Command) {
+        match command {
+            Command::Release(id) => self.send(*id, Message::Release("operator".to_owned())),
+            Command::ReleaseAll => self.release_all("operator"),
+            Command::Cut(id) => self.send(*id, Message::Cut),
+            Command::Breakpoints(breakpoints) => {
+                self.holds.set_breakpoints(breakpoints.clone());
+                self.judge.set_breakpoints(breakpoints.clone());
+            }
+            Command::Intercept(is_on) => {
+                self.intercepts.store(*is_on, Ordering::Relaxed);
+                if !is_on {
+                    self.release_all("interception was switched off");
+                }
+            }
+        }
+    }
+
+    /// The journals of holds, and who decides about them.
+    pub(in crate::runtime::proxy) fn holds(&self) -> &Holder {
+        &self.holds
+    }
+
+    /// The latest exchanges; nothing is kept where nobody looks.
+    pub(in crate::runtime::proxy) fn recent(&self) -> MutexGuard<'_, Recent> {
+        lock(&self.recent)
+    }
+
+    /// Whether everything has ended and is written down, but for what is held.
+    pub(in crate::runtime::proxy) fn is_settled(&self) -> bool {
+        lock(&self.under_way).values().all(|one| one.is_held)
+    }
+
+    fn release_all(&self, by: &str) {
+        for under in lock(&self.under_way).values().filter(|one| one.is_held) {
+            // It may have ended meanwhile.
+            let _ = under.inbox.send(Message::Release(by.to_owned()));
+        }
+    }
+
+    fn send(&self, id: ExchangeId, message: Message) {
+        if let Some(inbox) = self.inbox(id) {
+            // It may have ended meanwhile.
+            let _ = inbox.send(message);
+        }
+    }
+
+    fn inbox(&self, id: ExchangeId) -> Option<UnboundedSender<Message>> {
+        let under_way = lock(&self.under_way);
+        under_way.get(&id).map(|under| under.inbox.clone())
+    }
+
+    /// The number of the next exchange.
+    pub(super) fn number(&self) -> ExchangeId {
+        ExchangeId(self.next.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Whether anything is held, and somebody there to decide about it.
+    pub(super) fn intercepts(&self) -> bool {
+        self.intercepts.load(Ordering::Relaxed) && self.judge.decides()
+    }
+
+    /// What agents and providers see of the same histories.
+    pub(super) fn views(&self) -> MutexGuard<'_, Views> {
+        lock(&self.views)
+    }
+
+    /// Host and port of an upstream.
+    pub(super) fn upstream(&self, place: usize) -> String {
+        self.upstreams.get(place).cloned().unwrap_or_default()
+    }
+
+    /// The held exchange that a request is a retry of.
+    pub(super) fn held_like(
+        &self,
+        request: &Request,
+        is_retry: bool,
+    ) -> Option<UnboundedSender<Message>> {
+        let under_way = lock(&self.under_way);
+        let mut held = under_way
+            .values()
+            .filter(|under| under.is_held && under.request == *request);
+        let found = held.find(|under| is_retry || under.is_gone)?;
+        Some(found.inbox.clone())
+    }
+
+    /// An exchange begins.
+    pub(super) fn begins(&self, seen: &Seen, under: Under) {
+        lock(&self.under_way).insert(seen.id, under);
+        self.tell(seen);
+    }
+
+    /// An exchange stands otherwise than before.
+    pub(super) fn tell(&self, seen: &Seen) {
+        if let Some(under) = lock(&self.under_way).get_mut(&seen.id) {
+            (under.is_held, under.is_gone) = match &seen.phase {
+                Phase::Held(holding) => (true, holding.is_gone),
+                Phase::AskingAgain => (true, false),
+                _ => (false, false),
+            };
+        }
+        (self.report)(News::Exchange(Arc::new(seen.clone())));
+    }
+
+    pub(super) fn tell_found(&self, id: ExchangeId, findings: Vec<Finding>, session: Recording) {
+        (self.report)(News::Found {
+            id,
+            findings: Arc::new(findings),
+            session: Arc::new(session),
+        });
+    }
+
+    pub(super) fn notice(&self, words: String) {
+        (self.report)(News::Notice(words));
+    }
+
+    /// Where the journal of a hold goes.
+    pub(super) fn journal_of(&self, id: ExchangeId) -> PathBuf {
+        self.folder.join(format!("{}-{id}.jsonl", wall_clock()))
+    }
+
+    /// Writes down that an exchange is held: nothing is decided before that is on the disk.
+    pub(super) fn record_held(&self, recorded: Recorded, run: PathBuf) -> OnDisk {
+        self.recorder.held(recorded, Some(run))
+    }
+
+    /// What cannot be held passes as it came.
+    pub(super) fn release(&self, id: ExchangeId, by: String) {
+        self.send(id, Message::Release(by));
+    }
+
+    /// Begins a hold; what it waits for and how it ends comes back as messages.
+    pub(super) fn begin_hold(&self, order: Order) {
+        let Some(inbox) = self.inbox(order.id) else {
+            return;
+        };
+        let waits = inbox.clone();
+        self.holds.begin(
+            order,
+            move |what| {
+                // The exchange may have ended meanwhile.
+                let _ = waits.send(Message::Waits(what));
+            },
+            move |outcome| {
+                let _ = inbox.send(Message::Decided(outcome));
+            },
+        );
+    }
+
+    /// An exchange is over, and is written down.
+    pub(super) fn over(&self, recorded: Recorded, asked: Option<Asked>) {
+        lock(&self.under_way).remove(&recorded.seen.id);
+        if self.judge.has_operator {
+            lock(&self.recent).keep(recorded.clone(), asked);
+        }
+        self.tell(&recorded.seen);
+        self.recorder.exchange(recorded);
+    }
+
+    /// What is read along of a WebSocket.
+    pub(super) fn observe(&self, place: usize, opened: &Opened) -> Seen {
+        Seen {
+            id: self.number(),
+            at_ms: super::ms_of(opened.at),
+            upstream: place,
+            method: "GET".to_owned(),
+            path: opened.asked.path().to_owned(),
+            status: Some(101),
+            phase: Phase::Replying,
+            notes: vec![
+                "a WebSocket passes: it is read along, and nothing of it is held".to_owned(),
+            ],
+            ..Seen::default()
+        }
+    }
+
+    pub(super) fn observed(&self, id: ExchangeId, from: Side, text: &str) {
+        self.recorder.observed(id, from, text);
+    }
+}
+
+/// Reads along on a WebSocket.
+pub(super) struct Along {
+    pub(super) floor: Arc<Floor>,
+    pub(super) seen: Seen,
+}
+
+impl Observer for Along {
+    fn text(&mut self, direction: Direction, text: &str) {
+        let length = text.len() as u64;
+        let from = match direction {
+            Direction::ToUpstream => {
+                self.seen.sent += length;
+                Side::Agent
+            }
+            Direction::ToClient => {
+                self.seen.received += length;
+                Side::Provider
+            }
+        };
+        self.floor.observed(self.seen.id, from, text);
+    }
+
+    fn unreadable(&mut self, _: Direction) {
+        let note = "its messages cannot be read any more; they pass all the same".to_owned();
+        if !self.seen.notes.contains(&note) {
+            self.seen.notes.push(note);
+            self.floor.tell(&self.seen);
+        }
+    }
+
+    fn over(&mut self) {
+        self.seen.phase = Phase::Ended(Ending::Passed);
+        let total = wall_clock().saturating_sub(self.seen.at_ms);
+        self.seen.total_ms = Some(total);
+        self.floor.over(
+            Recorded {
+                upstream: self.floor.upstream(self.seen.upstream),
+                seen: std::mem::take(&mut self.seen),
+                ..Recorded::default()
+            },
+            None,
+        );
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,245 @@
+//! Exchanges that are looked at: each is driven by a task of its own, and any number at once.
+//!
+//! What reaches an exchange from outside of its wire (the end of its hold, the operator, a retry of its client) is a message in its inbox,
+//! so that nobody waits for anybody.
+
+mod floor;
+mod order;
+mod outcome;
+mod pump;
+
+pub(super) use floor::{Floor, Made};
+
+use super::Observer;
+use super::body::Body;
+use super::client_side::{ClientBody, ClientSide};
+use super::decode::decode;
+use super::judge::Verdict;
+use super::origin::Origin;
+use super::recorder::Recorded;
+use super::watch::{Opened, Passed, Question, TurnedAway, Watch};
+use crate::exchange::asked::Asked;
+use crate::exchange::client::Client;
+use crate::exchange::machine::{Settings, Shape};
+use crate::exchange::{Phase, Seen};
+use crate::session::Dialect;
+use bytes::Bytes;
+use floor::{Along, Request, Under};
+use http_body_util::BodyExt;
+use hyper::http::response::Parts;
+use hyper::{HeaderMap, Response};
+use pump::{Message, Pump};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+use tokio::sync::mpsc::unbounded_channel;
+
+/// What is so small is judged where it is, without another thread; what is larger is judged beside what passes.
+const SMALL: usize = 32 * 1024;
+
+/// Watches the exchanges with one upstream.
+pub(super) struct Watcher {
+    floor: Arc<Floor>,
+    upstream: Arc<Origin>,
+    /// Its place on the command line.
+    place: usize,
+}
+
+impl Watcher {
+    pub(super) fn new(floor: Arc<Floor>, upstream: Arc<Origin>, place: usize) -> Self {
+        Self {
+            floor,
+            upstream,
+            place,
+        }
+    }
+
+    /// What is known of an exchange before it begins.
+    fn seen(&self, question: &Question, client: &Client, asked: &Asked) -> Seen {
+        Seen {
+            id: self.floor.number(),
+            at_ms: ms_of(question.at),
+            upstream: self.place,
+            client: client.name.clone(),
+            method: question.method.to_string(),
+            path: question.asked.path().to_owned(),
+            dialect: Some(question.dialect),
+            model: asked.model.clone(),
+            streams: asked.streams,
+            sent: question.body.len() as u64,
+            ..Seen::default()
+        }
+    }
+
+    /// Begins an exchange in a task of its own.
+    fn begin(&self, pump: Pump, looks: bool) {
+        let floor = self.floor.clone();
+        let asked = looks.then(|| (pump.question.dialect, pump.asked(), pump.secrets()));
+        tokio::spawn(async move {
+            let verdict = match asked {
+                Some(asked) => judged(&floor, asked).await,
+                None => Verdict::sound(),
+            };
+            pump.run(verdict).await;
+        });
+    }
+}
+
+impl Watch for Watcher {
+    async fn exchange(&self, question: Question) -> Response<Body> {
+        let dialect = question.dialect;
+        let client = Client::of(|name| question.lines.get(name)?.to_str().ok());
+        let plain = plain(&question);
+        let asked = plain.as_ref().and_then(|plain| Asked::read(dialect, plain));
+        let is_readable = asked.as_ref().is_some_and(|asked| {
+            asked.history.is_some() && asked.choices <= 1 && !asked.in_background
+        });
+        let (plain, asked) = (
+            plain.unwrap_or_else(|| question.body.clone()),
+            asked.unwrap_or_default(),
+        );
+        let request = Request {
+            asked: question.asked.clone(),
+            body: question.body.clone(),
+        };
+        let (side, reply) = ClientSide::new();
+        if let Some(inbox) = self.floor.held_like(&request, client.retry > 0) {
+            // Where it ends at this moment nobody answers; the client is told to try again.
+            let _ = inbox.send(Message::Joined(side, question.presence));
+        } else {
+            let intercepts = is_readable && self.floor.intercepts();
+            let seen = self.seen(&question, &client, &asked);
+            let settings = Settings {
+                dialect,
+                client,
+                streams: asked.streams,
+                has_output_schema: asked.has_output_schema,
+                tells_usage: asked.wants_usage,
+                intercepts,
+            };
+            let (inbox, messages) = unbounded_channel();
+            self.floor.begins(&seen, Under::new(inbox, request));
+            let restored = self.floor.views().restore(dialect, &plain);
+            let ends = (self.floor.clone(), self.upstream.clone());
+            let mut pump = Pump::new(ends, settings, seen, (question, plain), side, messages);
+            if let Some(restored) = restored {
+                pump.seen.notes.extend(restored.notes);
+                pump.sent = Some(Bytes::from(restored.body));
+            }
+            let looks = intercepts && self.floor.holds_requests;
+            (pump.is_readable, pump.was_looked_at) = (is_readable, looks);
+            self.begin(pump, looks);
+        }
+        match reply.await {
+            Ok(reply) => reply.map(|body| body.boxed_unsync()),
+            // It was cut before its head: nothing of this reaches the client.
+            Err(_) => Response::new(ClientBody::broken().boxed_unsync()),
+        }
+    }
+
+    fn passed(&self, passed: Passed) {
+        let client = Client::of(|name| (name == "user-agent").then_some(&passed.agent));
+        let seen = Seen {
+            id: self.floor.number(),
+            at_ms: ms_of(passed.at),
+            upstream: self.place,
+            client: client.name,
+            method: passed.method.to_string(),
+            path: passed.path,
+            status: passed.status,
+            sent: passed.sent,
+            received: passed.received,
+            first_ms: passed.first.map(|time| ms(time.as_millis())),
+            total_ms: Some(ms(passed.total.as_millis())),
+            phase: Phase::Ended(passed.ending),
+            ..Seen::default()
+        };
+        self.floor.over(
+            Recorded {
+                upstream: self.floor.upstream(self.place),
+                seen,
+                ..Recorded::default()
+            },
+            None,
+        );
+    }
+
+    fn turned_away(&self, turned: TurnedAway) {
+        let TurnedAway {
+            client,
+            method,
+            path,
+            why,
+        } = turned;
+        self.floor
+            .notice(format!("{client}: {method} {path} was turned away: {why}"));
+    }
+
+    fn spoke_tls(&self, client: std::net::SocketAddr) {
+        self.floor.notice(format!(
+            "{client} speaks TLS to this listener: its base URL has to begin with http://"
+        ));
+    }
+
+    fn socket(&self, opened: Opened) -> Option<Box<dyn Observer>> {
+        let seen = self.floor.observe(self.place, &opened);
+        self.floor.tell(&seen);
+        let floor = self.floor.clone();
+        Some(Box::new(Along { floor, seen }))
+    }
+}
+
+/// The body of a request, decoded; `None` where it cannot be.
+fn plain(question: &Question) -> Option<Bytes> {
+    let Some(encoding) = word(&question.lines, "content-encoding") else {
+        return Some(question.body.clone());
+    };
+    let decoded = decode(&encoding, &question.body);
+    let bytes = decoded.fault.is_none().then_some(decoded.bytes)?;
+    Some(Bytes::from(bytes.into_owned()))
+}
+
+/// Judges a request before it leaves.
+async fn judged(
+    floor: &Floor,
+    (dialect, body, secrets): (Dialect, Bytes, Vec<(String, String)>),
+) -> Verdict {
+    let judge = floor.judge.clone();
+    if body.len() <= SMALL {
+        return judge.request(dialect, &body, &secrets);
+    }
+    let judged = tokio::task::spawn_blocking(move || judge.request(dialect, &body, &secrets));
+    // What cannot be judged passes, as it would have without retake.
+    judged.await.unwrap_or_else(|_| Verdict::sound())
+}
+
+fn ms_of(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    ms(since.as_millis())
+}
+
+fn ms(millis: u128) -> u64 {
+    u64::try_from(millis).unwrap_or(u64::MAX)
+}
+
+/// What the body of a reply is, by its head.
+fn shape_of(head: &Parts) -> Shape {
+    if is_encoded(&head.headers) {
+        return Shape::Opaque;
+    }
+    let kind = word(&head.headers, "content-type").unwrap_or_default();
+    match kind.split(';').next().unwrap_or_default().trim() {
+        "text/event-stream" => Shape::Stream,
+        "application/json" => Shape::Whole,
+        _ => Shape::Opaque,
+    }
+}
+
+fn is_encoded(headers: &HeaderMap) -> bool {
+    let encoding = word(headers, "content-encoding");
+    encoding.is_some_and(|encoding| !matches!(encoding.as_str(), "" | "identity"))
+}
+
+fn word(headers: &HeaderMap, name: &str) -> Option<String> {
+    let value = headers.get(name)?.to_str().ok()?;
+    Some(value.trim().to_ascii_lowercase())
+}

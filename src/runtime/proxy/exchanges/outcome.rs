@@ -1,0 +1,92 @@
+//! From the end of a hold to what goes over the wire, and what is remembered of it for the agent's next requests.
+
+use super::pump::Pump;
+use crate::dialects::write::{draft_message, quoted, text_block};
+use crate::exchange::behind::behind;
+use crate::exchange::machine::Decision;
+use crate::exchange::views::told;
+use crate::runtime::proxy::holds::{Mended, Outcome};
+use crate::session::{Dialect, Shape, Voice};
+
+/// What a hold's end means on the wire.
+pub(super) fn decision_of(pump: &mut Pump, outcome: Outcome) -> Decision {
+    let dialect = pump.question.dialect;
+    match outcome {
+        Outcome::Release { by } => Decision::AsItCame { by },
+        Outcome::Cut { .. } | Outcome::ClientLeft => Decision::Cut,
+        Outcome::Refused { why } => Decision::Refused { why },
+        Outcome::Request(mended) => {
+            let asked = pump.asked();
+            let mut views = pump.floor.views();
+            views.remember_repair(dialect, &asked, &mended.take);
+            Decision::Request(mended.take)
+        }
+        Outcome::Value { text, mended } => Decision::Reply {
+            elements: vec![message(dialect, &text)],
+            template: template(pump, &mended),
+            usage: mended.usage,
+        },
+        Outcome::Reply(mended) => reply(pump, dialect, *mended),
+    }
+}
+
+/// The agent gets another turn, and the provider is told in the agent's next requests what it said itself.
+fn reply(pump: &mut Pump, dialect: Dialect, mended: Mended) -> Decision {
+    let told = match told(dialect, &mended.base, &mended.take) {
+        Ok(told) => told,
+        Err(error) => {
+            let by = format!("what was decided cannot be told to the agent: {error}");
+            pump.seen.notes.push(by.clone());
+            return Decision::AsItCame { by };
+        }
+    };
+    let sent = pump.machine.sent_turn();
+    // Whatever was decided: a call that the agent has stays in its turn.
+    let lacks = |id: &String| {
+        !told
+            .agent
+            .iter()
+            .any(|element| element.contains(&quoted(id)))
+    };
+    if pump.machine.sent_calls().iter().any(lacks) {
+        let by = "the agent has calls already that what was decided lacks".to_owned();
+        pump.seen.notes.push(by.clone());
+        return Decision::AsItCame { by };
+    }
+    let is_first_turn = pump.held.as_deref() == Some(mended.last_reply.as_str());
+    let elements = match is_first_turn {
+        true => behind(dialect, &sent, &told.agent),
+        false => told.agent.clone(),
+    };
+    let before = if is_first_turn { &[] } else { sent.as_slice() };
+    pump.floor.views().remember(dialect, &told, before);
+    Decision::Reply {
+        elements,
+        template: template(pump, &mended),
+        usage: mended.usage,
+    }
+}
+
+/// A reply of the provider whose other members count; the held one where there is no later one.
+fn template(pump: &Pump, mended: &Mended) -> String {
+    match mended.last_reply.is_empty() {
+        true => pump.held.clone().unwrap_or_default(),
+        false => mended.last_reply.clone(),
+    }
+}
+
+/// A final message, as replies hold it.
+fn message(dialect: Dialect, text: &str) -> String {
+    match dialect {
+        Dialect::Responses => {
+            let text = quoted(text);
+            format!(
+                r#"{{"id":"msg_retake","type":"message","status":"completed","role":"assistant","content":[{{"type":"output_text","text":{text},"annotations":[]}}]}}"#
+            )
+        }
+        Dialect::Anthropic => {
+            format!(r#"{{"role":"assistant","content":[{}]}}"#, text_block(text))
+        }
+        Dialect::Chat | Dialect::Gemini => draft_message(Shape::Chat, Voice::Assistant, text),
+    }
+}

@@ -1,0 +1,425 @@
+//! Drives one exchange: hears the upstream, the client, the judge, the hold and the clock, tells the machine, and does what it says.
+
+use super::outcome::decision_of;
+use super::{Floor, shape_of};
+use crate::exchange::machine::{Decision, Event, Exchange, Head, Judgement, Settings, Timer};
+use crate::exchange::{Ending, Phase, Seen};
+use crate::runtime::proxy::client_side::ClientSide;
+use crate::runtime::proxy::holds::{Outcome, Waits};
+use crate::runtime::proxy::judge::Verdict;
+use crate::runtime::proxy::origin::Origin;
+use crate::runtime::proxy::recent::Asked;
+use crate::runtime::proxy::recorder::{self, Recorded};
+use crate::runtime::proxy::{NoReply, Presence, Question};
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use hyper::Response;
+use hyper::body::Incoming;
+use hyper::http::response::Parts;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, Sleep, sleep_until};
+
+/// How often a growing reply is told of.
+const OFTEN: Duration = Duration::from_millis(100);
+/// How much of what a client was given is kept, for a retry that takes its place.
+const RECORDED: usize = 16 * 1024 * 1024;
+/// So long a disk may take to write down that an exchange is held.
+const DISK: Duration = Duration::from_secs(1);
+
+/// What reaches an exchange from outside of its wire.
+pub(super) enum Message {
+    /// Its hold has ended.
+    Decided(Outcome),
+    /// What its hold waits for.
+    Waits(Waits),
+    /// A retry of its request takes the place of its client.
+    Joined(ClientSide, Presence),
+    /// The operator ends the hold from the list.
+    Release(String),
+    /// The operator cuts the connection.
+    Cut,
+}
+
+mod doing;
+mod looking_back;
+
+type Asking = Pin<Box<dyn Future<Output = Result<Response<Incoming>, NoReply>> + Send>>;
+
+/// One exchange under way.
+pub(super) struct Pump {
+    pub(super) floor: Arc<Floor>,
+    pub(super) upstream: Arc<Origin>,
+    pub(super) machine: Exchange,
+    pub(super) seen: Seen,
+    pub(super) question: Question,
+    /// The body, decoded.
+    pub(super) plain: Bytes,
+    /// What is sent to the upstream, where that is not what the agent asked.
+    pub(super) sent: Option<Bytes>,
+    pub(super) client: ClientSide,
+    pub(super) inbox: UnboundedReceiver<Message>,
+    began: Instant,
+    asking: Option<Asking>,
+    reply: Option<Incoming>,
+    head: Option<Parts>,
+    /// The reply that is held.
+    pub(super) held: Option<String>,
+    judging: Option<JoinHandle<Verdict>>,
+    /// What was found in a reply that was judged at once.
+    judged: Option<Verdict>,
+    /// What the client was given so far, for a retry that takes its place, and for the journal where it differs from what came.
+    given: Vec<Bytes>,
+    begun_with: Option<Head>,
+    given_bytes: usize,
+    /// What came from the upstream last.
+    latest: Bytes,
+    /// What came from the upstream.
+    received: recorder::Body,
+    timers: [Option<Instant>; 3],
+    clock: Pin<Box<Sleep>>,
+    /// When it was told of last, and how it stood then.
+    told: (Instant, Phase),
+    /// Whether something has happened since.
+    is_untold: bool,
+    is_over: bool,
+    /// Whether the request can be read, so that it and its reply can be judged at all.
+    pub(super) is_readable: bool,
+    /// Whether the request was judged before it left.
+    pub(super) was_looked_at: bool,
+    /// Whether the reply was.
+    was_judged: bool,
+    /// The client left before it had everything.
+    is_lost: bool,
+    /// The client has closed its side, and was written to since.
+    was_doubted: bool,
+}
+
+/// What happened next.
+enum Next {
+    Message(Message),
+    Left,
+    Doubted,
+    Verdict(Result<Verdict, tokio::task::JoinError>),
+    Head(Result<Response<Incoming>, NoReply>),
+    Frame(Option<Result<Bytes, String>>),
+    Rang,
+    Tells,
+}
+
+impl Pump {
+    pub(super) fn new(
+        (floor, upstream): (Arc<Floor>, Arc<Origin>),
+        settings: Settings,
+        seen: Seen,
+        (question, plain): (Question, Bytes),
+        client: ClientSide,
+        inbox: UnboundedReceiver<Message>,
+    ) -> Self {
+        let now = Instant::now();
+        Self {
+            floor,
+            upstream,
+            machine: Exchange::new(settings),
+            seen,
+            question,
+            plain,
+            sent: None,
+            client,
+            inbox,
+            began: now,
+            asking: None,
+            reply: None,
+            head: None,
+            held: None,
+            judging: None,
+            judged: None,
+            given: Vec::new(),
+            begun_with: None,
+            given_bytes: 0,
+            latest: Bytes::new(),
+            received: recorder::Body::default(),
+            timers: [None; 3],
+            clock: Box::pin(sleep_until(now + Duration::from_secs(86_400))),
+            told: (now, Phase::Asking),
+            is_untold: false,
+            is_over: false,
+            is_readable: false,
+            was_looked_at: false,
+            was_judged: false,
+            is_lost: false,
+            was_doubted: false,
+        }
+    }
+
+    /// Runs the exchange to its end. `verdict` is what was found in its request.
+    pub(super) async fn run(mut self, verdict: Verdict) {
+        let judgement = self.found(verdict);
+        self.drive(Event::Asked(judgement)).await;
+        while !self.is_over {
+            let next = self.next().await;
+            self.take(next).await;
+        }
+        self.look_back().await;
+        self.finish();
+    }
+
+    async fn next(&mut self) -> Next {
+        if let Some(verdict) = self.judged.take() {
+            return Next::Verdict(Ok(verdict));
+        }
+        let wants_upstream = self.machine.wants_upstream();
+        tokio::select! {
+            biased;
+            Some(message) = self.inbox.recv() => Next::Message(message),
+            frame = next_frame(&mut self.reply), if wants_upstream => Next::Frame(frame),
+            head = optional(&mut self.asking) => { self.asking = None; Next::Head(head) }
+            verdict = optional(&mut self.judging) => { self.judging = None; Next::Verdict(verdict) }
+            () = self.client.left() => Next::Left,
+            () = self.question.presence.ended(), if !self.was_doubted => Next::Doubted,
+            () = &mut self.clock => Next::Rang,
+            () = sleep_until(self.told.0 + OFTEN), if self.is_untold => Next::Tells,
+        }
+    }
+
+    async fn take(&mut self, next: Next) {
+        match next {
+            Next::Message(message) => self.message(message).await,
+            Next::Left => {
+                self.client.abort();
+                self.drive(Event::ClientLeft).await;
+            }
+            Next::Doubted => {
+                self.was_doubted = true;
+                self.drive(Event::ClientDoubted).await;
+            }
+            Next::Verdict(Ok(verdict)) => {
+                let judgement = self.found(verdict);
+                self.drive(Event::Judged(judgement)).await;
+            }
+            Next::Verdict(Err(_)) => {
+                // What cannot be judged passes, as it would have without retake.
+                self.note("the reply could not be judged".to_owned());
+                self.drive(Event::Judged(Judgement::Sound)).await;
+            }
+            Next::Head(Ok(reply)) => self.begins(reply).await,
+            Next::Head(Err(error)) => self.drive(Event::NoReply(error.to_string())).await,
+            Next::Frame(Some(Ok(bytes))) => {
+                self.received(&bytes);
+                self.latest = bytes.clone();
+                self.drive(Event::Bytes(&bytes)).await;
+            }
+            Next::Frame(Some(Err(why))) => {
+                self.reply = None;
+                self.drive(Event::Broke(why)).await;
+            }
+            Next::Frame(None) => {
+                self.reply = None;
+                self.drive(Event::Ended).await;
+            }
+            Next::Rang => self.rang().await,
+            Next::Tells => self.tell(),
+        }
+    }
+
+    async fn message(&mut self, message: Message) {
+        match message {
+            Message::Decided(outcome) => {
+                let decision = decision_of(self, outcome);
+                self.drive(Event::Decided(decision)).await;
+            }
+            Message::Waits(Waits::ForModel) => self.drive(Event::AskedAgain).await,
+            Message::Waits(Waits::ForDecision(why)) => {
+                self.drive(Event::WaitsAgain(why)).await;
+            }
+            Message::Release(by) => {
+                self.floor.holds.release(self.seen.id, &by);
+                self.drive(Event::Decided(Decision::AsItCame { by })).await;
+            }
+            Message::Cut => {
+                self.floor.holds.cut(self.seen.id, "operator");
+                self.drive(Event::Decided(Decision::Cut)).await;
+            }
+            Message::Joined(client, presence) => self.joined(client, presence).await,
+        }
+    }
+
+    /// A retry gets what the client before it was given, and then what that one would get.
+    async fn joined(&mut self, client: ClientSide, presence: Presence) {
+        self.client = client;
+        self.question.presence = presence;
+        (self.was_doubted, self.is_lost) = (false, false);
+        self.seen.retries += 1;
+        if self.given_bytes > RECORDED {
+            // What the client before it has read is not there any more.
+            return self.take_gone().await;
+        }
+        if let Some(head) = self.begun_with {
+            let head = self.head_for(head, None);
+            let given = self.given.clone();
+            let mut result = self.client.begin(head);
+            for bytes in given {
+                if result.is_ok() {
+                    result = self.client.send(bytes).await;
+                }
+            }
+            if result.is_err() {
+                return self.take_gone().await;
+            }
+        }
+        self.drive(Event::ClientJoined).await;
+    }
+
+    async fn take_gone(&mut self) {
+        self.client.abort();
+        Box::pin(self.drive(Event::ClientLeft)).await;
+    }
+
+    async fn begins(&mut self, reply: Response<Incoming>) {
+        let (head, body) = reply.into_parts();
+        let status = head.status.as_u16();
+        self.seen.status = Some(status);
+        self.seen.first_ms = Some(self.ms());
+        let shape = shape_of(&head);
+        self.head = Some(head);
+        self.reply = Some(body);
+        self.drive(Event::Head { status, shape }).await;
+    }
+
+    fn received(&mut self, bytes: &Bytes) {
+        self.seen.received += bytes.len() as u64;
+        self.received.push_reply(bytes);
+    }
+
+    fn keep_given(&mut self, bytes: &Bytes) {
+        self.given_bytes += bytes.len();
+        if self.given_bytes <= RECORDED {
+            self.given.push(bytes.clone());
+        } else {
+            self.given.clear();
+        }
+    }
+
+    async fn rang(&mut self) {
+        let now = Instant::now();
+        for (place, timer) in TIMERS.into_iter().enumerate() {
+            if self.timers[place].is_some_and(|at| at <= now) {
+                self.timers[place] = None;
+                self.drive(Event::Rang(timer)).await;
+            }
+        }
+        let next = self.timers.iter().flatten().min().copied();
+        let next = next.unwrap_or(now + Duration::from_secs(86_400));
+        self.clock.as_mut().reset(next);
+    }
+
+    fn note(&mut self, note: String) {
+        if !self.seen.notes.contains(&note) {
+            self.seen.notes.push(note);
+        }
+    }
+
+    pub(super) fn ms(&self) -> u64 {
+        self.began
+            .elapsed()
+            .as_millis()
+            .try_into()
+            .unwrap_or(u64::MAX)
+    }
+
+    /// Tells how the exchange stands, if that has changed or was not told for a while.
+    fn tell(&mut self) {
+        let phase = self.machine.phase();
+        if self.is_over {
+            // Its end is told once, with all that is known then.
+            return;
+        }
+        self.is_untold = phase == self.told.1 && self.told.0.elapsed() < OFTEN;
+        if self.is_untold {
+            return;
+        }
+        self.told = (Instant::now(), phase.clone());
+        self.seen.phase = phase;
+        self.floor.tell(&self.seen);
+    }
+
+    /// What is written down of it.
+    fn recorded(&self) -> Recorded {
+        Recorded {
+            seen: self.seen.clone(),
+            upstream: self.floor.upstream(self.seen.upstream),
+            request: recorder::Body::whole(self.question.body.clone()),
+            request_head: recorder::Head::of(&self.question.lines),
+            reply: self.received.clone(),
+            reply_head: self
+                .head
+                .as_ref()
+                .map_or_else(recorder::Head::default, |head| {
+                    recorder::Head::of(&head.headers)
+                }),
+            told: None,
+            sent: self.sent.clone(),
+        }
+    }
+
+    fn finish(mut self) {
+        self.seen.total_ms = Some(self.ms());
+        self.seen.phase = match self.is_lost {
+            true => Phase::Ended(Ending::ClientLeft),
+            false => self.machine.phase(),
+        };
+        let is_told_otherwise = matches!(
+            self.seen.phase,
+            Phase::Ended(Ending::Mended | Ending::Refused { .. } | Ending::NoReply { .. })
+        );
+        let mut recorded = self.recorded();
+        recorded.told = is_told_otherwise.then(|| Bytes::from(self.given.concat()));
+        let url = self.upstream.base().join(&self.question.asked);
+        let asked = url.ok().map(|url| Asked {
+            method: self.question.method.to_string(),
+            url: url.to_string(),
+            lines: self.question.lines,
+            body: self.plain,
+        });
+        self.floor.over(recorded, asked);
+    }
+}
+
+const TIMERS: [Timer; 3] = [Timer::Beat, Timer::Deadline, Timer::Stall];
+
+fn place_of(timer: Timer) -> usize {
+    match timer {
+        Timer::Beat => 0,
+        Timer::Deadline => 1,
+        Timer::Stall => 2,
+    }
+}
+
+/// The next bytes of a body; for ever where there is none.
+async fn next_frame(body: &mut Option<Incoming>) -> Option<Result<Bytes, String>> {
+    let Some(body) = body else {
+        return std::future::pending().await;
+    };
+    loop {
+        match body.frame().await? {
+            Ok(frame) => {
+                if let Ok(bytes) = frame.into_data() {
+                    return Some(Ok(bytes));
+                }
+            }
+            Err(error) => return Some(Err(error.to_string())),
+        }
+    }
+}
+
+/// What a future gives; for ever where there is none.
+async fn optional<F: Future + Unpin>(future: &mut Option<F>) -> F::Output {
+    match future {
+        Some(future) => future.await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,203 @@
+//! What the machine wants done: told on the wire, judged, held, waited for.
+
+use super::{DISK, Pump, place_of};
+use crate::exchange::Found;
+use crate::exchange::machine::{Effect, Event, Head, Held, Judgement, Timer, What};
+use crate::runtime::http::Headers;
+use crate::runtime::proxy::client_side::Gone;
+use crate::runtime::proxy::exchanges::SMALL;
+use crate::runtime::proxy::exchanges::order::order;
+use crate::runtime::proxy::heads::{error_head, reply_head, same_head, stream_head};
+use crate::runtime::proxy::judge::Verdict;
+use crate::runtime::proxy::{Outgoing, ask_for_plain};
+use crate::runtime::takes::wall_clock;
+use bytes::Bytes;
+use hyper::header::CONTENT_ENCODING;
+use hyper::http::response::Parts;
+use std::collections::VecDeque;
+use std::time::Duration;
+use tokio::time::Instant;
+
+impl Pump {
+    /// Tells the machine, and does what it says.
+    pub(super) async fn drive(&mut self, event: Event<'_>) {
+        let mut effects = VecDeque::from(self.machine.handle(wall_clock(), event));
+        while let Some(effect) = effects.pop_front() {
+            if self.perform(effect).await == Err(Gone) {
+                self.client.abort();
+                // What was decided has not reached it.
+                self.is_lost = true;
+                effects.retain(|effect| {
+                    !matches!(effect, Effect::Send(_) | Effect::End | Effect::Head(_))
+                });
+                effects.extend(self.machine.handle(wall_clock(), Event::ClientLeft));
+            }
+        }
+        self.tell();
+    }
+
+    async fn perform(&mut self, effect: Effect) -> Result<(), Gone> {
+        match effect {
+            Effect::Ask(body) => self.ask(body),
+            Effect::Judge => self.judge(),
+            Effect::Head(head) => {
+                self.begun_with = Some(head);
+                let head = self.head_for(head, None);
+                return self.client.begin(head);
+            }
+            Effect::Pass => {
+                let bytes = std::mem::take(&mut self.latest);
+                self.keep_given(&bytes);
+                return self.client.send(bytes).await;
+            }
+            Effect::Send(bytes) => {
+                let bytes = Bytes::from(bytes);
+                self.keep_given(&bytes);
+                return self.client.send(bytes).await;
+            }
+            Effect::Whole { head, body } => {
+                let body = Bytes::from(body);
+                self.keep_given(&body);
+                let head = self.head_for(head, Some(body.len()));
+                return self.client.give(head, body);
+            }
+            Effect::End => return self.client.end().await,
+            Effect::Abort => self.client.abort(),
+            Effect::Hold(held) => self.hold(held).await,
+            Effect::LeaveHold { why } => self.leave_hold(&why),
+            Effect::Wait { timer, at } => self.wait(timer, at),
+            Effect::Note(note) => self.note(note),
+            Effect::Ended(_) => self.is_over = true,
+        }
+        Ok(())
+    }
+
+    pub(super) fn head_for(&self, head: Head, length: Option<usize>) -> Parts {
+        match (head, &self.head) {
+            (Head::Same, Some(upstream)) => same_head(upstream),
+            (Head::Upstream, Some(upstream)) => reply_head(upstream, length),
+            (Head::Error(status), _) => error_head(status),
+            (Head::Stream | Head::Upstream | Head::Same, _) => stream_head(),
+        }
+    }
+
+    fn ask(&mut self, body: Option<Vec<u8>>) {
+        if let Some(body) = body {
+            self.sent = Some(Bytes::from(body));
+        }
+        let mut lines = self.question.lines.clone();
+        let body = match &self.sent {
+            Some(body) => {
+                lines.remove(CONTENT_ENCODING);
+                body.clone()
+            }
+            None => self.question.body.clone(),
+        };
+        if self.machine.reads_reply() {
+            ask_for_plain(&mut lines);
+        }
+        let upstream = self.upstream.clone();
+        let (method, asked) = (self.question.method.clone(), self.question.asked.clone());
+        self.asking = Some(Box::pin(async move {
+            upstream
+                .send(method, &asked, lines, Outgoing::whole(body))
+                .await
+        }));
+    }
+
+    fn judge(&mut self) {
+        self.was_judged = true;
+        let reply = self.machine.reply();
+        let (judge, request) = (self.floor.judge.clone(), self.asked());
+        let (dialect, secrets) = (self.question.dialect, self.secrets());
+        let length = request.len() + reply.as_ref().map_or(0, String::len);
+        if let Some(reply) = reply.as_ref().filter(|_| length <= SMALL) {
+            self.judged = Some(judge.reply(dialect, &request, reply, &secrets));
+            return;
+        }
+        self.judging = Some(tokio::task::spawn_blocking(move || match reply {
+            Some(reply) => judge.reply(dialect, &request, &reply, &secrets),
+            None => Verdict::sound(),
+        }));
+    }
+
+    /// What must not be told to anybody but the upstream.
+    pub(in crate::runtime::proxy::exchanges) fn secrets(&self) -> Vec<(String, String)> {
+        Headers::passed_on(&self.question.lines).secrets()
+    }
+
+    /// What the upstream was asked, decoded.
+    pub(in crate::runtime::proxy::exchanges) fn asked(&self) -> Bytes {
+        self.sent.clone().unwrap_or_else(|| self.plain.clone())
+    }
+
+    /// Takes what was found; that of what is held is told by its hold.
+    pub(super) fn found(&mut self, verdict: Verdict) -> Judgement {
+        self.see(&verdict);
+        if verdict.judgement == Judgement::Sound
+            && let Some(recording) = verdict.recording
+            && !verdict.findings.is_empty()
+        {
+            let id = self.seen.id;
+            self.floor.tell_found(id, verdict.findings, recording);
+        }
+        verdict.judgement
+    }
+
+    /// What was found is seen with the exchange.
+    pub(super) fn see(&mut self, verdict: &Verdict) {
+        let recording = verdict.recording.as_ref();
+        let session = recording.and_then(|recording| recording.sessions.first());
+        let Some(session) = session.filter(|_| !verdict.findings.is_empty()) else {
+            return;
+        };
+        let found = verdict.findings.iter().map(|finding| Found {
+            rule: finding.rule.id,
+            severity: finding.severity,
+            tool: finding.tool(session).map(str::to_owned),
+            message: finding.message(),
+        });
+        self.seen.found = found.collect();
+    }
+
+    /// A hold begins, once it is on the disk that it does; what it waits for and how it ends comes back as messages.
+    async fn hold(&mut self, held: Held) {
+        self.held = match &held.what {
+            What::Reply { json, .. } => Some(json.clone()),
+            What::Request | What::Refusal { .. } => None,
+        };
+        self.seen.phase = self.machine.phase();
+        match order(self, held) {
+            Ok(order) => {
+                let on_disk = self
+                    .floor
+                    .record_held(self.recorded(), order.journal.clone());
+                // A full disk keeps nobody waiting; the recorder says that nothing is recorded.
+                let _ = tokio::time::timeout(DISK, on_disk).await;
+                self.floor.begin_hold(order);
+            }
+            Err(error) => {
+                self.note(error.to_string());
+                let by = error.to_string();
+                self.floor.release(self.seen.id, by);
+            }
+        }
+    }
+
+    /// The hold is closed from outside of its run.
+    fn leave_hold(&self, why: &str) {
+        match self.machine.is_gone() {
+            true => self.floor.holds.gone(self.seen.id),
+            false => self.floor.holds.release(self.seen.id, why),
+        };
+    }
+
+    fn wait(&mut self, timer: Timer, at: u64) {
+        let left = Duration::from_millis(at.saturating_sub(wall_clock()).min(86_400_000));
+        let at = Instant::now() + left;
+        self.timers[place_of(timer)] = Some(at);
+        if at < self.clock.deadline() {
+            self.clock.as_mut().reset(at);
+        }
+    }
+}

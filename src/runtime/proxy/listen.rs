@@ -1,0 +1,251 @@
+//! Where retake listens, and under which names it may be asked for.
+
+use super::contact::Patience;
+use super::token::{NoToken, Token};
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+
+/// A listener, before or while it serves.
+#[derive(Debug)]
+pub struct Listen {
+    listener: TcpListener,
+    address: SocketAddr,
+    names: Vec<Name>,
+    token: Option<Token>,
+    patience: Patience,
+}
+
+/// A name under which retake may be asked for: with the port of the listener, or with one of its own where ports are mapped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Name {
+    host: String,
+    port: Option<u16>,
+}
+
+/// Why nobody listens.
+#[derive(Debug, thiserror::Error)]
+pub enum NoListener {
+    /// Others than this machine could reach it.
+    #[error(
+        "{0} can be reached from other machines: whoever reaches retake uses the agent's model. Listen on 127.0.0.1, or say --allow-remote; then a token is wanted"
+    )]
+    Remote(IpAddr),
+    /// There is no token for it.
+    #[error(transparent)]
+    Token(#[from] NoToken),
+    /// The address cannot be had.
+    #[error("cannot listen on {address}: {error}")]
+    Address {
+        /// Which.
+        address: SocketAddr,
+        /// Why.
+        error: io::Error,
+    },
+}
+
+impl Listen {
+    /// Listens on an address of the loopback, or on any where others are allowed to come; then each of them must bring a token.
+    pub fn new(address: SocketAddr, allow_remote: bool) -> Result<Self, NoListener> {
+        let is_local = address.ip().to_canonical().is_loopback();
+        if !is_local && !allow_remote {
+            return Err(NoListener::Remote(address.ip()));
+        }
+        let token = match is_local {
+            true => None,
+            false => Some(Token::new()?),
+        };
+        let failed = |error| NoListener::Address { address, error };
+        let listener = TcpListener::bind(address).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        Ok(Self {
+            listener,
+            address,
+            names: Vec::new(),
+            token,
+            patience: Patience::default(),
+        })
+    }
+
+    /// The same, to be asked for also under a name: `devbox`, or `devbox:9000` where another port leads here.
+    pub fn named(mut self, name: &str) -> Self {
+        if let Some((host, port)) = split(name) {
+            let host = host.to_ascii_lowercase();
+            self.names.push(Name { host, port });
+        }
+        self
+    }
+
+    /// The same, with another patience for clients.
+    pub fn patient(self, patience: Patience) -> Self {
+        Self { patience, ..self }
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What clients must bring, where others than this machine can reach the listener.
+    pub fn token(&self) -> Option<&Token> {
+        self.token.as_ref()
+    }
+
+    /// What clients call their base URL, without `/v1`.
+    pub fn base_url(&self) -> String {
+        match &self.token {
+            None => format!("http://{}", self.address),
+            Some(token) => format!("http://{}/t/{}", self.address, token.reveal()),
+        }
+    }
+
+    /// The listener itself and what it demands.
+    pub(super) fn open(self) -> (TcpListener, Door) {
+        let door = Door {
+            port: self.address.port(),
+            names: self.names,
+            token: self.token,
+            patience: self.patience,
+        };
+        (self.listener, door)
+    }
+}
+
+/// What a listener demands of whoever comes.
+#[derive(Debug, Clone)]
+pub(super) struct Door {
+    port: u16,
+    names: Vec<Name>,
+    pub(super) token: Option<Token>,
+    pub(super) patience: Patience,
+}
+
+impl Door {
+    #[cfg(test)]
+    pub(super) fn local(port: u16) -> Self {
+        Self {
+            port,
+            names: Vec::new(),
+            token: None,
+            patience: Patience::default(),
+        }
+    }
+
+    /// Whether a `Host` line means this listener. A browser that was led here by a name of somebody else (DNS rebinding) says that name.
+    /// Behind a token any address will do: no name leads to an address.
+    pub(super) fn is_host(&self, line: &str) -> bool {
+        let Some((host, port)) = split(line) else {
+            return false;
+        };
+        let is_our_port = port.unwrap_or(80) == self.port;
+        let is_named = |name: &Name| {
+            let is_port = name.port.map_or(is_our_port, |own| port == Some(own));
+            name.host.eq_ignore_ascii_case(host) && is_port
+        };
+        if self.names.iter().any(is_named) {
+            return true;
+        }
+        let literal = host
+            .strip_prefix('[')
+            .and_then(|host| host.strip_suffix(']'));
+        let is_allowed = match literal.unwrap_or(host).parse::<IpAddr>() {
+            Ok(ip) if ip.is_ipv6() != literal.is_some() => false,
+            Ok(ip) => ip.is_loopback() || self.token.is_some(),
+            Err(_) => host.eq_ignore_ascii_case("localhost"),
+        };
+        is_allowed && is_our_port
+    }
+}
+
+/// Host and port of a `Host` line; `None` for anything else, a user before the host among it.
+fn split(line: &str) -> Option<(&str, Option<u16>)> {
+    let ends = match line.strip_prefix('[') {
+        Some(rest) => rest.find(']')? + 2,
+        None => line.find(':').unwrap_or(line.len()),
+    };
+    let (host, rest) = line.split_at(ends);
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._[]:".contains(&byte);
+    if host.is_empty() || !host.bytes().all(is_plain) {
+        return None;
+    }
+    match rest.strip_prefix(':') {
+        Some(port) if port.bytes().all(|byte| byte.is_ascii_digit()) => {
+            Some((host, Some(port.parse().ok()?)))
+        }
+        Some(_) => None,
+        None => rest.is_empty().then_some((host, None)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn c01_only_names_of_this_machine_with_our_port_are_meant() {
+        let door = Door::local(8000);
+        for host in [
+            "127.0.0.1:8000",
+            "127.1.2.3:8000",
+            "[::1]:8000",
+            "localhost:8000",
+            "LOCALHOST:8000",
+        ] {
+            assert!(door.is_host(host), "{host}");
+        }
+        for host in [
+            "",
+            ":8000",
+            "127.0.0.1",
+            "127.0.0.1:1",
+            "127.0.0.1:",
+            "127.0.0.1:+8000",
+            "evil.example:8000",
+            "localhost.evil.example:8000",
+            "127.0.0.1.nip.io:8000",
+            "[::ffff:1.2.3.4]:8000",
+            "0x7f.1:8000",
+            "evil@127.0.0.1:8000",
+            "127.0.0.1:8000@evil",
+            "192.168.1.2:8000",
+            "0.0.0.0:8000",
+            "::1:8000",
+            "[127.0.0.1]:8000",
+            "[::1:8000",
+            "localhost.:8000",
+            "127.0.0.1:8000, evil",
+            "127.0.0.1:18000000",
+        ] {
+            assert!(!door.is_host(host), "{host}");
+        }
+        assert!(Door::local(80).is_host("localhost"));
+    }
+
+    #[test]
+    fn c07_an_address_that_others_reach_is_refused_or_wants_a_token() {
+        let any = SocketAddr::from(([0, 0, 0, 0], 0));
+        let refused = Listen::new(any, false).unwrap_err();
+        assert!(matches!(refused, NoListener::Remote(_)));
+        assert!(refused.to_string().contains("--allow-remote"));
+        let listen = Listen::new(any, true)
+            .unwrap()
+            .named("devbox")
+            .named("gate:9000");
+        let token = listen.token().unwrap().reveal().to_owned();
+        assert!(listen.base_url().ends_with(&format!("/t/{token}")));
+        let (_, door) = listen.open();
+        let port = door.port;
+        for host in [
+            format!("192.168.1.2:{port}"),
+            format!("devbox:{port}"),
+            "gate:9000".to_owned(),
+        ] {
+            assert!(door.is_host(&host), "{host}");
+        }
+        for host in ["devbox:9000", "gate", "evil.example:9000"] {
+            assert!(!door.is_host(host), "{host}");
+        }
+        let local = Listen::new(SocketAddr::from(([127, 0, 0, 1], 0)), true).unwrap();
+        assert!(local.token().is_none());
+    }
+}

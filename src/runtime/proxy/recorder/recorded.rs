@@ -1,0 +1,210 @@
+//! What is handed to the recorder: pieces of bodies that nobody copies, and the headers that may be recorded.
+
+use crate::exchange::Seen;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use hyper::HeaderMap;
+
+/// Most bytes of a reply that are recorded; what stands behind them only passes.
+pub const REPLY_CAP: u64 = 16 << 20;
+/// Most bytes of a request that are recorded: as many as a proxy takes.
+pub const REQUEST_CAP: u64 = 64 << 20;
+/// Most bytes of the value of a recorded header.
+const VALUE_CAP: usize = 512;
+
+/// An exchange with its bodies, as they went over the wire.
+#[derive(Debug, Clone, Default)]
+pub struct Recorded {
+    /// What is known of it.
+    pub seen: Seen,
+    /// Host and port of its upstream.
+    pub upstream: String,
+    /// The agent's request.
+    pub request: Body,
+    /// The head of the request.
+    pub request_head: Head,
+    /// The provider's first reply.
+    pub reply: Body,
+    /// The head of the reply.
+    pub reply_head: Head,
+    /// What the agent got instead: a whole reply of its dialect, or a stream of one. Without an encoding.
+    pub told: Option<Bytes>,
+    /// What the provider was sent instead of the request. Without an encoding.
+    pub sent: Option<Bytes>,
+}
+
+impl Recorded {
+    /// What it keeps in memory, in bytes.
+    pub(super) fn cost(&self) -> usize {
+        let more = [&self.told, &self.sent].into_iter().flatten();
+        self.request.kept() + self.reply.kept() + more.map(Bytes::len).sum::<usize>()
+    }
+
+    /// The same without its bodies.
+    pub(super) fn without_bodies(mut self) -> Self {
+        self.request = Body::nothing_of(&self.request);
+        self.reply = Body::nothing_of(&self.reply);
+        self.told = None;
+        self.sent = None;
+        let note = "its bodies were not recorded: the disk was too slow for what came";
+        self.seen.notes.push(note.to_owned());
+        self
+    }
+}
+
+/// A body as it came, up to a bound. The pieces are shared with whoever forwards them.
+#[derive(Debug, Clone, Default)]
+pub struct Body {
+    pieces: Vec<Bytes>,
+    kept: u64,
+    total: u64,
+}
+
+impl Body {
+    /// A body that is there as a whole.
+    pub fn whole(bytes: Bytes) -> Self {
+        let mut body = Self::default();
+        body.push(&bytes, REQUEST_CAP);
+        body
+    }
+
+    /// Takes the next piece; what goes beyond `cap` bytes in all is only counted.
+    pub fn push(&mut self, piece: &Bytes, cap: u64) {
+        let room = usize::try_from(cap.saturating_sub(self.kept)).unwrap_or(usize::MAX);
+        self.total += piece.len() as u64;
+        let kept = piece.slice(..piece.len().min(room));
+        if !kept.is_empty() {
+            self.kept += kept.len() as u64;
+            self.pieces.push(kept);
+        }
+    }
+
+    /// Takes the next piece of a reply.
+    pub fn push_reply(&mut self, piece: &Bytes) {
+        self.push(piece, REPLY_CAP);
+    }
+
+    /// How many bytes went over the wire.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Whether bytes are missing at its end.
+    pub fn is_cut(&self) -> bool {
+        self.kept < self.total
+    }
+
+    /// What is kept of it, in one piece.
+    pub fn bytes(&self) -> Vec<u8> {
+        self.pieces.concat()
+    }
+
+    fn kept(&self) -> usize {
+        usize::try_from(self.kept).unwrap_or(usize::MAX)
+    }
+
+    fn nothing_of(other: &Self) -> Self {
+        Self {
+            total: other.total,
+            ..Self::default()
+        }
+    }
+}
+
+/// What is taken from the head of a request or reply.
+#[derive(Clone, Default)]
+pub struct Head {
+    pub(super) kept: Vec<(String, String)>,
+    pub(super) encoding: String,
+    pub(super) is_stream: bool,
+    /// What must not be in any file, wherever it turns up.
+    pub(super) secrets: Vec<String>,
+}
+
+/// Says nothing of the secrets.
+impl std::fmt::Debug for Head {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Head")
+            .field("kept", &self.kept)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The headers that are recorded; any other may hold a secret.
+const ALLOWED: &[&str] = &[
+    "content-type",
+    "content-encoding",
+    "content-length",
+    "user-agent",
+    "anthropic-version",
+    "anthropic-beta",
+    "openai-version",
+    "openai-processing-ms",
+    "request-id",
+    "x-request-id",
+    "retry-after",
+    "retry-after-ms",
+    "x-should-retry",
+];
+/// How the names of further ones begin.
+const ALLOWED_BEGINNINGS: &[&str] = &["x-stainless-", "x-ratelimit-", "anthropic-ratelimit-"];
+/// Headers whose values are secrets.
+const SECRET: &[&str] = &[
+    "authorization",
+    "proxy-authorization",
+    "x-api-key",
+    "api-key",
+    "x-goog-api-key",
+    "x-auth-token",
+    "cookie",
+    "set-cookie",
+];
+
+impl Head {
+    /// Takes from a head what is recorded, and what must not be.
+    pub fn of(headers: &HeaderMap) -> Self {
+        let mut head = Self::default();
+        for (name, value) in headers {
+            let name = name.as_str();
+            let value = String::from_utf8_lossy(value.as_bytes());
+            if SECRET.contains(&name) {
+                head.keep_out(name, &value);
+                continue;
+            }
+            match name {
+                "content-encoding" => head.encoding = value.trim().to_ascii_lowercase(),
+                "content-type" => {
+                    head.is_stream = value.trim_start().starts_with("text/event-stream");
+                }
+                _ => {}
+            }
+            let begins = |begin: &&str| name.starts_with(*begin);
+            if ALLOWED.contains(&name) || ALLOWED_BEGINNINGS.iter().any(begins) {
+                let value = value.chars().take(VALUE_CAP).collect();
+                head.kept.push((name.to_owned(), value));
+            }
+        }
+        head
+    }
+
+    fn keep_out(&mut self, name: &str, value: &str) {
+        if name.ends_with("cookie") {
+            let pairs = value.split(';').filter_map(|pair| pair.split_once('='));
+            self.secrets
+                .extend(pairs.map(|(_, secret)| secret.trim().to_owned()));
+            return;
+        }
+        let (scheme, rest) = value
+            .trim()
+            .split_once(char::is_whitespace)
+            .unwrap_or(("", value));
+        self.secrets.push(rest.trim().to_owned());
+        if scheme.eq_ignore_ascii_case("basic")
+            && let Ok(decoded) = STANDARD.decode(rest.trim())
+            && let Some((_, password)) = String::from_utf8_lossy(&decoded).split_once(':')
+        {
+            self.secrets.push(password.to_owned());
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Made-up secrets in requests, replies, streams and headers: none of them is in any file.
+
+use super::*;
+use serde_json::{Value, json};
+use std::process::Command;
+
+fn cases(folder: &Path) -> Option<Vec<Value>> {
+    let out = folder.join("cases.json");
+    let program = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/it/hostile/gen_redaction.py"
+    );
+    // Without python3 there are none; the test of the redactor says so.
+    let made = Command::new("python3")
+        .arg(program)
+        .arg(&out)
+        .output()
+        .ok()?;
+    assert!(made.status.success());
+    let cases: Value = serde_json::from_slice(&fs::read(&out).unwrap()).unwrap();
+    Some(cases["cases"].as_array().unwrap().clone())
+}
+
+/// A text as a stream of replies in deltas of a few letters.
+fn deltas(text: &str, is_whole: bool) -> String {
+    let letters: Vec<char> = text.chars().collect();
+    let pieces = letters
+        .chunks(9)
+        .map(|piece| piece.iter().collect::<String>());
+    let events = pieces.map(|piece| {
+        let event = json!({"id": "1", "choices": [{"index": 0, "delta": {"content": piece}}]});
+        format!("data: {event}\n\n")
+    });
+    let end = "data: {\"id\":\"1\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+    let mut stream: String = events.collect();
+    if is_whole {
+        stream.push_str(end);
+    }
+    stream
+}
+
+/// Everything that the text may pass through.
+fn everywhere(id: u32, place: &str, carrier: &str) -> Vec<Recorded> {
+    let request =
+        json!({"model": "m", "messages": [{"role": "user", "content": carrier}]}).to_string();
+    let reply =
+        json!({"choices": [{"message": {"role": "assistant", "content": carrier}}]}).to_string();
+    let as_it_is = chat(id, carrier, carrier);
+    let mut in_places = chat(id, &request, &reply);
+    if place == "url" {
+        in_places.seen.path = carrier.to_owned();
+    }
+    in_places.seen.notes = vec![carrier.to_owned()];
+    in_places.seen.client = carrier.to_owned();
+    in_places.told = Some(reply.clone().into());
+    in_places.sent = Some(request.clone().into());
+    let streamed = chat(id, &request, &deltas(carrier, true));
+    let torn = chat(id, &request, &deltas(carrier, false));
+    let malformed = chat(
+        id,
+        &request[..request.len() - 2],
+        &format!("data: {carrier}\n\n"),
+    );
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    std::io::Write::write_all(&mut packed, carrier.as_bytes()).unwrap();
+    let mut zipped = chat(id, "", &reply);
+    zipped.request = Body::whole(packed.finish().unwrap().into());
+    zipped.request_head = head(&[("content-encoding", "gzip")]);
+    vec![as_it_is, in_places, streamed, torn, malformed, zipped]
+}
+
+#[test]
+fn no_made_up_secret_is_in_the_journal_wherever_it_came_by() {
+    let home = tempfile::tempdir().unwrap();
+    let Some(cases) = cases(home.path()) else {
+        return;
+    };
+    assert_eq!(cases.len(), 51);
+    let mut wrong = Vec::new();
+    for (id, case) in (1..).zip(&cases) {
+        let text = |key: &str| case[key].as_str().unwrap_or_default();
+        let carrier = match text("place") {
+            "sse_deltas" | "chunks" => serde_json::from_str::<Vec<String>>(text("carrier"))
+                .unwrap()
+                .concat(),
+            _ => text("carrier").to_owned(),
+        };
+        for (place, recorded) in everywhere(id, text("place"), &carrier)
+            .into_iter()
+            .enumerate()
+        {
+            let recorder = Recorder::begin(options(home.path())).unwrap();
+            let path = recorder.path();
+            recorder.exchange(recorded);
+            drop(recorder);
+            let file = text_of(&path);
+            // Pieces of a secret show it, too, where they stand one behind the other.
+            let joined: String = file
+                .split(r#"\"content\":\""#)
+                .map(|piece| piece.split('\\').next().unwrap_or_default())
+                .collect();
+            let decoded = file
+                .lines()
+                .map(|line| serde_json::from_str::<Value>(line).unwrap().to_string());
+            let all = [file.clone(), joined, decoded.collect()];
+            let holds =
+                |secret: &str| !secret.is_empty() && all.iter().any(|one| one.contains(secret));
+            let is_right = match text("must") {
+                "kept" => text("secret").is_empty() || holds(text("secret")),
+                "body_gone" => {
+                    file.contains("[redacted private key")
+                        || file.contains("is not recorded as it came")
+                }
+                _ => !holds(text("secret")) && !holds(text("also")),
+            };
+            if !is_right {
+                wrong.push(format!(
+                    "{} {} at {place}: {file}",
+                    text("id"),
+                    text("name")
+                ));
+            }
+            fs::remove_file(&path).unwrap();
+        }
+    }
+    assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn what_a_client_shows_in_its_headers_is_nowhere() {
+    let home = tempfile::tempdir().unwrap();
+    let recorder = Recorder::begin(Options {
+        secrets: vec![(
+            "key of the upstream".to_owned(),
+            "our-own-upstream-key-1".to_owned(),
+        )],
+        ..options(home.path())
+    })
+    .unwrap();
+    let path = recorder.path();
+    let own = "gateway-key-without-a-shape-77";
+    let asks = json!({"messages": [{"role": "user", "content": format!("{own} our-own-upstream-key-1 hunter2-abcd1 cookie-value-9")}]});
+    let mut recorded = chat(
+        1,
+        &asks.to_string(),
+        &deltas(&format!("I got {own}, did I?"), true),
+    );
+    recorded.request_head = head(&[
+        ("authorization", &format!("Bearer {own}")),
+        ("proxy-authorization", "Basic dTpodW50ZXIyLWFiY2Qx"),
+        ("cookie", "session=cookie-value-9; theme=dark"),
+        ("user-agent", "agent/1"),
+        ("x-stainless-lang", "python"),
+        ("x-my-gateway", "another-secret-5"),
+    ]);
+    recorder.exchange(recorded);
+    // A word that stands for no key is none.
+    let mut local = chat(2, ASKS, "{\"choices\":[]}");
+    local.request_head = head(&[("authorization", "Bearer ollama")]);
+    local.seen.notes = vec!["ollama answers".to_owned()];
+    recorder.exchange(local);
+    drop(recorder);
+    let file = text_of(&path);
+    for secret in [
+        own,
+        "our-own-upstream-key-1",
+        "hunter2-abcd1",
+        "cookie-value-9",
+        "another-secret-5",
+        "dTpodW50ZXIyLWFiY2Qx",
+    ] {
+        assert!(!file.contains(secret), "{secret}: {file}");
+    }
+    assert!(file.contains("agent/1") && file.contains("python") && file.contains("ollama answers"));
+}

@@ -1,0 +1,85 @@
+//! An exchange of a proxy in the header and the footer of the debugger.
+
+use crate::exchange::Phase;
+use crate::safe_text::SafeText;
+use crate::tui::keymap::{Command, KEYMAP};
+use crate::tui::proxy::words;
+use crate::tui::state::State;
+use crate::tui::theme::Theme;
+use ratatui::text::Span;
+
+/// Most cells of the client's name.
+const CLIENT: usize = 32;
+
+/// How long the exchange waits, or what else it is doing.
+pub(super) fn waits(state: &State, theme: &Theme) -> Option<Vec<Span<'static>>> {
+    let open = state.exchange.as_ref().filter(|open| !open.is_gone())?;
+    let words = match open.holding() {
+        Some(holding) => format!("held: {}", words::countdown(holding, open.wall_ms)),
+        None => words::phase(&open.seen, open.wall_ms),
+    };
+    let style = match open.seen.phase {
+        Phase::Held(_) => theme.warning,
+        Phase::Ended(_) => theme.dim,
+        _ => theme.info,
+    };
+    Some(theme.spans(&SafeText::single_line(&words, CLIENT), style))
+}
+
+/// What else is said of the exchange in the header: whose it is, which view is shown.
+pub(super) fn facts(state: &State, theme: &Theme) -> Vec<Vec<Span<'static>>> {
+    let Some(open) = &state.exchange else {
+        return Vec::new();
+    };
+    let mut facts = Vec::new();
+    let client = SafeText::single_line(&open.seen.client, CLIENT);
+    if !client.is_empty() {
+        facts.push(theme.spans(&client, theme.text));
+    }
+    if open.is_seat {
+        let view = match open.is_agents_view {
+            true => "agent sees",
+            false => "provider sees",
+        };
+        facts.push(vec![Span::styled(view, theme.dim)]);
+    }
+    facts
+}
+
+/// How many cells its number and the time that is left take: they are seen beside what the run does, however long that is.
+pub(super) fn reserved(state: &State) -> usize {
+    let held = state.exchange.as_ref().and_then(|open| {
+        let words = words::countdown(open.holding()?, open.wall_ms);
+        Some("held: ".len() + words.len() + state.name.len() + 4)
+    });
+    held.unwrap_or(0)
+}
+
+/// What stands in place of what the run does, once nobody waits for it.
+pub(super) fn gone(state: &State, theme: &Theme) -> Option<Vec<Span<'static>>> {
+    let open = state.exchange.as_ref()?;
+    let words = format!("{} client gone", theme.glyphs.error);
+    open.is_gone()
+        .then(|| vec![Span::styled(words, theme.error)])
+}
+
+/// How many other exchanges wait.
+pub(super) fn others(state: &State) -> Option<String> {
+    let open = state.exchange.as_ref().filter(|open| open.others > 0)?;
+    Some(format!("{} more held  ", open.others))
+}
+
+/// The keys that are left once the client is gone.
+pub(super) fn hints(state: &State) -> Option<Vec<super::footer::Hint>> {
+    let open = state.exchange.as_ref()?;
+    let left = [
+        (Command::Close, "close"),
+        (Command::SaveAs, "save as"),
+        (Command::Help, "help"),
+    ];
+    let rows = left.iter().filter_map(|(command, words)| {
+        let binding = KEYMAP.iter().find(|it| it.command == *command)?;
+        Some((binding.first_key(), *words))
+    });
+    open.is_gone().then(|| rows.collect())
+}

@@ -1,0 +1,14 @@
+//! A proxy that looks, holds and mends, as stories: agents on one side, models on the other, and what both of them see.
+
+mod binary;
+mod clean;
+mod clients;
+mod faults;
+mod handed;
+mod killed;
+mod operator;
+mod places;
+mod policies;
+mod requests;
+mod speech;
+mod stage;

@@ -1,0 +1,137 @@
+//! An operator is there: what is held waits for him, and its client hears that it is waited for.
+
+use super::speech::{Agent, BAD, GOOD, body, http, turn, ways};
+use super::stage::{PATIENCE, Stage, upstream};
+use retake::exchange::{Ending, ExchangeId, Phase};
+use retake::runtime::proxy::Command;
+use retake::session::Dialect;
+use std::time::{Duration, Instant};
+
+/// The lines of a client that waits for a second only.
+const SHORT: &str = "User-Agent: OpenAI/Python 3.52.0\r\nX-Stainless-Lang: python\r\nX-Stainless-Read-Timeout: 1\r\n";
+
+fn released() -> Ending {
+    Ending::Released {
+        by: "operator".to_owned(),
+    }
+}
+
+#[test]
+fn a_reply_that_is_released_is_what_came() {
+    for (dialect, streams) in ways() {
+        let answer = turn("1", "Let me look.", &[GOOD, BAD]);
+        let stage = Stage::attended(upstream(vec![http(dialect, streams, &answer)]));
+        let mut client = stage.send(&Agent::new((dialect, streams)), "");
+        let why = stage.held(1);
+        assert!(why.contains("serch"), "{why}");
+        stage.command(&Command::Release(ExchangeId(1)));
+        let got = client.receive(PATIENCE);
+        assert!(got.is_whole);
+        let whole = body(dialect, streams, &answer);
+        assert_eq!(got.body.trim_ascii_start(), whole, "{dialect:?} {streams}");
+        assert_eq!(stage.ending(1), released());
+        assert_eq!(stage.upstream.requests().len(), 1);
+        assert_eq!(stage.over(1).found[0].rule, "unknown-tool");
+    }
+}
+
+#[test]
+fn what_is_cut_ends_without_an_end() {
+    for (dialect, streams) in ways() {
+        let stage = Stage::attended(upstream(vec![http(
+            dialect,
+            streams,
+            &turn("1", "I look.", &[BAD]),
+        )]));
+        let mut client = stage.send(&Agent::new((dialect, streams)), "");
+        stage.held(1);
+        stage.command(&Command::Cut(ExchangeId(1)));
+        let got = client.receive(PATIENCE);
+        assert!(
+            !got.is_whole && got.is_closed,
+            "{dialect:?} {streams}: {got:?}"
+        );
+        assert!(!got.text().contains("serch"));
+        assert_eq!(stage.ending(1), Ending::Cut);
+    }
+}
+
+#[test]
+fn interception_that_is_switched_off_lets_everything_go_and_holds_nothing_more() {
+    let (dialect, streams) = (Dialect::Anthropic, true);
+    let stage = Stage::attended(upstream(vec![http(
+        dialect,
+        streams,
+        &turn("1", "", &[BAD]),
+    )]));
+    let agent = Agent::new((dialect, streams));
+    let mut clients = vec![stage.send(&agent, "")];
+    stage.held(1);
+    clients.push(stage.send(&agent, ""));
+    stage.held(2);
+    stage.command(&Command::Intercept(false));
+    for client in &mut clients {
+        assert!(client.receive(PATIENCE).text().contains("serch"));
+    }
+    assert!(stage.ask(&agent).text().contains("serch"));
+    assert_eq!(stage.ending(3), Ending::Passed);
+    stage.command(&Command::Intercept(true));
+    let mut client = stage.send(&agent, "");
+    stage.held(4);
+    stage.command(&Command::ReleaseAll);
+    assert!(client.receive(PATIENCE).is_whole);
+}
+
+#[test]
+fn b03_b04_a_client_hears_that_it_is_waited_for_and_reads_the_reply_all_the_same() {
+    for (dialect, streams) in ways() {
+        let answer = turn("1", "Let me look.", &[BAD]);
+        let stage = Stage::attended(upstream(vec![http(dialect, streams, &answer)]));
+        let mut agent = Agent::new((dialect, streams));
+        let mut client = stage.send(&agent, SHORT);
+        stage.held(1);
+        // Longer than the client waits in silence.
+        let since = Instant::now();
+        let beat = match (dialect, streams) {
+            (Dialect::Anthropic, true) => "event: ping",
+            (Dialect::Responses, true) => "response.in_progress",
+            (_, true) => ": held by retake",
+            (_, false) => "\r\n \r\n",
+        };
+        client.until_comes(beat);
+        std::thread::sleep(Duration::from_millis(1_500).saturating_sub(since.elapsed()));
+        assert!(matches!(stage.seen(1).unwrap().phase, Phase::Held(_)));
+        stage.command(&Command::ReleaseAll);
+        let got = client.receive(PATIENCE);
+        if dialect != Dialect::Anthropic {
+            assert!(!got.text().contains("ping"));
+        }
+        assert_eq!(agent.reads(&got).len(), 1);
+        if !streams {
+            assert!(got.text().starts_with("   "), "{:?}", got.text());
+        }
+        assert_eq!(stage.ending(1), released());
+    }
+}
+
+#[test]
+fn who_hears_nothing_is_answered_before_he_gives_up() {
+    // A whole reply has no head before its status is known, so a held request is waited for in silence.
+    let stage = Stage::attended(upstream(vec![http(
+        Dialect::Chat,
+        false,
+        &turn("1", "Warm.", &[]),
+    )]));
+    let mut agent = Agent::new((Dialect::Chat, false));
+    agent
+        .history
+        .push(super::speech::output(Dialect::Chat, GOOD.0, "9 degrees"));
+    let since = Instant::now();
+    let got = stage.send(&agent, SHORT).receive(PATIENCE);
+    assert_eq!(got.status, Some(200));
+    assert!(since.elapsed() >= Duration::from_millis(800));
+    let Ending::Released { by } = stage.ending(1) else {
+        panic!("released");
+    };
+    assert!(by.contains("given up"), "{by}");
+}

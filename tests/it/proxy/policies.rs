@@ -1,0 +1,264 @@
+//! A policy decides: what the agent sees, what the provider sees, and that both keep one sound conversation.
+
+use super::speech::{Agent, BAD, GOOD, THEN, complaints, http, turn, ways};
+use super::stage::{PATIENCE, Stage, upstream};
+use retake::exchange::Ending;
+use retake::session::Dialect;
+use serde_json::{Value, json};
+
+const INJECT: &str = "[on.unknown-tool]\ndo = \"inject\"\n";
+
+/// How often a text stands in a request.
+fn count(request: &Value, what: &str) -> usize {
+    request.to_string().matches(what).count()
+}
+
+#[test]
+fn the_agent_sees_only_the_corrected_turn_and_the_provider_keeps_the_hidden_one() {
+    for (dialect, streams) in ways() {
+        let replies = [
+            turn("1", "Let me look.", &[BAD]),
+            turn("2", "Once more.", &[THEN]),
+            turn("3", "It is warm.", &[]),
+        ];
+        let replies = replies
+            .iter()
+            .map(|reply| http(dialect, streams, reply))
+            .collect();
+        let stage = Stage::by(upstream(replies), INJECT);
+        let mut agent = Agent::new((dialect, streams));
+        let got = stage
+            .send(&agent, "Authorization: Bearer key\r\nX-Own: a\r\n")
+            .receive(PATIENCE);
+        assert!(
+            !got.text().contains(BAD.0),
+            "{dialect:?} {streams}: {}",
+            got.text()
+        );
+        assert_eq!(
+            agent.reads(&got),
+            [(THEN.0.to_owned(), "search".to_owned())]
+        );
+        assert_eq!(stage.ending(1), Ending::Mended);
+        assert_eq!(stage.decided(), ["inject-error"]);
+        let requests = stage.upstream.requests();
+        assert_eq!(requests.len(), 2);
+        assert_eq!(requests[1].header("authorization"), Some("Bearer key"));
+        assert_eq!(requests[1].header("x-own"), Some("a"));
+        assert!(requests[1].line.contains("?beta=1"), "{}", requests[1].line);
+        // The conversation goes on: the provider is told what it said itself.
+        agent.answers(THEN.0, "34 degrees");
+        assert!(stage.turn(&mut agent).is_empty());
+        let third = stage.asked().remove(2);
+        assert_eq!(count(&third, BAD.0), 2, "{dialect:?} {streams}: {third:#}");
+        assert_eq!(count(&third, THEN.0), 2, "{dialect:?} {streams}: {third:#}");
+        assert_eq!(
+            complaints(third.to_string().as_bytes()),
+            [""; 0],
+            "{third:#}"
+        );
+        assert_eq!(stage.ending(2), Ending::Passed);
+        // And so in every later request.
+        agent
+            .history
+            .push(json!({"role": "user", "content": "Thanks."}));
+        stage.turn(&mut agent);
+        let fourth = stage.asked().remove(3);
+        assert_eq!(
+            count(&fourth, BAD.0),
+            2,
+            "{dialect:?} {streams}: {fourth:#}"
+        );
+        assert_eq!(
+            complaints(fourth.to_string().as_bytes()),
+            [""; 0],
+            "{fourth:#}"
+        );
+    }
+}
+
+#[test]
+fn good_calls_go_on_and_the_bad_one_beside_them_is_told_to_the_provider_with_its_error() {
+    for (dialect, streams) in ways() {
+        for calls in [[GOOD, BAD], [BAD, GOOD]] {
+            let replies = [
+                turn("1", "Let me look.", &calls),
+                turn("2", "It is warm.", &[]),
+            ];
+            let replies = replies
+                .iter()
+                .map(|reply| http(dialect, streams, reply))
+                .collect();
+            let stage = Stage::by(upstream(replies), INJECT);
+            let mut agent = Agent::new((dialect, streams));
+            assert_eq!(
+                stage.turn(&mut agent),
+                [(GOOD.0.to_owned(), "search".to_owned())]
+            );
+            assert_eq!(stage.ending(1), Ending::Mended);
+            assert_eq!(stage.upstream.requests().len(), 1);
+            agent.answers(GOOD.0, "9 degrees");
+            assert!(stage.turn(&mut agent).is_empty());
+            let second = stage.asked().remove(1);
+            assert_eq!(
+                count(&second, BAD.0),
+                2,
+                "{dialect:?} {streams}: {second:#}"
+            );
+            assert_eq!(
+                count(&second, GOOD.0),
+                2,
+                "{dialect:?} {streams}: {second:#}"
+            );
+            assert_eq!(
+                complaints(second.to_string().as_bytes()),
+                [""; 0],
+                "{second:#}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_suggestion_a_repair_and_a_drop_need_no_question() {
+    let torn = ("call_torn_0123456789", "search", r#"{"city":"Rome""#);
+    for (dialect, streams) in ways() {
+        let cases: [(&str, &[_], &[&str]); 3] = [
+            ("[on.unknown-tool]\ndo = \"suggest\"\n", &[BAD], &[BAD.0]),
+            (
+                "[on.malformed-arguments]\ndo = \"repair\"\n",
+                &[torn],
+                &[torn.0],
+            ),
+            (
+                "[on.unknown-tool]\ndo = \"drop\"\n",
+                &[GOOD, BAD],
+                &[GOOD.0],
+            ),
+        ];
+        for (policy, calls, expected) in cases {
+            // Arguments of Anthropic are JSON where the reply is whole.
+            if dialect == Dialect::Anthropic && !streams && policy.contains("repair") {
+                continue;
+            }
+            let replies = [
+                turn("1", "Let me look.", calls),
+                turn("2", "It is warm.", &[]),
+            ];
+            let replies = replies
+                .iter()
+                .map(|reply| http(dialect, streams, reply))
+                .collect();
+            let stage = Stage::by(upstream(replies), policy);
+            let mut agent = Agent::new((dialect, streams));
+            let expected: Vec<_> = expected
+                .iter()
+                .map(|id| ((*id).to_owned(), "search".to_owned()))
+                .collect();
+            assert_eq!(
+                stage.turn(&mut agent),
+                expected,
+                "{dialect:?} {streams} {policy}"
+            );
+            assert_eq!(
+                stage.ending(1),
+                Ending::Mended,
+                "{dialect:?} {streams} {policy}"
+            );
+            assert_eq!(stage.upstream.requests().len(), 1);
+            agent.answers(&expected[0].0, "warm");
+            stage.turn(&mut agent);
+            let second = stage.asked().remove(1);
+            assert_eq!(
+                complaints(second.to_string().as_bytes()),
+                [""; 0],
+                "{dialect:?} {streams} {policy}: {second:#}"
+            );
+            if policy.contains("repair") {
+                assert!(stage.seen(2).unwrap().found.is_empty());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_fallback_is_what_the_agent_reads() {
+    for (dialect, streams) in ways() {
+        let policy = "[on.invalid-final-output]\ndo = \"fallback\"\nvalue = { answer = 1 }\n";
+        let replies = vec![http(dialect, streams, &turn("1", "One.", &[]))];
+        let stage = Stage::by(upstream(replies), policy);
+        let mut agent = Agent::new((dialect, streams));
+        let schema = json!({"type": "object", "properties": {"answer": {"type": "number"}}, "required": ["answer"], "additionalProperties": false});
+        agent.members = match dialect {
+            Dialect::Chat => {
+                json!({"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": schema}}})
+            }
+            Dialect::Responses => {
+                json!({"text": {"format": {"type": "json_schema", "name": "a", "schema": schema}}})
+            }
+            _ => json!({"output_config": {"format": {"type": "json_schema", "schema": schema}}}),
+        };
+        let got = stage.ask(&agent);
+        agent.reads(&got);
+        let turn = Value::from(agent.history[1..].to_vec()).to_string();
+        if streams {
+            // Its words had passed before its end was known; it is told all the same.
+            let found = stage.over(1).found;
+            assert_eq!(found[0].rule, "invalid-final-output", "{dialect:?}");
+            continue;
+        }
+        assert!(
+            turn.replace("\\", "").contains(r#"{"answer":1}"#),
+            "{dialect:?} {streams}: {turn}"
+        );
+        assert_eq!(stage.ending(1), Ending::Mended);
+    }
+}
+
+#[test]
+fn what_is_refused_is_an_error_that_no_sdk_tries_again() {
+    for (dialect, streams) in ways() {
+        let replies = vec![http(dialect, streams, &turn("1", "", &[BAD]))];
+        let stage = Stage::by(upstream(replies), "[on.unknown-tool]\ndo = \"raise\"\n");
+        let got = stage.ask(&Agent::new((dialect, streams)));
+        assert!(got.is_whole);
+        if streams {
+            // The head of the stream was there already: it ends with the failure in the words of its dialect.
+            assert_eq!(got.status, Some(200));
+            assert!(
+                got.text().contains("serch") && got.text().contains("error"),
+                "{}",
+                got.text()
+            );
+        } else {
+            assert_eq!(got.status, Some(422), "{}", got.text());
+            assert_eq!(got.header("x-should-retry"), Some("false"));
+            assert!(got.text().contains("unknown-tool"), "{}", got.text());
+        }
+        assert!(matches!(stage.ending(1), Ending::Refused { .. }));
+        assert_eq!(stage.upstream.requests().len(), 1);
+    }
+}
+
+#[test]
+fn what_was_tried_often_enough_is_decided_otherwise() {
+    for (dialect, streams) in ways() {
+        let again = ("call_again_0123456789", "serch", "{}");
+        let replies = [
+            turn("1", "", &[BAD]),
+            turn("2", "", &[again]),
+            turn("3", "", &[BAD]),
+        ];
+        let replies = replies
+            .iter()
+            .map(|reply| http(dialect, streams, reply))
+            .collect();
+        let policy = format!("{INJECT}times = 2\notherwise = \"raise\"\n");
+        let stage = Stage::by(upstream(replies), &policy);
+        let got = stage.ask(&Agent::new((dialect, streams)));
+        assert!(got.status == Some(422) || streams, "{}", got.text());
+        assert!(matches!(stage.ending(1), Ending::Refused { .. }));
+        assert_eq!(stage.upstream.requests().len(), 3);
+        assert_eq!(stage.decided()[..2], ["inject-error", "inject-error"]);
+    }
+}

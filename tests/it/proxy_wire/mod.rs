@@ -1,0 +1,11 @@
+//! The proxy's wire: hostile clients and upstreams over real sockets, byte for byte.
+
+pub(crate) mod client;
+mod clients;
+pub(crate) mod fake;
+mod faults;
+mod hostile;
+mod place;
+mod replies;
+mod sockets;
+mod tls;

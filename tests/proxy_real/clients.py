@@ -1,0 +1,128 @@
+"""Agents as users write them, on the SDKs of OpenAI and Anthropic for Python.
+
+A job is `{"client", "base", "streams", "once", "timeout"}`; `carry_out` gives what came of it: each turn, the answer, or the error that ended it.
+`clients.mjs` does the same on Node.
+"""
+
+import json
+
+import anthropic
+import openai
+
+QUESTION = "From New York to Lisbon on 11 May, please."
+TEXT = {"type": "string"}
+
+
+def schema(*names):
+    return {"type": "object", "properties": {name: TEXT for name in names}, "required": list(names), "additionalProperties": False}
+
+
+SCHEMAS = {"search_flights": schema("from", "to", "date"), "get_weather": schema("city", "date")}
+TOOLS = {
+    "search_flights": lambda **_: "TP 204, 18:30 to 06:25 the next day, 489.50 EUR",
+    "get_weather": lambda **arguments: f"{arguments['city']}: 18 degrees, sunny",
+}
+
+
+class Responses:
+    """`client.responses` of openai."""
+
+    def __init__(self, job):
+        self.client = openai.OpenAI(base_url=f"{job['base']}/v1", api_key="none", max_retries=0, timeout=job["timeout"])
+        self.input = [{"role": "user", "content": QUESTION}]
+        self.tools = [{"type": "function", "name": name, "parameters": schema, "strict": True} for name, schema in SCHEMAS.items()]
+
+    def ask(self, streams, seen):
+        request = {"model": "any", "input": self.input, "tools": self.tools}
+        if streams:
+            with self.client.responses.stream(**request) as stream:
+                for event in stream:
+                    seen.append(event.type)
+                reply = stream.get_final_response()
+        else:
+            reply = self.client.responses.create(**request)
+        self.input += [item.model_dump(exclude={"status", "parsed_arguments"}, exclude_none=True) for item in reply.output]
+        calls = [item for item in reply.output if item.type == "function_call"]
+        return reply, reply.output_text, [(call.call_id, call.name, json.loads(call.arguments)) for call in calls]
+
+    def answer(self, outputs):
+        self.input += [{"type": "function_call_output", "call_id": call_id, "output": output} for call_id, output in outputs]
+
+
+class Chat:
+    """`client.chat.completions` of openai."""
+
+    def __init__(self, job):
+        self.client = openai.OpenAI(base_url=f"{job['base']}/v1", api_key="none", max_retries=0, timeout=job["timeout"])
+        self.messages = [{"role": "user", "content": QUESTION}]
+        functions = [{"name": name, "parameters": schema, "strict": True} for name, schema in SCHEMAS.items()]
+        self.tools = [{"type": "function", "function": function} for function in functions]
+
+    def ask(self, streams, seen):
+        request = {"model": "any", "messages": self.messages, "tools": self.tools}
+        if streams:
+            with self.client.chat.completions.stream(**request, stream_options={"include_usage": True}) as stream:
+                for event in stream:
+                    seen.append(event.type)
+                reply = stream.get_final_completion()
+        else:
+            reply = self.client.chat.completions.create(**request)
+        message = reply.choices[0].message
+        calls = [(call.id, call.function.name, json.loads(call.function.arguments)) for call in message.tool_calls or []]
+        made = [
+            {"id": call_id, "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+            for call_id, name, arguments in calls
+        ]
+        self.messages.append({"role": "assistant", "content": message.content, **({"tool_calls": made} if made else {})})
+        return reply, message.content, calls
+
+    def answer(self, outputs):
+        self.messages += [{"role": "tool", "tool_call_id": call_id, "content": output} for call_id, output in outputs]
+
+
+class Messages:
+    """`client.messages` of anthropic."""
+
+    def __init__(self, job):
+        self.client = anthropic.Anthropic(base_url=job["base"], api_key="none", max_retries=0, timeout=job["timeout"])
+        self.messages = [{"role": "user", "content": QUESTION}]
+        self.tools = [{"name": name, "input_schema": schema} for name, schema in SCHEMAS.items()]
+
+    def ask(self, streams, seen):
+        request = {"model": "any", "max_tokens": 1000, "messages": self.messages, "tools": self.tools}
+        if streams:
+            with self.client.messages.stream(**request) as stream:
+                for event in stream:
+                    seen.append(event.type)
+                reply = stream.get_final_message()
+        else:
+            reply = self.client.messages.create(**request)
+        self.messages.append({"role": "assistant", "content": [block.model_dump(exclude_none=True) for block in reply.content]})
+        text = "".join(block.text for block in reply.content if block.type == "text")
+        return reply, text, [(block.id, block.name, block.input) for block in reply.content if block.type == "tool_use"]
+
+    def answer(self, outputs):
+        results = [{"type": "tool_result", "tool_use_id": call_id, "content": output} for call_id, output in outputs]
+        self.messages.append({"role": "user", "content": results})
+
+
+CLIENTS = {"openai responses": Responses, "openai chat": Chat, "anthropic messages": Messages}
+
+
+def carry_out(job):
+    """Asks until the model has answered, or only once; a tool that is not there raises, as it does in most agents."""
+    turns, answer, error = [], None, None
+    talk = CLIENTS[job["client"]](job)
+    while answer is None and error is None:
+        seen = []
+        try:
+            reply, text, calls = talk.ask(job["streams"], seen)
+            turns.append({"events": seen, "reply": reply.model_dump(mode="json")})
+            talk.answer([(call_id, TOOLS[name](**arguments)) for call_id, name, arguments in calls])
+            if job["once"] or not calls:
+                answer = text
+        except Exception as raised:  # whatever an SDK raises is told
+            error = {"class": type(raised).__name__, "status": getattr(raised, "status_code", None), "message": str(raised)}
+            if len(seen) and (not turns or turns[-1]["events"] is not seen):
+                turns.append({"events": seen, "reply": None})
+    return {"turns": turns, "answer": answer, "error": error}
