@@ -27,6 +27,9 @@
 //! | [`rules`] | what is wrong? | one file and one line in [`rules::RULES`] |
 //! | [`engine`] | what happens next in a live run? a machine without a clock: the history stands so, an event came, do this | |
 //! | [`exchange`] | what of an intercepted exchange passes, and what is held? bytes in, bytes out, no socket | |
+//! | [`lab`] | which words help? a failing call, several wordings, many samples of each | |
+//! | [`replay`] | which turn of a recording answers a request? | |
+//! | [`chaos`] | what can go wrong in what an agent receives? faults, on purpose and repeatable | one row of `chaos::FAULTS` |
 //! | [`script`] | what does a scripted model answer? rules over what it is asked | a key is one row of `script::KEYS` |
 //! | [`runtime`] | the world: files, databases, threads, journals; models, tools, the conductor of live runs, the proxy | |
 //! | [`tui`] | the operator's face | a key is one row of the table in `tui::keymap` |
@@ -55,6 +58,7 @@
 //! takes and what the operator saves.
 
 pub mod actions;
+pub mod chaos;
 pub mod cli;
 pub mod dialects;
 pub mod engine;
@@ -62,9 +66,11 @@ pub mod exchange;
 pub mod formats;
 pub mod jq;
 pub mod json;
+pub mod lab;
 pub mod pattern;
 pub mod redact;
 pub mod repair;
+pub mod replay;
 pub mod rules;
 pub mod runtime;
 pub mod safe_text;

@@ -48,7 +48,21 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "exchange",
         &["json", "session", "dialects", "rules", "actions", "wording"],
     ),
-    ("lab", &["json", "session", "wording", "engine"]),
+    // A turn is classed by what the rules find in it.
+    (
+        "lab",
+        &[
+            "json", "session", "dialects", "rules", "suggest", "wording", "engine",
+        ],
+    ),
+    (
+        "replay",
+        &["json", "session", "dialects", "formats", "suggest"],
+    ),
+    (
+        "chaos",
+        &["json", "session", "dialects", "schema", "suggest"],
+    ),
     (
         "script",
         &["json", "session", "dialects", "formats", "rules", "suggest"],
@@ -74,6 +88,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "engine",
             "exchange",
             "lab",
+            "replay",
+            "chaos",
             "script",
             "runtime",
         ],
@@ -98,6 +114,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "engine",
             "exchange",
             "lab",
+            "replay",
+            "chaos",
             "script",
             "runtime",
             "tui",
@@ -124,6 +142,8 @@ const PURE: &[&str] = &[
     "engine",
     "exchange",
     "lab",
+    "replay",
+    "chaos",
     "script",
 ];
 

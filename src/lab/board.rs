@@ -1,0 +1,92 @@
+//! Where an experiment stands: every sample so far. Screen and reports are drawn from it.
+
+use super::{Class, Experiment, Sample};
+use crate::session::ledger::Usage;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// An experiment with what came of it so far.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Board {
+    /// What is measured.
+    pub experiment: Arc<Experiment>,
+    /// The journal of each trial, which opens like any recording.
+    pub journals: Vec<PathBuf>,
+    /// By trial and variant, in the order in which they came.
+    pub samples: Vec<Vec<Vec<Sample>>>,
+    /// Questions on their way, by trial and variant.
+    pub asked: Vec<Vec<u32>>,
+    /// What was spent.
+    pub spent: Spent,
+    /// Which trials are over, and why.
+    pub ended: Vec<Option<End>>,
+    /// What is happening.
+    pub phase: Phase,
+}
+
+/// What was spent, failed questions with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Spent {
+    /// Questions.
+    pub requests: u32,
+    /// Tokens.
+    pub usage: Usage,
+}
+
+/// What is happening.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Models are asked.
+    Running,
+    /// Nobody is asked until the operator goes on.
+    Paused,
+    /// No more samples are taken; what is on its way is waited for.
+    Ending(End),
+    /// It is over.
+    Ended(End),
+}
+
+/// Why a trial, or the experiment, is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// Every wording was tried as often as was asked for.
+    Complete,
+    /// One wording is clearly the best.
+    Clear {
+        /// The variant.
+        leader: usize,
+    },
+    /// The cap on questions is reached.
+    Requests,
+    /// The cap on tokens is reached.
+    Tokens,
+    /// The operator ended it, or a signal.
+    Stopped,
+    /// The model could not be asked several times in a row.
+    ModelFailed,
+}
+
+impl Board {
+    /// An experiment of which nothing is known yet.
+    pub fn new(experiment: Arc<Experiment>, journals: Vec<PathBuf>) -> Self {
+        let trials = experiment.trials.iter();
+        let by_variant = trials.map(|trial| trial.variants.len());
+        let by_variant: Vec<usize> = by_variant.collect();
+        Self {
+            samples: by_variant.iter().map(|n| vec![Vec::new(); *n]).collect(),
+            asked: by_variant.iter().map(|n| vec![0; *n]).collect(),
+            ended: vec![None; by_variant.len()],
+            spent: Spent::default(),
+            phase: Phase::Running,
+            experiment,
+            journals,
+        }
+    }
+
+    /// The samples of a variant that count for its rate: those with a reply.
+    pub fn answered(&self, trial: usize, variant: usize) -> impl Iterator<Item = &Sample> {
+        let of_trial = self.samples.get(trial).and_then(|trial| trial.get(variant));
+        let samples = of_trial.into_iter().flatten();
+        samples.filter(|sample| sample.class != Class::Failed)
+    }
+}

@@ -1,0 +1,148 @@
+//! What is to be measured: findings, models, and the wordings that are compared on them.
+
+use crate::session::takes::TakeId;
+use crate::wording::{Axes, Channel, Kind};
+
+/// How often each wording is tried where nothing else is said.
+pub const USUAL_SAMPLES: u32 = 20;
+
+/// How many questions are on their way at once where nothing else is said.
+pub const USUAL_CONCURRENCY: u32 = 4;
+
+/// What is to be measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Experiment {
+    /// What reports call it.
+    pub name: String,
+    /// Each finding with each model.
+    pub trials: Vec<Trial>,
+    /// How often each wording is tried in each trial, at most.
+    pub samples: u32,
+    /// When a trial may end before that.
+    pub stop: Stop,
+    /// What may be spent.
+    pub caps: Caps,
+    /// How many questions are on their way at once, at least 1.
+    pub concurrency: u32,
+    /// Where the order in which wordings are tried comes from.
+    pub seed: u64,
+}
+
+/// When a trial ends before its last sample.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Stop {
+    /// Not at all.
+    Never,
+    /// When one wording is better than each of the others.
+    Clear {
+        /// How likely it may be, at most, that a trial names a leader that is not better than all others.
+        error_rate: f64,
+    },
+}
+
+/// What may be spent by the whole experiment. What is on its way when a cap is reached still counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Caps {
+    /// Questions to models.
+    pub requests: Option<u32>,
+    /// Tokens, sent and answered.
+    pub tokens: Option<u64>,
+}
+
+/// One finding with one model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trial {
+    /// The finding.
+    pub subject: Subject,
+    /// What the model is called.
+    pub model: String,
+    /// Whether a script answers in its place, which is said wherever results are shown.
+    pub is_scripted: bool,
+    /// The wordings that are compared; the one of the recording first, where there is one.
+    pub variants: Vec<Variant>,
+}
+
+impl Trial {
+    /// The variant that the others are compared with: that of the recording, else the first.
+    pub fn baseline(&self) -> usize {
+        let mut variants = self.variants.iter();
+        let recorded = variants.position(|variant| variant.origin == Origin::Recorded);
+        recorded.unwrap_or(0)
+    }
+}
+
+/// A finding whose wording is looked for. Texts are from outside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subject {
+    /// The recording.
+    pub path: String,
+    /// The session of the file, from 0.
+    pub session: u32,
+    /// The item of the finding, from 0.
+    pub item: u32,
+    /// Id of the rule.
+    pub rule: String,
+    /// What kind of failure the model is told about.
+    pub kind: Kind,
+    /// The tool of the failing call, as the model spelled it; empty where there is none.
+    pub tool: String,
+    /// What a corrected turn does.
+    pub meant: Meant,
+}
+
+/// What a turn has to do to count as corrected, beside being sound.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Meant {
+    /// Call this tool.
+    Tool(String),
+    /// Call any tool on offer: nobody knows which one was meant.
+    AnyTool,
+    /// Give the final message.
+    Message,
+}
+
+/// Words that are tried.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Variant {
+    /// Its name; a trial has each only once.
+    pub name: String,
+    /// What tables call it.
+    pub title: String,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// The template.
+    pub template: String,
+    /// How it reaches the model.
+    pub channel: Channel,
+    /// Where it stands on the axes, where that is known.
+    pub axes: Option<Axes>,
+    /// The words as the model reads them.
+    pub words: String,
+    /// The take with these words, in the journal of the trial.
+    pub take: TakeId,
+}
+
+/// Where a wording comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// The model read it when it was recorded.
+    Recorded,
+    /// The library.
+    Library,
+    /// The operator's own files.
+    Own,
+    /// The spec of the experiment, or words that the operator typed.
+    Spec,
+}
+
+impl Origin {
+    /// The word for it in reports.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Recorded => "recorded",
+            Self::Library => "library",
+            Self::Own => "own",
+            Self::Spec => "spec",
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! The wording lab: the same failing call told in several wordings, each sent several times, and what the model does next is counted.
+//!
+//! ```text
+//! finding ─▶ Trial: variants of the words x a model ─▶ machine: who is asked next ─▶ runtime::lab: the history with those words is sent
+//!                 ▲                                          │ ▲                                   │
+//!  spec (TOML) ───┘                                    Board ◀┘ └── Sample: class, tokens, time ◀───┘
+//!                                                        └─▶ standings: rates, intervals, differences ─▶ screen, reports, the winner
+//! ```
+//!
+//! Nothing here knows a clock, a socket or a file. What is random is drawn from a seed.
+
+mod board;
+mod experiment;
+mod sample;
+mod spec;
+
+pub use board::{Board, End, Phase, Spent};
+pub use experiment::{
+    Caps, Experiment, Meant, Origin, Stop, Subject, Trial, USUAL_CONCURRENCY, USUAL_SAMPLES,
+    Variant,
+};
+pub use sample::{CLASSES, Class, Sample};
+pub use spec::{Added, Assertion, Named, Spec, Wanted, Which};

@@ -1,0 +1,91 @@
+//! What an experiment is ordered with: which findings, which wordings, which models. A spec file says it; the screen's form makes one too.
+
+use super::{Caps, Stop};
+use crate::engine::agent::Model;
+use crate::wording::Channel;
+
+/// What is ordered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spec {
+    /// What reports call the experiment.
+    pub name: String,
+    /// The findings.
+    pub findings: Vec<Which>,
+    /// The wordings.
+    pub wordings: Wanted,
+    /// The models; each finding is tried with each.
+    pub models: Vec<Model>,
+    /// How often each wording is tried.
+    pub samples: u32,
+    /// When a trial may end before that.
+    pub stop: Stop,
+    /// What may be spent.
+    pub caps: Caps,
+    /// How many questions are on their way at once.
+    pub concurrency: u32,
+    /// Where the order in which wordings are tried comes from.
+    pub seed: u64,
+    /// What has to come out, for `--assert`.
+    pub assertions: Vec<Assertion>,
+}
+
+/// Findings of a recording; what is not given fits all.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Which {
+    /// The file, beside the spec.
+    pub path: String,
+    /// The session of the file, from 1.
+    pub session: Option<u32>,
+    /// The item, from 1, as `check` counts.
+    pub item: Option<u32>,
+    /// Id of the rule.
+    pub rule: Option<String>,
+    /// The tool that was meant; without it the nearest name on offer.
+    pub meant: Option<String>,
+    /// A file with the tools that were on offer, where the recording does not tell.
+    pub tools: Option<String>,
+}
+
+/// Which wordings are tried.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// Whether the words that the model read when it was recorded are among them.
+    pub recorded: bool,
+    /// Those of the library and of the operator's own files: all for the kind of the finding, or those of these names.
+    pub named: Named,
+    /// Words of the spec.
+    pub added: Vec<Added>,
+}
+
+/// Wordings by name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Named {
+    /// All that there are for the kind of the finding.
+    All,
+    /// These, in this order; one that the kind of a finding does not have is left out there.
+    These(Vec<String>),
+}
+
+/// Words of one's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Added {
+    /// Their name.
+    pub name: String,
+    /// The template.
+    pub text: String,
+    /// How they reach the model.
+    pub channel: Channel,
+}
+
+/// What has to come out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Assertion {
+    /// The wording that it is about.
+    pub wording: String,
+    /// The rate of corrected turns that it has to reach, from 0 to 1.
+    pub at_least: Option<f64>,
+    /// The wording that it has to be better than.
+    pub better_than: Option<String>,
+    /// The model that it is about; without it all.
+    pub model: Option<String>,
+}
