@@ -10,8 +10,12 @@
 //! Nothing here knows a clock, a socket or a file. What is random is drawn from a seed.
 
 mod board;
+#[cfg(test)]
+mod dice;
 mod experiment;
+mod interval;
 mod sample;
+mod sequential;
 mod spec;
 
 pub use board::{Board, End, Phase, Spent};
@@ -19,5 +23,7 @@ pub use experiment::{
     Caps, Experiment, Meant, Origin, Stop, Subject, Trial, USUAL_CONCURRENCY, USUAL_SAMPLES,
     Variant,
 };
+pub use interval::{Difference, Interval, Proportion, answers_for, widest_half};
 pub use sample::{CLASSES, Class, Sample};
+pub use sequential::{Race, leader_of, race_of};
 pub use spec::{Added, Assertion, Named, Spec, Wanted, Which};
