@@ -11,6 +11,7 @@
 
 mod board;
 mod experiment;
+mod outcome;
 mod sample;
 mod spec;
 
@@ -19,5 +20,6 @@ pub use experiment::{
     Caps, Experiment, Meant, Origin, Stop, Subject, Trial, USUAL_CONCURRENCY, USUAL_SAMPLES,
     Variant,
 };
+pub use outcome::{FailedCall, Reply, classify};
 pub use sample::{CLASSES, Class, Sample};
 pub use spec::{Added, Assertion, Named, Spec, Wanted, Which};
