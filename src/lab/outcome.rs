@@ -216,7 +216,7 @@ impl<'a> Reply<'a> {
         names.dedup();
         let names = names.join(", ");
         Some(match &subject.meant {
-            Meant::AnyTool => (Class::Corrected, format!("calls {names}")),
+            Meant::AnyTool | Meant::Otherwise => (Class::Corrected, format!("calls {names}")),
             Meant::Tool(meant) if calls.iter().any(|call| self.is_meant(call, meant)) => {
                 (Class::Corrected, format!("calls {names}"))
             }
@@ -255,6 +255,9 @@ impl<'a> Reply<'a> {
             return Ok((Class::Corrected, format!("says: {}", excerpt(&text))));
         }
         Ok(match question::question(&text) {
+            None if subject.meant == Meant::Otherwise => {
+                (Class::Corrected, format!("says: {}", excerpt(&text)))
+            }
             Some(question) => (Class::AskedUser, format!("asks: {}", excerpt(question))),
             None => (Class::GaveUp, format!("says: {}", excerpt(&text))),
         })
