@@ -11,6 +11,7 @@
 
 mod board;
 mod experiment;
+mod machine;
 mod outcome;
 mod sample;
 mod spec;
@@ -20,6 +21,7 @@ pub use experiment::{
     Caps, Experiment, Meant, Origin, Stop, Subject, Trial, USUAL_CONCURRENCY, USUAL_SAMPLES,
     Variant,
 };
+pub use machine::{Effect, Event, Leader, Machine, OutOfPlace};
 pub use outcome::{FailedCall, Reply, classify};
 pub use sample::{CLASSES, Class, Sample};
 pub use spec::{Added, Assertion, Named, Spec, Wanted, Which};
