@@ -11,12 +11,16 @@
 
 mod board;
 #[cfg(test)]
+mod boards;
+#[cfg(test)]
 mod dice;
 mod experiment;
 mod interval;
 mod sample;
 mod sequential;
 mod spec;
+mod standing;
+pub mod words;
 
 pub use board::{Board, End, Phase, Spent};
 pub use experiment::{
@@ -27,3 +31,4 @@ pub use interval::{Difference, Interval, Proportion, answers_for, widest_half};
 pub use sample::{CLASSES, Class, Sample};
 pub use sequential::{Race, leader_of, race_of};
 pub use spec::{Added, Assertion, Named, Spec, Wanted, Which};
+pub use standing::{Measured, Merged, Overall, Standing, overall, standings};
