@@ -10,18 +10,29 @@
 //! Nothing here knows a clock, a socket or a file. What is random is drawn from a seed.
 
 mod board;
+#[cfg(test)]
+mod dice;
 mod experiment;
+mod interval;
 mod machine;
 mod outcome;
 mod sample;
 mod spec;
+mod verdict;
+mod winner;
 
 pub use board::{Board, End, Phase, Spent};
 pub use experiment::{
     Caps, Experiment, Meant, Origin, Stop, Subject, Trial, USUAL_CONCURRENCY, USUAL_SAMPLES,
     Variant,
 };
+pub use interval::{Difference, Interval, Proportion, answers_for, widest_half};
 pub use machine::{Effect, Event, Leader, Machine, OutOfPlace};
 pub use outcome::{FailedCall, Reply, classify};
 pub use sample::{CLASSES, Class, Sample};
-pub use spec::{Added, Assertion, Named, Spec, Wanted, Which};
+pub use spec::{
+    Added, Assertion, Named, SPEC_KEYS, Spec, SpecFault, SpecFaults, SpecKey, SpecPlace, Wanted,
+    Which, spec_keys_table,
+};
+pub use verdict::{AssertionFault, Claim, Judged, Verdict, judge, together};
+pub use winner::{NoTest, Winner, regression, winner};
