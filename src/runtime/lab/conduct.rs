@@ -4,11 +4,13 @@ use super::prepare::Prepared;
 use super::trial::{Answered, Bench};
 use super::{Command, News, NoLab, Report};
 use crate::engine::{ModelDelay, model_delay};
-use crate::lab::{Board, Effect, Event, Machine, Phase, leader_of};
+use crate::lab::{Board, Effect, Event, Machine, Phase, Sample, leader_of};
 use crate::redact::Redactor;
 use crate::runtime::live::{Gathered, Thread, model_of};
 use crate::runtime::model::Model;
 use crate::runtime::scripted::Endpoint;
+use crate::session::index_number;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -33,6 +35,7 @@ enum Input {
     Answered {
         trial: usize,
         variant: usize,
+        number: u32,
         answered: Box<Answered>,
     },
     Dropped,
@@ -87,6 +90,9 @@ struct Reached {
 struct Conductor {
     machine: Machine,
     benches: Vec<Bench>,
+    /// Samples that came before one that was asked for earlier, by trial, variant and number. The machine hears of them in the order in
+    /// which they were asked for: what is quickly answered would come first otherwise, and a sequential test must not see that.
+    early: BTreeMap<(usize, usize, u32), Sample>,
     /// By trial.
     models: Vec<Arc<Reached>>,
     inputs: Sender<Input>,
@@ -141,6 +147,7 @@ impl Conductor {
         Ok(Self {
             machine: Machine::new(Arc::new(experiment), journals, earlier, leader_of),
             benches,
+            early: BTreeMap::new(),
             models,
             inputs,
             report,
@@ -171,8 +178,9 @@ impl Conductor {
                 Ok(Input::Answered {
                     trial,
                     variant,
+                    number,
                     answered,
-                }) => self.answered(trial, variant, *answered),
+                }) => self.answered((trial, variant, number), *answered),
                 Err(RecvTimeoutError::Timeout) => self.tell(),
                 Ok(Input::Dropped) | Err(RecvTimeoutError::Disconnected) => break,
             }
@@ -190,18 +198,27 @@ impl Conductor {
         (self.report)(News::Board(Arc::new(Board::clone(self.machine.board()))));
     }
 
-    fn answered(&mut self, trial: usize, variant: usize, answered: Answered) {
+    fn answered(&mut self, place: (usize, usize, u32), answered: Answered) {
+        let (trial, variant, _) = place;
         let sample = self.benches[trial].keep(variant, answered);
         let trouble = self.benches[trial].trouble();
         if trouble.is_some() && trouble != self.trouble {
             (self.report)(News::Notice(trouble.clone().unwrap_or_default()));
         }
         self.trouble = trouble;
-        self.handle(Event::Sampled {
-            trial,
-            variant,
-            sample,
-        });
+        self.early.insert(place, sample);
+        loop {
+            let there = self.machine.board().samples[trial][variant].len();
+            let next = (trial, variant, index_number(there));
+            let Some(sample) = self.early.remove(&next) else {
+                break;
+            };
+            self.handle(Event::Sampled {
+                trial,
+                variant,
+                sample,
+            });
+        }
     }
 
     fn handle(&mut self, event: Event) {
@@ -215,11 +232,23 @@ impl Conductor {
                 } => self.ask(trial, variant, number),
                 Effect::CallOff => {
                     std::mem::take(&mut self.all).cancel();
+                    self.count_early();
                 }
                 // What is over is on the board.
                 Effect::Ended(_) => {}
                 Effect::OutOfPlace(why) => (self.report)(News::Notice(why.to_string())),
             }
+        }
+    }
+
+    /// What had come before all was called off counts.
+    fn count_early(&mut self) {
+        for ((trial, variant, _), sample) in std::mem::take(&mut self.early) {
+            self.handle(Event::Sampled {
+                trial,
+                variant,
+                sample,
+            });
         }
     }
 
@@ -238,6 +267,7 @@ impl Conductor {
             let _over = inputs.send(Input::Answered {
                 trial,
                 variant,
+                number,
                 answered,
             });
         });

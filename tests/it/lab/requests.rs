@@ -52,7 +52,12 @@ fn each_bundled_finding_is_told_in_each_dialect_and_answered() {
                 // Arguments that are no JSON cannot be written for Anthropic, which takes objects only.
                 Err(error) => {
                     eprintln!("{path} {rule} {dialect:?}: {error}");
-                    assert!(error.to_string().contains("is not there when the history is written"), "{error}");
+                    assert!(
+                        error
+                            .to_string()
+                            .contains("is not there when the history is written"),
+                        "{error}"
+                    );
                     continue;
                 }
             };
