@@ -1,6 +1,6 @@
 //! The report for spreadsheets: one row for each trial and wording, quoted after RFC 4180.
 
-use super::results::{Results, Standing, TrialResults, end_words};
+use super::results::{Results, Row, TrialResults, end_word};
 use crate::cli::output::safe_line;
 use crate::lab::CLASSES;
 use std::fmt::Display;
@@ -31,15 +31,14 @@ pub(super) fn csv(results: &Results<'_>) -> String {
     let header = header.map(|column| column.replace('-', "_"));
     let mut rows = vec![header.collect()];
     for trial in &results.trials {
-        rows.extend(trial.standings.iter().map(|standing| row(trial, standing)));
+        rows.extend(trial.rows().map(|row| cells(trial, row)));
     }
     let lines = rows.iter().map(|row: &Vec<String>| row.join(",") + "\r\n");
     lines.collect()
 }
 
-fn row(trial: &TrialResults<'_>, standing: &Standing<'_>) -> Vec<String> {
+fn cells(trial: &TrialResults<'_>, row: &Row) -> Vec<String> {
     let subject = &trial.trial.subject;
-    let (interval, difference) = (standing.interval(), standing.difference);
     let mut cells = vec![
         trial.number.to_string(),
         foreign(&subject.path),
@@ -49,30 +48,24 @@ fn row(trial: &TrialResults<'_>, standing: &Standing<'_>) -> Vec<String> {
         foreign(&subject.tool),
         foreign(&trial.trial.model),
         trial.trial.is_scripted.to_string(),
-        foreign(&standing.variant.name),
-        standing.variant.origin.word().to_owned(),
+        foreign(&row.name),
+        row.origin.word().to_owned(),
     ];
-    cells.extend(standing.counts.iter().map(usize::to_string));
-    cells.push(standing.corrected.of().to_string());
-    let figures = [
-        standing.rate(),
+    let measured = &row.measured;
+    cells.extend(measured.counts.iter().map(u32::to_string));
+    cells.push(measured.answered().to_string());
+    let (interval, difference) = (row.interval(), row.difference);
+    let shares = [
+        measured.rate(),
         interval.map(|interval| interval.low),
         interval.map(|interval| interval.high),
         difference.map(|difference| difference.value),
         difference.map(|difference| difference.interval.low),
         difference.map(|difference| difference.interval.high),
     ];
-    cells.extend(
-        figures.map(|figure| figure.map_or_else(String::new, |share| format!("{share:.4}"))),
-    );
-    let cost = standing.cost;
-    let costs = [
-        cost.map(|cost| cost.input),
-        cost.map(|cost| cost.output),
-        cost.map(|cost| cost.ms),
-    ];
-    cells.extend(costs.map(|cost| cost.map_or_else(String::new, |cost| format!("{cost:.1}"))));
-    cells.push(or_empty(trial.end.map(|end| end_words(end).0)));
+    cells.extend(shares.map(|share| or_empty(share.map(|share| format!("{share:.4}")))));
+    cells.extend([measured.input, measured.output, measured.ms].map(or_empty));
+    cells.push(or_empty(trial.end.map(end_word)));
     cells.push(foreign(&trial.journal));
     cells
 }

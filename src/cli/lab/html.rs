@@ -1,10 +1,7 @@
 //! The report as a page of its own: no script, nothing fetched, bars drawn as SVG, light and dark, good on paper.
 
-use super::results::{
-    Results, Standing, TrialResults, baseline_name, corrected_is, end_words, place,
-};
-use crate::cli::output::counted;
-use crate::lab::{CLASSES, Class, Interval};
+use super::results::{Results, Row, Standing, TrialResults, baseline_name, place};
+use crate::lab::{CLASSES, Class, words};
 use crate::safe_text::SafeText;
 use std::fmt::Write as _;
 
@@ -19,11 +16,20 @@ pub(super) fn html(results: &Results<'_>) -> String {
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n<title>{name}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<h1>{name}</h1>\n"
     ));
-    page.opening(results);
+    for sentence in results.opening() {
+        page.add(format_args!("<p>{}</p>\n", escaped(&sentence)));
+    }
     for trial in &results.trials {
         page.trial(trial);
     }
+    for together in &results.together {
+        let title = escaped(&together.title());
+        page.add(format_args!("<section>\n<h2>{title}</h2>\n"));
+        page.table(together.rows.iter());
+        page.add(format_args!("</section>\n"));
+    }
     page.assertions(results);
+    page.list(&words::legend(results.experiment()));
     page.add(format_args!("</body>\n</html>\n"));
     page.0
 }
@@ -34,18 +40,6 @@ impl Page {
     /// Writing to a text does not fail.
     fn add(&mut self, text: std::fmt::Arguments<'_>) {
         let _infallible = self.0.write_fmt(text);
-    }
-
-    fn opening(&mut self, results: &Results<'_>) {
-        let (there, asked) = results.samples();
-        let end = results.end().map_or("it goes on", |end| end_words(end).1);
-        let spent = results.board.spent;
-        let requests = counted(spent.requests as usize, "request");
-        let (input, output) = (spent.usage.input, spent.usage.output);
-        let seed = results.experiment().seed;
-        self.add(format_args!(
-            "<p>{there} of {asked} samples: {end}. {requests}, {input} tokens sent, {output} answered; seed {seed}.</p>\n"
-        ));
     }
 
     fn trial(&mut self, trial: &TrialResults<'_>) {
@@ -60,14 +54,11 @@ impl Page {
             false => "",
         };
         let (place, model) = (escaped(&place(subject)), escaped(&trial.trial.model));
-        let corrected = escaped(&corrected_is(&subject.meant));
+        let meant = escaped(&words::meant(&subject.meant));
         self.add(format_args!(
-            "</h2>\n<p>{place}; model {model}{scripted}. Corrected: {corrected}.</p>\n"
+            "</h2>\n<p>{place}; model {model}{scripted}; {meant}</p>\n"
         ));
-        if let Some(end) = trial.end {
-            self.add(format_args!("<p>It is over: {}.</p>\n", end_words(end).1));
-        }
-        self.table(trial);
+        self.table(trial.rows());
         self.list(&trial.remarks);
         for standing in &trial.standings {
             self.wording(standing);
@@ -81,49 +72,49 @@ impl Page {
         self.add(format_args!("</section>\n"));
     }
 
-    fn table(&mut self, trial: &TrialResults<'_>) {
-        let baseline = escaped(baseline_name(trial.baseline()));
+    fn table<'a>(&mut self, rows: impl Iterator<Item = &'a Row> + Clone) {
+        let baseline = escaped(baseline_name(rows.clone()));
         self.add(format_args!(
             "<table>\n<thead><tr><th>wording</th><th class=\"bar\">0 to 100 % corrected</th><th>rate</th><th>95 %</th>\
-             <th>vs {baseline}</th><th>answers</th><th>tokens</th><th>ms</th></tr></thead>\n<tbody>\n"
+             <th>points vs {baseline}</th><th>answers</th><th>tokens</th><th>time</th></tr></thead>\n<tbody>\n"
         ));
-        for standing in &trial.standings {
-            self.row(standing);
+        for row in rows {
+            self.row(row);
         }
         self.add(format_args!("</tbody>\n</table>\n"));
     }
 
-    fn row(&mut self, standing: &Standing<'_>) {
-        let name = escaped(&standing.variant.name);
-        let title = escaped(&standing.variant.title);
-        let bar = drawing(standing);
-        let percent = |share: f64| format!("{:.0} %", share * 100.0);
-        let rate = standing.rate().map_or_else(String::new, percent);
-        let interval = standing.interval().map_or_else(String::new, range);
-        let (class, difference) = difference(standing);
-        let cost = standing.cost;
-        let tokens = cost.map_or_else(String::new, |cost| {
-            format!("{:.0} + {:.0}", cost.input, cost.output)
-        });
-        let ms = cost.map_or_else(String::new, |cost| format!("{:.0}", cost.ms));
-        let corrected = standing.corrected;
+    fn row(&mut self, row: &Row) {
+        let [name, title] = [&row.name, &row.title].map(|text| escaped(text));
+        let bar = drawing(row);
+        let measured = &row.measured;
+        let rate = words::rate(measured.rate());
+        let interval = row.interval().map_or_else(String::new, words::interval);
+        let class = match row.is_better() {
+            Some(true) => "better",
+            Some(false) => "worse",
+            None => "same",
+        };
+        let points = row.points();
+        let tokens = [measured.input, measured.output];
+        let [input, output] = tokens.map(|tokens| words::thousands(tokens.unwrap_or(0)));
+        let ms = measured.ms.map_or_else(String::new, words::milliseconds);
+        let (hits, of) = (measured.corrected.hits(), measured.answered());
         self.add(format_args!(
             "<tr><th scope=\"row\" title=\"{title}\">{name}</th><td class=\"bar\">{bar}</td><td>{rate}</td><td>{interval}</td>\
-             <td class=\"{class}\">{difference}</td><td>{} of {}</td><td>{tokens}</td><td>{ms}</td></tr>\n",
-            corrected.hits(),
-            corrected.of()
+             <td class=\"{class}\">{points}</td><td>{hits} of {of}</td><td>{input} + {output}</td><td>{ms}</td></tr>\n"
         ));
     }
 
     /// The words of a wording and its samples by class.
     fn wording(&mut self, standing: &Standing<'_>) {
-        let name = escaped(&standing.variant.name);
+        let name = escaped(&standing.row.name);
         let origin = standing.variant.origin.word();
         let words = escaped(&standing.variant.words);
         self.add(format_args!(
             "<details>\n<summary><b>{name}</b> ({origin})</summary>\n<pre>{words}</pre>\n"
         ));
-        for (class, count) in standing.occurred() {
+        for (class, count) in standing.row.occurred() {
             let (word, meaning) = (class.word(), meaning(class));
             self.add(format_args!(
                 "<details>\n<summary>{count} {word}: {meaning}</summary>\n<ol>\n"
@@ -168,45 +159,23 @@ impl Page {
 }
 
 /// The rate and its interval on a scale of 100 by 10.
-fn drawing(standing: &Standing<'_>) -> String {
+fn drawing(row: &Row) -> String {
     let mut svg =
         "<svg viewBox=\"-1 0 102 10\" preserveAspectRatio=\"none\" role=\"img\"".to_owned();
-    let (Some(rate), Some(interval)) = (standing.rate(), standing.interval()) else {
+    let (Some(rate), Some(interval)) = (row.measured.rate(), row.interval()) else {
         return svg + " aria-label=\"no answer\"><path class=\"scale\" d=\"M0 5H100\"/></svg>";
     };
-    let (rate, low, high) = (rate * 100.0, interval.low * 100.0, interval.high * 100.0);
+    let label = format!("{}, {}", words::rate(Some(rate)), words::interval(interval));
+    let (low, high) = (interval.low * 100.0, interval.high * 100.0);
+    let left = rate * 100.0 - 1.0;
     let _infallible = write!(
         svg,
-        " aria-label=\"{rate:.0} %, between {low:.0} and {high:.0} %\"><path class=\"scale\" d=\"M0 5H100M0 4V6M50 4V6M100 4V6\"/>\
-         <path class=\"range\" d=\"M{low:.1} 5H{high:.1}M{low:.1} 2V8M{high:.1} 2V8\"/><rect class=\"rate\" x=\"{:.1}\" y=\"1\" width=\"2\" height=\"8\"/></svg>",
-        rate - 1.0
+        " aria-label=\"{}\"><path class=\"scale\" d=\"M0 5H100M0 4V6M50 4V6M100 4V6\"/>\
+         <path class=\"range\" d=\"M{low:.1} 5H{high:.1}M{low:.1} 2V8M{high:.1} 2V8\"/>\
+         <rect class=\"rate\" x=\"{left:.1}\" y=\"1\" width=\"2\" height=\"8\"/></svg>",
+        escaped(&label)
     );
     svg
-}
-
-fn range(interval: Interval) -> String {
-    format!(
-        "{:.0} to {:.0} %",
-        interval.low * 100.0,
-        interval.high * 100.0
-    )
-}
-
-/// The class of the cell with the difference, and what stands in it.
-fn difference(standing: &Standing<'_>) -> (&'static str, String) {
-    let Some(difference) = standing.difference else {
-        return ("", String::new());
-    };
-    let class = match (difference.tells_apart(), difference.value > 0.0) {
-        (true, true) => "better",
-        (true, false) => "worse",
-        (false, _) => "",
-    };
-    let (low, high) = (difference.interval.low, difference.interval.high);
-    // Nothing is added, so that a rounded nothing has no sign of less.
-    let points = [difference.value, low, high].map(|share| (share * 100.0).round() + 0.0);
-    let [value, low, high] = points.map(|points| format!("{points:+}"));
-    (class, format!("{value} ({low} to {high})"))
 }
 
 fn meaning(class: Class) -> &'static str {

@@ -1,10 +1,10 @@
 //! The report for programs: one JSON object a line, a contract like that of `check`.
 //!
-//! `trial` before the samples of the trial, then `sample` for each, `standing` for each wording, `remark` for each sentence; `assertion` and
-//! `experiment` come last. Numbers of trials, samples, sessions and items count from 1; rates and differences are shares, from 0 to 1
-//! and from -1 to 1; what is absent is null.
+//! `trial` before the samples of the trial, then `sample` for each, `standing` for each wording, `remark` for each sentence; `overall` for
+//! each wording over several trials, `assertion`, and `experiment` come last. Numbers of trials, samples, sessions and items count from 1; rates
+//! and differences are shares, from 0 to 1 and from -1 to 1; tokens and milliseconds of a wording are medians; what is absent is null.
 
-use super::results::{Results, Standing, TrialResults, end_words};
+use super::results::{Results, Row, Standing, Together, TrialResults, end_word};
 use crate::cli::report::write_line;
 use crate::lab::{CLASSES, Meant};
 use crate::session::takes::TakeId;
@@ -46,21 +46,21 @@ enum Line<'a> {
         wording: &'a str,
         origin: &'static str,
         words: &'a str,
-        /// By the word of the class, each of them.
-        counts: Map<String, Value>,
-        answered: u32,
-        corrected: u32,
-        rate: Option<f64>,
-        low: Option<f64>,
-        high: Option<f64>,
-        difference: Option<DifferenceLine>,
-        input_tokens: Option<f64>,
-        output_tokens: Option<f64>,
-        ms: Option<f64>,
+        #[serde(flatten)]
+        figures: Figures,
     },
     Remark {
         trial: usize,
         message: &'a str,
+    },
+    Overall {
+        kind: &'static str,
+        model: &'a str,
+        trials: &'a [usize],
+        wording: &'a str,
+        origin: &'static str,
+        #[serde(flatten)]
+        figures: Figures,
     },
     Assertion {
         message: &'a str,
@@ -78,7 +78,23 @@ enum Line<'a> {
     },
 }
 
-/// How much better a wording is than the baseline.
+/// What was measured of a wording.
+#[derive(Serialize)]
+struct Figures {
+    /// By the word of the class, each of them.
+    counts: Map<String, Value>,
+    answered: u32,
+    corrected: u32,
+    rate: Option<f64>,
+    low: Option<f64>,
+    high: Option<f64>,
+    /// How much higher the rate is than that of the baseline.
+    difference: Option<DifferenceLine>,
+    input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+    ms: Option<u64>,
+}
+
 #[derive(Serialize)]
 struct DifferenceLine {
     value: f64,
@@ -94,12 +110,22 @@ pub(super) fn json(out: &mut dyn Write, results: &Results<'_>) -> io::Result<()>
             samples(out, trial, standing)?;
         }
         for standing in &trial.standings {
-            write_line(out, &standing_line(trial, standing))?;
+            let line = Line::Standing {
+                trial: trial.number,
+                wording: &standing.row.name,
+                origin: standing.row.origin.word(),
+                words: &standing.variant.words,
+                figures: Figures::of(&standing.row),
+            };
+            write_line(out, &line)?;
         }
         for remark in &trial.remarks {
             let (trial, message) = (trial.number, remark);
             write_line(out, &Line::Remark { trial, message })?;
         }
+    }
+    for together in &results.together {
+        overall(out, together)?;
     }
     for assertion in &results.assertions {
         let (message, verdict) = (&assertion.sentence, assertion.verdict.word());
@@ -109,7 +135,7 @@ pub(super) fn json(out: &mut dyn Write, results: &Results<'_>) -> io::Result<()>
     let spent = results.board.spent;
     let experiment = Line::Experiment {
         name: &results.experiment().name,
-        end: results.end().map(|end| end_words(end).0),
+        end: results.end().map(|end| end_word(end)),
         samples,
         asked,
         requests: spent.requests,
@@ -139,7 +165,10 @@ fn trial_line<'a>(of: &'a TrialResults<'a>) -> Line<'a> {
         meant_tool,
         model: &of.trial.model,
         scripted: of.trial.is_scripted,
-        baseline: of.baseline().map_or("", |variant| &variant.name),
+        baseline: of
+            .rows()
+            .find(|row| row.is_baseline)
+            .map_or("", |row| &row.name),
         journal: given(&of.journal),
     }
 }
@@ -162,29 +191,42 @@ fn samples(out: &mut dyn Write, of: &TrialResults<'_>, standing: &Standing<'_>) 
     Ok(())
 }
 
-fn standing_line<'a>(of: &TrialResults<'_>, standing: &'a Standing<'a>) -> Line<'a> {
-    let interval = standing.interval();
-    let counts = CLASSES.iter().zip(&standing.counts);
-    let counts = counts.map(|((_, word, ..), count)| ((*word).to_owned(), (*count).into()));
-    Line::Standing {
-        trial: of.number,
-        wording: &standing.variant.name,
-        origin: standing.variant.origin.word(),
-        words: &standing.variant.words,
-        counts: counts.collect(),
-        answered: standing.corrected.of(),
-        corrected: standing.corrected.hits(),
-        rate: standing.rate().map(rounded),
-        low: interval.map(|interval| rounded(interval.low)),
-        high: interval.map(|interval| rounded(interval.high)),
-        difference: standing.difference.map(|difference| DifferenceLine {
-            value: rounded(difference.value),
-            low: rounded(difference.interval.low),
-            high: rounded(difference.interval.high),
-        }),
-        input_tokens: standing.cost.map(|cost| rounded(cost.input)),
-        output_tokens: standing.cost.map(|cost| rounded(cost.output)),
-        ms: standing.cost.map(|cost| cost.ms),
+fn overall(out: &mut dyn Write, together: &Together) -> io::Result<()> {
+    for row in &together.rows {
+        let line = Line::Overall {
+            kind: together.kind.name(),
+            model: &together.model,
+            trials: &together.trials,
+            wording: &row.name,
+            origin: row.origin.word(),
+            figures: Figures::of(row),
+        };
+        write_line(out, &line)?;
+    }
+    Ok(())
+}
+
+impl Figures {
+    fn of(row: &Row) -> Self {
+        let (measured, interval) = (&row.measured, row.interval());
+        let counts = CLASSES.iter().zip(measured.counts);
+        let counts = counts.map(|((_, word, ..), count)| ((*word).to_owned(), count.into()));
+        Self {
+            counts: counts.collect(),
+            answered: measured.answered(),
+            corrected: measured.corrected.hits(),
+            rate: measured.rate().map(rounded),
+            low: interval.map(|interval| rounded(interval.low)),
+            high: interval.map(|interval| rounded(interval.high)),
+            difference: row.difference.map(|difference| DifferenceLine {
+                value: rounded(difference.value),
+                low: rounded(difference.interval.low),
+                high: rounded(difference.interval.high),
+            }),
+            input_tokens: measured.input,
+            output_tokens: measured.output,
+            ms: measured.ms,
+        }
     }
 }
 

@@ -2,16 +2,19 @@
 //! tells the same.
 
 use crate::lab::{
-    Board, CLASSES, Class, Difference, End, Experiment, Interval, Meant, Origin, Phase, Proportion,
-    Sample, Subject, Trial, Variant,
+    Board, CLASSES, Class, Difference, End, Experiment, Interval, Measured, Origin, Overall, Phase,
+    Sample, Subject, Trial, Variant, overall, standings, words,
 };
+use crate::wording::Kind;
 
 /// An experiment as reports tell it.
-pub(in crate::cli) struct Results<'a> {
+pub(super) struct Results<'a> {
     /// Where it stands.
     pub(super) board: &'a Board,
     /// Its trials, in order.
     pub(super) trials: Vec<TrialResults<'a>>,
+    /// Trials of one kind of failure with one model, taken together.
+    pub(super) together: Vec<Together>,
     /// What became of the assertions of the spec; empty where nobody asked.
     pub(super) assertions: Vec<AssertionResult>,
 }
@@ -38,52 +41,76 @@ pub(super) struct Standing<'a> {
     pub(super) variant: &'a Variant,
     /// What was sampled, in order.
     pub(super) samples: &'a [Sample],
-    /// Whether the others are compared with it.
-    pub(super) is_baseline: bool,
-    /// How many samples are of each class, in the order of [`CLASSES`].
-    pub(super) counts: Vec<usize>,
-    /// Corrected turns out of those that were answered.
-    pub(super) corrected: Proportion,
-    /// How much better it is than the baseline; `None` for the baseline, and where nothing was answered.
-    pub(super) difference: Option<Difference>,
-    /// What an answer cost; `None` without one.
-    pub(super) cost: Option<Cost>,
+    /// The row of the table.
+    pub(super) row: Row,
 }
 
-/// What an answer cost.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Cost {
-    /// Tokens that were sent, on average.
-    pub(super) input: f64,
-    /// Tokens that were answered, on average.
-    pub(super) output: f64,
-    /// Milliseconds until the reply was whole: the median.
-    pub(super) ms: f64,
+/// Several trials together.
+pub(super) struct Together {
+    /// The kind of failure.
+    pub(super) kind: Kind,
+    /// The model.
+    pub(super) model: String,
+    /// The numbers of the trials, from 1.
+    pub(super) trials: Vec<usize>,
+    /// The wordings by name.
+    pub(super) rows: Vec<Row>,
+}
+
+/// A wording in a table.
+pub(super) struct Row {
+    /// Its name.
+    pub(super) name: String,
+    /// What menus call it.
+    pub(super) title: String,
+    /// Where it comes from.
+    pub(super) origin: Origin,
+    /// Whether the others are compared with it.
+    pub(super) is_baseline: bool,
+    /// What was measured.
+    pub(super) measured: Measured,
+    /// How much higher its rate is than that of the baseline.
+    pub(super) difference: Option<Difference>,
 }
 
 /// What became of an assertion.
 pub(super) struct AssertionResult {
     /// What was asserted and what came out, in words; text from outside is in it.
     pub(super) sentence: String,
-    /// Whether it holds.
-    pub(super) verdict: Verdict,
+    /// The word for whether it holds.
+    pub(super) verdict: Holds,
 }
 
 /// Whether an assertion holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
-    Holds,
+pub(super) enum Holds {
+    /// It does.
+    Yes,
+    /// The figures reach it, but not their intervals.
     Undecided,
-    Fails,
+    /// It does not.
+    No,
 }
 
 impl<'a> Results<'a> {
     /// What the board says.
-    pub(in crate::cli) fn of(board: &'a Board) -> Self {
+    pub(super) fn of(board: &'a Board) -> Self {
         let trials = board.experiment.trials.iter().enumerate();
+        let trials = trials.map(|(at, trial)| TrialResults::of(board, at, trial));
+        let mut models: Vec<&str> = Vec::new();
+        for trial in &board.experiment.trials {
+            if !models.contains(&trial.model.as_str()) {
+                models.push(&trial.model);
+            }
+        }
+        let together = models.into_iter().flat_map(|model| {
+            let overall = overall(board, Some(model)).into_iter();
+            overall.map(|overall| Together::of(overall, model))
+        });
         Self {
             board,
-            trials: trials.map(|(at, _)| TrialResults::of(board, at)).collect(),
+            trials: trials.collect(),
+            together: together.collect(),
             assertions: Vec::new(),
         }
     }
@@ -108,127 +135,138 @@ impl<'a> Results<'a> {
         let asked = self.experiment().samples as usize;
         (there, standings().count() * asked)
     }
+
+    /// What was done and spent, in two sentences without text from outside.
+    pub(super) fn opening(&self) -> [String; 2] {
+        let (there, asked) = self.samples();
+        let phase = words::phase(self.board);
+        let spent = self.board.spent;
+        let [requests, input, output] = [
+            u64::from(spent.requests),
+            spent.usage.input,
+            spent.usage.output,
+        ]
+        .map(words::thousands);
+        let requests = match spent.requests {
+            1 => "1 request".to_owned(),
+            _ => format!("{requests} requests"),
+        };
+        let seed = self.experiment().seed;
+        [
+            format!("{there} of {asked} samples; {phase}"),
+            format!("{requests}, {input} tokens sent, {output} answered; seed {seed}"),
+        ]
+    }
 }
 
 impl<'a> TrialResults<'a> {
-    fn of(board: &'a Board, at: usize) -> Self {
-        let trial = &board.experiment.trials[at];
+    fn of(board: &'a Board, at: usize, trial: &'a Trial) -> Self {
+        let samples = board.samples.get(at);
         let baseline = trial.baseline();
-        let samples = |variant: usize| {
-            let of_trial = board.samples.get(at);
-            of_trial
-                .and_then(|trial| trial.get(variant))
-                .map_or(&[][..], Vec::as_slice)
-        };
-        let compared = corrected(samples(baseline));
-        let variants = trial.variants.iter().enumerate();
-        let standings = variants.map(|(number, variant)| {
-            let (samples, is_baseline) = (samples(number), number == baseline);
-            let corrected = corrected(samples);
-            let difference = match is_baseline {
-                true => None,
-                false => corrected.minus(compared),
-            };
-            Standing {
+        let standings = standings(board, at).into_iter();
+        let standings = standings.filter_map(|standing| {
+            let variant = trial.variants.get(standing.variant)?;
+            Some(Standing {
                 variant,
-                samples,
-                is_baseline,
-                counts: counts(samples),
-                corrected,
-                difference,
-                cost: Cost::of(samples),
-            }
+                samples: samples.and_then(|samples| samples.get(standing.variant))?,
+                row: Row {
+                    name: variant.name.clone(),
+                    title: variant.title.clone(),
+                    origin: variant.origin,
+                    is_baseline: standing.variant == baseline,
+                    measured: standing.measured,
+                    difference: standing.difference,
+                },
+            })
         });
         let journal = board.journals.get(at);
         Self {
             number: at + 1,
             trial,
             standings: standings.collect(),
-            remarks: Vec::new(),
+            remarks: words::remarks(board, at),
             end: board.ended.get(at).copied().flatten(),
             journal: journal.map_or_else(String::new, |path| path.display().to_string()),
         }
     }
 
-    /// What the others are compared with.
-    pub(super) fn baseline(&self) -> Option<&'a Variant> {
-        self.trial.variants.get(self.trial.baseline())
+    /// Its rows.
+    pub(super) fn rows(&self) -> impl Iterator<Item = &Row> + Clone {
+        self.standings.iter().map(|standing| &standing.row)
     }
 }
 
-impl Standing<'_> {
-    /// The rate of corrected turns; `None` where nothing was answered.
-    pub(super) fn rate(&self) -> Option<f64> {
-        self.corrected.rate()
+impl Together {
+    fn of(overall: Overall, model: &str) -> Self {
+        let baseline = overall.baseline;
+        let rows = overall.wordings.into_iter().enumerate();
+        let rows = rows.map(|(at, merged)| Row {
+            name: merged.name,
+            title: merged.title,
+            origin: merged.origin,
+            is_baseline: at == baseline,
+            measured: merged.measured,
+            difference: merged.difference,
+        });
+        Self {
+            kind: overall.kind,
+            model: model.to_owned(),
+            trials: overall.trials.iter().map(|at| at + 1).collect(),
+            rows: rows.collect(),
+        }
     }
 
+    /// What it is: "unknown-tool with flights: trials 1, 2 and 5 together". Text from outside is in it.
+    pub(super) fn title(&self) -> String {
+        let numbers = self.trials.iter().map(usize::to_string);
+        let numbers = numbers.collect::<Vec<_>>().join(", ");
+        let (kind, model) = (self.kind.name(), &self.model);
+        format!("{kind} with {model}: trials {numbers} together")
+    }
+}
+
+impl Row {
     /// Where the true rate lies, with 95 % confidence; `None` where nothing was answered.
     pub(super) fn interval(&self) -> Option<Interval> {
-        self.rate().map(|_| self.corrected.interval())
+        self.measured.rate().map(|_| self.measured.interval())
     }
 
     /// The classes that occurred, with how often.
-    pub(super) fn occurred(&self) -> impl Iterator<Item = (Class, usize)> {
-        let counts = CLASSES.iter().zip(&self.counts);
-        let counts = counts.map(|((class, ..), count)| (*class, *count));
+    pub(super) fn occurred(&self) -> impl Iterator<Item = (Class, u32)> {
+        let counts = CLASSES.iter().zip(self.measured.counts);
+        let counts = counts.map(|((class, ..), count)| (*class, count));
         counts.filter(|(_, count)| *count > 0)
     }
-}
 
-impl Cost {
-    fn of(samples: &[Sample]) -> Option<Self> {
-        let answered: Vec<&Sample> = samples
-            .iter()
-            .filter(|one| one.class != Class::Failed)
-            .collect();
-        let count = answered.len() as f64;
-        let mean = |tokens: fn(&Sample) -> u64| {
-            answered
-                .iter()
-                .map(|sample| tokens(sample) as f64)
-                .sum::<f64>()
-                / count
+    /// Whether it is clearly better than the baseline, or clearly worse; `None` where the two are not told apart.
+    pub(super) fn is_better(&self) -> Option<bool> {
+        let difference = self.difference?;
+        difference.tells_apart().then_some(difference.value > 0.0)
+    }
+
+    /// How it differs from the baseline, in points, as `+45 (+12..+66)`.
+    pub(super) fn points(&self) -> String {
+        let Some(difference) = self.difference else {
+            return if self.is_baseline { "" } else { "-" }.to_owned();
         };
-        let mut times: Vec<u64> = answered.iter().map(|sample| sample.ms).collect();
-        times.sort_unstable();
-        let upper = *times.get(times.len() / 2)?;
-        let lower = *times.get((times.len() - 1) / 2)?;
-        Some(Self {
-            input: mean(|sample| sample.usage.input),
-            output: mean(|sample| sample.usage.output),
-            ms: (lower as f64 + upper as f64) / 2.0,
-        })
+        let [value, interval] = [
+            words::difference(difference.value),
+            words::difference_interval(difference.interval),
+        ]
+        .map(|points| points.trim_end_matches(" pts").to_owned());
+        format!("{value} ({interval})")
     }
 }
 
-impl Verdict {
+impl Holds {
     /// The word for it in reports.
     pub(super) fn word(self) -> &'static str {
         match self {
-            Self::Holds => "holds",
+            Self::Yes => "holds",
             Self::Undecided => "undecided",
-            Self::Fails => "fails",
+            Self::No => "fails",
         }
     }
-}
-
-fn corrected(samples: &[Sample]) -> Proportion {
-    let of = |wanted: &dyn Fn(Class) -> bool| {
-        let wanted = samples.iter().filter(|sample| wanted(sample.class));
-        u32::try_from(wanted.count()).unwrap_or(u32::MAX)
-    };
-    let answered = of(&|class| class != Class::Failed);
-    Proportion::new(of(&|class| class == Class::Corrected), answered)
-}
-
-fn counts(samples: &[Sample]) -> Vec<usize> {
-    let of = |class: Class| {
-        samples
-            .iter()
-            .filter(|sample| sample.class == class)
-            .count()
-    };
-    CLASSES.iter().map(|(class, ..)| of(*class)).collect()
 }
 
 /// Where the finding is: "item 5 of run.json", with the session where it is not the first.
@@ -240,32 +278,23 @@ pub(super) fn place(subject: &Subject) -> String {
     }
 }
 
-/// What a corrected turn is.
-pub(super) fn corrected_is(meant: &Meant) -> String {
-    match meant {
-        Meant::Tool(tool) => format!("a sound turn that calls {tool}"),
-        Meant::AnyTool => "a sound turn that calls any tool on offer".to_owned(),
-        Meant::Message => "a sound final message".to_owned(),
-    }
-}
-
-/// Why something is over: its word in reports for programs, and in words for people.
-pub(super) fn end_words(end: End) -> (&'static str, &'static str) {
+/// Why something is over: its word in reports for programs.
+pub(super) fn end_word(end: End) -> &'static str {
     match end {
-        End::Complete => ("complete", "every wording was tried as often as asked for"),
-        End::Clear { .. } => ("clear", "one wording is clearly the best"),
-        End::Requests => ("requests", "the cap on requests is reached"),
-        End::Tokens => ("tokens", "the cap on tokens is reached"),
-        End::Stopped => ("stopped", "it was ended before it was complete"),
-        End::ModelFailed => ("model-failed", "the model could not be asked"),
+        End::Complete => "complete",
+        End::Clear { .. } => "clear",
+        End::Requests => "requests",
+        End::Tokens => "tokens",
+        End::Stopped => "stopped",
+        End::ModelFailed => "model-failed",
     }
 }
 
-/// The label of what others are compared with: "recorded", or the name of the first wording.
-pub(super) fn baseline_name(variant: Option<&Variant>) -> &str {
-    match variant {
-        Some(variant) if variant.origin == Origin::Recorded => Origin::Recorded.word(),
-        Some(variant) => &variant.name,
+/// The label of what the others are compared with.
+pub(super) fn baseline_name<'a>(mut rows: impl Iterator<Item = &'a Row>) -> &'a str {
+    match rows.find(|row| row.is_baseline) {
+        Some(row) if row.origin == Origin::Recorded => Origin::Recorded.word(),
+        Some(row) => &row.name,
         None => "",
     }
 }

@@ -1,6 +1,6 @@
 //! Every report of an experiment with known figures and hostile texts.
 
-use super::results::{AssertionResult, Results, Verdict};
+use super::results::{AssertionResult, Holds, Results};
 use super::text::{Looks, text};
 use super::{csv, html, json};
 use crate::cli::style::{Color, Palette};
@@ -151,11 +151,11 @@ fn results(board: &Board) -> Results<'_> {
     results.assertions = vec![
         AssertionResult {
             sentence: "nearest is corrected in at least 80 %: 18 of 19".to_owned(),
-            verdict: Verdict::Holds,
+            verdict: Holds::Yes,
         },
         AssertionResult {
             sentence: "bare is better than \u{202e}recorded".to_owned(),
-            verdict: Verdict::Fails,
+            verdict: Holds::No,
         },
     ];
     results
@@ -285,8 +285,8 @@ fn the_page_fetches_and_runs_nothing() {
 fn an_experiment_without_an_answer_is_reported_too() {
     let board = Board::new(board().experiment, Vec::new());
     let report = text(&Results::of(&board), looks(80, false, Color::Never));
-    assert!(report.contains("0 of 100 samples: it goes on"), "{report}");
-    assert!(report.contains("not asked yet"), "{report}");
+    assert!(report.contains("0 of 100 samples; running"), "{report}");
+    assert!(report.contains("not answered yet"), "{report}");
     assert!(!report.contains("NaN"), "{report}");
     assert!(!html::html(&Results::of(&board)).contains("NaN"));
 }

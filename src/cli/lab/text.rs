@@ -1,14 +1,12 @@
 //! The report for people: a table for each trial, with bars, then what the figures say in words.
 
 use super::bar::bar;
-use super::results::{
-    Results, Standing, TrialResults, Verdict, baseline_name, corrected_is, end_words, place,
-};
-use crate::cli::output::{counted, safe_line};
+use super::results::{Holds, Results, Row, TrialResults, baseline_name, place};
+use crate::cli::output::safe_line;
 use crate::cli::style::Palette;
-use crate::lab::Interval;
+use crate::lab::{Interval, words};
 use crate::safe_text::SafeText;
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 use std::ops::RangeInclusive;
 
 /// How the report looks.
@@ -23,57 +21,81 @@ pub(super) struct Looks {
 }
 
 /// Lines of fewer cells are not made, and not of more.
-pub(super) const WIDTHS: RangeInclusive<usize> = 64..=140;
-
+const WIDTHS: RangeInclusive<usize> = 64..=140;
 /// Cells of a rate, as `100 %`.
 const RATE: usize = 5;
-/// Cells of an interval, as `12-100 %`.
-const RANGE: usize = 8;
-/// Cells of a difference, as `-100 [-100, -66]`.
+/// Cells of an interval, as `12..100 %`.
+const RANGE: usize = 9;
+/// Cells of a difference, as `-100 (-100..-66)`.
 const DIFFERENCE: usize = 16;
-/// Cells of a row that are neither name nor bar: the columns with two spaces between, and the indent.
+/// Cells of a row that are neither name nor bar: the indent, and the columns with two spaces between.
 const FIGURES: usize = 2 + 2 + 2 + RATE + 2 + RANGE + 2 + DIFFERENCE;
 /// Most cells of a bar.
 const LONGEST_BAR: usize = 51;
 /// Least cells of a bar.
 const SHORTEST_BAR: usize = 11;
+/// Most cells of a foreign text.
+const LONGEST_TEXT: usize = 2000;
 
 /// The report.
 pub(super) fn text(results: &Results<'_>, looks: Looks) -> String {
-    let looks = Looks {
-        width: looks.width.clamp(*WIDTHS.start(), *WIDTHS.end()),
-        ..looks
-    };
-    let mut out = Lines {
-        text: String::new(),
-        looks,
-    };
-    out.opening(results);
+    let mut out = Lines::new(looks);
+    out.title(&results.experiment().name);
+    for sentence in results.opening() {
+        out.wrapped("", &sentence);
+    }
     for trial in &results.trials {
         out.trial(trial);
     }
+    for together in &results.together {
+        out.line("");
+        out.title(&together.title());
+        out.line("");
+        out.table(together.rows.iter());
+    }
     out.assertions(results);
+    out.line("");
+    for line in words::legend(results.experiment()) {
+        out.dim_wrapped("", &line);
+    }
     out.journals(results);
     out.text
 }
 
-struct Lines {
-    text: String,
+/// Lines of a report.
+pub(super) struct Lines {
+    /// What was written.
+    pub(super) text: String,
     looks: Looks,
 }
 
 impl Lines {
-    /// Writing to a text does not fail.
-    fn line(&mut self, line: impl std::fmt::Display) {
+    /// Nothing was written yet.
+    pub(super) fn new(looks: Looks) -> Self {
+        let width = looks.width.clamp(*WIDTHS.start(), *WIDTHS.end());
+        Self {
+            text: String::new(),
+            looks: Looks { width, ..looks },
+        }
+    }
+
+    /// One line as it is. Writing to a text does not fail.
+    pub(super) fn line(&mut self, line: impl Display) {
         let _infallible = writeln!(self.text, "{line}");
     }
 
-    /// Lines of text from outside, wrapped; `first` stands before the first, spaces before the others.
-    fn wrapped(&mut self, first: &str, text: &str) {
+    /// A heading; text from outside may be in it.
+    pub(super) fn title(&mut self, title: &str) {
+        let palette = self.looks.palette;
+        for row in self.rows(title, 0) {
+            self.line(palette.bold(row));
+        }
+    }
+
+    /// Lines of text from outside; `first` stands before the first, spaces before the others.
+    pub(super) fn wrapped(&mut self, first: &str, text: &str) {
         let indent = first.chars().count();
-        let text = SafeText::single_line(text, 2000);
-        for (number, row) in text.wrapped(self.looks.width - indent).enumerate() {
-            let row = row.as_plain().trim_end();
+        for (number, row) in self.rows(text, indent).into_iter().enumerate() {
             match number {
                 0 => self.line(format_args!("{first}{row}")),
                 _ => self.line(format_args!("{:indent$}{row}", "")),
@@ -81,65 +103,65 @@ impl Lines {
         }
     }
 
-    fn opening(&mut self, results: &Results<'_>) {
+    /// The same for what is beside the point.
+    pub(super) fn dim_wrapped(&mut self, indent: &str, text: &str) {
         let palette = self.looks.palette;
-        let name = safe_line(&results.experiment().name);
-        self.line(palette.bold(name));
-        let (there, asked) = results.samples();
-        let end = results.end().map_or("it goes on", |end| end_words(end).1);
-        self.wrapped("", &format!("{there} of {asked} samples: {end}"));
-        let spent = results.board.spent;
-        let (sent, answered) = (spent.usage.input, spent.usage.output);
-        let requests = counted(spent.requests as usize, "request");
-        let seed = results.experiment().seed;
-        let spent = format!("{requests}, {sent} tokens sent, {answered} answered; seed {seed}");
-        self.line(palette.dim(spent));
+        for row in self.rows(text, indent.chars().count()) {
+            self.line(palette.dim(format_args!("{indent}{row}")));
+        }
     }
 
-    fn trial(&mut self, trial: &TrialResults<'_>) {
-        let palette = self.looks.palette;
+    /// A point of a list.
+    pub(super) fn point(&mut self, text: &str) {
+        let bullet = if self.looks.ascii { " - " } else { " · " };
+        self.wrapped(bullet, text);
+    }
+
+    fn rows(&self, text: &str, indent: usize) -> Vec<String> {
+        let text = SafeText::single_line(text, LONGEST_TEXT);
+        let rows = text.wrapped(self.looks.width - indent);
+        rows.map(|row| row.as_plain().trim_end().to_owned())
+            .collect()
+    }
+
+    /// What is tried, and with which model.
+    pub(super) fn heading(&mut self, trial: &TrialResults<'_>) {
         let subject = &trial.trial.subject;
         let mut title = format!("{}. {} at {}", trial.number, subject.rule, place(subject));
         if !subject.tool.is_empty() {
             let _infallible = write!(title, ": {}", subject.tool);
         }
         self.line("");
-        let title = SafeText::single_line(&title, 2000);
-        for row in title.wrapped(self.looks.width) {
-            self.line(palette.bold(row.as_plain().trim_end()));
-        }
-        let scripted = if trial.trial.is_scripted {
-            " [scripted]"
-        } else {
-            ""
+        self.title(&title);
+        let scripted = match trial.trial.is_scripted {
+            true => " [scripted]",
+            false => "",
         };
-        self.wrapped("   ", &format!("model {}{scripted}", trial.trial.model));
-        self.wrapped(
-            "   ",
-            &format!("corrected: {}", corrected_is(&subject.meant)),
-        );
-        if let Some(end) = trial.end {
-            self.wrapped("   ", end_words(end).1);
-        }
+        let model = &trial.trial.model;
+        self.wrapped("   ", &format!("model {model}{scripted}"));
+        self.wrapped("   ", &words::meant(&subject.meant));
         self.line("");
-        self.table(trial);
+    }
+
+    fn trial(&mut self, trial: &TrialResults<'_>) {
+        self.heading(trial);
+        self.table(trial.rows());
         if !trial.remarks.is_empty() {
             self.line("");
         }
-        let bullet = if self.looks.ascii { " - " } else { " · " };
         for remark in &trial.remarks {
-            self.wrapped(bullet, remark);
+            self.point(remark);
         }
     }
 
-    fn table(&mut self, trial: &TrialResults<'_>) {
-        let names = trial.standings.iter();
-        let names = names.map(|one| SafeText::single_line(&one.variant.name, self.looks.width));
+    fn table<'a>(&mut self, rows: impl Iterator<Item = &'a Row> + Clone) {
+        let names = rows.clone();
+        let names = names.map(|row| SafeText::single_line(&row.name, self.looks.width));
         let longest = names.map(|name| name.width()).max().unwrap_or(0);
         let room = self.looks.width - FIGURES;
         let name = longest.max("wording".len()).min(room * 7 / 16);
         let cells = (room - name).clamp(SHORTEST_BAR, LONGEST_BAR);
-        let compared = format!("vs {}", baseline_name(trial.baseline()));
+        let compared = format!("vs {}", baseline_name(rows.clone()));
         let compared = SafeText::single_line(&compared, DIFFERENCE);
         let scale = format!("0 %{:>1$}", "100 %", cells - 3);
         let heading = format!(
@@ -147,61 +169,50 @@ impl Lines {
             "wording", "rate", "95 %"
         );
         self.line(self.looks.palette.dim(heading));
-        for standing in &trial.standings {
-            self.standing(standing, name, cells);
+        for row in rows {
+            self.row(row, name, cells);
         }
     }
 
-    fn standing(&mut self, standing: &Standing<'_>, name: usize, cells: usize) {
+    fn row(&mut self, row: &Row, name: usize, cells: usize) {
         let Looks { palette, ascii, .. } = self.looks;
         let everything = Interval {
             low: 0.0,
             high: 1.0,
         };
-        let interval = standing.interval();
-        let bar = bar(
-            standing.rate(),
-            interval.unwrap_or(everything),
-            cells,
-            ascii,
-        );
-        let title = SafeText::single_line(&standing.variant.name, name);
+        let (rate, interval) = (row.measured.rate(), row.interval());
+        let bar = bar(rate, interval.unwrap_or(everything), cells, ascii);
+        let title = SafeText::single_line(&row.name, name);
         let padding = " ".repeat(name - title.width());
-        let rate = standing.rate().map_or_else(|| "-".to_owned(), percent);
-        let range = interval.map_or_else(|| "-".to_owned(), range);
-        let figures = format!("{rate:>RATE$}  {range:>RANGE$}");
-        let difference = difference(standing);
-        let tells = standing.difference.filter(|one| one.tells_apart());
-        let row = |difference: &dyn std::fmt::Display| {
-            format!("  {title}{padding}  {bar}  {figures}  {difference}")
+        let rate = words::rate(rate);
+        let range = interval.map_or_else(|| "-".to_owned(), words::interval);
+        let points = row.points();
+        let points = match row.is_better() {
+            Some(true) => palette.added(points).to_string(),
+            Some(false) => palette.error(points).to_string(),
+            None => points,
         };
-        let row = match tells.map(|difference| difference.value > 0.0) {
-            Some(true) => row(&palette.added(difference)),
-            Some(false) => row(&palette.error(difference)),
-            None => row(&difference),
-        };
-        self.line(row.trim_end());
-        let details = SafeText::single_line(&details(standing), 2000);
-        for row in details.wrapped(self.looks.width - 4) {
-            let row = row.as_plain().trim_end();
-            self.line(palette.dim(format_args!("    {row}")));
-        }
+        let line = format!("  {title}{padding}  {bar}  {rate:>RATE$}  {range:>RANGE$}  {points}");
+        self.line(line.trim_end());
+        self.dim_wrapped("    ", &details(row));
     }
 
     fn assertions(&mut self, results: &Results<'_>) {
         if !results.assertions.is_empty() {
             self.line("");
-            self.line(self.looks.palette.bold("assertions"));
+            self.title("assertions");
         }
         for assertion in &results.assertions {
             let word = format!("  {:<9}  ", assertion.verdict.word());
             let from = self.text.len();
             self.wrapped(&word, &assertion.sentence);
+            let palette = self.looks.palette;
             let painted = match assertion.verdict {
-                Verdict::Holds => self.looks.palette.added(&word).to_string(),
-                Verdict::Undecided => self.looks.palette.warning(&word).to_string(),
-                Verdict::Fails => self.looks.palette.error(&word).to_string(),
+                Holds::Yes => palette.added(&word),
+                Holds::Undecided => palette.warning(&word),
+                Holds::No => palette.error(&word),
             };
+            let painted = painted.to_string();
             self.text.replace_range(from..from + word.len(), &painted);
         }
     }
@@ -221,53 +232,18 @@ impl Lines {
 }
 
 /// What became of the samples, and what an answer cost.
-fn details(standing: &Standing<'_>) -> String {
-    let classes = standing.occurred();
+fn details(row: &Row) -> String {
+    let classes = row.occurred();
     let classes = classes.map(|(class, count)| format!("{count} {}", class.word()));
     let classes = classes.collect::<Vec<_>>().join(", ");
-    match standing.cost {
-        None if classes.is_empty() => "not asked yet".to_owned(),
-        None => classes,
-        Some(cost) => {
-            let (input, output, ms) = (cost.input, cost.output, cost.ms);
-            format!("{classes}; {input:.0} tokens in, {output:.0} out, {ms:.0} ms")
+    let measured = &row.measured;
+    match (measured.input, measured.output, measured.ms) {
+        (Some(input), Some(output), Some(ms)) => {
+            let [input, output] = [input, output].map(words::thousands);
+            let ms = words::milliseconds(ms);
+            format!("{classes}; {input} tokens in, {output} out, {ms}")
         }
+        _ if classes.is_empty() => "not answered yet".to_owned(),
+        _ => classes,
     }
-}
-
-/// A share as `75 %`.
-fn percent(share: f64) -> String {
-    format!("{:.0} %", share * 100.0)
-}
-
-/// An interval as `53-89 %`.
-fn range(interval: Interval) -> String {
-    format!("{:.0}-{:.0} %", interval.low * 100.0, interval.high * 100.0)
-}
-
-/// A difference in points with its interval, as `+45 [+12, +66]`.
-fn difference(standing: &Standing<'_>) -> String {
-    let Some(difference) = standing.difference else {
-        return if standing.is_baseline {
-            String::new()
-        } else {
-            "-".to_owned()
-        };
-    };
-    let points = |share: f64| {
-        // Half a point below nothing is nothing, without a sign.
-        let points = (share * 100.0).round() + 0.0;
-        if points == 0.0 {
-            "0".to_owned()
-        } else {
-            format!("{points:+}")
-        }
-    };
-    let (low, high) = (difference.interval.low, difference.interval.high);
-    format!(
-        "{} [{}, {}]",
-        points(difference.value),
-        points(low),
-        points(high)
-    )
 }

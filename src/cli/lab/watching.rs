@@ -1,10 +1,10 @@
 //! Progress of an experiment on stderr: a bar that is hidden without a terminal, and a line for each trial that ends.
 
-use super::results::{end_words, place};
+use super::results::place;
 use crate::cli::exit::complain;
 use crate::cli::output::safe_line;
 use crate::cli::style::Palette;
-use crate::lab::{Board, Class};
+use crate::lab::{Board, Class, words};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::Write;
 
@@ -95,16 +95,16 @@ fn done_and_asked(board: &Board) -> (usize, usize) {
 
 /// A trial that is over, in a line.
 fn line_of(board: &Board, at: usize) -> String {
-    let end = board.ended.get(at).copied().flatten();
-    let end = end.map_or("", |end| end_words(end).1);
-    let trial = board.experiment.trials.get(at);
-    let trial = trial.map(|trial| {
-        let (rule, place) = (&trial.subject.rule, place(&trial.subject));
-        format!("{rule} at {place}, {}", trial.model)
-    });
+    let (Some(trial), Some(Some(end))) = (
+        board.experiment.trials.get(at),
+        board.ended.get(at).copied(),
+    ) else {
+        return String::new();
+    };
+    let (rule, place, model) = (&trial.subject.rule, place(&trial.subject), &trial.model);
+    let end = words::ended(&board.experiment, Some(trial), end);
+    let number = at + 1;
     safe_line(&format!(
-        "trial {}: {}: {end}",
-        at + 1,
-        trial.unwrap_or_default()
+        "trial {number}: {rule} at {place}, {model}: {end}"
     ))
 }
