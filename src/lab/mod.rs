@@ -14,6 +14,7 @@ mod board;
 mod dice;
 mod experiment;
 mod interval;
+mod outcome;
 mod sample;
 mod sequential;
 mod spec;
@@ -24,6 +25,7 @@ pub use experiment::{
     Variant,
 };
 pub use interval::{Difference, Interval, Proportion, answers_for, widest_half};
+pub use outcome::{FailedCall, Reply, classify};
 pub use sample::{CLASSES, Class, Sample};
 pub use sequential::{Race, leader_of, race_of};
 pub use spec::{Added, Assertion, Named, Spec, Wanted, Which};
