@@ -11,6 +11,8 @@
 
 mod board;
 #[cfg(test)]
+mod boards;
+#[cfg(test)]
 mod dice;
 mod experiment;
 mod interval;
@@ -18,6 +20,8 @@ mod outcome;
 mod sample;
 mod sequential;
 mod spec;
+mod standing;
+pub mod words;
 
 pub use board::{Board, End, Phase, Spent};
 pub use experiment::{
@@ -29,3 +33,4 @@ pub use outcome::{FailedCall, Reply, classify};
 pub use sample::{CLASSES, Class, Sample};
 pub use sequential::{Race, leader_of, race_of};
 pub use spec::{Added, Assertion, Named, Spec, Wanted, Which};
+pub use standing::{Measured, Merged, Overall, Standing, overall, standings};
