@@ -83,7 +83,7 @@ pub struct LabArguments {
     #[arg(long, value_enum, value_name = "FORM", conflicts_with = "dry_run")]
     pub winner: Option<WinnerForm>,
     /// List findings, wordings and the number of questions, and ask nobody
-    #[arg(long)]
+    #[arg(long, conflicts_with = "format")]
     pub dry_run: bool,
     /// What is tried on a recording.
     #[command(flatten)]

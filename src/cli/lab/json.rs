@@ -22,7 +22,7 @@ enum Line<'a> {
         item: u32,
         rule: &'a str,
         tool: Option<&'a str>,
-        /// `tool`, `any-tool` or `message`.
+        /// `tool`, `any-tool`, `otherwise` or `message`.
         meant: &'static str,
         meant_tool: Option<&'a str>,
         model: &'a str,
@@ -152,6 +152,7 @@ fn trial_line<'a>(of: &'a TrialResults<'a>) -> Line<'a> {
     let (meant, meant_tool) = match &subject.meant {
         Meant::Tool(tool) => ("tool", Some(tool.as_str())),
         Meant::AnyTool => ("any-tool", None),
+        Meant::Otherwise => ("otherwise", None),
         Meant::Message => ("message", None),
     };
     Line::Trial {

@@ -1,5 +1,6 @@
 //! Every report of an experiment with known figures and hostile texts.
 
+use super::plan::plan;
 use super::results::{AssertionResult, Holds, Results};
 use super::text::{Looks, text};
 use super::{csv, html, json};
@@ -59,7 +60,7 @@ fn subject() -> Subject {
 }
 
 /// Two trials: one that is complete, and one whose texts attack terminal, page, spreadsheet and log, and which was cut short.
-fn board() -> Board {
+pub(super) fn board() -> Board {
     let calm = Trial {
         subject: subject(),
         model: "flights".to_owned(),
@@ -184,6 +185,20 @@ fn the_report_for_people_is_as_reviewed() {
         "text_ascii_wide",
         text(&results(&board), looks(120, true, Color::Never))
     );
+}
+
+#[test]
+fn the_plan_is_as_reviewed() {
+    let mut experiment = (*board().experiment).clone();
+    experiment.caps = Caps {
+        requests: Some(50),
+        tokens: Some(10_000),
+    };
+    experiment.stop = Stop::Clear { error_rate: 0.05 };
+    let board = Board::new(Arc::new(experiment), Vec::new());
+    let plan = plan(&Results::of(&board), looks(80, false, Color::Never));
+    assert_eq!(SafeText::from_str(&plan).as_plain(), plan);
+    insta::assert_snapshot!("plan", plan);
 }
 
 #[test]

@@ -30,6 +30,14 @@ impl Watching {
         }
     }
 
+    /// The same without a bar, wherever it runs.
+    #[cfg(test)]
+    pub(super) fn hidden() -> Self {
+        let watching = Self::new();
+        watching.bar.set_draw_target(ProgressDrawTarget::hidden());
+        watching
+    }
+
     /// Tells how it stands.
     pub(super) fn board(&mut self, board: &Board) {
         let (done, asked) = done_and_asked(board);
