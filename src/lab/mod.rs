@@ -16,6 +16,7 @@ mod boards;
 mod dice;
 mod experiment;
 mod interval;
+mod machine;
 mod outcome;
 mod sample;
 mod sequential;
@@ -29,6 +30,7 @@ pub use experiment::{
     Variant,
 };
 pub use interval::{Difference, Interval, Proportion, answers_for, widest_half};
+pub use machine::{Effect, Event, Leader, Machine, OutOfPlace};
 pub use outcome::{FailedCall, Reply, classify};
 pub use sample::{CLASSES, Class, Sample};
 pub use sequential::{Race, leader_of, race_of};
