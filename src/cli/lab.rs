@@ -86,7 +86,12 @@ fn experiment(prepared: Prepared) -> Result<Conducted, Failure> {
         let _unheard = sender.send(news);
     });
     let lab = Lab::start(prepared, report).map_err(refused)?;
-    conduct(&news, interrupted, |command| lab.command(command), Watching::new())
+    conduct(
+        &news,
+        interrupted,
+        |command| lab.command(command),
+        Watching::new(),
+    )
 }
 
 fn looks(arguments: &LabArguments) -> Looks {

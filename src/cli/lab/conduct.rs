@@ -56,8 +56,8 @@ impl Conducted {
     /// How the command ends; `fails` says whether an assertion that counts does.
     pub(super) fn exit(&self, fails: bool) -> Exit {
         let ended = self.board.ended.iter().flatten();
-        let model_failed = matches!(self.board.phase, Phase::Ended(End::ModelFailed))
-            || { ended }.any(|end| *end == End::ModelFailed);
+        let model_failed = matches!(self.board.phase, Phase::Ended(End::ModelFailed)) || { ended }
+            .any(|end| *end == End::ModelFailed);
         match (self.was_interrupted, model_failed, fails) {
             (true, ..) => Exit::Signal(2),
             (_, true, _) => Exit::Upstream,
@@ -84,7 +84,9 @@ mod tests {
     #[test]
     fn an_experiment_is_watched_until_it_is_over() {
         let (sender, news) = channel();
-        sender.send(News::Notice("slow \u{1b}[2J".to_owned())).unwrap();
+        sender
+            .send(News::Notice("slow \u{1b}[2J".to_owned()))
+            .unwrap();
         let complete = Some(End::Complete);
         for (phase, ended) in [
             (Phase::Running, [None, None]),
@@ -93,7 +95,12 @@ mod tests {
         ] {
             sender.send(News::Board(board_in(phase, ended))).unwrap();
         }
-        let conducted = conduct(&news, || false, |_| panic!("nobody asked"), Watching::hidden());
+        let conducted = conduct(
+            &news,
+            || false,
+            |_| panic!("nobody asked"),
+            Watching::hidden(),
+        );
         let conducted = conducted.unwrap();
         assert_eq!(conducted.board.phase, Phase::Ended(End::Complete));
         assert_eq!(conducted.exit(false), Exit::Clean);
@@ -123,7 +130,10 @@ mod tests {
     fn a_model_that_could_not_be_asked_is_told_apart_from_an_assertion_that_fails() {
         let failed = Some(End::ModelFailed);
         let board = board_in(Phase::Ended(End::Complete), [failed, Some(End::Complete)]);
-        let conducted = Conducted { board, was_interrupted: false };
+        let conducted = Conducted {
+            board,
+            was_interrupted: false,
+        };
         assert_eq!(conducted.exit(true), Exit::Upstream);
     }
 

@@ -6,9 +6,7 @@ use crate::cli::inputs::{describe, hint_for, name_of};
 use crate::cli::output::safe_line;
 use crate::cli::run::refused;
 use crate::engine::agent::{Endpoint, Model};
-use crate::lab::{
-    Caps, Named, Spec, Stop, USUAL_CONCURRENCY, USUAL_SAMPLES, Wanted, Which,
-};
+use crate::lab::{Caps, Named, Spec, Stop, USUAL_CONCURRENCY, USUAL_SAMPLES, Wanted, Which};
 use crate::runtime::agents::AgentFile;
 use crate::runtime::wordings::Wordings;
 use crate::runtime::{ReadOptions, read_path};
@@ -52,7 +50,8 @@ pub(super) fn order(arguments: &LabArguments, wordings: &Wordings) -> Result<Ord
 
 /// Whether a path is that of a spec: no recording is TOML.
 fn is_spec(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "toml")
+    path.extension()
+        .is_some_and(|extension| extension == "toml")
 }
 
 fn of_file(path: &Path, wish: &TrialWish, _wordings: &Wordings) -> Result<Order, Failure> {
@@ -62,12 +61,17 @@ fn of_file(path: &Path, wish: &TrialWish, _wordings: &Wordings) -> Result<Order,
             "a recording in place of the spec takes it",
         ));
     }
-    Err(Failure::refused(format!("{}: specs are not read yet", name_of(path))))
+    Err(Failure::refused(format!(
+        "{}: specs are not read yet",
+        name_of(path)
+    )))
 }
 
 fn of_recording(path: &Path, wish: &TrialWish, wordings: &Wordings) -> Result<Order, Failure> {
     if path == Path::new("-") {
-        return Err(Failure::refused("the lab reads a recording from its file only"));
+        return Err(Failure::refused(
+            "the lab reads a recording from its file only",
+        ));
     }
     if wish.models.is_empty() {
         return Err(Failure::with_hint(
@@ -139,7 +143,8 @@ fn model(path: &Path, dialect: Dialect, wordings: &Wordings) -> Result<Model, Fa
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let script = Script::parse(&name, &text).map_err(|faults| {
         let lines = faults.iter();
-        let lines = lines.map(|fault| format!("{}: {}", name_of(path), safe_line(&fault.to_string())));
+        let lines =
+            lines.map(|fault| format!("{}: {}", name_of(path), safe_line(&fault.to_string())));
         let lines = lines.collect::<Vec<_>>().join("\n");
         Failure::with_hint(lines, "the README lists what a script can say")
     })?;
@@ -218,18 +223,44 @@ mod tests {
     #[test]
     fn a_recording_and_a_script_make_an_experiment() {
         let order = ordered(&[
-            RECORDING, "--model", SCRIPT, "--item", "7", "--rule", "unknown-tool", "--meant",
-            "search_flights", "--wording", "bare", "--wording", "nearest", "--samples", "9",
-            "--stop", "clear", "--max-requests", "50", "--seed", "3",
+            RECORDING,
+            "--model",
+            SCRIPT,
+            "--item",
+            "7",
+            "--rule",
+            "unknown-tool",
+            "--meant",
+            "search_flights",
+            "--wording",
+            "bare",
+            "--wording",
+            "nearest",
+            "--samples",
+            "9",
+            "--stop",
+            "clear",
+            "--max-requests",
+            "50",
+            "--seed",
+            "3",
         ]);
         let spec = order.unwrap().spec;
         assert_eq!(spec.name, "unknown-tool");
         assert_eq!((spec.samples, spec.seed), (9, 3));
         assert_eq!(spec.caps.requests, Some(50));
         assert_eq!(spec.caps.tokens, None);
-        assert_eq!(spec.stop, Stop::Clear { error_rate: ERROR_RATE });
+        assert_eq!(
+            spec.stop,
+            Stop::Clear {
+                error_rate: ERROR_RATE
+            }
+        );
         let which = &spec.findings[0];
-        assert_eq!((which.item, which.rule.as_deref()), (Some(7), Some("unknown-tool")));
+        assert_eq!(
+            (which.item, which.rule.as_deref()),
+            (Some(7), Some("unknown-tool"))
+        );
         assert_eq!(which.meant.as_deref(), Some("search_flights"));
         let names = ["bare", "nearest"].map(str::to_owned).to_vec();
         assert_eq!(spec.wordings.named, Named::These(names));
@@ -240,7 +271,9 @@ mod tests {
 
     #[test]
     fn the_model_of_an_agent_file_is_asked_as_the_file_says() {
-        let spec = ordered(&[RECORDING, "--model", "sessions/agents/flights.toml"]).unwrap().spec;
+        let spec = ordered(&[RECORDING, "--model", "sessions/agents/flights.toml"])
+            .unwrap()
+            .spec;
         assert!(spec.models[0].is_scripted());
         assert_eq!(spec.models[0].dialect, Dialect::Responses);
         assert_eq!(spec.samples, USUAL_SAMPLES);
@@ -261,7 +294,10 @@ mod tests {
     #[test]
     fn a_spec_says_itself_what_is_tried() {
         let refusal = ordered(&["x.toml", "--rule", "unknown-tool"]).unwrap_err();
-        assert!(refusal.contains("--rule does not go with a spec"), "{refusal}");
+        assert!(
+            refusal.contains("--rule does not go with a spec"),
+            "{refusal}"
+        );
     }
 
     #[test]
@@ -283,7 +319,15 @@ mod tests {
     fn what_the_command_line_says_wins() {
         let mut spec = ordered(&[RECORDING, "--model", SCRIPT]).unwrap().spec;
         spec.stop = Stop::Clear { error_rate: 0.01 };
-        let wish = arguments(&["x.toml", "--stop", "clear", "--concurrency", "2", "--max-tokens", "7"]);
+        let wish = arguments(&[
+            "x.toml",
+            "--stop",
+            "clear",
+            "--concurrency",
+            "2",
+            "--max-tokens",
+            "7",
+        ]);
         limit(&mut spec, &wish.limits);
         // The error rate of the spec stays.
         assert_eq!(spec.stop, Stop::Clear { error_rate: 0.01 });

@@ -32,7 +32,10 @@ pub(super) fn plan(results: &Results<'_>, looks: Looks) -> String {
 fn questions(results: &Results<'_>) -> String {
     let (_, asked) = results.samples();
     let experiment = results.experiment();
-    let most = experiment.caps.requests.map_or(asked, |most| asked.min(most as usize));
+    let most = experiment
+        .caps
+        .requests
+        .map_or(asked, |most| asked.min(most as usize));
     let samples = experiment.samples;
     let rows = results.trials.iter().map(|trial| trial.standings.len());
     let wordings = rows.sum::<usize>();
@@ -45,14 +48,18 @@ fn questions(results: &Results<'_>) -> String {
         Some(cap) if (cap as usize) < asked => ", which is the cap",
         _ => "",
     };
-    format!("{trials}, {wordings} wordings in all, {samples} samples of each: {most} requests at most{capped}")
+    format!(
+        "{trials}, {wordings} wordings in all, {samples} samples of each: {most} requests at most{capped}"
+    )
 }
 
 fn wordings(out: &mut Lines, trial: &TrialResults<'_>) {
     for standing in &trial.standings {
         let variant = standing.variant;
         let origin = variant.origin.word();
-        let axes = variant.axes.map_or_else(String::new, |axes| format!("; {axes}"));
+        let axes = variant
+            .axes
+            .map_or_else(String::new, |axes| format!("; {axes}"));
         out.wrapped("   ", &format!("{} ({origin}{axes})", variant.name));
         for line in variant.words.lines() {
             out.dim_wrapped("     ", line);
