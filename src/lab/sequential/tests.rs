@@ -229,7 +229,9 @@ fn heard_in_turn(answers: &[Vec<bool>]) -> Race {
     let longest = answers.iter().map(Vec::len).max().unwrap_or(0);
     for round in 0..longest {
         for (variant, answers) in answers.iter().enumerate() {
-            answers.get(round).map(|answer| race.hear(variant, *answer));
+            if let Some(answer) = answers.get(round) {
+                race.hear(variant, *answer);
+            }
         }
     }
     race

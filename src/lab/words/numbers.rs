@@ -6,8 +6,8 @@ use crate::lab::Interval;
 pub fn rate(rate: Option<f64>) -> String {
     match rate {
         None => "-".to_owned(),
-        Some(rate) if 0.0 < rate && rate < 0.005 => "<1 %".to_owned(),
-        Some(rate) if 0.995 <= rate && rate < 1.0 => ">99 %".to_owned(),
+        Some(rate) if rate > 0.0 && rate < 0.005 => "<1 %".to_owned(),
+        Some(rate) if (0.995..1.0).contains(&rate) => ">99 %".to_owned(),
         Some(rate) => format!("{} %", points(rate)),
     }
 }
