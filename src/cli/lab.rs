@@ -10,6 +10,7 @@ mod plan;
 mod results;
 mod text;
 mod watching;
+mod winning;
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
@@ -20,7 +21,7 @@ use super::exit::{Exit, Failure, complain};
 use super::output::{Output, safe_line};
 use super::run::refused;
 use super::style::Palette;
-use crate::lab::{Board, Spec};
+use crate::lab::{Board, Claim, Judged, Spec, Verdict, judge};
 use crate::runtime::lab::{Beside, Lab, News, Prepared, labs_folder, prepare};
 use crate::runtime::takes::usual_root;
 use crate::runtime::wordings::{Wordings, usual_files};
@@ -54,15 +55,41 @@ pub(super) fn run(arguments: &LabArguments) -> Result<Exit, Failure> {
     for note in &prepared.notes {
         complain(&safe_line(note), None);
     }
+    let board = Board::new(Arc::new(prepared.experiment.clone()), Vec::new());
+    // Before anything is spent: what the assertions name has to be there.
+    judge(&board, &spec.assertions).map_err(refused)?;
     if arguments.dry_run {
-        let board = Board::new(Arc::new(prepared.experiment), Vec::new());
         let plan = plan::plan(&Results::of(&board), looks(arguments));
         return write(Exit::Clean, |out| out.write_all(plan.as_bytes()));
     }
     let conducted = experiment(prepared)?;
-    let results = Results::of(&conducted.board);
-    let exit = conducted.exit(false);
+    let mut results = Results::of(&conducted.board);
+    results.assertions = judge(&conducted.board, &spec.assertions).map_err(refused)?;
+    let fails = |judged: &Judged| is_failure(judged, arguments.strict);
+    let exit = conducted.exit(arguments.assert && results.assertions.iter().any(fails));
+    if let Some(form) = arguments.winner {
+        let trial = arguments.trial_number as usize - 1;
+        let won = winning::winning(&conducted.board, &spec, form, trial)?;
+        return write(exit, |out| out.write_all(won.as_bytes()));
+    }
     write(exit, |out| report(out, arguments, &results))
+}
+
+/// Whether what came of a claim makes the command fail: what is undecided does where the figures do not even reach it, or the operator is
+/// strict.
+fn is_failure(judged: &Judged, is_strict: bool) -> bool {
+    let reaches = match &judged.claim {
+        Claim::AtLeast(rate) => judged
+            .corrected
+            .rate()
+            .is_some_and(|counted| counted >= *rate),
+        Claim::BetterThan { difference, .. } => difference.is_some_and(|one| one.value > 0.0),
+    };
+    match judged.verdict {
+        Verdict::Holds => false,
+        Verdict::Undecided => is_strict || !reaches,
+        Verdict::Fails => true,
+    }
 }
 
 /// Where the journals go: where the operator says, or among the operator's own data.

@@ -82,6 +82,9 @@ pub struct LabArguments {
     /// Write what the best wording becomes, in place of the report
     #[arg(long, value_enum, value_name = "FORM", conflicts_with = "dry_run")]
     pub winner: Option<WinnerForm>,
+    /// The trial whose best wording that is, counted from 1
+    #[arg(long = "trial", value_name = "N", default_value_t = 1, requires = "winner", value_parser = clap::value_parser!(u32).range(1..))]
+    pub trial_number: u32,
     /// List findings, wordings and the number of questions, and ask nobody
     #[arg(long, conflicts_with = "format")]
     pub dry_run: bool,

@@ -6,7 +6,7 @@
 
 use super::results::{Results, Row, Standing, Together, TrialResults, end_word};
 use crate::cli::report::write_line;
-use crate::lab::{CLASSES, Meant};
+use crate::lab::{CLASSES, Claim, Judged, Meant};
 use crate::session::takes::TakeId;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -63,8 +63,16 @@ enum Line<'a> {
         figures: Figures,
     },
     Assertion {
-        message: &'a str,
+        /// Its number in the spec.
+        assertion: usize,
+        trial: usize,
+        wording: &'a str,
+        /// The rate that it has to reach.
+        at_least: Option<f64>,
+        /// The wording that it has to be better than.
+        better_than: Option<&'a str>,
         verdict: &'static str,
+        message: &'a str,
     },
     Experiment {
         name: &'a str,
@@ -127,9 +135,8 @@ pub(super) fn json(out: &mut dyn Write, results: &Results<'_>) -> io::Result<()>
     for together in &results.together {
         overall(out, together)?;
     }
-    for assertion in &results.assertions {
-        let (message, verdict) = (&assertion.sentence, assertion.verdict.word());
-        write_line(out, &Line::Assertion { message, verdict })?;
+    for judged in &results.assertions {
+        write_line(out, &assertion_line(results, judged))?;
     }
     let (samples, asked) = results.samples();
     let spent = results.board.spent;
@@ -144,6 +151,27 @@ pub(super) fn json(out: &mut dyn Write, results: &Results<'_>) -> io::Result<()>
         seed: results.experiment().seed,
     };
     write_line(out, &experiment)
+}
+
+fn assertion_line<'a>(results: &Results<'a>, judged: &'a Judged) -> Line<'a> {
+    let trial = results.experiment().trials.get(judged.trial);
+    let name = |variant: usize| {
+        let variant = trial.and_then(|trial| trial.variants.get(variant));
+        variant.map_or("", |variant| &variant.name)
+    };
+    let (at_least, better_than) = match judged.claim {
+        Claim::AtLeast(rate) => (Some(rate), None),
+        Claim::BetterThan { variant, .. } => (None, Some(name(variant))),
+    };
+    Line::Assertion {
+        assertion: judged.assertion + 1,
+        trial: judged.trial + 1,
+        wording: name(judged.variant),
+        at_least,
+        better_than,
+        verdict: judged.verdict.word(),
+        message: &judged.sentence,
+    }
 }
 
 fn trial_line<'a>(of: &'a TrialResults<'a>) -> Line<'a> {

@@ -5,7 +5,7 @@ use crate::cli::exit::Failure;
 use crate::cli::inputs::{describe, hint_for, name_of};
 use crate::cli::output::safe_line;
 use crate::cli::run::refused;
-use crate::engine::agent::{Endpoint, Model};
+use crate::engine::agent::{Beside, Endpoint, Model};
 use crate::lab::{Caps, Named, Spec, Stop, USUAL_CONCURRENCY, USUAL_SAMPLES, Wanted, Which};
 use crate::runtime::agents::AgentFile;
 use crate::runtime::wordings::Wordings;
@@ -54,17 +54,35 @@ fn is_spec(path: &Path) -> bool {
         .is_some_and(|extension| extension == "toml")
 }
 
-fn of_file(path: &Path, wish: &TrialWish, _wordings: &Wordings) -> Result<Order, Failure> {
+fn of_file(path: &Path, wish: &TrialWish, wordings: &Wordings) -> Result<Order, Failure> {
     if let Some(given) = wish.first_given() {
         return Err(Failure::with_hint(
             format!("{given} does not go with a spec: it says that itself"),
             "a recording in place of the spec takes it",
         ));
     }
-    Err(Failure::refused(format!(
-        "{}: specs are not read yet",
-        name_of(path)
-    )))
+    let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+    let beside = Beside {
+        file: &mut |name| {
+            let text = std::fs::read_to_string(folder.join(name));
+            text.map_err(|error| error.to_string())
+        },
+        wording: &|kind, name| {
+            let found = wordings.find(kind, name);
+            found.map(|choice| choice.template.to_owned())
+        },
+    };
+    let spec = Spec::parse(&text_of(path)?, beside).map_err(|faults| {
+        let faults = faults.to_string();
+        let lines = faults.lines();
+        let lines = lines.map(|line| format!("{}: {}", name_of(path), safe_line(line)));
+        let lines = lines.collect::<Vec<_>>().join(
+            "
+",
+        );
+        Failure::with_hint(lines, "the README lists what a spec can say")
+    })?;
+    Ok(Order { spec, folder })
 }
 
 fn of_recording(path: &Path, wish: &TrialWish, wordings: &Wordings) -> Result<Order, Failure> {
@@ -132,10 +150,7 @@ fn dialect_of(path: &Path) -> Result<Dialect, Failure> {
 
 /// The model of an agent file, or a script.
 fn model(path: &Path, dialect: Dialect, wordings: &Wordings) -> Result<Model, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        let error = safe_line(&error.to_string());
-        Failure::refused(format!("{}: {error}", name_of(path)))
-    })?;
+    let text = text_of(path)?;
     if !is_script(&text) {
         let file = AgentFile::read(path, wordings).map_err(refused)?;
         return Ok(file.agent.model);
@@ -159,6 +174,13 @@ fn model(path: &Path, dialect: Dialect, wordings: &Wordings) -> Result<Model, Fa
         timeout_ms: PATIENCE,
         max_tokens: None,
         settings: Map::new(),
+    })
+}
+
+fn text_of(path: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(path).map_err(|error| {
+        let error = safe_line(&error.to_string());
+        Failure::refused(format!("{}: {error}", name_of(path)))
     })
 }
 
@@ -298,6 +320,22 @@ mod tests {
             refusal.contains("--rule does not go with a spec"),
             "{refusal}"
         );
+    }
+
+    #[test]
+    fn a_spec_is_read_with_what_it_names_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = std::fs::read_to_string(SCRIPT).unwrap();
+        std::fs::write(folder.path().join("s.script.toml"), script).unwrap();
+        let path = folder.path().join("lab.toml");
+        let text = "name = \"n\"\n[[finding]]\npath = \"a.json\"\n[[model]]\ndialect = \"chat\"\nscript = \"s.script.toml\"\n";
+        std::fs::write(&path, text).unwrap();
+        let order = ordered(&[path.to_str().unwrap(), "--samples", "3"]).unwrap();
+        assert_eq!(order.folder, folder.path());
+        assert_eq!((order.spec.name.as_str(), order.spec.samples), ("n", 3));
+        std::fs::write(&path, "nome = 1\n").unwrap();
+        let refusal = ordered(&[path.to_str().unwrap()]).unwrap_err();
+        assert!(refusal.contains("lab.toml: line 1"), "{refusal}");
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //! tells the same.
 
 use crate::lab::{
-    Board, CLASSES, Class, Difference, End, Experiment, Interval, Measured, Origin, Overall, Phase,
-    Sample, Subject, Trial, Variant, overall, standings, words,
+    Board, CLASSES, Class, Difference, End, Experiment, Interval, Judged, Measured, Origin,
+    Overall, Phase, Sample, Subject, Trial, Variant, overall, standings, words,
 };
 use crate::wording::Kind;
 
@@ -16,7 +16,7 @@ pub(super) struct Results<'a> {
     /// Trials of one kind of failure with one model, taken together.
     pub(super) together: Vec<Together>,
     /// What became of the assertions of the spec; empty where nobody asked.
-    pub(super) assertions: Vec<AssertionResult>,
+    pub(super) assertions: Vec<Judged>,
 }
 
 /// One finding with one model.
@@ -71,25 +71,6 @@ pub(super) struct Row {
     pub(super) measured: Measured,
     /// How much higher its rate is than that of the baseline.
     pub(super) difference: Option<Difference>,
-}
-
-/// What became of an assertion.
-pub(super) struct AssertionResult {
-    /// What was asserted and what came out, in words; text from outside is in it.
-    pub(super) sentence: String,
-    /// The word for whether it holds.
-    pub(super) verdict: Holds,
-}
-
-/// Whether an assertion holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Holds {
-    /// It does.
-    Yes,
-    /// The figures reach it, but not their intervals.
-    Undecided,
-    /// It does not.
-    No,
 }
 
 impl<'a> Results<'a> {
@@ -255,17 +236,6 @@ impl Row {
         ]
         .map(|points| points.trim_end_matches(" pts").to_owned());
         format!("{value} ({interval})")
-    }
-}
-
-impl Holds {
-    /// The word for it in reports.
-    pub(super) fn word(self) -> &'static str {
-        match self {
-            Self::Yes => "holds",
-            Self::Undecided => "undecided",
-            Self::No => "fails",
-        }
     }
 }
 

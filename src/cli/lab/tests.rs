@@ -1,13 +1,13 @@
 //! Every report of an experiment with known figures and hostile texts.
 
 use super::plan::plan;
-use super::results::{AssertionResult, Holds, Results};
+use super::results::Results;
 use super::text::{Looks, text};
 use super::{csv, html, json};
 use crate::cli::style::{Color, Palette};
 use crate::lab::{
-    Board, Caps, Class, End, Experiment, Meant, Origin, Phase, Sample, Spent, Stop, Subject, Trial,
-    Variant,
+    Assertion, Board, Caps, Class, End, Experiment, Meant, Origin, Phase, Sample, Spent, Stop,
+    Subject, Trial, Variant, judge,
 };
 use crate::safe_text::SafeText;
 use crate::session::ledger::Usage;
@@ -143,22 +143,38 @@ pub(super) fn board() -> Board {
     board
 }
 
+/// Of the first trial: one that holds, one that fails, one that is undecided.
+fn assertions() -> Vec<Assertion> {
+    let about = |wording: &str| Assertion {
+        wording: wording.to_owned(),
+        at_least: None,
+        better_than: None,
+        model: None,
+    };
+    vec![
+        Assertion {
+            at_least: Some(0.7),
+            better_than: Some("recorded".to_owned()),
+            ..about("nearest")
+        },
+        Assertion {
+            at_least: Some(0.5),
+            ..about("bare")
+        },
+        Assertion {
+            better_than: Some("recorded".to_owned()),
+            ..about("bare")
+        },
+    ]
+}
+
 fn results(board: &Board) -> Results<'_> {
     let mut results = Results::of(board);
     results.trials[0].remarks = vec![
         "`nearest` is better than the recorded wording, which is told apart from it by a wide margin that needs more than one line.".to_owned(),
     ];
     results.trials[1].remarks = vec!["hostile \u{1b}[31mremark\u{1b}[0m <i>".to_owned()];
-    results.assertions = vec![
-        AssertionResult {
-            sentence: "nearest is corrected in at least 80 %: 18 of 19".to_owned(),
-            verdict: Holds::Yes,
-        },
-        AssertionResult {
-            sentence: "bare is better than \u{202e}recorded".to_owned(),
-            verdict: Holds::No,
-        },
-    ];
+    results.assertions = judge(board, &assertions()).unwrap();
     results
 }
 

@@ -1,10 +1,10 @@
 //! The report for people: a table for each trial, with bars, then what the figures say in words.
 
 use super::bar::bar;
-use super::results::{Holds, Results, Row, TrialResults, baseline_name, place};
+use super::results::{Results, Row, TrialResults, baseline_name, place};
 use crate::cli::output::safe_line;
 use crate::cli::style::Palette;
-use crate::lab::{Interval, words};
+use crate::lab::{Interval, Verdict, words};
 use crate::safe_text::SafeText;
 use std::fmt::{Display, Write as _};
 use std::ops::RangeInclusive;
@@ -208,9 +208,9 @@ impl Lines {
             self.wrapped(&word, &assertion.sentence);
             let palette = self.looks.palette;
             let painted = match assertion.verdict {
-                Holds::Yes => palette.added(&word),
-                Holds::Undecided => palette.warning(&word),
-                Holds::No => palette.error(&word),
+                Verdict::Holds => palette.added(&word),
+                Verdict::Undecided => palette.warning(&word),
+                Verdict::Fails => palette.error(&word),
             };
             let painted = painted.to_string();
             self.text.replace_range(from..from + word.len(), &painted);
