@@ -245,12 +245,7 @@ impl Conductor {
 }
 
 /// Asks a model, and again where it may answer a moment later, as a live run does.
-async fn patiently(
-    model: &Model,
-    body: Vec<u8>,
-    cancel: CancellationToken,
-    seed: u64,
-) -> Answered {
+async fn patiently(model: &Model, body: Vec<u8>, cancel: CancellationToken, seed: u64) -> Answered {
     let mut attempt = 1;
     loop {
         let mut on = |_: crate::runtime::model::Progress<'_>| ();
