@@ -25,9 +25,6 @@ pub fn meant(meant: &Meant) -> String {
     match meant {
         Meant::Tool(name) => format!("corrected means: a sound call of {name}"),
         Meant::AnyTool => "corrected means: a sound call of any tool on offer".to_owned(),
-        Meant::Otherwise => {
-            "corrected means: a sound turn that does not do the same again".to_owned()
-        }
         Meant::Message => {
             "corrected means: a final message in which the rules find nothing".to_owned()
         }
