@@ -22,9 +22,9 @@ mod sample;
 mod sequential;
 mod spec;
 mod standing;
+pub mod words;
 mod verdict;
 mod winner;
-pub mod words;
 
 pub use board::{Board, End, Phase, Spent};
 pub use experiment::{
@@ -36,6 +36,8 @@ pub use machine::{Effect, Event, Leader, Machine, OutOfPlace};
 pub use outcome::{FailedCall, Reply, classify};
 pub use sample::{CLASSES, Class, Sample};
 pub use sequential::{Race, leader_of, race_of};
+pub use spec::{Added, Assertion, Named, Spec, Wanted, Which};
+pub use standing::{Measured, Merged, Overall, Standing, overall, standings};
 pub use spec::{
     Added, Assertion, Named, SPEC_KEYS, Spec, SpecFault, SpecFaults, SpecKey, SpecPlace, Wanted,
     Which, spec_keys_table,

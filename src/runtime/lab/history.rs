@@ -1,7 +1,7 @@
 //! The histories of a trial: the recording up to the failing turn, once for each wording, as requests in the dialect of the model.
 
 use super::NoHistory;
-use crate::actions::{self, Choice, Planned, context};
+use crate::actions::{self, Choice, context};
 use crate::dialects::body_of;
 use crate::lab::{FailedCall, Origin};
 use crate::rules::{Finding, Run, beside};
@@ -233,14 +233,14 @@ impl Stage {
     /// The history with these words.
     fn tell(&mut self, words: &Words) -> Result<Told, NoHistory> {
         let action = action_for(self.kind(), words.channel);
-        let (edits, rendered) = {
-            let (planned, rendered) = self.plan(action, &words.template)?;
-            let mut edits = planned.edits;
-            if action == INJECT {
-                edits.extend(self.cut(&mut Vec::new())?);
-            }
-            (edits, rendered)
+        let (mut edits, rendered) = match words.origin {
+            // They stand there already.
+            Origin::Recorded => (Vec::new(), self.render(&words.template)?),
+            _ => self.plan(action, &words.template)?,
         };
+        if action == INJECT {
+            edits.extend(self.cut(&mut Vec::new())?);
+        }
         let mut text = self.text_with(&edits)?;
         if words.channel == Channel::Output {
             text = self.unflagged(text)?;
@@ -257,8 +257,14 @@ impl Stage {
         Kind::of_rule(self.finding().rule.id).unwrap_or(Kind::ToolError)
     }
 
+    fn render(&self, template: &str) -> Result<String, NoHistory> {
+        let context = wording::Context::default();
+        let rendered = wording::render(template, &context);
+        Ok(rendered.map_err(actions::Refusal::from)?)
+    }
+
     /// What an action with these words would change, and the words as they read.
-    fn plan(&self, action: &str, template: &str) -> Result<(Planned, String), NoHistory> {
+    fn plan(&self, action: &str, template: &str) -> Result<(Vec<Edit>, String), NoHistory> {
         let session = self.session()?;
         let run = Run::new(session, None);
         let finding = self.finding();
@@ -273,7 +279,7 @@ impl Stage {
         };
         let planned = (action.plan)(&scene, &choice)?;
         let rendered = wording::render(template, &context(&scene)?);
-        Ok((planned, rendered.map_err(actions::Refusal::from)?))
+        Ok((planned.edits, rendered.map_err(actions::Refusal::from)?))
     }
 
     /// The request, its last outputs without the mark of an error.

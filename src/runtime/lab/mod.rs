@@ -79,6 +79,9 @@ pub enum NoLab {
         /// The rule that was asked for.
         rule: Option<String>,
     },
+    /// The spec names no finding, or no model.
+    #[error("there is nothing to try: a spec names at least one [[finding]] and one [[model]]")]
+    Nothing,
     /// The history of a finding cannot be sent.
     #[error("{path}: item {item}: {error}")]
     NoHistory {

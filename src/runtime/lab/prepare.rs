@@ -53,6 +53,7 @@ pub fn prepare(spec: &Spec, beside: Beside<'_>) -> Result<Prepared, NoLab> {
     let mut notes = Vec::new();
     let mut trials = Vec::new();
     let mut sent = Vec::new();
+    let mut left_out = Vec::new();
     let mut recordings = HashMap::new();
     for which in &spec.findings {
         let recording = recording_of(which, beside.folder, &mut recordings)?;
@@ -65,12 +66,17 @@ pub fn prepare(spec: &Spec, beside: Beside<'_>) -> Result<Prepared, NoLab> {
             };
             let words = words_for(subject.kind, &spec.wordings, beside.wordings);
             for model in &spec.models {
-                let mut histories =
-                    histories(found, model.dialect, &words).map_err(|error| NoLab::NoHistory {
-                        path: which.path.clone(),
-                        item: subject.item + 1,
-                        error,
-                    })?;
+                let mut histories = match histories(found, model.dialect, &words) {
+                    Ok(histories) => histories,
+                    Err(error) => {
+                        left_out.push(NoLab::NoHistory {
+                            path: which.path.clone(),
+                            item: subject.item + 1,
+                            error,
+                        });
+                        continue;
+                    }
+                };
                 if !spec.wordings.recorded {
                     histories
                         .told
@@ -85,6 +91,10 @@ pub fn prepare(spec: &Spec, beside: Beside<'_>) -> Result<Prepared, NoLab> {
             }
         }
     }
+    if trials.is_empty() {
+        return Err(left_out.pop().unwrap_or(NoLab::Nothing));
+    }
+    notes.extend(left_out.iter().map(|why| format!("left out: {why}")));
     notes.dedup();
     Ok(Prepared {
         experiment: Experiment {
@@ -251,7 +261,8 @@ fn meant_by(
     };
     match kind {
         Kind::UnknownTool => match finding.get("nearest") {
-            Some(nearest) => Meant::Tool(nearest.to_owned()),
+            // The nearest stands first.
+            Some(nearest) => Meant::Tool(nearest.split(", ").next().unwrap_or(nearest).to_owned()),
             None => Meant::AnyTool,
         },
         Kind::MalformedArguments

@@ -1,7 +1,7 @@
 //! Where an item of one take stands in another: what is written on an item stays with it.
 
 use super::{AS_REQUEST, Workbench};
-use crate::session::takes::TakeId;
+use crate::session::takes::{Take, TakeId};
 use crate::session::{Origin, Rope};
 
 impl Workbench {
@@ -41,7 +41,10 @@ impl Workbench {
         let mut line = self.takes.line(id).into_iter().rev();
         line.find(|id| {
             let take = self.takes.get(*id);
-            take.is_some_and(|take| take.cause.action.as_deref() == Some(AS_REQUEST))
+            let is_request = |take: &Take| {
+                take.own.is_some() || take.cause.action.as_deref() == Some(AS_REQUEST)
+            };
+            take.is_some_and(is_request)
         })
     }
 }

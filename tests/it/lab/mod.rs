@@ -6,7 +6,7 @@ mod resumed;
 
 use retake::engine::agent::{Endpoint, Model};
 use retake::lab::{Board, Caps, End, Named, Phase, Spec, Stop, Wanted, Which};
-use retake::runtime::lab::{Beside, Lab, News, Prepared, prepare};
+use retake::runtime::lab::{Beside, Lab, News, NoLab, Prepared, prepare};
 use retake::runtime::wordings::Wordings;
 use retake::session::Dialect;
 use serde_json::Map;
@@ -79,6 +79,10 @@ fn stock(samples: u32) -> Spec {
 }
 
 fn prepared(spec: &Spec, journals: &Path) -> Prepared {
+    try_prepare(spec, journals).unwrap()
+}
+
+fn try_prepare(spec: &Spec, journals: &Path) -> Result<Prepared, NoLab> {
     let wordings = Wordings::default();
     let beside = Beside {
         folder: &sessions(),
@@ -86,16 +90,20 @@ fn prepared(spec: &Spec, journals: &Path) -> Prepared {
         journals,
         is_fresh: false,
     };
-    prepare(spec, beside).unwrap()
+    prepare(spec, beside)
 }
 
 /// An experiment that runs, and what it tells.
 fn start(spec: &Spec, journals: &Path) -> (Lab, Receiver<News>) {
+    go(prepared(spec, journals))
+}
+
+fn go(prepared: Prepared) -> (Lab, Receiver<News>) {
     let (sender, news) = channel();
     let report = Arc::new(move |one| {
         let _over = sender.send(one);
     });
-    let lab = Lab::start(prepared(spec, journals), report).unwrap();
+    let lab = Lab::start(prepared, report).unwrap();
     (lab, news)
 }
 
@@ -128,7 +136,7 @@ fn count(board: &Board) -> usize {
 
 #[test]
 fn a_model_that_cannot_be_asked_ends_the_experiment_and_says_why() {
-    let script = "[[rule]]\nfault = { status = 401, message = \"no such key\" }\n";
+    let script = "[[rule]]\nstatus = 401\nerror = \"no such key\"\n";
     let mut spec = stock(20);
     spec.models = vec![scripted(Dialect::Chat, script)];
     let (_folder, board) = run(&spec);

@@ -1,6 +1,6 @@
 //! What is sent: every bundled finding that words can mend, in every dialect, ends on a question that its provider would take.
 
-use super::{prepared, scripted, sessions, spec};
+use super::{prepared, scripted, sessions, spec, try_prepare};
 use retake::lab::{Class, Origin, Which};
 use retake::runtime::{ReadOptions, Workbench, check_session, read_path};
 use retake::session::Dialect;
@@ -45,11 +45,18 @@ fn each_bundled_finding_is_told_in_each_dialect_and_answered() {
                 rule: Some(rule.clone()),
                 ..Which::default()
             };
-            let mut spec = spec(which, vec![scripted(dialect, DONE)], 1);
-            // Databases and logs hold findings that another dialect cannot; what can be prepared has to be sound.
-            spec.concurrency = 2;
+            let spec = spec(which, vec![scripted(dialect, DONE)], 1);
             let folder = tempfile::tempdir().unwrap();
-            let (_lab, news) = super::start(&spec, folder.path());
+            let prepared = match try_prepare(&spec, folder.path()) {
+                Ok(prepared) => prepared,
+                // Arguments that are no JSON cannot be written for Anthropic, which takes objects only.
+                Err(error) => {
+                    eprintln!("{path} {rule} {dialect:?}: {error}");
+                    assert!(error.to_string().contains("is not there when the history is written"), "{error}");
+                    continue;
+                }
+            };
+            let (_lab, news) = super::go(prepared);
             let board = super::wait(&news, super::is_over);
             for (trial, samples) in board.experiment.trials.iter().zip(&board.samples) {
                 trials += 1;
@@ -68,7 +75,7 @@ fn each_bundled_finding_is_told_in_each_dialect_and_answered() {
             }
         }
     }
-    eprintln!("{trials} trials");
+    assert!(trials >= 40, "{trials} trials");
 }
 
 /// No request holds what its provider would refuse: a call without output before the end, an output without call.
@@ -115,7 +122,7 @@ fn words_of_the_recording_come_first_and_read_as_they_did() {
     assert!(
         trial.variants[3]
             .words
-            .contains("Did you mean stock_lookup?")
+            .contains("Did you mean stock_lookup")
     );
     assert!(
         std::fs::read_dir(folder.path()).unwrap().next().is_none(),
