@@ -42,6 +42,5 @@ pub use spec::{
     Added, Assertion, Named, SPEC_KEYS, Spec, SpecFault, SpecFaults, SpecKey, SpecPlace, Wanted,
     Which, spec_keys_table,
 };
-pub use standing::{Measured, Merged, Overall, Standing, overall, standings};
 pub use verdict::{AssertionFault, Claim, Judged, Verdict, judge, together};
 pub use winner::{NoTest, Winner, regression, winner};

@@ -140,7 +140,7 @@ fn which(spec: &Spec, trial: &Trial) -> Which {
         rule: Some(subject.rule.clone()),
         meant: match &subject.meant {
             Meant::Tool(tool) => Some(tool.clone()),
-            Meant::AnyTool | Meant::Message | Meant::Otherwise => None,
+            Meant::AnyTool | Meant::Message => None,
         },
         tools: named.and_then(|which| which.tools.clone()),
     }
