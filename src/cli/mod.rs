@@ -19,6 +19,7 @@ mod fix_report;
 mod flatten;
 mod health;
 mod inputs;
+mod lab;
 mod man;
 mod open;
 mod ordered;
@@ -68,6 +69,7 @@ fn dispatch(arguments: &Arguments) -> Result<Exit, Failure> {
         Some(Task::Export(arguments)) => export::run(arguments),
         Some(Task::Run(arguments)) => run::run(arguments),
         Some(Task::Proxy(arguments)) => proxy::run(arguments),
+        Some(Task::Lab(arguments)) => lab::run(arguments),
         Some(Task::Scripted(arguments)) => scripted::run(arguments),
         Some(Task::Completions(arguments)) => completions::run(arguments),
         Some(Task::Man) => man::run(),

@@ -3,6 +3,7 @@
 use retake::engine::PLACES;
 use retake::engine::agent::{Place, keys_table};
 use retake::formats::FORMATS;
+use retake::lab::{CLASSES, SpecPlace, spec_keys_table};
 use retake::rules::RULES;
 use retake::wording::VERBS;
 use std::fmt::Write as _;
@@ -46,6 +47,19 @@ fn places() -> String {
     table
 }
 
+fn classes() -> String {
+    let mut table = "| class | what the turn is |\n|---|---|\n".to_owned();
+    for (_, word, _, meaning) in CLASSES {
+        writeln!(table, "| `{word}` | {meaning} |").unwrap();
+    }
+    table
+}
+
+fn spec_keys() -> String {
+    let tables = SpecPlace::ALL.map(|place| format!("In {place}:\n\n{}", spec_keys_table(place)));
+    tables.join("\n")
+}
+
 /// The README with the part between the marks of `name` replaced.
 fn with_block(readme: &str, name: &str, block: &str) -> String {
     let (start, end) = (
@@ -76,6 +90,8 @@ fn readme_tables_are_true() {
         ("agent-mcp", keys_table(Place::Mcp)),
         ("verbs", verbs()),
         ("places", places()),
+        ("lab-classes", classes()),
+        ("lab-spec", spec_keys()),
         ("agents", retake::runtime::proxy::connect::markdown_table()),
     ];
     for (name, block) in tables {

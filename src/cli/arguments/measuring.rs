@@ -1,6 +1,6 @@
-//! Arguments of what counts and measures: `split`, `health`.
+//! Arguments of what counts and measures: `split`, `health`, `lab`.
 
-use super::{ReadingArguments, formats};
+use super::{ReadingArguments, formats, rules};
 use crate::cli::style::Color;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -68,4 +68,148 @@ pub struct HealthArguments {
     /// When to use colours
     #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
     pub color: Color,
+}
+
+/// Arguments of `lab`.
+#[derive(Debug, Args)]
+pub struct LabArguments {
+    /// A spec (its name ends in .toml), or a recording, whose findings are tried with --model
+    #[arg(value_name = "SPEC.toml|PATH")]
+    pub path: PathBuf,
+    /// Form of the report
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    pub format: LabFormat,
+    /// Write what the best wording becomes, in place of the report
+    #[arg(long, value_enum, value_name = "FORM", conflicts_with = "dry_run")]
+    pub winner: Option<WinnerForm>,
+    /// The trial whose best wording that is, counted from 1
+    #[arg(long = "trial", value_name = "N", default_value_t = 1, requires = "winner", value_parser = clap::value_parser!(u32).range(1..))]
+    pub trial_number: u32,
+    /// List findings, wordings and the number of questions, and ask nobody
+    #[arg(long, conflicts_with = "format")]
+    pub dry_run: bool,
+    /// What is tried on a recording.
+    #[command(flatten)]
+    pub trial: TrialWish,
+    /// What the spec says otherwise.
+    #[command(flatten)]
+    pub limits: LabLimits,
+    /// Exit with 1 where an assertion of the spec fails
+    #[arg(long, conflicts_with = "dry_run")]
+    pub assert: bool,
+    /// What is undecided fails, too
+    #[arg(long, requires = "assert")]
+    pub strict: bool,
+    /// The folder of the journals [default: one of the experiment's name among the operator's own data]
+    #[arg(long, value_name = "FOLDER")]
+    pub journals: Option<PathBuf>,
+    /// Begin anew, where an experiment of this name was interrupted
+    #[arg(long)]
+    pub fresh: bool,
+    /// When to use colours
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
+    pub color: Color,
+    /// Only ASCII characters in bars and marks
+    #[arg(long)]
+    pub ascii: bool,
+}
+
+/// What is tried on a recording; a spec says it by itself.
+#[derive(Debug, Args)]
+pub struct TrialWish {
+    /// The model: of an agent file, or a script; of several each is asked
+    #[arg(long = "model", value_name = "FILE")]
+    pub models: Vec<PathBuf>,
+    /// Only this session, counted from 1
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub session: Option<u32>,
+    /// Only findings about this item, counted from 1
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub item: Option<u32>,
+    /// Only findings of this rule
+    #[arg(long, value_name = "RULE", value_parser = rules())]
+    pub rule: Option<String>,
+    /// The tool that was meant [default: the nearest name on offer]
+    #[arg(long, value_name = "TOOL")]
+    pub meant: Option<String>,
+    /// Only this wording, beside the recorded one [default: all for the kind of the finding]
+    #[arg(long = "wording", value_name = "NAME")]
+    pub wordings: Vec<String>,
+    /// The tools that the agent was offered [default: FILE.tools.json beside FILE, where the recording has none]
+    #[arg(long, value_name = "FILE")]
+    pub tools: Option<PathBuf>,
+}
+
+impl TrialWish {
+    /// The first argument that only a recording takes, where there is one.
+    pub fn first_given(&self) -> Option<&'static str> {
+        let given = [
+            ("--model", !self.models.is_empty()),
+            ("--session", self.session.is_some()),
+            ("--item", self.item.is_some()),
+            ("--rule", self.rule.is_some()),
+            ("--meant", self.meant.is_some()),
+            ("--wording", !self.wordings.is_empty()),
+            ("--tools", self.tools.is_some()),
+        ];
+        let mut given = given.into_iter();
+        Some(given.find(|(_, is_given)| *is_given)?.0)
+    }
+}
+
+/// What wins over the spec.
+#[derive(Debug, Args)]
+pub struct LabLimits {
+    /// How often each wording is tried at most
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub samples: Option<u32>,
+    /// When a trial ends before that
+    #[arg(long, value_enum, value_name = "WHEN")]
+    pub stop: Option<StopWish>,
+    /// How many questions may be asked in all
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_requests: Option<u32>,
+    /// How many tokens may be spent in all, sent and answered
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_tokens: Option<u64>,
+    /// How many questions are on their way at once
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub concurrency: Option<u32>,
+    /// Where the order of the wordings comes from
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+}
+
+/// Form of the lab's report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Default)]
+pub enum LabFormat {
+    /// For people: bars with their intervals
+    #[default]
+    Text,
+    /// One JSON object a line: every sample, then the sums
+    Json,
+    /// One row for each trial and wording
+    Csv,
+    /// A page of its own, without scripts
+    Html,
+}
+
+/// What the best wording becomes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum WinnerForm {
+    /// An entry of a policy, in TOML
+    Policy,
+    /// A Python module for openai-agents
+    OpenaiAgents,
+    /// A spec with an assertion, for `retake lab --assert`
+    Spec,
+}
+
+/// When a trial ends before its last sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum StopWish {
+    /// When one wording is clearly the best
+    Clear,
+    /// Not at all
+    Never,
 }

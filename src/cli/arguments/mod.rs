@@ -15,7 +15,10 @@ pub(super) use looking::{
     CheckArguments, ExplainArguments, FailOn, LookArguments, OpenArguments, ReportFormat,
     ShowArguments,
 };
-pub(super) use measuring::{HealthArguments, LineFormat, SplitArguments, SplitWish};
+pub(super) use measuring::{
+    HealthArguments, LabArguments, LabFormat, LabLimits, LineFormat, SplitArguments, SplitWish,
+    StopWish, TrialWish, WinnerForm,
+};
 pub(super) use running::RunArguments;
 pub(super) use serving::ScriptedArguments;
 
@@ -79,6 +82,8 @@ pub enum Task {
     Run(RunArguments),
     /// Stand between any agent and its model: what passes is checked and recorded, what would break the run is held
     Proxy(ProxyArguments),
+    /// Compare wordings: a failing call is told in several, each several times, and what the model does next is counted
+    Lab(LabArguments),
     /// Serve a scripted model on the loopback, in the dialects of OpenAI and Anthropic
     Scripted(ScriptedArguments),
     /// Print the completions of a shell

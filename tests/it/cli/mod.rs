@@ -6,6 +6,7 @@ mod export;
 mod fix;
 mod health;
 mod hostile;
+mod lab;
 mod looking;
 mod reports;
 mod run_faults;

@@ -1,0 +1,180 @@
+//! `lab` as a process: an experiment on a scripted model, its reports, its assertions, its exit codes.
+
+use super::{STORY, folder, told};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Sets itself right where somebody names the tool, and repeats its mistake elsewhere.
+const SCRIPT: &str = r#"
+name = "story"
+
+[[rule]]
+last_contains = "search_flights"
+calls = [{ name = "search_flights", arguments = { to = "LIS" } }]
+
+[[rule]]
+calls = [{ name = "serch_flights", arguments = { to = "LIS" } }]
+"#;
+
+fn spec(more: &str) -> String {
+    format!(
+        "name = \"story\"\nsamples = 3\n[[finding]]\npath = \"story.json\"\nrule = \"unknown-tool\"\n[wordings]\n\
+         named = [\"nearest\", \"bare\"]\n[[model]]\ndialect = \"chat\"\nscript = \"s.script.toml\"\n{more}"
+    )
+}
+
+fn here(more: &str) -> TempDir {
+    let spec = spec(more);
+    folder(&[
+        ("story.json", STORY),
+        ("s.script.toml", SCRIPT),
+        ("lab.toml", spec.as_str()),
+    ])
+}
+
+fn lab(here: &TempDir, arguments: &[&str]) -> (i32, String, String) {
+    let mut words = vec!["lab"];
+    words.extend(arguments);
+    words.extend(["--journals", "journals"]);
+    told(here.path(), &words)
+}
+
+fn lines(out: &str) -> Vec<Value> {
+    let lines = out.lines().map(|line| serde_json::from_str(line).unwrap());
+    lines.collect()
+}
+
+#[test]
+fn an_experiment_counts_what_the_script_does() {
+    let here = here("");
+    let (code, out, err) = lab(&here, &["lab.toml", "--format", "json"]);
+    assert_eq!(code, 0, "{err}");
+    let lines = lines(&out);
+    let of = |kind: &str| {
+        lines
+            .iter()
+            .filter(move |line| line["type"] == kind)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(of("sample").len(), 9);
+    assert_eq!(of("trial")[0]["scripted"], true);
+    let rate = |wording: &str| {
+        let standings = of("standing");
+        let found = standings.iter().find(|line| line["wording"] == wording);
+        found.unwrap_or_else(|| panic!("no {wording}: {out}"))["rate"].clone()
+    };
+    assert_eq!(rate("nearest"), 1.0);
+    assert_eq!(rate("bare"), 0.0);
+    let last = lines.last().unwrap();
+    assert_eq!(
+        (&last["type"], &last["end"]),
+        (&"experiment".into(), &"complete".into())
+    );
+    assert!(err.contains("trial 1"), "{err}");
+    // The journal opens like any recording.
+    let journal = of("trial")[0]["journal"].as_str().unwrap();
+    let (code, shown, err) = told(here.path(), &["show", journal]);
+    assert_eq!(code, 0, "{err}");
+    assert!(shown.contains("Lisbon"), "{shown}");
+}
+
+#[test]
+fn an_experiment_that_is_complete_is_reported_again_without_a_question() {
+    let here = here("");
+    let (_, first, _) = lab(&here, &["lab.toml", "--format", "csv"]);
+    let script = here.path().join("s.script.toml");
+    let mute = "name = \"story\"\n[[rule]]\nstatus = 500\nerror = \"nobody is asked\"\n";
+    std::fs::write(script, mute).unwrap();
+    let (code, again, err) = lab(&here, &["lab.toml", "--format", "csv"]);
+    assert_eq!((code, again), (0, first), "{err}");
+}
+
+#[test]
+fn assertions_decide_the_exit_code() {
+    let holds = "[[assert]]\nwording = \"nearest\"\nat_least = 0.3\n";
+    assert_eq!(lab(&here(holds), &["lab.toml", "--assert"]).0, 0);
+    let reached = "[[assert]]\nwording = \"nearest\"\nat_least = 0.9\n";
+    let reached = here(reached);
+    assert_eq!(lab(&reached, &["lab.toml", "--assert"]).0, 0);
+    assert_eq!(lab(&reached, &["lab.toml", "--assert", "--strict"]).0, 1);
+    let fails = "[[assert]]\nwording = \"bare\"\nat_least = 0.9\n";
+    let fails = here(fails);
+    let (code, out, _) = lab(&fails, &["lab.toml", "--assert", "--color", "never"]);
+    assert_eq!(code, 1);
+    assert!(out.contains("fails"), "{out}");
+    assert_eq!(
+        lab(&fails, &["lab.toml"]).0,
+        0,
+        "only told without --assert"
+    );
+}
+
+#[test]
+fn a_spec_that_cannot_be_used_costs_no_question() {
+    for more in [
+        "nonsense = 1\n",
+        "[[assert]]\nwording = \"neerest\"\nat_least = 0.5\n",
+    ] {
+        let here = here(more);
+        let (code, out, err) = lab(&here, &["lab.toml", "--assert"]);
+        assert_eq!((code, out.as_str()), (2, ""), "{err}");
+        assert!(!here.path().join("journals").exists());
+    }
+}
+
+#[test]
+fn a_model_that_cannot_be_asked_is_the_model_s_failure() {
+    let here = here("");
+    let script = here.path().join("s.script.toml");
+    std::fs::write(
+        script,
+        "name = \"story\"\n[[rule]]\nstatus = 401\nerror = \"no key\"\n",
+    )
+    .unwrap();
+    let (code, _, err) = lab(&here, &["lab.toml"]);
+    assert_eq!(code, 4, "{err}");
+}
+
+#[test]
+fn a_plan_asks_nobody() {
+    let here = here("");
+    let (code, out, err) = lab(&here, &["lab.toml", "--dry-run"]);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains("9 requests at most"), "{out}");
+    assert!(out.contains("serch_flights"), "{out}");
+    assert!(!here.path().join("journals").exists());
+}
+
+#[test]
+fn a_recording_and_a_model_are_an_experiment_too() {
+    let here = here("");
+    let words = [
+        "story.json",
+        "--model",
+        "s.script.toml",
+        "--wording",
+        "nearest",
+        "--samples",
+        "2",
+    ];
+    let (code, out, err) = lab(&here, &words);
+    assert_eq!(code, 0, "{err}");
+    assert!(
+        out.contains("[scripted]") && out.contains("nearest"),
+        "{out}"
+    );
+}
+
+#[test]
+fn the_winner_becomes_a_policy_a_recipe_and_a_spec() {
+    let here = here("");
+    for (form, part) in [
+        ("policy", "[on.unknown-tool]"),
+        ("openai-agents", "import"),
+        ("spec", "[[assert]]"),
+    ] {
+        let (code, out, err) = lab(&here, &["lab.toml", "--winner", form]);
+        assert_eq!(code, 0, "{err}");
+        assert!(out.contains(part), "{form}: {out}");
+    }
+}
