@@ -112,8 +112,7 @@ fn wait(news: &Receiver<News>, is_it: impl Fn(&Board) -> bool) -> Arc<Board> {
     loop {
         match news.recv_timeout(PATIENCE).unwrap() {
             News::Board(board) if is_it(&board) => return board,
-            News::Board(_) => {}
-            News::Notice(said) => eprintln!("{said}"),
+            News::Board(_) | News::Notice(_) => {}
         }
     }
 }
