@@ -3,10 +3,11 @@
 use super::arguments::{OpenArguments, ReadingArguments};
 use super::exit::Failure;
 use super::output::safe_line;
-use crate::dialects::tools::read_tools;
 use crate::formats::FORMATS;
-use crate::runtime::discover::TOOLS_SUFFIX;
-use crate::runtime::{InputError, ReadOptions, Recording, read_input, read_path, read_stdin};
+use crate::runtime::{
+    InputError, ReadOptions, Recording, read_input, read_path, read_stdin, read_tools_file,
+    tools_beside,
+};
 use crate::session::{Dialect, OutputSchema, Tool};
 use crate::tui::OpenRequest;
 use crate::tui::loader::{Knowledge, Staged};
@@ -116,25 +117,9 @@ impl Inputs {
     }
 }
 
-/// `run.tools.json` or `run.jsonl.tools.json` beside `run.jsonl`. One that cannot be used is as good as none: nobody asked for it.
-fn tools_beside(path: &Path) -> Option<(PathBuf, Vec<Tool>)> {
-    let names = [path.file_name()?, path.file_stem()?];
-    names.into_iter().find_map(|name| {
-        let mut name = name.to_owned();
-        name.push(TOOLS_SUFFIX);
-        let beside = path.with_file_name(name);
-        let tools = tools_of(&beside).ok()?;
-        Some((beside, tools))
-    })
-}
-
 /// The tools of a file, or what is wrong with it.
 fn tools_of(path: &Path) -> Result<Vec<Tool>, String> {
-    let (tools, complaints) = read_tools(&json_of(path)?);
-    match complaints.first() {
-        Some(complaint) => Err(format!("{}: {}", name_of(path), safe_line(complaint))),
-        None => Ok(tools),
-    }
+    read_tools_file(path).map_err(|error| format!("{}: {}", name_of(path), safe_line(&error)))
 }
 
 /// A schema by itself, or as requests carry it: `{name, schema}`, within `json_schema` or not.

@@ -99,6 +99,8 @@ pub enum Meant {
     AnyTool,
     /// Give the final message.
     Message,
+    /// Anything sound, a call or a message, that is not this turn again.
+    Otherwise,
 }
 
 /// Words that are tried.

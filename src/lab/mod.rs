@@ -11,12 +11,18 @@
 
 mod board;
 #[cfg(test)]
+mod boards;
+#[cfg(test)]
 mod dice;
 mod experiment;
 mod interval;
+mod machine;
+mod outcome;
 mod sample;
 mod sequential;
 mod spec;
+mod standing;
+pub mod words;
 
 pub use board::{Board, End, Phase, Spent};
 pub use experiment::{
@@ -24,6 +30,9 @@ pub use experiment::{
     Variant,
 };
 pub use interval::{Difference, Interval, Proportion, answers_for, widest_half};
+pub use machine::{Effect, Event, Leader, Machine, OutOfPlace};
+pub use outcome::{FailedCall, Reply, classify};
 pub use sample::{CLASSES, Class, Sample};
 pub use sequential::{Race, leader_of, race_of};
 pub use spec::{Added, Assertion, Named, Spec, Wanted, Which};
+pub use standing::{Measured, Merged, Overall, Standing, overall, standings};

@@ -1,5 +1,9 @@
-//! What lies beside a recording: the file of an agent that it may go on with.
+//! What lies beside a recording: its tools, and the file of an agent that it may go on with.
 
+use super::InputError;
+use super::discover::TOOLS_SUFFIX;
+use crate::dialects::tools::read_tools;
+use crate::session::Tool;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -28,6 +32,29 @@ pub fn agent_beside(recording: &Path) -> Option<PathBuf> {
         let text = fs::read_to_string(path);
         text.is_ok_and(|text| text.lines().any(|line| line.trim() == "[model]"))
     })
+}
+
+/// `run.tools.json` or `run.jsonl.tools.json` beside `run.jsonl`. One that cannot be used is as good as none: nobody asked for it.
+pub fn tools_beside(recording: &Path) -> Option<(PathBuf, Vec<Tool>)> {
+    let names = [recording.file_name()?, recording.file_stem()?];
+    names.into_iter().find_map(|name| {
+        let mut name = name.to_owned();
+        name.push(TOOLS_SUFFIX);
+        let beside = recording.with_file_name(name);
+        let tools = read_tools_file(&beside).ok()?;
+        Some((beside, tools))
+    })
+}
+
+/// The tools that a file defines, or what is wrong with it, without its name; it may hold text from the file.
+pub fn read_tools_file(path: &Path) -> Result<Vec<Tool>, String> {
+    let bytes = fs::read(path).map_err(|error| InputError::from(error).to_string())?;
+    let value = serde_json::from_slice(&bytes).map_err(|error| format!("not JSON: {error}"))?;
+    let (tools, complaints) = read_tools(&value);
+    match complaints.into_iter().next() {
+        Some(complaint) => Err(complaint),
+        None => Ok(tools),
+    }
 }
 
 #[cfg(test)]

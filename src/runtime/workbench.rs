@@ -276,6 +276,16 @@ impl Workbench {
         })
     }
 
+    /// Makes a take of the current one that has a text of its own in the place of its parent's.
+    pub fn take_text(&mut self, about: Take) -> Result<TakeId, NoTake> {
+        let parent = self.takes.current();
+        // It must be readable before it is kept.
+        if let Some(own) = &about.own {
+            base_of(&self.recording.name, own)?;
+        }
+        self.fork(Take { parent, ..about })
+    }
+
     fn fork(&mut self, take: Take) -> Result<TakeId, NoTake> {
         let event = self.takes.fork(take)?;
         self.keep(&event);

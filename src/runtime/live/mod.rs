@@ -13,6 +13,7 @@ mod world;
 pub use held::{Came, NotHeld};
 pub use news::{Judged, News, Phase, StreamedCall, Streaming, ToolState};
 pub use partner::Partner;
+pub(in crate::runtime) use prepare::{Gathered, model_of};
 pub use prepare::{NotPrepared, Options, Prepared, prepare};
 pub use run::{Input, Run, Who};
 pub use stood::CONTINUE;

@@ -103,7 +103,7 @@ pub fn prepare(
     for server in &agent.servers {
         cast.start(file, server, &thread, &report);
     }
-    let (model, script) = model_of(&agent.model, &mut cast)?;
+    let (model, script) = model_of(&agent.model, &mut cast.gathered)?;
     let breakpoints = options.breakpoints.clone();
     let policy = options.policy.unwrap_or_else(|| agent.policy.clone());
     let config = Config {
@@ -116,7 +116,7 @@ pub fn prepare(
         is_stepping: options.is_stepping,
         seed: crate::runtime::takes::wall_clock(),
     };
-    let (redactor, mut vault) = (Redactor::new(cast.secrets), Vault::default());
+    let (redactor, mut vault) = (Redactor::new(cast.gathered.secrets), Vault::default());
     let first = agent.first_request(&cast.offered)?;
     let first = redactor.json(&first, &mut vault).into_owned();
     let offered = cast.offered.into_iter().map(|offered| offered.tool);
@@ -141,14 +141,41 @@ pub fn prepare(
         run,
         about,
         breakpoints,
-        notes: cast.notes,
+        notes: cast.gathered.notes,
     })
 }
 
+/// What comes up while it is looked up who answers.
+#[derive(Default)]
+pub(in crate::runtime) struct Gathered {
+    /// Secrets by value, each with what its placeholder calls it.
+    pub(in crate::runtime) secrets: Vec<(String, String)>,
+    /// What the operator should know; it holds text from outside.
+    pub(in crate::runtime) notes: Vec<String>,
+}
+
+impl Gathered {
+    /// Knows the value of a variable as a secret.
+    fn secret(&mut self, variable: &str) {
+        if let Ok(value) = env::var(variable) {
+            self.secrets.push((variable.to_owned(), value));
+        }
+    }
+
+    fn header(&mut self, header: &Header) -> (String, String) {
+        let value = header.env.as_deref().map(|name| {
+            self.secret(name);
+            env::var(name).unwrap_or_default()
+        });
+        let value = format!("{}{}", header.text, value.unwrap_or_default());
+        (header.name.clone(), value)
+    }
+}
+
 /// Who answers for the model; a script is started as an endpoint of its own.
-fn model_of(
+pub(in crate::runtime) fn model_of(
     described: &agent::Model,
-    cast: &mut Cast,
+    gathered: &mut Gathered,
 ) -> Result<(Model, Option<scripted::Endpoint>), NotPrepared> {
     let timeout = Duration::from_millis(described.timeout_ms);
     let timeouts = Timeouts {
@@ -171,16 +198,19 @@ fn model_of(
             headers,
         } => {
             let key = key_env.as_deref().and_then(|name| {
-                cast.secret(name);
+                gathered.secret(name);
                 let key = Key::from_env(name);
                 if key.is_none() {
-                    cast.notes.push(format!(
+                    gathered.notes.push(format!(
                         "{name} is not set: the model is asked without a key"
                     ));
                 }
                 key
             });
-            let headers = headers.iter().map(|header| cast.header(header)).collect();
+            let headers = headers
+                .iter()
+                .map(|header| gathered.header(header))
+                .collect();
             Ok((Model::new(endpoint(base_url.clone(), headers, key))?, None))
         }
         Endpoint::Script { file, text } => {
@@ -204,8 +234,7 @@ struct Cast {
     toolbox: Toolbox,
     offered: Vec<Offered>,
     config: BTreeMap<String, ToolConfig>,
-    secrets: Vec<(String, String)>,
-    notes: Vec<String>,
+    gathered: Gathered,
 }
 
 impl Cast {
@@ -214,25 +243,8 @@ impl Cast {
             toolbox,
             offered: Vec::new(),
             config: BTreeMap::new(),
-            secrets: Vec::new(),
-            notes: Vec::new(),
+            gathered: Gathered::default(),
         }
-    }
-
-    /// Knows the value of a variable as a secret.
-    fn secret(&mut self, variable: &str) {
-        if let Ok(value) = env::var(variable) {
-            self.secrets.push((variable.to_owned(), value));
-        }
-    }
-
-    fn header(&mut self, header: &Header) -> (String, String) {
-        let value = header.env.as_deref().map(|name| {
-            self.secret(name);
-            env::var(name).unwrap_or_default()
-        });
-        let value = format!("{}{}", header.text, value.unwrap_or_default());
-        (header.name.clone(), value)
     }
 
     /// Offers a tool that the file defines.
@@ -258,7 +270,7 @@ impl Cast {
     /// Knows the value of a variable as a secret if its name says that it is one: a tool may print it.
     fn secret_by_name(&mut self, name: &str) {
         if crate::redact::names_a_secret(name) {
-            self.secret(name);
+            self.gathered.secret(name);
         }
     }
 
@@ -283,7 +295,10 @@ impl Cast {
             }
             Via::Http { url, headers } => Reach::Url {
                 url: url.clone(),
-                headers: headers.iter().map(|header| self.header(header)).collect(),
+                headers: headers
+                    .iter()
+                    .map(|header| self.gathered.header(header))
+                    .collect(),
             },
         };
         let spec = ServerSpec {
@@ -305,12 +320,13 @@ impl Cast {
             Some(Ok(listing)) => listing,
             Some(Err(fault)) => {
                 let note = format!("the MCP server {} is left out: {fault}", described.name);
-                return self.notes.push(note);
+                return self.gathered.notes.push(note);
             }
             None => return,
         };
         let notes = listing.notes.iter();
-        self.notes
+        self.gathered
+            .notes
             .extend(notes.map(|note| format!("{}: {note}", described.name)));
         for tool in listing.tools {
             self.offer(&server, described, tool);
@@ -324,7 +340,7 @@ impl Cast {
                 "{}: there is another tool {name}; that one counts",
                 described.name
             );
-            return self.notes.push(note);
+            return self.gathered.notes.push(note);
         }
         let config = ToolConfig {
             approval: described.approval,

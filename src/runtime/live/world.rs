@@ -238,6 +238,11 @@ impl Thread {
         })
     }
 
+    /// Begins something in it; it ends with the thread at the latest.
+    pub fn begin(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.handle.spawn(work);
+    }
+
     /// A place in it for a world that ends by itself.
     pub fn room(&self) -> Room {
         Room {

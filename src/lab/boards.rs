@@ -1,0 +1,86 @@
+//! Boards for tests: trials of one failing call, and samples that are handed to them.
+
+use super::{Board, Caps, Class, Experiment, Meant, Origin, Sample, Stop, Subject, Trial, Variant};
+use crate::session::ledger::Usage;
+use crate::session::takes::TakeId;
+use crate::wording::{Channel, Kind};
+use std::sync::Arc;
+
+/// A board on which nothing has happened: each trial with wordings of these names; `recorded` is that of the recording.
+pub(super) fn board(trials: &[&[&str]], stop: Stop) -> Board {
+    let experiment = Experiment {
+        name: "flights".to_owned(),
+        trials: trials.iter().map(|names| trial(names)).collect(),
+        samples: 40,
+        stop,
+        caps: Caps {
+            requests: Some(1_200),
+            tokens: None,
+        },
+        concurrency: 1,
+        seed: 7,
+    };
+    Board::new(Arc::new(experiment), Vec::new())
+}
+
+fn trial(names: &[&str]) -> Trial {
+    Trial {
+        subject: Subject {
+            path: "unknown-tool.json".to_owned(),
+            session: 0,
+            item: 3,
+            rule: "unknown-tool".to_owned(),
+            kind: Kind::UnknownTool,
+            tool: "serch_flights".to_owned(),
+            meant: Meant::Tool("search_flights".to_owned()),
+        },
+        model: "one".to_owned(),
+        is_scripted: false,
+        variants: names.iter().map(|name| variant(name)).collect(),
+    }
+}
+
+fn variant(name: &str) -> Variant {
+    Variant {
+        name: name.to_owned(),
+        title: format!("the words of {name}"),
+        origin: if name == "recorded" {
+            Origin::Recorded
+        } else {
+            Origin::Library
+        },
+        template: String::new(),
+        channel: Channel::Output,
+        axes: None,
+        words: String::new(),
+        take: TakeId::MAIN,
+    }
+}
+
+/// The experiment of a board, to be changed.
+pub(super) fn experiment(board: &mut Board) -> &mut Experiment {
+    Arc::make_mut(&mut board.experiment)
+}
+
+/// A sample with its milliseconds and its tokens, sent and answered.
+pub(super) fn sample(class: Class, ms: u64, input: u64, output: u64) -> Sample {
+    Sample {
+        class,
+        why: String::new(),
+        usage: Usage { input, output },
+        ms,
+        take: None,
+    }
+}
+
+/// So many samples of a class for a variant.
+pub(super) fn answer(board: &mut Board, trial: usize, variant: usize, class: Class, times: usize) {
+    let samples = std::iter::repeat_n(sample(class, 800, 100, 20), times);
+    board.samples[trial][variant].extend(samples);
+}
+
+/// So many corrected turns of so many answers, corrected ones first.
+pub(super) fn corrected(board: &mut Board, trial: usize, variant: usize, hits: usize, of: usize) {
+    answer(board, trial, variant, Class::Corrected, hits);
+    answer(board, trial, variant, Class::SameMistake, of - hits);
+}

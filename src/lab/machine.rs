@@ -1,0 +1,414 @@
+//! Who is asked next: the course of an experiment, without a clock or a socket.
+//!
+//! Every wording of every trial is tried once in each round, in an order that is drawn from the seed and the number of the round; what is
+//! behind, as after an interrupted experiment, is caught up first. A failed request uses up its sample. A trial ends when each of its
+//! wordings was tried as often as was asked for, when one is clearly the best, or when its model failed several times in a row; the
+//! experiment ends when all trials are over, at a cap, or when it is told to. Before it is over, all that is on its way is waited for,
+//! unless the operator stopped it.
+
+mod order;
+
+use super::{Board, Class, End, Experiment, Phase, Sample, Stop};
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// How many requests of a trial fail in a row until it ends.
+const FAILURES: u32 = 5;
+
+/// Names the variant that is clearly the best of a trial, by its index, where there is one.
+pub type Leader = fn(&Board, usize) -> Option<usize>;
+
+/// What happens to an experiment.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// It begins.
+    Begin,
+    /// A question was answered, or failed.
+    Sampled {
+        /// The trial.
+        trial: usize,
+        /// The variant.
+        variant: usize,
+        /// What became of it.
+        sample: Sample,
+    },
+    /// Nobody is asked until [`Event::Resume`].
+    Pause,
+    /// It goes on.
+    Resume,
+    /// This many samples more of each wording are taken. Trials that are over go on; one that had a clear leader is not tested again.
+    More(u32),
+    /// It ends; what is on its way is called off.
+    Stop,
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Effect {
+    /// The history with this wording is sent.
+    Ask {
+        /// The trial.
+        trial: usize,
+        /// The variant.
+        variant: usize,
+        /// Which of its samples this is, from 0; no two have the same.
+        number: u32,
+    },
+    /// All questions on their way are called off.
+    CallOff,
+    /// It is over. [`Event::More`] may begin it anew.
+    Ended(End),
+    /// The event did not belong, and changed nothing.
+    OutOfPlace(OutOfPlace),
+}
+
+/// Why an event does not belong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum OutOfPlace {
+    /// A sample came that is not on its way.
+    #[error("nobody asked for this sample of trial {trial}, wording {variant}")]
+    NotAsked {
+        /// The trial.
+        trial: usize,
+        /// The variant.
+        variant: usize,
+    },
+    /// It began already.
+    #[error("the experiment has begun already")]
+    HasBegun,
+    /// It has not begun.
+    #[error("the experiment has not begun")]
+    NotBegun,
+    /// It is paused.
+    #[error("the experiment is paused already")]
+    IsPaused,
+    /// It is not paused.
+    #[error("the experiment is not paused")]
+    NotPaused,
+    /// It is over.
+    #[error("the experiment is over")]
+    IsOver,
+    /// It may ask nobody any more: a cap was reached, or it was stopped.
+    #[error("the experiment can take no more samples")]
+    IsSpent,
+}
+
+/// An experiment on its way.
+#[derive(Debug)]
+pub struct Machine {
+    board: Board,
+    leader: Leader,
+    has_begun: bool,
+    /// The rest of the round.
+    round: VecDeque<(usize, usize)>,
+    /// Failed requests in a row, by trial.
+    failures: Vec<u32>,
+    /// Trials that are not tested for a leader any more.
+    is_decided: Vec<bool>,
+    /// Questions that were called off and may have been answered all the same, by trial and variant.
+    called_off: Vec<Vec<u32>>,
+}
+
+impl Machine {
+    /// An experiment that has not begun. `earlier` are samples that were taken before, by trial and variant; what is missing in it is
+    /// empty, what is too much is left out. They count for what was spent.
+    pub fn new(
+        experiment: Arc<Experiment>,
+        journals: Vec<PathBuf>,
+        earlier: Vec<Vec<Vec<Sample>>>,
+        leader: Leader,
+    ) -> Self {
+        let mut board = Board::new(experiment, journals);
+        for (places, trial) in board.samples.iter_mut().zip(earlier) {
+            for (place, samples) in places.iter_mut().zip(trial) {
+                for sample in &samples {
+                    board.spent.usage.add(&sample.usage);
+                    board.spent.requests = board.spent.requests.saturating_add(1);
+                }
+                *place = samples;
+            }
+        }
+        let trials = board.samples.len();
+        Self {
+            leader,
+            has_begun: false,
+            round: VecDeque::new(),
+            failures: vec![0; trials],
+            is_decided: vec![false; trials],
+            called_off: board.asked.clone(),
+            board,
+        }
+    }
+
+    /// Where it stands.
+    pub fn board(&self) -> &Board {
+        &self.board
+    }
+
+    /// Takes an event; gives what is to be done about it.
+    pub fn handle(&mut self, event: Event) -> Vec<Effect> {
+        let taken = match event {
+            Event::Begin => self.begin(),
+            Event::Sampled {
+                trial,
+                variant,
+                sample,
+            } => self.sampled(trial, variant, sample),
+            Event::Pause => self.pause(),
+            Event::Resume => self.resume(),
+            Event::More(samples) => self.more(samples),
+            Event::Stop => return self.stop(),
+        };
+        match taken {
+            Ok(()) => self.go_on(),
+            Err(why) => vec![Effect::OutOfPlace(why)],
+        }
+    }
+
+    fn begin(&mut self) -> Result<(), OutOfPlace> {
+        if self.has_begun {
+            return Err(OutOfPlace::HasBegun);
+        }
+        self.has_begun = true;
+        (0..self.failures.len()).for_each(|trial| self.test(trial));
+        Ok(())
+    }
+
+    fn pause(&mut self) -> Result<(), OutOfPlace> {
+        match self.phase()? {
+            Phase::Running => self.board.phase = Phase::Paused,
+            Phase::Paused => return Err(OutOfPlace::IsPaused),
+            Phase::Ending(_) | Phase::Ended(_) => return Err(OutOfPlace::IsOver),
+        }
+        Ok(())
+    }
+
+    fn resume(&mut self) -> Result<(), OutOfPlace> {
+        match self.phase()? {
+            Phase::Paused => self.board.phase = Phase::Running,
+            Phase::Running => return Err(OutOfPlace::NotPaused),
+            Phase::Ending(_) | Phase::Ended(_) => return Err(OutOfPlace::IsOver),
+        }
+        Ok(())
+    }
+
+    fn more(&mut self, samples: u32) -> Result<(), OutOfPlace> {
+        let is_spent = |end| matches!(end, End::Requests | End::Tokens | End::Stopped);
+        match self.phase()? {
+            Phase::Ending(_) => return Err(OutOfPlace::IsSpent),
+            Phase::Ended(end) if is_spent(end) => return Err(OutOfPlace::IsSpent),
+            Phase::Ended(_) => self.board.phase = Phase::Running,
+            Phase::Running | Phase::Paused => {}
+        }
+        let experiment = Arc::make_mut(&mut self.board.experiment);
+        experiment.samples = experiment.samples.saturating_add(samples);
+        self.board.ended.fill(None);
+        self.failures.fill(0);
+        Ok(())
+    }
+
+    /// The phase of an experiment that has begun.
+    fn phase(&self) -> Result<Phase, OutOfPlace> {
+        if self.has_begun {
+            Ok(self.board.phase)
+        } else {
+            Err(OutOfPlace::NotBegun)
+        }
+    }
+
+    fn stop(&mut self) -> Vec<Effect> {
+        if matches!(self.board.phase, Phase::Ended(_)) {
+            return vec![Effect::OutOfPlace(OutOfPlace::IsOver)];
+        }
+        self.has_begun = true;
+        let is_waiting = self.on_its_way() > 0;
+        for (called_off, asked) in self.called_off.iter_mut().zip(&mut self.board.asked) {
+            for (called_off, asked) in called_off.iter_mut().zip(asked) {
+                *called_off += std::mem::take(asked);
+            }
+        }
+        self.complete_trials();
+        let ended = self.end(End::Stopped);
+        is_waiting
+            .then_some(Effect::CallOff)
+            .into_iter()
+            .chain([ended])
+            .collect()
+    }
+
+    fn sampled(&mut self, trial: usize, variant: usize, sample: Sample) -> Result<(), OutOfPlace> {
+        // An answer that crossed with its being called off was paid for and counts.
+        let counts = [&mut self.board.asked, &mut self.called_off];
+        let of_variant = counts
+            .into_iter()
+            .filter_map(|counts| counts.get_mut(trial)?.get_mut(variant));
+        let Some(count) = { of_variant }.find(|count| **count > 0) else {
+            return Err(OutOfPlace::NotAsked { trial, variant });
+        };
+        *count -= 1;
+        self.board.spent.usage.add(&sample.usage);
+        let failures = &mut self.failures[trial];
+        *failures = if sample.class == Class::Failed {
+            *failures + 1
+        } else {
+            0
+        };
+        let has_failed = *failures >= FAILURES;
+        self.board.samples[trial][variant].push(sample);
+        if has_failed {
+            self.board.ended[trial].get_or_insert(End::ModelFailed);
+        }
+        self.test(trial);
+        Ok(())
+    }
+
+    /// Ends a trial that has a clear leader.
+    fn test(&mut self, trial: usize) {
+        let is_tested = matches!(self.board.experiment.stop, Stop::Clear { .. })
+            && self.board.ended[trial].is_none()
+            && !self.is_decided[trial];
+        if let Some(leader) = is_tested
+            .then(|| (self.leader)(&self.board, trial))
+            .flatten()
+        {
+            self.is_decided[trial] = true;
+            self.board.ended[trial] = Some(End::Clear { leader });
+        }
+    }
+
+    /// Asks whoever is next, and ends what is over.
+    fn go_on(&mut self) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        if self.board.phase == Phase::Running {
+            self.ask(&mut effects);
+        }
+        self.complete_trials();
+        if self.on_its_way() > 0 || !effects.is_empty() {
+            return effects;
+        }
+        match self.board.phase {
+            Phase::Ending(end) => effects.push(self.end(end)),
+            Phase::Running | Phase::Paused if self.board.ended.iter().all(Option::is_some) => {
+                let end = self.common_end();
+                effects.push(self.end(end));
+            }
+            Phase::Running | Phase::Paused | Phase::Ended(_) => {}
+        }
+        effects
+    }
+
+    fn ask(&mut self, effects: &mut Vec<Effect>) {
+        let most = self.board.experiment.concurrency.max(1);
+        let mut on_its_way = self.on_its_way();
+        while on_its_way < most {
+            let Some((trial, variant)) = self.next() else {
+                return;
+            };
+            if let Some(cap) = self.reached_cap() {
+                self.board.phase = Phase::Ending(cap);
+                return;
+            }
+            let number = self.taken(trial, variant);
+            self.round.pop_front();
+            self.board.asked[trial][variant] += 1;
+            self.board.spent.requests = self.board.spent.requests.saturating_add(1);
+            on_its_way += 1;
+            effects.push(Effect::Ask {
+                trial,
+                variant,
+                number,
+            });
+        }
+    }
+
+    /// The wording that is tried next, left at the head of the round; a new round where this one is over.
+    fn next(&mut self) -> Option<(usize, usize)> {
+        while let Some((trial, variant)) = self.round.front().copied() {
+            if self.is_wanted(trial, variant) {
+                return Some((trial, variant));
+            }
+            self.round.pop_front();
+        }
+        let variants = self.board.samples.iter().enumerate();
+        let all = variants
+            .flat_map(|(trial, of_trial)| (0..of_trial.len()).map(move |variant| (trial, variant)));
+        let wanted = { all }.filter(|(trial, variant)| self.is_wanted(*trial, *variant));
+        let wanted: Vec<(usize, usize)> = wanted.collect();
+        let taken = |&(trial, variant): &(usize, usize)| self.taken(trial, variant);
+        let round = wanted.iter().map(taken).min()?;
+        let mut behind: Vec<_> = { wanted.iter().copied() }
+            .filter(|place| taken(place) == round)
+            .collect();
+        order::shuffle(&mut behind, self.board.experiment.seed, round);
+        self.round = behind.into();
+        self.round.front().copied()
+    }
+
+    fn is_wanted(&self, trial: usize, variant: usize) -> bool {
+        self.board.ended[trial].is_none()
+            && self.taken(trial, variant) < self.board.experiment.samples
+    }
+
+    /// How many samples of a variant are there, or on their way.
+    fn taken(&self, trial: usize, variant: usize) -> u32 {
+        let there = self.board.samples[trial][variant].len();
+        u32::try_from(there)
+            .unwrap_or(u32::MAX)
+            .saturating_add(self.board.asked[trial][variant])
+    }
+
+    fn reached_cap(&self) -> Option<End> {
+        let caps = self.board.experiment.caps;
+        let spent = &self.board.spent;
+        let tokens = spent.usage.input.saturating_add(spent.usage.output);
+        if caps.requests.is_some_and(|cap| spent.requests >= cap) {
+            Some(End::Requests)
+        } else if caps.tokens.is_some_and(|cap| tokens >= cap) {
+            Some(End::Tokens)
+        } else {
+            None
+        }
+    }
+
+    fn on_its_way(&self) -> u32 {
+        self.board.asked.iter().flatten().sum()
+    }
+
+    /// Ends the trials of which every wording was tried as often as was asked for.
+    fn complete_trials(&mut self) {
+        for trial in 0..self.board.samples.len() {
+            let mut variants = 0..self.board.samples[trial].len();
+            let is_waited_for = self.board.asked[trial].iter().any(|asked| *asked > 0);
+            if !is_waited_for && !variants.any(|variant| self.is_wanted(trial, variant)) {
+                self.board.ended[trial].get_or_insert(End::Complete);
+            }
+        }
+    }
+
+    fn end(&mut self, end: End) -> Effect {
+        for trial in &mut self.board.ended {
+            trial.get_or_insert(end);
+        }
+        self.board.phase = Phase::Ended(end);
+        Effect::Ended(end)
+    }
+
+    /// Why the experiment is over when all of its trials are: for the reason that they share, else because a model failed, else because
+    /// everything was tried that was to be tried.
+    fn common_end(&self) -> End {
+        let mut ends = self.board.ended.iter().flatten();
+        let first = ends.next().copied().unwrap_or(End::Complete);
+        if ends.all(|end| *end == first) {
+            first
+        } else if self.board.ended.contains(&Some(End::ModelFailed)) {
+            End::ModelFailed
+        } else {
+            End::Complete
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests;

@@ -1,0 +1,398 @@
+//! Experiments as conversations: an event, and what is to be done.
+
+use super::{Effect, Event, Leader, Machine, OutOfPlace};
+use crate::lab::{
+    Board, Caps, Class, End, Experiment, Meant, Origin, Phase, Sample, Stop, Subject, Trial,
+    Variant,
+};
+use crate::session::ledger::Usage;
+use crate::session::takes::TakeId;
+use crate::wording::{Channel, Kind};
+use std::sync::Arc;
+
+fn trial(variants: usize) -> Trial {
+    let variant = |number| Variant {
+        name: format!("w{number}"),
+        title: String::new(),
+        origin: Origin::Library,
+        template: String::new(),
+        channel: Channel::ErrorOutput,
+        axes: None,
+        words: String::new(),
+        take: TakeId(number),
+    };
+    Trial {
+        subject: Subject {
+            path: "a.json".to_owned(),
+            session: 0,
+            item: 0,
+            rule: "unknown-tool".to_owned(),
+            kind: Kind::UnknownTool,
+            tool: "serch".to_owned(),
+            meant: Meant::AnyTool,
+        },
+        model: "m".to_owned(),
+        is_scripted: true,
+        variants: (0..).map(variant).take(variants).collect(),
+    }
+}
+
+/// Trials with these numbers of variants; one question at a time.
+fn experiment(trials: &[usize], samples: u32) -> Experiment {
+    Experiment {
+        name: "e".to_owned(),
+        trials: trials.iter().map(|variants| trial(*variants)).collect(),
+        samples,
+        stop: Stop::Never,
+        caps: Caps::default(),
+        concurrency: 1,
+        seed: 7,
+    }
+}
+
+const NOBODY: Leader = |_, _| None;
+
+fn machine(experiment: Experiment) -> Machine {
+    led(experiment, NOBODY)
+}
+
+fn led(experiment: Experiment, leader: Leader) -> Machine {
+    Machine::new(Arc::new(experiment), Vec::new(), Vec::new(), leader)
+}
+
+fn sample(class: Class) -> Sample {
+    Sample {
+        class,
+        why: String::new(),
+        usage: Usage {
+            input: 90,
+            output: 10,
+        },
+        ms: 5,
+        take: None,
+    }
+}
+
+fn answer(machine: &mut Machine, ask: &Effect, class: Class) -> Vec<Effect> {
+    let Effect::Ask { trial, variant, .. } = *ask else {
+        panic!("{ask:?}")
+    };
+    machine.handle(Event::Sampled {
+        trial,
+        variant,
+        sample: sample(class),
+    })
+}
+
+/// Answers every question in the order in which they come, until nothing is on its way; gives the questions and what came besides.
+fn run(
+    machine: &mut Machine,
+    first: Vec<Effect>,
+    class: Class,
+) -> (Vec<(usize, usize)>, Vec<Effect>) {
+    let mut waiting = first;
+    let (mut asked, mut told) = (Vec::new(), Vec::new());
+    while !waiting.is_empty() {
+        let effect = waiting.remove(0);
+        if let Effect::Ask { trial, variant, .. } = effect {
+            asked.push((trial, variant));
+            waiting.extend(answer(machine, &effect, class));
+        } else {
+            told.push(effect);
+        }
+    }
+    (asked, told)
+}
+
+fn begun(machine: &mut Machine) -> Vec<Effect> {
+    machine.handle(Event::Begin)
+}
+
+fn only(why: OutOfPlace) -> Vec<Effect> {
+    vec![Effect::OutOfPlace(why)]
+}
+
+#[test]
+fn every_round_tries_each_wording_of_each_trial_once_in_an_order_of_its_own() {
+    let mut machine = machine(experiment(&[3, 2], 4));
+    let first = begun(&mut machine);
+    let (asked, told) = run(&mut machine, first, Class::Corrected);
+    assert_eq!(told, [Effect::Ended(End::Complete)]);
+    let rounds: Vec<Vec<_>> = asked.chunks(5).map(<[_]>::to_vec).collect();
+    assert_eq!(rounds.len(), 4);
+    for round in &rounds {
+        let mut sorted = round.clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)]);
+    }
+    assert!(rounds.iter().any(|round| *round != rounds[0]));
+    assert_eq!(machine.board().spent.requests, 20);
+    assert_eq!(machine.board().phase, Phase::Ended(End::Complete));
+    assert_eq!(machine.board().ended, [Some(End::Complete); 2]);
+}
+
+#[test]
+fn the_same_seed_asks_in_the_same_order() {
+    let order = |seed| {
+        let mut machine = machine(Experiment {
+            seed,
+            ..experiment(&[4, 4], 3)
+        });
+        let first = begun(&mut machine);
+        run(&mut machine, first, Class::Corrected).0
+    };
+    assert_eq!(order(1), order(1));
+    assert_ne!(order(1), order(2));
+}
+
+#[test]
+fn no_more_questions_are_on_their_way_than_are_allowed() {
+    let mut machine = machine(Experiment {
+        concurrency: 3,
+        ..experiment(&[2], 4)
+    });
+    let mut waiting = begun(&mut machine);
+    assert_eq!(waiting.len(), 3);
+    let mut numbers = Vec::new();
+    while let Some(ask) = waiting.pop() {
+        if let Effect::Ask {
+            variant, number, ..
+        } = ask
+        {
+            numbers.push((variant, number));
+            waiting.extend(answer(&mut machine, &ask, Class::GaveUp));
+            let on_its_way: u32 = machine.board().asked.iter().flatten().sum();
+            assert!(on_its_way <= 3);
+        }
+    }
+    numbers.sort_unstable();
+    let wanted = (0..2).flat_map(|variant| (0..4).map(move |number| (variant, number)));
+    assert_eq!(numbers, wanted.collect::<Vec<_>>());
+}
+
+#[test]
+fn a_failed_request_uses_up_its_sample_and_five_in_a_row_end_their_trial() {
+    let mut machine = machine(experiment(&[1, 1], 10));
+    let mut next = begun(&mut machine);
+    let mut asked = [0, 0];
+    let ended = loop {
+        let Some(ask @ Effect::Ask { trial, .. }) = next.first().cloned() else {
+            break next;
+        };
+        asked[trial] += 1;
+        // The fourth question to the first model is answered: a new row begins.
+        let fails = trial == 0 && asked[0] != 4;
+        let class = if fails {
+            Class::Failed
+        } else {
+            Class::Corrected
+        };
+        next = answer(&mut machine, &ask, class);
+    };
+    assert_eq!(asked, [9, 10]);
+    assert_eq!(ended, [Effect::Ended(End::ModelFailed)]);
+    let ends = [Some(End::ModelFailed), Some(End::Complete)];
+    assert_eq!(machine.board().ended, ends);
+    assert_eq!(machine.board().answered(0, 0).count(), 1);
+}
+
+#[test]
+fn at_the_cap_on_requests_nobody_is_asked_and_what_is_on_its_way_is_waited_for() {
+    let mut machine = machine(Experiment {
+        concurrency: 2,
+        caps: Caps {
+            requests: Some(3),
+            tokens: None,
+        },
+        ..experiment(&[2], 10)
+    });
+    let asks = begun(&mut machine);
+    let third = answer(&mut machine, &asks[0], Class::Corrected);
+    assert_eq!(third.len(), 1);
+    assert_eq!(answer(&mut machine, &asks[1], Class::Corrected), []);
+    assert_eq!(machine.board().phase, Phase::Ending(End::Requests));
+    assert_eq!(machine.handle(Event::More(5)), only(OutOfPlace::IsSpent));
+    let last = answer(&mut machine, &third[0], Class::Corrected);
+    assert_eq!(last, [Effect::Ended(End::Requests)]);
+    assert_eq!(machine.board().spent.requests, 3);
+    assert_eq!(machine.board().ended, [Some(End::Requests)]);
+}
+
+#[test]
+fn at_the_cap_on_tokens_nobody_is_asked() {
+    let caps = Caps {
+        requests: None,
+        tokens: Some(250),
+    };
+    let mut machine = machine(Experiment {
+        caps,
+        ..experiment(&[1], 10)
+    });
+    let first = begun(&mut machine);
+    let (asked, told) = run(&mut machine, first, Class::Corrected);
+    assert_eq!((asked.len(), told), (3, vec![Effect::Ended(End::Tokens)]));
+}
+
+#[test]
+fn a_cap_that_is_reached_by_the_last_sample_cuts_nothing() {
+    let caps = Caps {
+        requests: Some(2),
+        tokens: Some(200),
+    };
+    let mut machine = machine(Experiment {
+        caps,
+        ..experiment(&[1], 2)
+    });
+    let first = begun(&mut machine);
+    let (_, told) = run(&mut machine, first, Class::Corrected);
+    assert_eq!(told, [Effect::Ended(End::Complete)]);
+}
+
+const AFTER_THREE: Leader = |board: &Board, trial| {
+    let is_clear = board.samples[trial]
+        .iter()
+        .all(|samples| samples.len() >= 3);
+    (trial == 0 && is_clear).then_some(1)
+};
+
+#[test]
+fn a_trial_with_a_clear_leader_ends_and_the_others_go_on() {
+    let stop = Stop::Clear { error_rate: 0.05 };
+    let mut machine = led(
+        Experiment {
+            stop,
+            ..experiment(&[2, 1], 5)
+        },
+        AFTER_THREE,
+    );
+    let first = begun(&mut machine);
+    let (asked, told) = run(&mut machine, first, Class::Corrected);
+    let of_first = asked.iter().filter(|(trial, _)| *trial == 0).count();
+    assert_eq!((of_first, asked.len()), (6, 11));
+    assert_eq!(told, [Effect::Ended(End::Complete)]);
+    let ends = [Some(End::Clear { leader: 1 }), Some(End::Complete)];
+    assert_eq!(machine.board().ended, ends);
+    // More are taken of it, too, and it is not ended again.
+    let more = machine.handle(Event::More(2));
+    let (asked, _) = run(&mut machine, more, Class::Corrected);
+    let of_first = asked.iter().filter(|(trial, _)| *trial == 0).count();
+    assert_eq!((of_first, asked.len()), (8, 10));
+}
+
+#[test]
+fn without_the_wish_to_stop_early_nobody_looks_for_a_leader() {
+    let mut machine = led(experiment(&[2], 5), AFTER_THREE);
+    let first = begun(&mut machine);
+    assert_eq!(run(&mut machine, first, Class::Corrected).0.len(), 10);
+}
+
+#[test]
+fn a_pause_lets_answers_in_and_asks_nobody() {
+    let mut machine = machine(experiment(&[1], 3));
+    let asks = begun(&mut machine);
+    assert_eq!(machine.handle(Event::Pause), []);
+    assert_eq!(machine.handle(Event::Pause), only(OutOfPlace::IsPaused));
+    assert_eq!(answer(&mut machine, &asks[0], Class::Corrected), []);
+    assert_eq!(machine.board().phase, Phase::Paused);
+    let next = machine.handle(Event::Resume);
+    let ask = Effect::Ask {
+        trial: 0,
+        variant: 0,
+        number: 1,
+    };
+    assert_eq!(next, [ask]);
+    assert_eq!(machine.handle(Event::Resume), only(OutOfPlace::NotPaused));
+}
+
+#[test]
+fn an_experiment_that_lacks_nothing_any_more_ends_in_a_pause_too() {
+    let mut machine = machine(experiment(&[1], 1));
+    let asks = begun(&mut machine);
+    machine.handle(Event::Pause);
+    let last = answer(&mut machine, &asks[0], Class::Corrected);
+    assert_eq!(last, [Effect::Ended(End::Complete)]);
+}
+
+#[test]
+fn a_stop_calls_off_what_is_on_its_way_and_an_answer_that_crosses_it_counts() {
+    let mut machine = machine(Experiment {
+        concurrency: 2,
+        ..experiment(&[2], 3)
+    });
+    let asks = begun(&mut machine);
+    let stopped = machine.handle(Event::Stop);
+    assert_eq!(stopped, [Effect::CallOff, Effect::Ended(End::Stopped)]);
+    assert_eq!(machine.board().asked, [[0, 0]]);
+    assert_eq!(answer(&mut machine, &asks[0], Class::Corrected), []);
+    assert_eq!(machine.board().samples[0].iter().flatten().count(), 1);
+    assert_eq!(machine.board().phase, Phase::Ended(End::Stopped));
+    for event in [Event::Stop, Event::Pause, Event::Resume] {
+        assert_eq!(machine.handle(event), only(OutOfPlace::IsOver));
+    }
+    assert_eq!(machine.handle(Event::More(1)), only(OutOfPlace::IsSpent));
+}
+
+#[test]
+fn an_interrupted_experiment_catches_up_first_and_what_it_spent_counts() {
+    let earlier = vec![vec![
+        vec![sample(Class::Corrected); 3],
+        vec![sample(Class::GaveUp)],
+    ]];
+    let mut machine = Machine::new(Arc::new(experiment(&[2], 4)), Vec::new(), earlier, NOBODY);
+    assert_eq!(machine.board().spent.requests, 4);
+    assert_eq!(machine.board().spent.usage.input, 360);
+    let first = begun(&mut machine);
+    let (asked, told) = run(&mut machine, first, Class::Corrected);
+    assert_eq!(asked[..2], [(0, 1), (0, 1)]);
+    assert_eq!((asked.len(), told), (4, vec![Effect::Ended(End::Complete)]));
+}
+
+#[test]
+fn an_experiment_that_was_complete_asks_nobody_until_more_is_wanted() {
+    let earlier = vec![vec![vec![sample(Class::Corrected); 2]]];
+    let mut machine = Machine::new(Arc::new(experiment(&[1], 2)), Vec::new(), earlier, NOBODY);
+    assert_eq!(begun(&mut machine), [Effect::Ended(End::Complete)]);
+    let ask = Effect::Ask {
+        trial: 0,
+        variant: 0,
+        number: 2,
+    };
+    assert_eq!(machine.handle(Event::More(1)), [ask]);
+    assert_eq!(machine.board().experiment.samples, 3);
+    assert_eq!(machine.board().phase, Phase::Running);
+}
+
+#[test]
+fn an_experiment_without_trials_is_over_at_once() {
+    let mut machine = machine(experiment(&[], 2));
+    assert_eq!(begun(&mut machine), [Effect::Ended(End::Complete)]);
+}
+
+#[test]
+fn events_that_do_not_belong_are_told_and_change_nothing() {
+    let mut machine = machine(experiment(&[1], 1));
+    for event in [Event::Pause, Event::Resume, Event::More(1)] {
+        assert_eq!(machine.handle(event), only(OutOfPlace::NotBegun));
+    }
+    let asks = begun(&mut machine);
+    assert_eq!(begun(&mut machine), only(OutOfPlace::HasBegun));
+    let before = machine.board().clone();
+    for (trial, variant) in [(0, 1), (1, 0)] {
+        let stray = machine.handle(Event::Sampled {
+            trial,
+            variant,
+            sample: sample(Class::Corrected),
+        });
+        assert_eq!(stray, only(OutOfPlace::NotAsked { trial, variant }));
+    }
+    assert_eq!(*machine.board(), before);
+    answer(&mut machine, &asks[0], Class::Corrected);
+    let again = OutOfPlace::NotAsked {
+        trial: 0,
+        variant: 0,
+    };
+    assert_eq!(
+        answer(&mut machine, &asks[0], Class::Corrected),
+        only(again)
+    );
+}

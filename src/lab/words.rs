@@ -1,0 +1,242 @@
+//! What screen and reports say about measurements, and how they write numbers: one place, so that every face says the same.
+//!
+//! Names of tools and wordings stand in these sentences as they came; whoever shows them makes them safe.
+
+mod numbers;
+
+use super::{
+    Board, Class, End, Experiment, Meant, Measured, Origin, Phase, Standing, Stop, Trial,
+    answers_for, leader_of, standings, widest_half,
+};
+
+pub use numbers::{
+    chance, difference, difference_interval, interval, milliseconds, rate, thousands,
+};
+
+/// What is said wherever results of a script are shown.
+pub const SCRIPTED: &str =
+    "[scripted] the model is a script: these rates say nothing about a real model";
+
+/// The half-width of an interval beyond which it is called wide.
+const WIDE: f64 = 0.15;
+
+/// What a corrected turn is.
+pub fn meant(meant: &Meant) -> String {
+    match meant {
+        Meant::Tool(name) => format!("corrected means: a sound call of {name}"),
+        Meant::AnyTool => "corrected means: a sound call of any tool on offer".to_owned(),
+        Meant::Message => {
+            "corrected means: a final message in which the rules find nothing".to_owned()
+        }
+    }
+}
+
+/// How the columns of a table are to be read.
+pub fn legend(experiment: &Experiment) -> Vec<String> {
+    let mut lines = vec![
+        "rate: corrected turns of all answers, with Wilson's score interval at 95 %".to_owned(),
+        "difference: to the baseline, with Newcombe's hybrid score interval at 95 % (method 10)"
+            .to_owned(),
+    ];
+    if let Stop::Clear { error_rate } = experiment.stop {
+        lines.push(format!(
+            "clear leader: by the sequential test of Turner, Ly and Gruenwald (2024) on each pair; chance of a false leader at most {}",
+            chance(error_rate)
+        ));
+    }
+    lines
+}
+
+/// What is happening to the whole experiment.
+pub fn phase(board: &Board) -> String {
+    let because = |end| ended(&board.experiment, None, end);
+    match board.phase {
+        Phase::Running => "running".to_owned(),
+        Phase::Paused => "paused".to_owned(),
+        Phase::Ending(end) => format!("ending: {}", because(end)),
+        Phase::Ended(end) => format!("ended: {}", because(end)),
+    }
+}
+
+/// Why something is over: a trial, or without one the whole experiment.
+pub fn ended(experiment: &Experiment, trial: Option<&Trial>, end: End) -> String {
+    match end {
+        End::Complete => "every wording was tried as often as was asked for".to_owned(),
+        End::Clear { leader } => match trial {
+            Some(trial) => format!("{} is clearly the best", name(trial, leader)),
+            None => "the leader is clear".to_owned(),
+        },
+        End::Requests => cap(experiment.caps.requests.map(u64::from), "requests"),
+        End::Tokens => cap(experiment.caps.tokens, "tokens"),
+        End::Stopped => "stopped before the last sample".to_owned(),
+        End::ModelFailed => "the model could not be asked several times in a row".to_owned(),
+    }
+}
+
+fn cap(most: Option<u64>, what: &str) -> String {
+    match most {
+        Some(most) => format!("the cap of {} {what} is reached", thousands(most)),
+        None => format!("the cap on {what} is reached"),
+    }
+}
+
+/// What has to be said about a trial beside its table, the weightiest first. What a corrected turn is says [`meant`].
+pub fn remarks(board: &Board, trial: usize) -> Vec<String> {
+    let Some(of_trial) = board.experiment.trials.get(trial) else {
+        return Vec::new();
+    };
+    let standings = standings(board, trial);
+    let leader = leader_of(board, trial);
+    let end = board.ended.get(trial).copied().flatten();
+    let remarks = [
+        of_trial.is_scripted.then(|| SCRIPTED.to_owned()),
+        clear(board, of_trial, leader, end),
+        leader
+            .is_none()
+            .then(|| best(of_trial, &standings))
+            .flatten(),
+        small(&standings),
+        compared_with(of_trial),
+        failed(&standings),
+        end.map(|end| format!("ended: {}", ended(&board.experiment, Some(of_trial), end))),
+        early(end),
+    ];
+    remarks.into_iter().flatten().collect()
+}
+
+fn name(trial: &Trial, variant: usize) -> &str {
+    let variant = trial.variants.get(variant);
+    variant.map_or("", |variant| &variant.name)
+}
+
+/// What the others are compared with, where that is no wording of the recording.
+fn compared_with(trial: &Trial) -> Option<String> {
+    let baseline = trial.variants.get(trial.baseline())?;
+    if trial.variants.len() == 1 {
+        return Some("there is only one wording: nothing is compared".to_owned());
+    }
+    (baseline.origin != Origin::Recorded).then(|| {
+        format!(
+            "no wording of the recording is among these: compared with {} instead",
+            baseline.name
+        )
+    })
+}
+
+/// That there are few answers, and how many would be enough.
+fn small(standings: &[Standing]) -> Option<String> {
+    let answered = standings
+        .iter()
+        .map(|standing| standing.measured.answered());
+    let (fewest, most) = (answered.clone().min()?, answered.max()?);
+    if most == 0 {
+        return Some("no answers yet".to_owned());
+    }
+    let half = widest_half(fewest);
+    if half <= WIDE {
+        return None;
+    }
+    let answers = match (fewest, most) {
+        (1, 1) => "1 answer each".to_owned(),
+        _ if fewest == most => format!("{fewest} answers each"),
+        _ => format!("{fewest} to {most} answers each"),
+    };
+    if fewest == 0 {
+        return Some(format!("{answers}: of some wordings nothing is known yet"));
+    }
+    Some(format!(
+        "{answers}: the intervals are wide, up to {:.0} points to each side; {} would halve them",
+        half * 100.0,
+        answers_for(half / 2.0)
+    ))
+}
+
+/// Which wording has the highest rate, and which of the others may be as good; `None` as long as fewer than two have answers.
+fn best(trial: &Trial, standings: &[Standing]) -> Option<String> {
+    let known = standings
+        .iter()
+        .filter(|standing| standing.measured.answered() > 0);
+    let best = known.clone().reduce(|best, other| {
+        if best.measured.rate() < other.measured.rate() {
+            other
+        } else {
+            best
+        }
+    })?;
+    let others: Vec<&Standing> = known
+        .filter(|other| other.variant != best.variant)
+        .collect();
+    if others.is_empty() {
+        return None;
+    }
+    let may_be_as_good = |other: &&&Standing| {
+        let difference = best.measured.corrected.minus(other.measured.corrected);
+        difference.is_none_or(|difference| !difference.tells_apart())
+    };
+    let as_good = others.iter().filter(may_be_as_good);
+    let as_good: Vec<&str> = as_good.map(|other| name(trial, other.variant)).collect();
+    let highest = format!(
+        "{} has the highest rate, {}",
+        name(trial, best.variant),
+        rate(best.measured.rate())
+    );
+    Some(match as_good.as_slice() {
+        [] => format!(
+            "{highest}, and is told apart from every other: no interval of a difference holds 0"
+        ),
+        names => format!(
+            "{highest}; not told apart from {}: the interval of the difference holds 0",
+            listed(names)
+        ),
+    })
+}
+
+/// That there is a clear leader, or that none was found.
+fn clear(board: &Board, trial: &Trial, leader: Option<usize>, end: Option<End>) -> Option<String> {
+    let Stop::Clear { error_rate } = board.experiment.stop else {
+        return None;
+    };
+    match leader {
+        Some(leader) => Some(format!(
+            "{} is better than every other wording; chance of a false leader at most {}",
+            name(trial, leader),
+            chance(error_rate)
+        )),
+        None => (end.is_some() && trial.variants.len() > 1)
+            .then(|| "no wording is clearly better than every other".to_owned()),
+    }
+}
+
+/// That rates at the end of a trial that ended early lean.
+fn early(end: Option<End>) -> Option<String> {
+    matches!(end, Some(End::Clear { .. })).then(|| {
+        "it ended as soon as the leader was clear: the leader's rate may look a little better than it is".to_owned()
+    })
+}
+
+fn failed(standings: &[Standing]) -> Option<String> {
+    let total = |count: fn(&Measured) -> u32| -> u32 {
+        standings
+            .iter()
+            .map(|standing| count(&standing.measured))
+            .sum()
+    };
+    let failed = total(|measured| measured.count(Class::Failed));
+    let requests = failed + total(Measured::answered);
+    (failed > 0).then(|| {
+        let verb = if failed == 1 { "counts" } else { "count" };
+        format!("{failed} of {requests} requests failed and {verb} for no rate")
+    })
+}
+
+/// "a", "a and b", "a, b and c".
+fn listed(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [only] => (*only).to_owned(),
+        [others @ .., last] => format!("{} and {last}", others.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests;
