@@ -2,7 +2,7 @@
 
 use super::{Bench, Order, Running, Subject};
 use crate::lab::Spec;
-use crate::runtime::lab::Report;
+use crate::runtime::lab::{Beside, Command, Lab, Report, labs_folder, prepare};
 use crate::runtime::replace::{Backup, replace};
 use crate::runtime::wordings::Wordings;
 use crate::session::{Span, Tool, ToolKind};
@@ -34,7 +34,7 @@ impl World {
     fn folder(&self) -> Result<PathBuf, String> {
         let root = self.root.as_deref();
         let root = root.ok_or("there is no home folder to keep samples in")?;
-        Ok(root.join("retake").join("labs"))
+        Ok(labs_folder(root))
     }
 
     /// The spec with the file that holds what is shown.
@@ -53,11 +53,19 @@ impl World {
 
 impl Bench for World {
     fn begin(&self, order: &Order, report: Report) -> Result<Box<dyn Running>, String> {
-        let _ = (self.on_file(order)?, &self.wordings, report);
-        Err("models cannot be asked yet".to_owned())
+        let spec = self.on_file(order)?;
+        let beside = Beside {
+            folder: Path::new("."),
+            wordings: &self.wordings,
+            journals: &self.folder()?,
+            is_fresh: false,
+        };
+        let prepared = prepare(&spec, beside).map_err(|error| error.to_string())?;
+        let lab = Lab::start(prepared, report).map_err(|error| error.to_string())?;
+        Ok(Box::new(lab))
     }
 
-    fn spec(&self, order: &Order, folder: &Path) -> Result<String, String> {
+    fn spec(&self, order: &Order, folder: &Path) -> Result<Spec, String> {
         let mut spec = self.on_file(order)?;
         let is_here = folder.as_os_str().is_empty() || folder == Path::new(".");
         for which in spec.findings.iter_mut().filter(|_| !is_here) {
@@ -65,8 +73,13 @@ impl Bench for World {
             let path = absolute(&which.path).map_err(|error| error.to_string())?;
             which.path = path.to_string_lossy().into_owned();
         }
-        let _ = &spec;
-        Err("specs cannot be written yet".to_owned())
+        Ok(spec)
+    }
+}
+
+impl Running for Lab {
+    fn command(&self, command: Command) {
+        Self::command(self, command);
     }
 }
 
@@ -87,12 +100,7 @@ fn copy_of(subject: &Subject, folder: &Path) -> Result<PathBuf, String> {
     let mut digest = Sha256::new();
     digest.update(&bytes);
     digest.update(tools.as_deref().unwrap_or_default());
-    let digest: String = digest
-        .finalize()
-        .iter()
-        .take(8)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let digest: String = digest.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     let stem = format!("{}-{digest}", plain_name(&subject.name));
     let mut builder = DirBuilder::new();
     let made = builder.recursive(true).mode(0o700).create(folder);

@@ -147,6 +147,10 @@ impl Desk {
                 self.lab.learn_models(models);
             }
             Wish::Open { journal, take } => return Some(Next::Sample(journal, take)),
+            Wish::Becomes(order) => match self.bench.spec(&order, Path::new("")) {
+                Ok(spec) => self.lab.show_winner(&spec),
+                Err(why) => self.lab.say(why),
+            },
             Wish::Save(saving) => self.save(saving),
             Wish::Copy(bytes) => self.copy(&bytes),
             Wish::Editor(text) => return Some(Next::EditWords(text)),
@@ -211,7 +215,7 @@ impl Desk {
         let folder = path.parent().unwrap_or_else(|| Path::new(""));
         let text = match &saving.what {
             Saved::Text(text) => Ok(text.clone()),
-            Saved::Spec(order) => self.bench.spec(order, folder),
+            Saved::Spec(order) => self.bench.spec(order, folder).map(|spec| spec.write()),
         };
         let written = text.and_then(|text| {
             let written = replace(&path, Backup::None, |out| out.write_all(text.as_bytes()));

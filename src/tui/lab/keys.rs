@@ -4,7 +4,7 @@ use super::form::{FIELDS, Field, Row};
 use super::state::{Lab, Over, Saved, Saving, Stage, Wish};
 use super::winning::{Outcome, Winning};
 use super::words;
-use crate::lab::{Origin, Phase};
+use crate::lab::{Origin, Phase, Spec};
 use crate::runtime::lab::Command;
 use crate::safe_text::SafeText;
 use crate::tui::copy;
@@ -133,7 +133,7 @@ impl Lab {
                     table.sort();
                 }
             }
-            Job::Winner => self.show_winner(),
+            Job::Winner => return self.ask_for_winner(),
             Job::Trial(direction) => {
                 let table = self.table_mut();
                 if !table.is_some_and(|table| table.turn(direction.is_forward())) {
@@ -379,13 +379,25 @@ impl Lab {
         Vec::new()
     }
 
-    fn show_winner(&mut self) {
-        let winning = self
-            .table()
-            .and_then(|table| Winning::of(table, &self.subject));
+    /// Asks for the spec of the experiment, from which follows what the wording with the cursor becomes.
+    fn ask_for_winner(&mut self) -> Vec<Wish> {
+        let order = self.ordered.clone();
+        let Some((order, true)) = order.map(|order| (order, self.table().is_some())) else {
+            return Vec::new();
+        };
+        vec![Wish::Becomes(Box::new(order))]
+    }
+
+    /// Shows what the wording with the cursor becomes.
+    pub fn show_winner(&mut self, spec: &Spec) {
+        let is_custom = self.subject.is_custom;
+        let winning = self.table().and_then(|table| {
+            let variant = table.variant()?;
+            Winning::of(&table.board, spec, (table.trial, variant), is_custom)
+        });
         match winning {
             Some(winning) => self.over.push(Over::Winner(Box::new(winning))),
-            None => self.notice = Some("no wording has a sample yet".to_owned()),
+            None => self.notice = Some("there is no wording here".to_owned()),
         }
     }
 

@@ -59,6 +59,8 @@ pub struct Subject {
     pub kind: Kind,
     /// The tool of the call, as the model spelled it; empty where there is none.
     pub tool: String,
+    /// Whether that tool takes free-form input.
+    pub is_custom: bool,
     /// How the recording spells things.
     pub dialect: Dialect,
     /// The wordings that can be compared: that of the recording first, where there is one.
@@ -86,8 +88,8 @@ pub trait Bench: Send + Sync {
     /// on the thread of the screen. The error is for the operator and holds text from outside.
     fn begin(&self, order: &Order, report: Report) -> Result<Box<dyn Running>, String>;
 
-    /// The text of a spec by which `retake lab` does the same, to be saved in this folder: its recording is a file then.
-    fn spec(&self, order: &Order, folder: &Path) -> Result<String, String>;
+    /// The spec by which `retake lab` does the same where it is saved in this folder: what is shown is a file then.
+    fn spec(&self, order: &Order, folder: &Path) -> Result<Spec, String>;
 }
 
 /// An experiment that goes on until this is dropped.

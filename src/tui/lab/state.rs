@@ -6,6 +6,7 @@ use super::table::Table;
 use super::winning::Winning;
 use super::{Order, Subject};
 use crate::lab::Board;
+use crate::lab::words::ended;
 use crate::runtime::lab::Command;
 use crate::safe_text::SafeText;
 use crate::session::takes::TakeId;
@@ -36,6 +37,8 @@ pub enum Wish {
         /// The take.
         take: TakeId,
     },
+    /// Say what a wording becomes, for which the spec of this order is needed.
+    Becomes(Box<Order>),
     /// Write a file.
     Save(Saving),
     /// Put bytes on the clipboard.
@@ -187,7 +190,7 @@ impl Lab {
                 let was_running = table.is_running();
                 table.learn(board);
                 if let (true, Some(end)) = (was_running, table.ended()) {
-                    let words = super::words::end(end, table.trial());
+                    let words = ended(&table.board.experiment, table.trial(), end);
                     self.notice = Some(format!("{words}: y shows what a wording becomes"));
                 }
             }

@@ -1,33 +1,9 @@
 //! The wordings of an experiment with what came of each, and the samples of one of them.
 
-use crate::lab::{
-    Board, CLASSES, Class, Difference, End, Phase, Proportion, Sample, Trial, Variant,
-};
+use crate::lab::words::{meant, remarks};
+use crate::lab::{Board, End, Phase, Sample, Standing, Trial, Variant, standings};
 use crate::tui::list::ListCursor;
-use std::cmp::Ordering;
 use std::sync::Arc;
-
-/// How many classes there are.
-const KINDS: usize = CLASSES.len();
-
-/// What came of a wording.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Standing {
-    /// The variant.
-    pub variant: usize,
-    /// Corrected turns among those with a reply.
-    pub rate: Proportion,
-    /// How much better it is than the wording that the others are compared with; none for that one itself.
-    pub difference: Option<Difference>,
-    /// How many samples are of each class, in the order of [`CLASSES`].
-    pub classes: [u32; KINDS],
-    /// Tokens of a sample, on average.
-    pub tokens: Option<u64>,
-    /// Milliseconds of a sample, on average.
-    pub ms: Option<u64>,
-    /// Questions on their way.
-    pub asked: u32,
-}
 
 /// The wordings of an experiment.
 #[derive(Debug)]
@@ -99,8 +75,13 @@ impl Table {
         let count = self.trial().map_or(0, |trial| trial.variants.len());
         let mut order: Vec<usize> = (0..count).collect();
         if self.is_sorted {
-            let rate = |variant: usize| self.standing(variant).rate;
-            order.sort_by(|one, other| by_rate(rate(*other), rate(*one)));
+            let standings = self.standings();
+            let rate = |variant: usize| {
+                let standing = standings.get(variant);
+                let rate = standing.and_then(|standing| standing.measured.rate());
+                rate.unwrap_or(-1.0)
+            };
+            order.sort_by(|one, other| rate(*other).total_cmp(&rate(*one)));
         }
         order
     }
@@ -124,55 +105,23 @@ impl Table {
         samples.map_or(&[], Vec::as_slice)
     }
 
-    /// What came of a wording so far.
-    pub(super) fn standing(&self, variant: usize) -> Standing {
-        let baseline = self.trial().map_or(0, Trial::baseline);
-        let samples = self.samples_of(variant);
-        let of_class = |class: Class| samples.iter().filter(|it| it.class == class).count() as u32;
-        let answered = samples.iter().filter(|it| it.class != Class::Failed);
-        let count = answered.clone().count() as u64;
-        let mean = |sum: u64| sum.checked_div(count);
-        let tokens = answered.clone().map(|it| it.usage.input + it.usage.output);
-        let rate = self.rate(variant);
-        Standing {
-            variant,
-            rate,
-            difference: match variant == baseline {
-                true => None,
-                false => rate.minus(self.rate(baseline)),
-            },
-            classes: std::array::from_fn(|number| {
-                CLASSES
-                    .get(number)
-                    .map_or(0, |(class, ..)| of_class(*class))
-            }),
-            tokens: mean(tokens.sum()),
-            ms: mean(answered.map(|it| it.ms).sum()),
-            asked: self.asked(variant),
-        }
+    /// What came of each wording of the trial so far, in the order of the experiment.
+    pub(super) fn standings(&self) -> Vec<Standing> {
+        standings(&self.board, self.trial)
     }
 
-    fn rate(&self, variant: usize) -> Proportion {
-        let answered = self.board.answered(self.trial, variant);
-        let (mut hits, mut of) = (0, 0);
-        for sample in answered {
-            of += 1;
-            hits += u32::from(sample.class == Class::Corrected);
-        }
-        Proportion::new(hits, of)
-    }
-
-    fn asked(&self, variant: usize) -> u32 {
+    /// How many questions with a wording are on their way.
+    pub(super) fn asked(&self, variant: usize) -> u32 {
         let asked = self.board.asked.get(self.trial);
-        asked
-            .and_then(|asked| asked.get(variant))
-            .copied()
-            .unwrap_or(0)
+        let asked = asked.and_then(|asked| asked.get(variant));
+        asked.copied().unwrap_or(0)
     }
 
     /// What is to be said of the trial: of small samples, of intervals that overlap.
     pub(super) fn remarks(&self) -> Vec<String> {
-        Vec::new()
+        let mut said = remarks(&self.board, self.trial);
+        said.extend(self.trial().map(|trial| meant(&trial.subject.meant)));
+        said
     }
 
     /// How many questions are on their way in all trials.
@@ -192,9 +141,4 @@ impl Table {
             _ => None,
         }
     }
-}
-
-fn by_rate(one: Proportion, other: Proportion) -> Ordering {
-    let rate = |it: Proportion| it.rate().unwrap_or(-1.0);
-    rate(one).total_cmp(&rate(other))
 }

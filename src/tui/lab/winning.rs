@@ -1,7 +1,6 @@
 //! What a wording becomes once it was measured: texts to copy or to save.
 
-use super::Subject;
-use super::table::Table;
+use crate::lab::{Board, Spec, winner};
 use crate::safe_text::SafeText;
 use crate::tui::keymap::Context;
 use crate::tui::keymap::overlays::{Act, act};
@@ -41,6 +40,8 @@ struct Becoming {
     /// What a file of it is called.
     file: String,
     text: String,
+    /// Whether the text is one, and not the reason why there is none.
+    is_possible: bool,
 }
 
 /// What a wording becomes.
@@ -53,10 +54,41 @@ pub(super) struct Winning {
 }
 
 impl Winning {
-    /// Of the wording with the cursor; `None` while there is none.
-    pub(super) fn of(table: &Table, subject: &Subject) -> Option<Self> {
-        let _ = (table, subject);
-        None
+    /// What the variant of a trial becomes; `spec` is what the experiment was ordered with. `None` where there is no such variant.
+    pub(super) fn of(
+        board: &Board,
+        spec: &Spec,
+        (trial, variant): (usize, usize),
+        is_custom: bool,
+    ) -> Option<Self> {
+        let becomes = winner(board, spec, (trial, variant), is_custom)?;
+        let name = &board.experiment.trials.get(trial)?.variants.get(variant)?.name;
+        let rule = &board.experiment.trials.get(trial)?.subject.rule;
+        let told = |text: Result<String, String>| match text {
+            Ok(text) => (text, true),
+            Err(why) => (format!("not possible: {why}"), false),
+        };
+        let policy = told(becomes.policy.map_err(|error| error.to_string()));
+        let recipe = told(becomes.recipe.map_err(|error| error.to_string()));
+        let test = told(becomes.test.map_err(|error| error.to_string()));
+        let becoming = |title, file: String, (text, is_possible)| Becoming {
+            title,
+            file,
+            text,
+            is_possible,
+        };
+        let mut winning = Self {
+            title: SafeText::single_line(&format!("what {name} becomes"), 100),
+            becomings: vec![
+                becoming("policy", format!("{rule}.policy.toml"), policy),
+                becoming("openai-agents", format!("{}_recipe.py", rule.replace('-', "_")), recipe),
+                becoming("regression test", format!("{rule}.lab.toml"), test),
+            ],
+            chosen: 0,
+            page: Page::default(),
+        };
+        winning.show();
+        Some(winning)
     }
 
     fn show(&mut self) {
@@ -69,7 +101,8 @@ impl Winning {
     /// Takes a key.
     pub(super) fn key(&mut self, key: KeyEvent) -> Outcome {
         let chosen = self.becomings.get(self.chosen);
-        match (act(Context::Winner, &key), chosen) {
+        let possible = chosen.filter(|it| it.is_possible);
+        match (act(Context::Winner, &key), possible) {
             (Some(Act::Leave), _) => return Outcome::Leave,
             (Some(Act::Choose), Some(it)) => return Outcome::Copy(it.text.clone()),
             (Some(Act::Accept), Some(it)) => {
@@ -78,8 +111,8 @@ impl Winning {
                     text: it.text.clone(),
                 };
             }
-            (Some(Act::Value(direction)), Some(_)) => {
-                let count = self.becomings.len();
+            (Some(Act::Value(direction)), _) => {
+                let count = self.becomings.len().max(1);
                 let step = if direction.is_forward() { 1 } else { count - 1 };
                 self.chosen = (self.chosen + step) % count;
                 self.show();

@@ -1,48 +1,9 @@
-//! What is said in words: how an experiment stands, numbers in few cells.
+//! Numbers in few cells.
 
-use crate::lab::{CLASSES, Class, Difference, End, Interval, Phase, Trial};
+use crate::lab::{CLASSES, Class, Difference, Interval};
 use crate::tui::theme::Glyphs;
 
-/// How an experiment stands.
-pub(super) fn phase(phase: Phase, trial: Option<&Trial>) -> String {
-    match phase {
-        Phase::Running => "running".to_owned(),
-        Phase::Paused => "paused".to_owned(),
-        Phase::Ending(why) => format!("ending: {}", end(why, trial)),
-        Phase::Ended(why) => end(why, trial),
-    }
-}
-
-/// Why it is over.
-pub(super) fn end(end: End, trial: Option<&Trial>) -> String {
-    match end {
-        End::Complete => "complete".to_owned(),
-        End::Clear { leader } => {
-            let leader = trial.and_then(|trial| trial.variants.get(leader));
-            leader.map_or_else(
-                || "a leader is clear".to_owned(),
-                |leader| format!("{} is clearly the best", leader.name),
-            )
-        }
-        End::Requests => "the cap on requests is reached".to_owned(),
-        End::Tokens => "the cap on tokens is reached".to_owned(),
-        End::Stopped => "stopped".to_owned(),
-        End::ModelFailed => "the model cannot be asked".to_owned(),
-    }
-}
-
-/// A rate as `65 %`.
-pub(super) fn percent(rate: f64) -> String {
-    format!("{:.0} %", rate * 100.0)
-}
-
-/// An interval of rates as `43-82 %`.
-pub(super) fn interval(interval: Interval) -> String {
-    let (low, high) = (interval.low * 100.0, interval.high * 100.0);
-    format!("{low:.0}-{high:.0} %")
-}
-
-/// A difference of rates as `+25 (+3 +45)`, in points of a hundred.
+/// A difference of rates as `+25 (+3..+45)`, in points of a hundred.
 pub(super) fn difference(difference: Difference) -> String {
     let points = |value: f64| {
         let points = (value * 100.0).round();
@@ -51,7 +12,7 @@ pub(super) fn difference(difference: Difference) -> String {
     };
     let Interval { low, high } = difference.interval;
     let value = points(difference.value);
-    format!("{value} ({} {})", points(low), points(high))
+    format!("{value} ({}..{})", points(low), points(high))
 }
 
 /// A number in four cells: `87`, `1234`, `12k`, `3.4M`.

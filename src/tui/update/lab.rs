@@ -4,7 +4,7 @@ use super::{Effect, recover};
 use crate::dialects::body_of;
 use crate::lab::Origin;
 use crate::rules::{Finding, Severity};
-use crate::session::{Kind as ItemKind, Session};
+use crate::session::{Flags, Kind as ItemKind, Session};
 use crate::tui::lab::{Candidate, Subject};
 use crate::tui::state::State;
 use crate::tui::state::document::Place;
@@ -83,6 +83,7 @@ fn subject_of(state: &State, finding: &Finding) -> Option<Subject> {
         message: finding.message(),
         kind,
         tool: finding.tool(session).unwrap_or_default().to_owned(),
+        is_custom: is_custom(session, item),
         dialect: session.dialect,
         candidates: candidates(state, session, item, kind),
         nearest: finding.get("nearest").map(str::to_owned),
@@ -97,6 +98,14 @@ fn subject_of(state: &State, finding: &Finding) -> Option<Subject> {
         is_main: state.recovery.takes.current == 0 && !state.live.is_on(),
         document,
     })
+}
+
+/// Whether the tool of a call, or of the call that an output answers, takes free-form input.
+fn is_custom(session: &Session, item: usize) -> bool {
+    let partner = session.pairing.partner(item);
+    let items = [Some(item), partner].into_iter().flatten();
+    let mut items = items.filter_map(|item| session.items.get(item));
+    items.any(|item| item.kind == ItemKind::Call && item.flags.has(Flags::CUSTOM))
 }
 
 /// The wording of the recording first, then the operator's own and those of the library.

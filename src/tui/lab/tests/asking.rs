@@ -92,11 +92,12 @@ fn a_spec_is_written_where_the_operator_wants_it_and_nothing_is_replaced_unasked
     };
     save(&mut desk);
     let expected = format!("unknown-tool serch_flights in {}", folder.path().display());
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), expected);
+    let written = || std::fs::read_to_string(&path).unwrap();
+    assert!(written().contains(&expected), "{}", written());
     std::fs::write(&path, "mine").unwrap();
     save(&mut desk);
     assert!(screen(&desk.lab, (200, 24)).contains("exists: replace it?"));
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
+    assert_eq!(written(), "mine");
     take(&mut desk, "y");
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), expected);
+    assert!(written().contains(&expected));
 }

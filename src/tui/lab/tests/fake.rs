@@ -1,6 +1,7 @@
 //! A bench that asks nobody: it tells what it is told to tell.
 
 use super::super::{Bench, Order, Running};
+use crate::lab::Spec;
 use crate::runtime::lab::{Command, Report};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -46,8 +47,11 @@ impl Bench for Fake {
         Ok(Box::new(Experiment(done)))
     }
 
-    fn spec(&self, order: &Order, folder: &Path) -> Result<String, String> {
-        Ok(format!("{} in {}", order.spec.name, folder.display()))
+    fn spec(&self, order: &Order, folder: &Path) -> Result<Spec, String> {
+        Ok(Spec {
+            name: format!("{} in {}", order.spec.name, folder.display()),
+            ..order.spec.clone()
+        })
     }
 }
 

@@ -30,10 +30,10 @@ const ALL: [(Column, &str, usize); 9] = [
     (C::Name, "wording", 16),
     (C::Bar, "0 to 100 % corrected", 12),
     (C::Rate, "rate", 5),
-    (C::Interval, "95 %", 8),
-    (C::Difference, "better by", 13),
+    (C::Interval, "95 %", 9),
+    (C::Difference, "better by", 14),
     (C::Samples, "n", 5),
-    (C::Classes, "turned out", 15),
+    (C::Classes, "turned out", 13),
     (C::Tokens, "tok", 5),
     (C::Time, "ms", 5),
 ];

@@ -11,6 +11,7 @@ use super::form::Field;
 use super::form::Row;
 use super::state::{Lab, Stage};
 use super::words;
+use crate::lab::words::phase;
 use crate::lab::{Origin, Phase};
 use crate::safe_text::SafeText;
 use crate::tui::keymap::Command as Shared;
@@ -122,7 +123,11 @@ impl Lab {
             Phase::Paused | Phase::Ending(_) => theme.warning,
             Phase::Ended(_) => theme.title,
         };
-        let phase = words::phase(table.board.phase, table.trial());
+        let phase = match table.board.phase {
+            // Why it is over is said below.
+            Phase::Ended(_) => "over".to_owned(),
+            _ => phase(&table.board),
+        };
         let phase = SafeText::single_line(&phase, 40);
         spans.extend(theme.spans(&phase, style));
         spans.push(Span::raw(" "));

@@ -1,12 +1,13 @@
 //! How the table looks: a row for each wording, and below it the words of the one with the cursor and what is to be said of it all.
 
 use super::super::state::Lab;
-use super::super::table::{Standing, Table};
+use super::super::table::Table;
 use super::super::words;
 use super::bar::bar;
 use super::columns::{Column, fit};
 use super::{pane, paragraphs};
-use crate::lab::{CLASSES, Class, Trial, Variant};
+use crate::lab::words::{interval, rate};
+use crate::lab::{CLASSES, Class, Standing, Trial, Variant};
 use crate::safe_text::SafeText;
 use crate::tui::recovery::popup::{rows, write};
 use crate::tui::state::layout::WIDE;
@@ -114,23 +115,25 @@ impl Lab {
                 ..inside
             };
         }
+        let standings = table.standings();
         let window = table.cursor.window(inside, order.len());
         for (row, number) in rows(inside).zip(window) {
-            let (Some(trial), Some(variant)) = (table.trial(), order.get(number)) else {
+            let standing = order.get(number).and_then(|it| standings.get(*it));
+            let (Some(trial), Some(standing)) = (table.trial(), standing) else {
                 break;
             };
+            let asked = table.asked(standing.variant);
             let is_chosen = number == table.cursor.get();
             let style = match is_chosen {
                 true => theme.selected,
                 false => Style::new(),
             };
-            let standing = table.standing(*variant);
             let mut spans = vec![Span::raw(match is_chosen {
                 true => theme.glyphs.cursor,
                 false => " ",
             })];
             for (column, _, width) in &columns {
-                let cell = cell(*column, trial, &standing, *width, theme);
+                let cell = cell(*column, (trial, standing, asked), *width, theme);
                 spans.extend(filled(cell, *width, is_number(*column)));
             }
             write(frame, row, spans, style);
@@ -146,9 +149,9 @@ impl Lab {
             theme,
         );
         let mut texts = Vec::new();
-        if let Some(variant) = table.variant() {
-            let counted = counted(&table.standing(variant), theme);
-            texts.push((counted, theme.dim));
+        let standings = table.standings();
+        if let Some(standing) = table.variant().and_then(|it| standings.get(it)) {
+            texts.push((counted(standing, theme), theme.dim));
         }
         let remarks = table
             .remarks()
@@ -187,7 +190,7 @@ fn about(variant: &Variant) -> String {
 
 /// `13 corrected, 4 same-mistake`: what became of the samples of a wording.
 fn counted(standing: &Standing, theme: &Theme) -> SafeText {
-    let classes = CLASSES.iter().zip(standing.classes);
+    let classes = CLASSES.iter().zip(standing.measured.counts);
     let there = classes.filter(|(_, count)| *count > 0);
     let parts = there.map(|((class, word, ..), count)| {
         format!("{} {count} {word}", words::mark(*class, &theme.glyphs))
@@ -219,12 +222,13 @@ fn filled(cell: Vec<Span<'static>>, width: usize, is_number: bool) -> Vec<Span<'
 
 fn cell(
     column: Column,
-    trial: &Trial,
-    standing: &Standing,
+    (trial, standing, asked): (&Trial, &Standing, u32),
     width: usize,
     theme: &Theme,
 ) -> Vec<Span<'static>> {
     let plain = |text: String, style| vec![Span::styled(text, style)];
+    let measured = &standing.measured;
+    let number = |number: Option<u64>| plain(number.map_or_else(String::new, words::short), theme.dim);
     let is_baseline = standing.variant == trial.baseline();
     match column {
         Column::Name => {
@@ -233,13 +237,10 @@ fn cell(
             let style = if is_baseline { theme.info } else { theme.text };
             theme.spans(&SafeText::single_line(name, width), style)
         }
-        Column::Bar => bar(standing.rate, width, theme),
-        Column::Rate => {
-            let rate = standing.rate.rate().map(words::percent);
-            plain(rate.unwrap_or_default(), theme.title)
-        }
-        Column::Interval if standing.rate.of() == 0 => Vec::new(),
-        Column::Interval => plain(words::interval(standing.rate.interval()), theme.text),
+        Column::Bar => bar(measured.corrected, width, theme),
+        Column::Rate => plain(rate(measured.rate()), theme.title),
+        Column::Interval if measured.answered() == 0 => Vec::new(),
+        Column::Interval => plain(interval(measured.interval()), theme.text),
         Column::Difference if is_baseline => plain("compared with".to_owned(), theme.dim),
         Column::Difference => {
             let Some(difference) = standing.difference else {
@@ -253,19 +254,15 @@ fn cell(
             plain(words::difference(difference), style)
         }
         Column::Samples => {
-            let mut spans = plain(standing.rate.of().to_string(), theme.text);
-            if standing.asked > 0 {
-                spans.push(Span::styled(format!("+{}", standing.asked), theme.info));
+            let mut spans = plain(measured.answered().to_string(), theme.text);
+            if asked > 0 {
+                spans.push(Span::styled(format!("+{asked}"), theme.info));
             }
             spans
         }
         Column::Classes => classes(standing, width, theme),
-        Column::Tokens => plain(
-            standing.tokens.map_or_else(String::new, words::short),
-            theme.dim,
-        ),
-        Column::Time => plain(
-            standing.ms.map_or_else(String::new, words::short),
+        Column::Tokens => number(measured.input.zip(measured.output).map(|(sent, answered)| sent + answered)),
+        Column::Time => number(measured.ms),
             theme.dim,
         ),
     }
@@ -275,7 +272,7 @@ fn cell(
 fn classes(standing: &Standing, width: usize, theme: &Theme) -> Vec<Span<'static>> {
     let mut spans: Vec<Span<'static>> = Vec::new();
     let mut room = width;
-    for ((class, ..), count) in CLASSES.iter().zip(standing.classes) {
+    for ((class, ..), count) in CLASSES.iter().zip(standing.measured.counts) {
         let gap = if spans.is_empty() { "" } else { " " };
         let text = format!("{gap}{}{count}", words::mark(*class, &theme.glyphs));
         let cells = text.chars().count();
