@@ -28,6 +28,9 @@ pub fn meant(meant: &Meant) -> String {
         Meant::Message => {
             "corrected means: a final message in which the rules find nothing".to_owned()
         }
+        Meant::Otherwise => {
+            "corrected means: a sound turn, call or message, that is not this one again".to_owned()
+        }
     }
 }
 

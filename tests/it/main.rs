@@ -14,6 +14,7 @@ mod files;
 mod gate;
 mod json_repair_suite;
 mod json_test_suite;
+mod lab;
 mod live;
 mod pairing_stories;
 mod planted;

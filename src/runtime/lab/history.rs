@@ -3,7 +3,7 @@
 use super::NoHistory;
 use crate::actions::{self, Choice, Planned, context};
 use crate::dialects::body_of;
-use crate::lab::{FailedCall, Origin, Subject};
+use crate::lab::{FailedCall, Origin};
 use crate::rules::{Finding, Run, beside};
 use crate::runtime::{NoTake, Recording, Workbench, check_session, target_of};
 use crate::session::takes::{Take, TakeId};
@@ -15,6 +15,8 @@ use std::sync::Arc;
 const INJECT: &str = "inject-error";
 /// The action that asks for a turn again.
 const RETRY: &str = "retry";
+/// What the wording of the recording is called.
+pub(super) const RECORDED: &str = "recorded";
 
 /// Words before they are put into a history.
 #[derive(Debug, Clone)]
@@ -62,7 +64,6 @@ pub(super) struct Found<'a> {
     pub(super) recording: &'a Arc<Recording>,
     pub(super) session: u32,
     pub(super) finding: &'a Finding,
-    pub(super) subject: &'a Subject,
 }
 
 /// The failing turn, in a request in the dialect of the model.
@@ -86,7 +87,8 @@ pub(super) fn histories(
     let base = stage.cut(&mut notes)?;
     let base = stage.text_with(&base)?;
     let mut told = Vec::new();
-    for words in stage.recorded(found.subject.kind).iter().chain(wordings) {
+    let first = stage.recorded().or_else(|| stage.plain());
+    for words in first.iter().chain(wordings) {
         match stage.tell(words) {
             Ok(history) => told.push(history),
             Err(error) => notes.push(format!("{} is left out: {error}", words.name)),
@@ -189,18 +191,10 @@ impl Stage {
     }
 
     /// What the model read when it was recorded.
-    fn recorded(&self, kind: Kind) -> Option<Words> {
+    fn recorded(&self) -> Option<Words> {
         let session = self.session().ok()?;
         let item = self.finding().item? as usize;
-        let words = |title: &str, template: String, channel| Words {
-            name: "recorded".to_owned(),
-            title: title.to_owned(),
-            origin: Origin::Recorded,
-            template,
-            channel,
-            axes: None,
-        };
-        if action_for(kind, Channel::ErrorOutput) == RETRY {
+        if self.is_asked_again() {
             return None;
         }
         let output = match session.items.get(item)?.kind {
@@ -209,12 +203,31 @@ impl Stage {
         };
         let output = session.items.get(output)?;
         let body = body_of(output, &session.bytes(output).ok()?).ok()?;
-        let template = wording::recorded(&body.text);
-        Some(words(
-            "what the recording says",
-            template,
-            Channel::ErrorOutput,
-        ))
+        Some(Words {
+            name: RECORDED.to_owned(),
+            title: "what the recording says".to_owned(),
+            origin: Origin::Recorded,
+            template: wording::recorded(&body.text),
+            channel: Channel::ErrorOutput,
+            axes: None,
+        })
+    }
+
+    /// No words at all: a turn that is asked for again may come out better by itself, and feedback has to beat that.
+    fn plain(&self) -> Option<Words> {
+        self.is_asked_again().then(|| Words {
+            name: "plain".to_owned(),
+            title: "asked again without a word".to_owned(),
+            origin: Origin::Library,
+            template: String::new(),
+            channel: Channel::UserMessage,
+            axes: None,
+        })
+    }
+
+    /// Whether what is wrong is no call that could be answered.
+    fn is_asked_again(&self) -> bool {
+        action_for(self.kind(), Channel::ErrorOutput) == RETRY
     }
 
     /// The history with these words.
@@ -253,7 +266,7 @@ impl Stage {
         let scene = run.scene(finding.defect(), &others);
         let (scene, action) = scene.zip(actions::find(action)).ok_or(NoHistory::NoPlace)?;
         let choice = Choice {
-            words: Some(template),
+            words: Some(template).filter(|template| !template.is_empty()),
             whole_turn: true,
             confirmed: true,
             ..Choice::default()

@@ -7,10 +7,12 @@
 //! prepare(&Spec, Beside) ─▶ Prepared ─▶ Lab::start(prepared, report) ─▶ Report(News) ...; Lab::command(Command)
 //! ```
 
+mod conduct;
 mod history;
 mod prepare;
 mod trial;
 
+pub use conduct::Lab;
 pub use prepare::{Beside, Prepared, prepare};
 
 use super::live::NotPrepared;

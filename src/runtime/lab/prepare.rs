@@ -1,7 +1,7 @@
 //! From a spec to trials: recordings are read, findings chosen, wordings gathered, histories written. Nothing is sent and nothing kept.
 
 use super::NoLab;
-use super::history::{Found, Histories, Words, histories};
+use super::history::{Found, Histories, RECORDED, Words, histories};
 use crate::engine::agent::Model;
 use crate::lab::{Experiment, Meant, Named, Origin, Spec, Subject, Trial, Variant, Wanted, Which};
 use crate::rules::{Finding, Run, Severity};
@@ -62,7 +62,6 @@ pub fn prepare(spec: &Spec, beside: Beside<'_>) -> Result<Prepared, NoLab> {
                 recording: &recording,
                 session: *session,
                 finding,
-                subject,
             };
             let words = words_for(subject.kind, &spec.wordings, beside.wordings);
             for model in &spec.models {
@@ -303,7 +302,7 @@ fn words_for(kind: Kind, wanted: &Wanted, known: &Wordings) -> Vec<Words> {
     });
     let mut words: Vec<Words> = Vec::new();
     for one in named.into_iter().chain(added) {
-        if words.iter().all(|known| known.name != one.name) && one.name != "recorded" {
+        if words.iter().all(|known| known.name != one.name) && one.name != RECORDED {
             words.push(one);
         }
     }

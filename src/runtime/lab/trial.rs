@@ -193,7 +193,7 @@ impl Bench {
         self.variants.iter().map(of_variant).collect()
     }
 
-    /// The request of a sample, numbered from 1. A script tells samples of one history apart by `seed`.
+    /// The request of a sample, numbered from 0. A script tells samples of one history apart by `seed`.
     pub(super) fn question(&self, variant: usize, number: u32) -> Vec<u8> {
         let wire = self.variants[variant].wire.clone();
         if !self.model.is_scripted() {

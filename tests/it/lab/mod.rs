@@ -1,0 +1,152 @@
+//! The wording lab against scripted models: what is sent, what is counted, what is kept.
+
+mod rates;
+mod requests;
+mod resumed;
+
+use retake::engine::agent::{Endpoint, Model};
+use retake::lab::{Board, Caps, End, Named, Phase, Spec, Stop, Wanted, Which};
+use retake::runtime::lab::{Beside, Lab, News, Prepared, prepare};
+use retake::runtime::wordings::Wordings;
+use retake::session::Dialect;
+use serde_json::Map;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// Longer than anything that comes takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn sessions() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("sessions")
+}
+
+fn stock_script() -> String {
+    std::fs::read_to_string(sessions().join("lab/stock.script.toml")).unwrap()
+}
+
+/// A model that a script plays.
+fn scripted(dialect: Dialect, script: &str) -> Model {
+    Model {
+        dialect,
+        name: "scripted".to_owned(),
+        at: Endpoint::Script {
+            file: "script.toml".to_owned(),
+            text: script.to_owned(),
+        },
+        stream: true,
+        timeout_ms: 60_000,
+        max_tokens: None,
+        settings: Map::new(),
+    }
+}
+
+/// Every wording for one finding.
+fn spec(which: Which, models: Vec<Model>, samples: u32) -> Spec {
+    Spec {
+        name: "story".to_owned(),
+        findings: vec![which],
+        wordings: Wanted {
+            recorded: true,
+            named: Named::All,
+            added: Vec::new(),
+        },
+        models,
+        samples,
+        stop: Stop::Never,
+        caps: Caps::default(),
+        concurrency: 4,
+        seed: 1,
+        assertions: Vec::new(),
+    }
+}
+
+fn which(path: &str, rule: &str) -> Which {
+    Which {
+        path: path.to_owned(),
+        rule: Some(rule.to_owned()),
+        ..Which::default()
+    }
+}
+
+/// The experiment of the bundled spec.
+fn stock(samples: u32) -> Spec {
+    let which = which("unknown-tool-recovered.jsonl", "unknown-tool");
+    let model = scripted(Dialect::Responses, &stock_script());
+    spec(which, vec![model], samples)
+}
+
+fn prepared(spec: &Spec, journals: &Path) -> Prepared {
+    let wordings = Wordings::default();
+    let beside = Beside {
+        folder: &sessions(),
+        wordings: &wordings,
+        journals,
+        is_fresh: false,
+    };
+    prepare(spec, beside).unwrap()
+}
+
+/// An experiment that runs, and what it tells.
+fn start(spec: &Spec, journals: &Path) -> (Lab, Receiver<News>) {
+    let (sender, news) = channel();
+    let report = Arc::new(move |one| {
+        let _over = sender.send(one);
+    });
+    let lab = Lab::start(prepared(spec, journals), report).unwrap();
+    (lab, news)
+}
+
+/// The board once it is as asked for.
+fn wait(news: &Receiver<News>, is_it: impl Fn(&Board) -> bool) -> Arc<Board> {
+    loop {
+        match news.recv_timeout(PATIENCE).unwrap() {
+            News::Board(board) if is_it(&board) => return board,
+            News::Board(_) => {}
+            News::Notice(said) => eprintln!("{said}"),
+        }
+    }
+}
+
+fn is_over(board: &Board) -> bool {
+    matches!(board.phase, Phase::Ended(_))
+}
+
+/// Runs an experiment to its end.
+fn run(spec: &Spec) -> (TempDir, Arc<Board>) {
+    let folder = tempfile::tempdir().unwrap();
+    let (_lab, news) = start(spec, folder.path());
+    let board = wait(&news, is_over);
+    (folder, board)
+}
+
+fn count(board: &Board) -> usize {
+    board.samples.iter().flatten().map(Vec::len).sum()
+}
+
+#[test]
+fn a_model_that_cannot_be_asked_ends_the_experiment_and_says_why() {
+    let script = "[[rule]]\nfault = { status = 401, message = \"no such key\" }\n";
+    let mut spec = stock(20);
+    spec.models = vec![scripted(Dialect::Chat, script)];
+    let (_folder, board) = run(&spec);
+    assert_eq!(board.phase, Phase::Ended(End::ModelFailed));
+    let samples: Vec<_> = board.samples.iter().flatten().flatten().collect();
+    assert!(
+        samples
+            .iter()
+            .all(|sample| sample.why.contains("no such key"))
+    );
+    assert!(samples.len() < 20, "{}", samples.len());
+}
+
+#[test]
+fn caps_end_an_experiment_and_what_was_on_its_way_still_counts() {
+    let mut spec = stock(20);
+    spec.caps.requests = Some(10);
+    let (_folder, board) = run(&spec);
+    assert_eq!(board.phase, Phase::Ended(End::Requests));
+    assert_eq!((count(&board), board.spent.requests), (10, 10));
+}

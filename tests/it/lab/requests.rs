@@ -1,0 +1,124 @@
+//! What is sent: every bundled finding that words can mend, in every dialect, ends on a question that its provider would take.
+
+use super::{prepared, scripted, sessions, spec};
+use retake::lab::{Class, Origin, Which};
+use retake::runtime::{ReadOptions, Workbench, check_session, read_path};
+use retake::session::Dialect;
+use retake::session::takes::TakeId;
+use retake::wording::Kind;
+
+/// A script that says one word.
+const DONE: &str = "[[rule]]\ntext = \"Done.\"\n";
+
+/// Recordings with a finding that words can mend, and its rule.
+fn findings() -> Vec<(String, String)> {
+    let files = std::fs::read_dir(sessions()).unwrap().flatten();
+    let mut found = Vec::new();
+    for file in files {
+        let path = file.path();
+        let Ok(recording) = read_path(&path, &ReadOptions::default()) else {
+            continue;
+        };
+        let name = file.file_name().to_string_lossy().into_owned();
+        for session in &recording.sessions {
+            for finding in check_session(session, None).unwrap() {
+                if Kind::of_rule(finding.rule.id).is_some() && finding.item.is_some() {
+                    found.push((name.clone(), finding.rule.id.to_owned()));
+                }
+            }
+        }
+    }
+    found.sort();
+    found.dedup();
+    found
+}
+
+#[test]
+fn each_bundled_finding_is_told_in_each_dialect_and_answered() {
+    let findings = findings();
+    assert!(findings.len() >= 10, "{findings:?}");
+    let mut trials = 0;
+    for (path, rule) in findings {
+        for dialect in [Dialect::Responses, Dialect::Chat, Dialect::Anthropic] {
+            let which = Which {
+                path: path.clone(),
+                rule: Some(rule.clone()),
+                ..Which::default()
+            };
+            let mut spec = spec(which, vec![scripted(dialect, DONE)], 1);
+            // Databases and logs hold findings that another dialect cannot; what can be prepared has to be sound.
+            spec.concurrency = 2;
+            let folder = tempfile::tempdir().unwrap();
+            let (_lab, news) = super::start(&spec, folder.path());
+            let board = super::wait(&news, super::is_over);
+            for (trial, samples) in board.experiment.trials.iter().zip(&board.samples) {
+                trials += 1;
+                assert!(!trial.variants.is_empty());
+                for sample in samples.iter().flatten() {
+                    assert_ne!(
+                        sample.class,
+                        Class::Failed,
+                        "{path} {rule} {dialect:?}: {}",
+                        sample.why
+                    );
+                }
+            }
+            for journal in &board.journals {
+                sound(journal, &format!("{path} {rule} {dialect:?}"));
+            }
+        }
+    }
+    eprintln!("{trials} trials");
+}
+
+/// No request holds what its provider would refuse: a call without output before the end, an output without call.
+fn sound(journal: &std::path::Path, what: &str) {
+    let (mut bench, _) = Workbench::open_run(journal, retake::runtime::takes::wall_clock).unwrap();
+    for take in bench.takes().children(TakeId::MAIN).to_vec() {
+        let read = bench.read(take, &|_, _| ()).unwrap();
+        for finding in check_session(&read.sessions[0], None).unwrap() {
+            let refused = [
+                "orphan-call",
+                "orphan-output",
+                "misplaced-output",
+                "pending-call",
+            ];
+            assert!(!refused.contains(&finding.rule.id), "{what}: {finding:?}");
+        }
+    }
+}
+
+#[test]
+fn words_of_the_recording_come_first_and_read_as_they_did() {
+    let folder = tempfile::tempdir().unwrap();
+    let prepared = prepared(&super::stock(1), folder.path());
+    let trial = &prepared.experiment.trials[0];
+    let names: Vec<&str> = trial.variants.iter().map(|it| &*it.name).collect();
+    assert_eq!(
+        names,
+        [
+            "recorded",
+            "nearest-and-list",
+            "bare",
+            "nearest",
+            "list-all",
+            "with-arguments",
+            "no-repeat"
+        ]
+    );
+    assert_eq!(trial.variants[0].origin, Origin::Recorded);
+    assert_eq!(trial.variants[0].words, "Tool 'lookup_stock' not found.");
+    assert_eq!(
+        trial.variants[2].words,
+        "There is no tool named \"lookup_stock\"."
+    );
+    assert!(
+        trial.variants[3]
+            .words
+            .contains("Did you mean stock_lookup?")
+    );
+    assert!(
+        std::fs::read_dir(folder.path()).unwrap().next().is_none(),
+        "nothing is kept before it begins"
+    );
+}

@@ -1,0 +1,65 @@
+//! Samples are takes in a journal: they survive whatever ends the experiment, and each can be opened.
+
+use super::{count, is_over, run, start, stock, wait};
+use retake::lab::{End, Phase};
+use retake::runtime::lab::Command;
+use retake::runtime::takes::wall_clock;
+use retake::runtime::{ReadOptions, Workbench, check_session, read_path};
+use retake::session::takes::TakeId;
+
+#[test]
+fn an_experiment_that_was_ended_goes_on_where_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = stock(12);
+    let (lab, news) = start(&spec, folder.path());
+    let board = wait(&news, |board| count(board) >= 5);
+    drop(lab);
+    let early = count(&board);
+    let (_lab, news) = start(&spec, folder.path());
+    let first = wait(&news, |_| true);
+    assert!(count(&first) >= early, "{} < {early}", count(&first));
+    let board = wait(&news, is_over);
+    assert_eq!(board.phase, Phase::Ended(End::Complete));
+    assert_eq!(count(&board), 7 * 12);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn more_samples_can_be_asked_for_when_it_is_over_and_while_it_is_paused_nobody_is_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let (lab, news) = start(&stock(2), folder.path());
+    wait(&news, is_over);
+    lab.command(Command::Pause);
+    lab.command(Command::More(1));
+    lab.command(Command::Resume);
+    let board = wait(&news, |board| is_over(board) && count(board) > 14);
+    assert_eq!(count(&board), 21);
+}
+
+#[test]
+fn every_sample_is_a_take_of_a_journal_that_opens_like_any_recording() {
+    let (_folder, board) = run(&stock(2));
+    let journal = &board.journals[0];
+    let recording = read_path(journal, &ReadOptions::default()).unwrap();
+    assert_eq!(recording.sessions.len(), 1);
+    let (mut bench, damages) = Workbench::open_run(journal, wall_clock).unwrap();
+    assert!(damages.is_empty());
+    let variants = &board.experiment.trials[0].variants;
+    assert_eq!(bench.takes().children(TakeId::MAIN).len(), variants.len());
+    for (variant, samples) in variants.iter().zip(&board.samples[0]) {
+        let told = bench.takes().get(variant.take).unwrap().clone();
+        assert_eq!(told.wording.as_deref(), Some(&*variant.name));
+        assert_eq!(told.words.as_deref(), Some(&*variant.words));
+        for sample in samples {
+            let id = sample.take.unwrap();
+            assert_eq!(bench.takes().parent(id), Some(variant.take));
+            let read = bench.read(id, &|_, _| ()).unwrap();
+            let findings = check_session(&read.sessions[0], None).unwrap();
+            let outcome = &bench.takes().get(id).unwrap().outcome;
+            let live = format!("{}: {}", sample.class.word(), sample.why);
+            assert_eq!(outcome.live.as_deref(), Some(&*live));
+            let orphans = findings.iter().any(|it| it.rule.id == "orphan-call");
+            assert!(!orphans, "the calls of a reply are pending");
+        }
+    }
+}
