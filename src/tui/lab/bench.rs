@@ -100,7 +100,12 @@ fn copy_of(subject: &Subject, folder: &Path) -> Result<PathBuf, String> {
     let mut digest = Sha256::new();
     digest.update(&bytes);
     digest.update(tools.as_deref().unwrap_or_default());
-    let digest: String = digest.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let digest: String = digest
+        .finalize()
+        .iter()
+        .take(8)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     let stem = format!("{}-{digest}", plain_name(&subject.name));
     let mut builder = DirBuilder::new();
     let made = builder.recursive(true).mode(0o700).create(folder);

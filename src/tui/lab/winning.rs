@@ -62,7 +62,13 @@ impl Winning {
         is_custom: bool,
     ) -> Option<Self> {
         let becomes = winner(board, spec, (trial, variant), is_custom)?;
-        let name = &board.experiment.trials.get(trial)?.variants.get(variant)?.name;
+        let name = &board
+            .experiment
+            .trials
+            .get(trial)?
+            .variants
+            .get(variant)?
+            .name;
         let rule = &board.experiment.trials.get(trial)?.subject.rule;
         let told = |text: Result<String, String>| match text {
             Ok(text) => (text, true),
@@ -81,7 +87,11 @@ impl Winning {
             title: SafeText::single_line(&format!("what {name} becomes"), 100),
             becomings: vec![
                 becoming("policy", format!("{rule}.policy.toml"), policy),
-                becoming("openai-agents", format!("{}_recipe.py", rule.replace('-', "_")), recipe),
+                becoming(
+                    "openai-agents",
+                    format!("{}_recipe.py", rule.replace('-', "_")),
+                    recipe,
+                ),
                 becoming("regression test", format!("{rule}.lab.toml"), test),
             ],
             chosen: 0,

@@ -4,7 +4,7 @@ use super::{Effect, recover};
 use crate::dialects::body_of;
 use crate::lab::Origin;
 use crate::rules::{Finding, Severity};
-use crate::session::{Flags, Kind as ItemKind, Session};
+use crate::session::{Family, Kind as ItemKind, Session};
 use crate::tui::lab::{Candidate, Subject};
 use crate::tui::state::State;
 use crate::tui::state::document::Place;
@@ -105,7 +105,7 @@ fn is_custom(session: &Session, item: usize) -> bool {
     let partner = session.pairing.partner(item);
     let items = [Some(item), partner].into_iter().flatten();
     let mut items = items.filter_map(|item| session.items.get(item));
-    items.any(|item| item.kind == ItemKind::Call && item.flags.has(Flags::CUSTOM))
+    items.any(|item| item.kind == ItemKind::Call && item.family == Family::Custom)
 }
 
 /// The wording of the recording first, then the operator's own and those of the library.

@@ -228,7 +228,8 @@ fn cell(
 ) -> Vec<Span<'static>> {
     let plain = |text: String, style| vec![Span::styled(text, style)];
     let measured = &standing.measured;
-    let number = |number: Option<u64>| plain(number.map_or_else(String::new, words::short), theme.dim);
+    let number =
+        |number: Option<u64>| plain(number.map_or_else(String::new, words::short), theme.dim);
     let is_baseline = standing.variant == trial.baseline();
     match column {
         Column::Name => {
@@ -261,10 +262,11 @@ fn cell(
             spans
         }
         Column::Classes => classes(standing, width, theme),
-        Column::Tokens => number(measured.input.zip(measured.output).map(|(sent, answered)| sent + answered)),
+        Column::Tokens => {
+            let both = measured.input.zip(measured.output);
+            number(both.map(|(sent, answered)| sent + answered))
+        }
         Column::Time => number(measured.ms),
-            theme.dim,
-        ),
     }
 }
 
