@@ -26,6 +26,7 @@ use crate::dialects::write::request::{
 use crate::session::{Dialect, OutputSchema};
 use crate::wording::Kind;
 use serde_json::{Map, Value};
+use toml::de::DeTable;
 
 /// An agent.
 #[derive(Debug, Clone, PartialEq)]
@@ -226,6 +227,16 @@ impl Agent {
 }
 
 impl Model {
+    /// Reads a table of a larger file that has the keys of `[model]` and begins at byte `at` of the file's text.
+    pub fn of_table(
+        text: &str,
+        table: &DeTable<'_>,
+        at: usize,
+        beside: Beside<'_>,
+    ) -> Result<Self, AgentFaults> {
+        read::read_model(text, table, at, beside)
+    }
+
     /// A history, as a request body in the model's dialect, as it is sent.
     pub fn wire_request(&self, body: &[u8]) -> Result<Vec<u8>, NoRequest> {
         wire_request(body, &self.request_settings(), self.stream)

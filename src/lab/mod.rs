@@ -22,6 +22,8 @@ mod sample;
 mod sequential;
 mod spec;
 mod standing;
+mod verdict;
+mod winner;
 pub mod words;
 
 pub use board::{Board, End, Phase, Spent};
@@ -34,5 +36,10 @@ pub use machine::{Effect, Event, Leader, Machine, OutOfPlace};
 pub use outcome::{FailedCall, Reply, classify};
 pub use sample::{CLASSES, Class, Sample};
 pub use sequential::{Race, leader_of, race_of};
-pub use spec::{Added, Assertion, Named, Spec, Wanted, Which};
+pub use spec::{
+    Added, Assertion, Named, SPEC_KEYS, Spec, SpecFault, SpecFaults, SpecKey, SpecPlace, Wanted,
+    Which, spec_keys_table,
+};
 pub use standing::{Measured, Merged, Overall, Standing, overall, standings};
+pub use verdict::{AssertionFault, Claim, Judged, Verdict, judge, together};
+pub use winner::{NoTest, Winner, regression, winner};

@@ -40,6 +40,25 @@ pub(super) fn read_agent(text: &str, beside: Beside<'_>) -> Result<Agent, AgentF
     }
 }
 
+/// Reads a table with the keys of `[model]`, which begins at a byte of a text.
+pub(super) fn read_model(
+    text: &str,
+    table: &DeTable<'_>,
+    at: usize,
+    beside: Beside<'_>,
+) -> Result<Model, AgentFaults> {
+    let mut reader = Reader {
+        notes: Notes::of(text),
+        beside,
+    };
+    let model = reader.model(&At { at, value: table });
+    match (reader.notes.told(), model) {
+        (None, Some(model)) => Ok(model),
+        (Some(faults), _) => Err(faults),
+        (None, None) => Err(AgentFaults::unreadable()),
+    }
+}
+
 /// Reads tables and notes what is wrong in them.
 pub(super) struct Reader<'a, 't> {
     pub(super) notes: Notes<'t>,

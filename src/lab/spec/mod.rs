@@ -1,7 +1,18 @@
 //! What an experiment is ordered with: which findings, which wordings, which models. A spec file says it; the screen's form makes one too.
 
+mod keys;
+mod parse;
+mod reader;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests;
+mod write;
+
+pub use keys::{SPEC_KEYS, SpecKey, SpecPlace, spec_keys_table};
+pub use reader::{SpecFault, SpecFaults};
+
 use super::{Caps, Stop};
-use crate::engine::agent::Model;
+use crate::engine::agent::{Beside, Model};
 use crate::wording::Channel;
 
 /// What is ordered.
@@ -88,4 +99,20 @@ pub struct Assertion {
     pub better_than: Option<String>,
     /// The model that it is about; without it all.
     pub model: Option<String>,
+}
+
+impl Spec {
+    /// Reads a spec. All that is wrong with it is told at once. Files that it names are read through `beside`: scripts, agent files, and
+    /// the files that those name, all as paths from the spec.
+    pub fn parse(text: &str, beside: Beside<'_>) -> Result<Self, SpecFaults> {
+        parse::parse(text, beside)
+    }
+
+    /// The spec as TOML, which is read as the same spec. The model of an agent file stands there with its own keys.
+    pub fn write(&self) -> String {
+        let mut text = String::new();
+        // Writing to a text cannot fail.
+        let _ = write::write(self, &mut text);
+        text
+    }
 }

@@ -1,0 +1,230 @@
+//! Assertions about boards whose counts are given.
+
+use super::{AssertionFault, Claim, Verdict, judge, together};
+use crate::lab::{
+    Assertion, Board, Caps, Class, Experiment, Meant, Origin, Sample, Stop, Subject, Trial, Variant,
+};
+use crate::session::ledger::Usage;
+use crate::session::takes::TakeId;
+use crate::wording::{Channel, Kind};
+use Verdict::{Fails, Holds, Undecided};
+use std::sync::Arc;
+
+/// A wording with how often it was corrected, and out of how many answers.
+pub(in crate::lab) type Counts = (&'static str, usize, usize);
+
+fn variant(name: &str) -> Variant {
+    let is_recorded = name == "recorded";
+    Variant {
+        name: name.to_owned(),
+        title: name.to_owned(),
+        origin: if is_recorded {
+            Origin::Recorded
+        } else {
+            Origin::Library
+        },
+        template: "There is no {{ tool }}.".to_owned(),
+        channel: Channel::ErrorOutput,
+        axes: None,
+        words: String::new(),
+        take: TakeId(1),
+    }
+}
+
+fn samples(corrected: usize, answers: usize) -> Vec<Sample> {
+    let sample = |number| Sample {
+        class: if number < corrected {
+            Class::Corrected
+        } else {
+            Class::GaveUp
+        },
+        why: String::new(),
+        usage: Usage::default(),
+        ms: 1,
+        take: None,
+    };
+    let mut samples: Vec<Sample> = (0..answers).map(sample).collect();
+    // It counts for no rate.
+    samples.push(Sample {
+        class: Class::Failed,
+        ..sample(0)
+    });
+    samples
+}
+
+/// A board with a trial for each model, and these counts in each.
+pub(in crate::lab) fn board(trials: &[(&str, &[Counts])]) -> Board {
+    let trial = |(model, counts): &(&str, &[Counts])| Trial {
+        subject: Subject {
+            path: "desk/a.json".to_owned(),
+            session: 0,
+            item: 4,
+            rule: "unknown-tool".to_owned(),
+            kind: Kind::UnknownTool,
+            tool: "serch".to_owned(),
+            meant: Meant::Tool("search".to_owned()),
+        },
+        model: (*model).to_owned(),
+        is_scripted: true,
+        variants: counts.iter().map(|(name, ..)| variant(name)).collect(),
+    };
+    let experiment = Experiment {
+        name: "e".to_owned(),
+        trials: trials.iter().map(trial).collect(),
+        samples: 40,
+        stop: Stop::Never,
+        caps: Caps::default(),
+        concurrency: 1,
+        seed: 1,
+    };
+    let mut board = Board::new(Arc::new(experiment), Vec::new());
+    for (places, (_, counts)) in board.samples.iter_mut().zip(trials) {
+        for (place, (_, corrected, answers)) in places.iter_mut().zip(*counts) {
+            *place = samples(*corrected, *answers);
+        }
+    }
+    board
+}
+
+fn asks(wording: &str) -> Assertion {
+    Assertion {
+        wording: wording.to_owned(),
+        at_least: None,
+        better_than: None,
+        model: None,
+    }
+}
+
+fn at_least(rate: f64) -> Assertion {
+    Assertion {
+        at_least: Some(rate),
+        ..asks("nearest")
+    }
+}
+
+fn better_than(other: &str) -> Assertion {
+    Assertion {
+        better_than: Some(other.to_owned()),
+        ..asks("nearest")
+    }
+}
+
+/// Verdict and sentence about one trial.
+fn told(counts: &[Counts], assertion: Assertion) -> (Verdict, String) {
+    let judged = judge(&board(&[("m", counts)]), &[assertion]).unwrap();
+    assert_eq!(judged.len(), 1);
+    (judged[0].verdict, judged[0].sentence.clone())
+}
+
+#[test]
+fn a_rate_is_reached_once_its_whole_interval_reaches_it() {
+    // Wilson's interval of 38 of 40: 0.8350 to 0.9862.
+    let counts: &[Counts] = &[("nearest", 38, 40)];
+    let (verdict, sentence) = told(counts, at_least(0.83));
+    assert_eq!(verdict, Holds);
+    assert_eq!(
+        sentence,
+        "holds: nearest corrects 38 of 40: 95.0 % (95 %: 83.5 % to 98.6 %); at least 83.0 % is asked for"
+    );
+    let (verdict, sentence) = told(counts, at_least(0.9));
+    assert_eq!(verdict, Undecided);
+    assert!(
+        sentence
+            .ends_with("which the rate reaches and the interval does not rule out to be missed")
+    );
+    let (verdict, sentence) = told(counts, at_least(0.97));
+    assert_eq!(verdict, Undecided);
+    assert!(
+        sentence
+            .ends_with("which the rate misses and the interval does not rule out to be reached")
+    );
+    assert_eq!(told(counts, at_least(0.99)).0, Fails);
+}
+
+#[test]
+fn a_wording_is_better_where_the_difference_leaves_no_doubt() {
+    let counts = |own, other| [("recorded", other, 40), ("nearest", own, 40)];
+    let better = better_than("recorded");
+    let (verdict, sentence) = told(&counts(36, 10), better.clone());
+    assert_eq!(verdict, Holds);
+    assert!(sentence.contains("; +65.0 points (95 %: +"), "{sentence}");
+    assert_eq!(told(&counts(20, 18), better.clone()).0, Undecided);
+    assert_eq!(told(&counts(10, 36), better).0, Fails);
+}
+
+#[test]
+fn nothing_is_decided_without_answers() {
+    let none = [("recorded", 0, 0), ("nearest", 0, 0)];
+    for assertion in [at_least(0.1), better_than("recorded")] {
+        let (verdict, sentence) = told(&none, assertion);
+        assert_eq!(verdict, Undecided);
+        assert!(
+            sentence.contains("nearest corrects nothing yet"),
+            "{sentence}"
+        );
+    }
+}
+
+#[test]
+fn every_claim_is_judged_for_every_model_unless_one_is_named() {
+    let good: &[Counts] = &[("recorded", 1, 40), ("nearest", 40, 40)];
+    let bad: &[Counts] = &[("recorded", 1, 40), ("nearest", 1, 40)];
+    let board = board(&[("small", bad), ("large", good)]);
+    let both = Assertion {
+        at_least: Some(0.5),
+        ..better_than("recorded")
+    };
+    let judged = judge(&board, std::slice::from_ref(&both)).unwrap();
+    let told: Vec<_> = judged
+        .iter()
+        .map(|judged| (judged.trial, judged.verdict))
+        .collect();
+    assert_eq!(told, [(0, Fails), (1, Holds), (0, Undecided), (1, Holds)]);
+    assert_eq!(together(&judged), Fails);
+    let large = Assertion {
+        model: Some("large".to_owned()),
+        ..both
+    };
+    let judged = judge(&board, &[large]).unwrap();
+    assert!(judged.iter().all(|judged| judged.trial == 1));
+    assert!(matches!(
+        judged[1].claim,
+        Claim::BetterThan { variant: 0, .. }
+    ));
+    assert_eq!(together(&judged), Holds);
+    assert_eq!(together(&[]), Holds);
+}
+
+#[test]
+fn an_assertion_about_what_is_not_tried_is_a_fault() {
+    let board = board(&[
+        ("small", &[("nearest", 1, 2)]),
+        ("large", &[("bare", 1, 2)]),
+    ]);
+    let fault = |assertion: Assertion| judge(&board, &[assertion]).unwrap_err().to_string();
+    let near = Assertion {
+        at_least: Some(0.5),
+        ..asks("nearst")
+    };
+    assert_eq!(
+        fault(near),
+        "no wording `nearst` is tried; did you mean `nearest`?"
+    );
+    assert_eq!(
+        fault(better_than("zzz")),
+        "no wording `zzz` is tried; there are bare, nearest"
+    );
+    let model = Assertion {
+        model: Some("huge".to_owned()),
+        ..at_least(0.5)
+    };
+    assert_eq!(
+        fault(model),
+        "no model `huge` is asked; there are large, small"
+    );
+    let together = AssertionFault::NeverTogether {
+        one: "nearest".to_owned(),
+        other: "bare".to_owned(),
+    };
+    assert_eq!(judge(&board, &[better_than("bare")]), Err(together));
+}
