@@ -380,9 +380,9 @@ pub fn commands() -> Vec<palette::Command> {
 /// Every key, for the help: those of the panes and those of what lies over them, by group.
 pub fn all_keys() -> Vec<palette::Command> {
     let mut keys = commands();
+    keys.extend(lab::LAB.iter().map(Binding::described));
     keys.extend(overlays::OVERLAYS.iter().map(Binding::described));
     keys.extend(exchanges::EXCHANGES.iter().map(Binding::described));
-    keys.extend(lab::LAB.iter().map(Binding::described));
     let place =
         |key: &palette::Command| Group::ALL.iter().position(|(_, title)| *title == key.group);
     keys.sort_by_key(place);

@@ -36,7 +36,7 @@ pub enum Job {
     Stop,
     /// In another order.
     Sort,
-    /// What the best wording becomes.
+    /// What the wording with the cursor becomes.
     Winner,
     /// The next or previous model.
     Trial(Direction),
@@ -68,7 +68,7 @@ pub const LAB: &[Binding<Job>] = &[
     row("+", J::More, TABLE, Group::Lab, "10 samples more of each wording").in_footer(65, "10 more"),
     row("X", J::Stop, TABLE, Group::Lab, "end the experiment; its samples are kept").in_footer(55, "stop").alias(&["kill", "abort"]),
     row("s", J::Sort, TABLE, Group::Lab, "the best first, or in the order of the form").in_footer(50, "sort"),
-    row("y o", J::Winner, TABLE, Group::Lab, "what the best wording becomes: policy, recipe, regression test").in_footer(85, "winner").alias(&["winner", "policy", "recipe"]),
+    row("y o", J::Winner, TABLE, Group::Lab, "what the wording with the cursor becomes: policy, recipe, regression test").in_footer(85, "winner").alias(&["winner", "policy", "recipe"]),
     row("tab", J::Trial(Forward), RESULTS, Group::Lab, "the next model").in_footer(60, "model"),
     row("S-tab", J::Trial(Backward), RESULTS, Group::Lab, "the previous one"),
     row("t", J::Words, BOTH, Group::Lab, "the words in full").in_footer(35, "words").alias(&["print"]),
