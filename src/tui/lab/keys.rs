@@ -1,25 +1,25 @@
 //! Keys, the mouse and pasted text in the lab, and what lies over it.
 
 use super::form::{FIELDS, Field, Row};
-use super::state::{Lab, Over, Saved, Saving, Stage, Wish};
-use super::winning::{Outcome, Winning};
+use super::state::{Lab, Over, Saved, Stage, Wish};
+use super::winning::Winning;
 use super::words;
 use crate::lab::{Origin, Phase, Spec};
 use crate::runtime::lab::Command;
 use crate::safe_text::SafeText;
 use crate::tui::copy;
 use crate::tui::help::Help;
+use crate::tui::keymap::Command as Shared;
 use crate::tui::keymap::lab::{Job, job, jobs};
-use crate::tui::keymap::{self, Command as Shared};
 use crate::tui::list::ListCursor;
-use crate::tui::palette::{Choice, Palette};
-use crate::tui::prompt::{Prompt, Typing};
-use crate::tui::recovery::forms::{Confirmation, ConfirmationOutcome};
+use crate::tui::palette::Palette;
+use crate::tui::prompt::Prompt;
+use crate::tui::recovery::forms::Confirmation;
 use crate::tui::recovery::page::Page;
-use crate::tui::recovery::wording::{self, Entry, Setup, WordingEditor};
+use crate::tui::recovery::wording::{Entry, Setup, WordingEditor};
 use crate::tui::state::detail::{Line, Tone};
 use crate::wording::{Channel, VARIABLES, default_of};
-use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, MouseEvent, MouseEventKind};
+use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent, MouseEventKind};
 
 /// How many samples `+` takes of each wording.
 const MORE: u32 = 10;
@@ -104,7 +104,7 @@ impl Lab {
         }
     }
 
-    fn obey(&mut self, job: Job, key: KeyEvent) -> Vec<Wish> {
+    pub(super) fn obey(&mut self, job: Job, key: KeyEvent) -> Vec<Wish> {
         match job {
             Job::Begin => return self.begin(),
             Job::Switch => return self.switch(),
@@ -197,7 +197,7 @@ impl Lab {
     }
 
     /// Notes what a wish changes here, and passes it on.
-    fn granted(&mut self, wish: Wish) -> Vec<Wish> {
+    pub(super) fn granted(&mut self, wish: Wish) -> Vec<Wish> {
         if let Wish::Begin(order) = &wish {
             self.ordered = Some((**order).clone());
             self.stage = Stage::Beginning;
@@ -291,7 +291,7 @@ impl Lab {
         }
     }
 
-    fn save_as(&mut self, name: &str, what: Saved) {
+    pub(super) fn save_as(&mut self, name: &str, what: Saved) {
         let mut prompt = Prompt::new("save as", "enter saves  esc leaves");
         prompt.open(name);
         self.over.push(Over::SaveAs(Box::new(prompt), what));
@@ -399,135 +399,6 @@ impl Lab {
             Some(winning) => self.over.push(Over::Winner(Box::new(winning))),
             None => self.notice = Some("there is no wording here".to_owned()),
         }
-    }
-
-    fn key_over(&mut self, key: KeyEvent) -> Vec<Wish> {
-        match self.over.last_mut() {
-            Some(Over::Help(help)) => {
-                if help.key(key) {
-                    self.over.pop();
-                }
-            }
-            Some(Over::Words(_, page)) => {
-                if !page.key(key) {
-                    self.over.pop();
-                }
-            }
-            Some(Over::Palette(palette, jobs)) => match palette.key(key) {
-                Choice::Pending => {}
-                Choice::Left => drop(self.over.pop()),
-                Choice::Chosen(number) => {
-                    let chosen = jobs.get(number).copied();
-                    self.over.pop();
-                    return chosen.map_or_else(Vec::new, |job| self.run(job));
-                }
-            },
-            Some(Over::Sure(question, wish)) => match question.key(key) {
-                ConfirmationOutcome::Pending => {}
-                ConfirmationOutcome::No => drop(self.over.pop()),
-                ConfirmationOutcome::Yes => {
-                    let wish = wish.clone();
-                    self.over.pop();
-                    return self.granted(wish);
-                }
-            },
-            Some(Over::Value(prompt, field)) => {
-                let (typed, field) = (prompt.key(key), *field);
-                return self.typed(typed, field);
-            }
-            Some(Over::SaveAs(prompt, what)) => {
-                let (typed, what) = (prompt.key(key), what.clone());
-                return self.named(typed, what);
-            }
-            Some(Over::Editor(editor, is_new)) => {
-                let (outcome, is_new) = (editor.key(key), *is_new);
-                return self.worded(outcome, is_new);
-            }
-            Some(Over::Winner(winning)) => {
-                let outcome = winning.key(key);
-                return self.becomes(outcome);
-            }
-            None => {}
-        }
-        Vec::new()
-    }
-
-    /// Does what was chosen by name: what moves is done by the key that stands for it.
-    fn run(&mut self, job: Job) -> Vec<Wish> {
-        let mut rows = keymap::KEYMAP.iter();
-        let row = rows.find(|row| job == Job::Shared(row.command));
-        let key = row.and_then(|row| keymap::event(row.first_key()));
-        self.obey(job, key.unwrap_or(KeyCode::Null.into()))
-    }
-
-    fn typed(&mut self, typed: Typing, field: Field) -> Vec<Wish> {
-        match typed {
-            Typing::Pending | Typing::Changed => {}
-            Typing::Cancelled => drop(self.over.pop()),
-            Typing::Submitted(text) => match self.form.set(field, &text) {
-                Ok(()) => {
-                    self.over.pop();
-                    if field == Field::Models {
-                        return vec![Wish::ReadModels(text)];
-                    }
-                }
-                Err(wrong) => {
-                    if let Some(Over::Value(prompt, _)) = self.over.last_mut() {
-                        prompt.complain(SafeText::single_line(&wrong, 200));
-                    }
-                }
-            },
-        }
-        Vec::new()
-    }
-
-    fn named(&mut self, typed: Typing, what: Saved) -> Vec<Wish> {
-        match typed {
-            Typing::Pending | Typing::Changed => {}
-            Typing::Cancelled => drop(self.over.pop()),
-            Typing::Submitted(path) if path.trim().is_empty() => {}
-            Typing::Submitted(path) => {
-                self.over.pop();
-                return vec![Wish::Save(Saving {
-                    path: path.trim().to_owned(),
-                    what,
-                    force: false,
-                })];
-            }
-        }
-        Vec::new()
-    }
-
-    fn worded(&mut self, outcome: wording::Outcome, is_new: bool) -> Vec<Wish> {
-        match outcome {
-            wording::Outcome::Pending => {}
-            wording::Outcome::Leave => drop(self.over.pop()),
-            wording::Outcome::Editor(text) => return vec![Wish::Editor(text)],
-            wording::Outcome::Accept { template, .. } => {
-                self.over.pop();
-                match self.form.own() {
-                    Some(own) if !is_new => own.text = template,
-                    _ => self.form.add(template),
-                }
-            }
-        }
-        Vec::new()
-    }
-
-    fn becomes(&mut self, outcome: Outcome) -> Vec<Wish> {
-        match outcome {
-            Outcome::Pending => {}
-            Outcome::Leave => drop(self.over.pop()),
-            Outcome::Copy(text) => {
-                self.over.pop();
-                return vec![Wish::Copy(text.into_bytes())];
-            }
-            Outcome::Save { name, text } => {
-                self.over.pop();
-                self.save_as(&name, Saved::Text(text));
-            }
-        }
-        Vec::new()
     }
 
     /// What the form would ask, in words.

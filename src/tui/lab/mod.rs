@@ -13,6 +13,7 @@ mod desk;
 mod form;
 mod keys;
 mod models;
+mod over;
 mod state;
 mod table;
 #[cfg(test)]

@@ -25,7 +25,18 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use std::sync::Arc;
 
-const UNKNOWN_TOOL: &str = include_str!("../../../../sessions/unknown-tool.json");
+/// A request with the tools that were offered, and a call of one that was not.
+const UNKNOWN_TOOL: &str = r#"{"model": "gpt-5.2", "tools": [
+    {"type": "function", "function": {"name": "search_flights", "parameters": {"type": "object"}}},
+    {"type": "function", "function": {"name": "book_flight", "parameters": {"type": "object"}}}
+], "messages": [
+    {"role": "user", "content": "Flights from New York to Lisbon?"},
+    {"role": "assistant", "content": null, "tool_calls": [
+        {"id": "call_1", "type": "function", "function": {"name": "serch_flights", "arguments": "{\"from\": \"JFK\"}"}}
+    ]},
+    {"role": "tool", "tool_call_id": "call_1", "content": "Tool not found."},
+    {"role": "assistant", "content": "I cannot search for flights."}
+]}"#;
 const SCRIPT: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/sessions/agents/flights.script.toml"

@@ -74,7 +74,7 @@ mod tests {
     fn the_interval_is_drawn_around_the_rate_and_narrows_as_samples_come() {
         assert_eq!(drawn(0, 0, 20), "....................");
         assert_eq!(drawn(5, 10, 20), "####[-----o----]....");
-        assert_eq!(drawn(50, 100, 20), "########[-o-].......");
+        assert_eq!(drawn(50, 100, 20), "########[-o]........");
         assert_eq!(drawn(20, 20, 20), "################[--o");
         assert_eq!(drawn(0, 20, 20), "o--]................");
     }
