@@ -58,7 +58,10 @@ fn an_experiment_pauses_goes_on_takes_more_and_stops_after_a_question() {
     assert!(screen(&lab, (100, 30)).contains("End the experiment?"));
     assert_eq!(told(press(&mut lab, "n X y")), Some(Command::Stop));
     lab.hear(halfway(Phase::Ended(End::Stopped)));
-    assert!(screen(&lab, (100, 30)).contains("stopped: y shows what a wording becomes"));
+    assert!(
+        screen(&lab, (100, 30))
+            .contains("stopped before the last sample: y shows what a wording becomes")
+    );
     assert_eq!(told(press(&mut lab, "p")), None);
     assert!(screen(&lab, (100, 30)).contains("it is over: + takes more samples"));
     assert_eq!(told(press(&mut lab, "X")), None);

@@ -28,7 +28,7 @@ use Column as C;
 /// Each column with its title and its least width, in the order in which they stand.
 const ALL: [(Column, &str, usize); 9] = [
     (C::Name, "wording", 16),
-    (C::Bar, "0 to 100 % corrected", 12),
+    (C::Bar, "0 to 100 %", 12),
     (C::Rate, "rate", 5),
     (C::Interval, "95 %", 9),
     (C::Difference, "better by", 14),
@@ -99,7 +99,7 @@ mod tests {
             titles(75),
             [
                 "wording",
-                "0 to 100 % corrected",
+                "0 to 100 %",
                 "rate",
                 "95 %",
                 "better by",
