@@ -1,5 +1,7 @@
 //! A file that is open: its state, its loader, and what effects ask for between the two.
 
+use super::keymap::Command;
+use super::lab::Subject;
 use super::loader::{Knowledge, Loader, Staged};
 use super::state::State;
 use super::state::document::{Document, Extent};
@@ -8,8 +10,9 @@ use super::{Next, OpenRequest, copy};
 use crate::runtime::wordings::{Wordings, usual_files};
 use crate::runtime::{self, Input, InputError, Opening, editor, proxy};
 use crate::session::Span;
+use crate::session::takes::TakeId;
 use crossterm::event::Event;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -75,7 +78,12 @@ impl Opened {
 /// A file that is open.
 pub(super) struct Debugger {
     pub(super) state: State,
+    /// Tells the file from those that were opened before.
+    pub(super) number: u32,
     loader: Loader,
+    /// Where the file is.
+    path: Option<PathBuf>,
+    knowledge: Arc<Knowledge>,
     /// When it was opened: what time it is counts from there.
     opened: Instant,
 }
@@ -84,6 +92,7 @@ impl Debugger {
     /// Starts to read the rest of a file; `report` hears of it, in other threads.
     pub(super) fn start(
         mut state: State,
+        number: u32,
         opened: Opened,
         staged: Staged,
         report: impl Fn(Report) + Send + Sync + 'static,
@@ -97,6 +106,9 @@ impl Debugger {
         state.live.proposed_agent = agent.map(|path| path.to_string_lossy().into_owned());
         Self {
             state,
+            number,
+            path: opened.opening.input().path.clone(),
+            knowledge: opened.knowledge.clone(),
             loader: Loader::start(opened.opening, opened.knowledge, staged, Arc::new(report)),
             opened: Instant::now(),
         }
@@ -112,6 +124,13 @@ impl Debugger {
             Event::FocusGained | Event::FocusLost => return Vec::new(),
         };
         self.update(message)
+    }
+
+    /// The operator wants to quit from what lay over it.
+    pub(super) fn quit(&mut self) -> Vec<Next> {
+        let effects = update::obey(&mut self.state, Command::Quit);
+        let effects = effects.into_iter();
+        effects.filter_map(|effect| self.perform(effect)).collect()
     }
 
     /// Takes news of the file and of the run; a run that has ended may be what the operator waits for to leave.
@@ -156,6 +175,7 @@ impl Debugger {
                 self.loader.command_live(command);
                 return told;
             }
+            Effect::Lab(subject) => return Some(Next::Lab(Box::new(self.located(*subject)))),
             Effect::Proxy(command) => return Some(Next::Proxy(command)),
             Effect::ReadTail => self.read_tail(),
             Effect::Sift(sifting) => self.loader.sift(sifting),
@@ -171,6 +191,22 @@ impl Debugger {
             Effect::Discard(document) => self.loader.discard(document),
         }
         None
+    }
+
+    /// Says of a finding in which file it stands, where the file holds exactly what is shown.
+    fn located(&self, subject: Subject) -> Subject {
+        let has_tools_from_outside = self.knowledge.has_tools();
+        let is_file = subject.is_main && !has_tools_from_outside;
+        Subject {
+            file: self.path.clone().filter(|_| is_file),
+            has_tools_from_outside,
+            ..subject
+        }
+    }
+
+    /// Goes to a take as soon as the file is read.
+    pub(super) fn go_to_take(&mut self, take: TakeId) {
+        self.state.recovery.wanted = Some(take.0);
     }
 
     /// Breakpoints that are set in an exchange hold for all others as well.

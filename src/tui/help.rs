@@ -127,7 +127,7 @@ impl Help {
     /// All rows of the help for this width.
     fn lines(&self, width: usize, theme: &Theme) -> Vec<Line<'static>> {
         let titles = self.groups.iter().flat_map(|(_, members)| members);
-        let long = |command: &Command| command.announcement().len() + command.title.len();
+        let long = |command: &Command| command.title.len();
         let widest = titles.map(long).max().unwrap_or(0);
         let column = (KEY_WIDTH + widest).min(COLUMN).min(width.max(1));
         let count = ((width + GAP) / (column + GAP)).clamp(1, self.groups.len().max(1));
@@ -182,17 +182,11 @@ impl Help {
             column.push(Line::styled(*name, theme.title));
             for command in members {
                 let room = width.saturating_sub(KEY_WIDTH);
-                let mut title = SafeText::from_static(command.announcement());
-                title.push(&SafeText::from_static(command.title));
-                let style = if command.is_later {
-                    theme.dim
-                } else {
-                    theme.text
-                };
+                let title = SafeText::from_static(command.title);
                 let key = format!("{:<KEY_WIDTH$}", command.key);
                 let mut line = Line::from(Span::styled(key, theme.key));
                 line.spans
-                    .extend(theme.spans(&title.truncated(room), style));
+                    .extend(theme.spans(&title.truncated(room), theme.text));
                 column.push(line);
             }
         }
@@ -213,7 +207,6 @@ mod tests {
             key,
             group,
             aliases: &[],
-            is_later: false,
         }
     }
 

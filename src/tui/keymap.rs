@@ -4,6 +4,7 @@
 mod context;
 pub mod exchanges;
 mod group;
+pub mod lab;
 pub mod overlays;
 
 pub use context::Context;
@@ -59,8 +60,8 @@ pub enum Command {
     Open,
     /// Pretty or raw.
     View,
-    /// A recovery of a later version, by its title.
-    Later(&'static str),
+    /// Open the wording lab.
+    Lab,
     /// Begin the action of this id.
     Recover(&'static str),
     /// Back to the take before.
@@ -201,10 +202,11 @@ pub struct Binding<C = Command> {
 }
 
 use Command as C;
-use Context::{Browse, Detail, Exchanges, List, Overlay};
+use Context::{Browse, Detail, Exchanges, LabForm, LabSamples, LabTable, List, Overlay};
 use Direction::{Backward, Forward};
 
-const EVERYWHERE: &[Context] = &[Browse, Detail, List, Overlay, Exchanges];
+#[rustfmt::skip]
+const EVERYWHERE: &[Context] = &[Browse, Detail, List, Overlay, Exchanges, LabForm, LabTable, LabSamples];
 const DEBUGGER: &[Context] = &[Browse, Detail, List, Overlay];
 const PANES: &[Context] = &[Browse, Detail, List];
 const HISTORY: &[Context] = &[Browse, Detail];
@@ -239,13 +241,12 @@ impl<C> Binding<C> {
     }
 
     /// The row for the palette and the help.
-    fn described(&self, is_later: bool) -> palette::Command {
+    fn described(&self) -> palette::Command {
         palette::Command {
             title: self.help,
             key: self.keys,
             group: self.group.title(),
             aliases: self.aliases,
-            is_later,
         }
     }
 
@@ -312,7 +313,7 @@ pub const KEYMAP: &[Binding] = &[
     row("^r", C::Redo, PANES, Group::Recover, "redo: forward to the take again"),
     row("D", C::Fork, PANES, Group::Recover, "fork here: a take that ends behind this item"),
     row("T", C::Takes, PANES, Group::Recover, "the takes and their differences"),
-    row("W", C::Later("wording lab"), PANES, Group::Recover, "the wording lab"),
+    row("W", C::Lab, PANES, Group::Recover, "the wording lab: which words help the model, counted over many samples").alias(&["lab", "wording lab", "compare wordings", "experiment"]),
     row("I", C::Intercept, PANES, Group::Live, "interception of the proxy on or off"),
     row("v", C::Views, PANES, Group::Live, "of a held exchange: what the agent sees, or what the provider sees"),
     row("b", C::Break, PANES, Group::Live, "breakpoint on what is under the cursor").alias(&["break", "b", "tbreak"]),
@@ -373,16 +374,15 @@ pub fn recovery(action: &str) -> Option<&'static Binding> {
 
 /// The table for the palette; a row has the same number in both.
 pub fn commands() -> Vec<palette::Command> {
-    let described =
-        |binding: &Binding| binding.described(matches!(binding.command, Command::Later(_)));
-    KEYMAP.iter().map(described).collect()
+    KEYMAP.iter().map(Binding::described).collect()
 }
 
 /// Every key, for the help: those of the panes and those of what lies over them, by group.
 pub fn all_keys() -> Vec<palette::Command> {
     let mut keys = commands();
-    keys.extend(overlays::OVERLAYS.iter().map(|row| row.described(false)));
-    keys.extend(exchanges::EXCHANGES.iter().map(|row| row.described(false)));
+    keys.extend(lab::LAB.iter().map(Binding::described));
+    keys.extend(overlays::OVERLAYS.iter().map(Binding::described));
+    keys.extend(exchanges::EXCHANGES.iter().map(Binding::described));
     let place =
         |key: &palette::Command| Group::ALL.iter().position(|(_, title)| *title == key.group);
     keys.sort_by_key(place);
@@ -404,10 +404,9 @@ pub fn markdown_table() -> String {
         } else {
             binding.group
         };
-        let later = if binding.is_later { " (not yet)" } else { "" };
         last = binding.group;
         table.push_str(&format!(
-            "| {title} | {} | {}{later} |\n",
+            "| {title} | {} | {} |\n",
             keys.join(" "),
             binding.title
         ));

@@ -6,6 +6,7 @@ mod takes;
 #[cfg(test)]
 pub(super) mod testing;
 
+pub(super) use takes::expanded;
 pub use takes::{Conductor, Seated, Staged, StagedRun, Stir};
 
 use super::state::document::{Checked, Document, Extent};
@@ -72,6 +73,11 @@ impl Knowledge {
             path: path.to_owned(),
             ..self.clone()
         }
+    }
+
+    /// Whether tools are known that the file itself may not tell.
+    pub fn has_tools(&self) -> bool {
+        self.tools.is_some()
     }
 
     /// Adds what is known about a file to its recording; returns the dialect to judge for, if not that of the recording.

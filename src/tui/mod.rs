@@ -17,6 +17,8 @@ pub mod fuzzy;
 pub mod health;
 pub mod help;
 pub mod keymap;
+pub mod lab;
+mod labbing;
 pub mod list;
 pub mod live;
 pub mod loader;
@@ -40,9 +42,11 @@ use crate::runtime;
 use crate::runtime::discover::Discovery;
 use crate::runtime::inspect::Summary;
 use crate::runtime::{InputError, ReadOptions};
+use crate::session::takes::TakeId;
 use crossterm::event::{Event, EventStream};
 use debugger::{Debugger, Opened};
 use futures_util::StreamExt as _;
+use labbing::Labbing;
 use loader::{Knowledge, Staged};
 use picking::Picking;
 use proxy::{Watched, Watching};
@@ -109,6 +113,8 @@ pub enum OpenError {
 enum News {
     /// The proxy has told something: it waits to be collected.
     Proxy,
+    /// The same of the experiment of a lab.
+    Lab,
     /// Of the file that is open; the number tells it from those that were open before.
     Report(u32, Report),
     /// A file was found.
@@ -165,6 +171,8 @@ struct Face<'a> {
     /// The exchanges of a proxy; stay below the one that is open.
     watching: Option<Watching>,
     debugger: Option<Debugger>,
+    /// The wording lab; stays below the sample that is open.
+    labbing: Option<Labbing>,
     /// How many files were opened.
     opened: u32,
     news: UnboundedSender<News>,
@@ -183,6 +191,12 @@ enum Next {
     Open(PathBuf),
     /// Open this exchange.
     Enter(ExchangeId),
+    /// Open the wording lab for a finding.
+    Lab(Box<lab::Subject>),
+    /// Leave the lab, then as from the debugger below it.
+    QuitLab,
+    /// Open a take of a journal: a sample of the lab.
+    Sample(PathBuf, TakeId),
     /// Tell the proxy.
     Proxy(runtime::proxy::Command),
     /// Stop the process until the shell calls again.
@@ -205,6 +219,7 @@ impl<'a> Face<'a> {
             picking: None,
             watching: None,
             debugger: None,
+            labbing: None,
             opened: 0,
             news,
         })
@@ -223,6 +238,10 @@ impl<'a> Face<'a> {
         if let Some(watching) = &mut self.watching {
             let open = self.debugger.as_mut();
             watching.look_at_the_clock(open.map(|debugger| &mut debugger.state));
+        }
+        if let (None, Some(labbing)) = (&self.debugger, &self.labbing) {
+            let lab = &labbing.desk.lab;
+            return self.screen.draw(|frame| lab.view(frame, &self.theme));
         }
         match (&mut self.debugger, &mut self.watching, &mut self.picking) {
             (Some(debugger), ..) => {
@@ -261,7 +280,7 @@ impl<'a> Face<'a> {
             .draw(|frame| view::draw(frame, &state, &self.theme))?;
         // Nobody hears the news once the program ends.
         let report = move |report| drop(news.send(News::Report(number, report)));
-        self.debugger = Some(Debugger::start(state, opened, staged, report));
+        self.debugger = Some(Debugger::start(state, number, opened, staged, report));
         Ok(())
     }
 
@@ -312,6 +331,9 @@ impl<'a> Face<'a> {
     }
 
     fn take(&mut self, event: Event) -> Vec<Next> {
+        if let (None, Some(labbing)) = (&self.debugger, &mut self.labbing) {
+            return labbing.desk.take(event);
+        }
         match (&mut self.debugger, &mut self.watching, &mut self.picking) {
             (Some(debugger), ..) => debugger.take(event),
             (None, Some(watching), _) => watching.take(event),
@@ -336,9 +358,17 @@ impl<'a> Face<'a> {
                     return watching.collect(open.map(|debugger| &mut debugger.state));
                 }
             }
+            News::Lab => {
+                if let Some(labbing) = &mut self.labbing {
+                    labbing.desk.collect();
+                }
+            }
             News::Report(number, report) => {
-                if let Some(debugger) = self.debugger.as_mut().filter(|_| number == self.opened) {
+                if let Some(debugger) = self.debugger.as_mut().filter(|it| it.number == number) {
                     return debugger.hear(report);
+                }
+                if let Some(labbing) = &mut self.labbing {
+                    labbing.hear(number, report);
                 }
             }
             News::Found(discovery) => {
@@ -362,7 +392,10 @@ impl<'a> Face<'a> {
     ) -> io::Result<Option<Left>> {
         match next {
             Next::Wait => {}
+            Next::Leave if self.labbing.is_some() => return self.quit_sample(events),
+            Next::QuitLab => return self.quit_lab(events),
             Next::Leave => return Ok(Some(Left::Quit)),
+            Next::Close if self.labbing.is_some() => self.close_in_lab(),
             Next::Close if self.picking.is_none() && self.watching.is_none() => {
                 return Ok(Some(Left::Quit));
             }
@@ -376,6 +409,8 @@ impl<'a> Face<'a> {
             }
             Next::Open(path) => self.open(&path)?,
             Next::Enter(id) => self.enter(id)?,
+            Next::Lab(subject) => self.open_lab(*subject),
+            Next::Sample(journal, take) => self.open_sample(&journal, take)?,
             Next::Proxy(command) => {
                 if let Some(watching) = &mut self.watching {
                     watching.obey(command);
@@ -396,8 +431,10 @@ impl<'a> Face<'a> {
             }
             Next::EditWords(text) => {
                 let edited = self.away(events, || debugger::edit(&text, ".txt"))?;
-                if let Some(debugger) = &mut self.debugger {
-                    debugger.take_words(edited);
+                match (&mut self.debugger, &mut self.labbing) {
+                    (Some(debugger), _) => debugger.take_words(edited),
+                    (None, Some(labbing)) => labbing.desk.lab.take_words(edited),
+                    (None, None) => {}
                 }
             }
         }
@@ -432,7 +469,8 @@ impl<'a> Face<'a> {
 
     fn resize(&mut self) -> io::Result<()> {
         let size = self.screen.size()?;
-        if let Some(debugger) = &mut self.debugger {
+        let below = self.labbing.as_mut().map(|labbing| &mut labbing.below);
+        for debugger in self.debugger.as_mut().into_iter().chain(below) {
             debugger.state.size = size;
         }
         Ok(())

@@ -25,15 +25,6 @@ pub struct Command {
     pub group: &'static str,
     /// Other names, as gdb's: `next`, `finish`.
     pub aliases: &'static [&'static str],
-    /// Whether it is only announced.
-    pub is_later: bool,
-}
-
-impl Command {
-    /// What stands before the title of what is only announced.
-    pub fn announcement(&self) -> &'static str {
-        if self.is_later { "not yet: " } else { "" }
-    }
 }
 
 /// What a key did.
@@ -184,7 +175,6 @@ fn command_line(command: &Command, width: usize, theme: &Theme) -> Line<'static>
     let fixed = SafeText::from_static;
     let mut spans = vec![
         Span::styled(format!(" {:<8}", command.key), theme.key),
-        Span::styled(command.announcement(), theme.dim),
         Span::raw(command.title),
     ];
     if !command.aliases.is_empty() {
@@ -215,28 +205,24 @@ mod tests {
             key: "]",
             group: "findings",
             aliases: &["next"],
-            is_later: false,
         },
         Command {
             title: "next turn",
             key: "J",
             group: "move",
             aliases: &["step"],
-            is_later: false,
         },
         Command {
             title: "call to output",
             key: "%",
             group: "move",
             aliases: &["finish"],
-            is_later: false,
         },
         Command {
             title: "tool health",
             key: "H",
             group: "live",
             aliases: &["info tools"],
-            is_later: false,
         },
     ];
 

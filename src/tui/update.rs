@@ -3,6 +3,7 @@
 mod arrive;
 mod exchange;
 mod faces;
+mod lab;
 mod layers;
 mod live;
 mod motion;
@@ -17,6 +18,7 @@ use super::copy;
 use super::filter::Filter;
 use super::help::Help;
 use super::keymap::{self, Command, Context, Direction};
+use super::lab::Subject;
 use super::live::trust::TrustRequest;
 use super::palette::Palette;
 use super::state::document::{Checked, Document, Place};
@@ -231,6 +233,8 @@ pub enum Effect {
     Takes(TakesCommand),
     /// Do something to the live run.
     Live(LiveCommand),
+    /// Open the wording lab for a finding.
+    Lab(Box<Subject>),
     /// Tell the proxy whose exchange this is.
     Proxy(proxy::Command),
     /// Look for a text.
@@ -365,7 +369,7 @@ pub fn obey(state: &mut State, command: Command) -> Vec<Effect> {
         }
         // Where there is no exchange, that is told above.
         Command::Intercept | Command::Views => Vec::new(),
-        Command::Later(what) => not_yet(state, what),
+        Command::Lab => lab::begin(state),
         Command::Recover(action) => match live::recover(state, action) {
             Some(effects) => effects,
             None => recover::begin(state, action),
@@ -412,11 +416,6 @@ fn log(state: &mut State) -> Vec<Effect> {
     let seen = usize::from(state.size.1.saturating_sub(LOG_FRAME));
     state.tops.overlay = state.live.log.len().saturating_sub(seen);
     effects
-}
-
-fn not_yet(state: &mut State, what: &str) -> Vec<Effect> {
-    state.notice = Some(format!("not yet: {what}"));
-    Vec::new()
 }
 
 fn overlay(state: &mut State, overlay: Overlay) -> Vec<Effect> {

@@ -45,4 +45,12 @@ pub enum Context {
     Tools,
     /// The list of exchanges of a proxy.
     Exchanges,
+    /// What the wording lab is to measure.
+    LabForm,
+    /// The wordings of an experiment with their rates.
+    LabTable,
+    /// The samples of a wording.
+    LabSamples,
+    /// What a wording becomes.
+    Winner,
 }

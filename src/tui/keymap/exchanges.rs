@@ -87,13 +87,11 @@ pub fn deed(event: &KeyEvent) -> Option<Deed> {
 
 /// What the list can do, for the palette and the help, with the deed of each row.
 pub fn deeds() -> Vec<(palette::Command, Deed)> {
-    let own = EXCHANGES
-        .iter()
-        .map(|row| (row.described(false), row.command));
+    let own = EXCHANGES.iter().map(|row| (row.described(), row.command));
     let shared = KEYMAP
         .iter()
         .filter(|row| row.contexts.contains(&Context::Exchanges));
-    own.chain(shared.map(|row| (row.described(false), D::Shared(row.command))))
+    own.chain(shared.map(|row| (row.described(), D::Shared(row.command))))
         .collect()
 }
 

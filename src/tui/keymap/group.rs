@@ -33,6 +33,8 @@ pub enum Group {
     Breaking,
     /// The list of exchanges of a proxy.
     Exchanges,
+    /// The wording lab.
+    Lab,
     /// Files, copies, editors.
     Files,
     /// The program.
@@ -41,7 +43,7 @@ pub enum Group {
 
 impl Group {
     /// Every group with its title, in the order of the help.
-    pub const ALL: [(Self, &'static str); 17] = [
+    pub const ALL: [(Self, &'static str); 18] = [
         (Self::Move, "Move"),
         (Self::Tree, "Turns"),
         (Self::Findings, "Findings"),
@@ -57,6 +59,7 @@ impl Group {
         (Self::Deciding, "Approval and trust"),
         (Self::Breaking, "Breakpoints and tools"),
         (Self::Exchanges, "Exchanges of a proxy"),
+        (Self::Lab, "Wording lab"),
         (Self::Files, "Files"),
         (Self::Program, "Program"),
     ];

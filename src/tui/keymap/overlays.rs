@@ -4,7 +4,7 @@
 
 use super::Context::{
     Answer, Approval, Breakpoints, Comparison, Library, Offers, Places, Proposal, Question,
-    Readings, Saving, Takes, Tools, Trust, Wording, Words,
+    Readings, Saving, Takes, Tools, Trust, Winner, Wording, Words,
 };
 use super::Direction::{self, Backward, Forward};
 use super::{Binding, Context, Group, bound, in_footer, row};
@@ -121,6 +121,11 @@ pub const OVERLAYS: &[Binding<Act>] = &[
     row("e enter", A::Switched, &[Tools], Group::Breaking, "use a tool again that an open breaker switched off").in_footer(100, "enable"),
     row("H", A::OfHistory, &[Tools], Group::Breaking, "tool health of the history").in_footer(80, "history"),
     row("esc q ^c", A::Leave, &[Tools], Group::Breaking, "leave").in_footer(90, "leave"),
+    row("y enter", A::Choose, &[Winner], Group::Lab, "copy what the wording becomes").in_footer(100, "copy"),
+    row("w", A::Accept, &[Winner], Group::Lab, "save it to a file").in_footer(95, "save"),
+    row("tab", A::Value(Forward), &[Winner], Group::Lab, "the next thing that it can become").in_footer(90, "next"),
+    row("S-tab", A::Value(Backward), &[Winner], Group::Lab, "the previous one"),
+    row("esc q ^c", A::Leave, &[Winner], Group::Lab, "leave").in_footer(80, "leave"),
 ];
 
 /// What a key does there.

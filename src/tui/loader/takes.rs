@@ -15,6 +15,7 @@ mod worker;
 pub(super) use bench::Bench;
 pub(super) use checking::{Check, add};
 pub use conductor::{Conductor, Seated, Staged, StagedRun, Stir};
+pub(in crate::tui) use saving::expanded;
 pub(super) use worker::{Job, start};
 
 use super::Work;

@@ -60,6 +60,7 @@ fn faces(text: &str) -> Vec<View> {
         rule: RULES[0],
         severity: Severity::Error,
         message: own(),
+        has_words: true,
         offers: vec![Offered {
             offer: Offer::safe("retry"),
             refusal: Some(own()),

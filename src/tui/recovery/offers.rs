@@ -32,6 +32,11 @@ const KEYS: &[(&str, char)] = &[
     ("drop-pair", 'x'),
 ];
 
+/// The key of the wording lab.
+const LAB: char = 'W';
+/// What it is for.
+const LAB_WORDS: &str = "ask a model many times with different words for this, and count which help; the recording stays as it is";
+
 /// An offer, and why it does not apply where it does not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offered {
@@ -52,6 +57,8 @@ pub struct Group {
     pub message: String,
     /// What can be done.
     pub offers: Vec<Offered>,
+    /// Whether the model is told about it in words, which the lab compares.
+    pub has_words: bool,
 }
 
 /// What a key did.
@@ -68,6 +75,8 @@ pub enum Outcome {
         /// Id of the action.
         action: &'static str,
     },
+    /// The wording lab is to be opened for the finding of this index.
+    Lab(usize),
 }
 
 /// A row of the menu.
@@ -77,6 +86,8 @@ enum Row {
     Heading(usize),
     /// An offer of the finding.
     Offer(usize, usize, Option<char>),
+    /// The wording lab for the finding.
+    Lab(usize),
 }
 
 /// The open menu.
@@ -99,6 +110,9 @@ impl OffersMenu {
                 taken.extend(key);
                 rows.push(Row::Offer(finding, number, key));
             }
+            if group.has_words {
+                rows.push(Row::Lab(finding));
+            }
         }
         let mut menu = Self {
             groups,
@@ -113,7 +127,7 @@ impl OffersMenu {
 
     fn offered(&self, row: &Row) -> Option<&Offered> {
         match row {
-            Row::Heading(_) => None,
+            Row::Heading(_) | Row::Lab(_) => None,
             Row::Offer(finding, number, _) => self.groups.get(*finding)?.offers.get(*number),
         }
     }
@@ -127,7 +141,11 @@ impl OffersMenu {
         }
         let plain = !key.modifiers.contains(KeyModifiers::CONTROL);
         if let (KeyCode::Char(letter), true) = (key.code, plain) {
-            let is_meant = |row: &Row| matches!(row, Row::Offer(.., Some(key)) if *key == letter);
+            let is_meant = |row: &Row| match row {
+                Row::Offer(.., key) => *key == Some(letter),
+                Row::Lab(_) => letter == LAB,
+                Row::Heading(_) => false,
+            };
             if let Some(row) = self.rows.iter().position(is_meant) {
                 self.cursor.set(row);
                 return self.choose();
@@ -151,7 +169,7 @@ impl OffersMenu {
         if !matches!(self.rows.get(at), Some(Row::Heading(_))) {
             return;
         }
-        let is_offer = |row: &&Row| matches!(row, Row::Offer(..));
+        let is_offer = |row: &&Row| !matches!(row, Row::Heading(_));
         let above = self.rows[..at].iter().rev().position(|row| is_offer(&row));
         let below = self.rows[at..].iter().position(|row| is_offer(&row));
         let above = above.map(|steps| at - 1 - steps);
@@ -170,6 +188,7 @@ impl OffersMenu {
                     action: offered.offer.action,
                 }
             }
+            (Some(Row::Lab(finding)), _) => Outcome::Lab(*finding),
             _ => Outcome::Pending,
         }
     }
@@ -224,11 +243,13 @@ impl OffersMenu {
                 spans.extend(theme.spans(&message, theme.text));
                 write(frame, area, spans, Style::new());
             }
-            Some(row @ Row::Offer(.., key)) => {
-                let Some(offered) = self.offered(row) else {
-                    return;
+            Some(row) => {
+                let spans = match (row, self.offered(row)) {
+                    (Row::Offer(.., key), Some(offered)) => {
+                        offer_spans(offered, *key, width, theme)
+                    }
+                    _ => lab_spans(width, theme),
                 };
-                let spans = offer_spans(offered, *key, width, theme);
                 let has_cursor = number == self.cursor.get();
                 let style = if has_cursor {
                     theme.selected
@@ -244,21 +265,10 @@ impl OffersMenu {
     /// What the offer under the cursor does, and what its safety means, or why it does not apply; wrapped.
     fn told(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
         let row = self.rows.get(self.cursor.get());
-        let Some(offered) = row.and_then(|row| self.offered(row)) else {
-            return;
-        };
-        let words = match (&offered.refusal, actions::find(offered.offer.action)) {
-            (Some(refusal), _) => format!("does not apply: {refusal}"),
-            (None, Some(action)) => {
-                let safety = offered.offer.safety;
-                format!(
-                    "{}; {}: {}",
-                    action.what,
-                    safety.word(),
-                    safety_words(safety)
-                )
-            }
-            (None, None) => String::new(),
+        let words = match (row, row.and_then(|row| self.offered(row))) {
+            (_, Some(offered)) => told(offered),
+            (Some(Row::Lab(_)), None) => LAB_WORDS.to_owned(),
+            _ => return,
         };
         let words = SafeText::from_str(&words);
         let lines = words.wrapped(usize::from(area.width).max(1));
@@ -266,6 +276,35 @@ impl OffersMenu {
             write(frame, row, theme.spans(&line, theme.dim), Style::new());
         }
     }
+}
+
+/// What an offer does, and what its safety means, or why it does not apply.
+fn told(offered: &Offered) -> String {
+    match (&offered.refusal, actions::find(offered.offer.action)) {
+        (Some(refusal), _) => format!("does not apply: {refusal}"),
+        (None, Some(action)) => {
+            let safety = offered.offer.safety;
+            format!(
+                "{}; {}: {}",
+                action.what,
+                safety.word(),
+                safety_words(safety)
+            )
+        }
+        (None, None) => String::new(),
+    }
+}
+
+/// `W  wording lab                compare ...`
+fn lab_spans(width: usize, theme: &Theme) -> Vec<Span<'static>> {
+    let mut spans = vec![
+        Span::styled(format!(" {LAB}  "), theme.key),
+        Span::styled(format!("{:<20} ", "wording lab"), theme.text),
+        Span::raw(" ".repeat(8)),
+    ];
+    let what = SafeText::from_static(LAB_WORDS).truncated(width.saturating_sub(33));
+    spans.extend(theme.spans(&what, theme.text));
+    spans
 }
 
 /// The letter that chooses an action: that of the panes; none where a row above has it.
@@ -320,6 +359,7 @@ mod tests {
             rule,
             severity: Severity::Error,
             message: message.to_owned(),
+            has_words: rule.id == "unknown-tool",
             offers,
         }
     }
@@ -381,6 +421,9 @@ mod tests {
         assert_eq!(menu.key(event("o")), chosen(1, "supply-output"));
         menu.key(event("j"));
         assert_eq!(menu.key(event("enter")), chosen(1, "drop-pair"));
+        assert_eq!(menu.key(event("W")), Outcome::Lab(0));
+        assert_eq!(menu.key(event("enter")), Outcome::Lab(0));
+        insta::assert_snapshot!("offers_lab", shown(&menu, (80, 24)));
         assert_eq!(menu.key(event("esc")), Outcome::Leave);
     }
 
@@ -394,9 +437,11 @@ mod tests {
         for _ in 0..4 {
             menu.key(event("j"));
         }
-        assert_eq!(menu.cursor.get(), 6, "over the second heading");
+        assert_eq!(menu.cursor.get(), 5, "the lab");
+        menu.key(event("j"));
+        assert_eq!(menu.cursor.get(), 7, "over the second heading");
         menu.key(event("k"));
-        assert_eq!(menu.cursor.get(), 4);
+        assert_eq!(menu.cursor.get(), 5);
     }
 
     #[test]

@@ -24,6 +24,8 @@ pub struct Recovery {
     pub takes: Arc<TakesView>,
     /// Whether something is being done to the takes.
     pub is_busy: bool,
+    /// The take that is to be shown as soon as the file is read and checked.
+    pub wanted: Option<u32>,
     /// The action that was asked for before the rules had seen the session.
     pub awaited: Option<&'static str>,
 }

@@ -1,6 +1,6 @@
 //! What the loader brings: parts of the file, the whole of it, findings, growth.
 
-use super::{Effect, Report, layers, live, motion, recover, takes};
+use super::{Effect, Report, TakesCommand, layers, live, motion, recover, takes};
 use crate::rules::Severity;
 use crate::tui::state::document::{Document, Extent, Place};
 use crate::tui::state::{Follow, Stage, State};
@@ -34,6 +34,9 @@ pub(super) fn arrive(state: &mut State, report: Report) -> Vec<Effect> {
                 for session in 0..state.checked.len() {
                     begin_at(state, session, Severity::Warning);
                 }
+            }
+            if let Some(take) = state.recovery.wanted.take() {
+                return takes::ask(state, TakesCommand::GoTo(take));
             }
             recover::begin_awaited(state)
         }

@@ -95,7 +95,6 @@ fn decides(command: Command) -> bool {
             | Command::PauseRun
             | Command::Abort
             | Command::Always
-            | Command::Later(_)
     )
 }
 

@@ -1,6 +1,6 @@
 //! Keys and texts for the faces of recoveries, and what each of their answers leads to.
 
-use super::{Effect, TakesCommand, live, recover};
+use super::{Effect, TakesCommand, lab, live, recover};
 use crate::tui::keymap::overlays::{Act, act};
 use crate::tui::keymap::{Command, Context};
 use crate::tui::live::{breakpoints, places, trust};
@@ -210,6 +210,7 @@ fn chosen(state: &mut State, outcome: offers::Outcome) -> Vec<Effect> {
         offers::Outcome::Choose { finding, action } => {
             return recover::begin_on(state, finding, action);
         }
+        offers::Outcome::Lab(finding) => return lab::begin_on(state, finding),
     }
     Vec::new()
 }

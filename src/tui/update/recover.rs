@@ -4,9 +4,9 @@ mod stale;
 mod words;
 
 pub(super) use stale::abandon;
-pub(super) use words::flattened;
+pub(super) use words::{flattened, previewer};
 
-use super::{Effect, Order, overlay, takes};
+use super::{Effect, Order, lab, overlay, takes};
 use crate::actions::{self, Choice, Defect, Planned, Refusal, Safety};
 use crate::repair::{Repair, repair};
 use crate::rules::{Finding, Run, beside};
@@ -66,6 +66,7 @@ pub(super) fn offers(state: &mut State) -> Vec<Effect> {
                 false => finding.message(),
             },
             offers: offers.collect(),
+            has_words: !is_waiting && lab::has_words(finding),
         }
     });
     let menu = OffersMenu::new(groups.collect());

@@ -215,7 +215,7 @@ fn losses(session: &Session, to: To) -> Vec<String> {
 }
 
 /// `~` for the home folder, as shells read it.
-fn expanded(path: &str) -> PathBuf {
+pub(in crate::tui) fn expanded(path: &str) -> PathBuf {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     match (path.strip_prefix("~/"), home) {
         (Some(rest), Some(home)) => home.join(rest),

@@ -1,7 +1,7 @@
 //! The texts that actions ask for: the wording of an error with its library and its preview, and plain words.
 
 use super::{findings_of, plan};
-use crate::actions::{Defect, wording_kind};
+use crate::actions::{self, Defect, Safety, wording_kind};
 use crate::rules::{Finding, Run};
 use crate::session::{Dialect, Item, Kind, Session};
 use crate::tui::recovery::changes::result_of;
@@ -9,11 +9,13 @@ use crate::tui::recovery::difference::lines_of;
 use crate::tui::recovery::forms::{WordsForm, WordsSetup};
 use crate::tui::recovery::takes::TakeRow;
 use crate::tui::recovery::wording::{Entry, Fault, Previewer, Setup, WordingEditor};
+use crate::tui::state::document::{Document, Place};
 use crate::tui::state::preview::tool_of;
 use crate::tui::state::recovery::Attempt;
 use crate::tui::state::{Overlay, State};
 use crate::wording;
 use serde_json::Value;
+use std::sync::Arc;
 
 /// Rules about calls that one error text each can settle.
 const FAULTY_CALLS: &[&str] = &[
@@ -69,6 +71,44 @@ pub(super) fn wording_editor(state: &State, attempt: &Attempt) -> Option<Overlay
         }),
     };
     Some(Overlay::Wording(Box::new(WordingEditor::new(setup))))
+}
+
+/// Shows what a template makes of a finding. Where no error can be injected, a sound template is shown as it is.
+pub(in crate::tui::update) fn previewer(
+    state: &State,
+    finding: &Finding,
+    document: &Arc<Document>,
+) -> Previewer {
+    let attempt = actions::find("inject-error").map(|action| Attempt {
+        document: document.clone(),
+        action,
+        safety: Safety::Manual,
+        place: Place {
+            session: state.session,
+            item: finding.item.map_or(state.item, |item| item as usize),
+        },
+        finding: Some(finding.clone()),
+        words: None,
+        whole_turn: false,
+        in_history: true,
+        confirmed: false,
+    });
+    let findings = findings_of(state, state.session);
+    let target = state.recovery.target;
+    Previewer::new(move |template, whole_turn| {
+        if let Err(fault) = wording::check(template) {
+            return Err(Fault {
+                line: fault.line(),
+                message: fault.to_string(),
+            });
+        }
+        let made = attempt
+            .as_ref()
+            .map(|attempt| preview(attempt, &findings, target, template, whole_turn));
+        Ok(made
+            .and_then(Result::ok)
+            .unwrap_or_else(|| template.to_owned()))
+    })
 }
 
 /// The JSON of the items that a template makes, or why it makes none.
