@@ -38,12 +38,15 @@ impl Pump {
         if !self.is_readable {
             return;
         }
-        let (judge, asked, secrets) = (self.floor.judge.clone(), self.asked(), self.secrets());
-        let (dialect, looks) = (self.question.dialect, !self.was_looked_at);
+        let (judge, asked) = (self.floor.judge.clone(), self.reading.clone());
+        let (secrets, looks) = (self.secrets(), !self.was_looked_at);
+        if !looks && came.is_none() {
+            return;
+        }
         let judged = tokio::task::spawn_blocking(move || {
-            let request = looks.then(|| judge.request(dialect, &asked, &secrets));
+            let request = looks.then(|| judge.request(&asked, &secrets));
             let (reply, fault) = came.map(plain).unwrap_or_default();
-            let reply = reply.map(|reply| judge.reply(dialect, &asked, &reply, &secrets));
+            let reply = reply.map(|reply| judge.reply(&asked, &reply, &secrets));
             (request, reply, fault)
         });
         match judged.await {
