@@ -7,7 +7,7 @@ mod reading;
 #[allow(clippy::unwrap_used)]
 mod tests;
 
-pub(super) use reading::Reading;
+pub(super) use reading::{Reading, common, common_end};
 
 use crate::dialects::write::history_of;
 use crate::engine::{

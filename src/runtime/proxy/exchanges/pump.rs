@@ -167,8 +167,7 @@ impl Pump {
             let next = self.next().await;
             self.take(next).await;
         }
-        self.look_back().await;
-        self.finish();
+        self.settle();
     }
 
     async fn next(&mut self) -> Next {

@@ -252,7 +252,7 @@ pub(super) fn format_of(dialect: Dialect) -> Option<&'static Format> {
 }
 
 /// How many bytes two texts begin with.
-fn common(one: &[u8], other: &[u8]) -> usize {
+pub(in crate::runtime::proxy) fn common(one: &[u8], other: &[u8]) -> usize {
     let pieces = one.chunks(PIECE).zip(other.chunks(PIECE));
     let same = pieces.take_while(|(one, other)| one == other).count() * PIECE;
     let same = same.min(one.len()).min(other.len());
@@ -261,7 +261,7 @@ fn common(one: &[u8], other: &[u8]) -> usize {
 }
 
 /// How many bytes two texts end with, at most `most`.
-fn common_end(one: &[u8], other: &[u8], most: usize) -> usize {
+pub(in crate::runtime::proxy) fn common_end(one: &[u8], other: &[u8], most: usize) -> usize {
     let (one, other) = (&one[one.len() - most..], &other[other.len() - most..]);
     let pieces = one.rchunks(PIECE).zip(other.rchunks(PIECE));
     let same = pieces.take_while(|(one, other)| one == other).count() * PIECE;
