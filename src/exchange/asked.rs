@@ -1,6 +1,6 @@
 //! What a request asks for, as far as its exchange depends on it: one walk over the members of the body, no values built.
 
-use crate::json::{Cursor, Fault, display_text, skip_whitespace};
+use crate::json::{Cursor, Fault, display_text, skip_value, skip_whitespace};
 use crate::session::Dialect;
 use std::ops::Range;
 
@@ -30,6 +30,9 @@ pub struct Asked {
     pub choices: u32,
     /// Where the value of `input` or `messages` stands in the body: a list, or in Responses a text.
     pub history: Option<Range<usize>>,
+    /// How many members there are that could hold a history, and how many of them are lists.
+    holders: u32,
+    lists: u32,
 }
 
 impl Asked {
@@ -45,12 +48,42 @@ impl Asked {
         (matches!(read, Ok(true)) && is_whole).then_some(asked)
     }
 
+    /// What a body asks for that is one which was read, with other elements in its history: the one at `from` begins in both at the same
+    /// place, and the last `behind` bytes, the bracket that closes the history among them, are the same. `None` where the history is no list
+    /// any more.
+    pub fn going_on(&self, body: &[u8], from: usize, behind: usize) -> Option<Self> {
+        let history = self.history.clone().filter(|_| self.has_one_list())?;
+        let bracket = body.len().checked_sub(behind)?;
+        let mut at = from;
+        loop {
+            at = skip_whitespace(body, skip_value(body, at).ok()?);
+            match body.get(at)? {
+                b',' => at = skip_whitespace(body, at + 1),
+                b']' if at == bracket => break,
+                _ => return None,
+            }
+        }
+        Some(Self {
+            history: Some(history.start..bracket + 1),
+            ..self.clone()
+        })
+    }
+
+    /// Whether the history is a list, and no other member could be taken for one.
+    pub fn has_one_list(&self) -> bool {
+        (self.holders, self.lists) == (1, 1)
+    }
+
     fn member(
         &mut self,
         dialect: Dialect,
         cursor: &mut Cursor<'_>,
         key: &[u8],
     ) -> Result<(), Fault> {
+        if holds_history(dialect, key) {
+            self.holders += 1;
+            self.lists += u32::from(cursor.peek() == Some(b'['));
+        }
         match (key, dialect) {
             (b"model", _) => {
                 let name = display_text(cursor.string()?.unwrap_or_default());
@@ -96,6 +129,14 @@ impl Asked {
             _ => {}
         }
         Ok(())
+    }
+}
+
+/// Whether a member may hold a history in a file of the dialect: also those of replies, as which a file can be read.
+fn holds_history(dialect: Dialect, key: &[u8]) -> bool {
+    match dialect {
+        Dialect::Responses => matches!(key, b"input" | b"items" | b"output"),
+        Dialect::Chat | Dialect::Anthropic | Dialect::Gemini => key == b"messages",
     }
 }
 
@@ -171,6 +212,32 @@ mod tests {
             let asked = Asked::read(Dialect::Anthropic, body.as_bytes()).unwrap();
             assert!(asked.has_output_schema, "{format}");
         }
+    }
+
+    #[test]
+    fn what_goes_on_is_read_from_where_it_differs() {
+        let [one, two] = [r#"{"role":"user"}"#, r#"{"role":"user","n":[2]}"#];
+        let body = |list: &str| format!(r#"{{"model":"m","messages":[{list}],"stream":true}}"#);
+        let was = body(one);
+        let asked = Asked::read(Dialect::Chat, was.as_bytes()).unwrap();
+        let from = was.find('[').unwrap() + 1;
+        let behind = was.len() - was.rfind(']').unwrap();
+        for list in [one.to_owned(), format!("{one} , {two}"), two.to_owned()] {
+            let body = body(&list);
+            let known = asked.going_on(body.as_bytes(), from, behind);
+            assert_eq!(known, Asked::read(Dialect::Chat, body.as_bytes()));
+        }
+        for broken in ["", "{},", "{}{}", "{},,{}", "{]", "{}],\"n\":[{}"] {
+            let body = body(broken);
+            assert_eq!(
+                asked.going_on(body.as_bytes(), from, behind),
+                None,
+                "{broken}"
+            );
+        }
+        let twice = br#"{"messages":[{}],"messages":[{}]}"#;
+        let asked = Asked::read(Dialect::Chat, twice).unwrap();
+        assert!(!asked.has_one_list() && asked.going_on(twice, 13, 20).is_none());
     }
 
     #[test]

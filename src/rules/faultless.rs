@@ -1,7 +1,7 @@
 //! The calls and outputs in which no rule found anything: where neither they nor what they are judged by has changed, none will.
 
 use super::{Digest, Digests, Finding, Run};
-use crate::session::{Kind, Rope, Session, Span, ToolSet, recorded};
+use crate::session::{Kind, Session, Span, ToolSet};
 use foldhash::fast::FixedState;
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
@@ -35,13 +35,18 @@ pub struct Known {
 }
 
 impl Faultless {
-    /// Those of a session with `findings` and `digests`, all of the same rules; `rope` is its text.
-    pub fn of(run: &Run<'_>, rope: &Rope, findings: &[Finding], digests: &Digests) -> Self {
+    /// Those of a session with `findings` and `digests`, all of the same rules. `place` tells where what stands in its text is recorded.
+    pub fn of(
+        run: &Run<'_>,
+        place: impl Fn(Span) -> Option<Span>,
+        findings: &[Finding],
+        digests: &Digests,
+    ) -> Self {
         let faulty: HashSet<u32> = findings.iter().filter_map(|finding| finding.item).collect();
         let items = judged_in(run.session).filter(|index| !faulty.contains(index));
         let items = items.filter_map(|index| {
             let index = index as usize;
-            let place = recorded(rope, run.session.items[index].span)?;
+            let place = place(run.session.items[index].span)?;
             let judged = Judged {
                 circumstances: circumstances(run, index),
                 digest: digests.get(index).copied(),
@@ -55,7 +60,7 @@ impl Faultless {
     }
 
     /// Those that stand in another text of the same recording and are judged by the same there.
-    pub fn among(&self, run: &Run<'_>, rope: &Rope) -> Vec<Known> {
+    pub fn among(&self, run: &Run<'_>, place: impl Fn(Span) -> Option<Span>) -> Vec<Known> {
         let sets = &run.session.contract.tool_sets;
         let is_same = |(one, other): (&ToolSet, &ToolSet)| {
             one.replaces == other.replaces && one.tools == other.tools
@@ -66,7 +71,7 @@ impl Faultless {
             return Vec::new();
         }
         let known = judged_in(run.session).filter_map(|item| {
-            let place = recorded(rope, run.session.items[item as usize].span)?;
+            let place = place(run.session.items[item as usize].span)?;
             let judged = self.items.get(&place)?;
             let digest = judged.digest.map(|digest| Digest { item, ..digest });
             (judged.circumstances == circumstances(run, item as usize))

@@ -4,7 +4,7 @@ use super::{Base, InputError, Progress, Recording, check_run, settle};
 use crate::actions::{self, Choice, Defect, Offer, Planned, Refusal, Safety};
 use crate::formats::{CannotWrite, lower};
 use crate::rules::{Faultless, Finding, RULES, Run, Severity, mending_rules, of_turn};
-use crate::session::{Dialect, Edit, Rope, Session, Splice, Standing, index_number};
+use crate::session::{Dialect, Edit, Rope, Session, Splice, Standing, index_number, recorded};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
@@ -193,10 +193,10 @@ impl Mending<'_> {
         let sessions = recording.sessions.iter().zip(faultless);
         let found = sessions.map(|(session, faultless)| {
             let run = Run::new(session, self.target);
-            let known = faultless.among(&run, rope);
+            let known = faultless.among(&run, |span| recorded(rope, span));
             let run = run.knowing(known);
             let (mut findings, digests) = check_run(&run, &rules)?;
-            *faultless = Faultless::of(&run, rope, &findings, &digests);
+            *faultless = Faultless::of(&run, |span| recorded(rope, span), &findings, &digests);
             count(&findings, &mut tally);
             let before = errors(&findings);
             settle(session, rope, &mut findings);

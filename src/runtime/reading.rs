@@ -168,6 +168,73 @@ pub(super) fn read_again(
     read_as(before.format, input, &head, keeps, progress)
 }
 
+/// Reads a document that is at hand and known to be one JSON object, and keeps what was read. `None` where its records do not all stand in
+/// one array, or where anything about them is odd: then it is to be read like any text.
+pub(super) fn read_document(
+    format: &'static Format,
+    source: Arc<dyn Source>,
+    bytes: &[u8],
+) -> Option<Recording> {
+    let Reading::Records(records) = format.reading else {
+        return None;
+    };
+    let kept = Arc::new(Kept::of_document(&records, bytes)?);
+    let contents = (records.assemble)(kept.fragment.clone(), &source).ok()?;
+    Some(recording(format, source, contents, Some(kept)))
+}
+
+/// Reads `source`, whose text is that of `rope`: such a document with splices in its list. `None` where it has to be read as a whole: also
+/// where a name that nothing bears any more would be left of what was read before.
+pub(super) fn read_document_again(
+    before: &Recording,
+    source: Arc<dyn Source>,
+    (rope, splices): (&Rope, &[Splice]),
+    goes_on: bool,
+) -> Option<Recording> {
+    let (Some(kept), Reading::Records(records)) = (&before.kept, before.format.reading) else {
+        return None;
+    };
+    kept.list()?;
+    let read = kept.read_again(&records, rope, splices).ok()??;
+    if !read.fragment.problems.is_empty() || !bears_all_names(&read.fragment) {
+        return None;
+    }
+    let (fragment, kept) = match goes_on {
+        true => (read.fragment, None),
+        false => (read.fragment.clone(), Some(Arc::new(read))),
+    };
+    let mut contents = (records.assemble)(fragment, &source).ok()?;
+    if goes_on {
+        going_on(&mut contents.sessions);
+    }
+    Some(recording(before.format, source, contents, kept))
+}
+
+fn recording(
+    format: &'static Format,
+    source: Arc<dyn Source>,
+    contents: Contents,
+    kept: Option<Arc<Kept>>,
+) -> Recording {
+    Recording {
+        name: String::new(),
+        source,
+        format,
+        sessions: contents.sessions,
+        problems: contents.problems,
+        kept,
+    }
+}
+
+/// Whether each name that is known is that of an item.
+fn bears_all_names(fragment: &Fragment) -> bool {
+    let mut names: Vec<u32> = fragment.items.iter().map(|item| item.name.0).collect();
+    names.sort_unstable();
+    names.dedup();
+    let borne = names.iter().filter(|name| **name != 0).count();
+    borne == fragment.names.iter().count()
+}
+
 /// How the records of a file are laid out. A first line that is longer than the sample looks like a document; where lines follow
 /// it, the end of the file shows them.
 pub(super) fn layout_of(

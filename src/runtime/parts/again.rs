@@ -5,8 +5,9 @@
 //! given, and the text is to be read as a whole.
 
 use super::{BEYOND, PATIENCE};
-use crate::formats::split::{Part, Step, Within};
+use crate::formats::split::{Members, Part, Step, Within, read_members};
 use crate::formats::{Layout, Records, Sample};
+use crate::json::skip_whitespace;
 use crate::session::{Fragment, Mark, Place, ProblemKind, Rope, Source, SourceError, Span, Splice};
 
 /// A stretch of a text in which records stand one behind the other.
@@ -58,6 +59,55 @@ impl Kept {
             skipped: sample.skipped,
             length,
         }
+    }
+
+    /// Reads a document that is at hand and known to be one JSON object. `None` where its records do not all stand in one array, or where
+    /// anything about them is odd.
+    pub(in crate::runtime) fn of_document(records: &Records, bytes: &[u8]) -> Option<Self> {
+        let inside = skip_whitespace(bytes, 0) + 1;
+        let part = Part {
+            bytes,
+            base: 0,
+            is_last: true,
+        };
+        let mut fragment = Fragment::default();
+        let Members::Array(first) = read_members(records, part, inside, &mut fragment) else {
+            return None;
+        };
+        let read = Within::Array.read(records, part, first, bytes.len(), &mut fragment);
+        let Step::Closed(closed) = read else {
+            return None;
+        };
+        let stretch = Stretch {
+            within: Within::Array,
+            span: Span::within(0, first..closed),
+            end: fragment.mark(),
+        };
+        let Members::Closed(_) = read_members(records, part, closed, &mut fragment) else {
+            return None;
+        };
+        fragment.problems.is_empty().then(|| Self {
+            fragment,
+            stretches: vec![stretch],
+            layout: Layout::Object(inside),
+            skipped: 0,
+            length: bytes.len() as u64,
+        })
+    }
+
+    /// Where the list of a document begins in which all its records stand, its bracket left out; `None` for other texts.
+    pub(in crate::runtime) fn list(&self) -> Option<Span> {
+        match (self.layout, &self.stretches[..]) {
+            (Layout::Object(_), [only]) => Some(only.span),
+            _ => None,
+        }
+    }
+
+    /// Where the last record begins that begins before a place.
+    pub(in crate::runtime) fn record_before(&self, place: u64) -> Option<u64> {
+        let records = &self.fragment.records;
+        let behind = records.partition_point(|record| record.span.start < place);
+        Some(records.get(behind.checked_sub(1)?)?.span.start)
     }
 
     /// Whether a text of this head and layout begins as the one that was read.

@@ -1,4 +1,13 @@
-//! Judges requests and replies by the rules, as recordings are judged.
+//! Judges requests and replies by the rules, as recordings are judged. What was read and found sound of a conversation is not read and
+//! judged again with its next request.
+
+mod memory;
+mod reading;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
+
+pub(super) use reading::{Reading, common, common_end};
 
 use crate::dialects::write::history_of;
 use crate::engine::{
@@ -6,14 +15,17 @@ use crate::engine::{
     standing_of_request,
 };
 use crate::exchange::machine::Judgement;
-use crate::formats::lower;
+use crate::formats::{lower, read_buffer};
 use crate::redact::{Redactor, Vault};
 use crate::rules::{Finding, RULES, Rule, Run};
-use crate::runtime::reading::read_as;
-use crate::runtime::{Input, Recording, check_run, check_session, target_of};
+use crate::runtime::reading::going_on;
+use crate::runtime::{Recording, check_run, check_session};
 use crate::session::ledger::Ledger;
 use crate::session::takes::TakeId;
 use crate::session::{Dialect, Edit, Rope, Session, Source, Span};
+use bytes::Bytes;
+use memory::Memory;
+use reading::format_of;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Secrets by value, each with what its placeholder calls it.
@@ -25,6 +37,7 @@ pub(super) struct Judge {
     pub(super) has_operator: bool,
     pub(super) policy: Policy,
     breakpoints: Mutex<Vec<Breakpoint>>,
+    memory: Memory,
 }
 
 /// What was found.
@@ -53,6 +66,7 @@ impl Judge {
             has_operator,
             policy,
             breakpoints: Mutex::new(breakpoints),
+            memory: Memory::default(),
         }
     }
 
@@ -71,28 +85,27 @@ impl Judge {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// A request that is to be judged, by what is known of those before it.
+    pub(super) fn recall(&self, dialect: Dialect, body: Bytes) -> Arc<Reading> {
+        self.memory.recall(dialect, body)
+    }
+
     /// Judges a request before it leaves: what its provider would refuse.
-    pub(super) fn request(&self, dialect: Dialect, request: &[u8], secrets: &Secrets) -> Verdict {
-        let text = Arc::new(request.to_vec());
-        let Some((recording, standing)) = refused(dialect, text) else {
+    pub(super) fn request(&self, request: &Arc<Reading>, secrets: &Secrets) -> Verdict {
+        let Some((text, standing)) = self.refused(request) else {
             return Verdict::sound();
         };
         let judgement = self.judgement(&standing.faults);
-        told(dialect, (recording, false), judgement, secrets, |session| {
+        let found_in = (text, request.dialect(), false);
+        told(found_in, judgement, secrets, |session| {
             let (findings, standing) = request_stands(session)?;
             Some(of_turn(findings, &standing))
         })
     }
 
-    /// Judges a reply behind its request. `None` where there is nothing that could be judged.
-    pub(super) fn reply(
-        &self,
-        dialect: Dialect,
-        request: &[u8],
-        reply: &str,
-        secrets: &Secrets,
-    ) -> Verdict {
-        let Some((recording, findings, standing)) = stand(dialect, request, reply) else {
+    /// Judges a reply behind its request.
+    pub(super) fn reply(&self, request: &Arc<Reading>, reply: &str, secrets: &Secrets) -> Verdict {
+        let Some((text, findings, standing)) = self.stand(request, reply) else {
             return Verdict::sound();
         };
         let mut judgement = self.judgement(&standing.faults);
@@ -108,10 +121,56 @@ impl Judge {
                 ..Verdict::sound()
             };
         }
-        told(dialect, (recording, true), judgement, secrets, |session| {
+        let found_in = (text, request.dialect(), true);
+        told(found_in, judgement, secrets, |session| {
             let (findings, standing) = stands(session)?;
             Some(of_turn(findings, &standing))
         })
+    }
+
+    /// The request as it was read, now or before.
+    fn read<'r>(&self, request: &'r Arc<Reading>) -> Option<&'r Session> {
+        let recording = request.read()?;
+        self.memory.keep(request);
+        recording.sessions.first()
+    }
+
+    /// A request that its provider would refuse, and for what; `None` where it would not.
+    fn refused(&self, request: &Arc<Reading>) -> Option<(Arc<dyn Source>, Standing)> {
+        let session = self.read(request)?;
+        let findings = request_findings(session)?;
+        if findings.is_empty() {
+            return None;
+        }
+        let standing = request_standing(session, &findings)?;
+        (!standing.faults.is_empty()).then(|| (request.source(), standing))
+    }
+
+    /// A request with a reply behind it, as a history that goes on: its text, and how it stands.
+    fn stand(
+        &self,
+        request: &Arc<Reading>,
+        reply: &str,
+    ) -> Option<(Arc<dyn Source>, Vec<Finding>, Standing)> {
+        let items = history_of(request.dialect(), reply).ok()?;
+        if items.is_empty() {
+            return None;
+        }
+        let splices = lower(self.read(request)?, &[Edit::Extend { items }]).ok()?;
+        let rope = Arc::new(Rope::new(request.source()).grown(&splices, None));
+        let Some(recording) = request.behind(&rope, &splices) else {
+            let text = whole(&*rope)?;
+            let recording = read_anew(request.dialect(), text.clone(), &text, true)?;
+            let (findings, standing) = stands(recording.sessions.first()?)?;
+            return Some((text, findings, standing));
+        };
+        let run = Run::new(recording.sessions.first()?, None);
+        let known = request.known(&run, &rope);
+        let run = run.knowing(known);
+        let (findings, digests) = check_run(&run, RULES).ok()?;
+        request.learn(&run, &rope, &findings, &digests);
+        let standing = standing(run.session, &findings)?;
+        Some((rope, findings, standing))
     }
 
     fn judgement(&self, faults: &[Fault]) -> Judgement {
@@ -144,23 +203,22 @@ impl Judge {
 
 /// What may be told of a verdict: the same findings in a text without secrets.
 fn told(
-    dialect: Dialect,
-    (found_in, goes_on): (Recording, bool),
+    (found_in, dialect, goes_on): (Arc<dyn Source>, Dialect, bool),
     mut judgement: Judgement,
     secrets: &Secrets,
     find: impl Fn(&Session) -> Option<Vec<Finding>>,
 ) -> Verdict {
     let redactor = Redactor::new(secrets.iter().cloned());
-    let clean = |found_in: &Recording| {
-        let (start, end) = (0, found_in.source.len());
-        let text = found_in.source.read(Span { start, end }).ok()?;
+    let clean = || {
+        let text = whole(&*found_in)?;
         // What is hidden here is never put back: this is for reports only.
         let clean = redactor.json(&text, &mut Vault::default()).into_owned();
-        let recording = read(dialect, Arc::new(clean), goes_on)?;
+        let clean = Arc::new(clean);
+        let recording = read_anew(dialect, clean.clone(), &clean, goes_on)?;
         let findings = find(recording.sessions.first()?)?;
         Some((recording, findings))
     };
-    let (recording, findings) = clean(&found_in).unzip();
+    let (recording, findings) = clean().unzip();
     if let Judgement::Holds { why } = &mut judgement {
         *why = redactor.growing(why).into_owned();
     }
@@ -169,6 +227,12 @@ fn told(
         findings: findings.unwrap_or_default(),
         recording,
     }
+}
+
+/// All bytes of a text.
+fn whole(source: &dyn Source) -> Option<Arc<Vec<u8>>> {
+    let (start, end) = (0, source.len());
+    source.read(Span { start, end }).ok().map(Arc::new)
 }
 
 /// The findings of the last turn.
@@ -180,48 +244,15 @@ fn of_turn(findings: Vec<Finding>, standing: &Standing) -> Vec<Finding> {
     findings.into_iter().filter(is_of_turn).collect()
 }
 
-/// A request with a reply behind it, as a history that goes on.
-fn stand(
-    dialect: Dialect,
-    request: &[u8],
-    reply: &str,
-) -> Option<(Recording, Vec<Finding>, Standing)> {
-    let items = history_of(dialect, reply).ok()?;
-    if items.is_empty() {
-        return None;
-    }
-    let base = Arc::new(request.to_vec());
-    let recording = read(dialect, base.clone(), true)?;
-    let splices = lower(recording.sessions.first()?, &[Edit::Extend { items }]).ok()?;
-    let rope = Rope::new(base).grown(&splices, None);
-    let text = rope
-        .read(Span {
-            start: 0,
-            end: rope.len(),
-        })
-        .ok()?;
-    let recording = read(dialect, Arc::new(text), true)?;
-    let (findings, standing) = stands(recording.sessions.first()?)?;
-    Some((recording, findings, standing))
-}
-
 fn stands(session: &Session) -> Option<(Vec<Finding>, Standing)> {
     let findings = check_session(session, None).ok()?;
-    let (take, ledger) = (TakeId::MAIN, Ledger::default());
-    let standing = standing_of(session, &findings, &ledger, take, &[take]).ok()?;
+    let standing = standing(session, &findings)?;
     Some((findings, standing))
 }
 
-/// A request that its provider would refuse, and for what; `None` where it would not.
-fn refused(dialect: Dialect, text: Arc<Vec<u8>>) -> Option<(Recording, Standing)> {
-    let recording = read(dialect, text, false)?;
-    let session = recording.sessions.first()?;
-    let findings = request_findings(session)?;
-    if findings.is_empty() {
-        return None;
-    }
-    let standing = request_standing(session, &findings)?;
-    (!standing.faults.is_empty()).then_some((recording, standing))
+fn standing(session: &Session, findings: &[Finding]) -> Option<Standing> {
+    let (take, ledger) = (TakeId::MAIN, Ledger::default());
+    standing_of(session, findings, &ledger, take, &[take]).ok()
 }
 
 fn request_stands(session: &Session) -> Option<(Vec<Finding>, Standing)> {
@@ -244,16 +275,23 @@ fn request_standing(session: &Session, findings: &[Finding]) -> Option<Standing>
 }
 
 /// Reads a request: as what is sent, or as a history that goes on, in which calls at the end wait.
-fn read(dialect: Dialect, text: Arc<Vec<u8>>, goes_on: bool) -> Option<Recording> {
-    let format = crate::formats::find(target_of(dialect).format())?;
-    let input = Input {
+fn read_anew(
+    dialect: Dialect,
+    source: Arc<dyn Source>,
+    bytes: &[u8],
+    goes_on: bool,
+) -> Option<Recording> {
+    let format = format_of(dialect)?;
+    let mut contents = read_buffer(format, &source, bytes).ok()?;
+    if goes_on {
+        going_on(&mut contents.sessions);
+    }
+    Some(Recording {
         name: String::new(),
-        path: None,
-        source: text.clone(),
-        buffer: Some(text),
-        notices: Vec::new(),
-        run: Some(format).filter(|_| goes_on),
-    };
-    // What is in memory and whose format is known needs no head to be known by.
-    read_as(format, input, &[], false, &|_, _| ()).ok()
+        source,
+        format,
+        sessions: contents.sessions,
+        problems: contents.problems,
+        kept: None,
+    })
 }

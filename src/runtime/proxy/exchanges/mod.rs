@@ -14,7 +14,7 @@ use super::Observer;
 use super::body::Body;
 use super::client_side::{ClientBody, ClientSide};
 use super::decode::decode;
-use super::judge::Verdict;
+use super::judge::{Reading, Verdict};
 use super::origin::Origin;
 use super::recorder::Recorded;
 use super::watch::{Opened, Passed, Question, TurnedAway, Watch};
@@ -22,7 +22,6 @@ use crate::exchange::asked::Asked;
 use crate::exchange::client::Client;
 use crate::exchange::machine::{Settings, Shape};
 use crate::exchange::{Phase, Seen};
-use crate::session::Dialect;
 use bytes::Bytes;
 use floor::{Along, Request, Under};
 use http_body_util::BodyExt;
@@ -33,8 +32,11 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::mpsc::unbounded_channel;
 
-/// What is so small is judged where it is, without another thread; what is larger is judged beside what passes.
+/// What is so small, or is so little behind what was read before, is judged where it is, without another thread; what is larger is judged
+/// beside what passes.
 const SMALL: usize = 32 * 1024;
+/// Where so much is repeated, looking for what is new of it takes a while, too.
+const REPEATED: usize = 1024 * 1024;
 
 /// Watches the exchanges with one upstream.
 pub(super) struct Watcher {
@@ -73,7 +75,7 @@ impl Watcher {
     /// Begins an exchange in a task of its own.
     fn begin(&self, pump: Pump, looks: bool) {
         let floor = self.floor.clone();
-        let asked = looks.then(|| (pump.question.dialect, pump.asked(), pump.secrets()));
+        let asked = looks.then(|| (pump.reading.clone(), pump.secrets()));
         tokio::spawn(async move {
             let verdict = match asked {
                 Some(asked) => judged(&floor, asked).await,
@@ -89,14 +91,14 @@ impl Watch for Watcher {
         let dialect = question.dialect;
         let client = Client::of(|name| question.lines.get(name)?.to_str().ok());
         let plain = plain(&question);
-        let asked = plain.as_ref().and_then(|plain| Asked::read(dialect, plain));
-        let is_readable = asked.as_ref().is_some_and(|asked| {
+        let is_plain = plain.is_some();
+        let plain = plain.unwrap_or_else(|| question.body.clone());
+        let reading = self.floor.judge.recall(dialect, plain.clone());
+        let asked = reading.asked().filter(|_| is_plain);
+        let is_readable = asked.is_some_and(|asked| {
             asked.history.is_some() && asked.choices <= 1 && !asked.in_background
         });
-        let (plain, asked) = (
-            plain.unwrap_or_else(|| question.body.clone()),
-            asked.unwrap_or_default(),
-        );
+        let asked = asked.cloned().unwrap_or_default();
         let request = Request {
             asked: question.asked.clone(),
             body: question.body.clone(),
@@ -120,10 +122,10 @@ impl Watch for Watcher {
             self.floor.begins(&seen, Under::new(inbox, request));
             let restored = self.floor.views().restore(dialect, &plain);
             let ends = (self.floor.clone(), self.upstream.clone());
-            let mut pump = Pump::new(ends, settings, seen, (question, plain), side, messages);
+            let mut pump = Pump::new(ends, settings, seen, (question, reading), side, messages);
             if let Some(restored) = restored {
                 pump.seen.notes.extend(restored.notes);
-                pump.sent = Some(Bytes::from(restored.body));
+                pump.send_instead(Bytes::from(restored.body));
             }
             let looks = intercepts && self.floor.holds_requests;
             (pump.is_readable, pump.was_looked_at) = (is_readable, looks);
@@ -201,15 +203,20 @@ fn plain(question: &Question) -> Option<Bytes> {
 /// Judges a request before it leaves.
 async fn judged(
     floor: &Floor,
-    (dialect, body, secrets): (Dialect, Bytes, Vec<(String, String)>),
+    (request, secrets): (Arc<Reading>, Vec<(String, String)>),
 ) -> Verdict {
     let judge = floor.judge.clone();
-    if body.len() <= SMALL {
-        return judge.request(dialect, &body, &secrets);
+    if is_small(&request, 0) {
+        return judge.request(&request, &secrets);
     }
-    let judged = tokio::task::spawn_blocking(move || judge.request(dialect, &body, &secrets));
+    let judged = tokio::task::spawn_blocking(move || judge.request(&request, &secrets));
     // What cannot be judged passes, as it would have without retake.
     judged.await.unwrap_or_else(|_| Verdict::sound())
+}
+
+/// Whether a request, with so many bytes of a reply, is judged where it is.
+fn is_small(request: &Reading, reply: usize) -> bool {
+    request.fresh() + reply <= SMALL && request.body().len() <= REPEATED
 }
 
 fn ms_of(time: SystemTime) -> u64 {

@@ -3,7 +3,6 @@
 use super::pump::Pump;
 use crate::dialects::{Refusal, usage_of};
 use crate::engine::ModelFault;
-use crate::exchange::asked::Asked;
 use crate::exchange::machine::{Held, What};
 use crate::exchange::views::NoTold;
 use crate::runtime::http::{Headers, Target};
@@ -58,8 +57,10 @@ fn closed(pump: &Pump) -> Option<String> {
     if !pump.machine.sent_calls().is_empty() {
         return Some(HANDED.to_owned());
     }
-    let asked = Asked::read(pump.question.dialect, &pump.asked());
-    let keeps = asked.is_some_and(|asked| asked.has_server_state);
+    let keeps = pump
+        .reading
+        .asked()
+        .is_some_and(|asked| asked.has_server_state);
     keeps.then(|| NoTold::ServerState.to_string())
 }
 

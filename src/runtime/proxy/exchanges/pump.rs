@@ -6,7 +6,7 @@ use crate::exchange::machine::{Decision, Event, Exchange, Head, Judgement, Setti
 use crate::exchange::{Ending, Phase, Seen};
 use crate::runtime::proxy::client_side::ClientSide;
 use crate::runtime::proxy::holds::{Outcome, Waits};
-use crate::runtime::proxy::judge::Verdict;
+use crate::runtime::proxy::judge::{Reading, Verdict};
 use crate::runtime::proxy::origin::Origin;
 use crate::runtime::proxy::recent::Asked;
 use crate::runtime::proxy::recorder::{self, Recorded};
@@ -58,9 +58,11 @@ pub(super) struct Pump {
     pub(super) seen: Seen,
     pub(super) question: Question,
     /// The body, decoded.
-    pub(super) plain: Bytes,
+    plain: Bytes,
+    /// What the upstream is asked, as it is judged.
+    pub(super) reading: Arc<Reading>,
     /// What is sent to the upstream, where that is not what the agent asked.
-    pub(super) sent: Option<Bytes>,
+    sent: Option<Bytes>,
     pub(super) client: ClientSide,
     pub(super) inbox: UnboundedReceiver<Message>,
     began: Instant,
@@ -116,7 +118,7 @@ impl Pump {
         (floor, upstream): (Arc<Floor>, Arc<Origin>),
         settings: Settings,
         seen: Seen,
-        (question, plain): (Question, Bytes),
+        (question, reading): (Question, Arc<Reading>),
         client: ClientSide,
         inbox: UnboundedReceiver<Message>,
     ) -> Self {
@@ -127,7 +129,8 @@ impl Pump {
             machine: Exchange::new(settings),
             seen,
             question,
-            plain,
+            plain: reading.body().clone(),
+            reading,
             sent: None,
             client,
             inbox,
@@ -164,8 +167,7 @@ impl Pump {
             let next = self.next().await;
             self.take(next).await;
         }
-        self.look_back().await;
-        self.finish();
+        self.settle();
     }
 
     async fn next(&mut self) -> Next {

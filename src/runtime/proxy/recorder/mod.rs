@@ -8,6 +8,7 @@
 mod interrupted;
 mod journal;
 mod recorded;
+mod repeated;
 mod secrets;
 mod spell;
 mod stream;

@@ -95,6 +95,14 @@ impl Body {
         self.kept < self.total
     }
 
+    /// All of it, where it is there in one piece.
+    pub(super) fn as_whole(&self) -> Option<&Bytes> {
+        match &self.pieces[..] {
+            [only] if !self.is_cut() => Some(only),
+            _ => None,
+        }
+    }
+
     /// What is kept of it, in one piece.
     pub fn bytes(&self) -> Vec<u8> {
         self.pieces.concat()

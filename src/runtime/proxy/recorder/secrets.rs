@@ -1,6 +1,9 @@
 //! The secrets of a proxy: those that it was given, and those that clients showed in their headers.
 
+use super::repeated::{Repeated, Repeats};
 use crate::redact::{Redactor, Vault};
+use crate::session::Dialect;
+use bytes::Bytes;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
@@ -14,6 +17,7 @@ pub(super) struct Secrets {
     shown: VecDeque<String>,
     redactor: Redactor,
     vault: Vault,
+    repeated: Repeated,
 }
 
 impl Secrets {
@@ -23,6 +27,7 @@ impl Secrets {
             given,
             shown: VecDeque::new(),
             vault: Vault::default(),
+            repeated: Repeated::default(),
         }
     }
 
@@ -45,18 +50,44 @@ impl Secrets {
             let shown = self.shown.iter();
             let shown = shown.map(|secret| ("credentials".to_owned(), secret.clone()));
             self.redactor = Redactor::new(self.given.iter().cloned().chain(shown));
+            self.repeated.forget();
         }
     }
 
     /// A JSON text without its secrets; one that is broken loses them as well.
     pub(super) fn redact(&mut self, entry: String) -> String {
+        self.redacted(entry).0
+    }
+
+    /// The same; says whether there were any.
+    pub(super) fn redacted(&mut self, entry: String) -> (String, bool) {
         let redacted = match self.redactor.json(entry.as_bytes(), &mut self.vault) {
-            Cow::Borrowed(_) => return entry,
+            Cow::Borrowed(_) => return (entry, false),
             Cow::Owned(redacted) => String::from_utf8_lossy(&redacted).into_owned(),
         };
         // What was taken out is not needed again, only its placeholder.
         self.vault.forget();
-        redacted
+        (redacted, true)
+    }
+
+    /// A request that repeats one without secrets, where what is new of it holds none, either: it is written as it stands, and is JSON on one
+    /// line.
+    pub(super) fn repeats(&mut self, dialect: Dialect, body: &Bytes) -> Option<Repeats> {
+        let repeats = self.repeated.find(dialect, body)?;
+        let new = &body[repeats.new.clone()];
+        let is_clean = matches!(self.redactor.json(new, &mut self.vault), Cow::Borrowed(_));
+        self.vault.forget();
+        is_clean.then_some(repeats)
+    }
+
+    /// Remembers such a request.
+    pub(super) fn went_on(&mut self, body: Bytes, repeats: Repeats) {
+        self.repeated.go_on(body, repeats);
+    }
+
+    /// Remembers a request that was JSON and in which no secret was found.
+    pub(super) fn found_none(&mut self, dialect: Dialect, body: &Bytes) {
+        self.repeated.keep(dialect, body);
     }
 
     /// Whether a text, or JSON in it, holds a secret.

@@ -6,6 +6,7 @@ use super::stream::{assemble, looks_streamed, raw};
 use crate::exchange::entry::{ExchangeEntry, HeadersEntry, Request, Response, Told};
 use crate::runtime::proxy::decode::{Fault, decode};
 use crate::session::Dialect;
+use bytes::Bytes;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::path::Path;
@@ -25,7 +26,17 @@ pub(super) fn exchange(
     };
     let dialect = recorded.seen.dialect;
     let notes = &mut entry.notes;
-    entry.request = request(recorded, notes);
+    let body = plain_request(recorded);
+    let repeats = body.and_then(|(dialect, body)| secrets.repeats(dialect, body));
+    entry.request = match repeats {
+        Some(_) => Request {
+            request: Some(RawValue::NULL.to_owned()),
+            sent: sent(recorded),
+            ..Request::default()
+        },
+        None => request(recorded, notes),
+    };
+    let is_json = entry.request.request.is_some();
     let replied = open(&recorded.reply, &recorded.reply_head, "reply", notes);
     let is_stream = recorded.reply_head.is_stream;
     entry.response = replied.map_or_else(Response::default, |bytes| {
@@ -45,7 +56,49 @@ pub(super) fn exchange(
             holding.journal = journal.map(|path| path.to_string_lossy().into_owned());
         }
     }
-    Ok(secrets.redact(serde_json::to_string(&entry)?))
+    let (text, had_secrets) = secrets.redacted(serde_json::to_string(&entry)?);
+    let Some((dialect, body)) = body.filter(|_| is_json) else {
+        return Ok(text);
+    };
+    match repeats {
+        Some(repeats) => {
+            let text = with_request(&text, body);
+            secrets.went_on(body.clone(), repeats);
+            Ok(text)
+        }
+        None if had_secrets => Ok(text),
+        None => {
+            secrets.found_none(dialect, body);
+            Ok(text)
+        }
+    }
+}
+
+/// How an entry names a request that is put in later: no string of it can hold this, for its quotes would be escaped.
+const LATER: &str = r#""request":null"#;
+
+/// An entry with the request that was left out of it.
+fn with_request(entry: &str, request: &[u8]) -> String {
+    let Some((before, behind)) = entry.split_once(LATER) else {
+        return entry.to_owned();
+    };
+    let mut text = String::with_capacity(entry.len() + request.len());
+    text.push_str(before);
+    text.push_str("\"request\":");
+    text.push_str(&String::from_utf8_lossy(request));
+    text.push_str(behind);
+    text
+}
+
+/// A request that is there as it is written: whole, and without an encoding.
+fn plain_request(recorded: &Recorded) -> Option<(Dialect, &Bytes)> {
+    let body = recorded.request.as_whole()?;
+    let is_plain = recorded.request_head.encoding.is_empty();
+    recorded
+        .seen
+        .dialect
+        .filter(|_| is_plain)
+        .map(|dialect| (dialect, body))
 }
 
 /// What a reader is told who finds no end of what is held.
@@ -68,10 +121,15 @@ fn request(recorded: &Recorded, notes: &mut Vec<String>) -> Request {
             Piece::Binary(length) => notes.push(no_text("request", length)),
         }
     }
-    if let Some(Piece::Json(json)) = recorded.sent.as_ref().map(|sent| piece(sent.to_vec())) {
-        request.sent = Some(json);
-    }
+    request.sent = sent(recorded);
     request
+}
+
+fn sent(recorded: &Recorded) -> Option<Box<RawValue>> {
+    match piece(recorded.sent.as_ref()?.to_vec()) {
+        Piece::Json(json) => Some(json),
+        Piece::Nothing | Piece::Text(_) | Piece::Binary(_) => None,
+    }
 }
 
 /// A body without its encoding; what cannot be had is noted.

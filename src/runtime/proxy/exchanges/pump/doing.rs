@@ -5,7 +5,7 @@ use crate::exchange::Found;
 use crate::exchange::machine::{Effect, Event, Head, Held, Judgement, Timer, What};
 use crate::runtime::http::Headers;
 use crate::runtime::proxy::client_side::Gone;
-use crate::runtime::proxy::exchanges::SMALL;
+use crate::runtime::proxy::exchanges::is_small;
 use crate::runtime::proxy::exchanges::order::order;
 use crate::runtime::proxy::heads::{error_head, reply_head, same_head, stream_head};
 use crate::runtime::proxy::judge::Verdict;
@@ -83,7 +83,7 @@ impl Pump {
 
     fn ask(&mut self, body: Option<Vec<u8>>) {
         if let Some(body) = body {
-            self.sent = Some(Bytes::from(body));
+            self.send_instead(Bytes::from(body));
         }
         let mut lines = self.question.lines.clone();
         let body = match &self.sent {
@@ -108,15 +108,14 @@ impl Pump {
     fn judge(&mut self) {
         self.was_judged = true;
         let reply = self.machine.reply();
-        let (judge, request) = (self.floor.judge.clone(), self.asked());
-        let (dialect, secrets) = (self.question.dialect, self.secrets());
-        let length = request.len() + reply.as_ref().map_or(0, String::len);
-        if let Some(reply) = reply.as_ref().filter(|_| length <= SMALL) {
-            self.judged = Some(judge.reply(dialect, &request, reply, &secrets));
+        let (judge, request) = (self.floor.judge.clone(), self.reading.clone());
+        let secrets = self.secrets();
+        if let Some(reply) = reply.as_ref().filter(|one| is_small(&request, one.len())) {
+            self.judged = Some(judge.reply(&request, reply, &secrets));
             return;
         }
         self.judging = Some(tokio::task::spawn_blocking(move || match reply {
-            Some(reply) => judge.reply(dialect, &request, &reply, &secrets),
+            Some(reply) => judge.reply(&request, &reply, &secrets),
             None => Verdict::sound(),
         }));
     }
@@ -128,7 +127,13 @@ impl Pump {
 
     /// What the upstream was asked, decoded.
     pub(in crate::runtime::proxy::exchanges) fn asked(&self) -> Bytes {
-        self.sent.clone().unwrap_or_else(|| self.plain.clone())
+        self.reading.body().clone()
+    }
+
+    /// The upstream is asked this, and not what the agent asks.
+    pub(in crate::runtime::proxy::exchanges) fn send_instead(&mut self, body: Bytes) {
+        self.reading = self.floor.judge.recall(self.question.dialect, body.clone());
+        self.sent = Some(body);
     }
 
     /// Takes what was found; that of what is held is told by its hold.

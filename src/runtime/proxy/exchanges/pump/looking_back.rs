@@ -6,6 +6,7 @@ use crate::runtime::proxy::judge::Verdict;
 use crate::runtime::proxy::recorder::{assemble, looks_streamed};
 use crate::session::Dialect;
 use hyper::header::CONTENT_ENCODING;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A reply as it came, to be read once it is over.
 struct Came {
@@ -15,17 +16,12 @@ struct Came {
 }
 
 impl Pump {
-    /// Judges the request and the reply where nobody has; the client has everything already.
-    pub(super) async fn look_back(&mut self) {
-        let is_good = self
-            .head
-            .as_ref()
-            .is_some_and(|head| head.status.is_success());
-        let came = (is_good && !self.was_judged && !self.received.is_cut()).then(|| Came {
-            dialect: self.question.dialect,
-            encoding: self.encoding(),
-            bytes: self.received.bytes(),
-        });
+    /// The exchange is over: what nobody has judged of it is judged, and it is written down, both beside what passes. The client has
+    /// everything already.
+    pub(super) fn settle(mut self) {
+        // The upstream has nothing more to say.
+        (self.reply, self.asking) = (None, None);
+        let came = self.came();
         if let Some(came) = &came
             && !came.encoding.is_empty()
             && self.machine.reads_reply()
@@ -35,27 +31,43 @@ impl Pump {
                 "the reply is encoded ({encoding}) although no encoding was asked for: it passed unchecked"
             ));
         }
-        if !self.is_readable {
-            return;
+        if !self.is_readable || (self.was_looked_at && came.is_none()) {
+            return self.finish();
         }
-        let (judge, asked, secrets) = (self.floor.judge.clone(), self.asked(), self.secrets());
-        let (dialect, looks) = (self.question.dialect, !self.was_looked_at);
-        let judged = tokio::task::spawn_blocking(move || {
-            let request = looks.then(|| judge.request(dialect, &asked, &secrets));
-            let (reply, fault) = came.map(plain).unwrap_or_default();
-            let reply = reply.map(|reply| judge.reply(dialect, &asked, &reply, &secrets));
-            (request, reply, fault)
-        });
-        match judged.await {
-            Ok((request, reply, fault)) => {
-                if let Some(fault) = fault {
-                    self.note(fault);
-                }
-                for verdict in request.into_iter().chain(reply) {
-                    self.found_late(verdict);
-                }
+        // Nobody waits for it; a proxy that ends looks at what is under way.
+        drop(tokio::task::spawn_blocking(move || {
+            let judged = catch_unwind(AssertUnwindSafe(|| self.look_back(came)));
+            if judged.is_err() {
+                self.note("the exchange could not be judged".to_owned());
             }
-            Err(_) => self.note("the exchange could not be judged".to_owned()),
+            self.finish();
+        }));
+    }
+
+    /// The reply, where nobody has judged it.
+    fn came(&self) -> Option<Came> {
+        let is_good = self
+            .head
+            .as_ref()
+            .is_some_and(|head| head.status.is_success());
+        (is_good && !self.was_judged && !self.received.is_cut()).then(|| Came {
+            dialect: self.question.dialect,
+            encoding: self.encoding(),
+            bytes: self.received.bytes(),
+        })
+    }
+
+    fn look_back(&mut self, came: Option<Came>) {
+        let (judge, secrets) = (self.floor.judge.clone(), self.secrets());
+        if !self.was_looked_at {
+            self.found_late(judge.request(&self.reading, &secrets));
+        }
+        let (reply, fault) = came.map(plain).unwrap_or_default();
+        if let Some(fault) = fault {
+            self.note(fault);
+        }
+        if let Some(reply) = reply {
+            self.found_late(judge.reply(&self.reading, &reply, &secrets));
         }
     }
 

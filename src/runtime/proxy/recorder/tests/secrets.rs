@@ -173,3 +173,29 @@ fn what_a_client_shows_in_its_headers_is_nowhere() {
     }
     assert!(file.contains("agent/1") && file.contains("python") && file.contains("ollama answers"));
 }
+
+#[test]
+fn what_a_request_repeats_stands_as_it_came_and_what_is_new_of_it_loses_its_secrets() {
+    let home = tempfile::tempdir().unwrap();
+    let recorder = Recorder::begin(options(home.path())).unwrap();
+    let path = recorder.path();
+    let secret = "gateway-key-without-a-shape-77";
+    let long = "nothing secret ".repeat(400);
+    let says = |text: &str| format!(r#",{{"role":"user","content":"{text}"}}"#);
+    let asks = |more: &str| {
+        format!(r#"{{"messages":[{{"role":"user","content":"{long}"}}{more}],"model":"m"}}"#)
+    };
+    let [one, two, three] = ["one", "two", secret].map(says);
+    let clean = [asks(&one), asks(&format!("{one}{two}"))];
+    let shows = asks(&format!("{one}{two}{three}"));
+    for (id, request) in (1..).zip(clean.iter().chain([&shows, &shows])) {
+        let mut recorded = chat(id, request, CALLS);
+        recorded.request_head = head(&[("authorization", &format!("Bearer {secret}"))]);
+        recorder.exchange(recorded);
+    }
+    drop(recorder);
+    let file = text_of(&path);
+    assert!(clean.iter().all(|request| file.contains(request)));
+    assert!(!file.contains(secret), "{file}");
+    assert_eq!(file.matches("[redacted credentials").count(), 2);
+}
