@@ -1,0 +1,1 @@
+//! Stories of a request that meets a recording.

@@ -1,0 +1,3 @@
+//! Recordings that are served again: matched with requests, and over sockets.
+
+mod itself;
