@@ -7,6 +7,7 @@
 use super::content::Content;
 use super::said::{Input, Said, Who, name_for_all};
 use crate::dialects::{Arguments, body_of};
+use crate::redact::{holds_placeholder, without_tags};
 use crate::session::{Kind, Session, SourceError};
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
@@ -23,6 +24,8 @@ pub(super) struct Piece {
     input: Input,
     /// The call that an output answers.
     call: Option<usize>,
+    /// Whether a secret was taken out of it when it was written.
+    pub(super) is_redacted: bool,
 }
 
 /// Reads an item; `None` for what is not compared, and for a message without words.
@@ -43,14 +46,18 @@ pub(super) fn piece(session: &Session, index: usize) -> Result<Option<Piece>, So
         text: String::new(),
         input: Input::Json(Value::Null),
         call: None,
+        is_redacted: false,
     };
     if who == Who::Call {
         let body = body_of(item, &bytes).unwrap_or_default();
         piece.name = session.name(item).to_owned();
+        piece.is_redacted = holds_placeholder(body.arguments.as_written());
         piece.input = input(&body.arguments);
         return Ok(Some(piece));
     }
-    piece.text = Content::of(item, &bytes).words();
+    let words = Content::of(item, &bytes).words();
+    piece.is_redacted = holds_placeholder(&words);
+    piece.text = without_tags(&words).into_owned();
     if who == Who::Output {
         let partner = session.pairing.partner(index);
         piece.call = partner.filter(|call| session.items[*call].kind == Kind::Call);
@@ -63,11 +70,11 @@ pub(super) fn piece(session: &Session, index: usize) -> Result<Option<Piece>, So
 /// What a call was called with, whoever spelled it.
 pub(super) fn input(arguments: &Arguments) -> Input {
     match arguments {
-        Arguments::FreeForm(text) => Input::Json(json!({"input": text})),
+        Arguments::FreeForm(text) => Input::Json(json!({"input": without_tags(text)})),
         other => {
-            let text = other.json().unwrap_or_default();
-            let read = serde_json::from_str(text);
-            read.map_or_else(|_| Input::Broken(text.to_owned()), Input::Json)
+            let text = without_tags(other.json().unwrap_or_default());
+            let read = serde_json::from_str(&text);
+            read.map_or_else(|_| Input::Broken(text.into_owned()), Input::Json)
         }
     }
 }

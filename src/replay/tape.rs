@@ -1,9 +1,11 @@
 //! A recording as it is served: its model turns, each with the history before it.
 
+use super::asked::{Asked, NotAsked};
 use super::history::{self, Piece, Replies};
 use super::said::Said;
 use super::terms::Terms;
-use crate::session::{Flags, Kind, Session, SourceError, Speaker};
+use crate::redact::{Redactor, Vault};
+use crate::session::{Dialect, Flags, Kind, Session, SourceError, Speaker};
 use std::collections::HashMap;
 
 /// The model turns of one or more sessions, ready to be asked for.
@@ -12,6 +14,8 @@ pub struct Tape {
     pub(super) reels: Vec<Reel>,
     /// The turns by the words of the history before them, whatever their order.
     by_words: HashMap<u64, Vec<Place>>,
+    /// Whether secrets were taken out of it when it was recorded.
+    is_redacted: bool,
 }
 
 /// A session of a tape.
@@ -44,7 +48,12 @@ impl Tape {
     pub fn of(sessions: Vec<Session>) -> Result<Self, SourceError> {
         let mut tape = Self::default();
         for (number, session) in sessions.into_iter().enumerate() {
-            let (turns, words) = recorded(&session)?;
+            let Walked {
+                turns,
+                words,
+                is_redacted,
+            } = walk(&session)?;
+            tape.is_redacted |= is_redacted;
             for (turn, words) in words.into_iter().enumerate() {
                 let place = Place {
                     session: number,
@@ -55,6 +64,17 @@ impl Tape {
             tape.reels.push(Reel { session, turns });
         }
         Ok(tape)
+    }
+
+    /// Reads a request to this recording: where secrets were taken out of the recording, they are taken out of the request as well.
+    pub fn read(&self, dialect: Dialect, body: &[u8]) -> Result<Asked, NotAsked> {
+        if !self.is_redacted {
+            return Asked::read(dialect, body);
+        }
+        Asked::read(
+            dialect,
+            &Redactor::default().json(body, &mut Vault::default()),
+        )
     }
 
     /// Every turn that can be asked for, in the order of the recording.
@@ -154,10 +174,18 @@ fn pieces(session: &Session, items: &[usize]) -> Result<Vec<Piece>, SourceError>
     pieces.collect()
 }
 
-/// The turns of a session that say something, and a number of the words before each, in one walk.
-fn recorded(session: &Session) -> Result<(Vec<Recorded>, Vec<u64>), SourceError> {
-    let mut all = Vec::new();
-    let mut words = Vec::new();
+/// What a walk over a session finds.
+#[derive(Default)]
+struct Walked {
+    /// The turns that say something.
+    turns: Vec<Recorded>,
+    /// For each a number of the words before it.
+    words: Vec<u64>,
+    is_redacted: bool,
+}
+
+fn walk(session: &Session) -> Result<Walked, SourceError> {
+    let mut walked = Walked::default();
     // What stands behind the last compaction, and of all before this item what no compaction has replaced.
     let mut latest = (0_u64, Replies::default());
     let mut kept = (0_u64, Replies::default());
@@ -170,8 +198,8 @@ fn recorded(session: &Session) -> Result<(Vec<Recorded>, Vec<u64>), SourceError>
         if is_reply {
             let is_compacted = session.items[items.start].flags.has(Flags::COMPACTED);
             let (sum, replies) = if is_compacted { latest } else { kept };
-            words.push(sum);
-            all.push(Recorded {
+            walked.words.push(sum);
+            walked.turns.push(Recorded {
                 turn: number,
                 replies: replies.count,
             });
@@ -184,6 +212,7 @@ fn recorded(session: &Session) -> Result<(Vec<Recorded>, Vec<u64>), SourceError>
             let Some(piece) = history::piece(session, index)? else {
                 continue;
             };
+            walked.is_redacted |= piece.is_redacted;
             let fingerprint = piece.fingerprint();
             let count = |(sum, replies): &mut (u64, Replies)| {
                 *sum = sum.wrapping_add(fingerprint);
@@ -195,5 +224,5 @@ fn recorded(session: &Session) -> Result<(Vec<Recorded>, Vec<u64>), SourceError>
             }
         }
     }
-    Ok((all, words))
+    Ok(walked)
 }

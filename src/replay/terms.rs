@@ -3,7 +3,8 @@
 use super::content::Content;
 use super::difference::{Differing, Part};
 use super::said::{equal, name_for_all};
-use crate::session::{Kind, Session, SourceError, Tool, ToolKind};
+use crate::redact::without_tags;
+use crate::session::{Contract, Kind, Session, SourceError, Tool, ToolKind, ToolSet, index_number};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -32,7 +33,7 @@ impl Terms {
         let is_known = known || !instructions.is_empty();
         Ok(Self {
             instructions: is_known.then_some(instructions),
-            tools: known.then(|| tools(session, at)),
+            tools: known.then(|| tools(&without_tools_of_reply(session, at), at)),
             output_schema: schema(session),
             knows_schema: known,
         })
@@ -43,7 +44,7 @@ impl Terms {
         let items = (0..session.items.len()).collect::<Vec<_>>();
         Ok(Self {
             instructions: Some(instructions(session, &items)?),
-            tools: Some(tools(session, session.items.len())),
+            tools: Some(tools(&session.contract, session.items.len())),
             output_schema: schema(session),
             knows_schema: true,
         })
@@ -91,6 +92,7 @@ fn instructions(session: &Session, items: &[usize]) -> Result<Vec<Vec<String>>, 
             continue;
         }
         let text = Content::of(item, &session.bytes(item)?).words();
+        let text = without_tags(&text).into_owned();
         if text.is_empty() {
             continue;
         }
@@ -134,6 +136,20 @@ fn nearest_instructions(groups: &[Vec<String>], words: &str) -> String {
     let all = joined(groups.iter().flatten());
     let nearest = of_groups.rev().chain([all.clone()]);
     nearest.max_by_key(|text| alike(text)).unwrap_or(all)
+}
+
+/// The contract of a session without the tools that the reply at `at` says it had: a Response repeats those of its request, and some servers
+/// send an empty list.
+fn without_tools_of_reply(session: &Session, at: usize) -> Contract {
+    let at = index_number(at);
+    let mut contract = session.contract.clone();
+    let is_known = |set: &ToolSet| set.replaces && (set.from < at || at == 0);
+    if contract.tool_sets.iter().any(is_known) {
+        contract
+            .tool_sets
+            .retain(|set| !set.replaces || set.from < at || at == 0);
+    }
+    contract
 }
 
 /// The tools on offer, but for those that the provider runs.

@@ -225,6 +225,31 @@ fn tools_are_compared_where_the_recording_knows_them() {
 }
 
 #[test]
+fn a_reply_that_says_it_had_no_tools_does_not_take_those_of_its_request_away() {
+    let item = |role: &str, text: &str| json!({"type": "message", "role": role, "content": text});
+    let weather = json!({"type": "function", "name": "weather", "parameters": {"type": "object"}});
+    let first = json!({"model": "m", "tools": [weather], "input": [item("user", "one")]});
+    let mut second = first.clone();
+    second["input"] = json!([
+        item("user", "one"),
+        item("assistant", "1"),
+        item("user", "two")
+    ]);
+    let exchange = |request: &Value, text: &str| {
+        let output = [item("assistant", text)];
+        let reply = json!({"object": "response", "tools": [], "output": output});
+        json!({"request": request, "response": reply}).to_string()
+    };
+    let lines = [exchange(&first, "1"), exchange(&second, "2")].join("\n");
+    let tape = Tape::of(sessions("openai-responses", &lines)).unwrap();
+    for request in [first, second] {
+        let asked = Asked::read(Dialect::Responses, request.to_string().as_bytes()).unwrap();
+        let found = tape.find(&asked, Matching::default());
+        assert_eq!(found.map(|found| found.how), Ok(How::Same), "{request}");
+    }
+}
+
+#[test]
 fn another_output_schema_is_told() {
     let journey = journey();
     let schema = |kind: &str| {
@@ -393,6 +418,35 @@ fn a_long_difference_is_told_in_a_few_words_and_many_are_counted() {
     let tape = tape(&[json!(many("question"))]);
     let why = strict(&tape, &json!({"messages": many("request")[..59]})).unwrap_err();
     assert!(why.ends_with("\n… and 18 more"), "{why}");
+}
+
+#[test]
+fn a_request_with_a_secret_is_the_recorded_one_that_has_lost_it() {
+    let messages = |secret: &str| {
+        vec![
+            user(&format!("my key is {secret}")),
+            calls(&[("a", "store", &format!(r#"{{"value":"{secret}"}}"#))]),
+            output("a", "stored"),
+        ]
+    };
+    let mut recorded = messages("[redacted openai key 1234abcd]");
+    recorded.push(assistant("done"));
+    let tape = tape(&[json!(recorded)]);
+    // Put together, so that no scanner takes it for one.
+    let key = format!("sk-{}", "proj-Abc123".repeat(4));
+    let find = |messages: Vec<Value>| {
+        let body = json!({"messages": messages}).to_string();
+        let asked = tape.read(Dialect::Chat, body.as_bytes()).unwrap();
+        tape.find(&asked, Matching::default())
+    };
+    let found = find(messages(&key));
+    assert_eq!(
+        found.map(|found| found.how),
+        Ok(How::Same),
+        "{:?}",
+        messages(key)
+    );
+    assert!(find(messages("none")).is_err());
 }
 
 #[test]

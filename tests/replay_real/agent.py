@@ -57,8 +57,8 @@ def main():
     try:
         came = asyncio.run(run(options))
     except Exception as raised:  # whatever the framework raises is told
-        status = getattr(raised, "status_code", None)
-        came = {"error": {"class": type(raised).__name__, "status": status, "message": str(raised)}}
+        status, code = getattr(raised, "status_code", None), getattr(raised, "code", None)
+        came = {"answer": None, "error": {"class": type(raised).__name__, "status": status, "code": code, "message": str(raised)}}
     print(json.dumps(came))
     raise SystemExit(0 if came["error"] is None else 3)
 

@@ -45,7 +45,7 @@ impl Answers for Serving {
 
 impl Serving {
     async fn reply(&self, dialect: Dialect, body: &[u8]) -> Sending {
-        let asked = match Asked::read(dialect, body) {
+        let asked = match self.tape.read(dialect, body) {
             Ok(asked) => asked,
             Err(why) => return self.refuse(dialect, "replay_unreadable", why.to_string(), None),
         };

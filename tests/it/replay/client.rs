@@ -75,7 +75,9 @@ pub(super) fn request(dialect: Dialect, turn: usize, city: &str, streams: bool) 
     };
     match turn {
         3 => {
-            let questions = said.iter().position(|one| one["content"] == question.as_str());
+            let questions = said
+                .iter()
+                .position(|one| one["content"] == question.as_str());
             said.truncate(questions.unwrap() + 1);
         }
         4 => {}

@@ -37,7 +37,11 @@ fn program(folder: &Path, arguments: &[&str]) -> Command {
 fn told(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
     let output = program(folder, arguments).output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    (
+        output.status.code().unwrap(),
+        text(output.stdout),
+        text(output.stderr),
+    )
 }
 
 /// A replay that waits for requests.
@@ -65,7 +69,12 @@ impl Serving {
         kill_process(pid, Signal::INT).unwrap();
         let lines = self.lines.by_ref().map(Result::unwrap).collect();
         let mut stderr = String::new();
-        self.child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        self.child
+            .stderr
+            .take()
+            .unwrap()
+            .read_to_string(&mut stderr)
+            .unwrap();
         (self.child.wait().unwrap().code(), lines, stderr)
     }
 }
@@ -85,39 +94,73 @@ fn its_first_line_is_the_address_and_each_request_is_a_line() {
     let address = serving.line();
     let address = address.strip_prefix("http://").unwrap().parse().unwrap();
     let (dialect, path) = DIALECTS[0];
-    let mut ask = |turn, city| ask(address, "POST", path, &request(dialect, turn, city, true).to_string());
+    let mut ask = |turn, city| {
+        ask(
+            address,
+            "POST",
+            path,
+            &request(dialect, turn, city, true).to_string(),
+        )
+    };
     assert_eq!(ask(3, "Bern").status, 200);
     assert_eq!(serving.line(), "turn 3  responses, streamed");
     assert_eq!(ask(3, "Rome").status, 400);
     let refused = "refused  responses: the request differs from every recorded history; the nearest is that of turn 3, where";
     assert_eq!(serving.line(), refused);
-    assert_eq!(serving.line(), "  item 2, user: … is it in [-Bern-]{+Rome+}?");
+    assert_eq!(
+        serving.line(),
+        "  item 2, user: … is it in [-Bern-]{+Rome+}?"
+    );
     let (code, lines, stderr) = serving.end();
     assert_eq!(code, Some(130));
-    assert_eq!(lines, ["1 request served, 1 refused", "never asked for: turn 4, turn 6"]);
-    assert!(stderr.contains("export OPENAI_BASE_URL=http://"), "{stderr}");
+    assert_eq!(
+        lines,
+        [
+            "1 request served, 1 refused",
+            "never asked for: turn 4, turn 6"
+        ]
+    );
+    assert!(
+        stderr.contains("export OPENAI_BASE_URL=http://"),
+        "{stderr}"
+    );
 }
 
 #[test]
 fn as_json_each_line_is_an_object() {
     let folder = folder();
-    let mut serving = Serving::start(folder.path(), &["run.json", "--lenient", "--format", "json"]);
+    let mut serving = Serving::start(
+        folder.path(),
+        &["run.json", "--lenient", "--format", "json"],
+    );
     let parse = |line: &str| serde_json::from_str::<Value>(line).unwrap();
     let first = parse(&serving.line());
-    assert_eq!((&first["type"], &first["turns"]), (&"listening".into(), &3.into()));
+    assert_eq!(
+        (&first["type"], &first["turns"]),
+        (&"listening".into(), &3.into())
+    );
     let address = first["address"].as_str().unwrap();
     let address = address.strip_prefix("http://").unwrap().parse().unwrap();
     let request = request(Dialect::Chat, 4, "Rome", false).to_string();
     assert_eq!(ask(address, "POST", DIALECTS[1].1, &request).status, 200);
     let served = parse(&serving.line());
     assert_eq!(served["type"], "served");
-    assert_eq!((&served["session"], &served["turn"]), (&1.into(), &4.into()));
+    assert_eq!(
+        (&served["session"], &served["turn"]),
+        (&1.into(), &4.into())
+    );
     assert_eq!(served["lenient"], true);
     let difference = &served["differences"][0];
-    assert_eq!((&difference["item"], &difference["kind"]), (&2.into(), &"user".into()));
+    assert_eq!(
+        (&difference["item"], &difference["kind"]),
+        (&2.into(), &"user".into())
+    );
     let (code, lines, _) = serving.end();
     let end = parse(&lines[0]);
-    assert_eq!((code, &end["why"], &end["served"]), (Some(130), &"signal".into(), &1.into()));
+    assert_eq!(
+        (code, &end["why"], &end["served"]),
+        (Some(130), &"signal".into(), &1.into())
+    );
     assert_eq!(end["never"].as_array().unwrap().len(), 2);
 }
 
@@ -142,14 +185,23 @@ fn an_agent_is_started_pointed_at_it_and_how_it_went_is_the_exit_code() {
     assert_eq!(code, 0, "{stdout}{stderr}");
     let lines = stdout.lines().skip(1).collect::<Vec<_>>();
     assert!(lines.contains(&"turn 3  chat, whole"), "{stdout}");
-    assert!(lines.contains(&"| HTTP/1.0 200") && lines.contains(&"| key retake-replay"), "{stdout}");
-    assert!(lines.contains(&"never asked for: turn 4, turn 6"), "{stdout}");
+    assert!(
+        lines.contains(&"| HTTP/1.0 200") && lines.contains(&"| key retake-replay"),
+        "{stdout}"
+    );
+    assert!(
+        lines.contains(&"never asked for: turn 4, turn 6"),
+        "{stdout}"
+    );
     let (code, stdout, _) = run(&agent(&request(Dialect::Chat, 3, "Rome", false)));
     assert_eq!(code, 1, "{stdout}");
     let (code, stdout, _) = run(&format!("{good}; exit 3"));
     assert_eq!(code, 4, "{stdout}");
     let (code, _, stderr) = told(folder.path(), &["run.json", "--", "/nonexistent/agent"]);
-    assert!(code == 2 && stderr.contains("cannot be started"), "{stderr}");
+    assert!(
+        code == 2 && stderr.contains("cannot be started"),
+        "{stderr}"
+    );
 }
 
 #[test]
@@ -170,28 +222,49 @@ fn a_take_is_served_instead_of_the_recording() {
             with: b"Any time".to_vec(),
         }],
     };
-    workbench.take(0, &session, &[edit], Take::default()).unwrap();
+    workbench
+        .take(0, &session, &[edit], Take::default())
+        .unwrap();
     assert!(workbench.not_recording().is_none());
-    for (option, wanted) in [(&["--takes"][..], true), (&["--take", "1"], true), (&[], false)] {
+    for (option, wanted) in [
+        (&["--takes"][..], true),
+        (&["--take", "1"], true),
+        (&[], false),
+    ] {
         let arguments = [&["run.json"], option].concat();
         let mut serving = Serving::start(folder.path(), &arguments);
         let address = serving.line();
         let address = address.strip_prefix("http://").unwrap().parse().unwrap();
         let request = request(Dialect::Chat, 6, "Bern", false).to_string();
         let reply = ask(address, "POST", DIALECTS[1].1, &request);
-        assert_eq!(reply.body.contains("Any time."), wanted, "{option:?}: {}", reply.body);
+        assert_eq!(
+            reply.body.contains("Any time."),
+            wanted,
+            "{option:?}: {}",
+            reply.body
+        );
     }
     let (code, _, stderr) = told(folder.path(), &["run.json", "--take", "9"]);
-    assert!(code == 2 && stderr.contains("there is no take 9"), "{stderr}");
+    assert!(
+        code == 2 && stderr.contains("there is no take 9"),
+        "{stderr}"
+    );
 }
 
 #[test]
 fn what_cannot_be_served_is_said() {
     let folder = folder();
-    std::fs::write(folder.path().join("mute.json"), r#"[{"role":"user","content":"hi"}]"#).unwrap();
+    std::fs::write(
+        folder.path().join("mute.json"),
+        r#"[{"role":"user","content":"hi"}]"#,
+    )
+    .unwrap();
     let refused = |arguments: &[&str], words: &str| {
         let (code, stdout, stderr) = told(folder.path(), arguments);
-        assert!(code == 2 && stdout.is_empty() && stderr.contains(words), "{stderr}");
+        assert!(
+            code == 2 && stdout.is_empty() && stderr.contains(words),
+            "{stderr}"
+        );
     };
     refused(&["mute.json"], "nothing that a model said is recorded");
     refused(&["none.json"], "none.json");

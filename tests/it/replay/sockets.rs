@@ -23,7 +23,10 @@ fn serving(options: Options) -> (Endpoint, Receiver<Event>) {
         let _over = sender.send(event);
     };
     let tape = tape(&recording().to_string());
-    (Endpoint::start(tape, options, ANY_PORT, report).unwrap(), events)
+    (
+        Endpoint::start(tape, options, ANY_PORT, report).unwrap(),
+        events,
+    )
 }
 
 fn lenient() -> Options {
@@ -49,7 +52,11 @@ fn said(body: &str) -> Vec<String> {
         match item.kind {
             Kind::Call => {
                 let id = session.call_id(item).unwrap();
-                format!("{id} {} {}", session.name(item), body.arguments.as_written())
+                format!(
+                    "{id} {} {}",
+                    session.name(item),
+                    body.arguments.as_written()
+                )
             }
             _ => body.text,
         }
@@ -95,14 +102,20 @@ fn a_changed_prompt_is_refused_with_what_differs_in_the_shape_of_each_dialect() 
         for streams in [false, true] {
             let request = request(dialect, 3, "Rome", streams);
             let reply = ask(endpoint.address(), "POST", path, &request.to_string());
-            assert_eq!((reply.status, reply.header("x-retake-replay")), (400, Some("refused")));
+            assert_eq!(
+                (reply.status, reply.header("x-retake-replay")),
+                (400, Some("refused"))
+            );
             let body: Value = serde_json::from_str(&reply.body).unwrap();
             assert_eq!(body["error"]["code"], "replay_mismatch");
             assert_eq!(body["error"]["type"], "invalid_request_error");
             assert_eq!(body["type"] == "error", dialect == Dialect::Anthropic);
             let message = body["error"]["message"].as_str().unwrap();
             assert!(message.contains("nearest is that of turn 3"), "{message}");
-            assert!(message.contains("item 2, user: … is it in [-Bern-]{+Rome+}?"), "{message}");
+            assert!(
+                message.contains("item 2, user: … is it in [-Bern-]{+Rome+}?"),
+                "{message}"
+            );
             let told = events.recv_timeout(PATIENCE).unwrap();
             assert!(
                 matches!(&told, Event::Refused { why, nearest: Some(_), .. } if message.ends_with(why)),
@@ -138,18 +151,30 @@ fn behind_the_last_turn_there_is_nothing_lenient_or_not() {
         let messages = request["messages"].as_array_mut().unwrap();
         messages.push(json!({"role": "assistant", "content": "Gladly."}));
         messages.push(json!({"role": "user", "content": "And in Rome?"}));
-        let reply = ask(endpoint.address(), "POST", DIALECTS[1].1, &request.to_string());
+        let reply = ask(
+            endpoint.address(),
+            "POST",
+            DIALECTS[1].1,
+            &request.to_string(),
+        );
         let body: Value = serde_json::from_str(&reply.body).unwrap();
-        assert_eq!((reply.status, &body["error"]["code"]), (400, &json!("replay_ended")));
+        assert_eq!(
+            (reply.status, &body["error"]["code"]),
+            (400, &json!("replay_ended"))
+        );
         let message = body["error"]["message"].as_str().unwrap();
-        assert!(message.contains("the recording ends with turn 6"), "{message}");
+        assert!(
+            message.contains("the recording ends with turn 6"),
+            "{message}"
+        );
     }
 }
 
 #[test]
 fn what_is_no_request_is_refused_and_models_are_listed() {
     let (endpoint, _events) = serving(Options::default());
-    let status = |method: &str, path: &str, body: &str| ask(endpoint.address(), method, path, body).status;
+    let status =
+        |method: &str, path: &str, body: &str| ask(endpoint.address(), method, path, body).status;
     assert_eq!(status("POST", "/v1/responses", "{"), 400);
     assert_eq!(status("POST", "/v1/embeddings", "{}"), 404);
     assert_eq!(status("GET", "/v1/responses", ""), 405);
@@ -164,12 +189,23 @@ fn what_is_no_request_is_refused_and_models_are_listed() {
 fn it_listens_on_the_loopback_only_and_stops_when_it_is_dropped() {
     let nobody = |_| {};
     let everywhere = "0.0.0.0:0".parse().unwrap();
-    let refused = Endpoint::start(tape(&recording().to_string()), Options::default(), everywhere, nobody);
+    let refused = Endpoint::start(
+        tape(&recording().to_string()),
+        Options::default(),
+        everywhere,
+        nobody,
+    );
     assert!(refused.unwrap_err().to_string().contains("loopback"));
     let (endpoint, _events) = serving(Options::default());
     let address = endpoint.address();
-    assert_eq!(endpoint.base_url(Dialect::Chat), format!("http://{address}/v1"));
-    assert_eq!(endpoint.base_url(Dialect::Anthropic), format!("http://{address}"));
+    assert_eq!(
+        endpoint.base_url(Dialect::Chat),
+        format!("http://{address}/v1")
+    );
+    assert_eq!(
+        endpoint.base_url(Dialect::Anthropic),
+        format!("http://{address}")
+    );
     drop(endpoint);
     let until = std::time::Instant::now() + PATIENCE;
     while TcpStream::connect(address).is_ok() {
