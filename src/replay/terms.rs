@@ -153,8 +153,8 @@ fn without_tools_of_reply(session: &Session, at: usize) -> Contract {
 }
 
 /// The tools on offer, but for those that the provider runs.
-fn tools(session: &Session, at: usize) -> BTreeMap<String, Value> {
-    let tools = session.contract.tools_at(crate::session::index_number(at));
+fn tools(contract: &Contract, at: usize) -> BTreeMap<String, Value> {
+    let tools = contract.tools_at(index_number(at));
     let tools = tools
         .into_iter()
         .filter(|tool| tool.kind != ToolKind::Hosted);

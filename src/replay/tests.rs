@@ -444,7 +444,7 @@ fn a_request_with_a_secret_is_the_recorded_one_that_has_lost_it() {
         found.map(|found| found.how),
         Ok(How::Same),
         "{:?}",
-        messages(key)
+        messages(&key)
     );
     assert!(find(messages("none")).is_err());
 }

@@ -94,7 +94,7 @@ fn its_first_line_is_the_address_and_each_request_is_a_line() {
     let address = serving.line();
     let address = address.strip_prefix("http://").unwrap().parse().unwrap();
     let (dialect, path) = DIALECTS[0];
-    let mut ask = |turn, city| {
+    let ask = |turn, city| {
         ask(
             address,
             "POST",
