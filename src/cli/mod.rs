@@ -26,6 +26,7 @@ mod ordered;
 mod output;
 mod progress;
 mod proxy;
+mod replay;
 mod report;
 mod run;
 mod saving;
@@ -71,6 +72,7 @@ fn dispatch(arguments: &Arguments) -> Result<Exit, Failure> {
         Some(Task::Proxy(arguments)) => proxy::run(arguments),
         Some(Task::Lab(arguments)) => lab::run(arguments),
         Some(Task::Scripted(arguments)) => scripted::run(arguments),
+        Some(Task::Replay(arguments)) => replay::run(arguments),
         Some(Task::Completions(arguments)) => completions::run(arguments),
         Some(Task::Man) => man::run(),
     }

@@ -121,5 +121,6 @@ fn order(arguments: &ProxyArguments) -> Result<Option<Order>, Failure> {
         // A terminal is for whoever is in front, and the agent is in no session that has one.
         inherits_input: arguments.headless && !io::stdin().is_terminal(),
         output: output.transpose()?,
+        defaults: &[],
     }))
 }

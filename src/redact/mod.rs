@@ -9,7 +9,7 @@ mod patterns;
 mod places;
 mod vault;
 
-pub use vault::Vault;
+pub use vault::{Vault, holds_placeholder, without_tags};
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};

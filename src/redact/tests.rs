@@ -134,3 +134,19 @@ fn what_is_cleaned_twice_comes_back_as_it_was() {
     assert!(!twice.contains(&key), "{twice}");
     assert_eq!(vault.restored(twice.as_bytes()), said.as_bytes());
 }
+
+#[test]
+fn texts_of_two_runs_are_alike_without_the_tags_of_their_placeholders() {
+    let text = &*format!("the key is {}, keep it", key());
+    let [one, other] = [(); 2].map(|()| {
+        let mut vault = Vault::default();
+        Redactor::default().text(text, &mut vault).into_owned()
+    });
+    assert_ne!(one, other);
+    assert!(holds_placeholder(&one) && !holds_placeholder(text));
+    assert_eq!(without_tags(&one), without_tags(&other));
+    assert!(without_tags(&one).starts_with("the key is [redacted "));
+    for plain in [text, "[redacted ", "[redacted x]", "[redacted x 1234567g]"] {
+        assert_eq!(without_tags(plain), plain);
+    }
+}

@@ -7,6 +7,35 @@ use std::hash::{BuildHasher, RandomState};
 
 const OPENS: &str = "[redacted ";
 
+/// Whether a text holds a placeholder, of whatever run.
+pub fn holds_placeholder(text: &str) -> bool {
+    text.contains(OPENS)
+}
+
+/// A text whose placeholders say what was taken out and no longer which one it was: tags are those of one run, so that texts of two runs
+/// are alike without them.
+pub fn without_tags(text: &str) -> Cow<'_, str> {
+    if !holds_placeholder(text) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(OPENS) {
+        let inside = at + OPENS.len();
+        out.push_str(&rest[..inside]);
+        rest = &rest[inside..];
+        let end = rest.find(']').unwrap_or(0);
+        let tagged = rest[..end].rsplit_once(' ');
+        let is_tag = |tag: &str| tag.len() == 8 && tag.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if let Some((what, _)) = tagged.filter(|(_, tag)| is_tag(tag)) {
+            out.push_str(what);
+            rest = &rest[end..];
+        }
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
 /// The secrets behind the placeholders of one run. They are in memory only: after a restart a placeholder stays what it is.
 #[derive(Default)]
 pub struct Vault {

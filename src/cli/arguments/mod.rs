@@ -20,7 +20,7 @@ pub(super) use measuring::{
     StopWish, TrialWish, WinnerForm,
 };
 pub(super) use running::RunArguments;
-pub(super) use serving::ScriptedArguments;
+pub(super) use serving::{Delay, ReplayArguments, ScriptedArguments};
 
 use crate::actions::ACTIONS;
 use crate::formats::FORMATS;
@@ -86,6 +86,8 @@ pub enum Task {
     Lab(LabArguments),
     /// Serve a scripted model on the loopback, in the dialects of OpenAI and Anthropic
     Scripted(ScriptedArguments),
+    /// Serve the model turns of a recording, so that an agent runs again offline
+    Replay(ReplayArguments),
     /// Print the completions of a shell
     Completions(CompletionsArguments),
     /// Print the manual page

@@ -57,7 +57,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     (
         "replay",
-        &["json", "session", "dialects", "formats", "suggest"],
+        &["json", "session", "dialects", "formats", "redact"],
     ),
     (
         "chaos",

@@ -1,0 +1,71 @@
+//! Stories of a turn that is written as a reply.
+
+use super::{sessions, user};
+use crate::dialects::write::End;
+use crate::replay::{LeftOut, Tape};
+use crate::session::Dialect;
+use serde_json::json;
+
+#[test]
+fn a_reply_keeps_its_ids_its_end_and_its_cost() {
+    let line = json!({
+        "request": {"model": "m", "messages": [user("go")]},
+        "response": {
+            "object": "chat.completion", "model": "gpt-x",
+            "choices": [{"index": 0, "finish_reason": "length", "message": {
+                "role": "assistant", "content": "so", "reasoning_content": "hm",
+                "tool_calls": [{"id": "call_9", "type": "function", "function": {"name": "f", "arguments": "{\"a\": "}}],
+            }}],
+            "usage": {"prompt_tokens": 12, "completion_tokens": 5},
+        },
+    });
+    let tape = Tape::of(sessions("openai-chat", &line.to_string())).unwrap();
+    let place = tape.places().next().unwrap();
+    let reply = tape.reply(place, Dialect::Chat, "other").unwrap();
+    let said = &reply.said;
+    assert_eq!((said.model.as_str(), said.end), ("gpt-x", End::Length));
+    assert_eq!((said.input_tokens, said.output_tokens), (12, 5));
+    assert_eq!(said.text.as_deref(), Some("so"));
+    assert_eq!(said.reasoning.as_deref(), Some("hm"));
+    assert_eq!(
+        (said.calls[0].id.as_str(), said.calls[0].arguments.as_str()),
+        ("call_9", "{\"a\": ")
+    );
+    assert_eq!(reply.left_out, []);
+    let reply = tape.reply(place, Dialect::Anthropic, "other").unwrap();
+    assert_eq!(
+        (reply.said.reasoning, reply.left_out),
+        (None, vec![LeftOut::Reasoning])
+    );
+}
+
+#[test]
+fn what_a_dialect_cannot_carry_is_left_out_of_a_reply_and_named() {
+    let items = json!([
+        {"type": "message", "role": "user", "content": "go"},
+        {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA"},
+        {"type": "web_search_call", "id": "ws_1", "status": "completed"},
+        {"type": "custom_tool_call", "call_id": "c1", "name": "patch", "input": "*** Begin"},
+        {"type": "message", "role": "assistant", "content": [{"type": "refusal", "refusal": "no"}]},
+    ]);
+    let tape = Tape::of(sessions("openai-responses", &items.to_string())).unwrap();
+    let place = tape.places().next().unwrap();
+    let reply = tape.reply(place, Dialect::Responses, "asked").unwrap();
+    assert_eq!(reply.said.model, "asked");
+    assert_eq!(reply.said.refusal.as_deref(), Some("no"));
+    assert_eq!(reply.said.text, None);
+    assert_eq!(reply.said.calls[0].arguments, r#"{"input":"*** Begin"}"#);
+    let tool = |name: &str| name.to_owned();
+    assert_eq!(
+        reply.left_out,
+        [
+            LeftOut::Reasoning,
+            LeftOut::Hosted {
+                tool: tool("web_search")
+            },
+            LeftOut::AsFunction {
+                tool: tool("patch")
+            },
+        ]
+    );
+}
