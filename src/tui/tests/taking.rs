@@ -239,14 +239,16 @@ fn a_recovery_that_is_asked_for_before_the_check_waits_for_it_and_is_forgotten_b
     let mut desk = Desk::of("unknown-tool.json");
     desk.loader.hold_checks();
     desk.press("i ^s enter").sees("take 1: inject error");
-    desk.press("e").sees("edit: as soon as the session is checked");
+    desk.press("e")
+        .sees("edit: as soon as the session is checked");
     desk.press("k j");
     desk.loader.make_checks(&mut desk.state);
     assert!(desk.state.recovery.attempt.is_none());
 
     desk.press("u").loader.hold_checks();
     desk.press("x enter").sees("take 2: drop");
-    desk.press("e").sees("edit: as soon as the session is checked");
+    desk.press("e")
+        .sees("edit: as soon as the session is checked");
     desk.loader.make_checks(&mut desk.state);
     assert!(desk.state.recovery.attempt.is_some());
 }
