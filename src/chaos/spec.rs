@@ -252,7 +252,7 @@ mod tests {
             .iter()
             .map(|trial| format!("{} {} {}", trial.fault.id, trial.turn, trial.number))
             .collect();
-        let wanted = "http-500 1 1, http-500 1 2, http-500 3 1, http-500 3 2, unknown-tool-far 1 1, unknown-tool-far 1 2, unknown-tool-far 3 1, unknown-tool-far 3 2";
+        let wanted = "unknown-tool-far 1 1, unknown-tool-far 1 2, unknown-tool-far 3 1, unknown-tool-far 3 2, http-500 1 1, http-500 1 2, http-500 3 1, http-500 3 2";
         assert_eq!(told.join(", "), wanted);
         assert!(trials.iter().all(|trial| trial.times == 4));
     }
