@@ -215,7 +215,7 @@ fn an_agent_that_handles_everything_survives_everything_twice_in_the_same_way() 
                 .join("journals")
                 .join(line["journal"].as_str().unwrap());
             let recording = read_path(&journal, &ReadOptions::default()).unwrap();
-            assert_eq!(recording.sessions.len(), 1, "{line}");
+            assert!(!recording.sessions.is_empty(), "{line}");
         }
         told
     });
