@@ -28,7 +28,7 @@
 //! | [`engine`] | what happens next in a live run? a machine without a clock: the history stands so, an event came, do this | |
 //! | [`exchange`] | what of an intercepted exchange passes, and what is held? bytes in, bytes out, no socket | |
 //! | [`lab`] | which words help? a failing call, several wordings, many samples of each | |
-//! | [`replay`] | which turn of a recording answers a request? | |
+//! | [`replay`] | which turn of a recording answers a request? | what is compared is `replay::COMPARED` |
 //! | [`chaos`] | what can go wrong in what an agent receives? faults, on purpose and repeatable | one row of `chaos::FAULTS` |
 //! | [`script`] | what does a scripted model answer? rules over what it is asked | a key is one row of `script::KEYS` |
 //! | [`runtime`] | the world: files, databases, threads, journals; models, tools, the conductor of live runs, the proxy | |

@@ -26,6 +26,7 @@ mod ordered;
 mod output;
 mod progress;
 mod proxy;
+mod replay;
 mod report;
 mod run;
 mod saving;
@@ -70,6 +71,7 @@ fn dispatch(arguments: &Arguments) -> Result<Exit, Failure> {
         Some(Task::Run(arguments)) => run::run(arguments),
         Some(Task::Proxy(arguments)) => proxy::run(arguments),
         Some(Task::Scripted(arguments)) => scripted::run(arguments),
+        Some(Task::Replay(arguments)) => replay::run(arguments),
         Some(Task::Completions(arguments)) => completions::run(arguments),
         Some(Task::Man) => man::run(),
     }

@@ -7,6 +7,7 @@ mod tests;
 mod told;
 
 use super::arguments::ProxyArguments;
+use super::chaos::Wish;
 use super::exit::{Exit, Failure};
 use super::output::safe_line;
 use crate::engine::Policy;
@@ -26,7 +27,13 @@ use told::is_silent;
 /// Runs a proxy to its end.
 pub(super) fn run(arguments: &ProxyArguments) -> Result<Exit, Failure> {
     if let Some(spec) = &arguments.chaos {
-        return super::chaos::run(spec, arguments, options(arguments)?);
+        let wish = Wish {
+            spec,
+            command: &arguments.command,
+            defaults: &[],
+            format: arguments.format,
+        };
+        return super::chaos::run(&wish, || options(arguments));
     }
     if !arguments.headless && !io::stdout().is_terminal() {
         let message = "the screen of a proxy needs a terminal";
@@ -124,5 +131,6 @@ fn order(arguments: &ProxyArguments) -> Result<Option<Order>, Failure> {
         // A terminal is for whoever is in front, and the agent is in no session that has one.
         inherits_input: arguments.headless && !io::stdin().is_terminal(),
         output: output.transpose()?,
+        defaults: &[],
     }))
 }

@@ -1,1 +1,88 @@
 //! Which turn of a recording answers a request: the same history strictly, or the nearest one. No socket here; `runtime::replay` serves.
+//!
+//! A [`Tape`] is made from sessions, whatever their format and dialect. A request is read as [`Asked`], [`Tape::find`] finds the turn that
+//! answers it or tells why none does, and [`Tape::reply`] writes that turn in the words of whoever asks.
+//!
+//! Histories are compared as [`Said`]: what the dialects and the SDKs spell differently is not told apart; [`COMPARED`] is the whole list.
+
+mod asked;
+mod content;
+mod difference;
+mod find;
+mod history;
+mod record;
+mod reply;
+mod said;
+mod tape;
+mod terms;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
+
+pub use asked::{Asked, NotAsked};
+pub use difference::{Change, Differing, Part};
+pub use find::{Differences, Found, How, Matching, NotFound};
+pub use reply::{LeftOut, Reply};
+use said::Input;
+pub use tape::{Place, Tape};
+
+/// What of a request is compared with a recording.
+#[derive(Debug, Clone, Copy)]
+pub struct Compared {
+    /// The part of a request.
+    pub part: &'static str,
+    /// How it is compared; empty where it is not.
+    pub how: &'static str,
+}
+
+const fn compared(part: &'static str, how: &'static str) -> Compared {
+    Compared { part, how }
+}
+
+/// Every part of a request, and whether it is compared.
+pub const COMPARED: &[Compared] = &[
+    compared(
+        "instructions, messages of the system",
+        "their text, wherever they stand; where they changed in the recording, a request may hold those of one agent only. Where the recording has no request, they are not known",
+    ),
+    compared(
+        "messages of the user and of the model",
+        "their order, who speaks, their text letter by letter; several in a row count as one, those without words as none",
+    ),
+    compared("pictures", "what they hold, or where they are"),
+    compared(
+        "other parts (files, audio)",
+        "that there is one of this type",
+    ),
+    compared(
+        "calls",
+        "their order, the tool, the arguments as JSON values; arguments that are no JSON by their text, which a request of Anthropic cannot hold",
+    ),
+    compared(
+        "outputs",
+        "their text, and which call they answer, whatever its id is",
+    ),
+    compared(
+        "tools",
+        "names, descriptions, schemas as JSON values, in any order; only where the recording knows them",
+    ),
+    compared(
+        "output schema",
+        "as a JSON value; a recording keeps the last one only, so that a request may have none",
+    ),
+    compared("reasoning, encrypted content, signatures", ""),
+    compared("what the provider ran itself, and tools that it runs", ""),
+    compared("ids", ""),
+    compared("the model, sampling settings, limits, metadata", ""),
+    compared("the mark that an output is an error", ""),
+];
+
+/// The table as the README shows it.
+pub fn markdown_table() -> String {
+    let mut table = "| of a request | is compared |\n|---|---|\n".to_owned();
+    for Compared { part, how } in COMPARED {
+        let how = if how.is_empty() { "no" } else { how };
+        table.push_str(&format!("| {part} | {how} |\n"));
+    }
+    table
+}

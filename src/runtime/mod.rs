@@ -34,6 +34,7 @@ mod replies;
 mod save;
 pub mod scripted;
 pub mod search;
+mod serving;
 mod settled;
 mod sqlite;
 mod sqlite_save;

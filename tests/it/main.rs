@@ -27,6 +27,7 @@ mod recipes;
 mod recover;
 mod redaction;
 mod replace;
+mod replay;
 mod safe_text;
 mod schema_hostile;
 mod schema_suite;

@@ -95,6 +95,7 @@ fn readme_tables_are_true() {
         ("rules", rules()),
         ("keys", retake::tui::keymap::markdown_table()),
         ("scripted", retake::script::markdown_table()),
+        ("compared", retake::replay::markdown_table()),
         ("agent-file", keys_table(Place::Agent)),
         ("agent-model", keys_table(Place::Model)),
         ("agent-tools", keys_table(Place::Tool)),

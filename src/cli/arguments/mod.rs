@@ -17,7 +17,7 @@ pub(super) use looking::{
 };
 pub(super) use measuring::{HealthArguments, LineFormat, SplitArguments, SplitWish};
 pub(super) use running::RunArguments;
-pub(super) use serving::ScriptedArguments;
+pub(super) use serving::{Delay, ReplayArguments, ScriptedArguments};
 
 use crate::actions::ACTIONS;
 use crate::formats::FORMATS;
@@ -81,6 +81,8 @@ pub enum Task {
     Proxy(ProxyArguments),
     /// Serve a scripted model on the loopback, in the dialects of OpenAI and Anthropic
     Scripted(ScriptedArguments),
+    /// Serve the model turns of a recording, so that an agent runs again offline
+    Replay(ReplayArguments),
     /// Print the completions of a shell
     Completions(CompletionsArguments),
     /// Print the manual page

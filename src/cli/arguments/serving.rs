@@ -1,6 +1,8 @@
-//! Arguments of what serves: `scripted`.
+//! Arguments of what serves: `scripted`, `replay`.
 
-use clap::Args;
+use super::LineFormat;
+use clap::{Args, ValueEnum};
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -13,4 +15,55 @@ pub struct ScriptedArguments {
     /// Where to listen, on the loopback; port 0 takes any free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
     pub listen: SocketAddr,
+}
+
+/// Arguments of `replay`.
+#[derive(Debug, Args)]
+pub struct ReplayArguments {
+    /// The recordings; a request chooses among their sessions by what it begins with. - is standard input
+    #[arg(value_name = "PATH", required = true)]
+    pub paths: Vec<PathBuf>,
+    /// Serve the take of the recording that is at hand in the debugger
+    #[arg(long, conflicts_with = "take")]
+    pub takes: bool,
+    /// Serve this take
+    #[arg(long, value_name = "N")]
+    pub take: Option<u32>,
+    /// Serve this session only, counted from 1 over all recordings
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub session: Option<u32>,
+    /// Answer a request that differs with the nearest turn, and tell what differs
+    #[arg(long)]
+    pub lenient: bool,
+    /// Where to listen, on the loopback; port 0 takes any free one
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
+    pub listen: SocketAddr,
+    /// Form of what is told of each request (to force the format of the input use --as)
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    pub format: LineFormat,
+    /// Inject faults, to test the agent's own error handling, with the nearest turns as its model: as `proxy --chaos`
+    #[arg(long, value_name = "SPEC")]
+    pub chaos: Option<PathBuf>,
+    /// The journal of the faults, or with CMD the folder of the journals
+    #[arg(long, value_name = "FILE", requires = "chaos")]
+    pub journal: Option<PathBuf>,
+    /// How long replies take
+    #[arg(long, value_enum, value_name = "DELAY", default_value_t)]
+    pub delay: Delay,
+    /// Read the recordings in this format instead of recognising it by content
+    #[arg(long = "as", value_name = "FORMAT", value_parser = super::formats())]
+    pub read_as: Option<String>,
+    /// The agent to start, pointed at the replay; it ends when retake ends
+    #[arg(last = true, value_name = "CMD")]
+    pub command: Vec<OsString>,
+}
+
+/// How long replies take.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Delay {
+    /// They come at once
+    #[default]
+    None,
+    /// As long as they were recorded to take, where that is known
+    Recorded,
 }

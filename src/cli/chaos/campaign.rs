@@ -1,12 +1,13 @@
 //! An agent that is started anew for each trial, with one fault each time, and once without any before.
 
+use super::Defaults;
 use super::report::{Control, Report, Results, Tried};
 use crate::chaos::{End, Plan, Spec, Trial, outcome};
 use crate::cli::exit::{Exit, Failure, complain};
 use crate::cli::output::safe_line;
 use crate::cli::proxy::not_running;
 use crate::runtime::proxy::recorder::proxies_folder;
-use crate::runtime::proxy::trial::{NotPlayed, Played, play};
+use crate::runtime::proxy::trial::{NotPlayed, Played, Start, play};
 use crate::runtime::proxy::{Chaos, Options};
 use crate::runtime::takes::{usual_root, wall_clock};
 use std::ffi::OsString;
@@ -19,7 +20,7 @@ use std::time::Duration;
 pub(super) fn run(
     spec: &Spec,
     mut options: Options,
-    command: &[OsString],
+    (command, defaults): (&[OsString], Defaults),
     signal: &dyn Fn() -> Option<i32>,
     report: &Report,
     out: &mut dyn Write,
@@ -28,7 +29,11 @@ pub(super) fn run(
     let campaign = Campaign {
         spec,
         options,
-        command,
+        start: Start {
+            argv: command,
+            defaults,
+            patience: Duration::from_millis(spec.timeout_ms),
+        },
         signal,
         folder: &folder,
     };
@@ -55,7 +60,7 @@ pub(super) fn run(
 struct Campaign<'a> {
     spec: &'a Spec,
     options: Options,
-    command: &'a [OsString],
+    start: Start<'a>,
     signal: &'a dyn Fn() -> Option<i32>,
     folder: &'a Path,
 }
@@ -109,8 +114,7 @@ impl Campaign<'_> {
         let chaos = Arc::new(Chaos::new(self.spec, plan));
         let mut options = self.options.clone();
         options.journal = Some(self.folder.join(format!("{name}.jsonl")));
-        let patience = Duration::from_millis(self.spec.timeout_ms);
-        play(options, &chaos, self.command, patience, self.signal)
+        play(options, &chaos, self.start, self.signal)
     }
 }
 

@@ -178,6 +178,7 @@ fn with_agent(script: &str) -> Came {
     let order = Order {
         argv: ["sh", "-c", script].map(OsString::from).to_vec(),
         inherits_input: false,
+        defaults: &[],
         output: None,
     };
     came(&upstreams, &received, &report, Some(order), || None, || {})
@@ -408,6 +409,7 @@ fn an_agent_that_cannot_be_started_is_refused() {
     let order = Order {
         argv: vec!["/nonexistent/agent".into()],
         inherits_input: false,
+        defaults: &[],
         output: None,
     };
     let came = came(&upstreams, &received, &report, Some(order), || None, || {});

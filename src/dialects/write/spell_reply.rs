@@ -8,7 +8,7 @@ mod chat;
 mod error;
 mod responses;
 
-pub use error::{spell_error, spell_failure};
+pub use error::{spell_error, spell_error_with_code, spell_failure};
 
 use crate::session::Dialect;
 use serde_json::Value;

@@ -35,6 +35,8 @@ pub struct Order {
     pub inherits_input: bool,
     /// Where its output goes as it comes; without a file it is told line by line.
     pub output: Option<File>,
+    /// Variables that it gets where retake's own environment does not have them: name and value.
+    pub defaults: &'static [(&'static str, &'static str)],
 }
 
 /// A running agent. Dropping it ends it.
@@ -56,6 +58,12 @@ impl Agent {
         let mut command = Command::new(program);
         command.args(arguments_for(Path::new(program), reaches));
         command.args(arguments).envs(variables(reaches));
+        let missing = order.defaults.iter();
+        command.envs(
+            missing
+                .filter(|(name, _)| std::env::var_os(name).is_none())
+                .copied(),
+        );
         command.stdin(match order.inherits_input {
             true => Stdio::inherit(),
             false => Stdio::null(),
@@ -203,6 +211,7 @@ mod tests {
             argv: ["sh", "-c", script].map(OsString::from).to_vec(),
             inherits_input: false,
             output: None,
+            defaults: &[],
         }
     }
 

@@ -18,6 +18,17 @@ const LOOK: Duration = Duration::from_millis(50);
 /// How many of the last lines of its standard error are kept.
 const LINES: usize = 40;
 
+/// How an agent is started, again and again.
+#[derive(Debug, Clone, Copy)]
+pub struct Start<'a> {
+    /// The program and its arguments.
+    pub argv: &'a [OsString],
+    /// Variables that it gets where retake's own environment does not have them: name and value.
+    pub defaults: &'static [(&'static str, &'static str)],
+    /// How long it may take.
+    pub patience: Duration,
+}
+
 /// An agent that has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Played {
@@ -52,13 +63,12 @@ pub enum NotPlayed {
     Over,
 }
 
-/// Starts a proxy and an agent before it, and waits until the agent has ended. One that takes longer than `patience` is ended; `signal`
+/// Starts a proxy and an agent before it, and waits until the agent has ended. One that takes too long is ended; `signal`
 /// tells the number of one that came, and then both are.
 pub fn play(
     options: Options,
     chaos: &Arc<Chaos>,
-    argv: &[OsString],
-    patience: Duration,
+    start: Start<'_>,
     signal: &dyn Fn() -> Option<i32>,
 ) -> Result<Played, NotPlayed> {
     let (sender, news) = channel();
@@ -82,12 +92,13 @@ pub fn play(
         }
     }
     let order = Order {
-        argv: argv.to_vec(),
+        argv: start.argv.to_vec(),
         inherits_input: false,
         output: None,
+        defaults: start.defaults,
     };
     let mut agent = Agent::start(order, &reaches, &report)?;
-    let end = wait(&news, patience, signal, &mut heard);
+    let end = wait(&news, start.patience, signal, &mut heard);
     agent.end();
     drop(agent);
     let journal = proxy.journal().to_owned();

@@ -1,22 +1,18 @@
 //! One request and its reply.
 
-use super::body::{self, Behind, Body};
-use crate::dialects::write::{NewEvent, NewReply, spell_error, spell_failure};
-use crate::exchange::route::dialect_at;
+use super::super::serving::{Answers, Asking, Behind, Body, Sending, asking, models, paced};
+use crate::dialects::write::{NewReply, spell_failure};
 use crate::script::{Answer, Asked, Rule, Script, ScriptedFault};
 use crate::session::Dialect;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
-use hyper::body::{Body as _, Incoming};
-use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::body::Incoming;
+use hyper::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use hyper::{Request, Response, StatusCode};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Longest request, in bytes.
-const REQUEST: usize = 64 * 1024 * 1024;
-/// How long a client may take to send it.
-const SENDING: Duration = Duration::from_secs(60);
+/// What the ids of refusals are made of.
+const TAG: &str = "scripted";
 /// How many different requests are remembered; beyond that counting begins anew.
 const REMEMBERED: usize = 100_000;
 /// Says that a reply is scripted, and by what.
@@ -33,13 +29,6 @@ pub(super) struct Serving {
     attempts: Mutex<HashMap<u64, u32>>,
 }
 
-/// What is to be sent.
-struct Sending {
-    status: StatusCode,
-    headers: HeaderMap,
-    body: Body,
-}
-
 impl Serving {
     pub(super) fn new(script: Script) -> Self {
         Self {
@@ -48,43 +37,13 @@ impl Serving {
         }
     }
 
-    /// Answers a request.
-    pub(super) async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
-        let sending = self.sending(request).await;
-        let mut response = Response::new(sending.body);
-        *response.status_mut() = sending.status;
-        *response.headers_mut() = sending.headers;
-        if let Ok(name) = HeaderValue::from_str(&self.script.name) {
-            response.headers_mut().insert(SCRIPTED, name);
-        }
-        response
-    }
-
-    async fn sending(&self, request: Request<Incoming>) -> Sending {
-        let (head, body) = request.into_parts();
-        let path = head.uri.path().trim_end_matches('/').to_owned();
-        if head.method == Method::GET && path.ends_with("/models") {
-            return Sending::json(StatusCode::OK, self.models());
-        }
-        let Some(dialect) = dialect_at(&path) else {
-            let message = format!(
-                "nothing is served at {path}; there are /v1/responses, /v1/chat/completions and /v1/messages"
-            );
-            return Sending::error(Dialect::Chat, StatusCode::NOT_FOUND, &message);
-        };
-        if head.method != Method::POST {
-            let status = StatusCode::METHOD_NOT_ALLOWED;
-            return Sending::error(dialect, status, "only POST is served here");
-        }
-        let bytes = match received(body).await {
-            Ok(bytes) => bytes,
-            Err((status, message)) => return Sending::error(dialect, status, message),
-        };
-        let asked = match Asked::read(dialect, &bytes) {
+    /// Answers what is asked for in a dialect.
+    async fn reply(&self, dialect: Dialect, headers: &HeaderMap, body: &[u8]) -> Sending {
+        let asked = match Asked::read(dialect, body) {
             Ok(asked) => asked,
-            Err(why) => return Sending::error(dialect, StatusCode::BAD_REQUEST, &why.to_string()),
+            Err(why) => return refusal(dialect, StatusCode::BAD_REQUEST, &why.to_string()),
         };
-        let sample = head.headers.get(SAMPLE).and_then(|word| word.to_str().ok());
+        let sample = headers.get(SAMPLE).and_then(|word| word.to_str().ok());
         let asked = match sample {
             Some(word) => asked.for_sample(word),
             None => asked,
@@ -92,7 +51,7 @@ impl Serving {
         let attempt = self.count(asked.fingerprint());
         let Some((index, rule)) = self.script.choose(&asked, attempt) else {
             let message = self.script.nothing_fits(&asked);
-            return Sending::error(dialect, StatusCode::BAD_REQUEST, &message);
+            return refusal(dialect, StatusCode::BAD_REQUEST, &message);
         };
         let mut sending = self.carry_out(rule, &asked).await;
         let place = format!("{}, line {}", index + 1, rule.line);
@@ -113,7 +72,7 @@ impl Serving {
             }) => {
                 let status = StatusCode::from_u16(*status);
                 let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-                let mut sending = Sending::error(asked.dialect, status, message);
+                let mut sending = refusal(asked.dialect, status, message);
                 let wait = retry_after.as_deref().map(HeaderValue::from_str);
                 if let Some(Ok(wait)) = wait {
                     sending.headers.insert(RETRY_AFTER, wait);
@@ -128,7 +87,7 @@ impl Serving {
             Err(reason) => {
                 let file = &self.script.file;
                 let message = format!("{file}, the rule in line {}: {reason}", rule.line);
-                Sending::error(asked.dialect, StatusCode::BAD_REQUEST, &message)
+                refusal(asked.dialect, StatusCode::BAD_REQUEST, &message)
             }
         }
     }
@@ -144,13 +103,36 @@ impl Serving {
         *count = count.saturating_add(1);
         *count
     }
+}
 
-    fn models(&self) -> String {
-        let model = serde_json::json!({
-            "id": self.script.model(), "object": "model", "created": 0, "owned_by": "retake",
-        });
-        serde_json::json!({"object": "list", "data": [model]}).to_string()
+impl Answers for Serving {
+    const WHAT: &'static str = "a scripted model";
+
+    async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+        let sending = match asking(request, TAG).await {
+            Asking::Models => models([&*self.script.model()]),
+            Asking::Nothing(sending) => sending,
+            Asking::Reply {
+                dialect,
+                headers,
+                body,
+            } => self.reply(dialect, &headers, &body).await,
+        };
+        let mut response = sending.into_response();
+        if let Ok(name) = HeaderValue::from_str(&self.script.name) {
+            response.headers_mut().insert(SCRIPTED, name);
+        }
+        response
     }
+}
+
+fn refusal(dialect: Dialect, status: StatusCode, message: &str) -> Sending {
+    Sending::error(dialect, status, message, TAG)
+}
+
+fn unspoken(dialect: Dialect) -> Sending {
+    let message = format!("a scripted model does not speak {}", dialect.word());
+    refusal(dialect, StatusCode::NOT_FOUND, &message)
 }
 
 /// A reply as it goes over the wire.
@@ -158,20 +140,20 @@ fn reply_to(asked: &Asked, answer: &Answer, reply: &NewReply) -> Sending {
     let fault = answer.fault.as_ref();
     if !asked.streams {
         let Some(text) = reply.spell(asked.dialect) else {
-            return Sending::unspoken(asked.dialect);
+            return unspoken(asked.dialect);
         };
         let half = text.floor_char_boundary(text.len() / 2);
         return match fault {
             None => Sending::json(StatusCode::OK, text),
             Some(fault) => {
                 let pieces = vec![text[..half].to_owned()];
-                let body = body::paced(pieces, Duration::ZERO, behind(fault));
+                let body = paced(pieces, Duration::ZERO, behind(fault));
                 Sending::of("application/json", body)
             }
         };
     }
     let Some(events) = reply.events(asked.dialect, answer.chunk, asked.wants_usage) else {
-        return Sending::unspoken(asked.dialect);
+        return unspoken(asked.dialect);
     };
     let sent = match fault {
         Some(ScriptedFault::Cut { after, .. } | ScriptedFault::Hang { after }) => *after,
@@ -184,18 +166,13 @@ fn reply_to(asked: &Asked, answer: &Answer, reply: &NewReply) -> Sending {
     };
     let failure = failure.map(|message| spell_failure(asked.dialect, message));
     events.extend(&failure);
-    let events = events.into_iter().map(NewEvent::to_wire).collect();
     let behind = match (fault, &failure) {
         // Who reports a failure ends the stream in good order.
         (None, _) | (_, Some(_)) => Behind::End,
         (Some(fault), None) => behind(fault),
     };
     let pause = Duration::from_millis(answer.chunk_ms);
-    let body = body::paced(events, pause, behind);
-    let mut sending = Sending::of("text/event-stream; charset=utf-8", body);
-    let headers = &mut sending.headers;
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    sending
+    Sending::events(events, pause, behind)
 }
 
 fn behind(fault: &ScriptedFault) -> Behind {
@@ -203,54 +180,5 @@ fn behind(fault: &ScriptedFault) -> Behind {
         ScriptedFault::Cut { .. } => Behind::Cut,
         ScriptedFault::Hang { .. } => Behind::Silence,
         ScriptedFault::Status { .. } => Behind::End,
-    }
-}
-
-impl Sending {
-    fn of(kind: &'static str, body: Body) -> Self {
-        let mut headers = HeaderMap::new();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-        let status = StatusCode::OK;
-        Self {
-            status,
-            headers,
-            body,
-        }
-    }
-
-    fn json(status: StatusCode, text: String) -> Self {
-        let sending = Self::of("application/json", body::whole(text));
-        Self { status, ..sending }
-    }
-
-    fn error(dialect: Dialect, status: StatusCode, message: &str) -> Self {
-        let text = spell_error(dialect, status.as_u16(), message, "scripted");
-        Self::json(status, text)
-    }
-
-    fn unspoken(dialect: Dialect) -> Self {
-        let message = format!("a scripted model does not speak {}", dialect.word());
-        Self::error(dialect, StatusCode::NOT_FOUND, &message)
-    }
-}
-
-/// The bytes of a request.
-async fn received(body: Incoming) -> Result<Vec<u8>, (StatusCode, &'static str)> {
-    let too_long = (
-        StatusCode::PAYLOAD_TOO_LARGE,
-        "the request is longer than 64 MB",
-    );
-    if body.size_hint().lower() > REQUEST as u64 {
-        return Err(too_long);
-    }
-    let collected = tokio::time::timeout(SENDING, Limited::new(body, REQUEST).collect()).await;
-    match collected {
-        Ok(Ok(body)) => Ok(body.to_bytes().to_vec()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_long),
-        Ok(Err(_)) => Err((StatusCode::BAD_REQUEST, "the request broke off")),
-        Err(_) => Err((
-            StatusCode::REQUEST_TIMEOUT,
-            "the request did not come to an end",
-        )),
     }
 }

@@ -14,66 +14,40 @@
 //! It runs on a thread of its own, so that it can be asked from anywhere, and stops when its [`Endpoint`] is dropped. What it answers is
 //! labelled: the model is `scripted:NAME`, and each reply has the header `x-retake-scripted`.
 
-mod body;
 mod exchange;
-mod server;
+
+pub use super::serving::ANY_PORT;
 
 use super::files::{InputError, read_text};
+use super::serving::Listening;
 use crate::script::{LENGTH, Script, ScriptFault};
 use crate::session::Dialect;
+use exchange::Serving;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use tokio_util::sync::CancellationToken;
-
-/// The address to listen on where any free port of the loopback will do.
-pub const ANY_PORT: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0));
 
 /// A scripted model that listens, until this is dropped.
 #[derive(Debug)]
 pub struct Endpoint {
-    address: SocketAddr,
-    stop: CancellationToken,
+    listening: Listening,
 }
 
 impl Endpoint {
     /// Serves a script. Fails where the address is not of the loopback, or cannot be had.
     pub fn start(script: Script, listen: SocketAddr) -> io::Result<Self> {
-        if !listen.ip().is_loopback() {
-            let message = "a scripted model listens on the loopback only, as 127.0.0.1:0";
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
-        }
-        let listener = TcpListener::bind(listen)?;
-        listener.set_nonblocking(true)?;
-        let address = listener.local_addr()?;
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()?;
-        let stop = CancellationToken::new();
-        let stopped = stop.clone();
-        std::thread::Builder::new()
-            .name("scripted model".to_owned())
-            .spawn(move || runtime.block_on(server::serve(listener, script, stopped)))?;
-        Ok(Self { address, stop })
+        let listening = Listening::start(Serving::new(script), listen)?;
+        Ok(Self { listening })
     }
 
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.listening.address()
     }
 
     /// What clients of a dialect call their base URL: those of OpenAI add `/responses` to it, those of Anthropic `/v1/messages`.
     pub fn base_url(&self, dialect: Dialect) -> String {
-        match dialect {
-            Dialect::Responses | Dialect::Chat => format!("http://{}/v1", self.address),
-            Dialect::Anthropic | Dialect::Gemini => format!("http://{}", self.address),
-        }
-    }
-}
-
-impl Drop for Endpoint {
-    fn drop(&mut self) {
-        self.stop.cancel();
+        self.listening.base_url(dialect)
     }
 }
 

@@ -2,10 +2,34 @@
 
 use super::NewEvent;
 use crate::session::Dialect;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// The body of an error reply with this HTTP status. `tag` makes the id of the request, where the dialect says one.
 pub fn spell_error(dialect: Dialect, status: u16, message: &str, tag: &str) -> String {
+    let code = (status == 429).then_some("rate_limit_exceeded");
+    spelled(dialect, status, message, (code, tag)).to_string()
+}
+
+/// The same with a code that programs know it by. Anthropic has no place for one of its own; clients pass over what they do not know.
+pub fn spell_error_with_code(
+    dialect: Dialect,
+    status: u16,
+    message: &str,
+    (code, tag): (&str, &str),
+) -> String {
+    let mut error = spelled(dialect, status, message, (Some(code), tag));
+    if dialect == Dialect::Anthropic {
+        error["error"]["code"] = code.into();
+    }
+    error.to_string()
+}
+
+fn spelled(
+    dialect: Dialect,
+    status: u16,
+    message: &str,
+    (code, tag): (Option<&str>, &str),
+) -> Value {
     match dialect {
         Dialect::Anthropic => json!({
             "type": "error",
@@ -17,10 +41,9 @@ pub fn spell_error(dialect: Dialect, status: u16, message: &str, tag: &str) -> S
             "message": message,
             "type": openai_type(status),
             "param": null,
-            "code": (status == 429).then_some("rate_limit_exceeded"),
+            "code": code,
         }}),
     }
-    .to_string()
 }
 
 /// A failure that a provider reports in the middle of a stream, where the status was sent long ago.

@@ -1,7 +1,6 @@
 //! Listens, and gives each connection to hyper.
 
-use super::exchange::Serving;
-use crate::script::Script;
+use super::Answers;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -20,18 +19,18 @@ const HEAD: Duration = Duration::from_secs(60);
 const REFUSED: Duration = Duration::from_millis(50);
 
 /// Serves until it is told to stop; connections that are open then end with the runtime.
-pub(super) async fn serve(listener: TcpListener, script: Script, stop: CancellationToken) {
+pub(super) async fn serve(listener: TcpListener, answers: impl Answers, stop: CancellationToken) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else {
         // The listener was made for this; without it there is nothing to serve, and clients see a closed port.
         return;
     };
-    let serving = Arc::new(Serving::new(script));
+    let answers = Arc::new(answers);
     let room = Arc::new(Semaphore::new(CONNECTIONS));
     let accepting = async {
         while let Ok(permit) = room.clone().acquire_owned().await {
             match listener.accept().await {
                 Ok((stream, _)) => {
-                    tokio::spawn(converse(stream, serving.clone(), permit));
+                    tokio::spawn(converse(stream, answers.clone(), permit));
                 }
                 Err(_) => tokio::time::sleep(REFUSED).await,
             }
@@ -43,16 +42,16 @@ pub(super) async fn serve(listener: TcpListener, script: Script, stop: Cancellat
     }
 }
 
-async fn converse(stream: TcpStream, serving: Arc<Serving>, permit: OwnedSemaphorePermit) {
+async fn converse<A: Answers>(stream: TcpStream, answers: Arc<A>, permit: OwnedSemaphorePermit) {
     // Without it events that are ready would wait for the client's acknowledgements; where the system refuses, they do.
     let _ = stream.set_nodelay(true);
     let service = service_fn(move |request| {
-        let serving = serving.clone();
-        async move { Ok::<_, std::convert::Infallible>(serving.answer(request).await) }
+        let answers = answers.clone();
+        async move { Ok::<_, std::convert::Infallible>(answers.answer(request).await) }
     });
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD);
-    // A client that went away, broken HTTP, a reply that was cut as the script wants: all of it ends this connection only.
+    // A client that went away, broken HTTP, a reply that is cut on purpose: all of it ends this connection only.
     let _ = builder
         .serve_connection(TokioIo::new(stream), service)
         .await;

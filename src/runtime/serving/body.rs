@@ -1,4 +1,4 @@
-//! Bodies of replies: whole, or event by event at the pace of the script, cut or left hanging where it says so.
+//! Bodies of replies: whole, or event by event at a pace, cut or left hanging where a script says so.
 
 use bytes::Bytes;
 use futures_util::stream::unfold;
@@ -8,19 +8,19 @@ use hyper::body::Frame;
 use std::time::Duration;
 
 /// A body.
-pub(super) type Body = UnsyncBoxBody<Bytes, Cut>;
+pub(in crate::runtime) type Body = UnsyncBoxBody<Bytes, Cut>;
 
 /// The script wants the connection to end here.
 #[derive(Debug, thiserror::Error)]
 #[error("the script cuts the reply here")]
-pub(super) struct Cut;
+pub(in crate::runtime) struct Cut;
 
 /// How long what was sent may take to leave before a connection is cut: hyper drops what it still holds.
 const LEAVES: Duration = Duration::from_millis(20);
 
 /// What comes behind the last piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Behind {
+pub(in crate::runtime) enum Behind {
     /// The end of the body.
     End,
     /// The end of the connection.
@@ -30,13 +30,13 @@ pub(super) enum Behind {
 }
 
 /// A body in one piece.
-pub(super) fn whole(text: String) -> Body {
+pub(in crate::runtime) fn whole(text: String) -> Body {
     let body = Full::new(Bytes::from(text));
     body.map_err(|never| match never {}).boxed_unsync()
 }
 
 /// A body in pieces with a pause before each but the first.
-pub(super) fn paced(pieces: Vec<String>, pause: Duration, behind: Behind) -> Body {
+pub(in crate::runtime) fn paced(pieces: Vec<String>, pause: Duration, behind: Behind) -> Body {
     let start = (pieces.into_iter(), true);
     let stream = unfold(start, move |(mut pieces, is_first)| async move {
         let Some(piece) = pieces.next() else {

@@ -1,0 +1,283 @@
+//! Which turn answers a request.
+//!
+//! Strict: the turn before which the same was said, under the same terms. Lenient: the nearest one, by these rules, the first of which
+//! decides: the session whose history begins like the request; as many replies before the turn as the request holds; the most that is the
+//! same, counted from the end; the earliest.
+
+use super::asked::Asked;
+use super::difference::{Differing, differing, told};
+use super::said::Said;
+use super::tape::{Place, Tape};
+use crate::session::{Dialect, SourceError};
+use std::fmt;
+
+/// How a request is matched.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Matching {
+    /// Whether the nearest turn answers where none is the same.
+    pub is_lenient: bool,
+    /// The only session that answers, from 0; without it the request chooses.
+    pub session: Option<usize>,
+}
+
+/// The turn that answers a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// Which turn.
+    pub place: Place,
+    /// How it was found.
+    pub how: How,
+}
+
+/// How a turn was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum How {
+    /// The request is the recorded one.
+    Same,
+    /// It is the nearest; this differs.
+    Nearest(Differences),
+}
+
+/// What differs between a request and the history before a turn.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Differences {
+    /// The first of them.
+    pub told: Vec<Differing>,
+    /// How many more there are.
+    pub more: usize,
+}
+
+impl fmt::Display for Differences {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, one) in self.told.iter().enumerate() {
+            let between = if number == 0 { "" } else { "\n" };
+            write!(f, "{between}{one}")?;
+        }
+        if self.more > 0 {
+            write!(f, "\n… and {} more", self.more)?;
+        }
+        Ok(())
+    }
+}
+
+/// Why no turn answers a request.
+#[derive(Debug, Clone, PartialEq)]
+pub enum NotFound {
+    /// Its history is in no recording.
+    Differs {
+        /// The nearest turn.
+        nearest: Place,
+        /// What differs from it.
+        differences: Differences,
+    },
+    /// The recording has no such turn: it ends before.
+    BehindTheLast {
+        /// The last turn.
+        last: Place,
+    },
+    /// There are no turns.
+    Nothing,
+    /// The recording cannot be read.
+    Unreadable(String),
+}
+
+impl From<SourceError> for NotFound {
+    fn from(error: SourceError) -> Self {
+        Self::Unreadable(error.to_string())
+    }
+}
+
+impl NotFound {
+    /// The reason in words, over several lines where something differs.
+    pub fn words(&self, tape: &Tape) -> String {
+        match self {
+            Self::Differs {
+                nearest,
+                differences,
+            } => {
+                let nearest = tape.words(*nearest);
+                format!(
+                    "the request differs from every recorded history; the nearest is that of {nearest}, where\n{differences}"
+                )
+            }
+            Self::BehindTheLast { last } => format!(
+                "the recording ends with {}: nothing was recorded behind it",
+                tape.words(*last)
+            ),
+            Self::Nothing => "nothing that a model said is recorded".to_owned(),
+            Self::Unreadable(why) => format!("the recording cannot be read: {why}"),
+        }
+    }
+}
+
+impl Tape {
+    /// The turn that answers a request.
+    pub fn find(&self, asked: &Asked, matching: Matching) -> Result<Found, NotFound> {
+        let may_answer = |place: &Place| matching.session.is_none_or(|only| place.session == only);
+        for place in self
+            .with_words(asked.words)
+            .iter()
+            .copied()
+            .filter(may_answer)
+        {
+            if self.is_same(place, asked)? {
+                let how = How::Same;
+                return Ok(Found { place, how });
+            }
+        }
+        let Some(session) = self.nearest_session(asked, matching)? else {
+            return Err(NotFound::Nothing);
+        };
+        let Some((place, is_behind)) = self.nearest_turn(session, asked)? else {
+            return Err(NotFound::Nothing);
+        };
+        if is_behind && (matching.is_lenient || self.goes_on_from(place, asked)?) {
+            return Err(NotFound::BehindTheLast { last: place });
+        }
+        let differences = self.differences(place, asked)?;
+        if matching.is_lenient {
+            let how = How::Nearest(differences);
+            return Ok(Found { place, how });
+        }
+        Err(NotFound::Differs {
+            nearest: place,
+            differences,
+        })
+    }
+
+    fn is_same(&self, place: Place, asked: &Asked) -> Result<bool, SourceError> {
+        let recorded = self.history(place)?;
+        let is_same = recorded.iter().any(|one| {
+            let mut forms = asked.history.iter();
+            forms.any(|other| one.len() == other.len() && alike(one, other, asked) == one.len())
+        });
+        Ok(is_same && self.terms(place)?.differing(&asked.terms).is_empty())
+    }
+
+    /// The session whose history begins like that of the request: first by what stands before its first turn, then by all of it.
+    fn nearest_session(
+        &self,
+        asked: &Asked,
+        matching: Matching,
+    ) -> Result<Option<usize>, SourceError> {
+        let sessions = (0..self.reels.len()).filter(|session| {
+            let is_chosen = matching.session.is_none_or(|only| only == *session);
+            is_chosen && !self.reels[*session].turns.is_empty()
+        });
+        let mut nearest: Vec<usize> = Vec::new();
+        let mut best = 0;
+        for session in sessions {
+            let first = Place { session, number: 0 };
+            let history = self.history(first)?;
+            let terms = self.terms(first)?;
+            let is_alike = terms.differing(&asked.terms).is_empty();
+            let score = 2 * begins_alike(&history, asked) + usize::from(is_alike);
+            if score > best {
+                nearest.clear();
+                best = score;
+            }
+            nearest.extend((score == best).then_some(session));
+        }
+        if nearest.len() < 2 {
+            return Ok(nearest.first().copied());
+        }
+        let mut chosen = (0, nearest.first().copied());
+        for session in nearest {
+            let number = self.reels[session].turns.len() - 1;
+            let history = self.history(Place { session, number })?;
+            let count = begins_alike(&history, asked);
+            if count > chosen.0 {
+                chosen = (count, Some(session));
+            }
+        }
+        Ok(chosen.1)
+    }
+
+    /// The nearest turn of a session, and whether the request asks for one behind the last.
+    fn nearest_turn(
+        &self,
+        session: usize,
+        asked: &Asked,
+    ) -> Result<Option<(Place, bool)>, SourceError> {
+        let turns = &self.reels[session].turns;
+        let away = |replies: usize| replies.abs_diff(asked.replies);
+        let Some(least) = turns.iter().map(|turn| away(turn.replies)).min() else {
+            return Ok(None);
+        };
+        let last = turns.len() - 1;
+        if turns.iter().all(|turn| turn.replies < asked.replies) {
+            let place = Place {
+                session,
+                number: last,
+            };
+            return Ok(Some((place, true)));
+        }
+        let candidates = turns.iter().enumerate();
+        let candidates = candidates.filter(|(_, turn)| away(turn.replies) == least);
+        let places = candidates.map(|(number, _)| Place { session, number });
+        let mut nearest: Option<(usize, Place)> = None;
+        let places = places.collect::<Vec<_>>();
+        if let [place] = places[..] {
+            return Ok(Some((place, false)));
+        }
+        for place in places {
+            let same = ends_alike(&self.history(place)?, asked);
+            if nearest.is_none_or(|(most, _)| same > most) {
+                nearest = Some((same, place));
+            }
+        }
+        Ok(nearest.map(|(_, place)| (place, false)))
+    }
+
+    /// Whether the request goes on from the end of this turn.
+    fn goes_on_from(&self, place: Place, asked: &Asked) -> Result<bool, SourceError> {
+        let history = self.history_behind(place)?;
+        let whole = history.iter().map(Vec::len).max().unwrap_or_default();
+        // Outputs of its calls may not be recorded, or a message joins one that is.
+        Ok(begins_alike(&history, asked) + 1 >= whole)
+    }
+
+    fn differences(&self, place: Place, asked: &Asked) -> Result<Differences, SourceError> {
+        let mut all = self.terms(place)?.differing(&asked.terms);
+        let recorded = self.history(place)?;
+        let pairs = recorded
+            .iter()
+            .flat_map(|one| asked.history.iter().map(move |other| (one, other)));
+        let differing = pairs.map(|(one, other)| differing(one, other));
+        all.extend(differing.min_by_key(Vec::len).unwrap_or_default());
+        let (told, more) = told(all);
+        Ok(Differences { told, more })
+    }
+}
+
+/// How much of two histories is the same from the beginning.
+fn alike(recorded: &[Said], asked: &[Said], by: &Asked) -> usize {
+    let takes_objects_only = by.dialect == Dialect::Anthropic;
+    let pairs = recorded.iter().zip(asked);
+    pairs
+        .take_while(|(one, other)| one.is_said_by(other, takes_objects_only))
+        .count()
+}
+
+fn begins_alike(forms: &[Vec<Said>], asked: &Asked) -> usize {
+    let pairs = forms
+        .iter()
+        .flat_map(|one| asked.history.iter().map(move |other| (one, other)));
+    let counts = pairs.map(|(one, other)| alike(one, other, asked));
+    counts.max().unwrap_or_default()
+}
+
+/// How much of a history is the same as in the request, counted from the end.
+fn ends_alike(forms: &[Vec<Said>], asked: &Asked) -> usize {
+    let takes_objects_only = asked.dialect == Dialect::Anthropic;
+    let pairs = forms
+        .iter()
+        .flat_map(|one| asked.history.iter().map(move |other| (one, other)));
+    let counts = pairs.map(|(one, other)| {
+        let pairs = one.iter().rev().zip(other.iter().rev());
+        pairs
+            .take_while(|(one, other)| one.is_said_by(other, takes_objects_only))
+            .count()
+    });
+    counts.max().unwrap_or_default()
+}

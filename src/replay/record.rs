@@ -1,0 +1,156 @@
+//! What the record of a reply says beside the reply: what it cost, and how long it took.
+
+use crate::session::ledger::Usage;
+use crate::session::{Session, SourceError};
+use serde_json::Value;
+use std::ops::Range;
+
+/// What was noted of a reply.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Noted {
+    /// Its tokens; 0 where nothing was noted.
+    pub(super) usage: Usage,
+    /// Milliseconds until it began, and until it ended.
+    pub(super) took: [Option<u64>; 2],
+}
+
+/// Longest wait that a difference of times stands for, in milliseconds: behind it the run rested.
+const LONGEST: u64 = 10 * 60 * 1000;
+/// How deep in a record its usage may stand: `entry.response.usage`.
+const DEPTH: usize = 4;
+
+/// What the records of these items, a turn, say.
+pub(super) fn noted(session: &Session, items: Range<usize>) -> Result<Noted, SourceError> {
+    let mut noted = Noted::default();
+    let mut first_time = None;
+    let mut last = None;
+    for index in items.clone() {
+        let item = &session.items[index];
+        if !item.kind.is_from_model() || last == Some(item.record) {
+            continue;
+        }
+        last = Some(item.record);
+        let Some(value) = record_of(session, index)? else {
+            continue;
+        };
+        if let Some(usage) = usage_in(&value, DEPTH) {
+            noted.usage = usage;
+        }
+        if let Some(took) = took_in(&value) {
+            noted.took = took;
+        }
+        first_time = first_time.or(time_in(&value));
+    }
+    if let (None, Some(time), Some(before)) =
+        (noted.took[0], first_time, items.start.checked_sub(1))
+    {
+        let before = record_of(session, before)?;
+        let before = before.and_then(|value| time_in(&value));
+        let wait = before.and_then(|before| time.checked_sub(before));
+        noted.took[0] = wait.filter(|wait| *wait <= LONGEST);
+    }
+    Ok(noted)
+}
+
+fn record_of(session: &Session, index: usize) -> Result<Option<Value>, SourceError> {
+    let item = &session.items[index];
+    let Some(record) = session.records.get(item.record as usize) else {
+        return Ok(None);
+    };
+    // What is no JSON notes nothing.
+    Ok(serde_json::from_slice(&session.source.read(record.span)?).ok())
+}
+
+/// The first member `usage` that counts tokens, outside of a request.
+fn usage_in(value: &Value, depth: usize) -> Option<Usage> {
+    let members = value.as_object()?;
+    if let Some(usage) = members.get("usage").filter(|usage| usage.is_object()) {
+        let of_reply = serde_json::json!({"usage": usage}).to_string();
+        return Some(crate::dialects::usage_of(&of_reply));
+    }
+    let inside = members.iter().filter(|(key, _)| *key != "request");
+    let mut inside = inside.filter_map(|(_, value)| usage_in(value, depth.checked_sub(1)?));
+    inside.next()
+}
+
+/// `ms` of an exchange in a proxy's journal.
+fn took_in(value: &Value) -> Option<[Option<u64>; 2]> {
+    let ms = value.get("entry")?.get("ms")?.as_array()?;
+    let at = |place: usize| ms.get(place).and_then(Value::as_u64);
+    Some([at(0), at(1)])
+}
+
+/// `timestamp` of a record (RFC 3339), in milliseconds since 1970.
+fn time_in(value: &Value) -> Option<u64> {
+    milliseconds(value.get("timestamp")?.as_str()?)
+}
+
+/// `2026-03-02T09:00:00.250Z` in milliseconds since 1970; only UTC, which is what logs are written in.
+fn milliseconds(text: &str) -> Option<u64> {
+    let text = text.strip_suffix('Z')?;
+    let (date, time) = text.split_once('T')?;
+    let mut date = date.splitn(3, '-').map(str::parse::<u64>);
+    let mut next = || date.next()?.ok();
+    let (year, month, day) = (next()?, next()?, next()?);
+    let mut time = time.splitn(3, ':');
+    let mut next = || time.next();
+    let (hours, minutes, seconds) = (next()?, next()?, next()?);
+    let seconds = seconds
+        .parse::<f64>()
+        .ok()
+        .filter(|real| (0.0..61.0).contains(real))?;
+    let (hours, minutes) = (hours.parse::<u64>().ok()?, minutes.parse::<u64>().ok()?);
+    let is_sound = (1970..10_000).contains(&year)
+        && (1..=12).contains(&month)
+        && (1..=31).contains(&day)
+        && hours < 24
+        && minutes < 60;
+    let days = is_sound.then(|| days_since_1970(year, month, day))?;
+    let minutes = (days * 24 + hours) * 60 + minutes;
+    Some(minutes * 60_000 + (seconds * 1000.0) as u64)
+}
+
+/// Days from 1 January 1970 in the Gregorian calendar, counted in years that begin in March.
+fn days_since_1970(year: u64, month: u64, day: u64) -> u64 {
+    let (year, month) = match month {
+        1 | 2 => (year - 1, month + 9),
+        _ => (year, month - 3),
+    };
+    let leap_days = year / 4 - year / 100 + year / 400;
+    year * 365 + leap_days + (month * 153 + 2) / 5 + day - 1 - 719_468
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn times_of_logs_are_read() {
+        assert_eq!(milliseconds("1970-01-01T00:00:00Z"), Some(0));
+        assert_eq!(
+            milliseconds("2026-03-02T09:00:00.250Z"),
+            Some(1_772_442_000_250)
+        );
+        assert_eq!(
+            milliseconds("2024-02-29T00:00:00Z"),
+            Some(1_709_164_800_000)
+        );
+        for none in ["", "yesterday", "2026-13-02T09:00:00Z", "2026-03-02T09:00Z"] {
+            assert_eq!(milliseconds(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn usage_is_that_of_the_reply_and_not_of_what_a_request_holds() {
+        let record = json!({"entry": {
+            "request": {"usage": {"input_tokens": 1, "output_tokens": 1}},
+            "response": {"usage": {"prompt_tokens": 20, "completion_tokens": 3}},
+            "ms": [120, null],
+        }});
+        let usage = usage_in(&record, DEPTH).unwrap();
+        assert_eq!((usage.input, usage.output), (20, 3));
+        assert_eq!(took_in(&record), Some([Some(120), None]));
+    }
+}

@@ -1,0 +1,206 @@
+//! A recorded turn in the words of whoever asks for it.
+
+use super::content::Content;
+use super::record::{self, Noted};
+use super::tape::{Place, Tape};
+use crate::dialects::body_of;
+use crate::dialects::write::{End, NewCall, NewReply};
+use crate::session::{Dialect, Family, Flags, Item, Kind, Session, SourceError};
+use std::fmt;
+use std::ops::Range;
+
+/// A turn as it is served.
+#[derive(Debug, Clone)]
+pub struct Reply {
+    /// What is said.
+    pub said: NewReply,
+    /// What the recording has beside it and the reply has not; each once.
+    pub left_out: Vec<LeftOut>,
+    /// Milliseconds until the reply began, and until it ended, as far as they were recorded.
+    pub took: [Option<u64>; 2],
+}
+
+/// Something that a reply cannot hold.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LeftOut {
+    /// Reasoning that only the provider takes back that wrote it.
+    Reasoning,
+    /// A call that the provider ran itself, or its result.
+    Hosted {
+        /// Its tool.
+        tool: String,
+    },
+    /// A call of a type that is served as a function call.
+    AsFunction {
+        /// Its tool.
+        tool: String,
+    },
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Reasoning => write!(
+                f,
+                "reasoning is left out: only the provider that wrote it takes it back"
+            ),
+            Self::Hosted { tool } => write!(f, "left out: {tool} was run by the provider"),
+            Self::AsFunction { tool } => write!(f, "{tool} is called as a function"),
+        }
+    }
+}
+
+impl Tape {
+    /// A turn as a reply in a dialect. `asked` is the model that was asked for: it is named where the recording names none.
+    pub fn reply(&self, place: Place, dialect: Dialect, asked: &str) -> Result<Reply, SourceError> {
+        let session = &self.reels[place.session].session;
+        let turn = session.turns[self.recorded(place).turn];
+        let mut writing = Writing::of(session, dialect);
+        writing.said.model = session.model.clone().unwrap_or_else(|| asked.to_owned());
+        writing.said.tag = format!("replay{}t{}", place.session + 1, self.turn(place));
+        for index in turn.items() {
+            writing.add(index)?;
+        }
+        writing.said.end = end_of(session, turn.items());
+        let mut left_out = writing.left_out;
+        left_out.sort();
+        left_out.dedup();
+        let Noted { usage, took } = record::noted(session, turn.items())?;
+        (writing.said.input_tokens, writing.said.output_tokens) = (usage.input, usage.output);
+        Ok(Reply {
+            said: writing.said,
+            left_out,
+            took,
+        })
+    }
+}
+
+/// A reply that is being put together.
+struct Writing<'a> {
+    session: &'a Session,
+    dialect: Dialect,
+    said: NewReply,
+    left_out: Vec<LeftOut>,
+}
+
+impl<'a> Writing<'a> {
+    fn of(session: &'a Session, dialect: Dialect) -> Self {
+        Self {
+            session,
+            dialect,
+            said: NewReply::default(),
+            left_out: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, index: usize) -> Result<(), SourceError> {
+        let item = &self.session.items[index];
+        match item.kind {
+            Kind::Assistant => self.message(item),
+            Kind::Reasoning => self.reasoning(item),
+            Kind::Call => self.call(index, item),
+            Kind::HostedCall | Kind::HostedOutput => {
+                let tool = match self.session.name(item) {
+                    "" => "a tool",
+                    name => name,
+                };
+                let tool = tool.to_owned();
+                self.left_out.push(LeftOut::Hosted { tool });
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn message(&mut self, item: &Item) -> Result<(), SourceError> {
+        let content = Content::of(item, &self.session.bytes(item)?);
+        let is_refusal = item.flags.has(Flags::REFUSAL) && content.refusal.is_empty();
+        let (text, refusal) = match is_refusal {
+            true => (String::new(), content.text),
+            false => (content.text, content.refusal),
+        };
+        if !refusal.is_empty() {
+            add_line(&mut self.said.refusal, &refusal);
+        }
+        if !text.is_empty() || refusal.is_empty() {
+            add_line(&mut self.said.text, &text);
+        }
+        self.add_reasoning(&content.reasoning);
+        Ok(())
+    }
+
+    fn reasoning(&mut self, item: &Item) -> Result<(), SourceError> {
+        let text = Content::of(item, &self.session.bytes(item)?).text;
+        if text.is_empty() {
+            self.left_out.push(LeftOut::Reasoning);
+        }
+        self.add_reasoning(&text);
+        Ok(())
+    }
+
+    fn add_reasoning(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        match self.dialect == self.session.dialect {
+            true => add_line(&mut self.said.reasoning, text),
+            false => self.left_out.push(LeftOut::Reasoning),
+        }
+    }
+
+    fn call(&mut self, index: usize, item: &Item) -> Result<(), SourceError> {
+        let bytes = self.session.bytes(item)?;
+        let body = body_of(item, &bytes).unwrap_or_default();
+        let name = self.session.name(item).to_owned();
+        let arguments = match item.family {
+            Family::Function | Family::Legacy => match body.arguments.as_written() {
+                "" => "{}".to_owned(),
+                written => written.to_owned(),
+            },
+            _ => {
+                let tool = name.clone();
+                self.left_out.push(LeftOut::AsFunction { tool });
+                match super::history::input(&body.arguments) {
+                    super::Input::Json(value) if value.is_object() => value.to_string(),
+                    _ => serde_json::json!({"input": body.arguments.as_written()}).to_string(),
+                }
+            }
+        };
+        let id = match self.session.call_id(item)? {
+            id if id.is_empty() => format!("call_{}", index + 1),
+            id => id,
+        };
+        self.said.calls.push(NewCall {
+            id,
+            name,
+            arguments,
+        });
+        Ok(())
+    }
+}
+
+/// Adds a line to a text that may not be there yet. An empty line makes an empty text of nothing.
+fn add_line(text: &mut Option<String>, line: &str) {
+    let text = text.get_or_insert_default();
+    if !text.is_empty() && !line.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(line);
+}
+
+/// Why a turn ended.
+fn end_of(session: &Session, items: Range<usize>) -> End {
+    let stops = session.stops.iter();
+    let stop = stops
+        .rev()
+        .find(|stop| items.contains(&(stop.item as usize)));
+    let is_cut = session.items[items.clone()]
+        .iter()
+        .any(|item| item.kind.is_from_model() && item.flags.has(Flags::INCOMPLETE));
+    match stop {
+        Some(stop) if stop.is_token_limit() => End::Length,
+        Some(stop) if stop.reason == "content_filter" => End::ContentFilter,
+        None if is_cut => End::Length,
+        Some(_) | None => End::Natural,
+    }
+}

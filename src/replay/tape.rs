@@ -1,0 +1,199 @@
+//! A recording as it is served: its model turns, each with the history before it.
+
+use super::history::{self, Piece, Replies};
+use super::said::Said;
+use super::terms::Terms;
+use crate::session::{Flags, Kind, Session, SourceError, Speaker};
+use std::collections::HashMap;
+
+/// The model turns of one or more sessions, ready to be asked for.
+#[derive(Debug, Default)]
+pub struct Tape {
+    pub(super) reels: Vec<Reel>,
+    /// The turns by the words of the history before them, whatever their order.
+    by_words: HashMap<u64, Vec<Place>>,
+}
+
+/// A session of a tape.
+#[derive(Debug)]
+pub(super) struct Reel {
+    pub(super) session: Session,
+    pub(super) turns: Vec<Recorded>,
+}
+
+/// A model turn.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Recorded {
+    /// Its number in the session, from 0.
+    pub(super) turn: usize,
+    /// How many replies stand before it.
+    pub(super) replies: usize,
+}
+
+/// Which turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Place {
+    /// Number of the session on the tape, from 0.
+    pub session: usize,
+    /// Number among the session's turns that say something, from 0.
+    pub(super) number: usize,
+}
+
+impl Tape {
+    /// A tape of these sessions, in their order. Fails where their bytes cannot be read.
+    pub fn of(sessions: Vec<Session>) -> Result<Self, SourceError> {
+        let mut tape = Self::default();
+        for (number, session) in sessions.into_iter().enumerate() {
+            let (turns, words) = recorded(&session)?;
+            for (turn, words) in words.into_iter().enumerate() {
+                let place = Place {
+                    session: number,
+                    number: turn,
+                };
+                tape.by_words.entry(words).or_default().push(place);
+            }
+            tape.reels.push(Reel { session, turns });
+        }
+        Ok(tape)
+    }
+
+    /// Every turn that can be asked for, in the order of the recording.
+    pub fn places(&self) -> impl Iterator<Item = Place> {
+        let reels = self.reels.iter().enumerate();
+        reels.flat_map(|(session, reel)| {
+            let numbers = 0..reel.turns.len();
+            numbers.map(move |number| Place { session, number })
+        })
+    }
+
+    /// The sessions.
+    pub fn sessions(&self) -> impl Iterator<Item = &Session> {
+        self.reels.iter().map(|reel| &reel.session)
+    }
+
+    /// The number of a turn in its session as the transcript counts: from 1, the turns of the user too.
+    pub fn turn(&self, place: Place) -> usize {
+        self.recorded(place).turn + 1
+    }
+
+    /// The turn in words; which session it is of only where there are several.
+    pub fn words(&self, place: Place) -> String {
+        let turn = self.turn(place);
+        match self.reels.len() {
+            1 => format!("turn {turn}"),
+            _ => format!("turn {turn} of session {}", place.session + 1),
+        }
+    }
+
+    /// The names of the models that the sessions were recorded with, each once.
+    pub fn models(&self) -> Vec<&str> {
+        let mut models = Vec::new();
+        for model in self
+            .sessions()
+            .filter_map(|session| session.model.as_deref())
+        {
+            if !models.contains(&model) {
+                models.push(model);
+            }
+        }
+        models
+    }
+
+    pub(super) fn recorded(&self, place: Place) -> Recorded {
+        self.reels[place.session].turns[place.number]
+    }
+
+    /// The turns before which the same words were said, in whatever order.
+    pub(super) fn with_words(&self, words: u64) -> &[Place] {
+        self.by_words.get(&words).map_or(&[], Vec::as_slice)
+    }
+
+    /// The history before a turn, in its forms.
+    pub(super) fn history(&self, place: Place) -> Result<Vec<Vec<Said>>, SourceError> {
+        let session = &self.reels[place.session].session;
+        let items = items_before(session, self.first(place));
+        Ok(history::forms(session, pieces(session, &items)?))
+    }
+
+    /// The history up to the end of a turn, its reply and the outputs included.
+    pub(super) fn history_behind(&self, place: Place) -> Result<Vec<Vec<Said>>, SourceError> {
+        let session = &self.reels[place.session].session;
+        let mut items = items_before(session, self.first(place));
+        items.extend(session.turns[self.recorded(place).turn].items());
+        Ok(history::forms(session, pieces(session, &items)?))
+    }
+
+    /// What a request that asks for a turn holds beside its messages.
+    pub(super) fn terms(&self, place: Place) -> Result<Terms, SourceError> {
+        let session = &self.reels[place.session].session;
+        let first = self.first(place);
+        Terms::of_recording(session, &items_before(session, first), first)
+    }
+
+    fn first(&self, place: Place) -> usize {
+        let reel = &self.reels[place.session];
+        reel.session.turns[reel.turns[place.number].turn].first as usize
+    }
+}
+
+/// The indices of what the provider saw before the item at `first`. Of a turn before a compaction that is what stands behind the one before
+/// it; of others it is what no compaction has replaced.
+fn items_before(session: &Session, first: usize) -> Vec<usize> {
+    let is_compacted = |index: &usize| session.items[*index].flags.has(Flags::COMPACTED);
+    if first < session.items.len() && is_compacted(&first) {
+        let marks = session.items[..first].iter();
+        let mark = marks.rev().position(|item| item.kind == Kind::Compaction);
+        return (mark.map_or(0, |back| first - back)..first).collect();
+    }
+    (0..first).filter(|index| !is_compacted(index)).collect()
+}
+
+fn pieces(session: &Session, items: &[usize]) -> Result<Vec<Piece>, SourceError> {
+    let pieces = items.iter().map(|index| history::piece(session, *index));
+    let pieces = pieces.filter_map(Result::transpose);
+    pieces.collect()
+}
+
+/// The turns of a session that say something, and a number of the words before each, in one walk.
+fn recorded(session: &Session) -> Result<(Vec<Recorded>, Vec<u64>), SourceError> {
+    let mut all = Vec::new();
+    let mut words = Vec::new();
+    // What stands behind the last compaction, and of all before this item what no compaction has replaced.
+    let mut latest = (0_u64, Replies::default());
+    let mut kept = (0_u64, Replies::default());
+    for (number, turn) in session.turns.iter().enumerate() {
+        let items = turn.items();
+        let is_reply = turn.speaker == Speaker::Model
+            && items
+                .clone()
+                .any(|index| matches!(session.items[index].kind, Kind::Assistant | Kind::Call));
+        if is_reply {
+            let is_compacted = session.items[items.start].flags.has(Flags::COMPACTED);
+            let (sum, replies) = if is_compacted { latest } else { kept };
+            words.push(sum);
+            all.push(Recorded {
+                turn: number,
+                replies: replies.count,
+            });
+        }
+        for index in items {
+            let item = &session.items[index];
+            if item.kind == Kind::Compaction {
+                latest = Default::default();
+            }
+            let Some(piece) = history::piece(session, index)? else {
+                continue;
+            };
+            let fingerprint = piece.fingerprint();
+            let count = |(sum, replies): &mut (u64, Replies)| {
+                *sum = sum.wrapping_add(fingerprint);
+                replies.push(&piece);
+            };
+            count(&mut latest);
+            if !item.flags.has(Flags::COMPACTED) {
+                count(&mut kept);
+            }
+        }
+    }
+    Ok((all, words))
+}

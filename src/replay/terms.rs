@@ -1,0 +1,193 @@
+//! What a recording knows of the requests beside their messages, and whether a request agrees with it.
+
+use super::content::Content;
+use super::difference::{Differing, Part};
+use super::said::{equal, name_for_all};
+use crate::session::{Kind, Session, SourceError, Tool, ToolKind};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// Instructions, tools and output schema of a request, as they are compared.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Terms {
+    /// The texts of the system, in groups of what stands together; `None` where they are not known.
+    instructions: Option<Vec<Vec<String>>>,
+    /// The tools by name; `None` where they are not known.
+    tools: Option<BTreeMap<String, Value>>,
+    /// The output schema. Only the last one of a session is known.
+    output_schema: Option<Value>,
+    /// Whether a request without a schema is one that asks for none.
+    knows_schema: bool,
+}
+
+impl Terms {
+    /// The terms under which the reply was given whose first item has the index `at`, behind these items.
+    pub(super) fn of_recording(
+        session: &Session,
+        items: &[usize],
+        at: usize,
+    ) -> Result<Self, SourceError> {
+        let known = session.contract.tools_known();
+        let instructions = instructions(session, items)?;
+        let is_known = known || !instructions.is_empty();
+        Ok(Self {
+            instructions: is_known.then_some(instructions),
+            tools: known.then(|| tools(session, at)),
+            output_schema: schema(session),
+            knows_schema: known,
+        })
+    }
+
+    /// The terms of a request.
+    pub(super) fn of_request(session: &Session) -> Result<Self, SourceError> {
+        let items = (0..session.items.len()).collect::<Vec<_>>();
+        Ok(Self {
+            instructions: Some(instructions(session, &items)?),
+            tools: Some(tools(session, session.items.len())),
+            output_schema: schema(session),
+            knows_schema: true,
+        })
+    }
+
+    /// What of a request is not as it was recorded here.
+    pub(super) fn differing(&self, asked: &Self) -> Vec<Differing> {
+        let mut all = Vec::new();
+        let words = joined(asked.instructions.iter().flatten().flatten());
+        if let Some(recorded) = &self.instructions
+            && !is_made_of(&words, recorded)
+        {
+            let recorded = nearest_instructions(recorded, &words);
+            all.push(Differing::words(Part::Instructions, &recorded, &words));
+        }
+        if let (Some(recorded), Some(tools)) = (&self.tools, &asked.tools) {
+            all.extend(differing_tools(recorded, tools));
+        }
+        let is_other = match (&self.output_schema, &asked.output_schema) {
+            (Some(recorded), Some(asked)) => !equal(recorded, asked),
+            (None, Some(_)) => self.knows_schema,
+            (_, None) => false,
+        };
+        if is_other {
+            let text = |schema: &Option<Value>| schema.as_ref().map(Value::to_string);
+            let [one, other] = [self, asked].map(|terms| text(&terms.output_schema));
+            let (one, other) = (one.unwrap_or_default(), other.unwrap_or_default());
+            all.push(Differing::words(Part::OutputSchema, &one, &other));
+        }
+        all
+    }
+}
+
+fn joined<'a>(texts: impl Iterator<Item = &'a String>) -> String {
+    texts.map(String::as_str).collect::<Vec<_>>().join("\n")
+}
+
+/// The texts of the system among these items, those in a row as one group.
+fn instructions(session: &Session, items: &[usize]) -> Result<Vec<Vec<String>>, SourceError> {
+    let mut groups: Vec<Vec<String>> = Vec::new();
+    let mut last = None;
+    for (place, index) in items.iter().enumerate() {
+        let item = &session.items[*index];
+        if item.kind != Kind::System {
+            continue;
+        }
+        let text = Content::of(item, &session.bytes(item)?).words();
+        if text.is_empty() {
+            continue;
+        }
+        match groups.last_mut() {
+            Some(group) if last.is_some_and(|last| last + 1 == place) => group.push(text),
+            _ => groups.push(vec![text]),
+        }
+        last = Some(place);
+    }
+    Ok(groups)
+}
+
+/// Whether the words of a request are those of a recording: all of them; where they changed on the way, some of them in their order.
+fn is_made_of(words: &str, groups: &[Vec<String>]) -> bool {
+    if words == joined(groups.iter().flatten()) {
+        return true;
+    }
+    if groups.len() < 2 {
+        return false;
+    }
+    let mut rest = words;
+    for text in groups.iter().flatten() {
+        if rest == text {
+            return true;
+        }
+        let behind = rest.strip_prefix(text.as_str());
+        rest = behind
+            .and_then(|behind| behind.strip_prefix('\n'))
+            .unwrap_or(rest);
+    }
+    false
+}
+
+/// The words that a request most likely meant to repeat: all of them, or those of the group that begins alike.
+fn nearest_instructions(groups: &[Vec<String>], words: &str) -> String {
+    let alike = |text: &str| {
+        let pairs = text.chars().zip(words.chars());
+        pairs.take_while(|(one, other)| one == other).count()
+    };
+    let of_groups = groups.iter().map(|group| joined(group.iter()));
+    let all = joined(groups.iter().flatten());
+    let nearest = of_groups.rev().chain([all.clone()]);
+    nearest.max_by_key(|text| alike(text)).unwrap_or(all)
+}
+
+/// The tools on offer, but for those that the provider runs.
+fn tools(session: &Session, at: usize) -> BTreeMap<String, Value> {
+    let tools = session.contract.tools_at(crate::session::index_number(at));
+    let tools = tools
+        .into_iter()
+        .filter(|tool| tool.kind != ToolKind::Hosted);
+    tools
+        .map(|tool| (name_for_all(&tool.name), spelled(tool)))
+        .collect()
+}
+
+fn spelled(tool: &Tool) -> Value {
+    let nothing = || json!({"type": "object", "properties": {}});
+    let parameters = match tool.kind {
+        // A dialect without free-form tools has a text in their place.
+        ToolKind::Custom => json!(INPUT),
+        _ if tool.parameters.as_ref().is_some_and(is_one_input) => json!(INPUT),
+        _ => tool.parameters.clone().unwrap_or_else(nothing),
+    };
+    json!({"description": tool.description, "parameters": parameters})
+}
+
+/// What stands for the schema of a free-form tool.
+const INPUT: &str = "a text";
+
+/// The schema that `dialects::write::request` gives a free-form tool where the dialect has none.
+fn is_one_input(schema: &Value) -> bool {
+    *schema
+        == json!({"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]})
+}
+
+fn schema(session: &Session) -> Option<Value> {
+    let known = session.contract.output_schema.as_ref();
+    known.map(|known| known.schema.clone())
+}
+
+fn differing_tools(
+    recorded: &BTreeMap<String, Value>,
+    asked: &BTreeMap<String, Value>,
+) -> Vec<Differing> {
+    let names = recorded.keys().chain(asked.keys());
+    let names = names.collect::<std::collections::BTreeSet<_>>();
+    let differing = names.into_iter().filter_map(|name| {
+        let (one, other) = (recorded.get(name), asked.get(name));
+        if let (Some(one), Some(other)) = (one, other)
+            && equal(one, other)
+        {
+            return None;
+        }
+        let text = |tool: Option<&Value>| tool.map_or_else(String::new, Value::to_string);
+        let part = Part::Tool { name: name.clone() };
+        Some(Differing::words(part, &text(one), &text(other)))
+    });
+    differing.collect()
+}

@@ -1,0 +1,152 @@
+//! What is asked over the wire, and what is sent back.
+
+use super::body::{self, Body};
+use crate::dialects::write::{NewEvent, spell_error};
+use crate::exchange::route::dialect_at;
+use crate::session::Dialect;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::{Body as _, Incoming};
+use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue};
+use hyper::{Method, Request, Response, StatusCode};
+use std::time::Duration;
+
+/// Longest request, in bytes.
+const REQUEST: usize = 64 * 1024 * 1024;
+/// How long a client may take to send it.
+const SENDING: Duration = Duration::from_secs(60);
+
+/// What a client wants.
+pub(in crate::runtime) enum Asking {
+    /// A reply of a model.
+    Reply {
+        /// How it is asked for.
+        dialect: Dialect,
+        /// The headers of the request.
+        headers: HeaderMap,
+        /// Its body.
+        body: Vec<u8>,
+    },
+    /// The list of models.
+    Models,
+    /// Something that is not served; this is sent instead.
+    Nothing(Sending),
+}
+
+/// Reads a request. `tag` makes the ids of refusals.
+pub(in crate::runtime) async fn asking(request: Request<Incoming>, tag: &str) -> Asking {
+    let (head, body) = request.into_parts();
+    let path = head.uri.path().trim_end_matches('/').to_owned();
+    if head.method == Method::GET && path.ends_with("/models") {
+        return Asking::Models;
+    }
+    let refused = |dialect, status, message: &str| {
+        Asking::Nothing(Sending::error(dialect, status, message, tag))
+    };
+    let Some(dialect) = dialect_at(&path) else {
+        let message = format!(
+            "nothing is served at {path}; there are /v1/responses, /v1/chat/completions and /v1/messages"
+        );
+        return refused(Dialect::Chat, StatusCode::NOT_FOUND, &message);
+    };
+    if head.method != Method::POST {
+        let status = StatusCode::METHOD_NOT_ALLOWED;
+        return refused(dialect, status, "only POST is served here");
+    }
+    match received(body).await {
+        Ok(body) => Asking::Reply {
+            dialect,
+            headers: head.headers,
+            body,
+        },
+        Err((status, message)) => refused(dialect, status, message),
+    }
+}
+
+/// The list of models that a client may ask for.
+pub(in crate::runtime) fn models<'a>(names: impl IntoIterator<Item = &'a str>) -> Sending {
+    let models = names.into_iter().map(|name| {
+        serde_json::json!({"id": name, "object": "model", "created": 0, "owned_by": "retake"})
+    });
+    let list = serde_json::json!({"object": "list", "data": models.collect::<Vec<_>>()});
+    Sending::json(StatusCode::OK, list.to_string())
+}
+
+/// What is to be sent.
+pub(in crate::runtime) struct Sending {
+    pub(in crate::runtime) status: StatusCode,
+    pub(in crate::runtime) headers: HeaderMap,
+    pub(in crate::runtime) body: Body,
+}
+
+impl Sending {
+    /// Something with this content type.
+    pub(in crate::runtime) fn of(kind: &'static str, body: Body) -> Self {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+        let status = StatusCode::OK;
+        Self {
+            status,
+            headers,
+            body,
+        }
+    }
+
+    /// A JSON text.
+    pub(in crate::runtime) fn json(status: StatusCode, text: String) -> Self {
+        let sending = Self::of("application/json", body::whole(text));
+        Self { status, ..sending }
+    }
+
+    /// Events of a stream with a pause before each but the first.
+    pub(in crate::runtime) fn events<'a>(
+        events: impl IntoIterator<Item = &'a NewEvent>,
+        pause: Duration,
+        behind: body::Behind,
+    ) -> Self {
+        let events = events.into_iter().map(NewEvent::to_wire).collect();
+        let body = body::paced(events, pause, behind);
+        let mut sending = Self::of("text/event-stream; charset=utf-8", body);
+        let headers = &mut sending.headers;
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        sending
+    }
+
+    /// An error in the shape of the dialect.
+    pub(in crate::runtime) fn error(
+        dialect: Dialect,
+        status: StatusCode,
+        message: &str,
+        tag: &str,
+    ) -> Self {
+        Self::json(status, spell_error(dialect, status.as_u16(), message, tag))
+    }
+
+    /// As a response.
+    pub(in crate::runtime) fn into_response(self) -> Response<Body> {
+        let mut response = Response::new(self.body);
+        *response.status_mut() = self.status;
+        *response.headers_mut() = self.headers;
+        response
+    }
+}
+
+/// The bytes of a request.
+async fn received(body: Incoming) -> Result<Vec<u8>, (StatusCode, &'static str)> {
+    let too_long = (
+        StatusCode::PAYLOAD_TOO_LARGE,
+        "the request is longer than 64 MB",
+    );
+    if body.size_hint().lower() > REQUEST as u64 {
+        return Err(too_long);
+    }
+    let collected = tokio::time::timeout(SENDING, Limited::new(body, REQUEST).collect()).await;
+    match collected {
+        Ok(Ok(body)) => Ok(body.to_bytes().to_vec()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_long),
+        Ok(Err(_)) => Err((StatusCode::BAD_REQUEST, "the request broke off")),
+        Err(_) => Err((
+            StatusCode::REQUEST_TIMEOUT,
+            "the request did not come to an end",
+        )),
+    }
+}

@@ -1,0 +1,6 @@
+//! Recordings that are served again: matched with requests, over sockets, and as a process.
+
+mod client;
+mod itself;
+mod program;
+mod sockets;

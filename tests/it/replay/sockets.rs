@@ -1,0 +1,215 @@
+//! A recording over sockets: in every dialect, whole and streamed.
+
+use super::client::{DIALECTS, PATIENCE, ask, recording, request};
+use retake::dialects::body_of;
+use retake::formats::{Sample, find, read_buffer, recognise};
+use retake::replay::{Matching, Tape};
+use retake::runtime::replay::{ANY_PORT, Endpoint, Event, Options};
+use retake::session::{Dialect, Kind, Session, Source};
+use serde_json::{Value, json};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+
+fn tape(text: &str) -> Tape {
+    let source: Arc<dyn Source> = Arc::new(text.as_bytes().to_vec());
+    let contents = read_buffer(find("openai-chat").unwrap(), &source, text.as_bytes()).unwrap();
+    Tape::of(contents.sessions).unwrap()
+}
+
+fn serving(options: Options) -> (Endpoint, Receiver<Event>) {
+    let (sender, events) = channel();
+    let report = move |event| {
+        let _over = sender.send(event);
+    };
+    let tape = tape(&recording().to_string());
+    (
+        Endpoint::start(tape, options, ANY_PORT, report).unwrap(),
+        events,
+    )
+}
+
+fn lenient() -> Options {
+    Options {
+        matching: Matching {
+            is_lenient: true,
+            session: None,
+        },
+        keeps_pace: false,
+    }
+}
+
+/// What a reply says: texts, and calls with their ids.
+fn said(body: &str) -> Vec<String> {
+    let format = recognise(&Sample::new(body.as_bytes(), true)).unwrap();
+    let source: Arc<dyn Source> = Arc::new(body.as_bytes().to_vec());
+    let contents = read_buffer(format, &source, body.as_bytes()).unwrap();
+    let session: &Session = &contents.sessions[0];
+    assert_eq!(session.model.as_deref(), Some("gpt-weather"));
+    let items = session.items.iter();
+    let said = items.map(|item| {
+        let body = body_of(item, &session.bytes(item).unwrap()).unwrap();
+        match item.kind {
+            Kind::Call => {
+                let id = session.call_id(item).unwrap();
+                format!(
+                    "{id} {} {}",
+                    session.name(item),
+                    body.arguments.as_written()
+                )
+            }
+            _ => body.text,
+        }
+    });
+    said.collect()
+}
+
+#[test]
+fn each_turn_is_served_in_every_dialect_whole_and_streamed() {
+    let (endpoint, events) = serving(Options::default());
+    let call = ["Let me look.", "call_7 get_weather {\"city\": \"Bern\"}"];
+    for (dialect, path) in DIALECTS {
+        for (turn, wanted) in [
+            (3, &call[..]),
+            (4, &["It has 18 degrees in Bern."]),
+            (6, &["Gladly."]),
+            // Once more: the same request gets the same reply.
+            (3, &call[..]),
+        ] {
+            for streams in [false, true] {
+                let request = request(dialect, turn, "Bern", streams);
+                let reply = ask(endpoint.address(), "POST", path, &request.to_string());
+                assert_eq!(reply.status, 200, "{}", reply.body);
+                let header = format!("turn={turn}");
+                assert_eq!(reply.header("x-retake-replay"), Some(&*header));
+                let kind = reply.header("content-type").unwrap();
+                assert_eq!(kind.starts_with("text/event-stream"), streams);
+                assert_eq!(said(&reply.body), wanted, "{dialect:?}");
+                let told = events.recv_timeout(PATIENCE).unwrap();
+                assert!(
+                    matches!(&told, Event::Served { turn: words, differences: None, .. } if *words == format!("turn {turn}")),
+                    "{told:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_changed_prompt_is_refused_with_what_differs_in_the_shape_of_each_dialect() {
+    let (endpoint, events) = serving(Options::default());
+    for (dialect, path) in DIALECTS {
+        for streams in [false, true] {
+            let request = request(dialect, 3, "Rome", streams);
+            let reply = ask(endpoint.address(), "POST", path, &request.to_string());
+            assert_eq!(
+                (reply.status, reply.header("x-retake-replay")),
+                (400, Some("refused"))
+            );
+            let body: Value = serde_json::from_str(&reply.body).unwrap();
+            assert_eq!(body["error"]["code"], "replay_mismatch");
+            assert_eq!(body["error"]["type"], "invalid_request_error");
+            assert_eq!(body["type"] == "error", dialect == Dialect::Anthropic);
+            let message = body["error"]["message"].as_str().unwrap();
+            assert!(message.contains("nearest is that of turn 3"), "{message}");
+            assert!(
+                message.contains("item 2, user: … is it in [-Bern-]{+Rome+}?"),
+                "{message}"
+            );
+            let told = events.recv_timeout(PATIENCE).unwrap();
+            assert!(
+                matches!(&told, Event::Refused { why, nearest: Some(_), .. } if message.ends_with(why)),
+                "{told:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn leniently_the_nearest_turn_answers_and_says_so() {
+    let (endpoint, events) = serving(lenient());
+    let (dialect, path) = DIALECTS[2];
+    let request = request(dialect, 4, "Rome", true);
+    let reply = ask(endpoint.address(), "POST", path, &request.to_string());
+    assert_eq!(reply.header("x-retake-replay"), Some("turn=4; lenient"));
+    assert_eq!(said(&reply.body), ["It has 18 degrees in Bern."]);
+    let Event::Served {
+        differences: Some(differences),
+        ..
+    } = events.recv_timeout(PATIENCE).unwrap()
+    else {
+        panic!("nothing is told");
+    };
+    assert_eq!(differences.told.len(), 2, "{differences}");
+}
+
+#[test]
+fn behind_the_last_turn_there_is_nothing_lenient_or_not() {
+    for options in [Options::default(), lenient()] {
+        let (endpoint, _events) = serving(options);
+        let mut request = request(Dialect::Chat, 6, "Bern", false);
+        let messages = request["messages"].as_array_mut().unwrap();
+        messages.push(json!({"role": "assistant", "content": "Gladly."}));
+        messages.push(json!({"role": "user", "content": "And in Rome?"}));
+        let reply = ask(
+            endpoint.address(),
+            "POST",
+            DIALECTS[1].1,
+            &request.to_string(),
+        );
+        let body: Value = serde_json::from_str(&reply.body).unwrap();
+        assert_eq!(
+            (reply.status, &body["error"]["code"]),
+            (400, &json!("replay_ended"))
+        );
+        let message = body["error"]["message"].as_str().unwrap();
+        assert!(
+            message.contains("the recording ends with turn 6"),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn what_is_no_request_is_refused_and_models_are_listed() {
+    let (endpoint, _events) = serving(Options::default());
+    let status =
+        |method: &str, path: &str, body: &str| ask(endpoint.address(), method, path, body).status;
+    assert_eq!(status("POST", "/v1/responses", "{"), 400);
+    assert_eq!(status("POST", "/v1/embeddings", "{}"), 404);
+    assert_eq!(status("GET", "/v1/responses", ""), 405);
+    let models = ask(endpoint.address(), "GET", "/v1/models", "");
+    assert!(models.status == 200 && models.body.contains("gpt-weather"));
+    let kept = json!({"input": "hi", "previous_response_id": "resp_1"}).to_string();
+    let reply = ask(endpoint.address(), "POST", "/v1/responses", &kept);
+    assert!(reply.status == 400 && reply.body.contains("send the whole history"));
+}
+
+#[test]
+fn it_listens_on_the_loopback_only_and_stops_when_it_is_dropped() {
+    let nobody = |_| {};
+    let everywhere = "0.0.0.0:0".parse().unwrap();
+    let refused = Endpoint::start(
+        tape(&recording().to_string()),
+        Options::default(),
+        everywhere,
+        nobody,
+    );
+    assert!(refused.unwrap_err().to_string().contains("loopback"));
+    let (endpoint, _events) = serving(Options::default());
+    let address = endpoint.address();
+    assert_eq!(
+        endpoint.base_url(Dialect::Chat),
+        format!("http://{address}/v1")
+    );
+    assert_eq!(
+        endpoint.base_url(Dialect::Anthropic),
+        format!("http://{address}")
+    );
+    drop(endpoint);
+    let until = std::time::Instant::now() + PATIENCE;
+    while TcpStream::connect(address).is_ok() {
+        assert!(std::time::Instant::now() < until, "it still listens");
+        std::thread::yield_now();
+    }
+}
