@@ -1,5 +1,7 @@
-"""A program on openai-agents as users write it. `default` leaves everything to the SDK; `answering` has it tell the model which tools there are."""
+"""A program on openai-agents as users write it. `default` leaves everything to the SDK; `answering` has it tell the model which tools there are.
+Responses come whole, Chat is streamed."""
 
+import asyncio
 import os
 import sys
 
@@ -27,9 +29,18 @@ SETTINGS = {"default": {}, "answering": {"tool_not_found_behavior": "return_erro
 
 def main(way, api):
     agent = Agent("flights", instructions="You help people to travel.", tools=[search_flights, get_weather], model="any")
-    provider = OpenAIProvider(use_responses=api == "responses")
-    config = RunConfig(model_provider=provider, **SETTINGS[way])
-    result = Runner.run_sync(agent, "Where is it warm, and how do I get there?", max_turns=8, run_config=config)
+    config = RunConfig(model_provider=OpenAIProvider(use_responses=api == "responses"), **SETTINGS[way])
+    question = "Where is it warm, and how do I get there?"
+    if api == "responses":
+        print(Runner.run_sync(agent, question, max_turns=8, run_config=config).final_output)
+    else:
+        asyncio.run(streamed(agent, question, config))
+
+
+async def streamed(agent, question, config):
+    result = Runner.run_streamed(agent, question, max_turns=8, run_config=config)
+    async for _ in result.stream_events():
+        pass
     print(result.final_output)
 
 

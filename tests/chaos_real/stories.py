@@ -14,14 +14,17 @@ from programs import PATIENCE, Wrong, scripted
 
 UNKNOWN = ["unknown-tool-near", "unknown-tool-far"]
 
+# What is tried over each API: everything, and what needs a stream.
+SPECS = {"responses": "chaos.toml", "chat": "streams.toml"}
+
 
 def campaign(retake, upstream, way, api, folder):
     """What the report says of each fault, and the exit code."""
     journals = folder / f"{way}-{api}"
-    command = [retake, "proxy", "--chaos", HERE / "chaos.toml", "--format", "json", "--upstream", upstream]
+    command = [retake, "proxy", "--chaos", HERE / SPECS[api], "--format", "json", "--upstream", upstream]
     command += ["--listen", "127.0.0.1:0", "--journal", journals, "--", sys.executable, HERE / "agent.py", way, api]
     environment = os.environ | {"XDG_STATE_HOME": str(folder / "state")}
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20 * PATIENCE, env=environment)
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30 * PATIENCE, env=environment)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     if not lines or lines[0]["type"] != "control" or not lines[0]["is_sound"]:
         raise Wrong(f"{way} {api}: the run without a fault: {done.stdout}{done.stderr}")
@@ -53,15 +56,12 @@ def told_apart(retake, upstream, api, folder):
         expect(line["outcome"] == "survived" and line["how"] == "answered", f"{fault}: {line}")
     different = sorted(fault for fault in default if default[fault]["outcome"] != answering[fault]["outcome"])
     expect(different == sorted(UNKNOWN), f"they differ in {different}")
-    again, _, _ = campaign(retake, upstream, "default", api, folder / "again")
-    outcomes = [{fault: line["outcome"] for fault, line in one.items()} for one in (default, again)]
-    expect(outcomes[0] == outcomes[1], f"the same seed, and another report: {outcomes}")
 
 
 def main(retake):
     retake = str(Path(retake).resolve())
     with tempfile.TemporaryDirectory() as folder, scripted(retake, HERE / "model.script.toml") as upstream:
-        for api in ("responses", "chat"):
+        for api in SPECS:
             told_apart(retake, upstream, api, Path(folder))
     print("the reports tell them apart")
 

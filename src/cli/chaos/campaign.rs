@@ -16,6 +16,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// The name of the journal of the run without a fault.
+const CONTROL: &str = "00-control";
+
 /// Tries every fault of a spec on the agent that a command starts.
 pub(super) fn run(
     spec: &Spec,
@@ -85,7 +88,7 @@ impl Campaign<'_> {
 
     /// Gives why it is broken off, where it is.
     fn try_each(&self, results: &mut Results) -> Result<Option<String>, NotPlayed> {
-        let played = self.play(Plan::Nothing, "00-control")?;
+        let played = self.play(Plan::Nothing, CONTROL)?;
         let why = played.no_reply.clone().or_else(|| unsound(&played));
         results.control = Some(Control {
             end: played.end,
@@ -176,9 +179,15 @@ fn folder(named: Option<PathBuf>) -> Result<PathBuf, Failure> {
             proxies_folder(&root).join(format!("chaos-{}", wall_clock()))
         }
     };
-    std::fs::create_dir_all(&folder).map_err(|error| {
-        let name = safe_line(&folder.to_string_lossy());
-        Failure::refused(format!("{name}: {error}"))
-    })?;
+    let name = safe_line(&folder.to_string_lossy());
+    if folder.join(format!("{CONTROL}.jsonl")).exists() {
+        let message = format!("{name} holds another campaign already");
+        return Err(Failure::with_hint(
+            message,
+            "--journal FOLDER names another folder",
+        ));
+    }
+    std::fs::create_dir_all(&folder)
+        .map_err(|error| Failure::refused(format!("{name}: {error}")))?;
     Ok(folder)
 }

@@ -272,7 +272,7 @@ fn the_report_for_people_is_a_table_with_what_ended_the_agent_below_each_fault()
         "fault                survived  killed  hung  unnoticed  not reached\n",
         "unknown-tool-near           ·       1     ·          ·            ·\n  killed at turn 1, ends with code 1: ModelBehaviorError: Tool ",
         "  expected: tells the model which tools there are, and goes on\n",
-        "  not reached (turn 1)  03-empty-final-output-1-1.jsonl\n",
+        "  not reached (turn 1)  02-empty-final-output-1-1.jsonl\n",
         "\n3 trials: 0 survived, 2 killed, 0 hung, 0 unnoticed, 1 not reached\n",
     ] {
         assert!(text.contains(words), "{words}\nis not in\n{text}");
@@ -342,5 +342,69 @@ fn a_spec_that_is_wrong_is_refused_with_its_line() {
     assert!(
         complaint.contains("chaos.toml:2: `unknown-tool` is no fault"),
         "{complaint}"
+    );
+}
+
+#[test]
+fn journals_of_another_campaign_are_not_mixed_with_new_ones() {
+    let (model, folder) = (model(), tempfile::tempdir().unwrap());
+    let spec = "faults = [\"http-500\"]\n";
+    let first = campaign(folder.path(), "careful", &model.url(), spec, &[]);
+    assert_eq!(first.status.code(), Some(0));
+    let second = campaign(folder.path(), "careful", &model.url(), spec, &[]);
+    assert_eq!(second.status.code(), Some(2));
+    let complaint = String::from_utf8_lossy(&second.stderr);
+    assert!(
+        complaint.contains("journals holds another campaign"),
+        "{complaint}"
+    );
+}
+
+#[test]
+fn a_recording_is_the_model_behind_the_faults() {
+    let folder = tempfile::tempdir().unwrap();
+    let call = json!({"id": GOOD.0, "type": "function", "function": {"name": GOOD.1, "arguments": GOOD.2}});
+    let recording = json!({"model": "m", "messages": [
+        {"role": "user", "content": "Where is it warm?"},
+        {"role": "assistant", "content": "I look it up.", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": GOOD.0, "content": "12 degrees"},
+        {"role": "assistant", "content": DONE},
+    ]});
+    std::fs::write(folder.path().join("recording.json"), recording.to_string()).unwrap();
+    std::fs::write(
+        folder.path().join("chaos.toml"),
+        "faults = [\"unknown-tool-far\", \"http-500\"]\n",
+    )
+    .unwrap();
+    let of = |nature: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_retake"))
+            .current_dir(folder.path())
+            .env("XDG_STATE_HOME", folder.path().join("state"))
+            .env(NATURE, nature)
+            .args([
+                "replay",
+                "recording.json",
+                "--chaos",
+                "chaos.toml",
+                "--format",
+                "json",
+                "--journal",
+                nature,
+                "--",
+            ])
+            .arg(std::env::current_exe().unwrap())
+            .args(["--exact", "proxy::chaos::campaign::an_agent", "--nocapture"])
+            .output()
+            .unwrap();
+        (output.status.code(), lines(&output))
+    };
+    let (code, told) = of("careful");
+    assert_eq!(code, Some(0), "{told:?}");
+    assert_eq!(outcomes(&told).len(), 2);
+    let (code, told) = of("naive");
+    assert_eq!(code, Some(1), "{told:?}");
+    assert!(
+        outcomes(&told).values().all(|outcome| *outcome == "killed"),
+        "{told:?}"
     );
 }
