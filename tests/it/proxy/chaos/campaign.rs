@@ -1,4 +1,5 @@
 //! The program itself: an agent that is started anew for each fault, and the report.
+#![allow(clippy::print_stderr)]
 
 use crate::proxy::speech::{Agent, GOOD, http, turn};
 use crate::proxy::stage::PATIENCE;
