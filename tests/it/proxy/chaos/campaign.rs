@@ -316,7 +316,8 @@ fn without_a_sound_run_before_it_nothing_is_tried() {
     let address = nobody.local_addr().unwrap();
     drop(nobody);
     let url = format!("http://{address}");
-    let output = campaign(folder.path(), "careful", &url, ALL, &["--format", "json"]);
+    let other = tempfile::tempdir().unwrap();
+    let output = campaign(other.path(), "careful", &url, ALL, &["--format", "json"]);
     assert_eq!(output.status.code(), Some(4));
     let told = lines(&output);
     let why = told[1]["broken_off"].as_str().unwrap();
