@@ -112,12 +112,7 @@ impl Proxy {
         }
         let stop = CancellationToken::new();
         let places = listeners.into_iter().zip(origins);
-        let thread = run(
-            (places.collect(), chaos),
-            floor.clone(),
-            stop.clone(),
-            report,
-        )?;
+        let thread = run(places.collect(), chaos, floor.clone(), stop.clone(), report)?;
         Ok(Self {
             floor,
             journal,
@@ -275,7 +270,8 @@ fn made(
 
 /// Serves all listeners on a thread of its own.
 fn run(
-    (places, chaos): (Vec<(Listen, Arc<Origin>)>, Option<Arc<Chaos>>),
+    places: Vec<(Listen, Arc<Origin>)>,
+    chaos: Option<Arc<Chaos>>,
     floor: Arc<Floor>,
     stop: CancellationToken,
     report: Report,
