@@ -100,7 +100,7 @@ fn expect(fault: &Fault, dialect: Dialect, seed: u64, text: &str, calls: &[Call<
             && (!["pending-call", "orphan-call"].contains(rule) || fault.id != "duplicate-call-id")
     });
     let wanted = BTreeMap::from([(fault.rule.unwrap(), 1)]);
-    let new: BTreeMap<_, _> = new.into_iter().map(|(rule, _)| (rule, 1)).collect();
+    let new: BTreeMap<_, _> = new.into_keys().map(|rule| (rule, 1)).collect();
     assert_eq!(new, wanted, "{} in {dialect:?}: {told}", fault.id);
 }
 
