@@ -1,2 +1,32 @@
 //! What can go wrong in what an agent receives: faults that are made on purpose, drawn from a seed, told apart by name. No socket here;
 //! the proxy makes them.
+//!
+//! | | |
+//! |---|---|
+//! | [`FAULTS`] | what there is: what each does, what an agent that handles it does |
+//! | [`inject`] | one fault, made of a reply |
+//! | [`Spec`] | which faults, at which replies, how often: a TOML file |
+//! | [`Course`] | who asks what, which exchange gets the fault, and what came behind it |
+//! | [`outcome`] | whether the agent survived |
+
+mod arguments;
+mod conversations;
+mod course;
+mod dice;
+mod faults;
+mod final_output;
+mod inject;
+mod names;
+mod outcome;
+mod reply;
+mod request;
+mod spec;
+
+pub use conversations::How;
+pub use course::{Course, Injection, Order, Plan};
+pub use dice::Dice;
+pub use faults::{Deed, FAULTS, Fault, Silence, find};
+pub use inject::{NotHere, Told, inject};
+pub use outcome::{End, Outcome, outcome, outcome_of_conversation};
+pub use request::Request;
+pub use spec::{KEYS, Key, LONGEST_SPEC, Spec, SpecFault, SpecFaults, Trial, Turn};

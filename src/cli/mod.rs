@@ -6,6 +6,7 @@
 
 mod arguments;
 mod blame;
+mod chaos;
 mod check;
 mod completions;
 mod convert;

@@ -7,6 +7,7 @@ mod tests;
 mod told;
 
 use super::arguments::ProxyArguments;
+use super::chaos::Wish;
 use super::exit::{Exit, Failure};
 use super::output::safe_line;
 use crate::engine::Policy;
@@ -25,6 +26,15 @@ use told::is_silent;
 
 /// Runs a proxy to its end.
 pub(super) fn run(arguments: &ProxyArguments) -> Result<Exit, Failure> {
+    if let Some(spec) = &arguments.chaos {
+        let wish = Wish {
+            spec,
+            command: &arguments.command,
+            defaults: &[],
+            format: arguments.format,
+        };
+        return super::chaos::run(&wish, || options(arguments));
+    }
     if !arguments.headless && !io::stdout().is_terminal() {
         let message = "the screen of a proxy needs a terminal";
         return Err(Failure::with_hint(
@@ -61,7 +71,7 @@ pub(super) fn run(arguments: &ProxyArguments) -> Result<Exit, Failure> {
     watch(watched, signal, move || drop(proxy), out, hints)
 }
 
-fn not_running(error: NotRunning) -> Failure {
+pub(super) fn not_running(error: NotRunning) -> Failure {
     Failure::refused(safe_line(&error.to_string()))
 }
 
@@ -89,7 +99,7 @@ fn options(arguments: &ProxyArguments) -> Result<Options, Failure> {
         insecure: arguments.insecure.clone(),
         policy: policy(arguments)?,
         breakpoints: super::run::breakpoints(&arguments.breakpoints)?,
-        has_operator: !arguments.headless,
+        has_operator: !arguments.headless && arguments.chaos.is_none(),
         journal: arguments.journal.clone(),
         intercepts: !arguments.no_intercept,
         holds_requests: !arguments.pass_requests,

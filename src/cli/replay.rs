@@ -1,5 +1,6 @@
 //! `replay`: the model turns of recordings as an endpoint, for an agent that runs again.
 
+mod chaos;
 mod told;
 
 use super::arguments::{Delay, ReplayArguments};
@@ -45,6 +46,9 @@ enum Heard {
 /// Serves until it is interrupted, or the agent that was started has ended. Its first line is the address.
 pub(super) fn run(arguments: &ReplayArguments) -> Result<Exit, Failure> {
     let tape = tape(arguments)?;
+    if let Some(spec) = &arguments.chaos {
+        return chaos::run(spec, arguments, tape);
+    }
     let signal = note_ends();
     let (sender, heard) = channel();
     let asked = sender.clone();

@@ -60,6 +60,32 @@ fn spec_keys() -> String {
     tables.join("\n")
 }
 
+fn chaos_keys() -> String {
+    let mut table = "| key | says | without it |\n|---|---|---|\n".to_owned();
+    for key in retake::chaos::KEYS {
+        let name = match key.section {
+            "" => format!("`{}`", key.name),
+            section => format!("`{}` in `[{section}]`", key.name),
+        };
+        writeln!(table, "| {name} | {} | `{}` |", key.what, key.usual).unwrap();
+    }
+    table
+}
+
+fn chaos_faults() -> String {
+    let mut table =
+        "| fault | the agent receives | one that handles it |\n|---|---|---|\n".to_owned();
+    for fault in retake::chaos::FAULTS {
+        writeln!(
+            table,
+            "| `{}` | {} | {} |",
+            fault.id, fault.does, fault.expected
+        )
+        .unwrap();
+    }
+    table
+}
+
 /// The README with the part between the marks of `name` replaced.
 fn with_block(readme: &str, name: &str, block: &str) -> String {
     let (start, end) = (
@@ -94,6 +120,8 @@ fn readme_tables_are_true() {
         ("lab-classes", classes()),
         ("lab-spec", spec_keys()),
         ("agents", retake::runtime::proxy::connect::markdown_table()),
+        ("chaos-keys", chaos_keys()),
+        ("chaos-faults", chaos_faults()),
     ];
     for (name, block) in tables {
         wanted = with_block(&wanted, name, &block);

@@ -1,6 +1,6 @@
 //! Arguments of what stands between others: `proxy`.
 
-use super::LookArguments;
+use super::{LineFormat, LookArguments};
 use crate::runtime::proxy::{USUAL_ASKS, Upstream};
 use clap::Args;
 use std::ffi::OsString;
@@ -26,15 +26,27 @@ pub struct ProxyArguments {
     #[arg(long = "insecure-upstream", value_name = "HOST")]
     pub insecure: Vec<String>,
     /// The policy: what is decided without asking
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "chaos")]
     pub policy: Option<PathBuf>,
     /// Hold here although nothing is wrong: `tool pay`, `turn 3`, `rule tool-error`, `arg .amount > 100`
-    #[arg(long = "break", value_name = "PLACE", conflicts_with = "headless")]
+    #[arg(long = "break", value_name = "PLACE", conflicts_with_all = ["headless", "chaos"])]
     pub breakpoints: Vec<String>,
     /// Without a screen: the policy decides, and what happens is one JSON object a line
     #[arg(long)]
     pub headless: bool,
-    /// The file of the proxy's journal; without it a new one among the operator's own data
+    /// Inject faults, to test the agent's own error handling; with CMD it is started anew for each, and the exit code says whether it survived
+    #[arg(long, value_name = "SPEC")]
+    pub chaos: Option<PathBuf>,
+    /// Form of the report about the faults
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORMAT",
+        default_value_t,
+        requires = "chaos"
+    )]
+    pub format: LineFormat,
+    /// The file of the proxy's journal, or with --chaos and CMD the folder of its journals; without it a new one among the operator's own data
     #[arg(long, value_name = "FILE")]
     pub journal: Option<PathBuf>,
     /// Hold nothing: watch and record only
@@ -47,7 +59,12 @@ pub struct ProxyArguments {
     #[arg(long, value_name = "N", default_value_t = USUAL_ASKS)]
     pub max_asks: u32,
     /// The file that the command's output goes to as it comes
-    #[arg(long, value_name = "FILE", requires = "command")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "command",
+        conflicts_with = "chaos"
+    )]
     pub output: Option<PathBuf>,
     /// How it looks.
     #[command(flatten)]

@@ -1,7 +1,9 @@
 //! Heads of replies to a client: the upstream's, and those that retake makes.
 
 use super::headers;
-use hyper::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::header::{
+    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER,
+};
 use hyper::http::response::Parts;
 use hyper::{Response, StatusCode};
 
@@ -44,6 +46,17 @@ pub(super) fn error_head(status: u16) -> Parts {
     head.headers.insert(CONTENT_TYPE, kind);
     head.headers
         .insert(SHOULD_RETRY, HeaderValue::from_static("false"));
+    head
+}
+
+/// The head of an error as a provider gives it: nothing keeps the client from trying again, and with 429 it is told when.
+pub(super) fn provider_error_head(status: u16) -> Parts {
+    let mut head = error_head(status);
+    head.headers.remove(SHOULD_RETRY);
+    if head.status == StatusCode::TOO_MANY_REQUESTS {
+        head.headers
+            .insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    }
     head
 }
 

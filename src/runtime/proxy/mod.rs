@@ -6,13 +6,16 @@
 //! | [`serve`] | the wire, from the client inwards: [`Listen`] has the port, `contact` the socket, `guard` lets in who may come, each request is answered by a [`Watch`], and [`Origin`] asks the model; `headers` and `body` say what goes on in either direction |
 //! | `exchanges` | a [`Watch`] that looks: each exchange is driven by a task of its own through [`crate::exchange::machine`]; `judge` finds what is wrong |
 //! | [`holds`] | what is held: live runs whose tools are the agent's |
+//! | [`Chaos`] | faults on purpose |
 //! | [`recorder`] | what is written down |
 //! | [`connect`], [`agent`] | how agents are pointed here, and the one that is started here |
+//! | [`trial`] | one that is started here anew for each fault |
 
 pub mod agent;
 mod answer;
 mod base;
 mod body;
+mod chaos;
 mod client_side;
 pub mod connect;
 mod contact;
@@ -35,6 +38,7 @@ mod running;
 mod server;
 mod strict;
 mod token;
+pub mod trial;
 mod trust;
 mod watch;
 mod websocket;
@@ -42,6 +46,7 @@ mod websocket;
 pub use answer::error;
 pub use base::{BadBase, Base};
 pub use body::{Body, Cut, Outgoing, whole};
+pub use chaos::{Chaos, NoSpec, read_spec};
 pub use contact::{Patience, Presence};
 pub use guard::Refusal;
 pub use headers::{TOKEN, ask_for_plain};

@@ -1,5 +1,6 @@
 //! A proxy that runs: its listeners, its exchanges, its journal, on a thread of its own.
 
+use super::chaos::Chaos;
 use super::exchanges::{Floor, Made, Watcher};
 use super::holds::{Holder, Seat, Settings};
 use super::judge::Judge;
@@ -61,6 +62,24 @@ pub enum NotRunning {
 impl Proxy {
     /// Starts a proxy. `report` hears of it on threads of its own, and must not wait.
     pub fn start(options: Options, report: Report) -> Result<Self, NotRunning> {
+        Self::start_with(options, None, report)
+    }
+
+    /// Starts a proxy that injects faults and holds nothing.
+    pub fn start_with_chaos(
+        mut options: Options,
+        chaos: Arc<Chaos>,
+        report: Report,
+    ) -> Result<Self, NotRunning> {
+        options.intercepts = false;
+        Self::start_with(options, Some(chaos), report)
+    }
+
+    fn start_with(
+        options: Options,
+        chaos: Option<Arc<Chaos>>,
+        report: Report,
+    ) -> Result<Self, NotRunning> {
         let origins = options.upstreams.iter();
         let origins = origins
             .map(|upstream| origin(upstream, &options.insecure))
@@ -93,7 +112,7 @@ impl Proxy {
         }
         let stop = CancellationToken::new();
         let places = listeners.into_iter().zip(origins);
-        let thread = run(places.collect(), floor.clone(), stop.clone(), report)?;
+        let thread = run(places.collect(), chaos, floor.clone(), stop.clone(), report)?;
         Ok(Self {
             floor,
             journal,
@@ -252,6 +271,7 @@ fn made(
 /// Serves all listeners on a thread of its own.
 fn run(
     places: Vec<(Listen, Arc<Origin>)>,
+    chaos: Option<Arc<Chaos>>,
     floor: Arc<Floor>,
     stop: CancellationToken,
     report: Report,
@@ -262,7 +282,12 @@ fn run(
         runtime.block_on(async {
             let mut serving = JoinSet::new();
             for (place, (listen, origin)) in places.into_iter().enumerate() {
-                let watcher = Arc::new(Watcher::new(floor.clone(), origin.clone(), place));
+                let watcher = Arc::new(Watcher::new(
+                    floor.clone(),
+                    origin.clone(),
+                    place,
+                    chaos.clone(),
+                ));
                 serving.spawn(serve(listen, origin, watcher, stop.clone()));
             }
             while let Some(served) = serving.join_next().await {

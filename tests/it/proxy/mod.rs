@@ -1,6 +1,7 @@
 //! A proxy that looks, holds and mends, as stories: agents on one side, models on the other, and what both of them see.
 
 mod binary;
+mod chaos;
 mod clean;
 mod clients;
 mod faults;

@@ -61,7 +61,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     (
         "chaos",
-        &["json", "session", "dialects", "schema", "suggest"],
+        // Of the engine, how files write durations.
+        &["json", "session", "dialects", "schema", "suggest", "engine"],
     ),
     (
         "script",

@@ -4,6 +4,7 @@
 //! so that nobody waits for anybody.
 
 mod floor;
+mod injected;
 mod order;
 mod outcome;
 mod pump;
@@ -12,6 +13,7 @@ pub(super) use floor::{Floor, Made};
 
 use super::Observer;
 use super::body::Body;
+use super::chaos::Chaos;
 use super::client_side::{ClientBody, ClientSide};
 use super::decode::decode;
 use super::judge::{Reading, Verdict};
@@ -27,6 +29,7 @@ use floor::{Along, Request, Under};
 use http_body_util::BodyExt;
 use hyper::http::response::Parts;
 use hyper::{HeaderMap, Response};
+use injected::Injected;
 use pump::{Message, Pump};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -44,14 +47,22 @@ pub(super) struct Watcher {
     upstream: Arc<Origin>,
     /// Its place on the command line.
     place: usize,
+    /// Faults on purpose, if any.
+    chaos: Option<Arc<Chaos>>,
 }
 
 impl Watcher {
-    pub(super) fn new(floor: Arc<Floor>, upstream: Arc<Origin>, place: usize) -> Self {
+    pub(super) fn new(
+        floor: Arc<Floor>,
+        upstream: Arc<Origin>,
+        place: usize,
+        chaos: Option<Arc<Chaos>>,
+    ) -> Self {
         Self {
             floor,
             upstream,
             place,
+            chaos,
         }
     }
 
@@ -104,7 +115,27 @@ impl Watch for Watcher {
             body: question.body.clone(),
         };
         let (side, reply) = ClientSide::new();
-        if let Some(inbox) = self.floor.held_like(&request, client.retry > 0) {
+        if let Some(chaos) = self.chaos.as_ref().filter(|_| is_readable)
+            && let Some(order) = chaos.asked(dialect, &plain, client.retry > 0)
+        {
+            let seen = self.seen(&question, &client, &asked);
+            // Nobody decides about it, so nothing is heard of the inbox.
+            self.floor
+                .begins(&seen, Under::new(unbounded_channel().0, request));
+            let injected = Injected {
+                floor: self.floor.clone(),
+                upstream: self.upstream.clone(),
+                chaos: chaos.clone(),
+                order: order.0,
+                request: order.1,
+                tells_usage: asked.wants_usage,
+                seen,
+                question,
+                plain,
+                client: side,
+            };
+            tokio::spawn(injected.run());
+        } else if let Some(inbox) = self.floor.held_like(&request, client.retry > 0) {
             // Where it ends at this moment nobody answers; the client is told to try again.
             let _ = inbox.send(Message::Joined(side, question.presence));
         } else {

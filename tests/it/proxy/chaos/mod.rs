@@ -1,0 +1,5 @@
+//! Faults on purpose: what the rules find in each, what an agent receives, and what is reported.
+
+mod campaign;
+mod faults;
+mod wire;
