@@ -8,7 +8,7 @@ use retake::formats::lower;
 use retake::rules::{Faultless, Finding, Run, check_by, mending_rules};
 use retake::runtime::{Base, ReadOptions, Recording, read_input};
 use retake::session::{
-    Edit, Patch, Rope, Session, Source, SourceError, Span, Splice, Tool, ToolKind, Voice,
+    Edit, Patch, Rope, Session, Source, SourceError, Span, Splice, Tool, ToolKind, Voice, recorded,
 };
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -130,7 +130,7 @@ fn judge(recording: &mut Recording, rope: &Rope, faultless: &mut Vec<Faultless>)
         session.contract.supplement(Some(&tools), None, None);
         let run = Run::new(session, None);
         let (full, digests) = check_by(&run, &rules).unwrap();
-        let known = faultless.among(&run, rope);
+        let known = faultless.among(&run, |span| recorded(rope, span));
         let (part, _) = check_by(&Run::new(session, None).knowing(known), &rules).unwrap();
         let told = |findings: &[Finding]| {
             let told = findings
@@ -139,7 +139,7 @@ fn judge(recording: &mut Recording, rope: &Rope, faultless: &mut Vec<Faultless>)
             told.collect::<Vec<_>>()
         };
         assert_eq!(told(&part), told(&full));
-        *faultless = Faultless::of(&run, rope, &full, &digests);
+        *faultless = Faultless::of(&run, |span| recorded(rope, span), &full, &digests);
     }
 }
 
