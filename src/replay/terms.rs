@@ -134,7 +134,7 @@ fn nearest_instructions(groups: &[Vec<String>], words: &str) -> String {
     };
     let of_groups = groups.iter().map(|group| joined(group.iter()));
     let all = joined(groups.iter().flatten());
-    let nearest = of_groups.rev().chain([all.clone()]);
+    let nearest = [all.clone()].into_iter().chain(of_groups);
     nearest.max_by_key(|text| alike(text)).unwrap_or(all)
 }
 

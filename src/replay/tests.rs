@@ -154,7 +154,7 @@ fn an_output_under_the_wrong_call_is_told() {
     journey[3] = output("b", "AF 7, 490 EUR");
     journey[4] = output("a", "18 degrees");
     let why = strict(&tape, &request(&journey[..5])).unwrap_err();
-    assert!(why.contains("item 4, output"), "{why}");
+    assert!(why.contains("item 5, output: [-AF 7, 490-]{+18+}"), "{why}");
 }
 
 #[test]

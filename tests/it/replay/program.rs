@@ -107,10 +107,7 @@ fn its_first_line_is_the_address_and_each_request_is_a_line() {
     assert_eq!(ask(3, "Rome").status, 400);
     let refused = "refused  responses: the request differs from every recorded history; the nearest is that of turn 3, where";
     assert_eq!(serving.line(), refused);
-    assert_eq!(
-        serving.line(),
-        "  item 2, user: … is it in [-Bern-]{+Rome+}?"
-    );
+    assert_eq!(serving.line(), "  item 2, user: … it in [-Bern-]{+Rome+}?");
     let (code, lines, stderr) = serving.end();
     assert_eq!(code, Some(130));
     assert_eq!(

@@ -113,7 +113,7 @@ fn a_changed_prompt_is_refused_with_what_differs_in_the_shape_of_each_dialect() 
             let message = body["error"]["message"].as_str().unwrap();
             assert!(message.contains("nearest is that of turn 3"), "{message}");
             assert!(
-                message.contains("item 2, user: … is it in [-Bern-]{+Rome+}?"),
+                message.contains("item 2, user: … it in [-Bern-]{+Rome+}?"),
                 "{message}"
             );
             let told = events.recv_timeout(PATIENCE).unwrap();
