@@ -16,14 +16,12 @@ impl Lab {
     pub(super) fn key_over(&mut self, key: KeyEvent) -> Vec<Wish> {
         match self.over.last_mut() {
             Some(Over::Help(help)) => {
-                if help.key(key) {
-                    self.over.pop();
-                }
+                let is_left = help.key(key);
+                self.over.pop_if(|_| is_left);
             }
             Some(Over::Words(_, page)) => {
-                if !page.key(key) {
-                    self.over.pop();
-                }
+                let stays = page.key(key);
+                self.over.pop_if(|_| !stays);
             }
             Some(Over::Palette(palette, jobs)) => match palette.key(key) {
                 Choice::Pending => {}

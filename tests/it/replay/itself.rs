@@ -166,7 +166,7 @@ fn replay(path: &Path, count: &mut Count) {
         let tried: &mut usize = tried.entry(place.session).or_default();
         *tried += 1;
         // Long sessions say the same kind of thing again and again, and every request holds all that was said before.
-        if *tried > ALL_OF_THE_FIRST && *tried % ONE_OF != 0 {
+        if *tried > ALL_OF_THE_FIRST && !(*tried).is_multiple_of(ONE_OF) {
             continue;
         }
         let session = &sessions[place.session];
