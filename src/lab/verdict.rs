@@ -234,8 +234,7 @@ fn at_least(board: &Board, assertion: usize, place: (usize, usize), rate: f64) -
         corrected,
         interval,
         sentence: format!(
-            "{}: {name} corrects {}; at least {} is asked for{stands}",
-            verdict.word(),
+            "{name} corrects {}; at least {} is asked for{stands}",
             counted(corrected),
             percent(rate)
         ),
@@ -271,8 +270,7 @@ fn better_than(board: &Board, assertion: usize, place: (usize, usize), other: us
         corrected: own,
         interval: own.interval(),
         sentence: format!(
-            "{}: {} corrects {}, {} corrects {}{told}",
-            verdict.word(),
+            "{} corrects {}, {} corrects {}{told}",
             name(variant),
             counted(own),
             name(other),

@@ -37,6 +37,7 @@ mod sessions;
 mod sse_cases;
 mod takes;
 mod terminal;
+mod terminal_lab;
 mod terminal_live;
 mod terminal_proxy;
 mod terminal_takes;

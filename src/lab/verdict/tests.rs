@@ -124,7 +124,7 @@ fn a_rate_is_reached_once_its_whole_interval_reaches_it() {
     assert_eq!(verdict, Holds);
     assert_eq!(
         sentence,
-        "holds: nearest corrects 38 of 40: 95.0 % (95 %: 83.5 % to 98.6 %); at least 83.0 % is asked for"
+        "nearest corrects 38 of 40: 95.0 % (95 %: 83.5 % to 98.6 %); at least 83.0 % is asked for"
     );
     let (verdict, sentence) = told(counts, at_least(0.9));
     assert_eq!(verdict, Undecided);

@@ -1,10 +1,10 @@
 //! The one who conducts an experiment: hears the operator and the models, asks the machine who is next, and asks.
 
-use super::prepare::Prepared;
-use super::trial::{Answered, Bench};
+use super::prepare::{Prepared, Sent};
+use super::trial::{Answered, Bench, Place};
 use super::{Command, News, NoLab, Report};
 use crate::engine::{ModelDelay, model_delay};
-use crate::lab::{Board, Effect, Event, Machine, Phase, Sample, leader_of};
+use crate::lab::{Board, Effect, End, Event, Experiment, Machine, Phase, Sample, leader_of};
 use crate::redact::Redactor;
 use crate::runtime::live::{Gathered, Thread, model_of};
 use crate::runtime::model::Model;
@@ -89,7 +89,9 @@ struct Reached {
 
 struct Conductor {
     machine: Machine,
+    /// The journals, by trial; none where all that was asked for has come, so that others can write to them.
     benches: Vec<Bench>,
+    opener: Opener,
     /// Samples that came before one that was asked for earlier, by trial, variant and number. The machine hears of them in the order in
     /// which they were asked for: what is quickly answered would come first otherwise, and a sequential test must not see that.
     early: BTreeMap<(usize, usize, u32), Sample>,
@@ -105,6 +107,23 @@ struct Conductor {
     /// Whether it stands otherwise since.
     is_news: bool,
     trouble: Option<String>,
+}
+
+/// Opens the journals of the trials.
+struct Opener {
+    trials: Vec<Sent>,
+    redactor: Arc<Redactor>,
+    /// Where they are to be.
+    places: Vec<Place>,
+}
+
+impl Opener {
+    fn open(&self, experiment: &Experiment) -> Result<Vec<Bench>, NoLab> {
+        let trials = self.trials.iter().zip(&experiment.trials).zip(&self.places);
+        let benches = trials
+            .map(|((sent, trial), place)| Bench::open(sent, &trial.subject, &self.redactor, place));
+        benches.collect()
+    }
 }
 
 impl Conductor {
@@ -131,22 +150,29 @@ impl Conductor {
         for note in gathered.notes.drain(..).chain(prepared.notes) {
             report(News::Notice(note));
         }
-        let redactor = Arc::new(Redactor::new(gathered.secrets));
+        let place = match prepared.is_fresh {
+            true => Place::New(prepared.journals),
+            false => Place::In(prepared.journals),
+        };
+        let mut opener = Opener {
+            places: vec![place; prepared.trials.len()],
+            trials: prepared.trials,
+            redactor: Arc::new(Redactor::new(gathered.secrets)),
+        };
         let mut experiment = prepared.experiment;
-        let place = (&*prepared.journals, prepared.is_fresh);
-        let mut benches = Vec::new();
-        for (sent, trial) in prepared.trials.iter().zip(&mut experiment.trials) {
-            let bench = Bench::open(sent, &trial.subject, &redactor, place)?;
+        let benches = opener.open(&experiment)?;
+        let journals: Vec<PathBuf> = benches.iter().map(Bench::path).collect();
+        opener.places = journals.iter().cloned().map(Place::At).collect();
+        for (bench, trial) in benches.iter().zip(&mut experiment.trials) {
             for (variant, take) in trial.variants.iter_mut().zip(bench.takes()) {
                 variant.take = take;
             }
-            benches.push(bench);
         }
-        let journals = benches.iter().map(Bench::path).collect();
         let earlier = benches.iter().map(Bench::earlier).collect();
         Ok(Self {
             machine: Machine::new(Arc::new(experiment), journals, earlier, leader_of),
             benches,
+            opener,
             early: BTreeMap::new(),
             models,
             inputs,
@@ -169,12 +195,7 @@ impl Conductor {
                 false => heard.recv().map_err(|_| RecvTimeoutError::Disconnected),
             };
             match input {
-                Ok(Input::Command(command)) => self.handle(match command {
-                    Command::Pause => Event::Pause,
-                    Command::Resume => Event::Resume,
-                    Command::More(samples) => Event::More(samples),
-                    Command::Stop => Event::Stop,
-                }),
+                Ok(Input::Command(command)) => self.obey(command),
                 Ok(Input::Answered {
                     trial,
                     variant,
@@ -184,12 +205,31 @@ impl Conductor {
                 Err(RecvTimeoutError::Timeout) => self.tell(),
                 Ok(Input::Dropped) | Err(RecvTimeoutError::Disconnected) => break,
             }
-            if matches!(self.machine.board().phase, Phase::Ended(_)) && self.is_news {
+            if let (Phase::Ended(end), true) = (self.machine.board().phase, self.is_news) {
                 self.tell();
+                // What was called off may still come.
+                if end != End::Stopped {
+                    self.benches.clear();
+                }
             }
         }
         self.all.cancel();
         self.thread.end();
+    }
+
+    fn obey(&mut self, command: Command) {
+        if matches!(command, Command::More(_)) && self.benches.is_empty() {
+            match self.opener.open(&self.machine.board().experiment) {
+                Ok(benches) => self.benches = benches,
+                Err(error) => return (self.report)(News::Notice(error.to_string())),
+            }
+        }
+        self.handle(match command {
+            Command::Pause => Event::Pause,
+            Command::Resume => Event::Resume,
+            Command::More(samples) => Event::More(samples),
+            Command::Stop => Event::Stop,
+        });
     }
 
     fn tell(&mut self) {

@@ -41,6 +41,17 @@ struct Ground {
     wire: Vec<u8>,
 }
 
+/// Where the journal of a trial is to be.
+#[derive(Debug, Clone)]
+pub(super) enum Place {
+    /// In this folder, one of the same trial that is there already too.
+    In(PathBuf),
+    /// In this folder, a new one.
+    New(PathBuf),
+    /// This one.
+    At(PathBuf),
+}
+
 /// A question that was answered, or not.
 pub(super) type Answered = Result<Answer, ModelFault>;
 
@@ -50,7 +61,7 @@ impl Bench {
         sent: &Sent,
         subject: &Subject,
         redactor: &Arc<Redactor>,
-        (folder, is_fresh): (&Path, bool),
+        place: &Place,
     ) -> Result<Self, NoLab> {
         let (histories, model) = (&sent.histories, sent.model.clone());
         let mut vault = Vault::default();
@@ -58,7 +69,7 @@ impl Bench {
         let digest = Digest::of(&[model.name.as_bytes(), &base].concat());
         let mut name = slug(&[&subject.rule, &subject.tool, &model.name]);
         name.push_str(&format!("-{digest}"));
-        let bench = open(folder, &name, is_fresh, &base, || About {
+        let bench = open(place, &name, &base, || About {
             agent: "lab".to_owned(),
             format: histories.format.clone(),
             model: model.name.clone(),
@@ -341,14 +352,18 @@ fn asked(ask: Ask, take: TakeId) -> LedgerEvent {
     }
 }
 
-/// Opens the journal of this name, or the next that is free.
+/// Opens the journal of this name where it is, or begins it under the first name that is free.
 fn open(
-    folder: &Path,
+    place: &Place,
     name: &str,
-    is_fresh: bool,
     base: &[u8],
     about: impl Fn() -> About,
 ) -> Result<Workbench, NoLab> {
+    let (folder, is_fresh) = match place {
+        Place::In(folder) => (folder, false),
+        Place::New(folder) => (folder, true),
+        Place::At(path) => return reopen(path),
+    };
     for number in 1_u32.. {
         let suffix = match number {
             1 => String::new(),
@@ -361,13 +376,17 @@ fn open(
         if is_fresh {
             continue;
         }
-        let (bench, _) = Workbench::open_run(&path, wall_clock)?;
-        if let Some(trouble) = bench.not_recording() {
-            return Err(NoLab::NotRecording(trouble.to_string()));
-        }
-        return Ok(bench);
+        return reopen(&path);
     }
     Err(NoLab::NotRecording("there is no free name".to_owned()))
+}
+
+fn reopen(path: &Path) -> Result<Workbench, NoLab> {
+    let (bench, _) = Workbench::open_run(path, wall_clock)?;
+    match bench.not_recording() {
+        Some(trouble) => Err(NoLab::NotRecording(trouble.to_string())),
+        None => Ok(bench),
+    }
 }
 
 fn tally(findings: &[Finding]) -> Tally {

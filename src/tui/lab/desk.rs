@@ -86,7 +86,13 @@ pub(in crate::tui) struct Desk {
 
 impl Drop for Desk {
     fn drop(&mut self) {
-        self.mailbox.mail().is_closed = true;
+        let uncollected = {
+            let mut mail = self.mailbox.mail();
+            mail.is_closed = true;
+            mail.begun.take()
+        };
+        // It would keep the mailbox, which would keep it.
+        drop(uncollected);
     }
 }
 

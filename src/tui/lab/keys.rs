@@ -184,6 +184,7 @@ impl Lab {
             Ok(order) => order,
             Err(missing) => {
                 self.notice = Some(missing);
+                self.ask_for_model();
                 return Vec::new();
             }
         };
@@ -216,6 +217,18 @@ impl Lab {
             self.change();
         }
         Vec::new()
+    }
+
+    /// Without a model nothing can begin: where none can be asked, its name is asked for.
+    fn ask_for_model(&mut self) {
+        let rows = self.form.rows();
+        let model = rows
+            .iter()
+            .position(|row| *row == Row::Field(Field::Models));
+        if let Some(model) = model.filter(|_| self.form.models.is_err()) {
+            self.form.cursor.set(model);
+            self.change();
+        }
     }
 
     /// Asks for the value with the cursor, or opens the words.

@@ -117,6 +117,15 @@ fn wait(news: &Receiver<News>, is_it: impl Fn(&Board) -> bool) -> Arc<Board> {
     }
 }
 
+/// Waits until something holds.
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let began = std::time::Instant::now();
+    while !holds() {
+        assert!(began.elapsed() < PATIENCE, "{what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
 fn is_over(board: &Board) -> bool {
     matches!(board.phase, Phase::Ended(_))
 }

@@ -87,7 +87,8 @@ fn row_of(take: &Take, row: TakeRow) -> TakeRow {
     let wording = match (&take.wording, &take.words) {
         (Some(name), Some(words)) => format!("{name}: {words}"),
         (None, Some(words)) => words.clone(),
-        (_, None) => String::new(),
+        // A sample of the lab says what the model did.
+        (_, None) => take.outcome.live.clone().unwrap_or_default(),
     };
     TakeRow {
         parent: Some(take.parent.0),
