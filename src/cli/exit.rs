@@ -1,6 +1,7 @@
 //! How a command ends: its exit code, and the one line that says why it failed.
 
 use super::style;
+use serde::Serialize;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -21,6 +22,24 @@ pub enum Exit {
     Signal(i32),
     /// The command that was started with it ended with this code.
     Command(u8),
+}
+
+/// Why what serves an agent ended: a proxy, a replay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(tag = "why", rename_all = "kebab-case")]
+pub(super) enum Why {
+    /// A signal.
+    Signal {
+        /// Its number.
+        signal: i32,
+    },
+    /// The agent that was started with it ended: by itself with a code, or by a signal.
+    Agent {
+        /// Its exit code.
+        code: Option<i32>,
+        /// The signal that ended it.
+        signal: Option<i32>,
+    },
 }
 
 impl Exit {

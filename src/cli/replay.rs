@@ -4,7 +4,7 @@ mod chaos;
 mod told;
 
 use super::arguments::{Delay, ReplayArguments};
-use super::exit::{Exit, Failure, complain};
+use super::exit::{Exit, Failure, Why, complain};
 use super::inputs::{describe, hint_for, name_of};
 use super::output::{counted, safe_line};
 use crate::replay::{Matching, Tape};
@@ -25,7 +25,7 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
-use told::{Teller, Why};
+use told::Teller;
 
 /// How often a signal is looked for.
 const LOOK: Duration = Duration::from_millis(100);

@@ -59,7 +59,7 @@ fn begin(terminal: &mut Terminal, samples: &str) {
 fn seven_wordings_are_compared_and_a_sample_is_opened() {
     let folder = TempDir::new().unwrap();
     let mut terminal = open(&folder, (120, 36), "unknown-tool-recovered.jsonl");
-    sees(&mut terminal, "unknown-tool");
+    sees(&mut terminal, "1 error");
     begin(&mut terminal, "12");
     sees(&mut terminal, "1 model: 84 requests at most");
     terminal.send(Key::Enter);
@@ -96,7 +96,7 @@ fn seven_wordings_are_compared_and_a_sample_is_opened() {
 fn an_experiment_on_a_small_screen_is_left_and_goes_on_where_it_was() {
     let folder = TempDir::new().unwrap();
     let mut terminal = open(&folder, (80, 24), "unknown-tool-recovered.jsonl");
-    sees(&mut terminal, "unknown-tool");
+    sees(&mut terminal, "1 error");
     begin(&mut terminal, "2");
     sees(&mut terminal, "14 requests at most");
     terminal.send(Key::Enter);

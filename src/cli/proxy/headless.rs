@@ -1,7 +1,7 @@
 //! A proxy without a screen: the policy decides, and what happens is told line by line.
 
-use super::told::{Teller, Why};
-use crate::cli::exit::{Exit, Failure};
+use super::told::Teller;
+use crate::cli::exit::{Exit, Failure, Why};
 use crate::cli::output::safe_line;
 use crate::runtime::proxy::agent::{Agent, Order};
 use crate::runtime::proxy::connect::{self, Reach};

@@ -4,7 +4,7 @@
 //! with the `exchange` before (`finding`), what is held (`held`) and where that is kept (`journal`), what was decided (`decision`), each exchange when it
 //! is over (`exchange`), the lines of the agent that was started (`output`), and what the operator should know (`notice`).
 
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, Why};
 use crate::cli::flatten::FileReport;
 use crate::cli::report::{write_finding, write_line};
 use crate::exchange::{Ending, ExchangeId, Found, Phase, Seen};
@@ -107,24 +107,6 @@ impl<'a> FoundLine<'a> {
             message: &found.message,
         }
     }
-}
-
-/// Why a proxy ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(tag = "why", rename_all = "kebab-case")]
-pub(super) enum Why {
-    /// A signal.
-    Signal {
-        /// Its number.
-        signal: i32,
-    },
-    /// The agent that was started with it ended: by itself with a code, or by a signal.
-    Agent {
-        /// Its exit code.
-        code: Option<i32>,
-        /// The signal that ended it.
-        signal: Option<i32>,
-    },
 }
 
 /// How many exchanges ended how.

@@ -1,7 +1,7 @@
 //! What a replay says: a line for each request, as text or as one JSON object.
 
 use crate::cli::arguments::LineFormat;
-use crate::cli::exit::complain;
+use crate::cli::exit::{Why, complain};
 use crate::cli::output::{counted, safe_line};
 use crate::cli::report::write_line;
 use crate::replay::{Differences, Differing, LeftOut, Part, Place, Tape};
@@ -10,24 +10,6 @@ use crate::session::Dialect;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::io::{self, Write};
-
-/// Why a replay ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(tag = "why", rename_all = "kebab-case")]
-pub(super) enum Why {
-    /// A signal.
-    Signal {
-        /// Its number.
-        signal: i32,
-    },
-    /// The agent that was started has ended.
-    Agent {
-        /// Its exit code.
-        code: Option<i32>,
-        /// The signal that ended it.
-        signal: Option<i32>,
-    },
-}
 
 /// The lines as JSON.
 #[derive(Serialize)]

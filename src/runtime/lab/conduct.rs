@@ -202,8 +202,11 @@ impl Conductor {
                     number,
                     answered,
                 }) => self.answered((trial, variant, number), *answered),
-                Err(RecvTimeoutError::Timeout) => self.tell(),
+                Err(RecvTimeoutError::Timeout) => {}
                 Ok(Input::Dropped) | Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if self.is_news && self.told.elapsed() >= OFTEN {
+                self.tell();
             }
             if let (Phase::Ended(end), true) = (self.machine.board().phase, self.is_news) {
                 self.tell();

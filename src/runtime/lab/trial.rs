@@ -221,11 +221,14 @@ impl Bench {
 
     /// Keeps what came of a question, and says what it is.
     pub(super) fn keep(&mut self, variant: usize, answered: Answered) -> Sample {
+        self.bench.gather();
         let kept = match answered {
             Ok(answer) => self.reply(variant, &answer),
             Err(fault) => Err(fault),
         };
-        kept.unwrap_or_else(|fault| self.failed(variant, &fault))
+        let sample = kept.unwrap_or_else(|fault| self.failed(variant, &fault));
+        self.bench.write_gathered();
+        sample
     }
 
     fn failed(&mut self, variant: usize, fault: &ModelFault) -> Sample {

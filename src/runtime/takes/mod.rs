@@ -85,6 +85,8 @@ pub struct Journal {
     entries: Vec<String>,
     /// How many of them are on the disk.
     written: usize,
+    /// Whether entries wait for others, to be written with them.
+    is_gathering: bool,
     on_disk: OnDisk,
     trouble: Option<NotRecording>,
 }
@@ -241,6 +243,20 @@ impl Journal {
                 self.trouble(why);
             }
         }
+        match self.is_gathering {
+            true => Ok(()),
+            false => self.catch_up(),
+        }
+    }
+
+    /// Keeps entries in memory from now on, until [`Self::write_gathered`]: the disk is asked once for all of them.
+    pub fn gather(&mut self) {
+        self.is_gathering = true;
+    }
+
+    /// Writes what was gathered. With `Ok` it is on the disk.
+    pub fn write_gathered(&mut self) -> Result<(), &NotRecording> {
+        self.is_gathering = false;
         self.catch_up()
     }
 
@@ -391,6 +407,7 @@ impl Opened {
                 shelf: None,
                 entries: Vec::new(),
                 written: 0,
+                is_gathering: false,
                 on_disk: OnDisk::Nothing,
                 trouble: None,
             },

@@ -77,6 +77,18 @@ impl Workbench {
         }
     }
 
+    /// From now on what happens to the takes and the ledger is in memory only, until [`Self::write_gathered`]: the disk is asked once.
+    pub fn gather(&mut self) {
+        self.journal.gather();
+    }
+
+    /// Writes what was gathered; [`Self::not_recording`] says what came of it.
+    pub fn write_gathered(&mut self) {
+        if self.journal.write_gathered().is_ok() {
+            self.in_memory = 0;
+        }
+    }
+
     /// What was done in the world.
     pub fn ledger(&self) -> &Ledger {
         &self.ledger

@@ -26,8 +26,17 @@ pub struct Recovery {
     pub is_busy: bool,
     /// The take that is to be shown as soon as the file is read and checked.
     pub wanted: Option<u32>,
-    /// The action that was asked for before the rules had seen the session.
-    pub awaited: Option<&'static str>,
+    /// What was asked for before the rules had seen the session.
+    pub awaited: Option<Awaited>,
+}
+
+/// What can wait until the rules have seen the session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Awaited {
+    /// The action of this id.
+    Action(&'static str),
+    /// The wording lab.
+    Lab,
 }
 
 /// An action on its way to a take.

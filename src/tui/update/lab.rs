@@ -8,10 +8,14 @@ use crate::session::{Family, Kind as ItemKind, Session};
 use crate::tui::lab::{Candidate, Subject};
 use crate::tui::state::State;
 use crate::tui::state::document::Place;
+use crate::tui::state::recovery::Awaited;
 use crate::wording::{self, Channel, Kind};
 
 /// Opens the lab for the finding at the cursor, or says why not.
 pub(super) fn begin(state: &mut State) -> Vec<Effect> {
+    if !recover::is_known(state) {
+        return recover::wait(state, Awaited::Lab, "the wording lab");
+    }
     match subject(state) {
         Ok(subject) => vec![Effect::Lab(Box::new(subject))],
         Err(why) => {
@@ -38,9 +42,6 @@ pub(super) fn has_words(finding: &Finding) -> bool {
 }
 
 fn subject(state: &State) -> Result<Subject, &'static str> {
-    if !state.is_whole() || state.checked().is_none() {
-        return Err("the wording lab: as soon as the session is checked");
-    }
     if state.findings_here().is_empty() && state.offering_here().next().is_some() {
         return Err("the call only waits for its output: there is nothing to tell the model yet");
     }

@@ -19,7 +19,7 @@ use crate::tui::recovery::offers::{Group, Offered, OffersMenu};
 use crate::tui::recovery::proposal::{Proposal, Proposed};
 use crate::tui::recovery::wording::Subject;
 use crate::tui::state::document::Place;
-use crate::tui::state::recovery::Attempt;
+use crate::tui::state::recovery::{Attempt, Awaited};
 use crate::tui::state::{Overlay, State};
 use crate::wording;
 use stale::is_of_another_document;
@@ -87,26 +87,36 @@ pub(super) fn begin(state: &mut State, action: &'static str) -> Vec<Effect> {
         takes::may_ask(state);
         return Vec::new();
     }
-    if !state.is_whole() || state.checked().is_none() {
-        state.recovery.awaited = Some(action);
+    if !is_known(state) {
         let title = actions::find(action).map_or(action, |action| action.title);
-        state.notice = Some(format!("{title}: as soon as the session is checked"));
-        return Vec::new();
+        return wait(state, Awaited::Action(action), title);
     }
     let finding = finding_for(state, action).cloned();
     begin_with(state, action, finding)
 }
 
-/// Begins the action that waited for the rules, if they have seen the session now.
+/// Whether the rules have seen the session.
+pub(super) fn is_known(state: &State) -> bool {
+    state.is_whole() && state.checked().is_some()
+}
+
+/// Lets something wait for the rules, and says so.
+pub(super) fn wait(state: &mut State, what: Awaited, title: &str) -> Vec<Effect> {
+    state.recovery.awaited = Some(what);
+    state.notice = Some(format!("{title}: as soon as the session is checked"));
+    Vec::new()
+}
+
+/// Begins what waited for the rules, if they have seen the session now.
 pub(super) fn begin_awaited(state: &mut State) -> Vec<Effect> {
-    let is_known = state.is_whole() && state.checked().is_some();
-    let may_begin = is_known && !state.recovery.is_busy && !state.has_overlay();
-    match state.recovery.awaited.take_if(|_| may_begin) {
-        Some(action) => {
-            state.notice = None;
-            begin(state, action)
-        }
-        None => Vec::new(),
+    let may_begin = is_known(state) && !state.recovery.is_busy && !state.has_overlay();
+    let Some(awaited) = state.recovery.awaited.take_if(|_| may_begin) else {
+        return Vec::new();
+    };
+    state.notice = None;
+    match awaited {
+        Awaited::Action(action) => begin(state, action),
+        Awaited::Lab => lab::begin(state),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::{prepared, scripted, sessions, spec, try_prepare};
 use retake::lab::{Class, Origin, Which};
+use retake::rules::Severity;
 use retake::runtime::{ReadOptions, Workbench, check_session, read_path};
 use retake::session::Dialect;
 use retake::session::takes::TakeId;
@@ -22,7 +23,8 @@ fn findings() -> Vec<(String, String)> {
         let name = file.file_name().to_string_lossy().into_owned();
         for session in &recording.sessions {
             for finding in check_session(session, None).unwrap() {
-                if Kind::of_rule(finding.rule.id).is_some() && finding.item.is_some() {
+                let is_fault = finding.severity >= Severity::Warning;
+                if is_fault && Kind::of_rule(finding.rule.id).is_some() && finding.item.is_some() {
                     found.push((name.clone(), finding.rule.id.to_owned()));
                 }
             }
