@@ -8,7 +8,7 @@
 use super::super::Contents;
 use super::super::assemble::{Folded, assemble_folded};
 use super::FORMAT;
-use crate::dialects::body_of;
+use crate::dialects::body_without_reasoning;
 use crate::session::{
     Dialect, Fact, Flags, Fragment, Heard, Item, Kind, Names, Record, Session, Source, SourceError,
     hash, index_number,
@@ -456,7 +456,7 @@ impl Reader<'_> {
         }
         let name = item.name;
         let bytes = self.bytes(item)?;
-        let Ok(body) = body_of(item, bytes) else {
+        let Ok(body) = body_without_reasoning(item, bytes) else {
             return Ok(Some(chained(kind, hash(bytes))));
         };
         let text = body.text.trim();
