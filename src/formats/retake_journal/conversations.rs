@@ -3,7 +3,7 @@
 //! Several agents may speak through one proxy at the same time, so a request belongs to the latest conversation whose whole history it
 //! begins with. What is compared is what everybody has to repeat: messages, calls and outputs; reasoning and hosted calls may be left out by
 //! a client. A reply counts as part of the history once a request repeats it; one that no request repeats (its client gave up and asked
-//! again, or got another one from retake) is a branch of its own, up to there.
+//! again, or got another one from retake) is a branch of its own, up to there. Exchanges are taken in the order in which their requests came.
 
 use super::super::Contents;
 use super::super::assemble::{Folded, assemble_folded};
@@ -22,7 +22,9 @@ pub(super) fn assemble_conversations(
     fragment: Fragment,
     source: &Arc<dyn Source>,
 ) -> Result<Contents, SourceError> {
-    let parts = parts(&fragment);
+    let mut parts = parts(&fragment);
+    // An exchange is written when all of its reply has passed, which may be after the next one that its client began meanwhile.
+    parts.sort_by_key(|part| part.heard.number);
     let mut conversations = Conversations::default();
     let mut reader = Reader {
         source,

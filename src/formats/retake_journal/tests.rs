@@ -170,6 +170,25 @@ fn a_reply_is_kept_as_the_provider_said_it_where_the_client_leaves_its_reasoning
 }
 
 #[test]
+fn an_exchange_that_was_written_behind_the_one_that_goes_on_from_it_is_put_before_it() {
+    let first = format!("{},{}", asks(&[USER]), said("response", CALL));
+    let next = asks(&[USER, CALL_AGAIN, OUTPUT]);
+    let next = format!("{next},{}", said("response", DONE));
+    let text = of_proxy(&[
+        exchange("exchange", 2, &next),
+        exchange("exchange", 1, &first),
+    ]);
+    let contents = read(&text);
+    assert_eq!(
+        told(&contents),
+        ["conversation 1: user call output assistant"]
+    );
+    let session = &contents.sessions[0];
+    let as_the_provider_said_it = session.bytes(&session.items[1]).unwrap();
+    assert!(as_the_provider_said_it.starts_with(br#"{"id":"c""#));
+}
+
+#[test]
 fn two_agents_that_ask_the_same_and_got_no_reply_are_told_apart_by_their_instructions() {
     let system = |text: &str| format!(r#"{{"role":"system","content":"{text}"}}"#);
     let (one, two) = (system("one"), system("two"));
