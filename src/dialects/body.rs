@@ -61,6 +61,20 @@ pub fn body_of(item: &Item, bytes: &[u8]) -> Result<Body, Fault> {
     Ok(body)
 }
 
+/// What an item says, without the reasoning that a Chat message may have beside its text: a client need not send that again.
+pub fn body_without_reasoning(item: &Item, bytes: &[u8]) -> Result<Body, Fault> {
+    let mut body = Body::default();
+    let mut cursor = Cursor::new(bytes);
+    if cursor.peek() != Some(b'{') {
+        return body_of(item, bytes);
+    }
+    cursor.object(|cursor, key| match key {
+        b"reasoning_content" => Ok(()),
+        _ => read_member(item, cursor, key, &mut body),
+    })?;
+    Ok(body)
+}
+
 fn read_member(
     item: &Item,
     cursor: &mut Cursor<'_>,

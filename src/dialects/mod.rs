@@ -16,7 +16,7 @@ pub mod tools;
 mod usage;
 pub mod write;
 
-pub use body::{Arguments, Body, body_of};
+pub use body::{Arguments, Body, body_of, body_without_reasoning};
 pub use fields::Fields;
 pub use places::{Misplaced, Misplacement, misplaced};
 pub use refusal::Refusal;

@@ -1,7 +1,7 @@
 //! From records in file order to sessions: the part that all formats without a graph share.
 
 use super::Contents;
-use crate::dialects::{body_of, tools::read_tools};
+use crate::dialects::{body_without_reasoning, tools::read_tools};
 use crate::session::index_number;
 use crate::session::{
     Contract, Dialect, Fact, Flags, Fragment, Item, Kind, Names, OutputSchema, Problem,
@@ -351,7 +351,7 @@ impl<'a> Builder<'a> {
             return Ok(hash_of(&(item.kind as u8, item.call_id.hash)));
         }
         let bytes = self.source.read(item.span)?;
-        Ok(match body_of(item, &bytes) {
+        Ok(match body_without_reasoning(item, &bytes) {
             Ok(body) => hash_of(&(
                 item.kind as u8,
                 item.name,

@@ -1,5 +1,6 @@
 //! What the record of a reply says beside the reply: what it cost, and how long it took.
 
+use crate::json::Cursor;
 use crate::session::ledger::Usage;
 use crate::session::{Session, SourceError};
 use serde_json::Value;
@@ -30,7 +31,7 @@ pub(super) fn noted(session: &Session, items: Range<usize>) -> Result<Noted, Sou
             continue;
         }
         last = Some(item.record);
-        let Some(value) = record_of(session, index)? else {
+        let Some(value) = record_of_reply(session, index)? else {
             continue;
         };
         if let Some(usage) = usage_in(&value, DEPTH) {
@@ -59,6 +60,41 @@ fn record_of(session: &Session, index: usize) -> Result<Option<Value>, SourceErr
     };
     // What is no JSON notes nothing.
     Ok(serde_json::from_slice(&session.source.read(record.span)?).ok())
+}
+
+/// The record that a reply came in; none where the item is known only from a later request that repeats it: what such a record notes is of
+/// another reply.
+fn record_of_reply(session: &Session, index: usize) -> Result<Option<Value>, SourceError> {
+    let item = &session.items[index];
+    let Some(record) = session.records.get(item.record as usize) else {
+        return Ok(None);
+    };
+    let bytes = session.source.read(record.span)?;
+    let at = item.span.start.checked_sub(record.span.start);
+    let at = at.and_then(|at| usize::try_from(at).ok());
+    let is_repeated = at.is_some_and(|at| is_in_request(&mut Cursor::new(&bytes), at, DEPTH));
+    // What is no JSON notes nothing.
+    Ok(match is_repeated {
+        true => None,
+        false => serde_json::from_slice(&bytes).ok(),
+    })
+}
+
+/// Whether what stands at this place of a record is within a member `request`.
+fn is_in_request(record: &mut Cursor<'_>, place: usize, depth: usize) -> bool {
+    if record.peek() != Some(b'{') {
+        return false;
+    }
+    let mut is_in = false;
+    let walked = record.object(|record, key| {
+        let is_request = key == b"request";
+        let mut inside = Cursor::at(record.bytes(), record.position());
+        let holds = record.skip()?.contains(&place);
+        is_in |=
+            holds && (is_request || (depth > 0 && is_in_request(&mut inside, place, depth - 1)));
+        Ok(())
+    });
+    walked.is_ok() && is_in
 }
 
 /// The first member `usage` that counts tokens, outside of a request.
@@ -152,5 +188,17 @@ mod tests {
         let usage = usage_in(&record, DEPTH).unwrap();
         assert_eq!((usage.input, usage.output), (20, 3));
         assert_eq!(took_in(&record), Some([Some(120), None]));
+    }
+
+    #[test]
+    fn what_stands_in_a_request_is_told_from_what_stands_in_a_reply() {
+        let record =
+            r#"{"entry": {"response": {"text": "new"}, "request": {"messages": ["old"]}}}"#;
+        let is_in = |text: &str| {
+            let place = record.find(text).unwrap();
+            is_in_request(&mut Cursor::new(record.as_bytes()), place, DEPTH)
+        };
+        assert!(is_in("\"old\""));
+        assert!(!is_in("\"new\""));
     }
 }

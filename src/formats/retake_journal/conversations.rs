@@ -3,12 +3,12 @@
 //! Several agents may speak through one proxy at the same time, so a request belongs to the latest conversation whose whole history it
 //! begins with. What is compared is what everybody has to repeat: messages, calls and outputs; reasoning and hosted calls may be left out by
 //! a client. A reply counts as part of the history once a request repeats it; one that no request repeats (its client gave up and asked
-//! again, or got another one from retake) is a branch of its own, up to there.
+//! again, or got another one from retake) is a branch of its own, up to there. Exchanges are taken in the order in which their requests came.
 
 use super::super::Contents;
 use super::super::assemble::{Folded, assemble_folded};
 use super::FORMAT;
-use crate::dialects::body_of;
+use crate::dialects::body_without_reasoning;
 use crate::session::{
     Dialect, Fact, Flags, Fragment, Heard, Item, Kind, Names, Record, Session, Source, SourceError,
     hash, index_number,
@@ -22,7 +22,9 @@ pub(super) fn assemble_conversations(
     fragment: Fragment,
     source: &Arc<dyn Source>,
 ) -> Result<Contents, SourceError> {
-    let parts = parts(&fragment);
+    let mut parts = parts(&fragment);
+    // An exchange is written when all of its reply has passed, which may be after the next one that its client began meanwhile.
+    parts.sort_by_key(|part| part.heard.number);
     let mut conversations = Conversations::default();
     let mut reader = Reader {
         source,
@@ -456,7 +458,7 @@ impl Reader<'_> {
         }
         let name = item.name;
         let bytes = self.bytes(item)?;
-        let Ok(body) = body_of(item, bytes) else {
+        let Ok(body) = body_without_reasoning(item, bytes) else {
             return Ok(Some(chained(kind, hash(bytes))));
         };
         let text = body.text.trim();

@@ -145,6 +145,50 @@ fn agents_that_speak_through_one_proxy_are_told_apart_and_what_requests_repeat_i
 }
 
 #[test]
+fn a_reply_is_kept_as_the_provider_said_it_where_the_client_leaves_its_reasoning_out() {
+    let thought = DONE.replacen('{', r#"{"reasoning_content":"hm","#, 1);
+    let text = of_proxy(&[
+        exchange(
+            "exchange",
+            1,
+            &format!("{},{}", asks(&[USER]), said("response", &thought)),
+        ),
+        exchange(
+            "exchange",
+            2,
+            &format!("{},{}", asks(&[USER, DONE, OTHER]), said("response", CALL)),
+        ),
+    ]);
+    let contents = read(&text);
+    assert_eq!(
+        told(&contents),
+        ["conversation 1: user assistant user call"]
+    );
+    let session = &contents.sessions[0];
+    let reply = session.bytes(&session.items[1]).unwrap();
+    assert!(String::from_utf8_lossy(&reply).contains("hm"));
+}
+
+#[test]
+fn an_exchange_that_was_written_behind_the_one_that_goes_on_from_it_is_put_before_it() {
+    let first = format!("{},{}", asks(&[USER]), said("response", CALL));
+    let next = asks(&[USER, CALL_AGAIN, OUTPUT]);
+    let next = format!("{next},{}", said("response", DONE));
+    let text = of_proxy(&[
+        exchange("exchange", 2, &next),
+        exchange("exchange", 1, &first),
+    ]);
+    let contents = read(&text);
+    assert_eq!(
+        told(&contents),
+        ["conversation 1: user call output assistant"]
+    );
+    let session = &contents.sessions[0];
+    let as_the_provider_said_it = session.bytes(&session.items[1]).unwrap();
+    assert!(as_the_provider_said_it.starts_with(br#"{"id":"c""#));
+}
+
+#[test]
 fn two_agents_that_ask_the_same_and_got_no_reply_are_told_apart_by_their_instructions() {
     let system = |text: &str| format!(r#"{{"role":"system","content":"{text}"}}"#);
     let (one, two) = (system("one"), system("two"));

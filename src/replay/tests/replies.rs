@@ -1,6 +1,6 @@
 //! Stories of a turn that is written as a reply.
 
-use super::{sessions, user};
+use super::{assistant, sessions, user};
 use crate::dialects::write::End;
 use crate::replay::{LeftOut, Tape};
 use crate::session::Dialect;
@@ -37,6 +37,23 @@ fn a_reply_keeps_its_ids_its_end_and_its_cost() {
         (reply.said.reasoning, reply.left_out),
         (None, vec![LeftOut::Reasoning])
     );
+}
+
+#[test]
+fn a_turn_that_only_a_later_request_tells_of_does_not_cost_what_the_reply_to_that_request_cost() {
+    let line = json!({
+        "request": {"model": "m", "messages": [user("go"), assistant("so"), user("on")]},
+        "response": {
+            "object": "chat.completion",
+            "choices": [{"index": 0, "finish_reason": "stop", "message": assistant("done")}],
+            "usage": {"prompt_tokens": 12, "completion_tokens": 5},
+        },
+    });
+    let tape = Tape::of(sessions("openai-chat", &line.to_string())).unwrap();
+    let said = |place| tape.reply(place, Dialect::Chat, "m").unwrap().said;
+    let costs = tape.places().map(said);
+    let costs = costs.map(|said| (said.input_tokens, said.output_tokens));
+    assert_eq!(costs.collect::<Vec<_>>(), [(0, 0), (12, 5)]);
 }
 
 #[test]

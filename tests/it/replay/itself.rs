@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// How many turns of a session are tried one by one, and of the others one of so many.
-const ALL_OF_THE_FIRST: usize = 12;
-const ONE_OF: usize = 8;
+const ALL_OF_THE_FIRST: usize = 8;
+const ONE_OF: usize = 32;
 
 /// What was tried.
 #[derive(Debug, Default)]
