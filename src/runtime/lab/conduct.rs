@@ -205,15 +205,16 @@ impl Conductor {
                 Err(RecvTimeoutError::Timeout) => {}
                 Ok(Input::Dropped) | Err(RecvTimeoutError::Disconnected) => break,
             }
-            if self.is_news && self.told.elapsed() >= OFTEN {
+            let end = match self.machine.board().phase {
+                Phase::Ended(end) => Some(end),
+                _ => None,
+            };
+            if self.is_news && (end.is_some() || self.told.elapsed() >= OFTEN) {
                 self.tell();
             }
-            if let (Phase::Ended(end), true) = (self.machine.board().phase, self.is_news) {
-                self.tell();
-                // What was called off may still come.
-                if end != End::Stopped {
-                    self.benches.clear();
-                }
+            // What was called off may still come.
+            if end.is_some_and(|end| end != End::Stopped) {
+                self.benches.clear();
             }
         }
         self.all.cancel();
