@@ -47,47 +47,30 @@ pub(super) fn texts(bytes: &[u8]) -> Vec<Text> {
 pub(super) enum Places<'a> {
     /// They stand together, from this place on.
     From(usize),
-    /// They are a part of another text, from this place of it on.
-    Within(&'a Places<'a>, usize),
-    /// They are what another text means.
-    Meant(&'a Places<'a>, Vec<Stretch>),
-}
-
-/// What stands in a meaning as it does in the text: from behind an escape up to the first byte of the next one.
-#[derive(Debug)]
-pub(super) struct Stretch {
-    /// Where it begins in the meaning.
-    at: usize,
-    /// Where it begins in the text.
-    from: usize,
-}
-
-impl Stretch {
-    fn new(at: usize, from: usize) -> Self {
-        Self { at, from }
-    }
+    /// For each byte its place; one more for the end.
+    Each(Cow<'a, [usize]>),
 }
 
 impl Places<'_> {
-    /// Where a letter of the text came from that begins here; also where the text ends.
+    /// Where a byte of the text came from.
     fn at(&self, at: usize) -> usize {
         match self {
             Self::From(start) => start + at,
-            Self::Within(outer, start) => outer.at(start + at),
-            Self::Meant(outer, stretches) => {
-                let behind = stretches.partition_point(|stretch| stretch.at <= at);
-                let stretch = behind.checked_sub(1).and_then(|last| stretches.get(last));
-                outer.at(stretch.map_or(at, |stretch| stretch.from + (at - stretch.at)))
+            Self::Each(places) => {
+                let last = places.last().copied().unwrap_or_default();
+                places.get(at).copied().unwrap_or(last)
             }
         }
     }
 
-    /// The same for a part of the text that begins here.
-    fn of(&self, start: usize) -> Places<'_> {
+    /// The same for a part of the text.
+    fn of(&self, part: Range<usize>) -> Places<'_> {
         match self {
-            Self::From(from) => Places::From(from + start),
-            Self::Within(outer, from) => Places::Within(outer, from + start),
-            Self::Meant(..) => Places::Within(self, start),
+            Self::From(start) => Places::From(start + part.start),
+            Self::Each(places) => {
+                let part = places.get(part.start..=part.end);
+                Places::Each(Cow::Borrowed(part.unwrap_or_default()))
+            }
         }
     }
 }
@@ -118,19 +101,19 @@ impl<'a> Meaning<'a> {
         {
             return Self {
                 text: Cow::Borrowed(text),
-                places: outer.of(inside.start),
+                places: outer.of(inside),
             };
         }
         let mut text = String::with_capacity(own.len());
-        let mut stretches = Vec::new();
+        let mut places = Vec::with_capacity(own.len() + 1);
         let mut at = inside.start;
         while at < inside.end {
-            stretches.push(Stretch::new(text.len(), at));
             let rest = &bytes[at..inside.end];
             let length = memchr::memchr(b'\\', rest).unwrap_or(rest.len());
             let behind = match std::str::from_utf8(&rest[..length]) {
                 Ok(run) => {
                     text.push_str(run);
+                    places.extend((at..at + length).map(|at| outer.at(at)));
                     at += length;
                     // The escape.
                     (at + 1).min(inside.end)
@@ -141,16 +124,14 @@ impl<'a> Meaning<'a> {
             while at < behind {
                 let (length, letter) = letter(&bytes[at..inside.end]);
                 text.push(letter);
+                places.extend((0..letter.len_utf8()).map(|_| outer.at(at)));
                 at += length;
-                if at < behind {
-                    stretches.push(Stretch::new(text.len(), at));
-                }
             }
         }
-        stretches.push(Stretch::new(text.len(), inside.end));
+        places.push(outer.at(inside.end));
         Self {
             text: Cow::Owned(text),
-            places: Places::Meant(outer, stretches),
+            places: Places::Each(Cow::Owned(places)),
         }
     }
 
@@ -210,56 +191,4 @@ fn escaped(bytes: &[u8]) -> Option<(usize, char)> {
 fn unit(bytes: &[u8]) -> Option<u32> {
     let digits = bytes.strip_prefix(b"\\u")?.get(..4)?;
     u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use proptest::sample::select;
-
-    /// Where each letter of a meaning came from, letter by letter; the end as well.
-    fn places(bytes: &[u8], outer: &dyn Fn(usize) -> usize) -> (String, Vec<(usize, usize)>) {
-        let (mut text, mut places, mut at) = (String::new(), Vec::new(), 0);
-        while at < bytes.len() {
-            let (length, letter) = letter(&bytes[at..]);
-            places.push((text.len(), outer(at)));
-            text.push(letter);
-            at += length;
-        }
-        places.push((text.len(), outer(at)));
-        (text, places)
-    }
-
-    fn checked(meaning: &Meaning<'_>, bytes: &[u8], outer: &dyn Fn(usize) -> usize) {
-        let (text, places) = places(bytes, outer);
-        assert_eq!(meaning.text, text);
-        for (at, place) in places {
-            assert_eq!(meaning.range(at..at), place..place, "{text:?} {at}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn each_letter_is_known_by_its_place(
-            parts in prop::collection::vec(select(vec![
-                &b"a"[..], b"plain words", b"\\n", b"\\\\n", b"\\\\\\\\", b"\\\\u00e9", b"\\u00e9", b"\\ud83d\\ude00", b"\\ud83d",
-                b"\\", "\u{e9}".as_bytes(), b"\xff", b"\xc3", b"\\u00",
-            ]), 0..12),
-            from in any::<prop::sample::Index>(),
-        ) {
-            let bytes = parts.concat();
-            let outer = Places::From(7);
-            let meaning = Meaning::inside(&bytes, 0..bytes.len(), &outer);
-            checked(&meaning, &bytes, &|at| at + 7);
-            let from = from.index(meaning.text.len() + 1);
-            if meaning.text.is_char_boundary(from) {
-                let inside = from..meaning.text.len();
-                let within = Meaning::inside(meaning.text.as_bytes(), inside, &meaning.places);
-                let (_, known) = places(&bytes, &|at| at + 7);
-                let place = |at: usize| known.iter().find(|(known, _)| *known == from + at).map_or(0, |(_, place)| *place);
-                checked(&within, &meaning.text.as_bytes()[from..], &place);
-            }
-        }
-    }
 }
