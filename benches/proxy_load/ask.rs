@@ -53,22 +53,34 @@ const NUMBER: &str = "REQUEST-00000000";
 /// About how long the output of one call is.
 const OUTPUT_BYTES: usize = 2_000;
 
+/// Stands in the id of each call where the number of a request that repeats no other one stands, too.
+const FRESH: &str = "FRESH-00000000";
+
 /// A request of a size, written once.
 pub(crate) struct Ask {
     body: Vec<u8>,
-    digits: usize,
+    /// Where its number stands.
+    digits: Vec<usize>,
 }
 
 impl Ask {
-    /// A request of exactly so many bytes, if it does not need more.
-    pub(crate) fn new(dialect: Dialect, streams: bool, bytes: usize) -> Self {
-        let write = |rounds, filler: &str| body(dialect, streams, rounds, filler).to_string();
+    /// A request of exactly so many bytes, if it does not need more. It repeats the one before it but for the last word, or, where it is
+    /// `fresh`, is of a conversation of its own.
+    pub(crate) fn new(dialect: Dialect, streams: bool, bytes: usize, fresh: bool) -> Self {
+        let id = |round| match fresh {
+            true => format!("call_{FRESH}_{round:04}"),
+            false => format!("call_{round:08}"),
+        };
+        let write = |rounds, filler: &str| body(dialect, streams, rounds, filler, &id).to_string();
         let (bare, one) = (write(0, "").len(), write(1, "").len());
         let rounds = bytes.saturating_sub(bare) / (one - bare);
         let filler = "x".repeat(bytes.saturating_sub(write(rounds, "").len()));
         let body = write(rounds, &filler).into_bytes();
-        let found = memchr::memmem::find(&body, NUMBER.as_bytes());
-        let digits = found.map_or(0, |at| at + NUMBER.len() - 8);
+        let digits = [NUMBER, FRESH].iter().flat_map(|word| {
+            let found = memchr::memmem::find_iter(&body, word.as_bytes());
+            found.map(|at| at + word.len() - 8)
+        });
+        let digits = digits.collect();
         Self { body, digits }
     }
 
@@ -76,13 +88,21 @@ impl Ask {
     pub(crate) fn numbered(&self, number: u32) -> Bytes {
         let mut body = self.body.clone();
         let digits = format!("{:08}", number % 100_000_000);
-        body[self.digits..self.digits + 8].copy_from_slice(digits.as_bytes());
+        for at in &self.digits {
+            body[*at..at + 8].copy_from_slice(digits.as_bytes());
+        }
         Bytes::from(body)
     }
 }
 
 /// A history of answered calls between a first and a last word of the user.
-fn body(dialect: Dialect, streams: bool, rounds: usize, filler: &str) -> Value {
+fn body(
+    dialect: Dialect,
+    streams: bool,
+    rounds: usize,
+    filler: &str,
+    call_id: impl Fn(usize) -> String,
+) -> Value {
     let first = "Find me a flight from JFK to LIS, not too early.";
     let last = format!("{NUMBER} Which is the cheapest? {filler}");
     match dialect {
@@ -120,10 +140,6 @@ fn body(dialect: Dialect, streams: bool, rounds: usize, filler: &str) -> Value {
             json!({"model": "bench", "stream": streams, "instructions": "You book flights.", "input": input, "tools": tools})
         }
     }
-}
-
-fn call_id(round: usize) -> String {
-    format!("call_{round:08}")
 }
 
 fn parameters() -> Value {

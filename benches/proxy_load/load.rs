@@ -42,6 +42,9 @@ pub(crate) struct Load {
     /// The length of a long request.
     #[arg(long, default_value_t = 205_000)]
     long_bytes: usize,
+    /// No request repeats calls of another one.
+    #[arg(long)]
+    fresh: bool,
     /// Connections that ask at the same time.
     #[arg(long, default_value_t = 1)]
     concurrency: u32,
@@ -105,7 +108,7 @@ struct Plan {
 impl Load {
     pub(crate) async fn run(self) -> Result<Value, Failed> {
         let streams = self.answer.contains(&Answer::Stream);
-        let ask = |bytes| Ask::new(self.dialect, streams, bytes);
+        let ask = |bytes| Ask::new(self.dialect, streams, bytes, self.fresh);
         let plan = Arc::new(Plan {
             dialect: self.dialect,
             short: ask(self.bytes),

@@ -1,13 +1,13 @@
 //! What actions and rules know of a session as a whole, prepared once: which tools are offered where, and where ids and names stand.
 
-use crate::schema::{Unusable, Validator};
+use crate::schema::{Compiled, Unusable, Validator};
 use crate::session::{
     Flags, Keyed, Kind, NameId, Session, Standing, Tool, ToolKind, ToolSet, index_number,
 };
 use crate::suggest::Catalogue;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// A session with what is asked about it again and again.
 #[derive(Debug)]
@@ -22,6 +22,7 @@ pub struct Surroundings<'a> {
     further_outputs: OnceLock<HashMap<u32, Vec<u32>, Keyed>>,
     named: OnceLock<HashMap<NameId, Vec<u32>>>,
     last_waiting: OnceLock<Option<u32>>,
+    compiled: Option<Arc<Compiled>>,
 }
 
 /// The tools that are offered during a part of the history.
@@ -29,6 +30,7 @@ pub struct Surroundings<'a> {
 pub struct Offered<'a> {
     session: &'a Session,
     list: &'a List,
+    compiled: Option<&'a Compiled>,
 }
 
 #[derive(Debug)]
@@ -36,7 +38,7 @@ struct List {
     /// Where the tools stand in the contract.
     places: Vec<(usize, usize)>,
     by_name: HashMap<NameId, usize>,
-    validators: Vec<OnceLock<Result<Validator, Unusable>>>,
+    validators: Vec<OnceLock<Arc<Result<Validator, Unusable>>>>,
     catalogue: OnceLock<Catalogue>,
 }
 
@@ -55,7 +57,14 @@ impl<'a> Surroundings<'a> {
             further_outputs: OnceLock::new(),
             named: OnceLock::new(),
             last_waiting: OnceLock::new(),
+            compiled: None,
         }
+    }
+
+    /// The same, where schemas may have been compiled before.
+    pub fn compiling(mut self, compiled: &Arc<Compiled>) -> Self {
+        self.compiled = Some(compiled.clone());
+        self
     }
 
     /// The number of tool sets in force for the item at `index`: what replaces the tools holds from the next reply on, what is
@@ -81,6 +90,7 @@ impl<'a> Surroundings<'a> {
         Some(Offered {
             session: self.session,
             list: list.get_or_init(|| List::new(self.session, from)),
+            compiled: self.compiled.as_deref(),
         })
     }
 
@@ -231,8 +241,11 @@ impl<'a> Offered<'a> {
     fn validator_at(self, position: usize) -> Option<Result<&'a Validator, &'a Unusable>> {
         let schema = self.tool_at(position).parameters.as_ref()?;
         let validator = &self.list.validators[position];
-        let compiled = validator.get_or_init(|| Validator::compile_either(schema));
-        Some(compiled.as_ref())
+        let validator = validator.get_or_init(|| match self.compiled {
+            Some(compiled) => compiled.validator(schema),
+            None => Arc::new(Validator::compile_either(schema)),
+        });
+        Some(validator.as_ref().as_ref())
     }
 }
 

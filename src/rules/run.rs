@@ -4,7 +4,9 @@ use super::ErrorClass;
 use super::faultless::Known;
 use crate::actions::{Defect, Offered, Scene, Surroundings};
 use crate::dialects::Body;
+use crate::schema::Compiled;
 use crate::session::{Dialect, Flags, Item, Session};
+use std::sync::Arc;
 
 /// A session under examination.
 #[derive(Debug)]
@@ -53,6 +55,12 @@ impl<'a> Run<'a> {
     /// The same for a session of which some items were judged before; they are given in order.
     pub fn knowing(mut self, known: Vec<Known>) -> Self {
         self.known = known;
+        self
+    }
+
+    /// The same, where the schemas of tools may have been compiled before.
+    pub fn compiling(mut self, compiled: &Arc<Compiled>) -> Self {
+        self.around = self.around.compiling(compiled);
         self
     }
 

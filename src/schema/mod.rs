@@ -8,6 +8,7 @@
 //! `format` is an annotation here, as the drafts say by default: a wrong e-mail address is no violation.
 
 mod bound;
+mod compiled;
 mod gemini;
 mod survey;
 mod violation;
@@ -19,6 +20,7 @@ use jsonschema::{Draft, PatternOptions, ReferencingError, ValidationError};
 use serde_json::Value;
 
 use bound::{Bound, Verdict};
+pub use compiled::Compiled;
 pub use gemini::normalise_gemini;
 pub use violation::Violation;
 

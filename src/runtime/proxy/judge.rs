@@ -20,6 +20,7 @@ use crate::redact::{Redactor, Vault};
 use crate::rules::{Finding, RULES, Rule, Run};
 use crate::runtime::reading::going_on;
 use crate::runtime::{Recording, check_run, check_session};
+use crate::schema::Compiled;
 use crate::session::ledger::Ledger;
 use crate::session::takes::TakeId;
 use crate::session::{Dialect, Edit, Rope, Session, Source, Span};
@@ -38,6 +39,8 @@ pub(super) struct Judge {
     pub(super) policy: Policy,
     breakpoints: Mutex<Vec<Breakpoint>>,
     memory: Memory,
+    /// The schemas of the tools that are offered again and again.
+    compiled: Arc<Compiled>,
 }
 
 /// What was found.
@@ -67,6 +70,7 @@ impl Judge {
             policy,
             breakpoints: Mutex::new(breakpoints),
             memory: Memory::default(),
+            compiled: Arc::default(),
         }
     }
 
@@ -164,7 +168,7 @@ impl Judge {
             let (findings, standing) = stands(recording.sessions.first()?)?;
             return Some((text, findings, standing));
         };
-        let run = Run::new(recording.sessions.first()?, None);
+        let run = Run::new(recording.sessions.first()?, None).compiling(&self.compiled);
         let known = request.known(&run, &rope);
         let run = run.knowing(known);
         let (findings, digests) = check_run(&run, RULES).ok()?;

@@ -1,7 +1,6 @@
 //! The requests that were read last: an agent's next one repeats most of one of them.
 
-use super::reading::{Basis, Reading};
-use crate::exchange::asked::Asked;
+use super::reading::{Reading, Shared};
 use crate::session::Dialect;
 use bytes::Bytes;
 use std::collections::VecDeque;
@@ -26,24 +25,24 @@ impl Memory {
             false => self.lock().iter().cloned().collect::<Vec<_>>(),
         };
         let of_dialect = |reading: &&Arc<Reading>| reading.dialect() == dialect;
-        let mut best = None;
+        let mut best: Option<(&Arc<Reading>, Shared)> = None;
         for reading in known.iter().filter(of_dialect) {
             if *reading.body() == body {
                 return reading.clone();
             }
-            let found = reading.basis_of(&body);
-            let (Some(found), before) = (found, best.as_ref().map(before)) else {
+            let Some(shared) = reading.shared(&body) else {
                 continue;
             };
-            let is_better = before.is_none_or(|before| before < found.0.before());
-            let is_whole = reading.is_whole_before(found.0.before());
-            if is_better {
-                best = Some(found);
+            let is_whole = reading.is_whole_before(shared.before);
+            let most = best.map(|(_, best)| best.before);
+            if most.is_none_or(|most| most < shared.before) {
+                best = Some((reading, shared));
             }
             if is_whole {
                 break;
             }
         }
+        let best = best.and_then(|(reading, shared)| reading.basis_of(&body, shared));
         Arc::new(match best {
             Some(found) => Reading::on(body, found),
             None => Reading::new(dialect, body),
@@ -71,8 +70,4 @@ impl Memory {
     fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<Reading>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn before((basis, _): &(Basis, Asked)) -> usize {
-    basis.before()
 }

@@ -38,6 +38,13 @@ pub(super) struct Basis {
     before: usize,
 }
 
+/// How many bytes two requests begin and end with.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shared {
+    pub(super) before: usize,
+    behind: usize,
+}
+
 /// The items in which nothing was found: they stand in the first bytes of the text.
 #[derive(Debug, Clone, Default)]
 struct Knowledge {
@@ -190,16 +197,32 @@ impl Reading {
         *self.known.lock().unwrap_or_else(PoisonError::into_inner) = learnt;
     }
 
-    /// How a body goes on from this one, if it does: in its list, and otherwise byte for byte the same.
-    pub(super) fn basis_of(self: &Arc<Self>, body: &[u8]) -> Option<(Basis, Asked)> {
-        let list = self.read.get()?.as_ref()?.kept.as_ref()?.list()?;
-        let bracket = usize::try_from(list.end).ok()?.checked_sub(1)?;
+    /// What a body shares with this one, where it may go on from it: the end of the request, and the most of all.
+    pub(super) fn shared(&self, body: &[u8]) -> Option<Shared> {
+        let bracket = self.bracket()?;
         let before = common(&self.body, body);
         let most = self.body.len().min(body.len()) - before;
         let behind = common_end(&self.body, body, most);
-        if behind < self.body.len() - bracket {
-            return None;
-        }
+        // One that repeats little of it is read as fast anew.
+        let is_mostly_known = before + behind >= body.len() / 2;
+        (is_mostly_known && behind >= self.body.len() - bracket)
+            .then_some(Shared { before, behind })
+    }
+
+    /// Where the bracket stands that closes its list.
+    fn bracket(&self) -> Option<usize> {
+        let list = self.read.get()?.as_ref()?.kept.as_ref()?.list()?;
+        usize::try_from(list.end).ok()?.checked_sub(1)
+    }
+
+    /// How a body goes on from this one, if it does: in its list, and otherwise byte for byte the same.
+    pub(super) fn basis_of(
+        self: &Arc<Self>,
+        body: &[u8],
+        Shared { before, behind }: Shared,
+    ) -> Option<(Basis, Asked)> {
+        let list = self.read.get()?.as_ref()?.kept.as_ref()?.list()?;
+        let bracket = self.bracket()?;
         let from = self.element_before(before, list)?;
         let asked = self.asked()?;
         let asked = asked.going_on(body, from, self.body.len() - bracket)?;
@@ -236,13 +259,6 @@ impl Reading {
     pub(super) fn is_repeated_by(self: &Arc<Self>, other: &Self) -> bool {
         let repeated = other.repeats.as_ref();
         repeated.is_some_and(|repeated| std::ptr::eq(repeated.as_ptr(), Arc::as_ptr(self)))
-    }
-}
-
-impl Basis {
-    /// How many bytes both begin with.
-    pub(super) fn before(&self) -> usize {
-        self.before
     }
 }
 

@@ -6,6 +6,7 @@ use crate::runtime::proxy::judge::{common, common_end};
 use crate::session::Dialect;
 use bytes::Bytes;
 use serde_json::value::RawValue;
+use std::cell::OnceCell;
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -25,9 +26,16 @@ pub(super) struct Repeated(VecDeque<Clean>);
 struct Clean {
     dialect: Dialect,
     body: Bytes,
-    /// Where the elements of its history begin.
+    /// Looked for once another one has the most of it; `None` where it has no history.
+    history: OnceCell<Option<History>>,
+}
+
+/// Where a history stands.
+#[derive(Debug)]
+struct History {
+    /// Where its elements begin.
     elements: Vec<usize>,
-    /// Where the bracket stands that closes the history.
+    /// Where the bracket stands that closes it.
     bracket: usize,
 }
 
@@ -61,9 +69,12 @@ impl Repeated {
         let Some(mut clean) = self.0.remove(repeats.place) else {
             return;
         };
-        clean.elements.retain(|start| *start < repeats.new.start);
-        clean.elements.extend(repeats.begins);
-        (clean.body, clean.bracket) = (body, repeats.new.end);
+        if let Some(Some(history)) = clean.history.get_mut() {
+            history.elements.retain(|start| *start < repeats.new.start);
+            history.elements.extend(repeats.begins);
+            history.bracket = repeats.new.end;
+        }
+        clean.body = body;
         self.0.push_front(clean);
     }
 
@@ -74,24 +85,10 @@ impl Repeated {
         if !(LEAST..=MOST).contains(&body.len()) || !is_one_object || !is_on_one_line() {
             return;
         }
-        let asked = Asked::read(dialect, body).filter(Asked::has_one_list);
-        let Some(history) = asked.and_then(|asked| asked.history) else {
-            return;
-        };
-        let mut elements = Vec::new();
-        let walked = Cursor::at(body, history.start).array(|cursor| {
-            cursor.peek();
-            elements.push(cursor.position());
-            Ok(())
-        });
-        if walked.is_err() {
-            return;
-        }
         self.0.push_front(Clean {
             dialect,
             body: body.clone(),
-            elements,
-            bracket: history.end - 1,
+            history: OnceCell::new(),
         });
         let mut bytes = 0;
         let fits = |clean: &Clean| {
@@ -112,13 +109,34 @@ impl Clean {
     /// What a request has instead of elements of this one, if it has the most of it.
     fn repeated(&self, body: &Bytes) -> Option<Range<usize>> {
         let before = common(&self.body, body);
-        let known = self.elements.partition_point(|start| *start < before);
-        let start = *self.elements[..known].last()?;
-        let behind = self.body.len() - self.bracket;
+        let same = common_end(&self.body, body, self.body.len().min(body.len()));
+        // One that has only a few words in common is of another conversation.
+        if before + same < body.len() / 2 {
+            return None;
+        }
+        let history = self.history.get_or_init(|| self.history()).as_ref()?;
+        let known = history.elements.partition_point(|start| *start < before);
+        let start = *history.elements[..known].last()?;
+        let behind = self.body.len() - history.bracket;
         let end = body.len().checked_sub(behind).filter(|end| start < *end)?;
-        // One that has only its first words in common is of another conversation.
         let is_mostly_known = end - start <= body.len() / 2;
-        (is_mostly_known && common_end(&self.body, body, behind) == behind).then_some(start..end)
+        (is_mostly_known && same >= behind).then_some(start..end)
+    }
+
+    fn history(&self) -> Option<History> {
+        let asked = Asked::read(self.dialect, &self.body).filter(Asked::has_one_list);
+        let history = asked?.history?;
+        let mut elements = Vec::new();
+        let walked = Cursor::at(&self.body, history.start).array(|cursor| {
+            cursor.peek();
+            elements.push(cursor.position());
+            Ok(())
+        });
+        walked.ok()?;
+        Some(History {
+            elements,
+            bracket: history.end - 1,
+        })
     }
 }
 
