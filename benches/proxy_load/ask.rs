@@ -71,7 +71,7 @@ impl Ask {
             true => format!("call_{FRESH}_{round:04}"),
             false => format!("call_{round:08}"),
         };
-        let write = |rounds, filler: &str| body(dialect, streams, rounds, filler, &id).to_string();
+        let write = |rounds, filler: &str| body(dialect, streams, rounds, filler, id).to_string();
         let (bare, one) = (write(0, "").len(), write(1, "").len());
         let rounds = bytes.saturating_sub(bare) / (one - bare);
         let filler = "x".repeat(bytes.saturating_sub(write(rounds, "").len()));
