@@ -11,6 +11,8 @@
 //!   ▲                 ▲
 //! runtime          dialects            standing, events ─engine─▶ effects ─runtime::live─▶ model, tools, a take that grows
 //! agent ─runtime::proxy─▶ exchange ─▶ what passes; what is held is a live run whose tools are the agent's ─▶ what agent and provider each see
+//! finding ─lab─▶ one history in many wordings ─runtime::lab─▶ model ─▶ takes, each classed by the rules, counted on a board
+//! recording ─replay─▶ the turn that answers a request ─runtime::replay─▶ agent;  chaos ─▶ faults in what the proxy tells it
 //! ```
 //!
 //! # The rooms, in reading order
