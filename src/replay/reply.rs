@@ -3,8 +3,8 @@
 use super::content::Content;
 use super::record::{self, Noted};
 use super::tape::{Place, Tape};
-use crate::dialects::body_of;
 use crate::dialects::write::{End, NewCall, NewReply};
+use crate::dialects::{Arguments, body_of};
 use crate::session::{Dialect, Family, Flags, Item, Kind, Session, SourceError};
 use std::fmt;
 use std::ops::Range;
@@ -152,14 +152,18 @@ impl<'a> Writing<'a> {
         let bytes = self.session.bytes(item)?;
         let body = body_of(item, &bytes).unwrap_or_default();
         let name = self.session.name(item).to_owned();
+        let mut input = None;
         let arguments = match item.family {
             Family::Function | Family::Legacy => match body.arguments.as_written() {
                 "" => "{}".to_owned(),
                 written => written.to_owned(),
             },
             _ => {
-                let tool = name.clone();
-                self.left_out.push(LeftOut::AsFunction { tool });
+                input = self.input_of(item, &body.arguments);
+                if input.is_none() {
+                    let tool = name.clone();
+                    self.left_out.push(LeftOut::AsFunction { tool });
+                }
                 match super::history::input(&body.arguments) {
                     super::Input::Json(value) if value.is_object() => value.to_string(),
                     _ => serde_json::json!({"input": body.arguments.as_written()}).to_string(),
@@ -174,8 +178,18 @@ impl<'a> Writing<'a> {
             id,
             name,
             arguments,
+            input,
         });
         Ok(())
+    }
+
+    /// The input of a call of a custom tool, where whoever asks knows such calls.
+    fn input_of(&self, item: &Item, arguments: &Arguments) -> Option<String> {
+        let is_known = item.family == Family::Custom && self.dialect == Dialect::Responses;
+        match arguments {
+            Arguments::FreeForm(text) if is_known => Some(text.clone()),
+            _ => None,
+        }
     }
 }
 

@@ -59,6 +59,7 @@ impl Script {
                 ScriptedArguments::Raw(text) => text.clone(),
                 ScriptedArguments::Value(value) => filled(value, &asked.now)?.to_string(),
             },
+            input: None,
         })
     }
 

@@ -136,6 +136,7 @@ fn reply() -> impl Strategy<Value = NewReply> {
         id: String::new(),
         name,
         arguments,
+        input: None,
     });
     (
         prop::option::of(text()),

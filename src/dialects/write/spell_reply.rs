@@ -38,7 +38,7 @@ pub struct NewReply {
     pub output_tokens: u64,
 }
 
-/// A call of a function tool.
+/// A call of a function tool, or of a custom tool.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NewCall {
     /// The id that its output will name.
@@ -47,6 +47,9 @@ pub struct NewCall {
     pub name: String,
     /// Its arguments as the model wrote them, JSON or not.
     pub arguments: String,
+    /// The input of a custom tool, which is no JSON. Responses has calls for it; in the other dialects it is a function call with the
+    /// arguments.
+    pub input: Option<String>,
 }
 
 /// Why a reply ends.

@@ -71,7 +71,7 @@ fn what_a_dialect_cannot_carry_is_left_out_of_a_reply_and_named() {
     assert_eq!(reply.said.model, "asked");
     assert_eq!(reply.said.refusal.as_deref(), Some("no"));
     assert_eq!(reply.said.text, None);
-    assert_eq!(reply.said.calls[0].arguments, r#"{"input":"*** Begin"}"#);
+    assert_eq!(reply.said.calls[0].input.as_deref(), Some("*** Begin"));
     let tool = |name: &str| name.to_owned();
     assert_eq!(
         reply.left_out,
@@ -80,9 +80,13 @@ fn what_a_dialect_cannot_carry_is_left_out_of_a_reply_and_named() {
             LeftOut::Hosted {
                 tool: tool("web_search")
             },
-            LeftOut::AsFunction {
-                tool: tool("patch")
-            },
         ]
     );
+    let reply = tape.reply(place, Dialect::Chat, "asked").unwrap();
+    assert_eq!(reply.said.calls[0].input, None);
+    assert_eq!(reply.said.calls[0].arguments, r#"{"input":"*** Begin"}"#);
+    let as_function = LeftOut::AsFunction {
+        tool: tool("patch"),
+    };
+    assert!(reply.left_out.contains(&as_function));
 }

@@ -31,6 +31,7 @@ pub(super) fn turn(tag: &str, text: &str, calls: &[Call<'_>]) -> NewReply {
         id: (*id).to_owned(),
         name: (*name).to_owned(),
         arguments: (*arguments).to_owned(),
+        input: None,
     });
     NewReply {
         tag: tag.to_owned(),

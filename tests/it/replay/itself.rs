@@ -3,13 +3,13 @@
 #![allow(clippy::print_stderr)]
 
 use retake::dialects::body_of;
-use retake::dialects::write::NewReply;
+use retake::dialects::write::{NewCall, NewReply};
 use retake::formats::convert::{Loss, LossKind, Options, To, convert};
 use retake::formats::{find, read_buffer};
 use retake::repair::likely;
 use retake::replay::{Asked, Found, How, Matching, Place, Tape};
 use retake::runtime::{ReadOptions, read_path};
-use retake::session::{Flags, Kind, Session, Source, SourceError};
+use retake::session::{Dialect, Flags, Kind, Session, Source, SourceError};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -117,12 +117,16 @@ fn heard(session: &Session) -> (String, Vec<(String, String, String)>) {
     (texts.join("\n"), calls)
 }
 
-fn said(reply: &NewReply) -> (String, Vec<(String, String, String)>) {
+fn said(reply: &NewReply, dialect: Dialect) -> (String, Vec<(String, String, String)>) {
     let texts = reply.text.iter().chain(&reply.refusal);
     let texts = texts.filter(|text| !text.trim().is_empty());
     let texts = texts.cloned().collect::<Vec<_>>().join("\n");
     let calls = reply.calls.iter();
-    let calls = calls.map(|call| (call.id.clone(), call.name.clone(), call.arguments.clone()));
+    let said = |call: &NewCall| match (&call.input, dialect) {
+        (Some(input), Dialect::Responses) => input.clone(),
+        _ => call.arguments.clone(),
+    };
+    let calls = calls.map(|call| (call.id.clone(), call.name.clone(), said(call)));
     (texts, calls.collect())
 }
 
@@ -145,7 +149,7 @@ fn is_spelled(reply: &NewReply, to: To) -> Result<(), String> {
         .iter()
         .map(|event| event.to_wire())
         .collect::<String>();
-    let wanted = said(&plain);
+    let wanted = said(&plain, dialect);
     for (how, format, text) in [("whole", to.format(), whole), ("streamed", "sse", stream)] {
         let found = heard(&read(format, text.as_bytes()));
         if found != wanted {
@@ -206,7 +210,9 @@ fn try_turn(
     let Found { place: other, how } = found;
     let reply = |place| tape.reply(place, to.dialect(), "any").unwrap().said;
     // A turn after which nothing is said that is compared, and a run that begins anew, have the same history twice.
-    if how != How::Same || said(&reply(other)) != said(&reply(place)) && other > place {
+    if how != How::Same
+        || said(&reply(other), to.dialect()) != said(&reply(place), to.dialect()) && other > place
+    {
         return count.wrong.push(place_of(format!("{other:?}")));
     }
     if let Err(why) = is_spelled(&reply(place), to) {

@@ -63,13 +63,17 @@ fn output(reply: &NewReply) -> Vec<Value> {
         }));
     }
     let call = |(number, call): (usize, &NewCall)| {
+        let (prefix, kind, key, said) = match &call.input {
+            Some(input) => ("ctc", "custom_tool_call", "input", input),
+            None => ("fc", "function_call", "arguments", &call.arguments),
+        };
         json!({
-            "id": format!("fc_{}_{number}", reply.tag),
-            "type": "function_call",
+            "id": format!("{prefix}_{}_{number}", reply.tag),
+            "type": kind,
             "status": "completed",
             "call_id": call.id,
             "name": call.name,
-            "arguments": call.arguments,
+            key: said,
         })
     };
     output.extend(reply.calls.iter().enumerate().map(call));
@@ -105,6 +109,7 @@ pub(super) fn events(reply: &NewReply, piece: usize) -> Vec<NewEvent> {
         }
         let (grown, empty) = match kind {
             "function_call" => ("arguments", json!("")),
+            "custom_tool_call" => ("input", json!("")),
             "reasoning" => ("summary", json!([])),
             _ => ("content", json!([])),
         };
@@ -113,7 +118,7 @@ pub(super) fn events(reply: &NewReply, piece: usize) -> Vec<NewEvent> {
             json!({"type": "response.output_item.added", "output_index": index, "item": added}),
         );
         match kind {
-            "function_call" => grow_call(item, index, piece, &mut events),
+            "function_call" | "custom_tool_call" => grow_call(item, index, piece, &mut events),
             "reasoning" => grow_parts(item, index, piece, &REASONING, &mut events),
             _ => grow_parts(item, index, piece, &MESSAGE, &mut events),
         }
@@ -130,18 +135,24 @@ pub(super) fn events(reply: &NewReply, piece: usize) -> Vec<NewEvent> {
 }
 
 fn grow_call(item: &Value, index: usize, piece: usize, events: &mut Vec<Value>) {
-    let arguments = item["arguments"].as_str().unwrap_or_default();
-    let stem = "response.function_call_arguments";
-    for delta in pieces(arguments, piece) {
+    let (stem, key) = match item["type"] == "custom_tool_call" {
+        true => ("response.custom_tool_call_input", "input"),
+        false => ("response.function_call_arguments", "arguments"),
+    };
+    for delta in pieces(item[key].as_str().unwrap_or_default(), piece) {
         events.push(json!({
             "type": format!("{stem}.delta"), "item_id": item["id"], "output_index": index, "delta": delta,
         }));
     }
     if item["status"] == "completed" {
-        events.push(json!({
+        let mut done = json!({
             "type": format!("{stem}.done"), "item_id": item["id"], "output_index": index,
-            "name": item["name"], "arguments": arguments,
-        }));
+            key: item[key],
+        });
+        if key == "arguments" {
+            done["name"] = item["name"].clone();
+        }
+        events.push(done);
     }
 }
 

@@ -49,6 +49,7 @@ fn any_reply() -> impl Strategy<Value = NewReply> {
                     id,
                     name,
                     arguments,
+                    input: None,
                 })
                 .collect(),
             end,
@@ -167,5 +168,40 @@ fn errors_are_spelled_as_the_provider_would() {
     assert_eq!(
         spell_error(Dialect::Chat, 429, "Slow down", "1"),
         r#"{"error":{"message":"Slow down","type":"rate_limit_error","param":null,"code":"rate_limit_exceeded"}}"#
+    );
+}
+
+#[test]
+fn a_call_of_a_custom_tool_is_one_in_responses_and_a_function_call_elsewhere() {
+    let input = "*** Begin Patch\n*** End Patch\n";
+    let reply = NewReply {
+        calls: vec![NewCall {
+            id: "call_1".to_owned(),
+            name: "apply_patch".to_owned(),
+            arguments: r#"{"input":"as a function"}"#.to_owned(),
+            input: Some(input.to_owned()),
+        }],
+        ..NewReply::default()
+    };
+    for dialect in DIALECTS {
+        let expected = match dialect {
+            Dialect::Responses => input,
+            _ => r#"{"input":"as a function"}"#,
+        };
+        let events = reply.events(dialect, 5, true).unwrap();
+        let found = accumulated(dialect, &events, 7);
+        let arguments = found
+            .calls()
+            .iter()
+            .map(|call| call.arguments)
+            .collect::<Vec<_>>();
+        assert_eq!(arguments, [expected], "{dialect:?}");
+    }
+    let whole = reply.spell(Dialect::Responses).unwrap();
+    let whole: Value = serde_json::from_str(&whole).unwrap();
+    let call = &whole["output"][0];
+    assert_eq!(
+        (&call["type"], &call["input"]),
+        (&"custom_tool_call".into(), &input.into())
     );
 }

@@ -55,6 +55,7 @@ fn two_calls() -> NewReply {
         id: id.to_owned(),
         name: "read".to_owned(),
         arguments: arguments.to_owned(),
+        input: None,
     };
     NewReply {
         tag: "t".to_owned(),

@@ -136,6 +136,7 @@ fn reply(tools: &[&str]) -> NewReply {
         id: format!("call_{number}"),
         name: (*tool).to_owned(),
         arguments: r#"{"city":"Oslo"}"#.to_owned(),
+        input: None,
     });
     NewReply {
         tag: "a1".to_owned(),

@@ -77,6 +77,7 @@ fn seen() -> NewReply {
             id: "call_1".to_owned(),
             name: "no_such".to_owned(),
             arguments: "{}".to_owned(),
+            input: None,
         }],
         input_tokens: 1,
         output_tokens: 2,

@@ -311,6 +311,7 @@ fn any_reply(tag: &'static str) -> impl Strategy<Value = NewReply> {
         id: String::new(),
         name,
         arguments: arguments.to_owned(),
+        input: None,
     });
     (words(), words(), words(), prop::collection::vec(call, 0..3)).prop_map(
         move |(reasoning, text, refusal, mut calls)| {
