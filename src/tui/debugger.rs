@@ -204,7 +204,7 @@ impl Debugger {
         }
     }
 
-    /// Goes to a take as soon as the file is read.
+    /// Goes to the end of a take as soon as the file is read: what came last is what it was made for.
     pub(super) fn go_to_take(&mut self, take: TakeId) {
         self.state.recovery.wanted = Some(take.0);
     }

@@ -24,7 +24,7 @@ pub struct Recovery {
     pub takes: Arc<TakesView>,
     /// Whether something is being done to the takes.
     pub is_busy: bool,
-    /// The take that is to be shown as soon as the file is read and checked.
+    /// The take whose end is to be shown as soon as the file is read and checked.
     pub wanted: Option<u32>,
     /// What was asked for before the rules had seen the session.
     pub awaited: Option<Awaited>,

@@ -144,6 +144,23 @@ fn what_cannot_be_recorded_is_said_until_it_works_again() {
 }
 
 #[test]
+fn a_file_that_is_opened_for_one_of_its_takes_shows_the_end_of_it() {
+    let mut desk = Desk::of("unknown-tool-recovered.jsonl");
+    desk.press("i ^s enter");
+    let take = desk.state.recovery.takes.current;
+    let mut desk = desk.again();
+    assert_eq!(desk.state.recovery.takes.current, 0);
+    desk.state.recovery.wanted = Some(take);
+    let document = desk.state.document.clone().unwrap();
+    desk.send(Message::Report(Report::Finished(document)));
+    assert_eq!(desk.state.recovery.takes.current, take);
+    assert_eq!(desk.state.item, desk.items().len() - 1);
+    // What is chosen later is shown as ever: at its change.
+    desk.press("u");
+    assert_eq!((desk.state.recovery.takes.current, desk.state.item), (0, 3));
+}
+
+#[test]
 fn what_lies_over_the_panes_is_left_by_its_keys_and_takes_pastes_and_sizes() {
     let mut desk = two_takes();
     for (open, left) in [

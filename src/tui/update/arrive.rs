@@ -35,7 +35,7 @@ pub(super) fn arrive(state: &mut State, report: Report) -> Vec<Effect> {
                     begin_at(state, session, Severity::Warning);
                 }
             }
-            if let Some(take) = state.recovery.wanted.take() {
+            if let Some(take) = state.recovery.wanted {
                 return takes::ask(state, TakesCommand::GoTo(take));
             }
             recover::begin_awaited(state)

@@ -285,6 +285,7 @@ fn show(
     state.checked = vec![None; sessions];
     state.stage = Stage::Checking;
     state.notice = Some(said);
+    let is_wanted = state.recovery.wanted.take() == Some(view.current);
     take_view(state, view);
     let place = at.unwrap_or(Place {
         session: state.session,
@@ -294,6 +295,9 @@ fn show(
     motion::reveal(state, place.item);
     state.go_to(place.item);
     state.has_moved = true;
+    if is_wanted {
+        effects.extend(motion::to_end(state));
+    }
     live::shown(state);
     if let Some(filter) = state.filter.clone() {
         effects.extend(layers::sift(state, filter, false));
