@@ -6,6 +6,7 @@ use super::names::called;
 use super::reply::Reply;
 use super::request::Request;
 use crate::schema::Validator;
+use crate::session::Dialect;
 use serde_json::{Map, Value, json};
 
 /// The arguments of a call of a tool that is offered: its place, its tool, the text of an object.
@@ -28,13 +29,23 @@ fn is_json(text: &str) -> bool {
     serde_json::from_str::<Value>(text).is_ok()
 }
 
+/// The arguments of a call of a tool that is offered, where a text can stand in their place.
+fn text(request: &Request, reply: &mut Reply, dice: &mut Dice) -> Result<(usize, String), NotHere> {
+    let (place, _, text) = sound(request, reply, dice)?;
+    // Only a stream spells an object out letter by letter.
+    match request.dialect == Dialect::Anthropic && !request.streams {
+        true => Err(NotHere::HoldsObject),
+        false => Ok((place, text)),
+    }
+}
+
 /// Arguments as models spoil them.
 pub(super) fn malformed(
     request: &Request,
     reply: &mut Reply,
     dice: &mut Dice,
 ) -> Result<(), NotHere> {
-    let (place, _, text) = sound(request, reply, dice)?;
+    let (place, text) = text(request, reply, dice)?;
     let inside = text.trim_start_matches('{').trim_end_matches('}').trim();
     let mut ways = vec![format!("{text}}}"), format!("{{{text}")];
     if !inside.is_empty() {
@@ -50,7 +61,7 @@ pub(super) fn malformed(
 
 /// Arguments that end in the middle.
 pub(super) fn cut(request: &Request, reply: &mut Reply, dice: &mut Dice) -> Result<(), NotHere> {
-    let (place, _, text) = sound(request, reply, dice)?;
+    let (place, text) = text(request, reply, dice)?;
     let ends: Vec<usize> = text.char_indices().map(|(at, _)| at).skip(1).collect();
     // At least half of them, so that it looks like what it is.
     let later = &ends[ends.len() / 2..];

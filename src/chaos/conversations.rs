@@ -1,10 +1,15 @@
-//! Which requests belong to one conversation: each repeats what was said before it.
+//! Which requests belong to one conversation: each repeats what was said before it, or names the reply that it goes on behind.
 
-use super::request::Request;
+use super::faults::Deed;
+use super::request::{Kept, Request};
 use foldhash::fast::FixedState;
 use serde::Serialize;
 use serde_json::Value;
 use std::hash::BuildHasher;
+
+/// How long the same request is taken for a retry by a client that does not say what it is, in milliseconds: longer than clients wait
+/// before they ask again.
+const RETRIES_WITHIN: u64 = 60_000;
 
 /// How an agent went on behind a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -20,7 +25,7 @@ pub enum How {
     WentOn,
     /// It changed what was said before.
     Rewrote,
-    /// It began another conversation.
+    /// It began another conversation with the same words.
     BeganAnew,
 }
 
@@ -38,17 +43,40 @@ impl How {
     }
 }
 
+/// How a request was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sent {
+    /// Whether its client says that it is a retry.
+    pub is_retry: bool,
+    /// When, in milliseconds from any beginning.
+    pub at_ms: u64,
+}
+
 /// One conversation.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Conversation {
-    /// The elements of its latest request, each by its hash.
+    /// The elements of its first request, each by its hash.
+    opening: Vec<u64>,
+    /// Those of its latest request.
     elements: Vec<u64>,
-    /// How many its first request had.
-    opening: usize,
+    /// Where the provider keeps what stands before these.
+    kept: Option<Kept>,
+    /// The ids of the replies that it got.
+    replies: Vec<String>,
     /// How many replies it has asked for; a request that is sent again counts once.
     turn: u32,
-    /// When it was heard of last.
+    /// The place of its latest request among all.
     heard: u64,
+    /// The fault that its latest request got.
+    fault: Option<Got>,
+}
+
+/// A fault that a request got.
+#[derive(Debug, Clone, Copy)]
+struct Got {
+    at_ms: u64,
+    /// Whether it came as a whole reply, which no client asks for again by itself.
+    is_reply: bool,
 }
 
 /// What a request is.
@@ -60,6 +88,10 @@ pub(super) struct Heard {
     pub(super) turn: u32,
     /// How it goes on; `None` where the conversation begins.
     pub(super) how: Option<How>,
+    /// Whether the request of the conversation before it got a fault.
+    pub(super) follows_fault: bool,
+    /// The hash of its newest element.
+    pub(super) newest: u64,
 }
 
 /// The conversations so far.
@@ -67,46 +99,81 @@ pub(super) struct Heard {
 pub(super) struct Conversations {
     all: Vec<Conversation>,
     requests: u64,
+    /// Whether one agent alone asks, once: the same again behind a fault is then always a retry.
+    is_one_agent: bool,
 }
 
 impl Conversations {
-    /// Takes the next request. `is_retry` is what the client says of it; `is_open` whether a conversation has just got a fault, so that the
-    /// same request is a retry, and a changed history still its own.
-    pub(super) fn hear(
-        &mut self,
-        request: &Request,
-        is_retry: bool,
-        is_open: impl Fn(usize) -> bool,
-    ) -> Heard {
+    pub(super) fn new(is_one_agent: bool) -> Self {
+        Self {
+            is_one_agent,
+            ..Self::default()
+        }
+    }
+
+    /// Takes the next request.
+    pub(super) fn hear(&mut self, request: &Request, sent: Sent) -> Heard {
         let elements: Vec<u64> = request.elements.iter().map(hash_of).collect();
         self.requests += 1;
         let found = self.all.iter().enumerate();
         let found = found.filter_map(|(number, one)| {
-            let how = one.goes_on(request, &elements, is_retry, is_open(number))?;
+            let is_retry = || one.would_retry(sent, self.is_one_agent);
+            let how = one.goes_on(request, &elements, is_retry)?;
             Some((rank(how), one.heard, number, how))
         });
         let found = found.max_by_key(|(rank, heard, ..)| (*rank, *heard));
         let (number, how) = match found {
             Some((_, _, number, how)) => (number, Some(how)),
             None => {
-                self.all.push(Conversation {
-                    opening: elements.len(),
-                    ..Conversation::default()
-                });
+                self.all.push(Conversation::new(&elements));
                 (self.all.len() - 1, None)
             }
         };
+        let newest = elements.last().copied().unwrap_or_default();
         let one = &mut self.all[number];
         if how != Some(How::Retried) {
             one.turn += 1;
         }
         one.heard = self.requests;
         one.elements = elements;
+        one.kept.clone_from(&request.kept);
         Heard {
             conversation: number,
             turn: one.turn,
             how,
+            follows_fault: one.fault.take().is_some(),
+            newest,
         }
+    }
+
+    /// The latest request of a conversation gets a fault.
+    pub(super) fn get_fault(&mut self, conversation: usize, deed: Deed, at_ms: u64) {
+        if let Some(one) = self.all.get_mut(conversation) {
+            let is_reply = matches!(deed, Deed::Change(_));
+            one.fault = Some(Got { at_ms, is_reply });
+        }
+    }
+
+    /// What was slow has come to its end all the same.
+    pub(super) fn came_whole(&mut self, conversation: usize) {
+        let one = self.all.get_mut(conversation);
+        if let Some(fault) = one.and_then(|one| one.fault.as_mut()) {
+            fault.is_reply = true;
+        }
+    }
+
+    /// A conversation gets a reply of this id.
+    pub(super) fn reply(&mut self, conversation: usize, id: String) {
+        if let Some(one) = self.all.get_mut(conversation) {
+            one.replies.push(id);
+        }
+    }
+
+    /// Whether one conversation begins with what another one began with.
+    pub(super) fn repeats(&self, one: usize, other: usize) -> bool {
+        let opening = |number: usize| self.all.get(number).map(|one| &one.opening);
+        let openings = opening(one).zip(opening(other));
+        openings.is_some_and(|(one, other)| one.starts_with(other))
     }
 }
 
@@ -120,26 +187,63 @@ fn rank(how: How) -> u8 {
 }
 
 impl Conversation {
+    fn new(opening: &[u64]) -> Self {
+        Self {
+            opening: opening.to_vec(),
+            elements: Vec::new(),
+            kept: None,
+            replies: Vec::new(),
+            turn: 0,
+            heard: 0,
+            fault: None,
+        }
+    }
+
+    /// Whether the same request once more is a retry, and no other run of the agent that asks what this one did.
+    fn would_retry(&self, sent: Sent, is_one_agent: bool) -> bool {
+        let Some(fault) = self.fault else {
+            return sent.is_retry;
+        };
+        let is_soon = sent.at_ms.saturating_sub(fault.at_ms) <= RETRIES_WITHIN;
+        // Another run begins with the first request.
+        let is_expected = match fault.is_reply {
+            true => self.turn > 1,
+            false => is_soon,
+        };
+        sent.is_retry || is_one_agent || is_expected
+    }
+
     /// How a request goes on with this conversation; `None` where it does not.
     fn goes_on(
         &self,
         request: &Request,
         elements: &[u64],
-        is_retry: bool,
-        is_open: bool,
+        is_retry: impl Fn() -> bool,
     ) -> Option<How> {
-        if elements == self.elements {
-            return (is_retry || is_open).then_some(How::Retried);
+        let is_same = request.kept == self.kept && elements == self.elements;
+        if is_same && is_retry() {
+            return Some(How::Retried);
         }
-        if elements.starts_with(&self.elements) {
-            return Some(how_with(&request.elements[self.elements.len()..]));
+        let may_rewrite = self.fault.is_some();
+        match &request.kept {
+            Some(Kept::In(_)) => (request.kept == self.kept).then(|| how_with(&request.elements)),
+            Some(Kept::Behind(id)) if self.replies.last() == Some(id) => {
+                Some(how_with(&request.elements))
+            }
+            Some(Kept::Behind(id)) => {
+                (may_rewrite && self.replies.contains(id)).then_some(How::Rewrote)
+            }
+            None if is_same || self.kept.is_some() => None,
+            None if elements.starts_with(&self.elements) => {
+                Some(how_with(&request.elements[self.elements.len()..]))
+            }
+            None => {
+                // The opening alone is another beginning.
+                let is_longer = elements.len() > self.opening.len() && !self.opening.is_empty();
+                let has_opening = elements.starts_with(&self.opening);
+                (may_rewrite && is_longer && has_opening).then_some(How::Rewrote)
+            }
         }
-        if request.has_server_state {
-            return Some(how_with(&request.elements));
-        }
-        let same = elements.iter().zip(&self.elements);
-        let same = same.take_while(|(new, old)| new == old).count();
-        (is_open && self.opening > 0 && same >= self.opening).then_some(How::Rewrote)
     }
 }
 
@@ -163,66 +267,66 @@ fn is_output(element: &Value) -> bool {
         || blocks.any(|kind| kind == "tool_result")
 }
 
-/// The hash of an element; marks of a cache, which move from request to request, do not count.
+/// The hash of what an element says, however it is spelled.
 fn hash_of(element: &Value) -> u64 {
     let mut element = element.clone();
-    without_cache_marks(&mut element);
+    spell_plainly(&mut element);
+    element.sort_all_objects();
     FixedState::default().hash_one(element.to_string())
 }
 
-fn without_cache_marks(value: &mut Value) {
+/// Clients spell one element in several ways, from one request to the next: with a mark for the cache or without, as a text or as a block that
+/// holds it, with members that say what holds anyway.
+fn spell_plainly(value: &mut Value) {
     match value {
         Value::Object(members) => {
-            members.shift_remove("cache_control");
-            members.values_mut().for_each(without_cache_marks);
+            members.retain(|key, value| !value.is_null() && key != "cache_control");
+            if members.get("type").is_some_and(|kind| kind == "message") {
+                members.shift_remove("type");
+            }
+            members.values_mut().for_each(spell_plainly);
+            if let Some(text) = members.get("content").and_then(only_text) {
+                members.insert("content".to_owned(), text);
+            }
         }
-        Value::Array(values) => values.iter_mut().for_each(without_cache_marks),
+        Value::Array(values) => values.iter_mut().for_each(spell_plainly),
         _ => {}
     }
 }
 
+/// The text of content that is one block of text.
+fn only_text(content: &Value) -> Option<Value> {
+    let [block] = content.as_array()?.as_slice() else {
+        return None;
+    };
+    let kind = block.get("type").and_then(Value::as_str);
+    let is_text = matches!(kind, Some("text" | "input_text" | "output_text"));
+    block.get("text").filter(|_| is_text).cloned()
+}
+
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::session::Dialect;
     use serde_json::json;
 
-    fn chat(messages: &[Value]) -> Request {
-        let body = json!({"model": "m", "messages": messages});
-        Request::read(Dialect::Chat, body.to_string().as_bytes()).unwrap()
-    }
-
-    fn user(text: &str) -> Value {
-        json!({"role": "user", "content": text})
-    }
-
     #[test]
-    fn a_request_that_repeats_what_was_said_goes_on_and_says_how() {
-        let mut conversations = Conversations::default();
-        let mut hear = |messages: &[Value], is_open: bool| {
-            let heard = conversations.hear(&chat(messages), false, |_| is_open);
-            (heard.conversation, heard.turn, heard.how)
-        };
-        let call = json!({"role": "assistant", "tool_calls": [{"id": "c"}]});
-        let output = json!({"role": "tool", "tool_call_id": "c", "content": "error"});
-        let system = json!({"role": "system", "content": "Be short."});
-        assert_eq!(hear(&[user("a")], false), (0, 1, None));
-        let answered = [user("a"), call.clone(), output];
-        assert_eq!(hear(&answered, false), (0, 2, Some(How::Answered)));
-        assert_eq!(hear(&answered, true), (0, 2, Some(How::Retried)));
-        assert_eq!(hear(&[user("b")], false), (1, 1, None), "another");
-        let told = [system, user("b"), call.clone(), user("no")];
-        assert_eq!(hear(&told, false), (1, 2, Some(How::Told)));
-        let rewritten = [user("b"), user("again")];
-        assert_eq!(hear(&rewritten, true), (1, 3, Some(How::Rewrote)));
-        assert_eq!(hear(&[user("b"), call], false), (2, 1, None), "too late");
-    }
-
-    #[test]
-    fn marks_of_a_cache_do_not_count() {
-        let plain = json!([{"type": "text", "text": "a"}]);
-        let marked = json!([{"type": "text", "text": "a", "cache_control": {"type": "ephemeral"}}]);
-        assert_eq!(hash_of(&plain), hash_of(&marked));
+    fn an_element_is_the_same_however_it_is_spelled() {
+        let plain = hash_of(&json!({"role": "user", "content": "a"}));
+        let marked = json!({"type": "text", "text": "a", "cache_control": {"type": "ephemeral"}});
+        for same in [
+            json!({"content": "a", "role": "user"}),
+            json!({"type": "message", "role": "user", "content": "a", "name": null}),
+            json!({"role": "user", "content": [marked]}),
+            json!({"role": "user", "content": [{"type": "input_text", "text": "a"}]}),
+        ] {
+            assert_eq!(hash_of(&same), plain, "{same}");
+        }
+        for other in [
+            json!({"role": "user", "content": "b"}),
+            json!({"role": "assistant", "content": "a"}),
+            json!({"role": "user", "content": [marked, marked]}),
+        ] {
+            assert_ne!(hash_of(&other), plain, "{other}");
+        }
     }
 }

@@ -21,6 +21,8 @@ pub struct Fault {
     pub deed: Deed,
     /// What it means when the agent asks nothing behind it.
     pub silence: Silence,
+    /// Whether an agent that ends with an error behind it has handled it.
+    pub may_fail: bool,
 }
 
 /// How a fault is made.
@@ -56,6 +58,7 @@ pub static FAULTS: &[Fault] = &[
         rule: Some("unknown-tool"),
         deed: Deed::Change(names::near),
         silence: Silence::Unnoticed,
+        may_fail: false,
     },
     Fault {
         id: "unknown-tool-far",
@@ -64,6 +67,7 @@ pub static FAULTS: &[Fault] = &[
         rule: Some("unknown-tool"),
         deed: Deed::Change(names::far),
         silence: Silence::Unnoticed,
+        may_fail: false,
     },
     Fault {
         id: "malformed-arguments",
@@ -72,6 +76,7 @@ pub static FAULTS: &[Fault] = &[
         rule: Some("malformed-arguments"),
         deed: Deed::Change(arguments::malformed),
         silence: Silence::Unnoticed,
+        may_fail: false,
     },
     Fault {
         id: "cut-arguments",
@@ -80,6 +85,7 @@ pub static FAULTS: &[Fault] = &[
         rule: Some("malformed-arguments"),
         deed: Deed::Change(arguments::cut),
         silence: Silence::Unnoticed,
+        may_fail: false,
     },
     Fault {
         id: "schema-break",
@@ -88,6 +94,7 @@ pub static FAULTS: &[Fault] = &[
         rule: Some("invalid-arguments"),
         deed: Deed::Change(arguments::break_schema),
         silence: Silence::Unnoticed,
+        may_fail: false,
     },
     Fault {
         id: "duplicate-call-id",
@@ -96,6 +103,7 @@ pub static FAULTS: &[Fault] = &[
         rule: Some("duplicate-call-id"),
         deed: Deed::Change(duplicate_id),
         silence: Silence::Unnoticed,
+        may_fail: false,
     },
     Fault {
         id: "call-as-text",
@@ -104,6 +112,7 @@ pub static FAULTS: &[Fault] = &[
         rule: Some("leaked-tool-call"),
         deed: Deed::Change(as_text),
         silence: Silence::Unnoticed,
+        may_fail: false,
     },
     Fault {
         id: "empty-final-output",
@@ -112,6 +121,7 @@ pub static FAULTS: &[Fault] = &[
         rule: Some("missing-final-output"),
         deed: Deed::Change(final_output::empty),
         silence: Silence::Unnoticed,
+        may_fail: true,
     },
     Fault {
         id: "wrong-final-output",
@@ -120,6 +130,7 @@ pub static FAULTS: &[Fault] = &[
         rule: Some("invalid-final-output"),
         deed: Deed::Change(final_output::wrong),
         silence: Silence::Unnoticed,
+        may_fail: true,
     },
     Fault {
         id: "http-429",
@@ -128,6 +139,7 @@ pub static FAULTS: &[Fault] = &[
         rule: None,
         deed: Deed::Status(429),
         silence: Silence::GaveUp,
+        may_fail: false,
     },
     Fault {
         id: "http-500",
@@ -136,6 +148,7 @@ pub static FAULTS: &[Fault] = &[
         rule: None,
         deed: Deed::Status(500),
         silence: Silence::GaveUp,
+        may_fail: false,
     },
     Fault {
         id: "http-503",
@@ -144,6 +157,7 @@ pub static FAULTS: &[Fault] = &[
         rule: None,
         deed: Deed::Status(503),
         silence: Silence::GaveUp,
+        may_fail: false,
     },
     Fault {
         id: "cut-stream",
@@ -152,6 +166,7 @@ pub static FAULTS: &[Fault] = &[
         rule: None,
         deed: Deed::Cut,
         silence: Silence::GaveUp,
+        may_fail: false,
     },
     Fault {
         id: "slow-stream",
@@ -160,6 +175,7 @@ pub static FAULTS: &[Fault] = &[
         rule: None,
         deed: Deed::Slow,
         silence: Silence::Fine,
+        may_fail: false,
     },
 ];
 

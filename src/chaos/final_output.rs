@@ -24,20 +24,23 @@ pub(super) fn empty(_: &Request, reply: &mut Reply, _: &mut Dice) -> Result<(), 
     Ok(())
 }
 
-/// Prose, or JSON that breaks the schema.
+/// Prose where JSON is asked for, or JSON that breaks the schema.
 pub(super) fn wrong(request: &Request, reply: &mut Reply, dice: &mut Dice) -> Result<(), NotHere> {
     let schema = request.output_schema.as_ref();
-    let schema = schema.ok_or(NotHere::NoOutputSchema)?;
+    if schema.is_none() && !request.wants_json {
+        return Err(NotHere::NoOutputSchema);
+    }
     if !reply.is_final() {
         return Err(NotHere::NotFinal);
     }
-    if Validator::compile_either(schema).is_err() {
+    if schema.is_some_and(|schema| Validator::compile_either(schema).is_err()) {
         return Err(NotHere::NoSchema);
     }
     let said = serde_json::from_str(&reply.text()).ok();
     let object = said
         .as_ref()
-        .and_then(|object| broken(schema, object, dice));
+        .zip(schema)
+        .and_then(|(object, schema)| broken(schema, object, dice));
     let prose = PROSE[dice.below(PROSE.len())];
     let text = match object {
         Some(object) if dice.below(2) == 0 => Value::Object(object).to_string(),

@@ -35,8 +35,11 @@ pub enum NotHere {
     #[error("the reply does not end the run")]
     NotFinal,
     /// It needs a request that says what its final output must look like.
-    #[error("the request has no output schema")]
+    #[error("the request asks for no JSON")]
     NoOutputSchema,
+    /// A whole reply of this dialect has no room for it.
+    #[error("a whole reply holds the arguments as an object")]
+    HoldsObject,
     /// It needs a stream.
     #[error("the reply is no stream")]
     NoStream,

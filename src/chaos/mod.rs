@@ -21,12 +21,14 @@ mod outcome;
 mod reply;
 mod request;
 mod spec;
+mod usual;
 
-pub use conversations::How;
-pub use course::{Course, Injection, Order, Plan};
+pub use conversations::{How, Sent};
+pub use course::{Asked, Course, Injection, Order, Plan};
 pub use dice::Dice;
 pub use faults::{Deed, FAULTS, Fault, Silence, find};
 pub use inject::{NotHere, Told, inject};
 pub use outcome::{End, Outcome, outcome, outcome_of_conversation};
 pub use request::Request;
 pub use spec::{KEYS, Key, LONGEST_SPEC, Spec, SpecFault, SpecFaults, Trial, Turn};
+pub use usual::Usual;

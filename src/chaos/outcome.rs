@@ -1,5 +1,6 @@
 //! Whether an agent survived a fault.
 
+use super::conversations::How;
 use super::course::Injection;
 use super::faults::Silence;
 use serde::Serialize;
@@ -16,19 +17,24 @@ pub enum Outcome {
     Hung,
     /// It ended well without asking again: it has taken the fault for an answer.
     Unnoticed,
+    /// It asked nothing more, and nobody saw whether it has ended, has taken the fault for an answer, or is at work still.
+    Silent,
     /// It never came to where the fault fits.
     NotReached,
 }
 
 impl Outcome {
-    /// All, in the order of reports.
-    pub const ALL: [Self; 5] = [
+    /// What can become of an agent that is started for one trial, in the order of reports.
+    pub const OF_TRIALS: &[Self] = &[
         Self::Survived,
         Self::Killed,
         Self::Hung,
         Self::Unnoticed,
         Self::NotReached,
     ];
+
+    /// What can become of a conversation whose agent's end nobody sees, in the order of reports.
+    pub const OF_CONVERSATIONS: &[Self] = &[Self::Survived, Self::Silent, Self::NotReached];
 
     /// In words.
     pub fn words(self) -> &'static str {
@@ -37,13 +43,17 @@ impl Outcome {
             Self::Killed => "killed",
             Self::Hung => "hung",
             Self::Unnoticed => "unnoticed",
+            Self::Silent => "silent",
             Self::NotReached => "not reached",
         }
     }
 
     /// Whether it speaks against the agent.
     pub fn is_bad(self) -> bool {
-        matches!(self, Self::Killed | Self::Hung | Self::Unnoticed)
+        matches!(
+            self,
+            Self::Killed | Self::Hung | Self::Unnoticed | Self::Silent
+        )
     }
 }
 
@@ -56,45 +66,60 @@ pub enum End {
     TimedOut,
 }
 
-/// What became of an agent that was started for one trial.
-pub fn outcome(injection: Option<&Injection>, end: End) -> Outcome {
+/// What became of an agent that was started for one trial. `asked_more` tells whether it made more requests than without a fault.
+pub fn outcome(injection: Option<&Injection>, end: End, asked_more: bool) -> Outcome {
     let Some(injection) = injection else {
         return Outcome::NotReached;
     };
+    let has_reacted = match injection.how {
+        None => false,
+        Some(How::Answered) => true,
+        // What it asks without a fault as well is no reaction to one.
+        Some(_) => asked_more || !injection.was_usual,
+    };
+    let fault = injection.trial.fault;
     match end {
         End::TimedOut => Outcome::Hung,
-        End::Exit(Some(0)) if injection.how.is_some() => Outcome::Survived,
-        End::Exit(Some(0)) => match injection.fault.silence {
-            Silence::Unnoticed => Outcome::Unnoticed,
-            Silence::GaveUp | Silence::Fine => Outcome::Survived,
-        },
+        End::Exit(Some(0)) if has_reacted || fault.silence != Silence::Unnoticed => {
+            Outcome::Survived
+        }
+        End::Exit(Some(0)) => Outcome::Unnoticed,
+        End::Exit(Some(_)) if fault.may_fail && !has_reacted => Outcome::Survived,
         End::Exit(_) => Outcome::Killed,
     }
 }
 
 /// What became of a conversation of an agent whose end nobody sees: it went on, or it did not.
 pub fn outcome_of_conversation(injection: &Injection) -> Outcome {
-    let is_fine = injection.fault.silence == Silence::Fine && injection.was_read;
+    let is_fine = injection.trial.fault.silence == Silence::Fine && injection.was_read;
     match injection.how.is_some() || is_fine {
         true => Outcome::Survived,
-        false => Outcome::Killed,
+        false => Outcome::Silent,
     }
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::{How, find};
+    use super::super::{Trial, Turn, find};
     use super::*;
 
-    fn injection(fault: &str, how: Option<How>) -> Injection {
+    fn injection(fault: &str, how: Option<How>, was_usual: bool) -> Injection {
         Injection {
-            fault: find(fault).unwrap(),
+            trial: Trial {
+                fault: find(fault).unwrap(),
+                turn: Turn::Any,
+                number: 1,
+                times: 1,
+            },
             conversation: 1,
             turn: 1,
             times: 1,
+            at_ms: 0,
             requests_after: u32::from(how.is_some()),
             how,
+            was_usual,
+            refused_by: None,
             was_read: true,
         }
     }
@@ -102,37 +127,69 @@ mod tests {
     #[test]
     fn an_agent_survives_where_it_goes_on_or_may_end_and_ends_well() {
         let (well, badly) = (End::Exit(Some(0)), End::Exit(Some(1)));
+        let (answered, silent) = (Some(How::Answered), None);
         for (fault, how, end, wanted) in [
-            (
-                "unknown-tool-far",
-                Some(How::Answered),
-                well,
-                Outcome::Survived,
-            ),
-            (
-                "unknown-tool-far",
-                Some(How::Answered),
-                badly,
-                Outcome::Killed,
-            ),
-            ("unknown-tool-far", None, badly, Outcome::Killed),
-            ("unknown-tool-far", None, End::Exit(None), Outcome::Killed),
-            ("call-as-text", None, well, Outcome::Unnoticed),
-            ("http-500", None, well, Outcome::Survived),
-            ("slow-stream", None, well, Outcome::Survived),
-            ("slow-stream", None, End::TimedOut, Outcome::Hung),
+            ("unknown-tool-far", answered, well, Outcome::Survived),
+            ("unknown-tool-far", answered, badly, Outcome::Killed),
+            ("unknown-tool-far", silent, badly, Outcome::Killed),
+            ("unknown-tool-far", silent, End::Exit(None), Outcome::Killed),
+            ("call-as-text", silent, well, Outcome::Unnoticed),
+            ("http-500", silent, well, Outcome::Survived),
+            ("slow-stream", silent, well, Outcome::Survived),
+            ("slow-stream", silent, End::TimedOut, Outcome::Hung),
         ] {
-            let found = outcome(Some(&injection(fault, how)), end);
+            let found = outcome(Some(&injection(fault, how, false)), end, false);
             assert_eq!(found, wanted, "{fault} {how:?} {end:?}");
         }
-        assert_eq!(outcome(None, badly), Outcome::NotReached);
+        assert_eq!(outcome(None, badly, false), Outcome::NotReached);
+    }
+
+    #[test]
+    fn what_an_agent_asks_without_a_fault_as_well_is_no_reaction_to_one() {
+        let well = End::Exit(Some(0));
+        for (fault, how, was_usual, asked_more, wanted) in [
+            ("call-as-text", How::Told, true, false, Outcome::Unnoticed),
+            (
+                "call-as-text",
+                How::BeganAnew,
+                true,
+                false,
+                Outcome::Unnoticed,
+            ),
+            ("call-as-text", How::Told, true, true, Outcome::Survived),
+            ("call-as-text", How::Told, false, false, Outcome::Survived),
+            (
+                "duplicate-call-id",
+                How::Answered,
+                true,
+                false,
+                Outcome::Survived,
+            ),
+            ("http-500", How::Told, true, false, Outcome::Survived),
+        ] {
+            let injection = injection(fault, Some(how), was_usual);
+            let found = outcome(Some(&injection), well, asked_more);
+            assert_eq!(found, wanted, "{fault} {how:?} {was_usual} {asked_more}");
+        }
+    }
+
+    #[test]
+    fn an_agent_that_ends_with_an_error_has_handled_a_bad_final_output_unless_it_is_ended() {
+        for fault in ["empty-final-output", "wrong-final-output"] {
+            let of = |how, end| outcome(Some(&injection(fault, how, false)), end, false);
+            assert_eq!(of(None, End::Exit(Some(1))), Outcome::Survived, "{fault}");
+            assert_eq!(of(None, End::Exit(None)), Outcome::Killed, "{fault}");
+            assert_eq!(of(None, End::Exit(Some(0))), Outcome::Unnoticed, "{fault}");
+            let told = Some(How::Told);
+            assert_eq!(of(told, End::Exit(Some(1))), Outcome::Killed, "{fault}");
+        }
     }
 
     #[test]
     fn a_conversation_survives_where_it_goes_on() {
-        let of = |fault, how| outcome_of_conversation(&injection(fault, how));
+        let of = |fault, how| outcome_of_conversation(&injection(fault, how, false));
         assert_eq!(of("http-500", Some(How::Retried)), Outcome::Survived);
-        assert_eq!(of("http-500", None), Outcome::Killed);
+        assert_eq!(of("http-500", None), Outcome::Silent);
         assert_eq!(of("slow-stream", None), Outcome::Survived);
     }
 }

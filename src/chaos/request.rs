@@ -2,7 +2,7 @@
 
 use crate::dialects::tools::read_tools;
 use crate::session::{Dialect, Tool, ToolKind};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A request, as far as it matters here.
 #[derive(Debug, Clone)]
@@ -17,10 +17,21 @@ pub struct Request {
     pub(super) names: Vec<String>,
     /// What the final output must look like.
     pub(super) output_schema: Option<Value>,
+    /// Whether the final output must be JSON, whatever it looks like.
+    pub(super) wants_json: bool,
     /// The elements of the history, but for instructions.
     pub(super) elements: Vec<Value>,
-    /// Whether the provider remembers what stands before them.
-    pub(super) has_server_state: bool,
+    /// Where the provider keeps what stands before them; `None` where nothing does.
+    pub(super) kept: Option<Kept>,
+}
+
+/// Where a provider keeps what was said before a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Kept {
+    /// Behind the reply of this id.
+    Behind(String),
+    /// In the conversation of this id.
+    In(String),
 }
 
 impl Request {
@@ -34,7 +45,6 @@ impl Request {
         };
         let history = request.get_mut(list).map(Value::take)?;
         let (tools, _) = read_tools(&Value::Array(tools_of(&request)));
-        let is_set = |key: &str| request.get(key).is_some_and(|value| !value.is_null());
         Some(Self {
             dialect,
             streams: request.get("stream").and_then(Value::as_bool) == Some(true),
@@ -44,8 +54,9 @@ impl Request {
                 .filter(|tool| tool.kind == ToolKind::Function)
                 .collect(),
             output_schema: output_schema(dialect, &request).cloned(),
+            wants_json: wants_json(dialect, &request),
             elements: elements(history),
-            has_server_state: is_set("previous_response_id") || is_set("conversation"),
+            kept: kept(dialect, &request),
         })
     }
 
@@ -72,10 +83,37 @@ fn output_schema(dialect: Dialect, request: &Value) -> Option<&Value> {
     places.iter().find_map(|place| request.pointer(place))
 }
 
+fn wants_json(dialect: Dialect, request: &Value) -> bool {
+    let place = match dialect {
+        Dialect::Responses => "/text/format/type",
+        Dialect::Chat => "/response_format/type",
+        Dialect::Anthropic | Dialect::Gemini => return false,
+    };
+    let kind = request.pointer(place).and_then(Value::as_str);
+    matches!(kind, Some("json_object" | "json_schema"))
+}
+
+fn kept(dialect: Dialect, request: &Value) -> Option<Kept> {
+    if dialect != Dialect::Responses {
+        return None;
+    }
+    let id = |value: &Value| {
+        let id = value.as_str().filter(|id| !id.is_empty());
+        id.map(str::to_owned)
+    };
+    let behind = request.get("previous_response_id").and_then(id);
+    let conversation = request.get("conversation");
+    let of_object = || conversation?.get("id").and_then(id);
+    let inside = conversation.and_then(id).or_else(of_object);
+    behind.map(Kept::Behind).or_else(|| inside.map(Kept::In))
+}
+
 /// The elements of a history without those that instruct: agents change them while a conversation goes on.
 fn elements(history: Value) -> Vec<Value> {
-    let Value::Array(elements) = history else {
-        return vec![history];
+    let elements = match history {
+        Value::Array(elements) => elements,
+        // A text in the place of a list is what the user says.
+        text => return vec![json!({"role": "user", "content": text})],
     };
     let instructs = |element: &Value| {
         let role = element.get("role").and_then(Value::as_str);

@@ -193,11 +193,11 @@ impl Spec {
         spec.repeat = repeat.unwrap_or(spec.repeat);
         let times = reader.whole(table, "times", 1..=MOST_TIMES);
         spec.times = times.unwrap_or(spec.times);
-        let timeout = reader.duration(table, "timeout");
+        let timeout = reader.duration(table, "timeout", 1);
         spec.timeout_ms = timeout.unwrap_or(spec.timeout_ms);
         if let Some(slow) = reader.table(table, "slow") {
             reader.only(slow, &names_of("slow"));
-            spec.pause_ms = reader.duration(slow, "pause").unwrap_or(spec.pause_ms);
+            spec.pause_ms = reader.duration(slow, "pause", 0).unwrap_or(spec.pause_ms);
         }
         reader.finish(spec)
     }
@@ -287,6 +287,12 @@ mod tests {
         ] {
             assert!(told[line].starts_with(words), "{}", told[line]);
         }
+        let never = Spec::parse("timeout = \"0s\"").unwrap_err().to_string();
+        assert!(
+            never.starts_with("line 1: `timeout` is a duration above zero"),
+            "{never}"
+        );
+        assert!(Spec::parse("[slow]\npause = \"0s\"").is_ok());
         let empty = Spec::parse("faults = []\nturns = []").unwrap_err();
         assert_eq!(empty.0.len(), 2, "{empty}");
         assert!(Spec::parse("seed = ").is_err());

@@ -6,15 +6,15 @@ mod exception;
 mod report;
 
 use super::arguments::LineFormat;
-use super::exit::{Exit, Failure};
+use super::exit::{Exit, Failure, complain};
 use super::output::safe_line;
 use super::style::{Color, Palette};
 use crate::chaos::Spec;
 use crate::runtime::note_ends;
 use crate::runtime::proxy::{NoSpec, Options, read_spec};
-use report::Report;
+use report::{Report, Results};
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 
 /// Variables that an agent gets where retake's own environment does not have them: name and value.
@@ -52,6 +52,28 @@ pub(super) fn run(
             campaign::run(&spec, options, start, &signal, &report, out)
         }
     }
+}
+
+/// Writes the report, says what was not tested, and gives the exit code that all of it amounts to.
+fn conclude(results: &Results, report: &Report, out: &mut dyn Write) -> Result<Exit, Failure> {
+    report.write(out, results)?;
+    out.flush()?;
+    let hint =
+        "no reply came to where one of the faults fits; see `turns` and `faults` of the spec";
+    let turns = results.turns_not_reached();
+    let missed = match results.has_any() {
+        false => Some("no fault was reached: nothing was tested".to_owned()),
+        true if !turns.is_empty() => {
+            let turns = turns.join(", ");
+            Some(format!("no fault was reached at turn {turns}"))
+        }
+        true => None,
+    };
+    // What was not tried was not missed.
+    if let Some(missed) = missed.filter(|_| results.broken_off.is_none()) {
+        complain(&missed, Some(hint));
+    }
+    Ok(results.exit())
 }
 
 fn read(path: &Path) -> Result<Spec, Failure> {

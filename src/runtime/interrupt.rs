@@ -1,5 +1,6 @@
 //! What an interrupt does to a command without a screen.
 
+use super::proxy::agent::kill_all;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use tokio::runtime::Builder;
@@ -40,7 +41,7 @@ pub fn note_interrupts() -> impl Fn() -> bool {
 }
 
 /// From here on what asks the process to end is noted and nothing more: an interrupt, SIGTERM, and the end of its terminal. The function that is
-/// given tells the number of the first. A second one ends the process.
+/// given tells the number of the first. A second one ends the process, and the agents that it has started with it.
 pub fn note_ends() -> impl Fn() -> Option<i32> {
     let (interrupt, end, hangup) = (
         SignalKind::interrupt(),
@@ -70,6 +71,7 @@ fn note(kinds: Vec<SignalKind>) -> impl Fn() -> Option<i32> {
                 tokio::spawn(async move {
                     while signals.recv().await.is_some() {
                         if notes.swap(number, Ordering::Relaxed) != 0 {
+                            kill_all();
                             std::process::exit(SIGNALLED + number);
                         }
                     }

@@ -115,13 +115,17 @@ impl<'a> Reader<'a> {
         found
     }
 
-    /// A duration, in milliseconds.
-    pub(super) fn duration(&mut self, table: &DeTable<'_>, key: &str) -> Option<u64> {
+    /// A duration of at least so much, in milliseconds.
+    pub(super) fn duration(&mut self, table: &DeTable<'_>, key: &str, least: u64) -> Option<u64> {
         let node = table.get(key)?;
         let found = node.get_ref().as_str().and_then(duration);
+        let found = found.filter(|found| *found >= least);
         if found.is_none() {
-            let wanted = "a duration of a day at most, like \"500ms\", \"30s\", \"2m\" or \"1h\"";
-            self.wrong(key, node, wanted);
+            let above = if least > 0 { "above zero and " } else { "" };
+            let wanted = format!(
+                "a duration {above}of a day at most, like \"500ms\", \"30s\", \"2m\" or \"1h\""
+            );
+            self.wrong(key, node, &wanted);
         }
         found
     }

@@ -1,7 +1,8 @@
 //! Faults for whatever agents connect, one in each conversation, until the proxy is interrupted.
 
+use super::conclude;
 use super::report::{Report, Results, Tried};
-use crate::chaos::{Injection, Outcome, Plan, Spec, outcome_of_conversation};
+use crate::chaos::{Injection, Outcome, Plan, Spec, Trial, outcome_of_conversation};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::output::safe_line;
 use crate::cli::proxy::not_running;
@@ -39,11 +40,10 @@ pub(super) fn run(
         seed: spec.seed,
         tried: tried(&chaos, &journal),
         journals: journal,
+        outcomes: Outcome::OF_CONVERSATIONS,
         ..Results::default()
     };
-    report.write(out, &results)?;
-    out.flush()?;
-    Ok(results.exit())
+    conclude(&results, report, out)
 }
 
 /// Waits for a signal, and tells on stderr how agents are pointed here and what the operator should know.
@@ -78,28 +78,26 @@ fn say(words: &str) {
 }
 
 fn tried(chaos: &Chaos, journal: &str) -> Vec<Tried> {
-    let injected = chaos
-        .injections()
-        .into_iter()
-        .map(|injection: Injection| Tried {
-            fault: injection.fault,
-            turn: injection.turn.to_string(),
-            number: 1,
-            outcome: outcome_of_conversation(&injection),
-            injection: Some(injection),
-            end: None,
-            stderr: Vec::new(),
-            journal: journal.to_owned(),
-        });
-    let missed = chaos.not_reached().into_iter().map(|trial| Tried {
+    let now = chaos.now_ms();
+    let of = |trial: Trial, outcome: Outcome, injection: Option<Injection>| Tried {
         fault: trial.fault,
         turn: trial.turn.to_string(),
         number: trial.number,
-        outcome: Outcome::NotReached,
-        injection: None,
+        outcome,
+        silent_ms: injection
+            .as_ref()
+            .filter(|_| outcome == Outcome::Silent)
+            .map(|injection| now.saturating_sub(injection.at_ms)),
+        injection,
         end: None,
         stderr: Vec::new(),
         journal: journal.to_owned(),
+    };
+    let injected = chaos.injections().into_iter().map(|injection| {
+        let outcome = outcome_of_conversation(&injection);
+        of(injection.trial, outcome, Some(injection))
     });
+    let missed = chaos.not_reached().into_iter();
+    let missed = missed.map(|trial| of(trial, Outcome::NotReached, None));
     injected.chain(missed).collect()
 }

@@ -1,9 +1,9 @@
 //! An agent that is started anew for each trial, with one fault each time, and once without any before.
 
-use super::Defaults;
 use super::report::{Control, Report, Results, Tried};
-use crate::chaos::{End, Plan, Spec, Trial, outcome};
-use crate::cli::exit::{Exit, Failure, complain};
+use super::{Defaults, conclude};
+use crate::chaos::{End, Outcome, Plan, Spec, Trial, Usual, outcome};
+use crate::cli::exit::{Exit, Failure};
 use crate::cli::output::safe_line;
 use crate::cli::proxy::not_running;
 use crate::runtime::proxy::recorder::proxies_folder;
@@ -43,21 +43,12 @@ pub(super) fn run(
     let mut results = Results {
         seed: spec.seed,
         journals: folder.to_string_lossy().into_owned(),
+        outcomes: Outcome::OF_TRIALS,
         ..Results::default()
     };
     let exit = campaign.try_all(&mut results)?;
-    report.write(out, &results)?;
-    out.flush()?;
-    let exit = exit.unwrap_or_else(|| results.exit());
-    if exit == Exit::Usage {
-        complain(
-            "no fault was reached: nothing was tested",
-            Some(
-                "the agent made no request that one of the faults fits; see `turns` and `faults` of the spec",
-            ),
-        );
-    }
-    Ok(exit)
+    let of_results = conclude(&results, report, out)?;
+    Ok(exit.unwrap_or(of_results))
 }
 
 struct Campaign<'a> {
@@ -90,9 +81,10 @@ impl Campaign<'_> {
     fn try_each(&self, results: &mut Results) -> Result<Option<String>, NotPlayed> {
         let played = self.play(Plan::Nothing, CONTROL)?;
         let why = played.no_reply.clone().or_else(|| unsound(&played));
+        let usual = played.requests;
         results.control = Some(Control {
             end: played.end,
-            requests: played.requests,
+            requests: usual.requests(),
             journal: file_name(&played.journal),
             stderr: played.stderr,
         });
@@ -102,11 +94,12 @@ impl Campaign<'_> {
         let trials = self.spec.trials();
         let count = trials.len();
         for (place, trial) in trials.into_iter().enumerate() {
-            let played = self.play(Plan::One(trial), &name_of(place + 1, &trial))?;
+            let plan = Plan::One(trial, usual.clone());
+            let played = self.play(plan, &name_of(place + 1, &trial))?;
             if let Some(why) = played.no_reply {
                 return Ok(Some(format!("{}: {why}", trial.fault.id)));
             }
-            let tried = tried(&trial, played);
+            let tried = tried(&trial, played, &usual);
             progress(place + 1, count, &tried);
             results.tried.push(tried);
         }
@@ -131,14 +124,16 @@ fn unsound(played: &Played) -> Option<String> {
     Some(why.to_owned())
 }
 
-fn tried(trial: &Trial, played: Played) -> Tried {
+fn tried(trial: &Trial, played: Played, usual: &Usual) -> Tried {
     let injection = played.injections.into_iter().next();
+    let asked_more = played.requests.requests() > usual.requests();
     Tried {
         fault: trial.fault,
         turn: trial.turn.to_string(),
         number: trial.number,
-        outcome: outcome(injection.as_ref(), played.end),
+        outcome: outcome(injection.as_ref(), played.end, asked_more),
         injection,
+        silent_ms: None,
         end: Some(played.end),
         stderr: played.stderr,
         journal: file_name(&played.journal),

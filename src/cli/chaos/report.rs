@@ -22,11 +22,22 @@ pub(super) struct Tried {
     pub(super) number: u32,
     pub(super) outcome: Outcome,
     pub(super) injection: Option<Injection>,
+    /// How long it was silent by the end of the proxy, in milliseconds, where it asked nothing more.
+    pub(super) silent_ms: Option<u64>,
     /// How the agent ended, where it was started for this.
     pub(super) end: Option<End>,
     pub(super) stderr: Vec<String>,
     /// The name of its journal.
     pub(super) journal: String,
+}
+
+impl Tried {
+    /// Whether what it wrote tells why it ended.
+    fn shows_error(&self) -> bool {
+        let failed = matches!(self.end, Some(End::Exit(code)) if code != Some(0));
+        let counts = self.outcome != Outcome::NotReached;
+        self.outcome.is_bad() || failed && counts
+    }
 }
 
 /// The run without a fault.
@@ -52,6 +63,8 @@ pub(super) struct Results {
     pub(super) journals: String,
     pub(super) control: Option<Control>,
     pub(super) tried: Vec<Tried>,
+    /// What can become of a trial, in the order of reports.
+    pub(super) outcomes: &'static [Outcome],
     /// Why not everything was tried, where that is so.
     pub(super) broken_off: Option<String>,
 }
@@ -63,13 +76,32 @@ impl Results {
         of.filter(|tried| tried.outcome == outcome).count()
     }
 
-    /// The exit code that they amount to; a report without a single fault that was injected proves nothing.
+    /// Whether any fault was injected.
+    pub(super) fn has_any(&self) -> bool {
+        self.count(Outcome::NotReached) < self.tried.len()
+    }
+
+    /// The turns that the spec names and at which no fault was injected.
+    pub(super) fn turns_not_reached(&self) -> Vec<&str> {
+        let mut turns: Vec<&str> = Vec::new();
+        let is_missed = |tried: &&Tried| tried.outcome == Outcome::NotReached;
+        for missed in self.tried.iter().filter(is_missed) {
+            let turn = missed.turn.as_str();
+            let mut of_turn = self.tried.iter().filter(|tried| tried.turn == turn);
+            if turn != "any" && of_turn.all(|one| is_missed(&one)) && !turns.contains(&turn) {
+                turns.push(turn);
+            }
+        }
+        turns
+    }
+
+    /// The exit code that they amount to; a report without a fault that was injected, at all or at a turn that the spec names, proves
+    /// nothing.
     pub(super) fn exit(&self) -> Exit {
         if self.tried.iter().any(|tried| tried.outcome.is_bad()) {
             return Exit::Findings;
         }
-        let is_reached = |tried: &Tried| tried.outcome != Outcome::NotReached;
-        match self.tried.iter().any(is_reached) {
+        match self.has_any() && self.turns_not_reached().is_empty() {
             true => Exit::Clean,
             false => Exit::Usage,
         }
@@ -115,8 +147,9 @@ fn text(out: &mut dyn Write, palette: Palette, results: &Results) -> io::Result<
     if !results.tried.is_empty() {
         table(out, palette, results)?;
     }
-    let counts =
-        Outcome::ALL.map(|outcome| format!("{} {}", results.count(outcome), outcome.words()));
+    let counts = results.outcomes.iter();
+    let counts = counts.map(|outcome| format!("{} {}", results.count(*outcome), outcome.words()));
+    let counts: Vec<String> = counts.collect();
     let trials = counted(results.tried.len(), "trial");
     writeln!(out, "\n{trials}: {}", counts.join(", "))?;
     if let Some(why) = &results.broken_off {
@@ -128,7 +161,8 @@ fn text(out: &mut dyn Write, palette: Palette, results: &Results) -> io::Result<
 fn table(out: &mut dyn Write, palette: Palette, results: &Results) -> io::Result<()> {
     let width = FAULTS.iter().map(|fault| fault.id.len()).max();
     let width = width.unwrap_or_default();
-    let heads = Outcome::ALL.map(Outcome::words).join("  ");
+    let heads = results.outcomes.iter().map(|outcome| outcome.words());
+    let heads = heads.collect::<Vec<_>>().join("  ");
     let head = format!("{:width$}  {heads}", "fault");
     writeln!(out, "\n{}", palette.bold(head))?;
     let faults = FAULTS.iter();
@@ -141,8 +175,9 @@ fn table(out: &mut dyn Write, palette: Palette, results: &Results) -> io::Result
         if of.is_empty() {
             continue;
         }
-        let counts = Outcome::ALL.map(|outcome| {
-            let count = of.iter().filter(|tried| tried.outcome == outcome).count();
+        let counts = results.outcomes.iter().map(|outcome| {
+            let count = of.iter().filter(|tried| tried.outcome == *outcome);
+            let count = count.count();
             let count = if count == 0 {
                 "·".to_owned()
             } else {
@@ -150,7 +185,8 @@ fn table(out: &mut dyn Write, palette: Palette, results: &Results) -> io::Result
             };
             format!("{count:>width$}", width = outcome.words().len())
         });
-        writeln!(out, "{:width$}  {}", fault.id, counts.join("  "))?;
+        let counts = counts.collect::<Vec<_>>().join("  ");
+        writeln!(out, "{:width$}  {counts}", fault.id)?;
         for tried in &of {
             writeln!(out, "  {}", line(palette, tried))?;
         }
@@ -172,16 +208,7 @@ fn line(palette: Palette, tried: &Tried) -> String {
         None => format!("{word} (turn {})", tried.turn),
     };
     if let Some(injection) = &tried.injection {
-        if injection.times > 1 {
-            line += &format!(", {} times", injection.times);
-        }
-        if tried.end.is_none() {
-            line += &format!(", conversation {}", injection.conversation);
-        }
-        if let Some(how) = injection.how {
-            let after = counted(injection.requests_after as usize, "request");
-            line += &format!(", {}, {after} after it", how.words());
-        }
+        line += &behind(tried, injection);
     }
     let is_plain = tried.outcome == Outcome::Survived || tried.outcome == Outcome::NotReached;
     let shows_end =
@@ -189,10 +216,36 @@ fn line(palette: Palette, tried: &Tried) -> String {
     if let Some(end) = tried.end.filter(|_| shows_end) {
         line += &format!(", {}", ended(end));
     }
-    if tried.outcome.is_bad() && !tried.stderr.is_empty() {
+    if tried.shows_error() && !tried.stderr.is_empty() {
         line += &format!(": {}", said(&tried.stderr));
     }
     format!("{line}  {}", palette.dim(safe_line(&tried.journal)))
+}
+
+/// What came behind a fault.
+fn behind(tried: &Tried, injection: &Injection) -> String {
+    let mut line = String::new();
+    if injection.times > 1 {
+        line += &format!(", {} times", injection.times);
+    }
+    if tried.end.is_none() {
+        line += &format!(", conversation {}", injection.conversation);
+    }
+    if let Some(silent_ms) = tried.silent_ms {
+        line += &format!(", for {} s", silent_ms / 1000);
+    }
+    let after = counted(injection.requests_after as usize, "request");
+    match injection.how {
+        Some(_) if tried.outcome == Outcome::Unnoticed => {
+            line += &format!(", {after} after it as without a fault");
+        }
+        Some(how) => line += &format!(", {}, {after} after it", how.words()),
+        None => {}
+    }
+    if let Some(rule) = injection.refused_by {
+        line += &format!(", but a provider would refuse the first: {rule}");
+    }
+    line
 }
 
 fn ended(end: End) -> String {
@@ -228,7 +281,12 @@ enum Line<'a> {
         conversation: Option<usize>,
         times: u32,
         how: Option<crate::chaos::How>,
+        /// Whether the first request behind it comes without a fault as well.
+        as_usual: bool,
+        /// The rule by which a provider would refuse that request.
+        refused_by: Option<&'static str>,
         requests_after: u32,
+        silent_ms: Option<u64>,
         exit: Option<i32>,
         error: Option<&'a str>,
         stderr: &'a [String],
@@ -243,7 +301,9 @@ enum Line<'a> {
         killed: usize,
         hung: usize,
         unnoticed: usize,
+        silent: usize,
         not_reached: usize,
+        turns_not_reached: Vec<&'a str>,
         broken_off: Option<&'a str>,
     },
 }
@@ -270,7 +330,9 @@ fn json(out: &mut dyn Write, results: &Results) -> io::Result<()> {
         killed: results.count(Outcome::Killed),
         hung: results.count(Outcome::Hung),
         unnoticed: results.count(Outcome::Unnoticed),
+        silent: results.count(Outcome::Silent),
         not_reached: results.count(Outcome::NotReached),
+        turns_not_reached: results.turns_not_reached(),
         broken_off: results.broken_off.as_deref(),
     };
     write_line(out, &summary)
@@ -288,9 +350,12 @@ fn trial(tried: &Tried) -> Line<'_> {
         conversation: injection.map(|injection| injection.conversation),
         times: injection.map_or(0, |injection| injection.times),
         how: injection.and_then(|injection| injection.how),
+        as_usual: injection.is_some_and(|injection| injection.was_usual),
+        refused_by: injection.and_then(|injection| injection.refused_by),
         requests_after: injection.map_or(0, |injection| injection.requests_after),
+        silent_ms: tried.silent_ms,
         exit: code(tried.end),
-        error: exception_line(&tried.stderr).filter(|_| tried.outcome.is_bad()),
+        error: exception_line(&tried.stderr).filter(|_| tried.shows_error()),
         stderr: &tried.stderr[from..],
         expected: tried.fault.expected,
         journal: &tried.journal,

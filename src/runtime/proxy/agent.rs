@@ -10,8 +10,8 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
@@ -25,6 +25,21 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(10);
 /// The longest line that is told in one piece, in bytes.
 const LINE: u64 = 16 * 1024;
+
+/// The agents of this process, each with what it has started.
+static GROUPS: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
+
+/// Kills all agents of this process with what they have started: for a process that ends without waiting for them.
+pub(in crate::runtime) fn kill_all() {
+    for group in groups().iter() {
+        // A group of which nobody is left hears nothing.
+        let _nobody = rustix::process::kill_process_group(*group, Signal::KILL);
+    }
+}
+
+fn groups() -> MutexGuard<'static, Vec<Pid>> {
+    GROUPS.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// How an agent is started.
 #[derive(Debug)]
@@ -80,6 +95,7 @@ impl Agent {
         let number = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let group = number.ok_or_else(|| io::Error::other("its process has no number"))?;
         let (ended, ends) = channel();
+        groups().push(group);
         // From here on whoever drops it ends the agent.
         let agent = Self {
             group,
@@ -141,6 +157,7 @@ impl Agent {
 impl Drop for Agent {
     fn drop(&mut self) {
         self.end();
+        groups().retain(|group| *group != self.group);
     }
 }
 

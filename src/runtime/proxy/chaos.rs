@@ -1,14 +1,20 @@
 //! Faults on purpose: what of them the exchanges of a proxy share.
 
 use crate::chaos::{
-    Course, Injection, LONGEST_SPEC, Order, Plan, Request, Spec, SpecFaults, Trial,
+    Asked, Course, Injection, LONGEST_SPEC, Order, Plan, Request, Sent, Spec, SpecFaults, Trial,
+    Usual,
 };
+use crate::dialects::stream::{Splitter, event_value};
 use crate::runtime::InputError;
 use crate::runtime::files::read_text;
 use crate::session::Dialect;
+use serde_json::Value;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// As long a reply is looked through for its id, in bytes.
+const LOOKED_THROUGH: usize = 16 << 20;
 
 /// Why a spec cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +38,8 @@ pub fn read_spec(path: &Path) -> Result<Spec, NoSpec> {
 pub struct Chaos {
     course: Mutex<Course>,
     pause: Duration,
+    /// The beginning of its clock.
+    began: Instant,
 }
 
 impl Chaos {
@@ -40,6 +48,7 @@ impl Chaos {
         Self {
             course: Mutex::new(Course::new(spec.seed, plan)),
             pause: Duration::from_millis(spec.pause_ms),
+            began: Instant::now(),
         }
     }
 
@@ -53,9 +62,9 @@ impl Chaos {
         self.course().not_reached().into_iter().copied().collect()
     }
 
-    /// How many requests there were.
-    pub fn requests(&self) -> u32 {
-        self.course().requests()
+    /// The requests that there were.
+    pub fn requests(&self) -> Usual {
+        self.course().requests().clone()
     }
 
     /// How many conversations there were.
@@ -63,16 +72,27 @@ impl Chaos {
         self.course().conversations()
     }
 
-    /// Takes a request; gives what its reply is to get, if anything.
+    /// How long it is since it was made, in milliseconds: the clock of its injections.
+    pub fn now_ms(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Takes a request; gives what it is, and what its reply is to get, if anything.
     pub(super) fn asked(
         &self,
         dialect: Dialect,
         body: &[u8],
         is_retry: bool,
-    ) -> Option<(Order, Request)> {
+    ) -> Option<(Asked, Request)> {
         let request = Request::read(dialect, body)?;
-        let order = self.course().asked(&request, is_retry)?;
-        Some((order, request))
+        let at_ms = self.now_ms();
+        let asked = self.course().asked(&request, Sent { is_retry, at_ms });
+        Some((asked, request))
+    }
+
+    /// The agent gets the fault from now on.
+    pub(super) fn injected(&self, order: &Order) {
+        self.course().injected(order, self.now_ms());
     }
 
     pub(super) fn course(&self) -> MutexGuard<'_, Course> {
@@ -82,4 +102,78 @@ impl Chaos {
     pub(super) fn pause(&self) -> Duration {
         self.pause
     }
+}
+
+/// Reads along in the reply to a request until it knows the id by which its client can go on behind it.
+pub(super) struct ReplyId {
+    chaos: Arc<Chaos>,
+    conversation: usize,
+    /// Whether it is one document, and no stream; not known before it begins.
+    is_whole: Option<bool>,
+    /// What came so far of a document.
+    document: Vec<u8>,
+    /// What came so far of a stream.
+    stream: Splitter,
+    came: usize,
+    is_known: bool,
+}
+
+impl ReplyId {
+    /// The reply to a request; `None` in a dialect without such ids.
+    pub(super) fn of(chaos: &Arc<Chaos>, dialect: Dialect, conversation: usize) -> Option<Self> {
+        (dialect == Dialect::Responses).then(|| Self {
+            chaos: chaos.clone(),
+            conversation,
+            is_whole: None,
+            document: Vec::new(),
+            stream: Splitter::default(),
+            came: 0,
+            is_known: false,
+        })
+    }
+
+    /// Takes the next bytes, before the client has them.
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        self.came += bytes.len();
+        if self.is_known || self.came > LOOKED_THROUGH {
+            return;
+        }
+        if self.is_whole.is_none() {
+            let first = bytes.trim_ascii_start().first();
+            self.is_whole = first.map(|first| *first == b'{');
+        }
+        let id = match self.is_whole {
+            Some(true) => self.in_document(bytes),
+            Some(false) => self.in_stream(bytes),
+            None => None,
+        };
+        if let Some(id) = id {
+            self.is_known = true;
+            self.document = Vec::new();
+            self.chaos.course().replied(self.conversation, id);
+        }
+    }
+
+    /// The id in the first event that has one.
+    fn in_stream(&mut self, bytes: &[u8]) -> Option<String> {
+        let mut found = None;
+        self.stream.push(bytes, |event| {
+            if found.is_none() {
+                found = event_value(&event.data).and_then(|event| id_of(&event["response"]));
+            }
+        });
+        found
+    }
+
+    fn in_document(&mut self, bytes: &[u8]) -> Option<String> {
+        self.document.extend_from_slice(bytes);
+        let text = self.document.trim_ascii();
+        let is_over = text.ends_with(b"}");
+        let reply = is_over.then(|| serde_json::from_slice::<Value>(text).ok())??;
+        id_of(&reply)
+    }
+}
+
+fn id_of(reply: &Value) -> Option<String> {
+    reply.get("id")?.as_str().map(str::to_owned)
 }

@@ -3,7 +3,7 @@
 use super::agent::{Agent, Order};
 use super::connect::Reach;
 use super::{Chaos, News, NotRunning, Options, Proxy, Report};
-use crate::chaos::{End, Injection};
+use crate::chaos::{End, Injection, Usual};
 use crate::exchange::{Ending, Phase};
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -36,8 +36,8 @@ pub struct Played {
     pub end: End,
     /// What was injected, in its order.
     pub injections: Vec<Injection>,
-    /// How many requests it made.
-    pub requests: u32,
+    /// The requests that it made.
+    pub requests: Usual,
     /// The last lines of its standard error.
     pub stderr: Vec<String>,
     /// Why the upstream gave no reply, where it gave none.

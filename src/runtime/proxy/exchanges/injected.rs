@@ -9,7 +9,7 @@ use crate::dialects::write::spell_error;
 use crate::exchange::gate::Sent;
 use crate::exchange::rewrite::continuation;
 use crate::exchange::{Ending, Phase, Seen};
-use crate::runtime::proxy::chaos::Chaos;
+use crate::runtime::proxy::chaos::{Chaos, ReplyId};
 use crate::runtime::proxy::client_side::{ClientSide, Gone};
 use crate::runtime::proxy::heads::{error_head, provider_error_head, reply_head};
 use crate::runtime::proxy::origin::Origin;
@@ -33,6 +33,8 @@ pub(super) struct Injected {
     pub(super) upstream: Arc<Origin>,
     pub(super) chaos: Arc<Chaos>,
     pub(super) order: Order,
+    /// Learns the id of the reply.
+    pub(super) reply_id: Option<ReplyId>,
     pub(super) request: Request,
     /// Whether the client has asked a stream of Chat to tell the tokens.
     pub(super) tells_usage: bool,
@@ -56,7 +58,7 @@ impl Injected {
     pub(super) async fn run(mut self) {
         let began = Instant::now();
         let mut bodies = Bodies::default();
-        let ending = match self.order.fault.deed {
+        let ending = match self.order.trial.fault.deed {
             Deed::Status(status) => self.refuse(status, &mut bodies),
             Deed::Change(_) | Deed::Cut | Deed::Slow => self.ask(&mut bodies).await,
         };
@@ -68,7 +70,7 @@ impl Injected {
 
     /// The client gets an error, as its provider spells it.
     fn refuse(&mut self, status: u16, bodies: &mut Bodies) -> Ending {
-        let fault = self.order.fault.id;
+        let fault = self.order.trial.fault.id;
         self.begin_fault();
         let body = spell_error(self.question.dialect, status, WORDS, "chaos");
         let head = provider_error_head(status);
@@ -86,10 +88,10 @@ impl Injected {
 
     /// From here on the agent has the fault.
     fn begin_fault(&mut self) {
-        self.chaos.course().injected(&self.order);
+        self.chaos.injected(&self.order);
         self.seen
             .notes
-            .push(format!("chaos: {}", self.order.fault.id));
+            .push(format!("chaos: {}", self.order.trial.fault.id));
     }
 
     async fn ask(&mut self, bodies: &mut Bodies) -> Ending {
@@ -103,6 +105,9 @@ impl Injected {
         let Some(head) = bodies.head.take() else {
             return Ending::ClientLeft;
         };
+        if let Some(reply_id) = &mut self.reply_id {
+            reply_id.push(&reply);
+        }
         let result = match self.told(&head, &reply) {
             Ok(told) => {
                 self.begin_fault();
@@ -110,7 +115,7 @@ impl Injected {
             }
             Err(why) => {
                 self.chaos.course().missed(&self.order);
-                let fault = self.order.fault.id;
+                let fault = self.order.trial.fault.id;
                 self.seen
                     .notes
                     .push(format!("chaos: {fault} does not fit: {why}"));
@@ -185,7 +190,7 @@ impl Injected {
         };
         let dice = &mut self.order.dice;
         inject(
-            self.order.fault,
+            self.order.trial.fault,
             &self.request,
             whole.as_deref(),
             stream,

@@ -12,18 +12,21 @@ mod pump;
 pub(super) use floor::{Floor, Made};
 
 use super::Observer;
+use super::ask_for_plain;
 use super::body::Body;
-use super::chaos::Chaos;
+use super::chaos::{Chaos, ReplyId};
 use super::client_side::{ClientBody, ClientSide};
 use super::decode::decode;
 use super::judge::{Reading, Verdict};
 use super::origin::Origin;
 use super::recorder::Recorded;
 use super::watch::{Opened, Passed, Question, TurnedAway, Watch};
+use crate::chaos;
 use crate::exchange::asked::Asked;
 use crate::exchange::client::Client;
 use crate::exchange::machine::{Settings, Shape};
 use crate::exchange::{Phase, Seen};
+use crate::session::Dialect;
 use bytes::Bytes;
 use floor::{Along, Request, Under};
 use http_body_util::BodyExt;
@@ -40,6 +43,15 @@ use tokio::sync::mpsc::unbounded_channel;
 const SMALL: usize = 32 * 1024;
 /// Where so much is repeated, looking for what is new of it takes a while, too.
 const REPEATED: usize = 1024 * 1024;
+
+/// What becomes of an exchange where faults are injected.
+#[derive(Default)]
+struct Chance {
+    /// The fault that its reply is to get, and its request.
+    fault: Option<(Arc<Chaos>, chaos::Order, chaos::Request)>,
+    /// Learns the id of its reply.
+    reply_id: Option<ReplyId>,
+}
 
 /// Watches the exchanges with one upstream.
 pub(super) struct Watcher {
@@ -83,6 +95,31 @@ impl Watcher {
         }
     }
 
+    /// What a request means to the faults that are injected.
+    async fn chance(
+        &self,
+        chaos: &Arc<Chaos>,
+        (dialect, reading): (Dialect, &Arc<Reading>),
+        is_retry: bool,
+    ) -> Chance {
+        let Some((asked, request)) = chaos.asked(dialect, reading.body(), is_retry) else {
+            return Chance::default();
+        };
+        if asked.follows_change {
+            // Which rule it is holds no secret.
+            let verdict = judged(&self.floor, (reading.clone(), Vec::new())).await;
+            if let Some(finding) = verdict.findings.first() {
+                let mut course = chaos.course();
+                course.refused(asked.conversation, finding.rule.id);
+            }
+        }
+        let fault = asked.order.map(|order| (chaos.clone(), order, request));
+        Chance {
+            fault,
+            reply_id: ReplyId::of(chaos, dialect, asked.conversation),
+        }
+    }
+
     /// Begins an exchange in a task of its own.
     fn begin(&self, pump: Pump, looks: bool) {
         let floor = self.floor.clone();
@@ -98,7 +135,7 @@ impl Watcher {
 }
 
 impl Watch for Watcher {
-    async fn exchange(&self, question: Question) -> Response<Body> {
+    async fn exchange(&self, mut question: Question) -> Response<Body> {
         let dialect = question.dialect;
         let client = Client::of(|name| question.lines.get(name)?.to_str().ok());
         let plain = plain(&question);
@@ -115,9 +152,18 @@ impl Watch for Watcher {
             body: question.body.clone(),
         };
         let (side, reply) = ClientSide::new();
-        if let Some(chaos) = self.chaos.as_ref().filter(|_| is_readable)
-            && let Some(order) = chaos.asked(dialect, &plain, client.retry > 0)
-        {
+        let chance = match &self.chaos {
+            Some(chaos) if is_readable => {
+                self.chance(chaos, (dialect, &reading), client.retry > 0)
+                    .await
+            }
+            _ => Chance::default(),
+        };
+        if chance.reply_id.is_some() {
+            // Nothing can be read in what is encoded.
+            ask_for_plain(&mut question.lines);
+        }
+        if let Some((chaos, order, heard)) = chance.fault {
             let seen = self.seen(&question, &client, &asked);
             // Nobody decides about it, so nothing is heard of the inbox.
             self.floor
@@ -125,9 +171,10 @@ impl Watch for Watcher {
             let injected = Injected {
                 floor: self.floor.clone(),
                 upstream: self.upstream.clone(),
-                chaos: chaos.clone(),
-                order: order.0,
-                request: order.1,
+                chaos,
+                order,
+                reply_id: chance.reply_id,
+                request: heard,
                 tells_usage: asked.wants_usage,
                 seen,
                 question,
@@ -160,6 +207,7 @@ impl Watch for Watcher {
             }
             let looks = intercepts && self.floor.holds_requests;
             (pump.is_readable, pump.was_looked_at) = (is_readable, looks);
+            pump.reply_id = chance.reply_id;
             self.begin(pump, looks);
         }
         match reply.await {

@@ -4,6 +4,7 @@ use super::outcome::decision_of;
 use super::{Floor, shape_of};
 use crate::exchange::machine::{Decision, Event, Exchange, Head, Judgement, Settings, Timer};
 use crate::exchange::{Ending, Phase, Seen};
+use crate::runtime::proxy::chaos::ReplyId;
 use crate::runtime::proxy::client_side::ClientSide;
 use crate::runtime::proxy::holds::{Outcome, Waits};
 use crate::runtime::proxy::judge::{Reading, Verdict};
@@ -93,6 +94,8 @@ pub(super) struct Pump {
     pub(super) is_readable: bool,
     /// Whether the request was judged before it left.
     pub(super) was_looked_at: bool,
+    /// Learns the id of the reply, where faults are injected.
+    pub(super) reply_id: Option<ReplyId>,
     /// Whether the reply was.
     was_judged: bool,
     /// The client left before it had everything.
@@ -153,6 +156,7 @@ impl Pump {
             is_over: false,
             is_readable: false,
             was_looked_at: false,
+            reply_id: None,
             was_judged: false,
             is_lost: false,
             was_doubted: false,
@@ -295,6 +299,9 @@ impl Pump {
     fn received(&mut self, bytes: &Bytes) {
         self.seen.received += bytes.len() as u64;
         self.received.push_reply(bytes);
+        if let Some(reply_id) = &mut self.reply_id {
+            reply_id.push(bytes);
+        }
     }
 
     fn keep_given(&mut self, bytes: &Bytes) {

@@ -18,6 +18,7 @@ use std::process::{Command, Output};
 
 /// What the agent below is like; without it that is no agent but an empty test.
 const NATURE: &str = "RETAKE_TEST_CHAOS_AGENT";
+const NUDGE: &str = "Call the tool, or answer as JSON.";
 const DONE: &str = r#"{"answer": "It is warm."}"#;
 
 /// A model that calls a tool, and answers once it has the output.
@@ -51,6 +52,7 @@ fn an_agent() {
     for _ in 0..8 {
         let got = ask(address, &agent);
         match step(&mut agent, &got) {
+            Ok(true) if nature == "chatty" => next_question(&mut agent),
             Ok(true) => std::process::exit(0),
             Ok(false) => {}
             Err(why) if nature == "naive" => fail(&why),
@@ -59,17 +61,29 @@ fn an_agent() {
             },
             Err(_) => {}
         }
-        if nature == "naive"
-            && agent
-                .history
-                .last()
-                .is_some_and(|last| last["role"] == "user")
-        {
-            // It takes any text for an answer.
-            std::process::exit(0);
+        let last = agent.history.last();
+        let is_text = last.is_some_and(|last| last["role"] == "user" && last["content"] == NUDGE);
+        match &*nature {
+            // These take any text for an answer.
+            "naive" if is_text => std::process::exit(0),
+            "chatty" if is_text => {
+                agent.history.pop();
+                next_question(&mut agent);
+            }
+            "checking" if is_text => fail("OutputError: that is no answer"),
+            _ => {}
         }
     }
     fail("MaxTurnsExceeded: 8");
+}
+
+/// Asks one more question in the same conversation, and no third.
+fn next_question(agent: &mut Agent) {
+    let next = json!({"role": "user", "content": "And tomorrow?"});
+    if agent.history.contains(&next) {
+        std::process::exit(0);
+    }
+    agent.history.push(next);
 }
 
 fn fail(why: &str) -> ! {
@@ -117,7 +131,7 @@ fn step(agent: &mut Agent, got: &Got) -> Result<bool, String> {
         if said.is_some_and(|said| said.keys().eq(["answer"])) {
             return Ok(true);
         }
-        let again = json!({"role": "user", "content": "Call the tool, or answer as JSON."});
+        let again = json!({"role": "user", "content": NUDGE});
         agent.history.push(again);
         return Ok(false);
     }
@@ -210,6 +224,12 @@ fn an_agent_that_handles_everything_survives_everything_twice_in_the_same_way() 
             outcomes.values().all(|outcome| *outcome == "survived"),
             "{outcomes:?}"
         );
+        for line in lines.iter().filter(|line| line["type"] == "trial") {
+            // It answers both calls under the id that they share.
+            let is_refused = line["fault"] == "duplicate-call-id";
+            let wanted = is_refused.then_some("duplicate-call-id");
+            assert_eq!(line["refused_by"], json!(wanted), "{line}");
+        }
         for line in lines.iter().filter(|line| line["journal"].is_string()) {
             let journal = folder
                 .path()
@@ -332,6 +352,49 @@ fn a_campaign_that_reaches_no_fault_proves_nothing() {
     assert_eq!(output.status.code(), Some(2));
     let complaint = String::from_utf8_lossy(&output.stderr);
     assert!(complaint.contains("no fault was reached"), "{complaint}");
+}
+
+#[test]
+fn a_turn_of_the_spec_that_no_conversation_comes_to_is_said_and_no_success() {
+    let (model, folder) = (model(), tempfile::tempdir().unwrap());
+    let spec = "faults = [\"http-500\"]\nturns = [1, 9]\n";
+    let json = ["--format", "json"];
+    let output = campaign(folder.path(), "careful", &model.url(), spec, &json);
+    assert_eq!(output.status.code(), Some(2));
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        complaint.contains("no fault was reached at turn 9"),
+        "{complaint}"
+    );
+    let lines = lines(&output);
+    assert_eq!(lines.last().unwrap()["turns_not_reached"], json!(["9"]));
+}
+
+#[test]
+fn the_next_question_of_its_user_saves_no_agent_that_took_a_fault_for_an_answer() {
+    let (model, folder) = (model(), tempfile::tempdir().unwrap());
+    let spec = "faults = [\"call-as-text\", \"empty-final-output\", \"http-500\"]\n";
+    let json = ["--format", "json"];
+    let output = campaign(folder.path(), "chatty", &model.url(), spec, &json);
+    let lines = lines(&output);
+    assert_eq!(lines[0]["requests"], 3, "{lines:?}");
+    let wanted = [
+        ("call-as-text", "unnoticed"),
+        ("empty-final-output", "unnoticed"),
+        ("http-500", "survived"),
+    ];
+    assert_eq!(outcomes(&lines), BTreeMap::from(wanted), "{lines:?}");
+}
+
+#[test]
+fn an_agent_that_ends_with_an_error_over_a_bad_final_output_survives_and_shows_it() {
+    let (model, folder) = (model(), tempfile::tempdir().unwrap());
+    let spec = "faults = [\"empty-final-output\", \"wrong-final-output\"]\n";
+    let output = campaign(folder.path(), "checking", &model.url(), spec, &[]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    let line = "survived at turn 2, ends with code 1: OutputError: that is no answer";
+    assert_eq!(text.matches(line).count(), 2, "{text}");
 }
 
 #[test]

@@ -14,7 +14,8 @@ const TEXTS: [&str; 3] = ["", "I look it up.", "One moment.\nHere it comes:"];
 
 /// A request for a turn; with `asks` it says what the final output must look like.
 fn asked(dialect: Dialect, asks: bool) -> Agent {
-    let mut agent = Agent::new((dialect, false));
+    // As a stream, for there is no fault that a stream has no room for.
+    let mut agent = Agent::new((dialect, true));
     if asks {
         let schema = json!({"type": "object", "additionalProperties": false,
             "properties": {"city": {"type": "string"}, "degrees": {"type": "number"}}, "required": ["city", "degrees"]});
@@ -193,6 +194,43 @@ fn a_fault_does_not_fit_where_what_it_needs_is_not_there() {
             }
             assert_eq!(of("no JSON"), Some(NotHere::Unreadable));
         }
+    }
+}
+
+#[test]
+fn a_whole_reply_that_holds_arguments_as_an_object_has_no_broken_ones() {
+    for dialect in DIALECTS {
+        let reply = turn("1", "", &[GOOD]).spell(dialect).unwrap();
+        let mut agent = asked(dialect, false);
+        agent.streams = false;
+        for fault in ["malformed-arguments", "cut-arguments"] {
+            let fault = retake::chaos::find(fault).unwrap();
+            let holds_object = dialect == Dialect::Anthropic;
+            let wanted = holds_object.then_some(NotHere::HoldsObject);
+            assert_eq!(injected(fault, &agent, &reply, 1).err(), wanted);
+        }
+    }
+}
+
+#[test]
+fn where_any_json_is_asked_for_the_wrong_output_is_prose() {
+    let format = json!({"type": "json_object"});
+    let fault = retake::chaos::find("wrong-final-output").unwrap();
+    for (dialect, members) in [
+        (Dialect::Chat, json!({"response_format": format})),
+        (Dialect::Responses, json!({"text": {"format": format}})),
+    ] {
+        let mut agent = asked(dialect, false);
+        agent.members = members;
+        let reply = turn("1", r#"{"city": "Oslo"}"#, &[]);
+        let reply = reply.spell(dialect).unwrap();
+        let told = injected(fault, &agent, &reply, 1).unwrap();
+        let told: Value = serde_json::from_str(&told).unwrap();
+        let places = ["/choices/0/message/content", "/output/0/content/0/text"];
+        let said = places.into_iter().find_map(|place| told.pointer(place));
+        let said = said.and_then(Value::as_str).unwrap();
+        assert!(!said.is_empty(), "{told}");
+        assert!(serde_json::from_str::<Value>(said).is_err(), "{told}");
     }
 }
 

@@ -102,6 +102,10 @@ fn a_streamed_fault_says_what_the_whole_one_says() {
         "call-as-text",
     ] {
         for dialect in [Dialect::Responses, Dialect::Chat, Dialect::Anthropic] {
+            if dialect == Dialect::Anthropic && fault.ends_with("-arguments") {
+                // Its whole replies hold an object.
+                continue;
+            }
             let told = [false, true].map(|streams| {
                 let agent = Agent::new((dialect, streams));
                 let reply = http(dialect, streams, &turn("1", "I look.", &[GOOD]));
@@ -167,9 +171,11 @@ fn a_conversation_gets_the_fault_as_often_in_a_row_as_the_spec_says() {
     let stage = Stage::new(upstream(vec![http(way.0, way.1, &reply)]), &spec);
     let agent = Agent::new(way);
     let statuses = [0; 5].map(|_| stage.ask(&agent).status);
-    assert_eq!(statuses, [500, 500, 500, 200, 200].map(Some));
-    let injection = stage.injection();
-    assert_eq!((injection.times, injection.requests_after), (3, 4));
+    // Whoever has a reply and asks the same once more is another run.
+    assert_eq!(statuses, [500, 500, 500, 200, 500].map(Some));
+    let injections = stage.chaos.injections();
+    assert_eq!(injections.len(), 2);
+    assert_eq!((injections[0].times, injections[0].requests_after), (3, 3));
 }
 
 #[test]
@@ -222,8 +228,38 @@ fn a_fault_waits_for_the_turn_that_it_is_for() {
 }
 
 #[test]
+fn a_client_that_goes_on_behind_a_reply_is_known_by_the_id_of_that_reply() {
+    for streams in [false, true] {
+        let way = (Dialect::Responses, streams);
+        let replies = ["1", "2", "3", "4"].map(|tag| http(way.0, streams, &turn(tag, "Yes.", &[])));
+        let spec = format!("turns = [2]\n{}", says("empty-final-output"));
+        let stage = Stage::new(upstream(replies.to_vec()), &spec);
+        let asks = |behind: Option<&str>| {
+            let mut agent = Agent::new(way);
+            if let Some(id) = behind {
+                agent.members = serde_json::json!({"previous_response_id": id});
+            }
+            let reply = whole(&agent, &stage.ask(&agent));
+            let reply: serde_json::Value = serde_json::from_str(&reply).unwrap();
+            reply["id"].as_str().unwrap().to_owned()
+        };
+        let [one, other] = [asks(None), asks(None)];
+        assert_ne!(one, other);
+        asks(Some(&one));
+        let third = asks(Some(&other));
+        let injections = stage.chaos.injections();
+        let of: Vec<usize> = injections.iter().map(|one| one.conversation).collect();
+        assert_eq!(of, [1, 2], "{streams}");
+        // A reply that got a fault is gone on behind, too.
+        asks(Some(&third));
+        assert_eq!(stage.chaos.injections()[1].how, Some(How::Told));
+        assert_eq!(stage.chaos.conversations(), 2);
+    }
+}
+
+#[test]
 fn what_the_agent_got_is_in_the_journal_and_found_there() {
-    for way in ways() {
+    for way in ways().filter(|way| *way != (Dialect::Anthropic, false)) {
         let reply = http(way.0, way.1, &turn("1", "", &[GOOD]));
         let mut stage = Stage::new(upstream(vec![reply]), &says("malformed-arguments"));
         stage.ask(&Agent::new(way));
@@ -252,7 +288,7 @@ fn each_conversation_gets_a_fault_of_its_own_in_the_same_order_for_the_same_seed
             bodies.push(stage.ask(&agent).body);
         }
         let injections = stage.chaos.injections();
-        let faults: Vec<&str> = injections.iter().map(|one| one.fault.id).collect();
+        let faults: Vec<&str> = injections.iter().map(|one| one.trial.fault.id).collect();
         (faults, bodies)
     };
     let (faults, bodies) = order(1);
