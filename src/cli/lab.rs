@@ -21,14 +21,14 @@ use super::exit::{Exit, Failure, complain};
 use super::output::{Output, safe_line};
 use super::run::refused;
 use super::style::Palette;
-use crate::lab::{Board, Claim, Judged, Spec, Verdict, judge};
+use crate::lab::{Board, Claim, Judged, Spec, Verdict, judge, words};
 use crate::runtime::lab::{Beside, Lab, News, Prepared, labs_folder, prepare};
 use crate::runtime::takes::usual_root;
 use crate::runtime::wordings::{Wordings, usual_files};
 use crate::tui::theme::{Theme, Wish};
 use conduct::{Conducted, conduct};
 use order::{Order, folder_name, order};
-use results::Results;
+use results::{Results, left_out};
 use rustix::termios::tcgetwinsize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -52,27 +52,45 @@ pub(super) fn run(arguments: &LabArguments) -> Result<Exit, Failure> {
         is_fresh: arguments.fresh,
     };
     let prepared = prepare(&spec, beside).map_err(refused)?;
-    for note in &prepared.notes {
-        complain(&safe_line(note), None);
-    }
     let board = Board::new(Arc::new(prepared.experiment.clone()), Vec::new());
     // Before anything is spent: what the assertions name has to be there.
     judge(&board, &spec.assertions).map_err(refused)?;
     if arguments.dry_run {
+        // A real run tells them itself.
+        for note in &prepared.notes {
+            complain(&safe_line(note), None);
+        }
         let plan = plan::plan(&Results::of(&board), looks(arguments));
         return write(Exit::Clean, |out| out.write_all(plan.as_bytes()));
     }
     let conducted = experiment(prepared)?;
     let mut results = Results::of(&conducted.board);
     results.assertions = judge(&conducted.board, &spec.assertions).map_err(refused)?;
-    let fails = |judged: &Judged| is_failure(judged, arguments.strict);
-    let exit = conducted.exit(arguments.assert && results.assertions.iter().any(fails));
+    let fails = arguments.assert && assertions_fail(&results, arguments.strict);
+    let exit = conducted.exit(fails);
     if let Some(form) = arguments.winner {
         let trial = arguments.trial_number as usize - 1;
         let won = winning::winning(&conducted.board, &spec, form, trial)?;
         return write(exit, |out| out.write_all(won.as_bytes()));
     }
     write(exit, |out| report(out, arguments, &results))
+}
+
+/// Whether the assertions fail, or nothing can be asserted of what the spec names; tells what is not seen from their verdicts.
+fn assertions_fail(results: &Results<'_>, is_strict: bool) -> bool {
+    if let Some(earlier) = words::earlier(results.earlier()) {
+        complain(&earlier, Some("--fresh asks anew"));
+    }
+    let left_out = &results.experiment().left_out;
+    let all = left_out.iter().filter(|one| one.is_all);
+    let counts = all.chain(left_out.iter().filter(|one| is_strict && !one.is_all));
+    let mut fails = false;
+    for one in counts {
+        fails = true;
+        let one = self::left_out(one);
+        complain(&safe_line(&format!("nothing is asserted of {one}")), None);
+    }
+    fails || { results.assertions.iter() }.any(|judged| is_failure(judged, is_strict))
 }
 
 /// Whether what came of a claim makes the command fail: what is undecided does where the figures do not even reach it, or the operator is

@@ -83,6 +83,13 @@ impl Board {
         }
     }
 
+    /// How many samples a trial has, and how many of them are from an earlier run.
+    pub fn samples_of(&self, trial: usize) -> (usize, usize) {
+        let samples = self.samples.get(trial).into_iter().flatten().flatten();
+        let earlier = samples.clone().filter(|sample| sample.is_earlier);
+        (samples.clone().count(), earlier.count())
+    }
+
     /// The samples of a variant that count for its rate: those with a reply.
     pub fn answered(&self, trial: usize, variant: usize) -> impl Iterator<Item = &Sample> {
         let of_trial = self.samples.get(trial).and_then(|trial| trial.get(variant));

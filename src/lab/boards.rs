@@ -11,6 +11,7 @@ pub(super) fn board(trials: &[&[&str]], stop: Stop) -> Board {
     let experiment = Experiment {
         name: "flights".to_owned(),
         trials: trials.iter().map(|names| trial(names)).collect(),
+        left_out: Vec::new(),
         samples: 40,
         stop,
         caps: Caps {
@@ -70,6 +71,7 @@ pub(super) fn sample(class: Class, ms: u64, input: u64, output: u64) -> Sample {
         usage: Usage { input, output },
         ms,
         take: None,
+        is_earlier: false,
     }
 }
 

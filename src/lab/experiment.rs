@@ -16,6 +16,8 @@ pub struct Experiment {
     pub name: String,
     /// Each finding with each model.
     pub trials: Vec<Trial>,
+    /// What the spec names beside them and cannot be tried.
+    pub left_out: Vec<LeftOut>,
     /// How often each wording is tried in each trial, at most.
     pub samples: u32,
     /// When a trial may end before that.
@@ -47,6 +49,19 @@ pub struct Caps {
     pub requests: Option<u32>,
     /// Tokens, sent and answered.
     pub tokens: Option<u64>,
+}
+
+/// A finding that cannot be tried with a model. Texts are from outside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    /// The finding.
+    pub subject: Subject,
+    /// What the model is called.
+    pub model: String,
+    /// Why.
+    pub why: String,
+    /// Whether of what a `[[finding]]` of the spec names nothing at all is tried.
+    pub is_all: bool,
 }
 
 /// One finding with one model.
@@ -101,6 +116,18 @@ pub enum Meant {
     Message,
     /// Anything sound, a call or a message, that is not this turn again.
     Otherwise,
+}
+
+impl Meant {
+    /// The word for it in reports, and the tool where it names one.
+    pub fn words(&self) -> (&'static str, Option<&str>) {
+        match self {
+            Self::Tool(tool) => ("tool", Some(tool)),
+            Self::AnyTool => ("any-tool", None),
+            Self::Otherwise => ("otherwise", None),
+            Self::Message => ("message", None),
+        }
+    }
 }
 
 /// Words that are tried.

@@ -28,8 +28,8 @@ pub mod words;
 
 pub use board::{Board, End, Phase, Spent};
 pub use experiment::{
-    Caps, Experiment, Meant, Origin, Stop, Subject, Trial, USUAL_CONCURRENCY, USUAL_SAMPLES,
-    Variant,
+    Caps, Experiment, LeftOut, Meant, Origin, Stop, Subject, Trial, USUAL_CONCURRENCY,
+    USUAL_SAMPLES, Variant,
 };
 pub use interval::{Difference, Interval, Proportion, answers_for, widest_half};
 pub use machine::{Effect, Event, Leader, Machine, OutOfPlace};

@@ -97,4 +97,6 @@ pub struct Sample {
     pub ms: u64,
     /// The take with the reply, in the journal of the trial; none where the request failed.
     pub take: Option<TakeId>,
+    /// Whether an earlier run of the same experiment asked.
+    pub is_earlier: bool,
 }

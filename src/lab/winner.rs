@@ -97,8 +97,9 @@ pub fn regression(
         let (corrected, answers) = (counted.hits(), counted.of());
         return Err(NoTest::NoRate { corrected, answers });
     }
-    let mut models = spec.models.iter();
-    let model = { models.find(|model| model.name == of_trial.model) }
+    let labels = spec.model_labels();
+    let mut models = spec.models.iter().zip(labels);
+    let (model, _) = { models.find(|(_, label)| *label == of_trial.model) }
         .ok_or_else(|| NoTest::NoModel(of_trial.model.clone()))?;
     let recorded = of_trial.baseline();
     let is_compared = recorded != variant

@@ -101,6 +101,7 @@ pub fn remarks(board: &Board, trial: usize) -> Vec<String> {
         small(&standings),
         compared_with(of_trial),
         failed(&standings),
+        earlier(board.samples_of(trial)),
         end.map(|end| format!("ended: {}", ended(&board.experiment, Some(of_trial), end))),
         early(end),
     ];
@@ -229,6 +230,15 @@ fn failed(standings: &[Standing]) -> Option<String> {
     (failed > 0).then(|| {
         let verb = if failed == 1 { "counts" } else { "count" };
         format!("{failed} of {requests} requests failed and {verb} for no rate")
+    })
+}
+
+/// How many samples nobody asked for now; `None` where there are none.
+pub fn earlier((samples, earlier): (usize, usize)) -> Option<String> {
+    let verb = if earlier == 1 { "is" } else { "are" };
+    let [samples, many] = [samples, earlier].map(|count| thousands(count as u64));
+    (earlier > 0).then(|| {
+        format!("{many} of {samples} samples {verb} from an earlier run of the same experiment")
     })
 }
 

@@ -1,16 +1,17 @@
 //! The report for spreadsheets: one row for each trial and wording, quoted after RFC 4180.
 
-use super::results::{Results, Row, TrialResults, end_word};
+use super::results::{Results, Standing, TrialResults, end_word};
 use crate::cli::output::safe_line;
-use crate::lab::CLASSES;
+use crate::lab::{CLASSES, LeftOut, Subject};
 use std::fmt::Display;
 
 /// The columns before and behind the counts of classes.
 const BEFORE: [&str; 10] = [
     "trial", "path", "session", "item", "rule", "tool", "model", "scripted", "wording", "origin",
 ];
-const BEHIND: [&str; 12] = [
+const BEHIND: [&str; 13] = [
     "answered",
+    "earlier",
     "rate",
     "low",
     "high",
@@ -31,29 +32,49 @@ pub(super) fn csv(results: &Results<'_>) -> String {
     let header = header.map(|column| column.replace('-', "_"));
     let mut rows = vec![header.collect()];
     for trial in &results.trials {
-        rows.extend(trial.rows().map(|row| cells(trial, row)));
+        let standings = trial.standings.iter();
+        rows.extend(standings.map(|standing| cells(trial, standing)));
     }
+    rows.extend(results.experiment().left_out.iter().map(left_out));
     let lines = rows.iter().map(|row: &Vec<String>| row.join(",") + "\r\n");
     lines.collect()
 }
 
-fn cells(trial: &TrialResults<'_>, row: &Row) -> Vec<String> {
-    let subject = &trial.trial.subject;
-    let mut cells = vec![
-        trial.number.to_string(),
+/// What cannot be tried: a row without a trial and without counts.
+fn left_out(of: &LeftOut) -> Vec<String> {
+    let mut cells = vec![String::new()];
+    cells.extend(finding(&of.subject, &of.model));
+    cells.resize(BEFORE.len() + CLASSES.len() + BEHIND.len(), String::new());
+    let end = cells.len() - 2;
+    cells[end] = "left-out".to_owned();
+    cells
+}
+
+fn finding(subject: &Subject, model: &str) -> [String; 6] {
+    [
         foreign(&subject.path),
         (subject.session + 1).to_string(),
         (subject.item + 1).to_string(),
         foreign(&subject.rule),
         foreign(&subject.tool),
-        foreign(&trial.trial.model),
+        foreign(model),
+    ]
+}
+
+fn cells(trial: &TrialResults<'_>, standing: &Standing<'_>) -> Vec<String> {
+    let row = &standing.row;
+    let mut cells = vec![trial.number.to_string()];
+    cells.extend(finding(&trial.trial.subject, &trial.trial.model));
+    cells.extend([
         trial.trial.is_scripted.to_string(),
         foreign(&row.name),
         row.origin.word().to_owned(),
-    ];
+    ]);
     let measured = &row.measured;
     cells.extend(measured.counts.iter().map(u32::to_string));
     cells.push(measured.answered().to_string());
+    let earlier = standing.samples.iter().filter(|sample| sample.is_earlier);
+    cells.push(earlier.count().to_string());
     let (interval, difference) = (row.interval(), row.difference);
     let shares = [
         measured.rate(),

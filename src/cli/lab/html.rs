@@ -1,6 +1,6 @@
 //! The report as a page of its own: no script, nothing fetched, bars drawn as SVG, light and dark, good on paper.
 
-use super::results::{Results, Row, Standing, TrialResults, baseline_name, place};
+use super::results::{Results, Row, Standing, TrialResults, baseline_name, left_out, place};
 use crate::lab::{CLASSES, Class, words};
 use crate::safe_text::SafeText;
 use std::fmt::Write as _;
@@ -28,6 +28,7 @@ pub(super) fn html(results: &Results<'_>) -> String {
         page.table(together.rows.iter());
         page.add(format_args!("</section>\n"));
     }
+    page.left_out(results);
     page.assertions(results);
     page.list(&words::legend(results.experiment()));
     page.add(format_args!("</body>\n</html>\n"));
@@ -141,6 +142,16 @@ impl Page {
             self.add(format_args!("<li>{}</li>\n", escaped(sentence)));
         }
         self.add(format_args!("</ul>\n"));
+    }
+
+    fn left_out(&mut self, results: &Results<'_>) {
+        let left_out: Vec<String> = results.experiment().left_out.iter().map(left_out).collect();
+        if left_out.is_empty() {
+            return;
+        }
+        self.add(format_args!("<section>\n<h2>Left out</h2>\n"));
+        self.list(&left_out);
+        self.add(format_args!("</section>\n"));
     }
 
     fn assertions(&mut self, results: &Results<'_>) {

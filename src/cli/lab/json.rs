@@ -1,12 +1,12 @@
 //! The report for programs: one JSON object a line, a contract like that of `check`.
 //!
 //! `trial` before the samples of the trial, then `sample` for each, `standing` for each wording, `remark` for each sentence; `overall` for
-//! each wording over several trials, `assertion`, and `experiment` come last. Numbers of trials, samples, sessions and items count from 1; rates
+//! each wording over several trials, `left-out` for each finding that cannot be tried with a model, `assertion`, and `experiment` come last. Numbers of trials, samples, sessions and items count from 1; rates
 //! and differences are shares, from 0 to 1 and from -1 to 1; tokens and milliseconds of a wording are medians; what is absent is null.
 
 use super::results::{Results, Row, Standing, Together, TrialResults, end_word};
 use crate::cli::report::write_line;
-use crate::lab::{CLASSES, Claim, Judged, Meant};
+use crate::lab::{CLASSES, Claim, Judged, LeftOut};
 use crate::session::takes::TakeId;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -40,6 +40,8 @@ enum Line<'a> {
         output_tokens: u64,
         ms: u64,
         take: Option<TakeId>,
+        /// Whether it is from an earlier run.
+        earlier: bool,
     },
     Standing {
         trial: usize,
@@ -62,6 +64,15 @@ enum Line<'a> {
         #[serde(flatten)]
         figures: Figures,
     },
+    #[serde(rename = "left-out")]
+    LeftOut {
+        path: &'a str,
+        session: u32,
+        item: u32,
+        rule: &'a str,
+        model: &'a str,
+        message: &'a str,
+    },
     Assertion {
         /// Its number in the spec.
         assertion: usize,
@@ -78,6 +89,8 @@ enum Line<'a> {
         name: &'a str,
         end: Option<&'static str>,
         samples: usize,
+        /// Samples from an earlier run.
+        earlier: usize,
         asked: usize,
         requests: u32,
         input_tokens: u64,
@@ -135,6 +148,9 @@ pub(super) fn json(out: &mut dyn Write, results: &Results<'_>) -> io::Result<()>
     for together in &results.together {
         overall(out, together)?;
     }
+    for left_out in &results.experiment().left_out {
+        write_line(out, &left_out_line(left_out))?;
+    }
     for judged in &results.assertions {
         write_line(out, &assertion_line(results, judged))?;
     }
@@ -144,6 +160,7 @@ pub(super) fn json(out: &mut dyn Write, results: &Results<'_>) -> io::Result<()>
         name: &results.experiment().name,
         end: results.end().map(|end| end_word(end)),
         samples,
+        earlier: results.earlier().1,
         asked,
         requests: spent.requests,
         input_tokens: spent.usage.input,
@@ -174,15 +191,21 @@ fn assertion_line<'a>(results: &Results<'a>, judged: &'a Judged) -> Line<'a> {
     }
 }
 
+fn left_out_line(of: &LeftOut) -> Line<'_> {
+    Line::LeftOut {
+        path: &of.subject.path,
+        session: of.subject.session + 1,
+        item: of.subject.item + 1,
+        rule: &of.subject.rule,
+        model: &of.model,
+        message: &of.why,
+    }
+}
+
 fn trial_line<'a>(of: &'a TrialResults<'a>) -> Line<'a> {
     let subject = &of.trial.subject;
     let given = |text: &'a str| Some(text).filter(|text| !text.is_empty());
-    let (meant, meant_tool) = match &subject.meant {
-        Meant::Tool(tool) => ("tool", Some(tool.as_str())),
-        Meant::AnyTool => ("any-tool", None),
-        Meant::Otherwise => ("otherwise", None),
-        Meant::Message => ("message", None),
-    };
+    let (meant, meant_tool) = subject.meant.words();
     Line::Trial {
         trial: of.number,
         path: &subject.path,
@@ -214,6 +237,7 @@ fn samples(out: &mut dyn Write, of: &TrialResults<'_>, standing: &Standing<'_>) 
             output_tokens: sample.usage.output,
             ms: sample.ms,
             take: sample.take,
+            earlier: sample.is_earlier,
         };
         write_line(out, &line)?;
     }

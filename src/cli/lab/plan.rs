@@ -25,6 +25,7 @@ pub(super) fn plan(results: &Results<'_>, looks: Looks) -> String {
         out.heading(trial);
         wordings(&mut out, trial);
     }
+    out.left_out(results);
     out.text
 }
 

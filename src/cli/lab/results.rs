@@ -2,8 +2,8 @@
 //! tells the same.
 
 use crate::lab::{
-    Board, CLASSES, Class, Difference, End, Experiment, Interval, Judged, Measured, Origin,
-    Overall, Phase, Sample, Subject, Trial, Variant, overall, standings, words,
+    Board, CLASSES, Class, Difference, End, Experiment, Interval, Judged, LeftOut, Measured,
+    Origin, Overall, Phase, Sample, Subject, Trial, Variant, overall, standings, words,
 };
 use crate::wording::Kind;
 
@@ -117,6 +117,12 @@ impl<'a> Results<'a> {
         (there, standings().count() * asked)
     }
 
+    /// How many samples there are, and how many of them are from an earlier run.
+    pub(super) fn earlier(&self) -> (usize, usize) {
+        let of_each = (0..self.trials.len()).map(|trial| self.board.samples_of(trial));
+        of_each.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1))
+    }
+
     /// What was done and spent, in two sentences without text from outside.
     pub(super) fn opening(&self) -> [String; 2] {
         let (there, asked) = self.samples();
@@ -133,8 +139,12 @@ impl<'a> Results<'a> {
             _ => format!("{requests} requests"),
         };
         let seed = self.experiment().seed;
+        let earlier = match self.earlier() {
+            (_, 0) => String::new(),
+            (_, earlier) => format!(", {earlier} from an earlier run"),
+        };
         [
-            format!("{there} of {asked} samples; {phase}"),
+            format!("{there} of {asked} samples{earlier}; {phase}"),
             format!("{requests}, {input} tokens sent, {output} answered; seed {seed}"),
         ]
     }
@@ -237,6 +247,12 @@ impl Row {
         .map(|points| points.trim_end_matches(" pts").to_owned());
         format!("{value} ({interval})")
     }
+}
+
+/// What cannot be tried: "unknown-tool at item 5 of run.json with flights: why". Text from outside is in it.
+pub(super) fn left_out(one: &LeftOut) -> String {
+    let (rule, place) = (&one.subject.rule, place(&one.subject));
+    format!("{rule} at {place} with {}: {}", one.model, one.why)
 }
 
 /// Where the finding is: "item 5 of run.json", with the session where it is not the first.

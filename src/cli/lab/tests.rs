@@ -43,6 +43,7 @@ fn samples(classes: &[(Class, usize, &str)], first_take: u32) -> Vec<Sample> {
         },
         ms: 100 + u64::from(take) * 10,
         take: (class != Class::Failed).then_some(TakeId(take)),
+        is_earlier: false,
     });
     samples.collect()
 }
@@ -97,6 +98,7 @@ pub(super) fn board() -> Board {
     let experiment = Experiment {
         name: "wordings of </title> flights".to_owned(),
         trials: vec![calm, hostile],
+        left_out: Vec::new(),
         samples: 20,
         stop: Stop::Never,
         caps: Caps::default(),

@@ -1,7 +1,7 @@
 //! The report for people: a table for each trial, with bars, then what the figures say in words.
 
 use super::bar::bar;
-use super::results::{Results, Row, TrialResults, baseline_name, place};
+use super::results::{Results, Row, TrialResults, baseline_name, left_out, place};
 use crate::cli::output::safe_line;
 use crate::cli::style::Palette;
 use crate::lab::{Interval, Verdict, words};
@@ -53,6 +53,7 @@ pub(super) fn text(results: &Results<'_>, looks: Looks) -> String {
         out.line("");
         out.table(together.rows.iter());
     }
+    out.left_out(results);
     out.assertions(results);
     out.line("");
     for line in words::legend(results.experiment()) {
@@ -195,6 +196,18 @@ impl Lines {
         let line = format!("  {title}{padding}  {bar}  {rate:>RATE$}  {range:>RANGE$}  {points}");
         self.line(line.trim_end());
         self.dim_wrapped("    ", &details(row));
+    }
+
+    /// What the spec names and cannot be tried.
+    pub(super) fn left_out(&mut self, results: &Results<'_>) {
+        let left_out = &results.experiment().left_out;
+        if !left_out.is_empty() {
+            self.line("");
+            self.title("left out");
+        }
+        for one in left_out {
+            self.point(&self::left_out(one));
+        }
     }
 
     fn assertions(&mut self, results: &Results<'_>) {

@@ -42,6 +42,7 @@ fn experiment(trials: &[usize], samples: u32) -> Experiment {
     Experiment {
         name: "e".to_owned(),
         trials: trials.iter().map(|variants| trial(*variants)).collect(),
+        left_out: Vec::new(),
         samples,
         stop: Stop::Never,
         caps: Caps::default(),
@@ -70,6 +71,7 @@ fn sample(class: Class) -> Sample {
         },
         ms: 5,
         take: None,
+        is_earlier: false,
     }
 }
 

@@ -1,6 +1,7 @@
 //! What an experiment is ordered with: which findings, which wordings, which models. A spec file says it; the screen's form makes one too.
 
 mod keys;
+mod labels;
 mod parse;
 mod reader;
 #[cfg(test)]
@@ -97,7 +98,7 @@ pub struct Assertion {
     pub at_least: Option<f64>,
     /// The wording that it has to be better than.
     pub better_than: Option<String>,
-    /// The model that it is about; without it all.
+    /// The model that it is about, as reports call it; without it all.
     pub model: Option<String>,
 }
 

@@ -42,6 +42,7 @@ fn samples(corrected: usize, answers: usize) -> Vec<Sample> {
         usage: Usage::default(),
         ms: 1,
         take: None,
+        is_earlier: false,
     };
     let mut samples: Vec<Sample> = (0..answers).map(sample).collect();
     // It counts for no rate.
@@ -71,6 +72,7 @@ pub(in crate::lab) fn board(trials: &[(&str, &[Counts])]) -> Board {
     let experiment = Experiment {
         name: "e".to_owned(),
         trials: trials.iter().map(trial).collect(),
+        left_out: Vec::new(),
         samples: 40,
         stop: Stop::Never,
         caps: Caps::default(),

@@ -1,7 +1,8 @@
 //! The one who conducts an experiment: hears the operator and the models, asks the machine who is next, and asks.
 
+use super::journal::Place;
 use super::prepare::{Prepared, Sent};
-use super::trial::{Answered, Bench, Place};
+use super::trial::{Answered, Bench};
 use super::{Command, News, NoLab, Report};
 use crate::engine::{ModelDelay, model_delay};
 use crate::lab::{Board, Effect, End, Event, Experiment, Machine, Phase, Sample, leader_of};
@@ -37,6 +38,13 @@ enum Input {
         variant: usize,
         number: u32,
         answered: Box<Answered>,
+    },
+    /// A sample that an earlier run was answered.
+    Kept {
+        trial: usize,
+        variant: usize,
+        number: u32,
+        sample: Sample,
     },
     Dropped,
 }
@@ -202,6 +210,12 @@ impl Conductor {
                     number,
                     answered,
                 }) => self.answered((trial, variant, number), *answered),
+                Ok(Input::Kept {
+                    trial,
+                    variant,
+                    number,
+                    sample,
+                }) => self.sampled((trial, variant, number), sample),
                 Err(RecvTimeoutError::Timeout) => {}
                 Ok(Input::Dropped) | Err(RecvTimeoutError::Disconnected) => break,
             }
@@ -243,13 +257,19 @@ impl Conductor {
     }
 
     fn answered(&mut self, place: (usize, usize, u32), answered: Answered) {
-        let (trial, variant, _) = place;
-        let sample = self.benches[trial].keep(variant, answered);
+        let (trial, variant, number) = place;
+        let sample = self.benches[trial].keep(variant, number, answered);
         let trouble = self.benches[trial].trouble();
         if trouble.is_some() && trouble != self.trouble {
             (self.report)(News::Notice(trouble.clone().unwrap_or_default()));
         }
         self.trouble = trouble;
+        self.sampled(place, sample);
+    }
+
+    /// Takes in a sample, once it is its turn.
+    fn sampled(&mut self, place: (usize, usize, u32), sample: Sample) {
+        let (trial, variant, _) = place;
         self.early.insert(place, sample);
         loop {
             let there = self.machine.board().samples[trial][variant].len();
@@ -297,6 +317,15 @@ impl Conductor {
     }
 
     fn ask(&self, trial: usize, variant: usize, number: u32) {
+        if let Some(sample) = self.benches[trial].kept(variant, number) {
+            let _over = self.inputs.send(Input::Kept {
+                trial,
+                variant,
+                number,
+                sample,
+            });
+            return;
+        }
         let body = self.benches[trial].question(variant, number);
         let (reached, inputs) = (self.models[trial].clone(), self.inputs.clone());
         let cancel = self.all.child_token();

@@ -9,6 +9,7 @@
 
 mod conduct;
 mod history;
+mod journal;
 mod prepare;
 mod trial;
 
@@ -161,3 +162,7 @@ fn read_request(format: &str, text: Vec<u8>) -> Result<Recording, InputError> {
     };
     read_input(input, &options)
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests;

@@ -1,18 +1,21 @@
 //! From a spec to trials: recordings are read, findings chosen, wordings gathered, histories written. Nothing is sent and nothing kept.
 
-use super::NoLab;
-use super::history::{Found, Histories, RECORDED, Words, histories};
+use super::history::{Found as OfRecording, Histories, RECORDED, Words, histories};
+use super::journal::identity;
+use super::{NoHistory, NoLab};
 use crate::engine::agent::Model;
-use crate::lab::{Experiment, Meant, Named, Origin, Spec, Subject, Trial, Variant, Wanted, Which};
+use crate::lab::{
+    Experiment, LeftOut, Meant, Named, Origin, Spec, Subject, Trial, Variant, Wanted, Which,
+};
 use crate::rules::{Finding, Run, Severity};
 use crate::runtime::wordings::{self, Wordings};
 use crate::runtime::{
     ReadOptions, Recording, check_session, read_path, read_tools_file, tools_beside,
 };
 use crate::session::Session;
-use crate::session::takes::TakeId;
+use crate::session::takes::{Digest, TakeId};
 use crate::wording::{self, Channel, Kind};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -48,73 +51,127 @@ pub(super) struct Sent {
     pub(super) model: Model,
 }
 
+/// What was found for an experiment so far.
+#[derive(Default)]
+struct Found {
+    trials: Vec<Trial>,
+    sent: Vec<Sent>,
+    /// By what the answers of each trial mean: a spec may name the same finding twice.
+    known: HashSet<Digest>,
+    left_out: Vec<LeftOut>,
+    /// Why something was left out, the last time.
+    reason: Option<NoLab>,
+    notes: Vec<String>,
+}
+
+impl Found {
+    /// A trial more, unless it stands in the spec already.
+    fn add(&mut self, subject: &Subject, label: &str, mut sent: Sent) {
+        if !self
+            .known
+            .insert(identity(&sent, subject, &sent.histories.base))
+        {
+            let (path, item) = (&subject.path, subject.item + 1);
+            let note = format!(
+                "{path}: item {item} with {label} stands in the spec already: it is tried once"
+            );
+            return self.notes.push(note);
+        }
+        self.notes.append(&mut sent.histories.notes);
+        self.trials.push(trial(subject, label, &sent));
+        self.sent.push(sent);
+    }
+
+    fn leave_out(&mut self, subject: &Subject, label: &str, error: NoHistory) {
+        let (path, item, why) = (&subject.path, subject.item + 1, error.to_string());
+        self.notes
+            .push(format!("left out: {path}: item {item} with {label}: {why}"));
+        self.left_out.push(LeftOut {
+            subject: subject.clone(),
+            model: label.to_owned(),
+            why,
+            is_all: false,
+        });
+        self.reason = Some(NoLab::NoHistory {
+            path: path.clone(),
+            item,
+            error,
+        });
+    }
+}
+
 /// Prepares an experiment.
 pub fn prepare(spec: &Spec, beside: Beside<'_>) -> Result<Prepared, NoLab> {
-    let mut notes = Vec::new();
-    let mut trials = Vec::new();
-    let mut sent = Vec::new();
-    let mut left_out = Vec::new();
+    let mut found = Found::default();
     let mut recordings = HashMap::new();
     for which in &spec.findings {
         let recording = recording_of(which, beside.folder, &mut recordings)?;
-        let subjects = subjects(which, &recording)?;
-        for (session, finding, subject) in &subjects {
-            let found = Found {
-                recording: &recording,
-                session: *session,
-                finding,
-            };
-            let words = words_for(subject.kind, &spec.wordings, beside.wordings);
-            for model in &spec.models {
-                let mut histories = match histories(found, model.dialect, &words) {
-                    Ok(histories) => histories,
-                    Err(error) => {
-                        left_out.push(NoLab::NoHistory {
-                            path: which.path.clone(),
-                            item: subject.item + 1,
-                            error,
-                        });
-                        continue;
-                    }
-                };
-                if !spec.wordings.recorded {
-                    histories
-                        .told
-                        .retain(|told| told.words.origin != Origin::Recorded);
-                }
-                notes.append(&mut histories.notes);
-                trials.push(trial(subject, model, &histories));
-                sent.push(Sent {
-                    histories,
-                    model: model.clone(),
-                });
-            }
+        let before = found.left_out.len();
+        let is_tried = try_all(&mut found, spec, beside.wordings, (which, &recording))?;
+        for left_out in &mut found.left_out[before..] {
+            left_out.is_all = !is_tried;
         }
     }
-    if trials.is_empty() {
-        return Err(left_out.pop().unwrap_or(NoLab::Nothing));
+    if found.trials.is_empty() {
+        return Err(found.reason.unwrap_or(NoLab::Nothing));
     }
-    notes.extend(left_out.iter().map(|why| format!("left out: {why}")));
-    notes.dedup();
+    found.notes.dedup();
     Ok(Prepared {
         experiment: Experiment {
             name: spec.name.clone(),
-            trials,
+            trials: found.trials,
+            left_out: found.left_out,
             samples: spec.samples,
             stop: spec.stop,
             caps: spec.caps,
             concurrency: spec.concurrency.max(1),
             seed: spec.seed,
         },
-        notes,
-        trials: sent,
+        notes: found.notes,
+        trials: found.sent,
         journals: beside.journals.to_owned(),
         is_fresh: beside.is_fresh,
     })
 }
 
-fn trial(subject: &Subject, model: &Model, histories: &Histories) -> Trial {
-    let variants = histories.told.iter().map(|told| Variant {
+/// Tries the findings that are meant with each model; says whether one of them can be tried.
+fn try_all(
+    found: &mut Found,
+    spec: &Spec,
+    known: &Wordings,
+    (which, recording): (&Which, &Arc<Recording>),
+) -> Result<bool, NoLab> {
+    let mut is_tried = false;
+    for (session, finding, subject) in &subjects(which, recording)? {
+        let of_recording = OfRecording {
+            recording,
+            session: *session,
+            finding,
+        };
+        let words = words_for(subject.kind, &spec.wordings, known);
+        for (model, label) in spec.models.iter().zip(spec.model_labels()) {
+            let mut histories = match histories(of_recording, model.dialect, &words) {
+                Ok(histories) => histories,
+                Err(error) => {
+                    found.leave_out(subject, &label, error);
+                    continue;
+                }
+            };
+            if !spec.wordings.recorded {
+                histories
+                    .told
+                    .retain(|told| told.words.origin != Origin::Recorded);
+            }
+            is_tried = true;
+            let model = model.clone();
+            found.add(subject, &label, Sent { histories, model });
+        }
+    }
+    Ok(is_tried)
+}
+
+fn trial(subject: &Subject, label: &str, sent: &Sent) -> Trial {
+    let variants = sent.histories.told.iter().map(|told| Variant {
         name: told.words.name.clone(),
         title: told.words.title.clone(),
         origin: told.words.origin,
@@ -126,8 +183,8 @@ fn trial(subject: &Subject, model: &Model, histories: &Histories) -> Trial {
     });
     Trial {
         subject: subject.clone(),
-        model: model.name.clone(),
-        is_scripted: model.is_scripted(),
+        model: label.to_owned(),
+        is_scripted: sent.model.is_scripted(),
         variants: variants.collect(),
     }
 }

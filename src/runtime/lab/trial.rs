@@ -1,5 +1,6 @@
 //! A trial with its journal: the base, a take for each wording, and below it a take for each reply.
 
+use super::journal::{self, Place, identity};
 use super::prepare::Sent;
 use super::{NoLab, read_request};
 use crate::dialects::stop_of;
@@ -10,16 +11,14 @@ use crate::lab::{Class, FailedCall, Reply, Sample, Subject, classify};
 use crate::redact::{Redactor, Vault};
 use crate::rules::{Finding, Severity};
 use crate::runtime::model::Answer;
-use crate::runtime::takes::{About, wall_clock};
+use crate::runtime::takes::About;
 use crate::runtime::{NoTake, Recording, Workbench, check_session};
-use crate::session::ledger::{Ask, LedgerEvent};
-use crate::session::takes::{Cause, Digest, Outcome, OwnText, Take, TakeId, Tally};
+use crate::session::ledger::{Ask, Asked, LedgerEvent};
+use crate::session::takes::{Cause, Outcome, OwnText, Take, TakeId, Tally};
 use crate::session::{Dialect, Edit, Session};
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
 use std::sync::Arc;
-
-/// Longest part of a journal's name that tells the tool or the model.
-const PART: usize = 32;
 
 /// A trial whose journal is open.
 pub(super) struct Bench {
@@ -28,6 +27,8 @@ pub(super) struct Bench {
     failed: Option<FailedCall>,
     model: agent::Model,
     variants: Vec<Ground>,
+    /// The samples that the journal held when it was opened, by variant and number.
+    kept: Vec<BTreeMap<u32, Sample>>,
     redactor: Arc<Redactor>,
     vault: Vault,
 }
@@ -39,17 +40,6 @@ struct Ground {
     before: Tally,
     /// The request as it is sent, with its secrets.
     wire: Vec<u8>,
-}
-
-/// Where the journal of a trial is to be.
-#[derive(Debug, Clone)]
-pub(super) enum Place {
-    /// In this folder, one of the same trial that is there already too.
-    In(PathBuf),
-    /// In this folder, a new one.
-    New(PathBuf),
-    /// This one.
-    At(PathBuf),
 }
 
 /// A question that was answered, or not.
@@ -66,15 +56,14 @@ impl Bench {
         let (histories, model) = (&sent.histories, sent.model.clone());
         let mut vault = Vault::default();
         let base = redactor.json(&histories.base, &mut vault).into_owned();
-        let digest = Digest::of(&[model.name.as_bytes(), &base].concat());
-        let mut name = slug(&[&subject.rule, &subject.tool, &model.name]);
-        name.push_str(&format!("-{digest}"));
-        let bench = open(place, &name, &base, || About {
+        let name = journal::name(subject, &model.name, identity(sent, subject, &base));
+        let about = About {
             agent: "lab".to_owned(),
             format: histories.format.clone(),
             model: model.name.clone(),
             scripted: model.is_scripted(),
-        })?;
+        };
+        let bench = journal::open(place, &name, &base, about)?;
         let mut bench = Self {
             bench,
             subject: Subject {
@@ -84,12 +73,14 @@ impl Bench {
             failed: histories.failed.clone(),
             model,
             variants: Vec::new(),
+            kept: Vec::new(),
             redactor: redactor.clone(),
             vault,
         };
         for told in &histories.told {
             bench.add(&histories.format, told)?;
         }
+        bench.kept = bench.samples();
         Ok(bench)
     }
 
@@ -182,26 +173,44 @@ impl Bench {
         self.bench.not_recording().map(ToString::to_string)
     }
 
-    /// The samples that the journal holds already. Requests that failed are tried again.
-    pub(super) fn earlier(&self) -> Vec<Vec<Sample>> {
-        let of_take = |take: TakeId| {
-            let outcome = &self.bench.takes().get(take)?.outcome;
-            let (class, why) = outcome.live.as_deref()?.split_once(": ")?;
-            let mut asks = self.bench.ledger().asks();
-            let asked = asks.find(|(_, asked)| asked.take == take);
-            Some(Sample {
+    /// The samples that the journal holds, by variant and number. What failed is not among them, and is asked for again.
+    fn samples(&self) -> Vec<BTreeMap<u32, Sample>> {
+        let asks = self.bench.ledger().asks();
+        let asked: HashMap<TakeId, &Asked> = asks.map(|(_, asked)| (asked.take, asked)).collect();
+        let of_take = |id: &TakeId| {
+            let take = self.bench.takes().get(*id)?;
+            let (class, why) = take.outcome.live.as_deref()?.split_once(": ")?;
+            let asked = asked.get(id);
+            let sample = Sample {
                 class: Class::named(class)?,
                 why: why.to_owned(),
-                usage: asked.map(|(_, asked)| asked.usage).unwrap_or_default(),
-                ms: asked.map(|(_, asked)| asked.total_ms).unwrap_or_default(),
-                take: Some(take),
-            })
+                usage: asked.map(|asked| asked.usage).unwrap_or_default(),
+                ms: asked.map(|asked| asked.total_ms).unwrap_or_default(),
+                take: Some(*id),
+                is_earlier: true,
+            };
+            Some((take.sample?, sample))
         };
         let of_variant = |ground: &Ground| {
             let replies = self.bench.takes().children(ground.take).iter();
-            replies.filter_map(|take| of_take(*take)).collect()
+            replies.filter_map(of_take).collect()
         };
         self.variants.iter().map(of_variant).collect()
+    }
+
+    /// The samples of an earlier run up to the first that is missing, by variant. Those behind it are [`Self::kept`] until it is their
+    /// turn: a sequential test must not hear first what was answered first.
+    pub(super) fn earlier(&self) -> Vec<Vec<Sample>> {
+        let in_a_row = |kept: &BTreeMap<u32, Sample>| {
+            let samples = (0..).map_while(|number| kept.get(&number).cloned());
+            samples.collect()
+        };
+        self.kept.iter().map(in_a_row).collect()
+    }
+
+    /// A sample that an earlier run was answered: nobody needs to be asked.
+    pub(super) fn kept(&self, variant: usize, number: u32) -> Option<Sample> {
+        self.kept.get(variant)?.get(&number).cloned()
     }
 
     /// The request of a sample, numbered from 0. A script tells samples of one history apart by `seed`.
@@ -219,11 +228,11 @@ impl Bench {
         seeded.unwrap_or(wire)
     }
 
-    /// Keeps what came of a question, and says what it is.
-    pub(super) fn keep(&mut self, variant: usize, answered: Answered) -> Sample {
+    /// Keeps what came of the question for a sample, and says what it is.
+    pub(super) fn keep(&mut self, variant: usize, number: u32, answered: Answered) -> Sample {
         self.bench.gather();
         let kept = match answered {
-            Ok(answer) => self.reply(variant, &answer),
+            Ok(answer) => self.reply((variant, number), &answer),
             Err(fault) => Err(fault),
         };
         let sample = kept.unwrap_or_else(|fault| self.failed(variant, &fault));
@@ -249,11 +258,12 @@ impl Bench {
             usage: Default::default(),
             ms: 0,
             take: None,
+            is_earlier: false,
         }
     }
 
     /// A reply becomes a take below its wording and is classed there.
-    fn reply(&mut self, variant: usize, answer: &Answer) -> Result<Sample, ModelFault> {
+    fn reply(&mut self, place: (usize, u32), answer: &Answer) -> Result<Sample, ModelFault> {
         let unusable = |why: String| ModelFault {
             status: None,
             why,
@@ -264,7 +274,7 @@ impl Bench {
         let dialect = self.model.dialect;
         let items = self.items_of(dialect, answer).map_err(unusable)?;
         let calls = calls_of(dialect, &answer.json).map_err(|error| unusable(error.to_string()))?;
-        self.enter(variant, answer, items, calls)
+        self.enter(place, answer, items, calls)
             .map_err(|error| unusable(format!("the reply cannot be kept: {error}")))
     }
 
@@ -282,7 +292,7 @@ impl Bench {
 
     fn enter(
         &mut self,
-        variant: usize,
+        (variant, number): (usize, u32),
         answer: &Answer,
         items: Vec<String>,
         calls: Vec<String>,
@@ -292,9 +302,9 @@ impl Bench {
         let history = ground.recording.sessions.first();
         let history = history.ok_or(NoTake::NoSession(0))?.clone();
         self.bench.go_to(wording)?;
-        let number = self.bench.takes().children(wording).len() + 1;
         let about = Take {
-            title: format!("sample {number}"),
+            title: format!("sample {}", u64::from(number) + 1),
+            sample: Some(number),
             cause: Cause {
                 action: Some(crate::runtime::live::CONTINUE.to_owned()),
                 ..Cause::default()
@@ -332,6 +342,7 @@ impl Bench {
             usage: answer.usage,
             ms: answer.total_ms,
             take: Some(take),
+            is_earlier: false,
         })
     }
 
@@ -355,43 +366,6 @@ fn asked(ask: Ask, take: TakeId) -> LedgerEvent {
     }
 }
 
-/// Opens the journal of this name where it is, or begins it under the first name that is free.
-fn open(
-    place: &Place,
-    name: &str,
-    base: &[u8],
-    about: impl Fn() -> About,
-) -> Result<Workbench, NoLab> {
-    let (folder, is_fresh) = match place {
-        Place::In(folder) => (folder, false),
-        Place::New(folder) => (folder, true),
-        Place::At(path) => return reopen(path),
-    };
-    for number in 1_u32.. {
-        let suffix = match number {
-            1 => String::new(),
-            number => format!("-{number}"),
-        };
-        let path = folder.join(format!("{name}{suffix}.jsonl"));
-        if !path.exists() {
-            return Ok(Workbench::begin_run(&path, about(), base, wall_clock)?);
-        }
-        if is_fresh {
-            continue;
-        }
-        return reopen(&path);
-    }
-    Err(NoLab::NotRecording("there is no free name".to_owned()))
-}
-
-fn reopen(path: &Path) -> Result<Workbench, NoLab> {
-    let (bench, _) = Workbench::open_run(path, wall_clock)?;
-    match bench.not_recording() {
-        Some(trouble) => Err(NoLab::NotRecording(trouble.to_string())),
-        None => Ok(bench),
-    }
-}
-
 fn tally(findings: &[Finding]) -> Tally {
     let mut tally = Tally::default();
     for finding in findings.iter().filter(|finding| !finding.is_settled) {
@@ -402,18 +376,4 @@ fn tally(findings: &[Finding]) -> Tally {
         }
     }
     tally
-}
-
-/// A name for a file, of what is known.
-fn slug(parts: &[&str]) -> String {
-    let plain = |part: &&str| {
-        let letters = part.chars().take(PART);
-        let letters = letters.map(|letter| match letter {
-            letter if letter.is_ascii_alphanumeric() || letter == '_' => letter,
-            _ => '-',
-        });
-        letters.collect::<String>()
-    };
-    let parts = parts.iter().map(plain).filter(|part| !part.is_empty());
-    parts.collect::<Vec<_>>().join("-")
 }

@@ -58,7 +58,7 @@ impl Bench for World {
             folder: Path::new("."),
             wordings: &self.wordings,
             journals: &self.folder()?,
-            is_fresh: false,
+            is_fresh: order.is_fresh,
         };
         let prepared = prepare(&spec, beside).map_err(|error| error.to_string())?;
         let lab = Lab::start(prepared, report).map_err(|error| error.to_string())?;

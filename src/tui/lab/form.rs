@@ -50,10 +50,12 @@ pub(super) enum Field {
     Tokens,
     /// Whether it ends when a wording is clearly the best.
     Stop,
+    /// Whether what was answered before is left alone.
+    Fresh,
 }
 
 /// Every value with its name and what stands beside an empty one.
-pub(super) const FIELDS: [(Field, &str, &str); 7] = [
+pub(super) const FIELDS: [(Field, &str, &str); 8] = [
     (
         Field::Models,
         "model",
@@ -72,6 +74,11 @@ pub(super) const FIELDS: [(Field, &str, &str); 7] = [
         Field::Stop,
         "stop when clear",
         "ends as soon as one wording is better than all others",
+    ),
+    (
+        Field::Fresh,
+        "fresh",
+        "asks anew, whatever was answered before",
     ),
 ];
 
@@ -98,6 +105,7 @@ pub struct Form {
     concurrency: u32,
     caps: Caps,
     stops: bool,
+    is_fresh: bool,
     seed: u64,
 }
 
@@ -121,6 +129,7 @@ impl Form {
             concurrency: USUAL_CONCURRENCY,
             caps: Caps::default(),
             stops: false,
+            is_fresh: false,
             seed,
         }
     }
@@ -153,13 +162,17 @@ impl Form {
             Field::Concurrency => self.concurrency.to_string(),
             Field::Requests => number(self.caps.requests.map(u64::from)),
             Field::Tokens => number(self.caps.tokens),
-            Field::Stop => String::new(),
+            Field::Stop | Field::Fresh => String::new(),
         }
     }
 
-    /// Whether the experiment ends when a wording is clearly the best.
-    pub(super) fn stops(&self) -> bool {
-        self.stops
+    /// Whether a value that is on or off is on; `None` for the others.
+    pub(super) fn is_on(&self, field: Field) -> Option<bool> {
+        match field {
+            Field::Stop => Some(self.stops),
+            Field::Fresh => Some(self.is_fresh),
+            _ => None,
+        }
     }
 
     /// Switches what the cursor is on; false where there is nothing to switch.
@@ -171,6 +184,7 @@ impl Form {
                 }
             }
             Some(Row::Field(Field::Stop)) => self.stops = !self.stops,
+            Some(Row::Field(Field::Fresh)) => self.is_fresh = !self.is_fresh,
             _ => return false,
         }
         true
@@ -189,7 +203,7 @@ impl Form {
                 self.caps.requests = cap.map(|cap| u32::try_from(cap).unwrap_or(u32::MAX));
             }
             Field::Tokens => self.caps.tokens = cap(written)?,
-            Field::Stop => {}
+            Field::Stop | Field::Fresh => {}
         }
         Ok(())
     }
@@ -251,6 +265,7 @@ impl Form {
         Ok(Order {
             spec: self.spec(models),
             subject: self.subject.clone(),
+            is_fresh: self.is_fresh,
         })
     }
 

@@ -234,7 +234,9 @@ impl Lab {
     /// Asks for the value with the cursor, or opens the words.
     fn change(&mut self) {
         match self.form.row() {
-            Some(Row::Field(Field::Stop)) => drop(self.form.switch()),
+            Some(Row::Field(field)) if self.form.is_on(field).is_some() => {
+                self.form.switch();
+            }
             Some(Row::Field(field)) => {
                 let mut fields = FIELDS.iter();
                 let known = fields.find(|(known, ..)| *known == field);

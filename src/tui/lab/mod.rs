@@ -81,6 +81,8 @@ pub struct Order {
     pub spec: Spec,
     /// What it is measured on.
     pub subject: Arc<Subject>,
+    /// Whether what was answered before is left alone.
+    pub is_fresh: bool,
 }
 
 /// What the lab asks of the world.

@@ -81,12 +81,97 @@ fn an_experiment_counts_what_the_script_does() {
 #[test]
 fn an_experiment_that_is_complete_is_reported_again_without_a_question() {
     let here = here("");
-    let (_, first, _) = lab(&here, &["lab.toml", "--format", "csv"]);
-    let script = here.path().join("s.script.toml");
-    let mute = "name = \"story\"\n[[rule]]\nstatus = 500\nerror = \"nobody is asked\"\n";
-    std::fs::write(script, mute).unwrap();
-    let (code, again, err) = lab(&here, &["lab.toml", "--format", "csv"]);
-    assert_eq!((code, again), (0, first), "{err}");
+    let kept = || {
+        let journals = std::fs::read_dir(here.path().join("journals")).unwrap();
+        let texts = journals.map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap());
+        let texts = texts.collect::<Vec<_>>().join("\n");
+        texts.matches("\"type\":\"asked\"").count()
+    };
+    let (_, first, _) = lab(&here, &["lab.toml"]);
+    assert_eq!(kept(), 9);
+    assert!(!first.contains("earlier run"), "{first}");
+    let (code, again, err) = lab(&here, &["lab.toml"]);
+    assert_eq!((code, kept()), (0, 9), "{err}");
+    assert!(
+        again.contains("9 of 9 samples, 9 from an earlier run"),
+        "{again}"
+    );
+    assert!(again.contains("9 of 9 samples are from an earlier run of the same experiment"));
+    let (_, json, _) = lab(&here, &["lab.toml", "--samples", "4", "--format", "json"]);
+    let lines = lines(&json);
+    let mut samples = lines.iter().filter(|line| line["type"] == "sample");
+    assert!(samples.all(|line| line["earlier"] == (line["number"].as_u64() < Some(4))));
+    let last = lines.last().unwrap();
+    assert_eq!(
+        (&last["samples"], &last["earlier"]),
+        (&12.into(), &9.into())
+    );
+    let (_, csv, _) = lab(&here, &["lab.toml", "--samples", "4", "--format", "csv"]);
+    assert!(
+        csv.lines().next().unwrap().contains(",answered,earlier,"),
+        "{csv}"
+    );
+    assert_eq!(kept(), 12);
+}
+
+#[test]
+fn an_assertion_about_a_script_that_was_rewritten_is_not_judged_by_the_old_one() {
+    let here = here("[[assert]]\nwording = \"nearest\"\nat_least = 0.9\n");
+    let (code, _, err) = lab(&here, &["lab.toml", "--assert"]);
+    assert_eq!((code, err.contains("earlier run")), (0, false), "{err}");
+    let (code, _, err) = lab(&here, &["lab.toml", "--assert"]);
+    assert_eq!(code, 0);
+    let said = err
+        .lines()
+        .filter(|line| line.contains("9 of 9 samples are from an earlier run"));
+    assert_eq!(said.count(), 1, "{err}");
+    let silent = "name = \"story\"\n[[rule]]\ntext = \"I cannot.\"\n";
+    std::fs::write(here.path().join("s.script.toml"), silent).unwrap();
+    let (code, _, err) = lab(&here, &["lab.toml", "--assert"]);
+    assert_eq!((code, err.contains("earlier run")), (1, false), "{err}");
+}
+
+#[test]
+fn a_finding_that_cannot_be_tried_is_reported_and_nothing_is_asserted_of_it() {
+    let two = "[[model]]\ndialect = \"anthropic\"\nname = \"other\"\nscript = \"s.script.toml\"\n\
+        [[assert]]\nwording = \"nearest\"\nat_least = 0.3\n";
+    // A call of a tool on offer, whose arguments are no JSON: Anthropic cannot be told of it.
+    let broken = STORY.replacen("serch_flights", "search_flights", 1);
+    let broken = broken.replacen("\\\"LIS\\\"}", "", 1);
+    let here = here(two);
+    std::fs::write(here.path().join("broken.json"), &broken).unwrap();
+    let spec = spec(two);
+    let with = |more: &str| {
+        let more = format!("rule = \"unknown-tool\"\n[[finding]]\npath = \"broken.json\"\n{more}");
+        spec.replacen("rule = \"unknown-tool\"\n", &more, 1)
+    };
+    std::fs::write(here.path().join("more.toml"), with("")).unwrap();
+    let (code, json, err) = lab(&here, &["more.toml", "--format", "json"]);
+    assert_eq!(code, 0, "{err}");
+    assert_eq!(err.matches("left out: broken.json").count(), 1, "{err}");
+    let lines = lines(&json);
+    let left_out: Vec<_> = lines
+        .iter()
+        .filter(|line| line["type"] == "left-out")
+        .collect();
+    assert_eq!(left_out.len(), 1, "{json}");
+    let of = |key: &str| left_out[0][key].as_str().unwrap();
+    assert_eq!((of("path"), of("model")), ("broken.json", "other"));
+    for format in ["text", "html", "csv"] {
+        let (_, report, _) = lab(&here, &["more.toml", "--format", format]);
+        assert!(
+            report.contains("left") && report.contains("broken.json"),
+            "{report}"
+        );
+    }
+    // Another model is asked about it: only the strict miss it.
+    assert_eq!(lab(&here, &["more.toml", "--assert"]).0, 0);
+    // Nobody is asked about it.
+    let only = with("").replace("dialect = \"chat\"", "dialect = \"anthropic\"");
+    std::fs::write(here.path().join("only.toml"), only).unwrap();
+    let (code, _, err) = lab(&here, &["only.toml", "--assert"]);
+    assert_eq!(code, 1, "{err}");
+    assert!(err.contains("nothing is asserted of"), "{err}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The wording lab against scripted models: what is sent, what is counted, what is kept.
 
+mod again;
 mod rates;
 mod requests;
 mod resumed;
@@ -82,13 +83,22 @@ fn prepared(spec: &Spec, journals: &Path) -> Prepared {
     try_prepare(spec, journals).unwrap()
 }
 
+/// The same in new journals.
+fn afresh(spec: &Spec, journals: &Path) -> Prepared {
+    prepare_in(spec, journals, true).unwrap()
+}
+
 fn try_prepare(spec: &Spec, journals: &Path) -> Result<Prepared, NoLab> {
+    prepare_in(spec, journals, false)
+}
+
+fn prepare_in(spec: &Spec, journals: &Path, is_fresh: bool) -> Result<Prepared, NoLab> {
     let wordings = Wordings::default();
     let beside = Beside {
         folder: &sessions(),
         wordings: &wordings,
         journals,
-        is_fresh: false,
+        is_fresh,
     };
     prepare(spec, beside)
 }

@@ -110,6 +110,7 @@ fn experiment() -> Experiment {
                 variant("own-1", Origin::Spec, "No."),
             ],
         }],
+        left_out: Vec::new(),
         samples: 20,
         stop: Stop::Never,
         caps: Caps::default(),
@@ -134,6 +135,7 @@ fn sample(class: Class, take: u32) -> Sample {
         },
         ms: 800 + u64::from(take),
         take: (class != Class::Failed).then_some(TakeId(take)),
+        is_earlier: false,
     }
 }
 

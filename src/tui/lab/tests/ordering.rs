@@ -47,8 +47,8 @@ fn wordings_are_left_out_but_never_that_of_the_recording() {
 #[test]
 fn values_are_typed_and_what_cannot_be_is_said() {
     let mut lab = lab();
-    // From the end: stop, tokens, requests, at once, samples, meant.
-    press(&mut lab, "G space");
+    // From the end: fresh, stop, tokens, requests, at once, samples, meant.
+    press(&mut lab, "G space k space");
     press(&mut lab, "k e `200k` enter k e `50` enter k e ^u `0` enter");
     assert!(screen(&lab, (80, 24)).contains("a number from 1 to 64"));
     press(&mut lab, "^u `2` enter k e ^u `30` enter k e `book` enter");
@@ -61,6 +61,9 @@ fn values_are_typed_and_what_cannot_be_is_said() {
     assert_eq!(spec.caps.tokens, Some(200_000));
     assert_eq!(spec.findings[0].meant.as_deref(), Some("book"));
     assert!(matches!(spec.stop, Stop::Clear { .. }));
+    assert!(matches!(&*wishes, [Wish::Begin(order)] if order.is_fresh));
+    let wishes = press(&mut super::lab(), "enter");
+    assert!(matches!(&*wishes, [Wish::Begin(order)] if !order.is_fresh));
 }
 
 #[test]
@@ -87,7 +90,7 @@ fn words_of_ones_own_are_written_with_what_they_make_beside_them() {
 #[test]
 fn a_model_is_read_before_anybody_is_asked() {
     let mut lab = lab();
-    let wishes = press(&mut lab, "G k k k k k k e ^u `gpt-5.2, o5` enter");
+    let wishes = press(&mut lab, "G k k k k k k k e ^u `gpt-5.2, o5` enter");
     assert!(
         matches!(&wishes[..], [Wish::ReadModels(written)] if written == "gpt-5.2, o5"),
         "{wishes:?}"
@@ -146,7 +149,7 @@ fn everything_has_a_key_in_the_help_and_a_name_in_the_palette() {
     let mut lab = lab();
     press(&mut lab, "?");
     assert!(screen(&lab, (120, 50)).contains("add words of your own"));
-    press(&mut lab, "esc : `to the end` enter space");
+    press(&mut lab, "esc : `to the end` enter k space");
     assert!(screen(&lab, (100, 30)).contains("[x] stop when clear"));
     press(&mut lab, "g t");
     assert!(screen(&lab, (100, 30)).contains("esc leave"));

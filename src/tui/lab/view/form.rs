@@ -91,8 +91,8 @@ impl Lab {
         let Some((_, name, hint)) = known else {
             return Vec::new();
         };
-        if field == Field::Stop {
-            let sign = if self.form.stops() { "[x]" } else { "[ ]" };
+        if let Some(is_on) = self.form.is_on(field) {
+            let sign = if is_on { "[x]" } else { "[ ]" };
             let mut spans = vec![Span::raw(format!("{sign} {name}  "))];
             let hint = SafeText::from_static(hint).truncated(width.saturating_sub(name.len() + 6));
             spans.extend(theme.spans(&hint, theme.dim));

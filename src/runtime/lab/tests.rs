@@ -1,0 +1,109 @@
+//! A trial with its journal, answered by hand.
+
+use super::journal::Place;
+use super::prepare::{Beside, Prepared, prepare};
+use super::trial::Bench;
+use crate::engine::agent::{Endpoint, Model};
+use crate::lab::{Caps, Class, Named, Sample, Spec, Stop, Wanted, Which};
+use crate::redact::Redactor;
+use crate::runtime::model::Answer;
+use crate::runtime::wordings::Wordings;
+use crate::session::Dialect;
+use crate::session::ledger::Usage;
+use std::path::Path;
+use std::sync::Arc;
+
+/// One wording of a failing call.
+fn prepared(journals: &Path) -> Prepared {
+    let spec = Spec {
+        name: "story".to_owned(),
+        findings: vec![Which {
+            path: "unknown-tool-recovered.jsonl".to_owned(),
+            rule: Some("unknown-tool".to_owned()),
+            ..Which::default()
+        }],
+        wordings: Wanted {
+            recorded: true,
+            named: Named::These(Vec::new()),
+            added: Vec::new(),
+        },
+        models: vec![Model {
+            dialect: Dialect::Responses,
+            name: "m".to_owned(),
+            at: Endpoint::Script {
+                file: "s.toml".to_owned(),
+                text: String::new(),
+            },
+            stream: false,
+            timeout_ms: 1,
+            max_tokens: None,
+            settings: serde_json::Map::new(),
+        }],
+        samples: 5,
+        stop: Stop::Never,
+        caps: Caps::default(),
+        concurrency: 4,
+        seed: 1,
+        assertions: Vec::new(),
+    };
+    let beside = Beside {
+        folder: &Path::new(env!("CARGO_MANIFEST_DIR")).join("sessions"),
+        wordings: &Wordings::default(),
+        journals,
+        is_fresh: false,
+    };
+    prepare(&spec, beside).unwrap()
+}
+
+fn bench(prepared: &Prepared) -> Bench {
+    let place = Place::In(prepared.journals.clone());
+    let subject = &prepared.experiment.trials[0].subject;
+    let redactor = Arc::new(Redactor::new([]));
+    Bench::open(&prepared.trials[0], subject, &redactor, &place).unwrap()
+}
+
+fn says(text: &str) -> Answer {
+    let item = serde_json::json!({"type": "message", "role": "assistant", "id": "msg_1", "status": "completed",
+        "content": [{"type": "output_text", "text": text, "annotations": []}]});
+    Answer {
+        json: serde_json::json!({ "output": [item] }).to_string(),
+        usage: Usage::default(),
+        first_ms: 1,
+        total_ms: 2,
+        ended: true,
+        unreadable: 0,
+        late: 0,
+        was_streamed: false,
+        request_id: None,
+    }
+}
+
+fn why(sample: Option<&Sample>) -> Option<&str> {
+    sample.map(|sample| &*sample.why)
+}
+
+#[test]
+fn what_was_answered_out_of_turn_waits_for_its_turn_in_a_later_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let prepared = prepared(folder.path());
+    let mut first = bench(&prepared);
+    // The second question is slow, and the run ends before it is answered.
+    for (number, text) in [(3, "Three."), (0, "Nought."), (2, "Two.")] {
+        let sample = first.keep(0, number, Ok(says(text)));
+        assert_eq!((sample.class, sample.is_earlier), (Class::GaveUp, false));
+    }
+    drop(first);
+    let later = bench(&prepared);
+    let earlier = later.earlier();
+    assert_eq!((earlier.len(), earlier[0].len()), (1, 1));
+    assert_eq!(why(earlier[0].first()), Some("says: Nought."));
+    assert!(earlier[0][0].is_earlier);
+    assert_eq!(
+        later.kept(0, 1),
+        None,
+        "it is asked for again, and no other"
+    );
+    assert_eq!(why(later.kept(0, 2).as_ref()), Some("says: Two."));
+    assert_eq!(why(later.kept(0, 3).as_ref()), Some("says: Three."));
+    assert_eq!(later.kept(0, 4), None);
+}
