@@ -17,7 +17,8 @@ pub use patterns::names_a_secret;
 
 use aho_corasick::AhoCorasick;
 use patterns::{Suspected, beginning, is_kept, suspected};
-use places::{Meaning, Places, texts};
+use places::{Meaning, Places, Quoted, texts};
+use serde::de::IgnoredAny;
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
@@ -145,23 +146,49 @@ impl Redactor {
             true => within,
             false => self.suspects(text),
         };
-        for (what, secret) in self.known.iter().filter(|_| suspects.has_known) {
-            let found = text.match_indices(secret.as_str());
-            hits.extend(found.map(|(at, _)| hit(meaning.range(at..at + secret.len()), what)));
+        let opens = text.trim_start().starts_with(['{', '[']);
+        let inner = depth.checked_sub(1).filter(|_| opens);
+        // Of whole JSON only the strings can hold a secret, and what is found across them would break it.
+        let is_whole = || inner.is_some() && serde_json::from_str::<IgnoredAny>(text).is_ok();
+        if !suspects.is_nothing() && !is_whole() {
+            let quoted = Quoted::of(text, inner.is_some());
+            let found = self.found(text, suspects);
+            let found = found.filter_map(|(what, whole, secret)| {
+                let secret = quoted.part(&whole, secret)?;
+                Some(hit(meaning.range(secret), what))
+            });
+            hits.extend(found);
         }
-        for (what, regex) in suspects.patterns.compiled() {
-            let found = regex.captures_iter(text);
-            let secrets = found.filter_map(|found| found.iter().flatten().last());
-            let secrets = secrets.filter(|secret| !is_placeholder(secret.as_str()));
-            hits.extend(secrets.map(|secret| hit(meaning.range(secret.range()), what)));
-        }
-        let is_json = text.trim_start().starts_with(['{', '[']);
-        if let Some(depth) = depth.checked_sub(1).filter(|_| is_json) {
+        if let Some(depth) = inner {
             self.look_into(text.as_bytes(), &meaning.places, suspects, depth, hits);
         }
     }
 
-    /// Looks into the strings of a JSON text; `places` tells where its bytes came from.
+    /// What is found in a text as it stands: what it is called, where what gives it away stands, and where the secret itself does.
+    fn found<'t>(
+        &'t self,
+        text: &'t str,
+        suspects: Suspects,
+    ) -> impl Iterator<Item = (&'t str, Range<usize>, Range<usize>)> {
+        let known = self.known.iter().filter(move |_| suspects.has_known);
+        let known = known.flat_map(move |(what, secret)| {
+            let found = text.match_indices(secret.as_str());
+            found.map(move |(at, found)| {
+                let range = at..at + found.len();
+                (what.as_str(), range.clone(), range)
+            })
+        });
+        let by_looks = suspects.patterns.compiled().flat_map(move |(what, regex)| {
+            regex.captures_iter(text).filter_map(move |found| {
+                let secret = found.iter().flatten().last()?;
+                let is_secret = !is_placeholder(secret.as_str());
+                is_secret.then(|| (what, found.get_match().range(), secret.range()))
+            })
+        });
+        known.chain(by_looks)
+    }
+
+    /// Looks into the strings of a JSON text, the names of members among them; `places` tells where its bytes came from.
     fn look_into(
         &self,
         bytes: &[u8],
@@ -173,14 +200,15 @@ impl Redactor {
         for text in texts(bytes) {
             let name = text.name.map(|name| Meaning::inside(bytes, name, places));
             let name = name.as_ref().map_or("", |name| &*name.text);
-            if is_kept(name) {
+            // Providers check members of the request itself; what a tool calls so is any text.
+            if depth == DEPTH && is_kept(name) {
                 continue;
             }
             let meaning = Meaning::inside(bytes, text.inside, places);
             let whole = 0..meaning.text.len();
             if names_a_secret(name) && !whole.is_empty() && !is_placeholder(&meaning.text) {
                 hits.push(hit(meaning.range(whole), name));
-            } else {
+            } else if whole.len() >= SHORTEST {
                 self.look_at(&meaning, within, depth, hits);
             }
         }

@@ -15,7 +15,8 @@ struct Pattern {
 }
 
 /// Every pattern, the more telling first: where two find the same text, the earlier one names it. Where one has a group, the group is
-/// the secret; everything it finds otherwise. Word boundaries keep `risk-averse` and `sk-learn` what they are.
+/// the secret; everything it finds otherwise. Word boundaries keep `risk-averse` and `sk-learn` what they are. No secret begins with a quote
+/// or what stands behind one in JSON: where a string ends behind `Cookie: `, what follows is none.
 const PATTERNS: &[Pattern] = &[
     Pattern {
         what: "private key",
@@ -95,12 +96,12 @@ const PATTERNS: &[Pattern] = &[
     Pattern {
         what: "credentials",
         holds: &["authorization", "api-key", "x-auth-token"],
-        regex: r"(?i)\b(?:authorization|x-api-key|api-key|x-goog-api-key|x-auth-token)\s*:\s*(?:(?:bearer|basic)\s+)?([^\s,;]{6,})",
+        regex: r#"(?i)\b(?:authorization|x-api-key|api-key|x-goog-api-key|x-auth-token)\s*:\s*["']?(?:(?:bearer|basic)\s+["']?)?([^\s,;:}\]"'\\][^\s,;"'\\]{5,})"#,
     },
     Pattern {
         what: "cookie",
         holds: &["cookie:"],
-        regex: r"(?i)\b(?:set-)?cookie:\s*([^\r\n]+)",
+        regex: r#"(?i)\b(?:set-)?cookie:\s*["']?([^\s,;:}\]"'][^\r\n]*)"#,
     },
     Pattern {
         what: "credentials",
@@ -117,7 +118,7 @@ const PATTERNS: &[Pattern] = &[
     Pattern {
         what: "password",
         holds: &["://"],
-        regex: r"://[^/\s:@]+:([^@\s/]+)@",
+        regex: r#"://[^/\s:@"]+:([^@\s/"]+)@"#,
     },
     Pattern {
         what: "secret",
@@ -129,7 +130,7 @@ const PATTERNS: &[Pattern] = &[
             "PASSWD",
             "CREDENTIALS",
         ],
-        regex: r#"\b[A-Z][A-Z0-9_]*(?:KEY|SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIALS)\s*=\s*["']?([^\s"'${<][^\s"']{7,})"#,
+        regex: r#"\b[A-Z][A-Z0-9_]*(?:KEY|SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIALS)\s*=\s*["']?([^\s,:}\]"'${<][^\s"']{7,})"#,
     },
 ];
 
@@ -159,6 +160,8 @@ const NAMES: &[&str] = &[
     "privatekey",
     "xapikey",
     "xgoogapikey",
+    "xauthtoken",
+    "awssecretaccesskey",
     "credentials",
 ];
 

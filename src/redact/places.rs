@@ -5,7 +5,7 @@ use crate::json::{skip_whitespace, string_end};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// A string that is a value.
+/// A string: a value, or the name of a member.
 #[derive(Debug)]
 pub(super) struct Text {
     /// What lies between its quotes.
@@ -14,7 +14,7 @@ pub(super) struct Text {
     pub(super) name: Option<Range<usize>>,
 }
 
-/// The strings that are values in a JSON text, in order. What is no JSON is skipped over, byte by byte, so that nothing hides behind
+/// The strings of a JSON text, in order. What is no JSON is skipped over, byte by byte, so that nothing hides behind
 /// a mistake.
 pub(super) fn texts(bytes: &[u8]) -> Vec<Text> {
     let mut texts = Vec::new();
@@ -32,7 +32,8 @@ pub(super) fn texts(bytes: &[u8]) -> Vec<Text> {
         let inside = open + 1..end - 1;
         let behind = skip_whitespace(bytes, end);
         if bytes.get(behind) == Some(&b':') {
-            name = Some(inside);
+            name = Some(inside.clone());
+            texts.push(Text { inside, name: None });
             at = behind + 1;
         } else {
             texts.push(Text { inside, name: held });
@@ -40,6 +41,49 @@ pub(super) fn texts(bytes: &[u8]) -> Vec<Text> {
         }
     }
     texts
+}
+
+/// The strings of a text that is or holds JSON, perhaps broken: a secret that begins in one of them ends in it, so that whoever repairs the
+/// text finds its quotes where they were.
+#[derive(Debug)]
+pub(super) struct Quoted<'a> {
+    text: &'a str,
+    strings: Vec<Range<usize>>,
+    /// Whether each string is looked into by itself.
+    is_looked_into: bool,
+}
+
+impl<'a> Quoted<'a> {
+    /// The strings behind the first bracket: words before it are no JSON.
+    pub(super) fn of(text: &'a str, is_looked_into: bool) -> Self {
+        let opens = text.find(['{', '[']).unwrap_or(text.len());
+        let strings = texts(&text.as_bytes()[opens..]).into_iter();
+        let strings = strings.map(|one| opens + one.inside.start..opens + one.inside.end);
+        Self {
+            text,
+            strings: strings.collect(),
+            is_looked_into,
+        }
+    }
+
+    /// The part of a secret that stands in the string where it begins; `whole` is where what gives it away stands. `None` where looking into
+    /// that string finds the same.
+    pub(super) fn part(&self, whole: &Range<usize>, secret: Range<usize>) -> Option<Range<usize>> {
+        let behind = self.strings.partition_point(|one| one.end <= secret.start);
+        let string = self.strings.get(behind);
+        let Some(string) = string.filter(|one| one.start <= secret.start) else {
+            return Some(secret);
+        };
+        if self.is_looked_into && string.contains(&whole.start) {
+            return None;
+        }
+        let end = secret.end.min(string.end);
+        // Half an escape is left to its other half.
+        let part = &self.text.as_bytes()[secret.start..end];
+        let slashes = part.iter().rev().take_while(|byte| **byte == b'\\');
+        let half = slashes.count() % 2;
+        Some(secret.start..end - half)
+    }
 }
 
 /// Where the bytes of a text came from.

@@ -150,3 +150,117 @@ fn texts_of_two_runs_are_alike_without_the_tags_of_their_placeholders() {
         assert_eq!(without_tags(plain), plain);
     }
 }
+
+/// Texts with a secret, each with the secret, as people write them into the arguments of tools.
+fn phrases() -> Vec<(String, String)> {
+    let key = key();
+    let said = |text: String, secret: &str| (text, secret.to_owned());
+    vec![
+        said(format!("Authorization: Bearer {key}"), &key),
+        said(format!("x-api-key: {key}"), &key),
+        said("Cookie: session=hunter2-abcdefgh".to_owned(), "hunter2"),
+        said(
+            r#"curl -H "Cookie: a=hunter2; b=\"c\"" -H 'X-Api-Key: hunter2-x' http://h"#.to_owned(),
+            "hunter2",
+        ),
+        said(format!("export OPENAI_API_KEY={key}"), &key),
+        said(
+            r#"curl "https://h/v1?key=hunter2abc""#.to_owned(),
+            "hunter2",
+        ),
+        said("https://user:hunter2abc@h/v1".to_owned(), "hunter2"),
+        said(
+            "-----BEGIN PRIVATE KEY-----\nhunter2\n-----END PRIVATE KEY-----\n".to_owned(),
+            "hunter2",
+        ),
+        said(r#"{"data":"Cookie: hunter2"}"#.to_owned(), "hunter2"),
+        said(format!(r#"{{"{key}":1}}"#), &key),
+    ]
+}
+
+/// A JSON text in as many strings of JSON.
+fn wrapped(json: &str, times: usize) -> String {
+    (0..times).fold(json.to_owned(), |json, _| {
+        serde_json::json!({"arguments": json, "n": 1}).to_string()
+    })
+}
+
+/// The text that was so wrapped.
+fn unwrapped(json: &str, times: usize) -> String {
+    (0..times).fold(json.to_owned(), |json, _| {
+        let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(value["n"], 1, "{json}");
+        value["arguments"].as_str().unwrap().to_owned()
+    })
+}
+
+/// A text without the insides of its strings: its quotes and what stands between them.
+fn bones(text: &str) -> String {
+    let (mut bones, mut done) = (String::new(), 0);
+    for string in texts(text.as_bytes()) {
+        bones.push_str(&text[done..string.inside.start]);
+        done = string.inside.end;
+    }
+    bones + &text[done..]
+}
+
+proptest! {
+    #[test]
+    fn json_in_json_stays_json_and_loses_its_secret(
+        one in 0..10_usize, other in 0..10_usize, times in 1..4_usize, name in "[a-zA-Z:=\" ]{0,8}", words in ".{0,12}"
+    ) {
+        let (said, secret) = &phrases()[one];
+        let (beside, hidden) = &phrases()[other];
+        let json = serde_json::json!({name: [said, words], "w": "last", "x": {"y": beside}}).to_string();
+        let redacted = gone_and_back(&wrapped(&json, times));
+        let inner = unwrapped(&redacted, times);
+        prop_assert!(serde_json::from_str::<serde_json::Value>(&inner).is_ok(), "{inner}");
+        prop_assert_eq!(bones(&inner), bones(&json));
+        prop_assert!(!redacted.contains(secret.as_str()) && !redacted.contains(hidden.as_str()), "{redacted}");
+    }
+
+    #[test]
+    fn broken_json_in_json_keeps_every_quote_where_a_repair_looks_for_it(
+        one in 0..10_usize, cut in 0..60_usize, fence in "(|```json\n|Here: )"
+    ) {
+        let (said, secret) = &phrases()[one];
+        let json = serde_json::json!({"v": said, "empty": "Cookie: ", "w": "x-api-key:", "z": 12345678}).to_string();
+        let cut = json.char_indices().rev().nth(cut).map_or(0, |(at, _)| at);
+        let broken = format!("{fence}{}", &json[..cut]);
+        let redacted = gone_and_back(&wrapped(&broken, 1));
+        let inner = unwrapped(&redacted, 1);
+        prop_assert_eq!(bones(&inner), bones(&broken));
+        // Half a secret may look like none.
+        let is_whole = broken.contains("\"empty\"");
+        prop_assert!(!is_whole || !inner.contains(secret.as_str()), "{inner}");
+    }
+}
+
+#[test]
+fn a_secret_ends_where_its_string_does_however_it_is_written() {
+    for (text, bare) in [
+        (r#"{cookie: "hunter2-ab", "w": 1"#, r#"{cookie: "", "w": 1"#),
+        (
+            r#"{authorization: "Bearer hunter2-ab", "w": 1"#,
+            r#"{authorization: "Bearer ", "w": 1"#,
+        ),
+        (
+            r#"{'v': 'x', "v": "Cookie: hunter2\", \"w\": 1"#,
+            r#"{'v': 'x', "v": "Cookie: "#,
+        ),
+        ("[log] Cookie: hunter2; b=\"hunter2\"", "[log] Cookie: "),
+        ("Cookie: p={\"a\":\"hunter2\"}", "Cookie: "),
+        ("x-api-key: \"hunter2-ab\", next", "x-api-key: \"\", next"),
+    ] {
+        let mut vault = Vault::default();
+        let redacted = Redactor::default().text(text, &mut vault).into_owned();
+        assert_eq!(vault.restored(redacted.as_bytes()), text.as_bytes());
+        let opens = redacted.find("[redacted ").unwrap();
+        let closes = opens + redacted[opens..].find(']').unwrap() + 1;
+        assert_eq!(
+            [&redacted[..opens], &redacted[closes..]].concat(),
+            bare,
+            "{redacted}"
+        );
+    }
+}

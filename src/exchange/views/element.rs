@@ -5,6 +5,7 @@ use crate::dialects::{anthropic, body_of, chat, responses};
 use crate::json::Cursor;
 use crate::session::{Dialect, Family, Fragment, Item, Kind, hash};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// An element: an item of Responses, a message of Chat or Anthropic.
@@ -41,14 +42,15 @@ pub(super) struct Call {
     pub(super) at: Range<usize>,
     /// Its id as a number; 0 where it has none.
     pub(super) id: u64,
-    /// Whether its id is so short that two conversations may have the same one.
-    pub(super) is_short: bool,
+    /// Whether its id looks drawn at random: where they are counted two conversations have the same ones.
+    pub(super) is_drawn: bool,
     /// The tool.
     pub(super) tool: String,
 }
 
-/// Ids that providers draw are longer; servers that count (`call_0`) give the same ids in every conversation.
-const SHORT: usize = 12;
+/// So many letters and digits stand together in an id that is drawn, and so many different ones are among them. Servers that count
+/// (`call_0`, `functions.search:1`, `call_00000000001`) give the same ids in every conversation.
+const DRAWN: (usize, usize) = (10, 8);
 
 impl Element {
     /// Reads an element. What cannot be read is nobody's.
@@ -119,7 +121,7 @@ impl Call {
             item: *item,
             at: place(item.span.start, item.span.end),
             id: id.map_or(0, hash),
-            is_short: id.is_none_or(|id| id.len() < SHORT),
+            is_drawn: id.is_some_and(is_drawn),
             tool: tool.to_owned(),
         }
     }
@@ -142,6 +144,18 @@ impl Call {
             Err(_) => hash(own.as_bytes()),
         }
     }
+}
+
+/// Whether an id looks drawn at random: no word, and no word with a number behind it.
+fn is_drawn(id: &[u8]) -> bool {
+    let mut runs = id.split(|byte| !byte.is_ascii_alphanumeric());
+    runs.any(|run| {
+        let mut pairs = run.windows(2);
+        let is_mixed = pairs.any(|pair| pair[0].is_ascii_digit() && pair[1].is_ascii_alphabetic());
+        let is_number = run.iter().all(u8::is_ascii_digit);
+        let different = run.iter().collect::<BTreeSet<_>>().len();
+        run.len() >= DRAWN.0 && different >= DRAWN.1 && (is_mixed || is_number)
+    })
 }
 
 /// The text of an item's call id, as it is written.
@@ -197,7 +211,7 @@ pub(super) fn digest(text: &str, passing: &[&str]) -> u64 {
 }
 
 /// `serde_json` reads no deeper than 128 levels, so this does not go deeper either.
-fn digest_of(value: &Value, passing: &[&str]) -> u64 {
+pub(super) fn digest_of(value: &Value, passing: &[&str]) -> u64 {
     match value {
         Value::Object(members) => {
             let members = members.iter();
@@ -228,12 +242,36 @@ mod tests {
         let again = read(
             r#"{"content":[{"type":"text","text":"x"},{"cache_control":{"type":"ephemeral"},"name":"f","input":{ "b":[2],"a":1},"id":"toolu_0123456789","type":"tool_use"}],"role":"assistant"}"#,
         );
-        assert!(again.holds(&call.calls[0], &call) && !call.calls[0].is_short);
+        assert!(again.holds(&call.calls[0], &call));
         let other = read(
             r#"{"role":"assistant","content":[{"type":"tool_use","id":"toolu_0123456789","name":"f","input":{"a":2}}]}"#,
         );
         assert!(other.calls[0].id == call.calls[0].id);
         assert!(!other.holds(&call.calls[0], &call));
+    }
+
+    #[test]
+    fn ids_that_are_counted_are_not_taken_for_drawn_ones() {
+        for id in [
+            "call_aB3dE5fG7hI9jK1lM3nO5pQ7",
+            "toolu_01A09q90qw90lq917835lq9",
+            "chatcmpl-tool-0f1e2d3c4b5a69788796a5b4c3d2e1f0",
+            "8b1e4a52-93c0-4d6f-8a7b-1c2d3e4f5a6b",
+            "function-call-13742180953756021894",
+        ] {
+            assert!(is_drawn(id.as_bytes()), "{id}");
+        }
+        for id in [
+            "",
+            "call_0",
+            "functions.search:1",
+            "call_search_0001a",
+            "call_00000000000000001",
+            "call_2025_11_22_10_30_59",
+            "searchTheWholeLibrary12",
+        ] {
+            assert!(!is_drawn(id.as_bytes()), "{id}");
+        }
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! The list of a request while turns are put back into it.
 
-use super::element::{Element, Side};
+use super::context;
+use super::element::{Element, MARKS, Side, mixed};
 use super::surgery::elements;
 use crate::exchange::asked::Asked;
 use crate::session::Dialect;
+use std::cell::OnceCell;
 use std::ops::Range;
 
 /// A request, cut at the elements of its list.
@@ -17,6 +19,9 @@ pub(super) struct List<'a> {
     inside: Range<usize>,
     slots: Vec<Slot>,
     is_changed: bool,
+    /// What is found out when somebody asks, until the list is changed.
+    keys: OnceCell<Vec<u64>>,
+    contexts: OnceCell<Vec<u64>>,
 }
 
 /// An element, and where it stands in the request if it is one of the agent's as it was.
@@ -24,6 +29,20 @@ pub(super) struct List<'a> {
 struct Slot {
     element: Element,
     origin: Option<Range<usize>>,
+    /// Its numbers, once somebody has asked for them.
+    digest: OnceCell<u64>,
+    said: OnceCell<Option<u64>>,
+}
+
+impl Slot {
+    fn of(dialect: Dialect, text: &str, origin: Option<Range<usize>>) -> Self {
+        Self {
+            element: Element::read(dialect, text),
+            origin,
+            digest: OnceCell::new(),
+            said: OnceCell::new(),
+        }
+    }
 }
 
 impl<'a> List<'a> {
@@ -34,10 +53,8 @@ impl<'a> List<'a> {
         let body = std::str::from_utf8(body).ok()?;
         let places = elements(body, &list);
         let inside = places.first()?.start..places.last()?.end;
-        let slots = places.into_iter().map(|at| Slot {
-            element: Element::read(dialect, &body[at.clone()]),
-            origin: Some(at),
-        });
+        let slots = places.into_iter();
+        let slots = slots.map(|at| Slot::of(dialect, &body[at.clone()], Some(at)));
         Some(Self {
             dialect,
             has_server_state: asked.has_server_state,
@@ -45,6 +62,8 @@ impl<'a> List<'a> {
             inside,
             slots: slots.collect(),
             is_changed: false,
+            keys: OnceCell::new(),
+            contexts: OnceCell::new(),
         })
     }
 
@@ -71,16 +90,52 @@ impl<'a> List<'a> {
         index - before.count()..index + behind.count()
     }
 
+    /// Each element with everything before it, as a number: the same element elsewhere, or in another conversation, is another one.
+    /// Instructions do not count: they hold dates.
+    pub(super) fn keys(&self) -> &[u64] {
+        self.keys.get_or_init(|| {
+            let mut before = 0;
+            let keys = self.slots.iter().map(|slot| {
+                let (element, digest) = (&slot.element, &slot.digest);
+                let key = mixed(before, *digest.get_or_init(|| element.digest(MARKS)));
+                if !(element.has_role("system") || element.has_role("developer")) {
+                    before = key;
+                }
+                key
+            });
+            keys.collect()
+        })
+    }
+
+    /// What stands before the element at `index`, as a number.
+    pub(super) fn context(&self, index: usize) -> Option<u64> {
+        let contexts = self.contexts.get_or_init(|| {
+            let mut before = 0;
+            let contexts = self.slots.iter().map(|slot| {
+                let said = *slot.said.get_or_init(|| context::said(&slot.element));
+                let behind = context::behind(before, said);
+                std::mem::replace(&mut before, behind)
+            });
+            contexts.collect()
+        });
+        contexts.get(index).copied()
+    }
+
+    fn change(&mut self) {
+        self.is_changed = true;
+        (self.keys, self.contexts) = (OnceCell::new(), OnceCell::new());
+    }
+
     /// Puts elements before the one at `index`.
     pub(super) fn insert(&mut self, index: usize, texts: impl IntoIterator<Item = String>) {
         let dialect = self.dialect;
-        let slots = texts.into_iter().map(|text| Slot {
-            element: Element::read(dialect, &text),
-            origin: None,
-        });
+        let slots = texts.into_iter();
+        let slots = slots.map(|text| Slot::of(dialect, &text, None));
         let before = self.slots.len();
         self.slots.splice(index..index, slots);
-        self.is_changed |= self.slots.len() != before;
+        if self.slots.len() != before {
+            self.change();
+        }
     }
 
     /// Exchanges an element; nothing happens where it stays the same.
@@ -89,18 +144,15 @@ impl<'a> List<'a> {
         if let Some(slot) = self.slots.get_mut(index)
             && slot.element.text != text
         {
-            *slot = Slot {
-                element: Element::read(dialect, text),
-                origin: None,
-            };
-            self.is_changed = true;
+            *slot = Slot::of(dialect, text, None);
+            self.change();
         }
     }
 
     /// Takes an element out.
     pub(super) fn remove(&mut self, index: usize) {
         self.slots.remove(index);
-        self.is_changed = true;
+        self.change();
     }
 
     /// The request with its list as it now is; `None` where nothing has changed. What separates two elements that were neighbours before

@@ -5,6 +5,7 @@
 //! that to the provider the conversation is the one that it had, and every call keeps its output. The same holds for requests that were
 //! repaired before they left: the agent goes on repeating what was broken.
 
+mod context;
 mod element;
 mod list;
 mod message;
@@ -22,6 +23,7 @@ use crate::session::Dialect;
 use list::List;
 use repairs::Repair;
 use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
 use story::Story;
 
 /// Most turns and repairs that are remembered.
@@ -30,12 +32,12 @@ const MOST: usize = 4096;
 const BYTES: usize = 64 << 20;
 
 /// What is remembered of earlier exchanges. Bounded: the oldest is forgotten, and a conversation that was told otherwise so long ago is then
-/// sent as the agent has it.
-#[derive(Debug)]
+/// sent as the agent has it. Copies share what they remember.
+#[derive(Debug, Clone)]
 pub struct Views {
     most: usize,
     /// In the order in which they came; the first has the number `first`.
-    kept: VecDeque<Kept>,
+    kept: VecDeque<Arc<Kept>>,
     first: u64,
     bytes: usize,
     /// The told turns that may stand where such a number is found.
@@ -91,7 +93,8 @@ impl Views {
         self.kept.is_empty()
     }
 
-    /// Remembers what an agent was told. `released` are the elements of the first turn that it was already sent before the hold, text and
+    /// Remembers what an agent was told, behind what its request said: in another conversation nothing of it is put back, whatever ids that
+    /// one has. `released` are the elements of the first turn that it was already sent before the hold, text and
     /// reasoning: it repeats them together with the turn that it is told, in one message (Chat), before its blocks (Anthropic) or its items.
     pub fn remember(&mut self, dialect: Dialect, told: &Told, released: &[String]) {
         if let Some(story) = Story::of(dialect, told, released) {
@@ -117,7 +120,7 @@ impl Views {
             Kept::Repair(_) => self.repairs += 1,
         }
         self.bytes += kept.size();
-        self.kept.push_back(kept);
+        self.kept.push_back(Arc::new(kept));
         while self.kept.len() > self.most || self.bytes > BYTES {
             self.forget();
         }
@@ -128,7 +131,7 @@ impl Views {
             return;
         };
         self.bytes -= oldest.size();
-        match oldest {
+        match &*oldest {
             Kept::Story(story) => {
                 for mark in story.marks() {
                     if let Some(known) = self.by_mark.get_mut(&mark) {
@@ -152,25 +155,26 @@ impl Views {
             return None;
         }
         let mut list = List::read(dialect, request)?;
-        let mut notes = Vec::new();
-        for number in self.told_in(&list) {
-            if let Some(Kept::Story(story)) = self.at(number) {
-                notes.extend(story.apply(&mut list));
-            }
-        }
+        let mut known = self.told_in(&list);
         if self.repairs > 0 && !list.has_server_state {
-            let repairs = self.kept.iter().filter_map(|kept| match kept {
-                Kept::Repair(repair) => Some(repair),
-                Kept::Story(_) => None,
-            });
-            repairs::apply_all(repairs, &mut list, &mut notes);
+            let kept = self.kept.iter().zip(self.first..);
+            let repairs = kept.filter(|(kept, _)| matches!(***kept, Kept::Repair(_)));
+            known.extend(repairs.map(|(_, number)| number));
         }
+        // In the order in which they came: each was made of what those before it had left.
+        let notes = known
+            .into_iter()
+            .filter_map(|number| match self.at(number)? {
+                Kept::Story(story) => story.apply(&mut list),
+                Kept::Repair(repair) => repair.apply(&mut list),
+            });
+        let notes = notes.collect();
         list.write().map(|body| Restored { body, notes })
     }
 
     fn at(&self, number: u64) -> Option<&Kept> {
         let index = usize::try_from(number.checked_sub(self.first)?).ok()?;
-        self.kept.get(index)
+        self.kept.get(index).map(Arc::as_ref)
     }
 
     /// The told turns that may stand in a list, the oldest first.

@@ -1,6 +1,6 @@
 //! How a request was repaired before it left, and the same repair in later requests that repeat what was broken.
 
-use super::element::{Element, MARKS, digest, mixed};
+use super::element::{Element, MARKS, digest};
 use super::list::List;
 use super::surgery::{elements, member, with_elements, without_member};
 use crate::session::{Dialect, hash};
@@ -32,7 +32,7 @@ impl Repair {
             List::read(dialect, original)?,
             List::read(dialect, repaired)?,
         );
-        let keys = keys(&was);
+        let keys = was.keys();
         let hashes = |list: &List<'_>| {
             list.iter()
                 .map(|element| hash(element.text.as_bytes()))
@@ -47,7 +47,7 @@ impl Repair {
                 .filter_map(|index| now.get(index).cloned())
                 .collect::<Vec<_>>();
             let gone = (i..next_old).collect::<Vec<_>>();
-            changes.extend(changes_of(&was, &keys, i, &gone, added)?);
+            changes.extend(changes_of(&was, keys, i, &gone, added)?);
             (i, j) = (next_old + 1, next_new + 1);
         }
         (!changes.is_empty()).then_some(Self { changes })
@@ -63,21 +63,20 @@ impl Repair {
             .sum()
     }
 
-    /// Repeats the repair; false where the list does not hold what was repaired, or goes on so that it does not fit any more.
-    fn apply(&self, list: &mut List<'_>, keys: &[u64]) -> bool {
+    /// Repeats the repair and says so; `None` where the list does not hold what was repaired, or goes on so that it does not fit any more.
+    pub(super) fn apply(&self, list: &mut List<'_>) -> Option<String> {
+        let keys = list.keys();
         let places = self
             .changes
             .iter()
             .map(|change| keys.iter().position(|key| *key == change.key));
-        let Some(places) = places.collect::<Option<Vec<_>>>() else {
-            return false;
-        };
+        let places = places.collect::<Option<Vec<_>>>()?;
         let found = self.changes.iter().zip(&places);
         if !found
             .clone()
             .all(|(change, place)| change.fits(list, *place, &places))
         {
-            return false;
+            return None;
         }
         for (change, place) in found.rev() {
             let Some(current) = list.get(*place).map(|element| element.text.clone()) else {
@@ -91,7 +90,7 @@ impl Repair {
             list.remove(*place);
             list.insert(*place, now);
         }
-        true
+        Some("the repair of an earlier request is made here as well".to_owned())
     }
 }
 
@@ -196,20 +195,6 @@ fn without_mark(block: &str) -> String {
     }
 }
 
-/// Each element with everything before it, as a number: the same element elsewhere, or in another conversation, is another one.
-/// Instructions do not count: they hold dates.
-fn keys(list: &List<'_>) -> Vec<u64> {
-    let mut before = 0;
-    let keys = list.iter().map(|element| {
-        let key = mixed(before, element.digest(MARKS));
-        if !(element.has_role("system") || element.has_role("developer")) {
-            before = key;
-        }
-        key
-    });
-    keys.collect()
-}
-
 /// The elements that two lists have in common, by place: a longest sequence between what they begin and end with. `None` where there is too
 /// much between.
 fn common(old: &[u64], new: &[u64]) -> Option<Vec<(usize, usize)>> {
@@ -250,19 +235,4 @@ fn common(old: &[u64], new: &[u64]) -> Option<Vec<(usize, usize)>> {
     let ends = (0..tail).map(|at| (old.len() - tail + at, new.len() - tail + at));
     found.extend(ends);
     Some(found)
-}
-
-/// Repeats every repair that fits, in the order in which they were made: a later one was made of what the earlier ones had left.
-pub(super) fn apply_all<'r>(
-    repairs: impl Iterator<Item = &'r Repair>,
-    list: &mut List<'_>,
-    notes: &mut Vec<String>,
-) {
-    let mut known = keys(list);
-    for repair in repairs {
-        if repair.apply(list, &known) {
-            known = keys(list);
-            notes.push("the repair of an earlier request is made here as well".to_owned());
-        }
-    }
 }

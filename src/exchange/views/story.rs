@@ -1,6 +1,6 @@
 //! One told turn as it is remembered, and how it is put back into a request of the agent.
 
-use super::element::{Call, Element, MARKS, PASSING, Side};
+use super::element::{Call, Element, PASSING, Side};
 use super::list::List;
 use super::message;
 use super::told::Told;
@@ -18,8 +18,8 @@ pub(super) struct Story {
     last: (usize, usize),
     /// What the agent was sent of the first turn before the hold.
     released: Vec<Element>,
-    /// The last element of the request.
-    context: Option<u64>,
+    /// What the request said before it, as a number.
+    context: u64,
 }
 
 impl Story {
@@ -52,10 +52,7 @@ impl Story {
             hidden,
             last: (told.last.start, told.last.end),
             released,
-            context: told
-                .context
-                .as_deref()
-                .map(|text| super::element::digest(text, MARKS)),
+            context: told.context,
         };
         let is_found = story.marks().next().is_some();
         is_found.then_some(story)
@@ -140,28 +137,20 @@ impl Story {
         Some(self.note())
     }
 
-    /// The first element of the turn that the list holds for certain.
+    /// The first element of the turn, where the list holds the turn behind what stood before it: ids alone say little, since some servers
+    /// count them.
     fn anchor(&self, list: &List<'_>) -> Option<usize> {
         let marks = self.marks().collect::<Vec<_>>();
-        let mut calls = self.seen_calls().map(|(_, call)| call).peekable();
-        let is_drawn = calls.peek().is_none() || calls.any(|call| !call.is_short);
         let is_ours = |element: &Element| {
             let own = self.own_mark(element);
             own.is_some_and(|own| marks.contains(&own))
                 || self.seen_calls().any(|(of, call)| element.holds(call, of))
         };
         let mut found = (0..list.len()).filter(|index| list.get(*index).is_some_and(is_ours));
-        found.find(|index| is_drawn || self.context_before(*index, list) == self.context)
-    }
-
-    /// What stands before the turn of an element.
-    fn context_before(&self, index: usize, list: &List<'_>) -> Option<u64> {
-        let first = match self.dialect {
-            Dialect::Responses => list.turn_around(index).start,
-            Dialect::Chat | Dialect::Gemini | Dialect::Anthropic => index,
-        };
-        let before = first.checked_sub(1).and_then(|index| list.get(index));
-        before.map(|element| element.digest(MARKS))
+        found.find(|index| {
+            let mut begins = list.turn_around(*index).start..=*index;
+            begins.any(|begin| list.context(begin) == Some(self.context))
+        })
     }
 
     /// Items go where they stood: behind the last one before them that the agent repeats.
@@ -269,7 +258,7 @@ impl Story {
             .position(|element| element.answers_any(&calls))?;
         let is_known =
             |element: &Element| list.iter().any(|known| known.answers == element.answers);
-        let is_alone = self.before().is_empty() && calls.iter().any(|call| !call.is_short);
+        let is_alone = self.before().is_empty() && calls.iter().any(|call| call.is_drawn);
         if !is_alone || self.behind().iter().any(is_known) {
             return None;
         }

@@ -1,5 +1,6 @@
 //! What the agent and what the provider are told when a hold ends with a reply.
 
+use super::context;
 use super::element::{Element, Side};
 use super::surgery::{elements, member, with_elements, without_member};
 use crate::exchange::asked::Asked;
@@ -15,8 +16,8 @@ pub struct Told {
     pub provider: Vec<String>,
     /// Where the model's last turn stands in `provider`.
     pub(super) last: Range<usize>,
-    /// The last element of the request, by which a conversation is known where call ids are counted.
-    pub(super) context: Option<String>,
+    /// What the request says, as a number, by which its conversation is known.
+    pub(super) context: u64,
 }
 
 impl Told {
@@ -98,14 +99,16 @@ pub fn told(dialect: Dialect, base: &[u8], take: &[u8]) -> Result<Told, NoTold> 
         agent: agent.into_iter().map(|element| element.text).collect(),
         provider,
         last,
-        context: base.last().cloned(),
+        context: base.iter().fold(0, |before, text| {
+            context::behind(before, context::said(&Element::read(dialect, text)))
+        }),
     };
     // Beside calls that the agent has, the provider keeps the hidden one as well, and only its output is missing. Calls are then known
     // by the ids of their outputs alone, so these must be drawn.
     let mut calls = read[told.last.clone()]
         .iter()
         .flat_map(|element| &element.calls);
-    let is_known = told.last.start == 0 && calls.all(|call| !call.is_short);
+    let is_known = told.last.start == 0 && calls.all(|call| call.is_drawn);
     match asked.has_server_state && told.hides() && !is_known {
         true => Err(NoTold::ServerState),
         false => Ok(told),

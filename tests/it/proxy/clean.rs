@@ -1,12 +1,15 @@
 //! What is in order, or what nobody is there to decide about, passes byte for byte.
 
 use super::speech::{Agent, BAD, GOOD, THEN, body, events, http, turn, ways};
-use super::stage::{Stage, upstream};
+use super::stage::{PATIENCE, Stage, addresses, upstream};
+use crate::proxy_wire::client::Client;
 use crate::proxy_wire::fake::{Fake, STREAM, chunk, reply};
+use retake::engine::Policy;
 use retake::exchange::Ending;
 use retake::session::Dialect;
 use serde_json::json;
 use std::io::Write;
+use std::net::SocketAddr;
 
 const INJECT: &str = "[on.unknown-tool]\ndo = \"inject\"\n";
 
@@ -17,7 +20,7 @@ fn what_is_in_order_passes_byte_for_byte_in_both_directions() {
         let stage = Stage::by(upstream(vec![http(dialect, streams, &answer)]), INJECT);
         let agent = Agent::new((dialect, streams));
         let lines = "User-Agent: tester/1\r\nAuthorization: Bearer key\r\nX-Own: a\r\nX-Own: b\r\n";
-        let got = stage.send(&agent, lines).receive(super::stage::PATIENCE);
+        let got = stage.send(&agent, lines).receive(PATIENCE);
         assert_eq!(got.status, Some(200));
         assert!(got.is_whole);
         assert_eq!(
@@ -63,7 +66,7 @@ fn a_call_of_a_stream_flows_before_the_stream_has_ended() {
         // The second call is not complete yet.
         client.until_comes(GOOD.0);
         go.send(()).unwrap();
-        let got = client.receive(super::stage::PATIENCE);
+        let got = client.receive(PATIENCE);
         assert!(
             got.is_whole && got.body == whole,
             "{dialect:?}: {}",
@@ -128,7 +131,7 @@ fn an_encoded_reply_passes_as_it_came_and_is_flagged() {
     let agent = Agent::new((Dialect::Chat, false));
     let got = stage
         .send(&agent, "Accept-Encoding: gzip\r\n")
-        .receive(super::stage::PATIENCE);
+        .receive(PATIENCE);
     assert_eq!(got.body, bytes);
     assert_eq!(got.header("content-encoding"), Some("gzip"));
     assert_eq!(
@@ -203,6 +206,59 @@ fn what_the_agent_could_not_be_told_again_later_is_not_mended() {
         assert!(
             second.contains(BAD.0) && second.contains(GOOD.0),
             "{second}"
+        );
+    }
+}
+
+#[test]
+fn what_was_hidden_from_one_agent_is_told_to_no_other_upstream_and_in_no_other_conversation() {
+    for (dialect, streams) in ways() {
+        let bad = ("call_search_0001a", BAD.1, BAD.2);
+        let good = ("call_search_0002a", GOOD.1, GOOD.2);
+        let [bad, good] = [("1", bad), ("2", good)].map(|(tag, call)| turn(tag, "", &[call]));
+        let replies = [&bad, &good, &good, &good, &good];
+        let replies = replies.map(|reply| http(dialect, streams, reply)).to_vec();
+        let stage = Stage::new(upstream(replies), |options| {
+            options.policy = Policy::parse(INJECT).unwrap();
+            options.upstreams.push(options.upstreams[0].clone());
+        });
+        let ask = |address: SocketAddr, agent: &mut Agent| {
+            let spelled = stage.spelled(agent, "");
+            let mut client = Client::connect(address);
+            client.send(
+                spelled
+                    .replace(&stage.address.to_string(), &address.to_string())
+                    .as_bytes(),
+            );
+            agent.reads(&client.receive(PATIENCE))
+        };
+        let user = |text: &str| json!({"role": "user", "content": text});
+        let mut first = Agent::new((dialect, streams));
+        first.history = vec![user("Hello."), user("Go on.")];
+        let mut same = first.clone();
+        let mut other = first.clone();
+        other.history = vec![user("Where were we?"), user("Go on.")];
+        assert_eq!(ask(stage.address, &mut first)[0].0, "call_search_0002a");
+        assert_eq!(stage.ending(1), Ending::Mended);
+        // The same words at another upstream, and other words at the same one.
+        for (address, agent) in [
+            (addresses(&stage.news)[1], &mut same),
+            (stage.address, &mut other),
+        ] {
+            ask(address, agent);
+            agent.answers("call_search_0002a", "9 degrees");
+            ask(address, agent);
+        }
+        first.answers("call_search_0002a", "9 degrees");
+        ask(stage.address, &mut first);
+        let asked = stage.asked();
+        let told = asked[2..].iter().map(ToString::to_string);
+        let told = told.map(|asked| asked.contains("call_search_0001a"));
+        let told = told.collect::<Vec<_>>();
+        assert_eq!(
+            told,
+            [false, false, false, false, true],
+            "{dialect:?} {streams}"
         );
     }
 }

@@ -1,7 +1,7 @@
 //! Clients that leave, come back, come in crowds, or leave at the very moment of a decision.
 
 use super::speech::{Agent, BAD, GOOD, THEN, body, http, turn, ways};
-use super::stage::{PATIENCE, Stage, upstream};
+use super::stage::{PATIENCE, Stage, addresses, upstream};
 use crate::proxy_wire::client::Client;
 use crate::proxy_wire::fake::{Fake, STREAM, chunk};
 use retake::exchange::{Ending, ExchangeId, Phase};
@@ -118,6 +118,41 @@ fn b05_the_same_question_of_another_agent_is_no_retry() {
         assert_eq!(client.receive(PATIENCE).status, Some(200));
     }
     assert_eq!(stage.upstream.requests().len(), 2);
+}
+
+#[test]
+fn b05_a_retry_of_another_key_or_for_another_upstream_is_a_question_of_its_own() {
+    for (dialect, streams) in ways() {
+        let answer = http(dialect, streams, &turn("1", "", &[BAD]));
+        let stage = Stage::new(upstream(vec![answer]), |options| {
+            options.has_operator = true;
+            options.upstreams.push(options.upstreams[0].clone());
+        });
+        let other = addresses(&stage.news)[1];
+        let mut agent = Agent::new((dialect, streams));
+        let key = |key: &str, retry: u32| {
+            format!("Authorization: Bearer {key}\r\nX-Stainless-Retry-Count: {retry}\r\n")
+        };
+        let mut clients = vec![stage.send(&agent, &key("one-key-0123456789", 0))];
+        stage.held(1);
+        clients.push(stage.send(&agent, &key("other-key-0123456789", 1)));
+        stage.held(2);
+        let mut there = Client::connect(other);
+        let spelled = stage.spelled(&agent, &key("one-key-0123456789", 1));
+        let spelled = spelled.replace(&stage.address.to_string(), &other.to_string());
+        there.send(spelled.as_bytes());
+        clients.push(there);
+        stage.held(3);
+        // Who has tried as often before is another one of the same kind.
+        clients.push(stage.send(&agent, &key("other-key-0123456789", 1)));
+        stage.held(4);
+        stage.command(&Command::ReleaseAll);
+        for (client, id) in clients.iter_mut().zip(1..) {
+            assert_eq!(agent.reads(&client.receive(PATIENCE)).len(), 1);
+            assert_eq!(stage.over(id).retries, 0, "{dialect:?} {streams}");
+        }
+        assert_eq!(stage.upstream.requests().len(), 4);
+    }
 }
 
 #[test]

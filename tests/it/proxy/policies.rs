@@ -262,3 +262,39 @@ fn what_was_tried_often_enough_is_decided_otherwise() {
         assert_eq!(stage.decided()[..2], ["inject-error", "inject-error"]);
     }
 }
+
+#[test]
+fn a_secret_in_sound_arguments_is_no_fault_and_comes_to_the_agent_as_it_is() {
+    let key = format!("sk-{}", "proj-Abc123".repeat(4));
+    let policy = "[on.unknown-tool]\ndo = \"suggest\"\n[on.malformed-arguments]\ndo = \"raise\"\n";
+    for said in [
+        format!("Authorization: Bearer {key}"),
+        "Cookie: session=hunter2-abcdefgh".to_owned(),
+    ] {
+        for (dialect, streams) in ways() {
+            let arguments = json!({"city": said, "w": "last"}).to_string();
+            let answer = turn("1", "", &[("call_open_0123456789", "serch", &arguments)]);
+            let stage = Stage::by(upstream(vec![http(dialect, streams, &answer)]), policy);
+            let mut agent = Agent::new((dialect, streams));
+            assert_eq!(stage.turn(&mut agent)[0].1, "search");
+            assert_eq!(stage.found(), ["unknown-tool"]);
+            // What the agent repeats has the arguments in it.
+            agent.answers("call_open_0123456789", "9 degrees");
+            let request: Value = serde_json::from_str(&agent.request()).unwrap();
+            let arguments = match dialect {
+                Dialect::Responses => &request["input"][1]["arguments"],
+                Dialect::Anthropic => &request["messages"][1]["content"][0]["input"],
+                _ => &request["messages"][1]["tool_calls"][0]["function"]["arguments"],
+            };
+            let arguments = match arguments.as_str() {
+                Some(text) => serde_json::from_str(text).unwrap(),
+                None => arguments.clone(),
+            };
+            assert_eq!(
+                arguments,
+                json!({"city": said, "w": "last"}),
+                "{dialect:?} {streams}"
+            );
+        }
+    }
+}

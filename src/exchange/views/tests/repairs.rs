@@ -197,3 +197,33 @@ fn a_told_turn_and_a_repair_behind_it_go_together() {
         }
     }
 }
+
+#[test]
+fn a_turn_that_was_told_behind_a_repair_is_put_back_behind_it() {
+    for dialect in DIALECTS {
+        let (was, now) = orphan(dialect);
+        let body = |elements: &[Vec<String>]| request(dialect, elements);
+        let mut views = Views::default();
+        let repaired = body(from_ref(&now));
+        views.remember_repair(
+            dialect,
+            body(from_ref(&was)).as_bytes(),
+            repaired.as_bytes(),
+        );
+        let hidden = [
+            turn(dialect, "8", Some("Let me see. "), &[BAD]),
+            outputs(dialect, &[(BAD, "Tool not found.")]),
+            turn(dialect, "9", None, &[THEN]),
+        ]
+        .concat();
+        let whole = body(&[now.clone(), hidden.clone()]);
+        let told = told(dialect, repaired.as_bytes(), whole.as_bytes()).unwrap();
+        views.remember(dialect, &told, &[]);
+        let output = outputs(dialect, &[(THEN, "fn b() {}")]);
+        let sent = restored(&views, dialect, &body(&[was, told.agent, output.clone()]));
+        let expected = body(&[now, hidden, output]);
+        assert_same(dialect, &sent, &expected, "a turn behind a repair");
+        assert_eq!(complaints(&sent), [""; 0], "{sent}");
+        assert_eq!(views.restore(dialect, sent.as_bytes()), None);
+    }
+}

@@ -2,6 +2,7 @@
 
 use super::spelling::{echo, respelled};
 use super::*;
+use std::slice::from_ref;
 
 /// How a hold went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,13 +131,14 @@ fn what_the_agent_repeats_becomes_what_the_provider_knows() {
 fn what_nothing_was_told_about_stays_byte_for_byte() {
     for dialect in DIALECTS {
         let (taken, _, call) = take(dialect, Way::Before);
-        let base = request(dialect, &[vec![user("go")]]);
-        let whole = request(dialect, &[vec![user("go")], taken]);
+        let odd = r#"{"role":"user", "content":"1e2 \u0041 \/" }"#.to_owned();
+        let before = vec![odd.clone(), user("go")];
+        let base = request(dialect, from_ref(&before));
+        let whole = request(dialect, &[before, taken]);
         let told = told(dialect, base.as_bytes(), whole.as_bytes()).unwrap();
         let mut views = Views::default();
         views.remember(dialect, &told, &[]);
         let output = outputs(dialect, &[(call, "x")]);
-        let odd = r#"{"role":"user", "content":"1e2 \u0041 \/" }"#.to_owned();
         let agent = [
             vec![odd.clone(), user("go")],
             told.agent.clone(),
@@ -226,6 +228,47 @@ fn servers_that_count_their_ids_do_not_mix_up_conversations() {
         let other = [vec![user("another")], plain, output, reply];
         let other = request(dialect, &other);
         assert_eq!(views.restore(dialect, other.as_bytes()), None);
+    }
+}
+
+#[test]
+fn a_hidden_turn_stays_in_its_conversation_whatever_ids_another_one_has() {
+    for ids in [
+        ["call_0", "call_1"],
+        ["functions.reed:0", "functions.read:1"],
+        ["call_search_0001a", "call_search_0002a"],
+        [
+            "call_aB3dE5fG7hI9jK1lM3nO5pQ7",
+            "call_qW1eR2tY3uI4oP5aS6dF7gH8",
+        ],
+    ] {
+        let (bad, good) = (Call(ids[0], "reed", "{}"), Call(ids[1], "read", "{}"));
+        for dialect in DIALECTS {
+            let mut views = Views::default();
+            let taken = [
+                turn(dialect, "1", None, &[bad]),
+                outputs(dialect, &[(bad, "Tool not found.")]),
+                turn(dialect, "2", None, &[good]),
+            ]
+            .concat();
+            let before = vec![user("first"), user("go on")];
+            let base = request(dialect, from_ref(&before));
+            let whole = request(dialect, &[before.clone(), taken]);
+            let told = told(dialect, base.as_bytes(), whole.as_bytes()).unwrap();
+            views.remember(dialect, &told, &[]);
+            let behind = [told.agent, outputs(dialect, &[(good, "x")])].concat();
+            let own = request(dialect, &[before, behind.clone()]);
+            assert!(views.restore(dialect, own.as_bytes()).is_some(), "{ids:?}");
+            for before in [
+                vec![user("go on")],
+                vec![user("earlier"), user("go on")],
+                vec![user("first"), user("else"), user("go on")],
+            ] {
+                let other = request(dialect, &[before, behind.clone()]);
+                let restored = views.restore(dialect, other.as_bytes());
+                assert_eq!(restored, None, "{dialect:?} {ids:?}");
+            }
+        }
     }
 }
 

@@ -1,20 +1,23 @@
 //! What all exchanges of a proxy share: their numbers, who is under way, who decides, what is recorded, what is remembered.
 
 use super::pump::Message;
+use crate::exchange::client::Client;
 use crate::exchange::entry::Side;
-use crate::exchange::views::Views;
 use crate::exchange::{Ending, ExchangeId, Phase, Seen};
 use crate::rules::Finding;
 use crate::runtime::Recording;
+use crate::runtime::http::Headers;
 use crate::runtime::proxy::holds::{Holder, Order};
 use crate::runtime::proxy::judge::Judge;
 use crate::runtime::proxy::recent::{Asked, Recent};
 use crate::runtime::proxy::recorder::{OnDisk, Recorded, Recorder};
-use crate::runtime::proxy::watch::Opened;
+use crate::runtime::proxy::watch::{Opened, Question};
 use crate::runtime::proxy::{Command, Direction, News, Observer, Report};
 use crate::runtime::takes::wall_clock;
+use crate::session::hash;
 use bytes::Bytes;
 use hyper::http::uri::PathAndQuery;
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -34,7 +37,6 @@ pub(in crate::runtime::proxy) struct Floor {
     intercepts: AtomicBool,
     next: AtomicU32,
     under_way: Mutex<HashMap<ExchangeId, Under>>,
-    views: Mutex<Views>,
     recent: Mutex<Recent>,
 }
 
@@ -54,8 +56,29 @@ pub(in crate::runtime::proxy) struct Made {
 /// A request as SDKs repeat it, byte for byte. It shares its body with the exchange: nothing is read before something is held.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Request {
-    pub(super) asked: PathAndQuery,
-    pub(super) body: Bytes,
+    /// The place of its upstream.
+    place: usize,
+    /// What its client calls itself.
+    client: String,
+    /// What it shows to be let in, as a number.
+    credentials: u64,
+    asked: PathAndQuery,
+    body: Bytes,
+}
+
+impl Request {
+    pub(super) fn new(place: usize, client: &Client, question: &Question) -> Self {
+        let shown = Headers::passed_on(&question.lines).secrets();
+        let shown = shown.iter().flat_map(|(name, secret)| [name, secret]);
+        let shown = shown.map(|word| hash(word.as_bytes()).to_le_bytes());
+        Self {
+            place,
+            client: client.name.clone(),
+            credentials: hash(&shown.collect::<Vec<_>>().concat()),
+            asked: question.asked.clone(),
+            body: question.body.clone(),
+        }
+    }
 }
 
 /// An exchange that is under way.
@@ -63,15 +86,18 @@ pub(super) struct Under {
     inbox: UnboundedSender<Message>,
     /// By what a retry of its request is known.
     request: Request,
+    /// How often its client has sent it before.
+    retry: u32,
     is_held: bool,
     is_gone: bool,
 }
 
 impl Under {
-    pub(super) fn new(inbox: UnboundedSender<Message>, request: Request) -> Self {
+    pub(super) fn new(inbox: UnboundedSender<Message>, request: Request, retry: u32) -> Self {
         Self {
             inbox,
             request,
+            retry,
             is_held: false,
             is_gone: false,
         }
@@ -91,7 +117,6 @@ impl Floor {
             intercepts: AtomicBool::new(made.intercepts),
             next: AtomicU32::new(1),
             under_way: Mutex::default(),
-            views: Mutex::default(),
             recent: Mutex::default(),
         }
     }
@@ -159,27 +184,26 @@ impl Floor {
         self.intercepts.load(Ordering::Relaxed) && self.judge.decides()
     }
 
-    /// What agents and providers see of the same histories.
-    pub(super) fn views(&self) -> MutexGuard<'_, Views> {
-        lock(&self.views)
-    }
-
     /// Host and port of an upstream.
     pub(super) fn upstream(&self, place: usize) -> String {
         self.upstreams.get(place).cloned().unwrap_or_default()
     }
 
-    /// The held exchange that a request is a retry of.
+    /// The held exchange that a request is a retry of: one whose client has left, else the one that its client sent last. A client that
+    /// is there loses its place only to a later try of its own.
     pub(super) fn held_like(
         &self,
         request: &Request,
-        is_retry: bool,
+        retry: u32,
     ) -> Option<UnboundedSender<Message>> {
-        let under_way = lock(&self.under_way);
-        let mut held = under_way
-            .values()
-            .filter(|under| under.is_held && under.request == *request);
-        let found = held.find(|under| is_retry || under.is_gone)?;
+        let mut under_way = lock(&self.under_way);
+        let like = under_way.iter_mut().filter(|(_, under)| {
+            let is_next = under.is_gone || under.retry < retry;
+            under.is_held && is_next && under.request == *request
+        });
+        let best = like.max_by_key(|(id, under)| (under.is_gone, under.retry, Reverse(id.0)));
+        let (_, found) = best?;
+        (found.retry, found.is_gone) = (retry, false);
         Some(found.inbox.clone())
     }
 
@@ -246,14 +270,15 @@ impl Floor {
         );
     }
 
-    /// An exchange is over, and is written down.
+    /// An exchange is over, and is written down: it is under way until it is handed over.
     pub(super) fn over(&self, recorded: Recorded, asked: Option<Asked>) {
-        lock(&self.under_way).remove(&recorded.seen.id);
+        let id = recorded.seen.id;
         if self.judge.has_operator {
             lock(&self.recent).keep(recorded.clone(), asked);
         }
         self.tell(&recorded.seen);
         self.recorder.exchange(recorded);
+        lock(&self.under_way).remove(&id);
     }
 
     /// What is read along of a WebSocket.
@@ -323,6 +348,11 @@ impl Observer for Along {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// A lock; what a panic left is whole enough to go on with.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

@@ -5,6 +5,7 @@
 
 mod floor;
 mod injected;
+mod look;
 mod order;
 mod outcome;
 mod pump;
@@ -16,7 +17,6 @@ use super::ask_for_plain;
 use super::body::Body;
 use super::chaos::{Chaos, ReplyId};
 use super::client_side::{ClientBody, ClientSide};
-use super::decode::decode;
 use super::judge::{Reading, Verdict};
 use super::origin::Origin;
 use super::recorder::Recorded;
@@ -25,6 +25,7 @@ use crate::chaos;
 use crate::exchange::asked::Asked;
 use crate::exchange::client::Client;
 use crate::exchange::machine::{Settings, Shape};
+use crate::exchange::views::Views;
 use crate::exchange::{Phase, Seen};
 use crate::session::Dialect;
 use bytes::Bytes;
@@ -33,15 +34,17 @@ use http_body_util::BodyExt;
 use hyper::http::response::Parts;
 use hyper::{HeaderMap, Response};
 use injected::Injected;
-use pump::{Message, Pump};
-use std::sync::Arc;
+use look::{Look, Looked};
+use pump::{Ends, Message, Pump};
+use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::mpsc::unbounded_channel;
 
 /// What is so small, or is so little behind what was read before, is judged where it is, without another thread; what is larger is judged
 /// beside what passes.
 const SMALL: usize = 32 * 1024;
-/// Where so much is repeated, looking for what is new of it takes a while, too.
+/// Where so much is repeated, looking for what is new of it takes a while, too. A request that is longer is read on another thread: the one
+/// that forwards has others to serve.
 const REPEATED: usize = 1024 * 1024;
 
 /// What becomes of an exchange where faults are injected.
@@ -61,6 +64,8 @@ pub(super) struct Watcher {
     place: usize,
     /// Faults on purpose, if any.
     chaos: Option<Arc<Chaos>>,
+    /// What agents and this provider see of the same histories.
+    views: Arc<Mutex<Arc<Views>>>,
 }
 
 impl Watcher {
@@ -75,6 +80,7 @@ impl Watcher {
             upstream,
             place,
             chaos,
+            views: Arc::default(),
         }
     }
 
@@ -138,19 +144,21 @@ impl Watch for Watcher {
     async fn exchange(&self, mut question: Question) -> Response<Body> {
         let dialect = question.dialect;
         let client = Client::of(|name| question.lines.get(name)?.to_str().ok());
-        let plain = plain(&question);
-        let is_plain = plain.is_some();
-        let plain = plain.unwrap_or_else(|| question.body.clone());
-        let reading = self.floor.judge.recall(dialect, plain.clone());
-        let asked = reading.asked().filter(|_| is_plain);
-        let is_readable = asked.is_some_and(|asked| {
-            asked.history.is_some() && asked.choices <= 1 && !asked.in_background
-        });
-        let asked = asked.cloned().unwrap_or_default();
-        let request = Request {
-            asked: question.asked.clone(),
+        let look = Look {
+            judge: self.floor.judge.clone(),
+            views: self.views.clone(),
+            dialect,
+            encoding: word(&question.lines, "content-encoding"),
             body: question.body.clone(),
         };
+        let Looked {
+            plain,
+            reading,
+            asked,
+            is_readable,
+            restored,
+        } = look.look().await;
+        let request = Request::new(self.place, &client, &question);
         let (side, reply) = ClientSide::new();
         let chance = match &self.chaos {
             Some(chaos) if is_readable => {
@@ -166,8 +174,8 @@ impl Watch for Watcher {
         if let Some((chaos, order, heard)) = chance.fault {
             let seen = self.seen(&question, &client, &asked);
             // Nobody decides about it, so nothing is heard of the inbox.
-            self.floor
-                .begins(&seen, Under::new(unbounded_channel().0, request));
+            let under = Under::new(unbounded_channel().0, request, client.retry);
+            self.floor.begins(&seen, under);
             let injected = Injected {
                 floor: self.floor.clone(),
                 upstream: self.upstream.clone(),
@@ -182,12 +190,13 @@ impl Watch for Watcher {
                 client: side,
             };
             tokio::spawn(injected.run());
-        } else if let Some(inbox) = self.floor.held_like(&request, client.retry > 0) {
+        } else if let Some(inbox) = self.floor.held_like(&request, client.retry) {
             // Where it ends at this moment nobody answers; the client is told to try again.
             let _ = inbox.send(Message::Joined(side, question.presence));
         } else {
             let intercepts = is_readable && self.floor.intercepts();
             let seen = self.seen(&question, &client, &asked);
+            let retry = client.retry;
             let settings = Settings {
                 dialect,
                 client,
@@ -197,13 +206,16 @@ impl Watch for Watcher {
                 intercepts,
             };
             let (inbox, messages) = unbounded_channel();
-            self.floor.begins(&seen, Under::new(inbox, request));
-            let restored = self.floor.views().restore(dialect, &plain);
-            let ends = (self.floor.clone(), self.upstream.clone());
+            self.floor.begins(&seen, Under::new(inbox, request, retry));
+            let ends = Ends {
+                floor: self.floor.clone(),
+                upstream: self.upstream.clone(),
+                views: self.views.clone(),
+            };
             let mut pump = Pump::new(ends, settings, seen, (question, reading), side, messages);
-            if let Some(restored) = restored {
-                pump.seen.notes.extend(restored.notes);
-                pump.send_instead(Bytes::from(restored.body));
+            if let Some((notes, reading)) = restored {
+                pump.seen.notes.extend(notes);
+                pump.send_what_is_read(reading);
             }
             let looks = intercepts && self.floor.holds_requests;
             (pump.is_readable, pump.was_looked_at) = (is_readable, looks);
@@ -267,16 +279,6 @@ impl Watch for Watcher {
         let floor = self.floor.clone();
         Some(Box::new(Along { floor, seen }))
     }
-}
-
-/// The body of a request, decoded; `None` where it cannot be.
-fn plain(question: &Question) -> Option<Bytes> {
-    let Some(encoding) = word(&question.lines, "content-encoding") else {
-        return Some(question.body.clone());
-    };
-    let decoded = decode(&encoding, &question.body);
-    let bytes = decoded.fault.is_none().then_some(decoded.bytes)?;
-    Some(Bytes::from(bytes.into_owned()))
 }
 
 /// Judges a request before it leaves.

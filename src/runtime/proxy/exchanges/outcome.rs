@@ -1,5 +1,6 @@
 //! From the end of a hold to what goes over the wire, and what is remembered of it for the agent's next requests.
 
+use super::floor::lock;
 use super::pump::Pump;
 use crate::dialects::write::{draft_message, quoted, text_block};
 use crate::exchange::behind::behind;
@@ -7,6 +8,7 @@ use crate::exchange::machine::Decision;
 use crate::exchange::views::told;
 use crate::runtime::proxy::holds::{Mended, Outcome};
 use crate::session::{Dialect, Shape, Voice};
+use std::sync::Arc;
 
 /// What a hold's end means on the wire.
 pub(super) fn decision_of(pump: &mut Pump, outcome: Outcome) -> Decision {
@@ -17,8 +19,8 @@ pub(super) fn decision_of(pump: &mut Pump, outcome: Outcome) -> Decision {
         Outcome::Refused { why } => Decision::Refused { why },
         Outcome::Request(mended) => {
             let asked = pump.asked();
-            let mut views = pump.floor.views();
-            views.remember_repair(dialect, &asked, &mended.take);
+            let mut views = lock(&pump.views);
+            Arc::make_mut(&mut views).remember_repair(dialect, &asked, &mended.take);
             Decision::Request(mended.take)
         }
         Outcome::Value { text, mended } => Decision::Reply {
@@ -59,7 +61,7 @@ fn reply(pump: &mut Pump, dialect: Dialect, mended: Mended) -> Decision {
         false => told.agent.clone(),
     };
     let before = if is_first_turn { &[] } else { sent.as_slice() };
-    pump.floor.views().remember(dialect, &told, before);
+    Arc::make_mut(&mut lock(&pump.views)).remember(dialect, &told, before);
     Decision::Reply {
         elements,
         template: template(pump, &mended),

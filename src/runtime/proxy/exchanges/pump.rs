@@ -3,6 +3,7 @@
 use super::outcome::decision_of;
 use super::{Floor, shape_of};
 use crate::exchange::machine::{Decision, Event, Exchange, Head, Judgement, Settings, Timer};
+use crate::exchange::views::Views;
 use crate::exchange::{Ending, Phase, Seen};
 use crate::runtime::proxy::chaos::ReplyId;
 use crate::runtime::proxy::client_side::ClientSide;
@@ -19,7 +20,7 @@ use hyper::body::Incoming;
 use hyper::http::response::Parts;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinHandle;
@@ -51,10 +52,19 @@ mod looking_back;
 
 type Asking = Pin<Box<dyn Future<Output = Result<Response<Incoming>, NoReply>> + Send>>;
 
+/// What an exchange runs between.
+pub(super) struct Ends {
+    pub(super) floor: Arc<Floor>,
+    pub(super) upstream: Arc<Origin>,
+    pub(super) views: Arc<Mutex<Arc<Views>>>,
+}
+
 /// One exchange under way.
 pub(super) struct Pump {
     pub(super) floor: Arc<Floor>,
     pub(super) upstream: Arc<Origin>,
+    /// What its agent and its provider see of the same histories.
+    pub(super) views: Arc<Mutex<Arc<Views>>>,
     pub(super) machine: Exchange,
     pub(super) seen: Seen,
     pub(super) question: Question,
@@ -118,7 +128,7 @@ enum Next {
 
 impl Pump {
     pub(super) fn new(
-        (floor, upstream): (Arc<Floor>, Arc<Origin>),
+        ends: Ends,
         settings: Settings,
         seen: Seen,
         (question, reading): (Question, Arc<Reading>),
@@ -127,8 +137,9 @@ impl Pump {
     ) -> Self {
         let now = Instant::now();
         Self {
-            floor,
-            upstream,
+            floor: ends.floor,
+            upstream: ends.upstream,
+            views: ends.views,
             machine: Exchange::new(settings),
             seen,
             question,

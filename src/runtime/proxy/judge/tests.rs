@@ -46,7 +46,10 @@ struct FromScratch {
 fn from_scratch(dialect: Dialect, body: &[u8], reply: &str) -> FromScratch {
     let text = Arc::new(body.to_vec());
     let as_sent = read_anew(dialect, text.clone(), body, false);
-    let stands = |session: &Session| Some(request_stands(session)?.1.faults);
+    let stands = |session: &Session| {
+        let findings = request_findings(session)?;
+        Some(request_standing(session, &findings)?.faults)
+    };
     let request = as_sent.and_then(|read| stands(read.sessions.first()?));
     let behind = || {
         let items = history_of(dialect, reply).ok()?;
@@ -394,4 +397,25 @@ fn what_was_read_and_found_sound_is_not_read_again() {
             assert_eq!(request.known(&run, &rope).len(), 80);
         }
     }
+}
+
+#[test]
+fn what_only_a_placeholder_breaks_is_not_told() {
+    let key = format!("sk-{}", "proj-Abc123".repeat(4));
+    let schema =
+        json!({"type": "object", "properties": {"key": {"type": "string", "pattern": "^sk-"}}});
+    let tool = json!({"type": "function", "function": {"name": "open", "parameters": schema}});
+    let body =
+        json!({"model": "m", "tools": [tool], "messages": [{"role": "user", "content": "go"}]});
+    let call = |id: &str, name: &str| json!({"id": id, "type": "function", "function": {"name": name, "arguments": json!({"key": key}).to_string()}});
+    let calls = [call("call_1", "open"), call("call_2", "opne")];
+    let reply = json!({"choices": [{"index": 0, "finish_reason": "tool_calls", "message": {"role": "assistant", "content": null, "tool_calls": calls}}]});
+    let judge = judge();
+    let request = judge.recall(Dialect::Chat, Bytes::from(body.to_string()));
+    let verdict = judge.reply(&request, &reply.to_string(), &[]);
+    let told = verdict.findings.iter().map(|finding| finding.rule.id);
+    assert_eq!(told.collect::<Vec<_>>(), ["unknown-tool"]);
+    let recording = verdict.recording.unwrap();
+    let shown = whole(&*recording.source).unwrap();
+    assert!(!String::from_utf8_lossy(&shown).contains(&key));
 }

@@ -8,13 +8,14 @@ use crate::runtime::proxy::client_side::Gone;
 use crate::runtime::proxy::exchanges::is_small;
 use crate::runtime::proxy::exchanges::order::order;
 use crate::runtime::proxy::heads::{error_head, reply_head, same_head, stream_head};
-use crate::runtime::proxy::judge::Verdict;
+use crate::runtime::proxy::judge::{Reading, Verdict};
 use crate::runtime::proxy::{Outgoing, ask_for_plain};
 use crate::runtime::takes::wall_clock;
 use bytes::Bytes;
 use hyper::header::CONTENT_ENCODING;
 use hyper::http::response::Parts;
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -131,9 +132,18 @@ impl Pump {
     }
 
     /// The upstream is asked this, and not what the agent asks.
-    pub(in crate::runtime::proxy::exchanges) fn send_instead(&mut self, body: Bytes) {
-        self.reading = self.floor.judge.recall(self.question.dialect, body.clone());
-        self.sent = Some(body);
+    fn send_instead(&mut self, body: Bytes) {
+        let reading = self.floor.judge.recall(self.question.dialect, body);
+        self.send_what_is_read(reading);
+    }
+
+    /// The same, where it is read already.
+    pub(in crate::runtime::proxy::exchanges) fn send_what_is_read(
+        &mut self,
+        reading: Arc<Reading>,
+    ) {
+        self.sent = Some(reading.body().clone());
+        self.reading = reading;
     }
 
     /// Takes what was found; that of what is held is told by its hold.
