@@ -56,8 +56,12 @@ pub(super) fn run(arguments: &LabArguments) -> Result<Exit, Failure> {
         complain(&safe_line(note), None);
     }
     let board = Board::new(Arc::new(prepared.experiment.clone()), Vec::new());
-    // Before anything is spent: what the assertions name has to be there.
+    // Before anything is spent: what the assertions and `--trial` name has to be there.
     judge(&board, &spec.assertions).map_err(refused)?;
+    let trial = arguments.trial_number as usize - 1;
+    if arguments.winner.is_some() {
+        winning::is_there(&board.experiment, trial)?;
+    }
     if arguments.dry_run {
         let plan = plan::plan(&Results::of(&board), looks(arguments));
         return write(Exit::Clean, |out| out.write_all(plan.as_bytes()));
@@ -68,7 +72,6 @@ pub(super) fn run(arguments: &LabArguments) -> Result<Exit, Failure> {
     let fails = |judged: &Judged| is_failure(judged, arguments.strict);
     let exit = conducted.exit(arguments.assert && results.assertions.iter().any(fails));
     if let Some(form) = arguments.winner {
-        let trial = arguments.trial_number as usize - 1;
         let won = winning::winning(&conducted.board, &spec, form, trial)?;
         return write(exit, |out| out.write_all(won.as_bytes()));
     }
