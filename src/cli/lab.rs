@@ -53,8 +53,12 @@ pub(super) fn run(arguments: &LabArguments) -> Result<Exit, Failure> {
     };
     let prepared = prepare(&spec, beside).map_err(refused)?;
     let board = Board::new(Arc::new(prepared.experiment.clone()), Vec::new());
-    // Before anything is spent: what the assertions name has to be there.
+    // Before anything is spent: what the assertions and `--trial` name has to be there.
     judge(&board, &spec.assertions).map_err(refused)?;
+    let trial = arguments.trial_number as usize - 1;
+    if arguments.winner.is_some() {
+        winning::is_there(&board.experiment, trial)?;
+    }
     if arguments.dry_run {
         // A real run tells them itself.
         for note in &prepared.notes {
@@ -69,7 +73,6 @@ pub(super) fn run(arguments: &LabArguments) -> Result<Exit, Failure> {
     let fails = arguments.assert && assertions_fail(&results, arguments.strict);
     let exit = conducted.exit(fails);
     if let Some(form) = arguments.winner {
-        let trial = arguments.trial_number as usize - 1;
         let won = winning::winning(&conducted.board, &spec, form, trial)?;
         return write(exit, |out| out.write_all(won.as_bytes()));
     }

@@ -27,6 +27,7 @@ pub(super) fn board(trials: &[&[&str]], stop: Stop) -> Board {
 fn trial(names: &[&str]) -> Trial {
     Trial {
         subject: Subject {
+            finding: 0,
             path: "unknown-tool.json".to_owned(),
             session: 0,
             item: 3,

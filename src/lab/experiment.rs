@@ -9,6 +9,38 @@ pub const USUAL_SAMPLES: u32 = 20;
 /// How many questions are on their way at once where nothing else is said.
 pub const USUAL_CONCURRENCY: u32 = 4;
 
+/// A wording that no file holds, and with which the others are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reserved {
+    /// Its name, which no other wording has.
+    pub name: &'static str,
+    /// What tables call it.
+    pub title: &'static str,
+}
+
+/// What the model read about a failed call when it was recorded.
+pub const RECORDED: Reserved = Reserved {
+    name: "recorded",
+    title: "what the recording says",
+};
+
+/// Nothing at all: a turn that is asked for again may come out better by itself.
+pub const PLAIN: Reserved = Reserved {
+    name: "plain",
+    title: "asked again without a word",
+};
+
+/// All of them.
+pub const RESERVED: [Reserved; 2] = [RECORDED, PLAIN];
+
+/// What the wordings for a kind of failure are compared with.
+pub fn baseline_of(kind: Kind) -> Reserved {
+    match kind.is_of_call() {
+        true => RECORDED,
+        false => PLAIN,
+    }
+}
+
 /// What is to be measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Experiment {
@@ -89,6 +121,8 @@ impl Trial {
 /// A finding whose wording is looked for. Texts are from outside.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subject {
+    /// Which of the findings of the spec it is, from 0; several trials may be of one.
+    pub finding: usize,
     /// The recording.
     pub path: String,
     /// The session of the file, from 0.

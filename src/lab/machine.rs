@@ -112,20 +112,22 @@ pub struct Machine {
 
 impl Machine {
     /// An experiment that has not begun. `earlier` are samples that were taken before, by trial and variant; what is missing in it is
-    /// empty, what is too much is left out. They count for what was spent.
+    /// empty, what is more than is wanted of a variant is left out. All of them count for what was spent.
     pub fn new(
         experiment: Arc<Experiment>,
         journals: Vec<PathBuf>,
         earlier: Vec<Vec<Vec<Sample>>>,
         leader: Leader,
     ) -> Self {
+        let wanted = usize::try_from(experiment.samples).unwrap_or(usize::MAX);
         let mut board = Board::new(experiment, journals);
         for (places, trial) in board.samples.iter_mut().zip(earlier) {
-            for (place, samples) in places.iter_mut().zip(trial) {
+            for (place, mut samples) in places.iter_mut().zip(trial) {
                 for sample in &samples {
                     board.spent.usage.add(&sample.usage);
                     board.spent.requests = board.spent.requests.saturating_add(1);
                 }
+                samples.truncate(wanted);
                 *place = samples;
             }
         }

@@ -28,8 +28,8 @@ pub mod words;
 
 pub use board::{Board, End, Phase, Spent};
 pub use experiment::{
-    Caps, Experiment, LeftOut, Meant, Origin, Stop, Subject, Trial, USUAL_CONCURRENCY,
-    USUAL_SAMPLES, Variant,
+    Caps, Experiment, LeftOut, Meant, Origin, PLAIN, RECORDED, RESERVED, Reserved, Stop, Subject,
+    Trial, USUAL_CONCURRENCY, USUAL_SAMPLES, Variant, baseline_of,
 };
 pub use interval::{Difference, Interval, Proportion, answers_for, widest_half};
 pub use machine::{Effect, Event, Leader, Machine, OutOfPlace};
@@ -40,6 +40,6 @@ pub use spec::{
     Added, Assertion, Named, SPEC_KEYS, Spec, SpecFault, SpecFaults, SpecKey, SpecPlace, Wanted,
     Which, spec_keys_table,
 };
-pub use standing::{Measured, Merged, Overall, Standing, overall, standings};
+pub use standing::{Measured, Merged, Overall, Standing, highest, overall, standings};
 pub use verdict::{AssertionFault, Claim, Judged, Verdict, judge, together};
 pub use winner::{NoTest, Winner, regression, winner};

@@ -129,6 +129,15 @@ pub fn standings(board: &Board, trial: usize) -> Vec<Standing> {
         .collect()
 }
 
+/// The wordings that share the highest rate, mostly one; none where no answer was corrected.
+pub fn highest(standings: &[Standing]) -> Vec<&Standing> {
+    let rate = |standing: &Standing| standing.measured.rate().filter(|rate| *rate > 0.0);
+    let most = standings.iter().filter_map(rate).fold(0.0, f64::max);
+    let standings = standings.iter();
+    let best = standings.filter(|one| rate(one).is_some_and(|rate| rate >= most));
+    best.collect()
+}
+
 fn samples(board: &Board, trial: usize, variant: usize) -> impl Iterator<Item = &Sample> {
     let of_trial = board
         .samples
@@ -159,8 +168,8 @@ pub struct Merged {
     pub title: String,
     /// Where they come from.
     pub origin: Origin,
-    /// In how many of the trials they were tried.
-    pub trials: usize,
+    /// The trials that tried them.
+    pub trials: Vec<usize>,
     /// What was measured in these.
     pub measured: Measured,
     /// How much higher the rate is than that of the baseline, each trial counting with as many answers of the one as of the other, so
@@ -206,7 +215,7 @@ fn together(board: &Board, kind: Kind, trials: Vec<usize>) -> Overall {
             name: places.wording.name.clone(),
             title: places.wording.title.clone(),
             origin: places.wording.origin,
-            trials: places.places.len(),
+            trials: places.places.iter().map(|(trial, _)| *trial).collect(),
             measured: Measured::of(of_each),
             difference: compared_with.and_then(|baseline| balanced(board, places, baseline)),
         }

@@ -8,15 +8,15 @@ use crate::rules;
 use crate::wording::Channel;
 use crate::wording::recipe::{self, NoRecipe, Recovery};
 
-/// What a wording becomes, each as a text, or why it cannot become that.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What a wording becomes, or why it cannot become that.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Winner {
     /// An entry of a policy, in TOML.
     pub policy: Result<String, NoRecipe>,
     /// A Python module for openai-agents.
     pub recipe: Result<String, NoRecipe>,
     /// A spec for `retake lab --assert`.
-    pub test: Result<String, NoTest>,
+    pub test: Result<Spec, NoTest>,
 }
 
 /// Why a wording makes no test.
@@ -54,7 +54,7 @@ pub fn winner(
     Some(Winner {
         policy: recipe::policy(&recovery),
         recipe: recipe::openai_agents(&recovery),
-        test: regression(board, spec, (trial, variant)).map(|spec| spec.write()),
+        test: regression(board, spec, (trial, variant)),
     })
 }
 
@@ -129,11 +129,7 @@ pub fn regression(
 fn which(spec: &Spec, trial: &Trial) -> Which {
     let subject = &trial.subject;
     // The spec names the file from its own folder, which a test beside it has to do too.
-    let mut findings = spec.findings.iter();
-    let named = findings.find(|which| {
-        let tail = which.path.trim_start_matches(['.', '/', '\\']);
-        subject.path == which.path || subject.path.ends_with(tail)
-    });
+    let named = spec.findings.get(subject.finding);
     Which {
         path: named.map_or(&subject.path, |which| &which.path).clone(),
         session: Some(subject.session.saturating_add(1)),
@@ -210,7 +206,8 @@ mod tests {
         assert!(policy.contains("[on.unknown-tool]") && policy.contains("do = \"inject\""));
         crate::engine::Policy::parse(&policy).unwrap();
         assert!(won.recipe.unwrap().contains("tool_not_found"));
-        let test = parse(&won.test.unwrap());
+        let test = won.test.unwrap();
+        assert_eq!(parse(&test.write()), test);
         let assertion = &test.assertions[0];
         // Wilson's interval of 38 of 40 begins at 0.835.
         assert_eq!(assertion.at_least, Some(0.83));
@@ -222,6 +219,21 @@ mod tests {
         assert_eq!(which.meant.as_deref(), Some("search"));
         let judged = judge(&board, &test.assertions).unwrap();
         assert_eq!(together(&judged), Verdict::Holds);
+    }
+
+    #[test]
+    fn the_test_is_of_the_finding_of_its_trial_however_alike_the_files_are_called() {
+        let two = "[[finding]]\npath = \"a.json\"\n[[finding]]\npath = \"desk/a.json\"\ntools = \"t.json\"\n[[model]]";
+        let (before, after) = SPEC.split_once("[[model]]").unwrap();
+        let (name, _) = before.split_once("[[finding]]").unwrap();
+        let spec = parse(&format!("{name}{two}{after}"));
+        let mut board = board(&[("m", COUNTS)]);
+        Arc::make_mut(&mut board.experiment).trials[0]
+            .subject
+            .finding = 1;
+        let which = &regression(&board, &spec, (0, 1)).unwrap().findings[0];
+        assert_eq!(which.path, "desk/a.json");
+        assert_eq!(which.tools.as_deref(), Some("t.json"));
     }
 
     #[test]

@@ -6,7 +6,7 @@ mod numbers;
 
 use super::{
     Board, Class, End, Experiment, Meant, Measured, Origin, Phase, Standing, Stop, Trial,
-    answers_for, leader_of, standings, widest_half,
+    answers_for, highest, leader_of, standings, widest_half,
 };
 
 pub use numbers::{
@@ -155,41 +155,44 @@ fn small(standings: &[Standing]) -> Option<String> {
     ))
 }
 
-/// Which wording has the highest rate, and which of the others may be as good; `None` as long as fewer than two have answers.
+/// Which wordings have the highest rate, and which of the others may be as good; `None` as long as fewer than two have answers.
 fn best(trial: &Trial, standings: &[Standing]) -> Option<String> {
-    let known = standings
-        .iter()
-        .filter(|standing| standing.measured.answered() > 0);
-    let best = known.clone().reduce(|best, other| {
-        if best.measured.rate() < other.measured.rate() {
-            other
-        } else {
-            best
-        }
-    })?;
-    let others: Vec<&Standing> = known
-        .filter(|other| other.variant != best.variant)
-        .collect();
-    if others.is_empty() {
+    let known = standings.iter();
+    let known = known.filter(|standing| standing.measured.answered() > 0);
+    if known.clone().count() < 2 {
         return None;
     }
-    let may_be_as_good = |other: &&&Standing| {
-        let difference = best.measured.corrected.minus(other.measured.corrected);
-        difference.is_none_or(|difference| !difference.tells_apart())
+    let best = highest(standings);
+    let Some(first) = best.first() else {
+        return Some("no answer was corrected, whichever the wording".to_owned());
     };
-    let as_good = others.iter().filter(may_be_as_good);
-    let as_good: Vec<&str> = as_good.map(|other| name(trial, other.variant)).collect();
-    let highest = format!(
-        "{} has the highest rate, {}",
-        name(trial, best.variant),
-        rate(best.measured.rate())
+    let (has, is) = match best.as_slice() {
+        [_] => ("has", "is"),
+        _ => ("share", "are"),
+    };
+    let names: Vec<&str> = best.iter().map(|one| name(trial, one.variant)).collect();
+    let said = format!(
+        "{} {has} the highest rate, {}",
+        listed(&names),
+        rate(first.measured.rate())
     );
+    let others = known.filter(|other| best.iter().all(|best| best.variant != other.variant));
+    if others.clone().next().is_none() {
+        return Some(said);
+    }
+    let may_be_as_good = |other: &&Standing| {
+        let other = other.measured.corrected;
+        let mut differences = best.iter().map(|best| best.measured.corrected.minus(other));
+        differences.any(|difference| difference.is_none_or(|it| !it.tells_apart()))
+    };
+    let as_good = others.filter(may_be_as_good);
+    let as_good: Vec<&str> = as_good.map(|other| name(trial, other.variant)).collect();
     Some(match as_good.as_slice() {
         [] => format!(
-            "{highest}, and is told apart from every other: no interval of a difference holds 0"
+            "{said}, and {is} told apart from every other: no interval of a difference holds 0"
         ),
         names => format!(
-            "{highest}; not told apart from {}: the interval of the difference holds 0",
+            "{said}; not told apart from {}: the interval of the difference holds 0",
             listed(names)
         ),
     })

@@ -3,7 +3,7 @@
 use super::files::{InputError, read_text};
 use super::trust::Content;
 use super::wordings::Wordings;
-use crate::engine::agent::{Agent, AgentFaults, Beside, Command};
+use crate::engine::agent::{Agent, AgentFaults, Beside, Command, Endpoint, Model};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -108,6 +108,18 @@ impl AgentFile {
     /// The folder of the file, beside which everything it names is looked for.
     pub fn folder(&self) -> &Path {
         folder_of(&self.path)
+    }
+
+    /// The model, the file of its script as it is found from where the agent file is called `named`.
+    pub fn model_beside(&self, named: &Path) -> Model {
+        let mut model = self.agent.model.clone();
+        if let Endpoint::Script { file, .. } = &mut model.at {
+            // What a link names lies elsewhere than the link.
+            let folder = named.parent().filter(|_| !named.is_symlink());
+            let path = folder.unwrap_or(self.folder()).join(&*file);
+            *file = path.to_string_lossy().into_owned();
+        }
+        model
     }
 
     /// The folder that a program runs in.

@@ -89,6 +89,19 @@ impl Kind {
             .map(|(kind, ..)| *kind)
     }
 
+    /// Whether it is the failure of a call, whose output can tell it; else the turn is asked for again.
+    pub fn is_of_call(self) -> bool {
+        matches!(
+            self,
+            Self::UnknownTool
+                | Self::MalformedArguments
+                | Self::InvalidArguments
+                | Self::MissingOutput
+                | Self::ToolError
+                | Self::RepeatedCall
+        )
+    }
+
     /// Its name.
     pub fn name(self) -> &'static str {
         let mut kinds = KINDS.iter();

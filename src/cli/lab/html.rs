@@ -26,6 +26,7 @@ pub(super) fn html(results: &Results<'_>) -> String {
         let title = escaped(&together.title());
         page.add(format_args!("<section>\n<h2>{title}</h2>\n"));
         page.table(together.rows.iter());
+        page.list(together.remark().as_slice());
         page.add(format_args!("</section>\n"));
     }
     page.left_out(results);

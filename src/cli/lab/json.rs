@@ -59,6 +59,8 @@ enum Line<'a> {
         kind: &'static str,
         model: &'a str,
         trials: &'a [usize],
+        /// Those of them that tried the wording.
+        tried: &'a [usize],
         wording: &'a str,
         origin: &'static str,
         #[serde(flatten)]
@@ -245,11 +247,12 @@ fn samples(out: &mut dyn Write, of: &TrialResults<'_>, standing: &Standing<'_>) 
 }
 
 fn overall(out: &mut dyn Write, together: &Together) -> io::Result<()> {
-    for row in &together.rows {
+    for (row, tried) in together.rows_with_trials() {
         let line = Line::Overall {
             kind: together.kind.name(),
             model: &together.model,
             trials: &together.trials,
+            tried,
             wording: &row.name,
             origin: row.origin.word(),
             figures: Figures::of(row),

@@ -153,7 +153,7 @@ fn model(path: &Path, dialect: Dialect, wordings: &Wordings) -> Result<Model, Fa
     let text = text_of(path)?;
     if !is_script(&text) {
         let file = AgentFile::read(path, wordings).map_err(refused)?;
-        return Ok(file.agent.model);
+        return Ok(file.model_beside(path));
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let script = Script::parse(&name, &text).map_err(|faults| {
@@ -298,6 +298,10 @@ mod tests {
             .spec;
         assert!(spec.models[0].is_scripted());
         assert_eq!(spec.models[0].dialect, Dialect::Responses);
+        let Endpoint::Script { file, .. } = &spec.models[0].at else {
+            panic!("{:?}", spec.models[0]);
+        };
+        assert_eq!(file, SCRIPT, "a spec of it names it from here");
         assert_eq!(spec.samples, USUAL_SAMPLES);
     }
 

@@ -55,6 +55,8 @@ pub(super) struct Together {
     pub(super) trials: Vec<usize>,
     /// The wordings by name.
     pub(super) rows: Vec<Row>,
+    /// By wording, the numbers of the trials that tried it, from 1.
+    pub(super) tried: Vec<Vec<usize>>,
 }
 
 /// A wording in a table.
@@ -190,6 +192,9 @@ impl<'a> TrialResults<'a> {
 impl Together {
     fn of(overall: Overall, model: &str) -> Self {
         let baseline = overall.baseline;
+        let numbers = |trials: &[usize]| trials.iter().map(|at| at + 1).collect::<Vec<_>>();
+        let tried = overall.wordings.iter();
+        let tried = tried.map(|merged| numbers(&merged.trials)).collect();
         let rows = overall.wordings.into_iter().enumerate();
         let rows = rows.map(|(at, merged)| Row {
             name: merged.name,
@@ -202,9 +207,31 @@ impl Together {
         Self {
             kind: overall.kind,
             model: model.to_owned(),
-            trials: overall.trials.iter().map(|at| at + 1).collect(),
+            trials: numbers(&overall.trials),
             rows: rows.collect(),
+            tried,
         }
+    }
+
+    /// The rows, each with the trials that tried it.
+    pub(super) fn rows_with_trials(&self) -> impl Iterator<Item = (&Row, &[usize])> {
+        let tried = self.tried.iter().map(Vec::as_slice);
+        self.rows.iter().zip(tried)
+    }
+
+    /// That some rates are over fewer trials than others, so that they say nothing about each other; text from outside is in it.
+    pub(super) fn remark(&self) -> Option<String> {
+        let all = self.trials.len();
+        let rows = self.rows_with_trials();
+        let fewer = rows.filter(|(_, tried)| tried.len() < all);
+        let fewer = fewer.map(|(row, tried)| format!("{} in {}", row.name, tried.len()));
+        let fewer = fewer.collect::<Vec<_>>().join(", ");
+        (!fewer.is_empty()).then(|| {
+            format!(
+                "not every wording was tried in each of the {all} trials: {fewer}; their rates are no measure against the others. \
+                 A difference counts only the trials that have both"
+            )
+        })
     }
 
     /// What it is: "unknown-tool with flights: trials 1, 2 and 5 together". Text from outside is in it.

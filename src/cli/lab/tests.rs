@@ -50,6 +50,7 @@ fn samples(classes: &[(Class, usize, &str)], first_take: u32) -> Vec<Sample> {
 
 fn subject() -> Subject {
     Subject {
+        finding: 0,
         path: "sessions/unknown-tool.json".to_owned(),
         session: 0,
         item: 4,
@@ -312,6 +313,38 @@ fn the_page_fetches_and_runs_nothing() {
         assert!(allowed || !page.contains(forbidden), "{forbidden}");
     }
     assert!(page.contains("&lt;script&gt;"));
+}
+
+#[test]
+fn rates_over_fewer_trials_than_others_are_said_to_be_in_every_report() {
+    let mut board = board();
+    let experiment = Arc::make_mut(&mut board.experiment);
+    experiment.trials[1].model = "flights".to_owned();
+    experiment.trials[1].variants[0].name = "nearest".to_owned();
+    experiment.trials[1].variants.truncate(1);
+    board.samples[1].truncate(1);
+    let said =
+        "not every wording was tried in each of the 2 trials: recorded in 1, bare in 1; their";
+    let shown = text(&Results::of(&board), looks(140, false, Color::Never));
+    assert!(shown.contains(said), "{shown}");
+    assert!(html::html(&Results::of(&board)).contains(said));
+    let report = json_of(&board);
+    let lines = report.lines().map(|line| line.parse().unwrap());
+    let overall = lines.filter(|line: &serde_json::Value| line["type"] == "overall");
+    let tried = overall.map(|line| (line["wording"].clone(), line["tried"].clone()));
+    let expected = [
+        ("recorded", vec![1]),
+        ("nearest", vec![1, 2]),
+        ("bare", vec![1]),
+    ];
+    let expected = expected.map(|(name, tried)| (name.into(), tried.into()));
+    assert_eq!(tried.collect::<Vec<_>>(), expected);
+    let experiment = Arc::make_mut(&mut board.experiment);
+    experiment.trials[0].variants.swap(0, 1);
+    experiment.trials[0].variants.truncate(1);
+    board.samples[0].truncate(1);
+    let alike = text(&Results::of(&board), looks(140, false, Color::Never));
+    assert!(alike.contains("trials 1, 2 together") && !alike.contains("not every wording"));
 }
 
 #[test]

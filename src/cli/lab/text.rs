@@ -52,6 +52,10 @@ pub(super) fn text(results: &Results<'_>, looks: Looks) -> String {
         out.title(&together.title());
         out.line("");
         out.table(together.rows.iter());
+        if let Some(remark) = together.remark() {
+            out.line("");
+            out.point(&remark);
+        }
     }
     out.left_out(results);
     out.assertions(results);

@@ -23,6 +23,7 @@ fn trial(variants: usize) -> Trial {
     };
     Trial {
         subject: Subject {
+            finding: 0,
             path: "a.json".to_owned(),
             session: 0,
             item: 0,
@@ -362,6 +363,25 @@ fn an_experiment_that_was_complete_asks_nobody_until_more_is_wanted() {
     assert_eq!(machine.handle(Event::More(1)), [ask]);
     assert_eq!(machine.board().experiment.samples, 3);
     assert_eq!(machine.board().phase, Phase::Running);
+}
+
+#[test]
+fn of_earlier_samples_no_more_than_are_wanted_are_taken_in_and_all_were_spent() {
+    let mut of_two = vec![sample(Class::Corrected); 2];
+    of_two.extend([sample(Class::GaveUp), sample(Class::GaveUp)]);
+    let mut machine = Machine::new(
+        Arc::new(experiment(&[2], 2)),
+        Vec::new(),
+        vec![vec![of_two, Vec::new()]],
+        NOBODY,
+    );
+    let samples = &machine.board().samples[0];
+    assert_eq!(samples[0], vec![sample(Class::Corrected); 2]);
+    assert_eq!(machine.board().spent.requests, 4);
+    let first = begun(&mut machine);
+    let (asked, told) = run(&mut machine, first, Class::Corrected);
+    assert_eq!(asked, [(0, 1), (0, 1)]);
+    assert_eq!(told, [Effect::Ended(End::Complete)]);
 }
 
 #[test]

@@ -32,6 +32,7 @@ fn tools() -> Value {
 /// A failing call of `serch_flights` for which `search_flights` was meant.
 fn subject() -> Subject {
     Subject {
+        finding: 0,
         path: "story.json".to_owned(),
         session: 0,
         item: 1,

@@ -104,7 +104,7 @@ pub const SPEC_KEYS: &[SpecKey] = &[
     key(Finding, "meant", TEXT, "the tool that was meant; the nearest name on offer without it"),
     key(Finding, "tools", TEXT, "a file with the tools that were on offer, where the recording does not tell"),
 
-    key(Wordings, "recorded", FLAG, "whether the words that the model read are among them; true without it"),
+    key(Wordings, "recorded", FLAG, "whether what the others are compared with is among them: the words that the model read, or `plain`, no words, where a turn is asked for again; true without it"),
     key(Wordings, "named", NAMES, "wordings of the library and of your own; \"all\" without it"),
     key(Wordings, "add", TABLES, "words that stand in the spec"),
 

@@ -61,7 +61,7 @@ pub struct Which {
 /// Which wordings are tried.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
-    /// Whether the words that the model read when it was recorded are among them.
+    /// Whether the baseline is among them: the words that the model read when it was recorded, or none where a turn is asked for again.
     pub recorded: bool,
     /// Those of the library and of the operator's own files: all for the kind of the finding, or those of these names.
     pub named: Named,
@@ -72,9 +72,9 @@ pub struct Wanted {
 /// Wordings by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Named {
-    /// All that there are for the kind of the finding.
+    /// All that there are for the kind of the finding, besides the baseline.
     All,
-    /// These, in this order; one that the kind of a finding does not have is left out there.
+    /// These, in this order; one that the kind of a finding does not have is left out there. The baseline may be named, too.
     These(Vec<String>),
 }
 

@@ -57,6 +57,7 @@ fn samples(corrected: usize, answers: usize) -> Vec<Sample> {
 pub(in crate::lab) fn board(trials: &[(&str, &[Counts])]) -> Board {
     let trial = |(model, counts): &(&str, &[Counts])| Trial {
         subject: Subject {
+            finding: 0,
             path: "desk/a.json".to_owned(),
             session: 0,
             item: 4,

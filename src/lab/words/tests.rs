@@ -78,6 +78,38 @@ fn wordings_that_may_be_as_good_are_named() {
 }
 
 #[test]
+fn a_rate_that_several_share_is_nobodys_alone() {
+    let mut board = board(
+        &[&["recorded", "nearest", "all", "short", "silent"]],
+        Stop::Never,
+    );
+    for (variant, hits) in [(0, 4), (1, 30), (2, 26), (3, 30)] {
+        corrected(&mut board, 0, variant, hits, 40);
+    }
+    let shared = "nearest and short share the highest rate, 75 %";
+    let said = remarks(&board, 0);
+    assert_eq!(
+        said[0],
+        format!("{shared}; not told apart from all: the interval of the difference holds 0")
+    );
+    board.samples[0][2].clear();
+    let said = remarks(&board, 0);
+    assert!(
+        said[0].starts_with(&format!("{shared}, and are told apart")),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn where_no_answer_was_corrected_no_wording_is_called_the_best() {
+    let mut board = board(&[&["recorded", "nearest"]], Stop::Never);
+    for variant in [0, 1] {
+        corrected(&mut board, 0, variant, 0, 40);
+    }
+    assert_said(&board, &["no answer was corrected, whichever the wording"]);
+}
+
+#[test]
 fn a_clear_leader_is_named_with_the_chance_that_it_is_none() {
     let mut board = board(&[&["recorded", "nearest"]], CLEAR);
     corrected(&mut board, 0, 0, 4, 40);
@@ -101,7 +133,7 @@ fn a_trial_that_ends_without_a_leader_says_so() {
     for variant in [0, 1] {
         corrected(&mut board, 0, variant, 20, 40);
     }
-    let alike = "recorded has the highest rate, 50 %; not told apart from nearest: the interval of the difference holds 0";
+    let alike = "recorded and nearest share the highest rate, 50 %";
     assert_said(&board, &[alike]);
     board.ended[0] = Some(End::Requests);
     assert_said(

@@ -3,7 +3,7 @@
 use super::NoHistory;
 use crate::actions::{self, Choice, context};
 use crate::dialects::body_of;
-use crate::lab::{FailedCall, Origin};
+use crate::lab::{FailedCall, Origin, PLAIN, RECORDED};
 use crate::rules::{Finding, Run, beside};
 use crate::runtime::{NoTake, Recording, Workbench, check_session, target_of};
 use crate::session::takes::{Take, TakeId};
@@ -15,8 +15,6 @@ use std::sync::Arc;
 const INJECT: &str = "inject-error";
 /// The action that asks for a turn again.
 const RETRY: &str = "retry";
-/// What the wording of the recording is called.
-pub(super) const RECORDED: &str = "recorded";
 
 /// Words before they are put into a history.
 #[derive(Debug, Clone)]
@@ -76,11 +74,12 @@ struct Stage {
     own: usize,
 }
 
-/// Writes the histories of a trial with a model of this dialect.
+/// Writes the histories of a trial with a model of this dialect: first that of the baseline, where it is wanted.
 pub(super) fn histories(
     found: Found<'_>,
     dialect: Dialect,
     wordings: &[Words],
+    has_baseline: bool,
 ) -> Result<Histories, NoHistory> {
     let mut stage = Stage::set(found, dialect)?;
     let mut notes = Vec::new();
@@ -88,6 +87,7 @@ pub(super) fn histories(
     let base = stage.text_with(&base)?;
     let mut told = Vec::new();
     let first = stage.recorded().or_else(|| stage.plain());
+    let first = first.filter(|_| has_baseline);
     for words in first.iter().chain(wordings) {
         match stage.tell(words) {
             Ok(history) => told.push(history),
@@ -95,7 +95,8 @@ pub(super) fn histories(
         }
     }
     if told.is_empty() {
-        return Err(NoHistory::Nothing(notes.pop().unwrap_or_default()));
+        let none = || "none of those that are named is for this kind of failure".to_owned();
+        return Err(NoHistory::Nothing(notes.pop().unwrap_or_else(none)));
     }
     Ok(Histories {
         format: target_of(dialect).format().to_owned(),
@@ -204,8 +205,8 @@ impl Stage {
         let output = session.items.get(output)?;
         let body = body_of(output, &session.bytes(output).ok()?).ok()?;
         Some(Words {
-            name: RECORDED.to_owned(),
-            title: "what the recording says".to_owned(),
+            name: RECORDED.name.to_owned(),
+            title: RECORDED.title.to_owned(),
             origin: Origin::Recorded,
             template: wording::recorded(&body.text),
             channel: Channel::ErrorOutput,
@@ -216,8 +217,8 @@ impl Stage {
     /// No words at all: a turn that is asked for again may come out better by itself, and feedback has to beat that.
     fn plain(&self) -> Option<Words> {
         self.is_asked_again().then(|| Words {
-            name: "plain".to_owned(),
-            title: "asked again without a word".to_owned(),
+            name: PLAIN.name.to_owned(),
+            title: PLAIN.title.to_owned(),
             origin: Origin::Library,
             template: String::new(),
             channel: Channel::UserMessage,
@@ -227,7 +228,7 @@ impl Stage {
 
     /// Whether what is wrong is no call that could be answered.
     fn is_asked_again(&self) -> bool {
-        action_for(self.kind(), Channel::ErrorOutput) == RETRY
+        !self.kind().is_of_call()
     }
 
     /// The history with these words.
@@ -319,17 +320,8 @@ fn without_flag(bytes: &[u8]) -> Option<Vec<u8>> {
 /// The action that tells the model: what a message says is told by the user, what a call did by its output, unless it is to come from
 /// the user as well.
 fn action_for(kind: Kind, channel: Channel) -> &'static str {
-    let is_of_call = matches!(
-        kind,
-        Kind::UnknownTool
-            | Kind::MalformedArguments
-            | Kind::InvalidArguments
-            | Kind::MissingOutput
-            | Kind::ToolError
-            | Kind::RepeatedCall
-    );
     match channel {
-        Channel::Output | Channel::ErrorOutput if is_of_call => INJECT,
+        Channel::Output | Channel::ErrorOutput if kind.is_of_call() => INJECT,
         _ => RETRY,
     }
 }

@@ -12,6 +12,7 @@ mod history;
 mod journal;
 mod prepare;
 mod trial;
+mod wanted;
 
 pub use conduct::Lab;
 pub use prepare::{Beside, Prepared, prepare};
@@ -83,6 +84,22 @@ pub enum NoLab {
     /// The spec names no finding, or no model.
     #[error("there is nothing to try: a spec names at least one [[finding]] and one [[model]]")]
     Nothing,
+    /// No wording has a name that the spec names.
+    #[error("no wording `{name}` is known{hint}")]
+    NoWording {
+        /// The name.
+        name: String,
+        /// What was meant, where that can be told.
+        hint: String,
+    },
+    /// Words of the spec have the name of another wording that is tried.
+    #[error(
+        "`{name}` in [[wordings.add]] is the name of another wording: give these words one of their own"
+    )]
+    NameTaken {
+        /// The name.
+        name: String,
+    },
     /// The history of a finding cannot be sent.
     #[error("{path}: item {item}: {error}")]
     NoHistory {

@@ -1,20 +1,19 @@
 //! From a spec to trials: recordings are read, findings chosen, wordings gathered, histories written. Nothing is sent and nothing kept.
 
-use super::history::{Found as OfRecording, Histories, RECORDED, Words, histories};
+use super::history::{Found as OfRecording, Histories, histories};
 use super::journal::identity;
+use super::wanted::{check, has_baseline, not_offered, words_for};
 use super::{NoHistory, NoLab};
 use crate::engine::agent::Model;
-use crate::lab::{
-    Experiment, LeftOut, Meant, Named, Origin, Spec, Subject, Trial, Variant, Wanted, Which,
-};
+use crate::lab::{Experiment, LeftOut, Meant, Spec, Subject, Trial, Variant, Which};
 use crate::rules::{Finding, Run, Severity};
-use crate::runtime::wordings::{self, Wordings};
+use crate::runtime::wordings::Wordings;
 use crate::runtime::{
     ReadOptions, Recording, check_session, read_path, read_tools_file, tools_beside,
 };
 use crate::session::Session;
 use crate::session::takes::{Digest, TakeId};
-use crate::wording::{self, Channel, Kind};
+use crate::wording::Kind;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -102,12 +101,14 @@ impl Found {
 
 /// Prepares an experiment.
 pub fn prepare(spec: &Spec, beside: Beside<'_>) -> Result<Prepared, NoLab> {
+    check(&spec.wordings, beside.wordings)?;
     let mut found = Found::default();
     let mut recordings = HashMap::new();
-    for which in &spec.findings {
+    for (number, which) in spec.findings.iter().enumerate() {
         let recording = recording_of(which, beside.folder, &mut recordings)?;
         let before = found.left_out.len();
-        let is_tried = try_all(&mut found, spec, beside.wordings, (which, &recording))?;
+        let numbered = (number, which);
+        let is_tried = try_all(&mut found, spec, beside.wordings, (numbered, &recording))?;
         for left_out in &mut found.left_out[before..] {
             left_out.is_all = !is_tried;
         }
@@ -139,29 +140,28 @@ fn try_all(
     found: &mut Found,
     spec: &Spec,
     known: &Wordings,
-    (which, recording): (&Which, &Arc<Recording>),
+    (numbered, recording): ((usize, &Which), &Arc<Recording>),
 ) -> Result<bool, NoLab> {
     let mut is_tried = false;
-    for (session, finding, subject) in &subjects(which, recording)? {
+    for (session, finding, subject) in &subjects(numbered, recording)? {
         let of_recording = OfRecording {
             recording,
             session: *session,
             finding,
         };
-        let words = words_for(subject.kind, &spec.wordings, known);
+        let of_session = recording.sessions.get(*session as usize);
+        let not_offered = of_session.and_then(|told| not_offered(numbered.1, told, finding));
+        found.notes.extend(not_offered);
+        let words = words_for(subject.kind, &spec.wordings, known, &mut found.notes)?;
+        let has_baseline = has_baseline(subject.kind, &spec.wordings);
         for (model, label) in spec.models.iter().zip(spec.model_labels()) {
-            let mut histories = match histories(of_recording, model.dialect, &words) {
+            let histories = match histories(of_recording, model.dialect, &words, has_baseline) {
                 Ok(histories) => histories,
                 Err(error) => {
                     found.leave_out(subject, &label, error);
                     continue;
                 }
             };
-            if !spec.wordings.recorded {
-                histories
-                    .told
-                    .retain(|told| told.words.origin != Origin::Recorded);
-            }
             is_tried = true;
             let model = model.clone();
             found.add(subject, &label, Sent { histories, model });
@@ -232,7 +232,8 @@ fn recording_of(
 type Chosen = (u32, Finding, Subject);
 
 /// The findings that are meant, one for each call or message: of several faults of one, the most telling.
-fn subjects(which: &Which, recording: &Recording) -> Result<Vec<Chosen>, NoLab> {
+fn subjects(numbered: (usize, &Which), recording: &Recording) -> Result<Vec<Chosen>, NoLab> {
+    let (_, which) = numbered;
     let mut chosen = Vec::new();
     for (number, session) in (1..).zip(&recording.sessions) {
         if which.session.is_some_and(|wanted| wanted != number) {
@@ -242,7 +243,7 @@ fn subjects(which: &Which, recording: &Recording) -> Result<Vec<Chosen>, NoLab> 
             path: which.path.clone(),
             error: error.into(),
         })?;
-        chosen.extend(of_session(which, session, number - 1, findings));
+        chosen.extend(of_session(numbered, session, number - 1, findings));
     }
     match chosen.is_empty() {
         true => Err(NoLab::NoFinding {
@@ -255,7 +256,7 @@ fn subjects(which: &Which, recording: &Recording) -> Result<Vec<Chosen>, NoLab> 
 }
 
 fn of_session(
-    which: &Which,
+    (of_spec, which): (usize, &Which),
     session: &Session,
     number: u32,
     findings: Vec<Finding>,
@@ -286,6 +287,7 @@ fn of_session(
         let kind = Kind::of_rule(finding.rule.id)?;
         let item = finding.item?;
         let subject = Subject {
+            finding: of_spec,
             path: which.path.clone(),
             session: number,
             item,
@@ -333,46 +335,4 @@ fn meant_by(
         Kind::RepeatedCall | Kind::CutOff => Meant::Otherwise,
         Kind::InvalidFinalOutput | Kind::MissingFinalOutput => Meant::Message,
     }
-}
-
-/// The wordings for a kind of failure, besides that of the recording.
-fn words_for(kind: Kind, wanted: &Wanted, known: &Wordings) -> Vec<Words> {
-    let of = |choice: wordings::Choice<'_>| {
-        let of_library = wording::find(kind, choice.name);
-        let of_library = of_library.filter(|wording| wording.template == choice.template);
-        let axes = of_library.map(|wording| wording.axes);
-        Words {
-            name: choice.name.to_owned(),
-            title: choice.title.to_owned(),
-            origin: match of_library {
-                Some(_) => Origin::Library,
-                None => Origin::Own,
-            },
-            template: choice.template.to_owned(),
-            channel: axes.map_or(Channel::ErrorOutput, |axes| axes.channel),
-            axes,
-        }
-    };
-    let named: Vec<Words> = match &wanted.named {
-        Named::All => known.of(kind).into_iter().map(of).collect(),
-        Named::These(names) => {
-            let found = names.iter().filter_map(|name| known.find(kind, name));
-            found.map(of).collect()
-        }
-    };
-    let added = wanted.added.iter().map(|added| Words {
-        name: added.name.clone(),
-        title: added.name.clone(),
-        origin: Origin::Spec,
-        template: added.text.clone(),
-        channel: added.channel,
-        axes: None,
-    });
-    let mut words: Vec<Words> = Vec::new();
-    for one in named.into_iter().chain(added) {
-        if words.iter().all(|known| known.name != one.name) && one.name != RECORDED {
-            words.push(one);
-        }
-    }
-    words
 }

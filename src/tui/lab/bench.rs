@@ -1,6 +1,7 @@
 //! The lab in the world: what is shown is a file or becomes one, and an experiment on it begins.
 
 use super::{Bench, Order, Running, Subject};
+use crate::engine::agent::Endpoint;
 use crate::lab::Spec;
 use crate::runtime::lab::{Beside, Command, Lab, Report, labs_folder, prepare};
 use crate::runtime::replace::{Backup, replace};
@@ -67,11 +68,19 @@ impl Bench for World {
 
     fn spec(&self, order: &Order, folder: &Path) -> Result<Spec, String> {
         let mut spec = self.on_file(order)?;
-        let is_here = folder.as_os_str().is_empty() || folder == Path::new(".");
-        for which in spec.findings.iter_mut().filter(|_| !is_here) {
-            // Files of a spec are looked for beside it.
-            let path = absolute(&which.path).map_err(|error| error.to_string())?;
-            which.path = path.to_string_lossy().into_owned();
+        // Files of a spec are looked for beside it.
+        if folder.as_os_str().is_empty() || folder == Path::new(".") {
+            return Ok(spec);
+        }
+        let findings = spec.findings.iter_mut().map(|which| &mut which.path);
+        let models = spec.models.iter_mut();
+        let scripts = models.filter_map(|model| match &mut model.at {
+            Endpoint::Script { file, .. } => Some(file),
+            Endpoint::Http { .. } => None,
+        });
+        for file in findings.chain(scripts) {
+            let path = absolute(&*file).map_err(|error| error.to_string())?;
+            *file = path.to_string_lossy().into_owned();
         }
         Ok(spec)
     }

@@ -3,7 +3,8 @@
 use super::models::Asked;
 use super::{Order, Subject};
 use crate::lab::{
-    Added, Caps, Named, Origin, Spec, Stop, USUAL_CONCURRENCY, USUAL_SAMPLES, Wanted, Which,
+    Added, Caps, Named, Origin, RESERVED, Spec, Stop, USUAL_CONCURRENCY, USUAL_SAMPLES, Wanted,
+    Which,
 };
 use crate::tui::list::ListCursor;
 use crate::wording::Channel;
@@ -313,15 +314,17 @@ impl Form {
     }
 
     fn wanted(&self) -> Wanted {
-        let of = |origins: &'static [Origin]| {
+        let is_reserved = |it: &Candidate| RESERVED.iter().any(|one| one.name == it.name);
+        let known = || {
             let wordings = self.wordings.iter();
-            wordings.filter(move |(it, _)| origins.contains(&it.origin))
+            wordings.filter(|(it, _)| it.origin != Origin::Spec && !is_reserved(it))
         };
-        let known = || of(&[Origin::Library, Origin::Own]);
+        let mut baseline = self.wordings.iter().filter(|(it, _)| is_reserved(it));
         let names = known().filter(|(_, is_in)| *is_in);
-        let added = of(&[Origin::Spec]).filter(|(_, is_in)| *is_in);
+        let added = self.wordings.iter();
+        let added = added.filter(|(it, is_in)| it.origin == Origin::Spec && *is_in);
         Wanted {
-            recorded: of(&[Origin::Recorded]).any(|(_, is_in)| *is_in),
+            recorded: baseline.any(|(_, is_in)| *is_in),
             named: match known().all(|(_, is_in)| *is_in) {
                 true => Named::All,
                 false => Named::These(names.map(|(it, _)| it.name.clone()).collect()),

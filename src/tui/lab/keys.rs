@@ -261,7 +261,8 @@ impl Lab {
         let here = self
             .form
             .here()
-            .map(|(candidate, _)| candidate.text.clone());
+            .map(|(candidate, _)| candidate.text.clone())
+            .filter(|text| !text.is_empty());
         let text = here.unwrap_or_else(|| default_of(self.subject.kind).template.to_owned());
         let library = self.form.wordings.iter().map(|(candidate, _)| Entry {
             name: candidate.name.clone(),

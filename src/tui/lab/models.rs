@@ -68,7 +68,7 @@ fn read_model(written: &str, dialect: Dialect, wordings: &Wordings) -> Result<As
         return Ok(Asked {
             does: told(&file.agent),
             is_untrusted,
-            model: file.agent.model,
+            model: file.model_beside(path),
         });
     }
     parsed("name", written, dialect, &mut |_| {

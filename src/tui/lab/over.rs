@@ -1,8 +1,9 @@
 //! Keys for what lies over the lab, and what each of its answers leads to.
 
+use super::Order;
 use super::form::Field;
 use super::state::{Lab, Over, Saved, Saving, Wish};
-use super::winning::Outcome;
+use super::winning::{Becomes, Outcome};
 use crate::safe_text::SafeText;
 use crate::tui::keymap::{self, lab::Job};
 use crate::tui::palette::Choice;
@@ -132,9 +133,17 @@ impl Lab {
                 self.over.pop();
                 return vec![Wish::Copy(text.into_bytes())];
             }
-            Outcome::Save { name, text } => {
+            Outcome::Save { name, what } => {
                 self.over.pop();
-                self.save_as(&name, Saved::Text(text));
+                let what = match what {
+                    Becomes::Text(text) => Saved::Text(text),
+                    Becomes::Spec(spec) => Saved::Spec(Box::new(Order {
+                        spec: *spec,
+                        subject: self.subject.clone(),
+                        is_fresh: false,
+                    })),
+                };
+                self.save_as(&name, what);
             }
         }
         Vec::new()

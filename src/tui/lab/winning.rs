@@ -8,6 +8,7 @@ use crate::tui::recovery::page::Page;
 use crate::tui::recovery::popup::{Popup, rows, write};
 use crate::tui::state::detail::{Line, Tone};
 use crate::tui::theme::Theme;
+use crate::wording::recipe::NoRecipe;
 use crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -15,7 +16,7 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 
 /// What a key did.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) enum Outcome {
     /// Nothing that concerns others.
     Pending,
@@ -27,21 +28,31 @@ pub(super) enum Outcome {
     Save {
         /// The name that is proposed.
         name: String,
-        /// The text.
-        text: String,
+        /// What is to be saved.
+        what: Becomes,
     },
 }
 
+/// What is to be saved.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Becomes {
+    /// This text.
+    Text(String),
+    /// The spec of a test, whose paths depend on where it is saved.
+    Spec(Box<Spec>),
+}
+
 /// Something that a wording becomes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 struct Becoming {
     /// What it is.
     title: &'static str,
     /// What a file of it is called.
     file: String,
+    /// The text, or the reason why there is none.
     text: String,
-    /// Whether the text is one, and not the reason why there is none.
-    is_possible: bool,
+    /// `None` where it is not possible.
+    what: Option<Becomes>,
 }
 
 /// What a wording becomes.
@@ -70,18 +81,23 @@ impl Winning {
             .get(variant)?
             .name;
         let rule = &board.experiment.trials.get(trial)?.subject.rule;
-        let told = |text: Result<String, String>| match text {
-            Ok(text) => (text, true),
-            Err(why) => (format!("not possible: {why}"), false),
+        let told = |what: Result<Becomes, String>| match what {
+            Ok(Becomes::Text(text)) => (text.clone(), Some(Becomes::Text(text))),
+            Ok(Becomes::Spec(spec)) => (spec.write(), Some(Becomes::Spec(spec))),
+            Err(why) => (format!("not possible: {why}"), None),
         };
-        let policy = told(becomes.policy.map_err(|error| error.to_string()));
-        let recipe = told(becomes.recipe.map_err(|error| error.to_string()));
-        let test = told(becomes.test.map_err(|error| error.to_string()));
-        let becoming = |title, file: String, (text, is_possible)| Becoming {
+        let text = |text: Result<String, NoRecipe>| {
+            let text = text.map(Becomes::Text);
+            told(text.map_err(|error| error.to_string()))
+        };
+        let (policy, recipe) = (text(becomes.policy), text(becomes.recipe));
+        let test = becomes.test.map(|spec| Becomes::Spec(Box::new(spec)));
+        let test = told(test.map_err(|error| error.to_string()));
+        let becoming = |title, file: String, (text, what)| Becoming {
             title,
             file,
             text,
-            is_possible,
+            what,
         };
         let mut winning = Self {
             title: SafeText::single_line(&format!("what {name} becomes"), 100),
@@ -111,14 +127,14 @@ impl Winning {
     /// Takes a key.
     pub(super) fn key(&mut self, key: KeyEvent) -> Outcome {
         let chosen = self.becomings.get(self.chosen);
-        let possible = chosen.filter(|it| it.is_possible);
+        let possible = chosen.and_then(|it| it.what.as_ref().map(|what| (it, what)));
         match (act(Context::Winner, &key), possible) {
             (Some(Act::Leave), _) => return Outcome::Leave,
-            (Some(Act::Choose), Some(it)) => return Outcome::Copy(it.text.clone()),
-            (Some(Act::Accept), Some(it)) => {
+            (Some(Act::Choose), Some((it, _))) => return Outcome::Copy(it.text.clone()),
+            (Some(Act::Accept), Some((it, what))) => {
                 return Outcome::Save {
                     name: it.file.clone(),
-                    text: it.text.clone(),
+                    what: what.clone(),
                 };
             }
             (Some(Act::Value(direction)), _) => {

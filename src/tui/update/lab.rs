@@ -2,7 +2,7 @@
 
 use super::{Effect, recover};
 use crate::dialects::body_of;
-use crate::lab::Origin;
+use crate::lab::{Origin, PLAIN, RECORDED, RESERVED, Reserved};
 use crate::rules::{Finding, Severity};
 use crate::session::{Family, Kind as ItemKind, Session};
 use crate::tui::lab::{Candidate, Subject};
@@ -109,17 +109,29 @@ fn is_custom(session: &Session, item: usize) -> bool {
     items.any(|item| item.kind == ItemKind::Call && item.family == Family::Custom)
 }
 
-/// The wording of the recording first, then the operator's own and those of the library.
+/// What the others are compared with first, then the operator's own and those of the library.
 fn candidates(state: &State, session: &Session, item: usize, kind: Kind) -> Vec<Candidate> {
-    let recorded = recorded(session, item).map(|text| Candidate {
-        name: "recorded".to_owned(),
-        title: "what the recording says".to_owned(),
+    let candidate = |reserved: Reserved, text, origin, channel| Candidate {
+        name: reserved.name.to_owned(),
+        title: reserved.title.to_owned(),
         axes: String::new(),
         text,
-        origin: Origin::Recorded,
-        channel: Channel::default(),
-    });
-    let known = state.recovery.wordings.of(kind).into_iter().map(|choice| {
+        origin,
+        channel,
+    };
+    let baseline = match kind.is_of_call() {
+        true => recorded(session, item)
+            .map(|text| candidate(RECORDED, text, Origin::Recorded, Channel::default())),
+        false => Some(candidate(
+            PLAIN,
+            String::new(),
+            Origin::Library,
+            Channel::UserMessage,
+        )),
+    };
+    let known = state.recovery.wordings.of(kind).into_iter();
+    let known = known.filter(|choice| RESERVED.iter().all(|one| one.name != choice.name));
+    let known = known.map(|choice| {
         let of_library = wording::find(kind, choice.name);
         let of_library = of_library.filter(|known| known.template == choice.template);
         Candidate {
@@ -134,7 +146,7 @@ fn candidates(state: &State, session: &Session, item: usize, kind: Kind) -> Vec<
             channel: of_library.map_or_else(Channel::default, |known| known.axes.channel),
         }
     });
-    recorded.into_iter().chain(known).collect()
+    baseline.into_iter().chain(known).collect()
 }
 
 /// What the model read when it was recorded: the output of the call, or the output itself that the finding is about.

@@ -263,3 +263,122 @@ fn the_winner_becomes_a_policy_a_recipe_and_a_spec() {
         assert!(out.contains(part), "{form}: {out}");
     }
 }
+
+/// A spec that wants these wordings.
+fn wanting(here: &TempDir, wordings: &str) {
+    let spec = spec("").replace("named = [\"nearest\", \"bare\"]", wordings);
+    std::fs::write(here.path().join("lab.toml"), spec).unwrap();
+}
+
+#[test]
+fn names_that_nothing_has_and_names_of_others_are_refused_before_anything_is_sent() {
+    let here = here("");
+    let add = |name: &str| format!("[[wordings.add]]\nname = \"{name}\"\ntext = \"No.\"");
+    for (wordings, told) in [
+        (
+            "named = [\"nearst\", \"nearest\"]".to_owned(),
+            "no wording `nearst` is known; did you mean `nearest`?",
+        ),
+        (
+            "recorded = false\nnamed = [\"only-json\"]".to_owned(),
+            "no wording `only-json` is known",
+        ),
+        (
+            add("recorded"),
+            "`recorded` in [[wordings.add]] is the name of another wording",
+        ),
+        (
+            add("nearest"),
+            "`nearest` in [[wordings.add]] is the name of another wording",
+        ),
+    ] {
+        wanting(&here, &wordings);
+        for more in [&["lab.toml", "--dry-run"][..], &["lab.toml"]] {
+            let (code, out, err) = lab(&here, more);
+            assert_eq!((code, out.as_str()), (2, ""), "{wordings}: {err}");
+            assert!(err.contains(told), "{wordings}: {err}");
+        }
+    }
+    wanting(&here, &format!("named = [\"bare\"]\n{}", add("nearest")));
+    let (code, out, err) = lab(&here, &["lab.toml", "--dry-run"]);
+    assert_eq!(code, 0, "the nearest of the library is not tried: {err}");
+    assert!(out.contains("nearest (spec)"), "{out}");
+}
+
+#[test]
+fn a_finding_for_which_no_wording_is_left_is_no_trial() {
+    let here = here("");
+    // It is one for arguments.
+    let other = "named = [\"with-schema\"]";
+    wanting(&here, other);
+    let (code, out, err) = lab(&here, &["lab.toml", "--dry-run"]);
+    assert_eq!(code, 0, "{err}");
+    assert!(
+        err.contains("with-schema is no wording for unknown-tool"),
+        "{err}"
+    );
+    assert!(out.contains("1 wordings in all"), "{out}");
+    wanting(&here, &format!("recorded = false\n{other}"));
+    let (code, out, err) = lab(&here, &["lab.toml"]);
+    assert_eq!((code, out.as_str()), (2, ""), "{err}");
+    assert!(err.contains("no wording can be tried"), "{err}");
+    assert!(!here.path().join("journals").exists());
+}
+
+#[test]
+fn a_tool_that_is_meant_and_not_on_offer_is_told() {
+    let here = here("");
+    let spec = spec("").replace("[wordings]", "meant = \"serch_flight\"\n[wordings]");
+    std::fs::write(here.path().join("lab.toml"), &spec).unwrap();
+    let (code, _, err) = lab(&here, &["lab.toml", "--dry-run"]);
+    assert_eq!(code, 0, "{err}");
+    let told = "serch_flight, which is meant, is not on offer; did you mean search_flights?";
+    assert!(err.contains(told), "{err}");
+    let spec = spec.replace("serch_flight\"", "search_flights\"");
+    std::fs::write(here.path().join("lab.toml"), spec).unwrap();
+    let (_, _, err) = lab(&here, &["lab.toml", "--dry-run"]);
+    assert!(!err.contains("not on offer"), "{err}");
+}
+
+#[test]
+fn where_nothing_was_corrected_nothing_won_and_a_trial_that_is_not_there_costs_nothing() {
+    let here = here("");
+    let script = "name = \"story\"\n[[rule]]\ntext = \"I give up.\"\n";
+    std::fs::write(here.path().join("s.script.toml"), script).unwrap();
+    let absent = ["lab.toml", "--winner", "policy", "--trial", "9"];
+    let (code, out, err) = lab(&here, &absent);
+    assert_eq!((code, out.as_str()), (2, ""), "{err}");
+    assert!(err.contains("there is no trial 9; there are 1"), "{err}");
+    assert!(!here.path().join("journals").exists(), "nobody was asked");
+    for form in ["policy", "openai-agents", "spec"] {
+        let (code, out, err) = lab(&here, &["lab.toml", "--winner", form]);
+        assert_eq!((code, out.as_str()), (2, ""), "{err}");
+        assert!(err.contains("so nothing won"), "{err}");
+    }
+    let (_, out, _) = lab(&here, &["lab.toml"]);
+    assert!(out.contains("no answer was corrected"), "{out}");
+    assert!(!out.contains("has the highest rate"), "{out}");
+}
+
+#[test]
+fn a_test_of_the_winner_is_of_the_recording_of_its_trial() {
+    let here = here("");
+    let other = STORY.replace("A flight to", "Any flight to");
+    std::fs::write(here.path().join("b-story.json"), other).unwrap();
+    let other = "[[finding]]\npath = \"b-story.json\"\nrule = \"unknown-tool\"\n[wordings]";
+    let spec = spec("").replace("[wordings]", other);
+    std::fs::write(here.path().join("lab.toml"), spec).unwrap();
+    let words = ["lab.toml", "--trial", "2", "--winner", "spec"];
+    let (code, out, err) = lab(&here, &words);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains("path = \"b-story.json\""), "{out}");
+}
+
+#[test]
+fn with_fewer_samples_than_before_only_as_many_are_reported() {
+    let here = here("");
+    lab(&here, &["lab.toml"]);
+    let (code, out, err) = lab(&here, &["lab.toml", "--samples", "2"]);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains("6 of 6 samples"), "{out}");
+}

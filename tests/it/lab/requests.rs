@@ -1,7 +1,7 @@
 //! What is sent: every bundled finding that words can mend, in every dialect, ends on a question that its provider would take.
 
-use super::{prepared, scripted, sessions, spec, try_prepare};
-use retake::lab::{Class, Origin, Which};
+use super::{prepared, scripted, sessions, spec, try_prepare, which};
+use retake::lab::{Class, Named, Origin, Which};
 use retake::rules::Severity;
 use retake::runtime::{ReadOptions, Workbench, check_session, read_path};
 use retake::session::Dialect;
@@ -135,4 +135,23 @@ fn words_of_the_recording_come_first_and_read_as_they_did() {
         std::fs::read_dir(folder.path()).unwrap().next().is_none(),
         "nothing is kept before it begins"
     );
+}
+
+#[test]
+fn asking_again_without_a_word_is_tried_unless_the_spec_leaves_it_out() {
+    let which = which("invalid-final-output.jsonl", "invalid-final-output");
+    let mut spec = spec(which, vec![scripted(Dialect::Responses, DONE)], 1);
+    let tried = |spec: &retake::lab::Spec| {
+        let folder = tempfile::tempdir().unwrap();
+        let prepared = prepared(spec, folder.path());
+        let variants = prepared.experiment.trials[0].variants.iter();
+        variants.map(|it| it.name.clone()).collect::<Vec<_>>()
+    };
+    let library = retake::wording::library(Kind::InvalidFinalOutput);
+    let library: Vec<&str> = library.map(|wording| wording.name).collect();
+    assert_eq!(tried(&spec), [&["plain"], &library[..]].concat());
+    spec.wordings.recorded = false;
+    assert_eq!(tried(&spec), library);
+    spec.wordings.named = Named::These(vec!["plain".to_owned()]);
+    assert_eq!(tried(&spec), ["plain"]);
 }

@@ -28,7 +28,6 @@ use crate::exchange::machine::{Settings, Shape};
 use crate::exchange::views::Views;
 use crate::exchange::{Phase, Seen};
 use crate::session::Dialect;
-use bytes::Bytes;
 use floor::{Along, Request, Under};
 use http_body_util::BodyExt;
 use hyper::http::response::Parts;

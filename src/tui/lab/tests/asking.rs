@@ -1,8 +1,10 @@
 //! Stories of the lab with what works for it.
 
 use super::super::desk::Desk;
+use super::super::{Bench, Order, World};
 use super::fake::{Done, Fake};
 use super::*;
+use crate::engine::agent::Endpoint;
 use crate::runtime::lab::{Command, News};
 use crate::tui::Next;
 use crossterm::event::Event;
@@ -100,4 +102,67 @@ fn a_spec_is_written_where_the_operator_wants_it_and_nothing_is_replaced_unasked
     assert_eq!(written(), "mine");
     take(&mut desk, "y");
     assert!(written().contains(&expected));
+}
+
+#[test]
+fn a_test_of_the_winner_is_written_for_the_folder_that_it_is_saved_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("test.toml");
+    let (fake, done) = Fake::new(None);
+    let (mut desk, wakes) = desk(&fake);
+    take(&mut desk, "enter");
+    done.recv().unwrap();
+    wakes.recv().unwrap();
+    desk.collect();
+    // What stands there was measured with this model.
+    let mut measured = halfway(Phase::Paused);
+    let experiment = Arc::make_mut(&mut Arc::make_mut(&mut measured).experiment);
+    experiment.trials[0].model = "scripted".to_owned();
+    let report = fake.report.lock().unwrap().clone().unwrap();
+    report(News::Board(measured));
+    wakes.recv().unwrap();
+    desk.collect();
+    take(&mut desk, "j y tab tab");
+    take(&mut desk, "w ^u");
+    desk.take(Event::Paste(path.to_string_lossy().into_owned()));
+    take(&mut desk, "enter");
+    let written = std::fs::read_to_string(&path).unwrap();
+    let expected = format!("nearest in {}", folder.path().display());
+    assert!(written.contains(&expected), "{written}");
+    assert!(written.contains("[[assert]]"), "{written}");
+}
+
+#[test]
+fn a_spec_names_its_files_so_that_they_are_found_from_its_folder() {
+    let lab = lab();
+    let subject = Subject {
+        file: Some("sessions/unknown-tool.json".into()),
+        ..lab.subject().clone()
+    };
+    let mut spec = lab.form.order().unwrap().spec;
+    let Endpoint::Script { file, .. } = &mut spec.models[0].at else {
+        panic!("{:?}", spec.models[0]);
+    };
+    "sessions/agents/flights.script.toml".clone_into(file);
+    let order = Order {
+        spec,
+        subject: Arc::new(subject),
+        is_fresh: false,
+    };
+    let world = World::new(Arc::default(), None);
+    let files = |folder: &str| {
+        let spec = world.spec(&order, folder.as_ref()).unwrap();
+        let Endpoint::Script { file, .. } = &spec.models[0].at else {
+            panic!("{:?}", spec.models[0]);
+        };
+        [spec.findings[0].path.clone(), file.clone()]
+    };
+    let here = [
+        "sessions/unknown-tool.json",
+        "sessions/agents/flights.script.toml",
+    ];
+    assert_eq!(files(""), here);
+    let root = std::env::current_dir().unwrap();
+    let absolute = here.map(|file| root.join(file).to_string_lossy().into_owned());
+    assert_eq!(files("elsewhere"), absolute);
 }

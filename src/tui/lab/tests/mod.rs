@@ -42,9 +42,13 @@ const SCRIPT: &str = concat!(
     "/sessions/agents/flights.script.toml"
 );
 
-/// What `W` opens the lab for in a recording, at its first finding.
 fn subject() -> Subject {
-    let mut state = opened(UNKNOWN_TOOL, (100, 30));
+    subject_in(UNKNOWN_TOOL)
+}
+
+/// What `W` opens the lab for in a recording, at its first finding.
+fn subject_in(recording: &str) -> Subject {
+    let mut state = opened(recording, (100, 30));
     for key in ["]", "W"] {
         let key = keymap::event(key).unwrap();
         for effect in update(&mut state, Message::Key(key)) {
@@ -56,9 +60,12 @@ fn subject() -> Subject {
     panic!("{:?}", state.notice);
 }
 
-/// The lab with a scripted model.
 fn lab() -> Lab {
-    let subject = subject();
+    lab_on(subject())
+}
+
+/// The lab with a scripted model.
+fn lab_on(subject: Subject) -> Lab {
     let wordings = Wordings::default();
     let mut models = read_models(SCRIPT, subject.dialect, &wordings);
     for asked in models.iter_mut().flatten() {
@@ -89,6 +96,7 @@ fn variant(name: &str, origin: Origin, words: &str) -> Variant {
 
 fn experiment() -> Experiment {
     let subject = crate::lab::Subject {
+        finding: 0,
         path: "sessions/unknown-tool.json".to_owned(),
         session: 0,
         item: 2,

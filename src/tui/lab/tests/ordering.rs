@@ -199,3 +199,24 @@ fn the_offers_of_a_finding_lead_to_the_lab_too() {
     assert!(matches!(&effects[..], [Effect::Lab(_)]), "{effects:?}");
     assert!(!state.has_overlay());
 }
+
+#[test]
+fn a_turn_that_is_asked_for_again_is_compared_with_no_words_which_can_be_left_out() {
+    let recording = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/sessions/invalid-final-output.jsonl"
+    );
+    let recording = std::fs::read_to_string(recording).unwrap();
+    let mut lab = lab_on(subject_in(&recording));
+    let known = crate::wording::library(Kind::InvalidFinalOutput).count();
+    let shown = screen(&lab, (100, 30));
+    assert!(shown.contains("[x] plain"), "{shown}");
+    let requests = format!("{} requests at most", (known + 1) * 20);
+    assert!(shown.contains(&requests), "{shown}");
+    let wanted = |lab: &Lab| lab.form.order().unwrap().spec.wordings;
+    assert!(wanted(&lab).recorded && wanted(&lab).named == Named::All);
+    press(&mut lab, "space");
+    assert!(!wanted(&lab).recorded && wanted(&lab).named == Named::All);
+    let requests = format!("{} requests at most", known * 20);
+    assert!(screen(&lab, (100, 30)).contains(&requests));
+}
