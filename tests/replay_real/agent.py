@@ -9,15 +9,14 @@ import argparse
 import asyncio
 import json
 import logging
-from dataclasses import dataclass
 
 from agents import Agent, Runner, function_tool, set_default_openai_api
+from pydantic import BaseModel
 
 logging.getLogger("openai.agents").setLevel(logging.CRITICAL)  # the errors are expected here
 
 
-@dataclass
-class City:
+class City(BaseModel):
     city: str
 
 
