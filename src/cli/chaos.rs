@@ -3,7 +3,10 @@
 mod ambient;
 mod campaign;
 mod exception;
+mod recording;
 mod report;
+
+pub(super) use recording::{Recording, Strayed};
 
 use super::arguments::LineFormat;
 use super::exit::{Exit, Failure, complain};
@@ -30,6 +33,8 @@ pub(super) struct Wish<'a> {
     pub(super) defaults: Defaults,
     /// Form of the report.
     pub(super) format: LineFormat,
+    /// The model behind the proxy, where it is a recording.
+    pub(super) recording: Option<&'a dyn Recording>,
 }
 
 /// Runs a proxy that injects faults to its end: with a command once for each trial, without one until it is interrupted.
@@ -47,10 +52,7 @@ pub(super) fn run(
     let out = &mut io::stdout().lock();
     match wish.command.is_empty() {
         true => ambient::run(&spec, options, &signal, &report, out),
-        false => {
-            let start = (wish.command, wish.defaults);
-            campaign::run(&spec, options, start, &signal, &report, out)
-        }
+        false => campaign::run(&spec, options, wish, &signal, &report, out),
     }
 }
 

@@ -32,6 +32,7 @@ pub(super) fn run(arguments: &ProxyArguments) -> Result<Exit, Failure> {
             command: &arguments.command,
             defaults: &[],
             format: arguments.format,
+            recording: None,
         };
         return super::chaos::run(&wish, || options(arguments));
     }

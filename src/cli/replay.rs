@@ -131,6 +131,7 @@ fn options(arguments: &ReplayArguments) -> Options {
     Options {
         matching: Matching {
             is_lenient: arguments.lenient,
+            repeats_last: false,
             session,
         },
         keeps_pace: arguments.delay == Delay::Recorded,

@@ -306,6 +306,11 @@ impl<'a> Builder<'a> {
         complaints
             .into_iter()
             .for_each(|complaint| self.complain(span, complaint));
+        // A Response repeats the tools of its request; some servers say there that there were none.
+        let is_mute = tools.is_empty() && self.replied && self.current.contract.tools_known();
+        if replaces && is_mute {
+            return Ok(());
+        }
         if replaces {
             self.last_tools = digest;
         }

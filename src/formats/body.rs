@@ -151,6 +151,9 @@ fn read_wrapped(
     if is_request {
         out.note(Fact::RequestBegins);
     }
+    if is_reply && outline.conversation.is_none() {
+        out.note(Fact::Reply);
+    }
     Cursor::at(bytes, at).object(|cursor, key| match key {
         // A Response repeats the instructions of its request.
         b"instructions" if is_reply => Ok(()),

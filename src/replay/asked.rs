@@ -19,6 +19,8 @@ pub struct Asked {
     pub streams: bool,
     /// Whether a stream of Chat is to tell the usage.
     pub wants_usage: bool,
+    /// The tools on offer, as a request of Responses spells them; its reply repeats them.
+    pub tools: Vec<Value>,
     /// Its history, in its forms.
     pub(super) history: Vec<Vec<Said>>,
     /// The words of its history, whatever their order.
@@ -73,11 +75,14 @@ impl Asked {
         let flag = |value: Option<&Value>| value.and_then(Value::as_bool).unwrap_or_default();
         let usage = request.get("stream_options");
         let model = request.get("model").and_then(Value::as_str);
+        let tools = request.get("tools").and_then(Value::as_array);
+        let tools = tools.filter(|_| dialect == Dialect::Responses);
         Ok(Self {
             dialect,
             model: model.unwrap_or_default().to_owned(),
             streams: flag(request.get("stream")),
             wants_usage: flag(usage.and_then(|options| options.get("include_usage"))),
+            tools: tools.cloned().unwrap_or_default(),
             history: history::forms(&session, pieces),
             words,
             replies: replies.count,

@@ -8,10 +8,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 /// The words of a message or an output.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Content {
-    /// Its texts, one below the other; what is no text stands in brackets.
-    pub(super) text: String,
-    /// What the model said instead of an answer.
-    pub(super) refusal: String,
+    /// Its texts, part by part; what is no text stands in brackets.
+    texts: Vec<String>,
+    /// What the model said instead of an answer, part by part.
+    refusals: Vec<String>,
     /// Reasoning that stands beside the text (`reasoning_content` of compatible servers).
     pub(super) reasoning: String,
 }
@@ -23,7 +23,7 @@ impl Content {
             Ok(value) => Self::of_value(item.kind, &value),
             // A lone surrogate, or nesting that is too deep: what is shown of it will do.
             Err(_) => Self {
-                text: body_of(item, bytes).unwrap_or_default().text,
+                texts: vec![body_of(item, bytes).unwrap_or_default().text],
                 ..Self::default()
             },
         }
@@ -50,7 +50,7 @@ impl Content {
             content.add(found);
         }
         if let Some(refusal) = members.get("refusal").and_then(Value::as_str) {
-            push(&mut content.refusal, refusal);
+            content.refusals.push(refusal.to_owned());
         }
         let reasoning = ["reasoning_content", "reasoning"];
         let reasoning = reasoning.iter().find_map(|key| members.get(*key)?.as_str());
@@ -58,11 +58,22 @@ impl Content {
         content
     }
 
-    /// Text and refusal: in a history they are one.
-    pub(super) fn words(self) -> String {
-        let mut words = self.text;
-        push(&mut words, &self.refusal);
-        words
+    /// What a message says: a text that is cut into parts goes on from one to the next.
+    pub(super) fn text(&self) -> String {
+        self.texts.concat()
+    }
+
+    /// What it says instead of an answer.
+    pub(super) fn refusal(&self) -> String {
+        self.refusals.concat()
+    }
+
+    /// Text and refusal, the parts one below the other: in a history they are one. A part without words is none, since not every provider
+    /// takes one.
+    pub(super) fn words(&self) -> String {
+        let parts = self.texts.iter().chain(&self.refusals);
+        let parts = parts.filter(|part| !part.trim().is_empty());
+        parts.map(String::as_str).collect::<Vec<_>>().join("\n")
     }
 
     fn add(&mut self, value: &Value) {
@@ -75,10 +86,10 @@ impl Content {
     fn add_part(&mut self, part: &Value) {
         match part {
             Value::Null => {}
-            Value::String(text) => push(&mut self.text, text),
+            Value::String(text) => self.texts.push(text.clone()),
             Value::Object(_) => self.add_object(part),
             Value::Array(_) | Value::Bool(_) | Value::Number(_) => {
-                push(&mut self.text, &part.to_string());
+                self.texts.push(part.to_string());
             }
         }
     }
@@ -88,31 +99,22 @@ impl Content {
         let of_type = word("type");
         let printed = [word("stdout"), word("stderr")];
         let printed = printed.into_iter().flatten().collect::<Vec<_>>();
-        if let Some(picture) = picture(part, of_type) {
-            push(&mut self.text, &picture);
-        } else if let Some(refusal) = word("refusal") {
-            push(&mut self.refusal, refusal);
-        } else if let Some(text) = word("text").or(word("thinking")) {
-            push(&mut self.text, text);
-        } else if !printed.is_empty() {
-            push(&mut self.text, &printed.concat());
-        } else if let Some(of_type) = of_type {
-            push(&mut self.text, &format!("[{of_type}]"));
-        } else {
-            push(&mut self.text, &part.to_string());
+        if let Some(refusal) = word("refusal") {
+            return self.refusals.push(refusal.to_owned());
         }
+        self.texts
+            .push(if let Some(picture) = picture(part, of_type) {
+                picture
+            } else if let Some(text) = word("text").or(word("thinking")) {
+                text.to_owned()
+            } else if !printed.is_empty() {
+                printed.concat()
+            } else if let Some(of_type) = of_type {
+                format!("[{of_type}]")
+            } else {
+                part.to_string()
+            });
     }
-}
-
-/// Adds a line. A text without words adds none, since not every provider takes one.
-fn push(text: &mut String, line: &str) {
-    if line.trim().is_empty() {
-        return;
-    }
-    if !text.is_empty() {
-        text.push('\n');
-    }
-    text.push_str(line);
 }
 
 /// A picture in brackets: where it is, or which one of so many characters it is.

@@ -1,7 +1,7 @@
 //! Which turn answers a request.
 //!
-//! Strict: the turn before which the same was said, under the same terms. Lenient: the nearest one, by these rules, the first of which
-//! decides: the session whose history begins like the request; as many replies before the turn as the request holds; the most that is the
+//! Strict: the turn before which the same was said, under the same terms; of several each once, in their order, then the last again and
+//! again. Lenient: the nearest one, by these rules, the first of which decides: the session whose history begins like the request; as many replies before the turn as the request holds; the most that is the
 //! same, counted from the end; the earliest.
 
 use super::asked::Asked;
@@ -9,6 +9,7 @@ use super::difference::{Differing, differing, told};
 use super::said::Said;
 use super::tape::{Place, Tape};
 use crate::session::{Dialect, SourceError};
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// How a request is matched.
@@ -16,6 +17,8 @@ use std::fmt;
 pub struct Matching {
     /// Whether the nearest turn answers where none is the same.
     pub is_lenient: bool,
+    /// Whether the last turn is the nearest of what was never recorded, too: of requests that go on behind it. Only where matching is lenient.
+    pub repeats_last: bool,
     /// The only session that answers, from 0; without it the request chooses.
     pub session: Option<usize>,
 }
@@ -111,19 +114,21 @@ impl NotFound {
 }
 
 impl Tape {
-    /// The turn that answers a request.
+    /// The turn that answers the first request of a run.
     pub fn find(&self, asked: &Asked, matching: Matching) -> Result<Found, NotFound> {
-        let may_answer = |place: &Place| matching.session.is_none_or(|only| place.session == only);
-        for place in self
-            .with_words(asked.words)
-            .iter()
-            .copied()
-            .filter(may_answer)
-        {
-            if self.is_same(place, asked)? {
-                let how = How::Same;
-                return Ok(Found { place, how });
-            }
+        self.find_next(asked, matching, &BTreeSet::new())
+    }
+
+    /// The turn that answers a request of a run that got these turns already.
+    pub fn find_next(
+        &self,
+        asked: &Asked,
+        matching: Matching,
+        served: &BTreeSet<Place>,
+    ) -> Result<Found, NotFound> {
+        if let Some(place) = self.same(asked, matching, served)? {
+            let how = How::Same;
+            return Ok(Found { place, how });
         }
         let Some(session) = self.nearest_session(asked, matching)? else {
             return Err(NotFound::Nothing);
@@ -131,7 +136,11 @@ impl Tape {
         let Some((place, is_behind)) = self.nearest_turn(session, asked)? else {
             return Err(NotFound::Nothing);
         };
-        if is_behind && (matching.is_lenient || self.goes_on_from(place, asked)?) {
+        let is_end = match matching.is_lenient {
+            true => !matching.repeats_last,
+            false => self.goes_on_from(place, asked)?,
+        };
+        if is_behind && is_end {
             return Err(NotFound::BehindTheLast { last: place });
         }
         let differences = self.differences(place, asked)?;
@@ -143,6 +152,26 @@ impl Tape {
             nearest: place,
             differences,
         })
+    }
+
+    /// The first turn behind the same history that was not served; where all were, the last.
+    fn same(
+        &self,
+        asked: &Asked,
+        matching: Matching,
+        served: &BTreeSet<Place>,
+    ) -> Result<Option<Place>, SourceError> {
+        let mut last = None;
+        for place in self.with_words(asked.words) {
+            let may_answer = matching.session.is_none_or(|only| place.session == only);
+            if may_answer && self.is_same(*place, asked)? {
+                last = Some(*place);
+                if !served.contains(place) {
+                    break;
+                }
+            }
+        }
+        Ok(last)
     }
 
     fn is_same(&self, place: Place, asked: &Asked) -> Result<bool, SourceError> {

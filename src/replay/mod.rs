@@ -46,8 +46,12 @@ pub const COMPARED: &[Compared] = &[
         "their text, wherever they stand; where they changed in the recording, a request may hold those of one agent only. Where the recording has no request, they are not known",
     ),
     compared(
-        "messages of the user and of the model",
-        "their order, who speaks, their text letter by letter; several in a row count as one, those without words as none",
+        "messages of the user",
+        "their order, their text letter by letter; several in a row count as one, those without words as none",
+    ),
+    compared(
+        "messages of the model",
+        "the same, but for white space: a reply is divided into messages and parts by each provider in its own way",
     ),
     compared("pictures", "what they hold, or where they are"),
     compared(

@@ -5,7 +5,7 @@ use super::record::{self, Noted};
 use super::tape::{Place, Tape};
 use crate::dialects::write::{End, NewCall, NewReply};
 use crate::dialects::{Arguments, body_of};
-use crate::session::{Dialect, Family, Flags, Item, Kind, Session, SourceError};
+use crate::session::{Dialect, Family, Flags, Item, Kind, Session, Shape, SourceError};
 use std::fmt;
 use std::ops::Range;
 
@@ -80,6 +80,8 @@ struct Writing<'a> {
     session: &'a Session,
     dialect: Dialect,
     said: NewReply,
+    /// The index of the item that the last text is of.
+    last_text: Option<usize>,
     left_out: Vec<LeftOut>,
 }
 
@@ -89,6 +91,7 @@ impl<'a> Writing<'a> {
             session,
             dialect,
             said: NewReply::default(),
+            last_text: None,
             left_out: Vec::new(),
         }
     }
@@ -96,7 +99,7 @@ impl<'a> Writing<'a> {
     fn add(&mut self, index: usize) -> Result<(), SourceError> {
         let item = &self.session.items[index];
         match item.kind {
-            Kind::Assistant => self.message(item),
+            Kind::Assistant => self.message(index, item),
             Kind::Reasoning => self.reasoning(item),
             Kind::Call => self.call(index, item),
             Kind::HostedCall | Kind::HostedOutput => {
@@ -112,25 +115,39 @@ impl<'a> Writing<'a> {
         }
     }
 
-    fn message(&mut self, item: &Item) -> Result<(), SourceError> {
+    fn message(&mut self, index: usize, item: &Item) -> Result<(), SourceError> {
         let content = Content::of(item, &self.session.bytes(item)?);
-        let is_refusal = item.flags.has(Flags::REFUSAL) && content.refusal.is_empty();
-        let (text, refusal) = match is_refusal {
-            true => (String::new(), content.text),
-            false => (content.text, content.refusal),
-        };
+        let (mut text, mut refusal) = (content.text(), content.refusal());
+        if item.flags.has(Flags::REFUSAL) && refusal.is_empty() {
+            (text, refusal) = (refusal, text);
+        }
         if !refusal.is_empty() {
             add_line(&mut self.said.refusal, &refusal);
         }
         if !text.is_empty() || refusal.is_empty() {
-            add_line(&mut self.said.text, &text);
+            self.add_text(index, text);
         }
         self.add_reasoning(&content.reasoning);
         Ok(())
     }
 
+    /// Adds the text of a message, or of a block of Anthropic: what a citation splits there is one message elsewhere.
+    fn add_text(&mut self, index: usize, text: String) {
+        let is_block = self.session.items[index].shape == Shape::Anthropic;
+        let goes_on = self.last_text.is_some() && self.last_text == index.checked_sub(1);
+        self.last_text = Some(index);
+        match self.said.texts.last_mut() {
+            Some(last) if is_block && goes_on && self.dialect != Dialect::Anthropic => {
+                last.push_str(&text);
+            }
+            Some(last) if last.is_empty() => *last = text,
+            Some(_) if text.is_empty() => {}
+            _ => self.said.texts.push(text),
+        }
+    }
+
     fn reasoning(&mut self, item: &Item) -> Result<(), SourceError> {
-        let text = Content::of(item, &self.session.bytes(item)?).text;
+        let text = Content::of(item, &self.session.bytes(item)?).words();
         if text.is_empty() {
             self.left_out.push(LeftOut::Reasoning);
         }
@@ -193,10 +210,10 @@ impl<'a> Writing<'a> {
     }
 }
 
-/// Adds a line to a text that may not be there yet. An empty line makes an empty text of nothing.
+/// Adds a line to a text that may not be there yet.
 fn add_line(text: &mut Option<String>, line: &str) {
     let text = text.get_or_insert_default();
-    if !text.is_empty() && !line.is_empty() {
+    if !text.is_empty() {
         text.push('\n');
     }
     text.push_str(line);

@@ -138,8 +138,8 @@ fn nearest_instructions(groups: &[Vec<String>], words: &str) -> String {
     nearest.max_by_key(|text| alike(text)).unwrap_or(all)
 }
 
-/// The contract of a session without the tools that the reply at `at` says it had: a Response repeats those of its request, and some servers
-/// send an empty list.
+/// The contract of a session without the tools that the reply at `at` says it had: a Response repeats those of its request, with what the
+/// provider added to them.
 fn without_tools_of_reply(session: &Session, at: usize) -> Contract {
     let at = index_number(at);
     let mut contract = session.contract.clone();

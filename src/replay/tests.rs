@@ -1,5 +1,7 @@
 //! Stories of a request that meets a recording.
 
+mod again;
+mod divided;
 mod replies;
 
 use super::*;
@@ -34,7 +36,7 @@ fn strict(tape: &Tape, request: &Value) -> Result<usize, String> {
 fn lenient(tape: &Tape, request: &Value) -> Result<(usize, String), String> {
     let matching = Matching {
         is_lenient: true,
-        session: None,
+        ..Matching::default()
     };
     let found = tape.find(&chat(request), matching);
     let found = found.map_err(|why| why.words(tape))?;
@@ -354,8 +356,8 @@ fn of_several_sessions_the_one_that_begins_alike_answers_unless_one_is_chosen() 
     let found = tape.find(&asked, Matching::default()).unwrap();
     assert_eq!(tape.words(found.place), "turn 2 of session 2");
     let only = Matching {
-        is_lenient: false,
         session: Some(0),
+        ..Matching::default()
     };
     let why = tape.find(&asked, only).unwrap_err().words(&tape);
     assert!(
@@ -392,7 +394,7 @@ fn behind_a_compaction_the_history_is_what_it_left() {
     let asked = Asked::read(Dialect::Responses, asked.to_string().as_bytes()).unwrap();
     let found = tape.find(&asked, Matching::default()).unwrap();
     let reply = tape.reply(found.place, Dialect::Responses, "m").unwrap();
-    assert_eq!(reply.said.text.as_deref(), Some("2"));
+    assert_eq!(reply.said.texts, ["2"]);
 }
 
 #[test]

@@ -28,9 +28,10 @@ impl Script {
             model: self.model(),
             created: MADE,
             reasoning: fill(&answer.reasoning)?,
-            text: fill(&answer.text)?,
+            texts: fill(&answer.text)?.into_iter().collect(),
             refusal: fill(&answer.refusal)?,
             calls: Vec::new(),
+            tools: asked.tools.clone(),
             end: answer.end,
             input_tokens: tokens(asked.length),
             output_tokens: 0,
@@ -38,8 +39,8 @@ impl Script {
         for (index, call) in answer.calls.iter().enumerate() {
             reply.calls.push(self.call(call, index, asked)?);
         }
-        let texts = [&reply.reasoning, &reply.text, &reply.refusal];
-        let texts = texts.into_iter().flatten().map(String::len);
+        let texts = reply.reasoning.iter().chain(&reply.texts);
+        let texts = texts.chain(&reply.refusal).map(String::len);
         let calls = reply.calls.iter();
         let calls = calls.map(|call| call.name.len() + call.arguments.len());
         reply.output_tokens = tokens(texts.chain(calls).sum());

@@ -23,6 +23,8 @@ pub struct Asked {
     pub wants_usage: bool,
     /// What tells samples of the same history apart; 0 where nothing does.
     pub sample: u64,
+    /// The tools on offer as a request of Responses spells them, which its reply repeats.
+    pub tools: Vec<Value>,
     /// How long the request is, in bytes.
     pub length: usize,
 }
@@ -116,6 +118,7 @@ impl Asked {
                 Value::Null => 0,
                 seed => sample_of(&seed.to_string()),
             }),
+            tools: tools_of(dialect, &request),
             length: body.len(),
         })
     }
@@ -130,6 +133,12 @@ impl Asked {
     pub fn fingerprint(&self) -> u64 {
         self.now.fingerprint.and_number(self.sample).number()
     }
+}
+
+fn tools_of(dialect: Dialect, request: &Value) -> Vec<Value> {
+    let tools = request.get("tools").and_then(Value::as_array);
+    let tools = tools.filter(|_| dialect == Dialect::Responses);
+    tools.cloned().unwrap_or_default()
 }
 
 fn sample_of(word: &str) -> u64 {

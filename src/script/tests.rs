@@ -259,7 +259,7 @@ fn answers_fill_templates_and_make_ids_from_the_history() {
     let (_, rule) = script.choose(&asked, 1).unwrap();
     let reply = script.answer(rule, &asked).unwrap();
     assert_eq!(reply.model, "scripted:echo");
-    assert_eq!(reply.text.as_deref(), Some("you said \"hi\" in turn 1"));
+    assert_eq!(reply.texts, ["you said \"hi\" in turn 1"]);
     let arguments = r#"{"said":"\"hi\"","list":[1,"search_flights, get_weather"]}"#;
     assert_eq!(reply.calls[0].arguments, arguments);
     assert_eq!(reply.calls[1].arguments, "{\"cut\": \"{{ last }}");

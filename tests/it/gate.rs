@@ -140,11 +140,11 @@ fn reply() -> impl Strategy<Value = NewReply> {
     });
     (
         prop::option::of(text()),
-        prop::option::of(text()),
+        prop::collection::vec(text(), 0..3),
         prop::option::of(text()),
         prop::collection::vec(call, 0..4),
     )
-        .prop_map(|(reasoning, text, refusal, mut calls)| {
+        .prop_map(|(reasoning, texts, refusal, mut calls)| {
             for (number, call) in calls.iter_mut().enumerate() {
                 call.id = format!("call_{number}");
             }
@@ -152,7 +152,7 @@ fn reply() -> impl Strategy<Value = NewReply> {
                 tag: "t".to_owned(),
                 model: "m".to_owned(),
                 reasoning,
-                text,
+                texts,
                 refusal,
                 calls,
                 ..NewReply::default()

@@ -1,6 +1,6 @@
 """An agent as users write it, on openai-agents: base URL and key come from the environment.
 
-    python agent.py responses|chat [--stream] [--question TEXT] [--instructions TEXT]
+    python agent.py responses|chat [--stream] [--question TEXT] [--instructions TEXT] [--city]
 
 Prints one line of JSON: the answer, all items, the usage, the kinds of the events of a stream, and the error that ended it.
 """
@@ -11,8 +11,13 @@ import json
 import logging
 
 from agents import Agent, Runner, function_tool, set_default_openai_api
+from pydantic import BaseModel
 
 logging.getLogger("openai.agents").setLevel(logging.CRITICAL)  # the errors are expected here
+
+
+class City(BaseModel):
+    city: str
 
 
 @function_tool
@@ -28,7 +33,7 @@ def get_weather(city: str, date: str) -> str:
 
 
 async def run(options):
-    agent = Agent("flights", instructions=options.instructions, tools=[search_flights, get_weather], model="any")
+    agent = Agent("flights", instructions=options.instructions, tools=[search_flights, get_weather], model="any", output_type=City if options.city else None)
     kinds = []
     if options.stream:
         result = Runner.run_streamed(agent, options.question, max_turns=8)
@@ -52,6 +57,7 @@ def main():
     parser.add_argument("--stream", action="store_true")
     parser.add_argument("--question", default="From New York to Lisbon on 11 May, please.")
     parser.add_argument("--instructions", default="You help people to travel.")
+    parser.add_argument("--city", action="store_true", help="the answer is a city, and checked to be one")
     options = parser.parse_args()
     set_default_openai_api({"responses": "responses", "chat": "chat_completions"}[options.api])
     try:
@@ -59,7 +65,7 @@ def main():
     except Exception as raised:  # whatever the framework raises is told
         status, code = getattr(raised, "status_code", None), getattr(raised, "code", None)
         came = {"answer": None, "error": {"class": type(raised).__name__, "status": status, "code": code, "message": str(raised)}}
-    print(json.dumps(came))
+    print(json.dumps(came, default=vars))
     raise SystemExit(0 if came["error"] is None else 3)
 
 

@@ -23,6 +23,7 @@ ROOT = HERE.parent.parent
 sys.path.insert(0, str(HERE.parent / "proxy_real"))
 
 import clients
+import openai
 from programs import PATIENCE, Proxy, Wrong, scripted
 
 CLEAN = HERE.parent / "proxy_real" / "clean.script.toml"
@@ -156,11 +157,60 @@ def the_sdks_themselves_run_again(bench):
                 check((came["error"], came["answer"]), (None, recorded["answer"]), f"{where}, replayed for {other}")
 
 
+def recorded_by_hand(bench, question, output):
+    """A recording of one reply of Responses, as no script makes it."""
+    path = bench.folder / "by-hand.json"
+    path.write_text(json.dumps({"model": "any", "input": [{"role": "user", "content": question}], "output": output}))
+    return path
+
+
+def asked(address, streams, **request):
+    """What the SDK of OpenAI makes of the reply."""
+    client = openai.OpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0, timeout=PATIENCE)
+    if not streams:
+        return client.responses.create(model="any", **request), []
+    with client.responses.stream(model="any", **request) as stream:
+        kinds = [event.type for event in stream]
+        return stream.get_final_response(), kinds
+
+
+def a_call_of_a_custom_tool_is_one_for_the_sdk_whole_and_streamed(bench):
+    patch = '*** Begin Patch\n+"a"\n*** End Patch\n'
+    call = {"type": "custom_tool_call", "id": "ctc_1", "call_id": "call_9", "name": "apply_patch", "input": patch, "status": "completed"}
+    journal = recorded_by_hand(bench, "Patch it.", [call])
+    tools = [{"type": "custom", "name": "apply_patch", "description": "Patches files."}]
+    for streams in (False, True):
+        with bench.replayed(journal) as (address, _):
+            reply, kinds = asked(address, streams, input="Patch it.", tools=tools)
+        [item] = reply.output
+        check(type(item).__name__, "ResponseCustomToolCall", f"streams {streams}")
+        check((item.call_id, item.name, item.input), ("call_9", "apply_patch", patch), f"streams {streams}")
+        check([tool.model_dump(exclude_none=True) for tool in reply.tools], tools, "a Response repeats the tools of its request")
+        heard = {f"response.custom_tool_call_input.{kind}" for kind in ("delta", "done")}
+        check(heard <= set(kinds), streams, f"{kinds}")
+
+
+def several_messages_of_a_turn_stay_several(bench):
+    text = lambda part: {"type": "output_text", "text": part, "annotations": []}
+    message = lambda *parts: {"type": "message", "role": "assistant", "content": [text(part) for part in parts]}
+    journal = recorded_by_hand(bench, "Where?", [message("Let me look."), message('{"city": "Pa', 'ris"}')])
+    for streams in (False, True):
+        with bench.replayed(journal) as (address, _):
+            reply, _ = asked(address, streams, input="Where?")
+        said = [part.text for item in reply.output for part in item.content]
+        check(said, ["Let me look.", '{"city": "Paris"}'], f"streams {streams}")
+    for more in ((), ("--stream",)):
+        code, lines, came = bench.replay(journal, (), "responses", "--question", "Where?", "--city", *more)
+        check((code, came["error"], came["answer"]), (0, None, {"city": "Paris"}), f"openai-agents with an output type, {more}: {lines}")
+
+
 STORIES = [
     an_openai_agents_program_runs_again_with_the_recorded_result,
     it_runs_again_whole_or_streamed_and_over_the_other_api,
     a_changed_prompt_is_refused_with_what_differs_and_asked_for_once,
     the_sdks_themselves_run_again,
+    a_call_of_a_custom_tool_is_one_for_the_sdk_whole_and_streamed,
+    several_messages_of_a_turn_stay_several,
 ]
 
 

@@ -1,7 +1,7 @@
 //! An agent that is started anew for each trial, with one fault each time, and once without any before.
 
 use super::report::{Control, Report, Results, Tried};
-use super::{Defaults, conclude};
+use super::{Wish, conclude};
 use crate::chaos::{End, Outcome, Plan, Spec, Trial, Usual, outcome};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::output::safe_line;
@@ -10,7 +10,6 @@ use crate::runtime::proxy::recorder::proxies_folder;
 use crate::runtime::proxy::trial::{NotPlayed, Played, Start, play};
 use crate::runtime::proxy::{Chaos, Options};
 use crate::runtime::takes::{usual_root, wall_clock};
-use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,7 +22,7 @@ const CONTROL: &str = "00-control";
 pub(super) fn run(
     spec: &Spec,
     mut options: Options,
-    (command, defaults): (&[OsString], Defaults),
+    wish: &Wish<'_>,
     signal: &dyn Fn() -> Option<i32>,
     report: &Report,
     out: &mut dyn Write,
@@ -33,10 +32,11 @@ pub(super) fn run(
         spec,
         options,
         start: Start {
-            argv: command,
-            defaults,
+            argv: wish.command,
+            defaults: wish.defaults,
             patience: Duration::from_millis(spec.timeout_ms),
         },
+        wish,
         signal,
         folder: &folder,
     };
@@ -55,6 +55,7 @@ struct Campaign<'a> {
     spec: &'a Spec,
     options: Options,
     start: Start<'a>,
+    wish: &'a Wish<'a>,
     signal: &'a dyn Fn() -> Option<i32>,
     folder: &'a Path,
 }
@@ -87,6 +88,7 @@ impl Campaign<'_> {
             requests: usual.requests(),
             journal: file_name(&played.journal),
             stderr: played.stderr,
+            strayed: self.wish.recording.map(|recording| recording.strayed()),
         });
         if why.is_some() {
             return Ok(why);
@@ -107,6 +109,9 @@ impl Campaign<'_> {
     }
 
     fn play(&self, plan: Plan, name: &str) -> Result<Played, NotPlayed> {
+        if let Some(recording) = self.wish.recording {
+            recording.rewind();
+        }
         let chaos = Arc::new(Chaos::new(self.spec, plan));
         let mut options = self.options.clone();
         options.journal = Some(self.folder.join(format!("{name}.jsonl")));

@@ -1,6 +1,7 @@
 //! What became of an agent that got faults: a table for people, or one JSON object a line.
 
 use super::exception::exception_line;
+use super::recording::Strayed;
 use crate::chaos::{End, FAULTS, Fault, Injection, Outcome};
 use crate::cli::exit::Exit;
 use crate::cli::output::{counted, safe_line};
@@ -47,6 +48,8 @@ pub(super) struct Control {
     pub(super) requests: u32,
     pub(super) stderr: Vec<String>,
     pub(super) journal: String,
+    /// How far its requests were from the recording, where that is the model.
+    pub(super) strayed: Option<Strayed>,
 }
 
 impl Control {
@@ -143,6 +146,9 @@ fn text(out: &mut dyn Write, palette: Palette, results: &Results) -> io::Result<
         };
         let requests = counted(control.requests as usize, "request");
         writeln!(out, "without a fault the agent {how} ({requests})")?;
+        if let Some(words) = control.strayed.as_ref().and_then(Strayed::words) {
+            writeln!(out, "{}", palette.warning(safe_line(&words)))?;
+        }
     }
     if !results.tried.is_empty() {
         table(out, palette, results)?;
@@ -270,6 +276,7 @@ enum Line<'a> {
         requests: u32,
         error: Option<&'a str>,
         journal: &'a str,
+        recording: Option<&'a Strayed>,
     },
     Trial {
         fault: &'static str,
@@ -316,6 +323,7 @@ fn json(out: &mut dyn Write, results: &Results) -> io::Result<()> {
             requests: control.requests,
             error: exception_line(&control.stderr).filter(|_| !control.is_sound()),
             journal: &control.journal,
+            recording: control.strayed.as_ref(),
         };
         write_line(out, &line)?;
     }

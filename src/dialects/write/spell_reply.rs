@@ -24,12 +24,14 @@ pub struct NewReply {
     pub created: u64,
     /// Reasoning.
     pub reasoning: Option<String>,
-    /// Text.
-    pub text: Option<String>,
-    /// A refusal.
+    /// Texts, in Responses a message each, in Anthropic a block each; Chat has one message only, in which they stand one below the other.
+    pub texts: Vec<String>,
+    /// A refusal, which stands in the message of the last text.
     pub refusal: Option<String>,
     /// Calls.
     pub calls: Vec<NewCall>,
+    /// The tools that the request offers, as it spells them: a Response repeats them.
+    pub tools: Vec<Value>,
     /// Why it ends.
     pub end: End,
     /// Tokens of the request.
@@ -115,6 +117,15 @@ impl NewReply {
             Dialect::Anthropic => Some(anthropic::events(self, piece)),
             Dialect::Gemini => None,
         }
+    }
+}
+
+impl NewReply {
+    /// The texts as one message; `None` where there are none.
+    fn one_text(&self) -> Option<String> {
+        let texts = self.texts.iter().map(String::as_str);
+        let texts = texts.filter(|text| !text.is_empty()).collect::<Vec<_>>();
+        (!self.texts.is_empty()).then(|| texts.join("\n"))
     }
 }
 

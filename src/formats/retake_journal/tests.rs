@@ -379,3 +379,30 @@ fn the_same_question_again_after_a_whole_reply_is_another_conversation() {
         ]
     );
 }
+
+#[test]
+fn a_reply_that_says_it_had_no_tools_leaves_those_of_its_request() {
+    let tool = r#"{"type":"function","name":"f","parameters":{"type":"object"}}"#;
+    let asks = |tools: &str| {
+        format!(
+            r#""request":{{"model":"m","tools":[{tools}],"input":[{{"role":"user","content":"hi"}}]}}"#
+        )
+    };
+    let reply = |tools: &str| {
+        let call = r#"{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}"#;
+        format!(r#""response":{{"object":"response","output":[{call}],"tools":[{tools}]}}"#)
+    };
+    let offered = |asked: &str, replied: &str| {
+        let bodies = format!("{},{}", asks(asked), reply(replied));
+        let entry = exchange("exchange", 1, &bodies).replace("chat", "responses");
+        let contents = read(&of_proxy(&[entry]));
+        let contract = &contents.sessions[0].contract;
+        let tools = contract.tools_at(1).into_iter();
+        let names = tools.map(|tool| tool.name.clone()).collect::<Vec<_>>();
+        (contract.tools_known(), names)
+    };
+    assert_eq!(offered(tool, ""), (true, vec!["f".to_owned()]));
+    let other = tool.replace("\"f\"", "\"g\"");
+    assert_eq!(offered(tool, &other), (true, vec!["g".to_owned()]));
+    assert_eq!(offered("", ""), (true, Vec::new()));
+}

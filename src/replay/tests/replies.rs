@@ -25,7 +25,7 @@ fn a_reply_keeps_its_ids_its_end_and_its_cost() {
     let said = &reply.said;
     assert_eq!((said.model.as_str(), said.end), ("gpt-x", End::Length));
     assert_eq!((said.input_tokens, said.output_tokens), (12, 5));
-    assert_eq!(said.text.as_deref(), Some("so"));
+    assert_eq!(said.texts, ["so"]);
     assert_eq!(said.reasoning.as_deref(), Some("hm"));
     assert_eq!(
         (said.calls[0].id.as_str(), said.calls[0].arguments.as_str()),
@@ -70,7 +70,7 @@ fn what_a_dialect_cannot_carry_is_left_out_of_a_reply_and_named() {
     let reply = tape.reply(place, Dialect::Responses, "asked").unwrap();
     assert_eq!(reply.said.model, "asked");
     assert_eq!(reply.said.refusal.as_deref(), Some("no"));
-    assert_eq!(reply.said.text, None);
+    assert!(reply.said.texts.is_empty());
     assert_eq!(reply.said.calls[0].input.as_deref(), Some("*** Begin"));
     let tool = |name: &str| name.to_owned();
     assert_eq!(

@@ -24,7 +24,7 @@ pub use super::serving::ANY_PORT;
 use super::serving::Listening;
 use crate::replay::{Differences, LeftOut, Matching, Place, Tape};
 use crate::session::Dialect;
-use serving::Serving;
+use serving::{Served, Serving};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -74,6 +74,7 @@ pub enum Event {
 pub struct Endpoint {
     listening: Listening,
     tape: Arc<Tape>,
+    served: Arc<Served>,
 }
 
 impl Endpoint {
@@ -86,14 +87,19 @@ impl Endpoint {
         listen: SocketAddr,
         report: impl Fn(Event) + Send + Sync + 'static,
     ) -> io::Result<Self> {
-        let tape = Arc::new(tape);
+        let (tape, served) = (Arc::new(tape), Arc::<Served>::default());
         let serving = Serving {
             tape: tape.clone(),
+            served: served.clone(),
             options,
             report: Box::new(report),
         };
         let listening = Listening::start(serving, listen)?;
-        Ok(Self { listening, tape })
+        Ok(Self {
+            listening,
+            tape,
+            served,
+        })
     }
 
     /// Where it listens.
@@ -104,6 +110,11 @@ impl Endpoint {
     /// What clients of a dialect call their base URL: those of OpenAI add `/responses` to it, those of Anthropic `/v1/messages`.
     pub fn base_url(&self, dialect: Dialect) -> String {
         self.listening.base_url(dialect)
+    }
+
+    /// An agent begins anew: of several turns behind the same history the first comes first again.
+    pub fn rewind(&self) {
+        self.served.lock().clear();
     }
 
     /// What is served.

@@ -3,12 +3,13 @@
 use super::super::serving::{Answers, Asking, Behind, Body, Sending, asking, models};
 use super::{Event, Options};
 use crate::dialects::write::spell_error_with_code;
-use crate::replay::{Asked, Found, How, NotFound, Reply, Tape};
+use crate::replay::{Asked, Differences, Found, How, NotFound, Place, Reply, Tape};
 use crate::session::Dialect;
 use hyper::body::Incoming;
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::{Request, Response, StatusCode};
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Says that a reply is replayed, and which turn it is.
@@ -18,9 +19,21 @@ const TAG: &str = "replay";
 /// Characters of a text or of arguments in one event.
 const CHUNK: usize = 24;
 
+/// The turns that were served.
+#[derive(Debug, Default)]
+pub(super) struct Served(Mutex<BTreeSet<Place>>);
+
+impl Served {
+    pub(super) fn lock(&self) -> MutexGuard<'_, BTreeSet<Place>> {
+        // A thread that panicked with it leaves a set that can be used.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// A tape, and who hears what is asked of it.
 pub(super) struct Serving {
     pub(super) tape: Arc<Tape>,
+    pub(super) served: Arc<Served>,
     pub(super) options: Options,
     pub(super) report: Box<dyn Fn(Event) + Send + Sync>,
 }
@@ -49,15 +62,11 @@ impl Serving {
             Ok(asked) => asked,
             Err(why) => return self.refuse(dialect, "replay_unreadable", why.to_string(), None),
         };
-        let found = match self.tape.find(&asked, self.options.matching) {
+        let (found, reply) = match self.found(&asked) {
             Ok(found) => found,
             Err(why) => return self.not_found(dialect, why),
         };
         let Found { place, how } = found;
-        let reply = match self.tape.reply(place, dialect, &asked.model) {
-            Ok(reply) => reply,
-            Err(error) => return self.not_found(dialect, error.into()),
-        };
         let differences = match how {
             How::Same => None,
             How::Nearest(differences) => Some(differences),
@@ -83,6 +92,17 @@ impl Serving {
             sending.headers.insert(REPLAY, header);
         }
         sending
+    }
+
+    /// The turn that answers, as it is sent.
+    fn found(&self, asked: &Asked) -> Result<(Found, Reply), NotFound> {
+        let mut served = self.served.lock();
+        let matching = self.options.matching;
+        let found = self.tape.find_next(asked, matching, &served)?;
+        let mut reply = self.tape.reply(found.place, asked.dialect, &asked.model)?;
+        reply.said.tools.clone_from(&asked.tools);
+        served.insert(found.place);
+        Ok((found, reply))
     }
 
     async fn sent(&self, asked: &Asked, reply: &Reply) -> Sending {
@@ -123,7 +143,7 @@ impl Serving {
         dialect: Dialect,
         code: &'static str,
         why: String,
-        nearest: Option<(crate::replay::Place, crate::replay::Differences)>,
+        nearest: Option<(Place, Differences)>,
     ) -> Sending {
         let status = StatusCode::BAD_REQUEST;
         let message = format!("retake replay: {why}");

@@ -3,10 +3,11 @@
 use super::body::{self, Body};
 use crate::dialects::write::{NewEvent, spell_error};
 use crate::exchange::route::dialect_at;
+use crate::runtime::proxy::decode::{Fault, decode};
 use crate::session::Dialect;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::{Body as _, Incoming};
-use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue};
+use hyper::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use std::time::Duration;
 
@@ -52,7 +53,8 @@ pub(in crate::runtime) async fn asking(request: Request<Incoming>, tag: &str) ->
         let status = StatusCode::METHOD_NOT_ALLOWED;
         return refused(dialect, status, "only POST is served here");
     }
-    match received(body).await {
+    let received = received(body).await;
+    match received.and_then(|body| plain(&head.headers, body)) {
         Ok(body) => Asking::Reply {
             dialect,
             headers: head.headers,
@@ -147,6 +149,32 @@ async fn received(body: Incoming) -> Result<Vec<u8>, (StatusCode, &'static str)>
         Err(_) => Err((
             StatusCode::REQUEST_TIMEOUT,
             "the request did not come to an end",
+        )),
+    }
+}
+
+/// The body of a request without its compression.
+fn plain(headers: &HeaderMap, body: Vec<u8>) -> Result<Vec<u8>, (StatusCode, &'static str)> {
+    let codings = headers.get_all(CONTENT_ENCODING).iter();
+    let codings = codings.map(|codings| codings.to_str().unwrap_or("?"));
+    let codings = codings.collect::<Vec<_>>().join(",");
+    if codings.is_empty() {
+        return Ok(body);
+    }
+    let decoded = decode(&codings, &body);
+    match decoded.fault {
+        None => Ok(decoded.bytes.into_owned()),
+        Some(Fault::TooLong) => Err((
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "the request unpacks to more than 64 MB",
+        )),
+        Some(Fault::Lying) => Err((
+            StatusCode::BAD_REQUEST,
+            "the request is not encoded as its content-encoding says",
+        )),
+        Some(Fault::Unknown) => Err((
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "the request has a content-encoding that is not known",
         )),
     }
 }

@@ -36,7 +36,10 @@ pub(super) fn turn(tag: &str, text: &str, calls: &[Call<'_>]) -> NewReply {
     NewReply {
         tag: tag.to_owned(),
         model: "m".to_owned(),
-        text: Some(text.to_owned()).filter(|text| !text.is_empty()),
+        texts: Some(text.to_owned())
+            .filter(|text| !text.is_empty())
+            .into_iter()
+            .collect(),
         calls: calls.collect(),
         input_tokens: 5,
         output_tokens: 3,

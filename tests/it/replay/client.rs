@@ -117,16 +117,27 @@ impl Reply {
     }
 }
 
-/// Asks once. HTTP/1.0 has no chunks: the body ends with the connection.
+/// Asks once.
 pub(super) fn ask(address: SocketAddr, method: &str, path: &str, body: &str) -> Reply {
+    ask_with(address, (method, path), "", body.as_bytes())
+}
+
+/// Asks once, with further headers. HTTP/1.0 has no chunks: the body ends with the connection.
+pub(super) fn ask_with(
+    address: SocketAddr,
+    (method, path): (&str, &str),
+    headers: &str,
+    body: &[u8],
+) -> Reply {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let length = body.len();
     write!(
         stream,
-        "{method} {path} HTTP/1.0\r\nhost: {address}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+        "{method} {path} HTTP/1.0\r\nhost: {address}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n{headers}\r\n"
     )
     .unwrap();
+    stream.write_all(body).unwrap();
     let mut text = String::new();
     stream.read_to_string(&mut text).unwrap();
     let (head, body) = text.split_once("\r\n\r\n").unwrap();

@@ -118,7 +118,7 @@ fn heard(session: &Session) -> (String, Vec<(String, String, String)>) {
 }
 
 fn said(reply: &NewReply, dialect: Dialect) -> (String, Vec<(String, String, String)>) {
-    let texts = reply.text.iter().chain(&reply.refusal);
+    let texts = reply.texts.iter().chain(&reply.refusal);
     let texts = texts.filter(|text| !text.trim().is_empty());
     let texts = texts.cloned().collect::<Vec<_>>().join("\n");
     let calls = reply.calls.iter();

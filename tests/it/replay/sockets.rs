@@ -1,28 +1,40 @@
 //! A recording over sockets: in every dialect, whole and streamed.
 
-use super::client::{DIALECTS, PATIENCE, ask, recording, request};
+use super::client::{DIALECTS, PATIENCE, ask, ask_with, recording, request};
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use retake::dialects::body_of;
 use retake::formats::{Sample, find, read_buffer, recognise};
 use retake::replay::{Matching, Tape};
 use retake::runtime::replay::{ANY_PORT, Endpoint, Event, Options};
 use retake::session::{Dialect, Kind, Session, Source};
 use serde_json::{Value, json};
+use std::io::Write;
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 
-fn tape(text: &str) -> Tape {
-    let source: Arc<dyn Source> = Arc::new(text.as_bytes().to_vec());
-    let contents = read_buffer(find("openai-chat").unwrap(), &source, text.as_bytes()).unwrap();
-    Tape::of(contents.sessions).unwrap()
+/// A tape of recordings, each of them a list of messages or a request.
+fn tape(recordings: &[Value]) -> Tape {
+    let sessions = recordings.iter().flat_map(|recording| {
+        let text = recording.to_string();
+        let source: Arc<dyn Source> = Arc::new(text.as_bytes().to_vec());
+        let contents = read_buffer(find("openai-chat").unwrap(), &source, text.as_bytes());
+        contents.unwrap().sessions
+    });
+    Tape::of(sessions.collect()).unwrap()
 }
 
 fn serving(options: Options) -> (Endpoint, Receiver<Event>) {
+    serving_of(&[recording()], options)
+}
+
+fn serving_of(recordings: &[Value], options: Options) -> (Endpoint, Receiver<Event>) {
     let (sender, events) = channel();
     let report = move |event| {
         let _over = sender.send(event);
     };
-    let tape = tape(&recording().to_string());
+    let tape = tape(recordings);
     (
         Endpoint::start(tape, options, ANY_PORT, report).unwrap(),
         events,
@@ -33,7 +45,7 @@ fn lenient() -> Options {
     Options {
         matching: Matching {
             is_lenient: true,
-            session: None,
+            ..Matching::default()
         },
         keeps_pace: false,
     }
@@ -171,6 +183,79 @@ fn behind_the_last_turn_there_is_nothing_lenient_or_not() {
 }
 
 #[test]
+fn the_same_request_gets_what_it_got_when_it_was_recorded_and_a_new_agent_the_same_again() {
+    let asked = json!([{"role": "user", "content": "a number"}]);
+    let recorded = ["one", "two"].map(|text| {
+        let mut messages = asked.as_array().unwrap().clone();
+        messages.push(json!({"role": "assistant", "content": text}));
+        json!(messages)
+    });
+    let (endpoint, _events) = serving_of(&recorded, Options::default());
+    let asked = json!({"model": "m", "messages": asked});
+    let say = |wanted: &str| {
+        let reply = ask(
+            endpoint.address(),
+            "POST",
+            DIALECTS[1].1,
+            &asked.to_string(),
+        );
+        assert!(reply.body.contains(wanted), "{wanted}: {}", reply.body);
+    };
+    for wanted in ["one", "two", "two"] {
+        say(wanted);
+    }
+    endpoint.rewind();
+    for wanted in ["one", "two"] {
+        say(wanted);
+    }
+}
+
+#[test]
+fn a_response_repeats_the_tools_of_its_request() {
+    let (endpoint, _events) = serving(Options::default());
+    let (dialect, path) = DIALECTS[0];
+    let request = request(dialect, 4, "Bern", false);
+    let reply = ask(endpoint.address(), "POST", path, &request.to_string());
+    let reply: Value = serde_json::from_str(&reply.body).unwrap();
+    assert_eq!(reply["tools"], request["tools"]);
+}
+
+#[test]
+fn a_request_may_be_packed() {
+    let (endpoint, _events) = serving(Options::default());
+    let (dialect, path) = DIALECTS[0];
+    let request = request(dialect, 4, "Bern", false).to_string();
+    let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+    packed.write_all(request.as_bytes()).unwrap();
+    let packed = packed.finish().unwrap();
+    let post = |coding: &str, body: &[u8]| {
+        let header = format!("content-encoding: {coding}\r\n");
+        ask_with(endpoint.address(), ("POST", path), &header, body)
+    };
+    let reply = post("gzip", &packed);
+    assert_eq!(said(&reply.body), ["It has 18 degrees in Bern."]);
+    assert_eq!(post("identity", request.as_bytes()).status, 200);
+    for (coding, body, status, why) in [
+        (
+            "gzip",
+            request.as_bytes(),
+            400,
+            "is not encoded as its content-encoding says",
+        ),
+        (
+            "rot13",
+            request.as_bytes(),
+            415,
+            "a content-encoding that is not known",
+        ),
+    ] {
+        let reply = post(coding, body);
+        assert_eq!(reply.status, status, "{}", reply.body);
+        assert!(reply.body.contains(why), "{}", reply.body);
+    }
+}
+
+#[test]
 fn what_is_no_request_is_refused_and_models_are_listed() {
     let (endpoint, _events) = serving(Options::default());
     let status =
@@ -189,12 +274,7 @@ fn what_is_no_request_is_refused_and_models_are_listed() {
 fn it_listens_on_the_loopback_only_and_stops_when_it_is_dropped() {
     let nobody = |_| {};
     let everywhere = "0.0.0.0:0".parse().unwrap();
-    let refused = Endpoint::start(
-        tape(&recording().to_string()),
-        Options::default(),
-        everywhere,
-        nobody,
-    );
+    let refused = Endpoint::start(tape(&[recording()]), Options::default(), everywhere, nobody);
     assert!(refused.unwrap_err().to_string().contains("loopback"));
     let (endpoint, _events) = serving(Options::default());
     let address = endpoint.address();

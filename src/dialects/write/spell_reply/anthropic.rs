@@ -28,7 +28,7 @@ pub(super) fn whole(reply: &NewReply) -> String {
 
 /// Text and refusal: for this provider both are text.
 fn words(reply: &NewReply) -> impl Iterator<Item = &String> {
-    reply.text.iter().chain(&reply.refusal)
+    reply.texts.iter().chain(&reply.refusal)
 }
 
 fn thinking(reply: &NewReply, text: &str) -> Value {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 pub(super) fn whole(reply: &NewReply) -> Value {
     let mut message = Map::new();
     message.insert("role".to_owned(), "assistant".into());
-    message.insert("content".to_owned(), json!(reply.text));
+    message.insert("content".to_owned(), json!(reply.one_text()));
     message.insert("refusal".to_owned(), json!(reply.refusal));
     if let Some(reasoning) = &reply.reasoning {
         message.insert("reasoning_content".to_owned(), reasoning.clone().into());
@@ -51,11 +51,12 @@ fn usage(reply: &NewReply) -> Value {
 
 /// Its chunks, and the mark that ends a stream.
 pub(super) fn events(reply: &NewReply, piece: usize, with_usage: bool) -> Vec<NewEvent> {
-    let content = reply.text.as_ref().map(|_| "");
+    let said = reply.one_text();
+    let content = said.as_ref().map(|_| "");
     let mut deltas = vec![json!({"role": "assistant", "content": content})];
     for (key, text) in [
         ("reasoning_content", &reply.reasoning),
-        ("content", &reply.text),
+        ("content", &said),
         ("refusal", &reply.refusal),
     ] {
         let text = text.iter().flat_map(|text| match text.as_str() {

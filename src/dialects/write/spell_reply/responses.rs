@@ -26,7 +26,7 @@ pub(super) fn whole(reply: &NewReply) -> Value {
         "previous_response_id": null,
         "text": {"format": {"type": "text"}},
         "tool_choice": "auto",
-        "tools": [],
+        "tools": reply.tools,
         "usage": {
             "input_tokens": reply.input_tokens,
             "input_tokens_details": {"cached_tokens": 0},
@@ -46,22 +46,7 @@ fn output(reply: &NewReply) -> Vec<Value> {
             "summary": [{"type": "summary_text", "text": reasoning}],
         }));
     }
-    let text = reply.text.as_ref();
-    let text = text.map(
-        |text| json!({"type": "output_text", "text": text, "annotations": [], "logprobs": []}),
-    );
-    let refusal = reply.refusal.as_ref();
-    let refusal = refusal.map(|refusal| json!({"type": "refusal", "refusal": refusal}));
-    let content = text.into_iter().chain(refusal).collect::<Vec<_>>();
-    if !content.is_empty() {
-        output.push(json!({
-            "id": format!("msg_{}", reply.tag),
-            "type": "message",
-            "status": "completed",
-            "role": "assistant",
-            "content": content,
-        }));
-    }
+    output.extend(messages(reply));
     let call = |(number, call): (usize, &NewCall)| {
         let (prefix, kind, key, said) = match &call.input {
             Some(input) => ("ctc", "custom_tool_call", "input", input),
@@ -83,6 +68,27 @@ fn output(reply: &NewReply) -> Vec<Value> {
         *status = "incomplete".into();
     }
     output
+}
+
+fn messages(reply: &NewReply) -> impl Iterator<Item = Value> {
+    let text = |text: &String| {
+        vec![json!({"type": "output_text", "text": text, "annotations": [], "logprobs": []})]
+    };
+    let mut contents = reply.texts.iter().map(text).collect::<Vec<_>>();
+    if let Some(refusal) = &reply.refusal {
+        let refusal = json!({"type": "refusal", "refusal": refusal});
+        match contents.last_mut() {
+            Some(last) => last.push(refusal),
+            None => contents.push(vec![refusal]),
+        }
+    }
+    contents.into_iter().enumerate().map(|(number, content)| {
+        let id = match number {
+            0 => format!("msg_{}", reply.tag),
+            _ => format!("msg_{}_{number}", reply.tag),
+        };
+        json!({"id": id, "type": "message", "status": "completed", "role": "assistant", "content": content})
+    })
 }
 
 /// The events of its stream, in the order of the reference.

@@ -30,19 +30,21 @@ fn any_reply() -> impl Strategy<Value = NewReply> {
     let call = ("[a-z]{1,8}", "[\\w.-]{1,12}", any_arguments());
     let calls = proptest::collection::vec(call, 0..4);
     let said = || proptest::option::of(any_text());
+    let texts = proptest::collection::vec(any_text(), 0..4);
     let end = prop_oneof![
         Just(End::Natural),
         Just(End::Length),
         Just(End::ContentFilter)
     ];
-    (said(), said(), said(), calls, end).prop_map(|(reasoning, text, refusal, calls, end)| {
+    (said(), texts, said(), calls, end).prop_map(|(reasoning, texts, refusal, calls, end)| {
         NewReply {
             tag: "0123abc".to_owned(),
             model: "scripted:any".to_owned(),
             created: 1,
             reasoning,
-            text,
+            texts,
             refusal,
+            tools: Vec::new(),
             calls: calls
                 .into_iter()
                 .map(|(id, name, arguments)| NewCall {
@@ -144,7 +146,7 @@ proptest! {
 #[test]
 fn a_text_comes_in_several_deltas() {
     let reply = NewReply {
-        text: Some("a flight at nine".to_owned()),
+        texts: vec!["a flight at nine".to_owned()],
         ..NewReply::default()
     };
     for dialect in DIALECTS {
@@ -204,4 +206,54 @@ fn a_call_of_a_custom_tool_is_one_in_responses_and_a_function_call_elsewhere() {
         (&call["type"], &call["input"]),
         (&"custom_tool_call".into(), &input.into())
     );
+}
+
+#[test]
+fn several_texts_are_a_message_each_in_responses_a_block_each_in_anthropic_and_one_message_in_chat()
+{
+    let reply = NewReply {
+        texts: ["Let me look.", "", "{\"city\": \"Paris\"}"]
+            .map(str::to_owned)
+            .into(),
+        refusal: Some("no more".to_owned()),
+        ..NewReply::default()
+    };
+    let said = |dialect: Dialect, pointer: &str| {
+        let whole: Value = serde_json::from_str(&reply.spell(dialect).unwrap()).unwrap();
+        whole.pointer(pointer).unwrap().clone()
+    };
+    let messages = said(Dialect::Responses, "/output");
+    let messages = messages.as_array().unwrap().iter();
+    let (ids, texts): (Vec<&Value>, Vec<&Value>) = messages
+        .map(|message| (&message["id"], &message["content"][0]["text"]))
+        .unzip();
+    assert_eq!(texts, ["Let me look.", "", "{\"city\": \"Paris\"}"]);
+    assert_eq!(ids, ["msg_", "msg__1", "msg__2"]);
+    let refusal = said(Dialect::Responses, "/output/2/content/1/refusal");
+    assert_eq!(refusal, "no more");
+    let blocks = said(Dialect::Anthropic, "/content");
+    let blocks = blocks.as_array().unwrap().iter();
+    let blocks = blocks.map(|block| &block["text"]).collect::<Vec<_>>();
+    assert_eq!(
+        blocks,
+        ["Let me look.", "", "{\"city\": \"Paris\"}", "no more"]
+    );
+    let content = said(Dialect::Chat, "/choices/0/message/content");
+    assert_eq!(content, "Let me look.\n{\"city\": \"Paris\"}");
+}
+
+#[test]
+fn a_response_repeats_the_tools_of_its_request() {
+    let tool =
+        serde_json::json!({"type": "function", "name": "f", "parameters": {"type": "object"}});
+    let reply = NewReply {
+        tools: vec![tool.clone()],
+        ..NewReply::default()
+    };
+    let whole = reply.spell(Dialect::Responses).unwrap();
+    let whole: Value = serde_json::from_str(&whole).unwrap();
+    assert_eq!(whole["tools"], serde_json::json!([tool]));
+    let events = reply.events(Dialect::Responses, 24, false).unwrap();
+    let created: Value = serde_json::from_str(&events[0].data).unwrap();
+    assert_eq!(created["response"]["tools"], serde_json::json!([tool]));
 }

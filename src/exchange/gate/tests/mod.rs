@@ -61,7 +61,7 @@ fn two_calls() -> NewReply {
         tag: "t".to_owned(),
         model: "m".to_owned(),
         reasoning: Some("hm".to_owned()),
-        text: Some("I look.".to_owned()),
+        texts: vec!["I look.".to_owned()],
         calls: vec![call("call_1", "{\"a\":1}"), call("call_2", "{\"b\":2}")],
         ..NewReply::default()
     }

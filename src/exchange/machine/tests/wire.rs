@@ -141,7 +141,7 @@ fn reply(tools: &[&str]) -> NewReply {
     NewReply {
         tag: "a1".to_owned(),
         model: "m".to_owned(),
-        text: Some("Let me look.".to_owned()),
+        texts: vec!["Let me look.".to_owned()],
         calls: calls.collect(),
         ..NewReply::default()
     }

@@ -72,7 +72,7 @@ fn seen() -> NewReply {
         model: "m-1".to_owned(),
         created: 7,
         reasoning: Some("think".to_owned()),
-        text: Some("I look. ".to_owned()),
+        texts: vec!["I look. ".to_owned()],
         calls: vec![NewCall {
             id: "call_1".to_owned(),
             name: "no_such".to_owned(),

@@ -322,7 +322,7 @@ fn any_reply(tag: &'static str) -> impl Strategy<Value = NewReply> {
                 tag: tag.to_owned(),
                 model: format!("m-{tag}"),
                 reasoning,
-                text,
+                texts: text.into_iter().collect(),
                 refusal,
                 calls,
                 input_tokens: 1,
