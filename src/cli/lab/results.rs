@@ -132,10 +132,17 @@ impl<'a> Results<'a> {
             1 => "1 request".to_owned(),
             _ => format!("{requests} requests"),
         };
+        let estimated = match spent.estimated_tokens() {
+            0 => String::new(),
+            tokens => format!(
+                ", {} more by estimate, as no count was told",
+                words::thousands(tokens)
+            ),
+        };
         let seed = self.experiment().seed;
         [
             format!("{there} of {asked} samples; {phase}"),
-            format!("{requests}, {input} tokens sent, {output} answered; seed {seed}"),
+            format!("{requests}, {input} tokens sent, {output} answered{estimated}; seed {seed}"),
         ]
     }
 }

@@ -3,8 +3,11 @@
 use super::NoLab;
 use super::history::{Found, Histories, RECORDED, Words, histories};
 use crate::engine::agent::Model;
-use crate::lab::{Experiment, Meant, Named, Origin, Spec, Subject, Trial, Variant, Wanted, Which};
-use crate::rules::{Finding, Run, Severity};
+use crate::lab::{
+    Experiment, MOST_CONCURRENCY, Meant, Named, Origin, Spec, Subject, Trial, Variant, Wanted,
+    Which,
+};
+use crate::rules::{Finding, Run, Severity, nearest_of};
 use crate::runtime::wordings::{self, Wordings};
 use crate::runtime::{
     ReadOptions, Recording, check_session, read_path, read_tools_file, tools_beside,
@@ -103,7 +106,7 @@ pub fn prepare(spec: &Spec, beside: Beside<'_>) -> Result<Prepared, NoLab> {
             samples: spec.samples,
             stop: spec.stop,
             caps: spec.caps,
-            concurrency: spec.concurrency.max(1),
+            concurrency: concurrency(spec.concurrency, &mut notes),
             seed: spec.seed,
         },
         notes,
@@ -111,6 +114,16 @@ pub fn prepare(spec: &Spec, beside: Beside<'_>) -> Result<Prepared, NoLab> {
         journals: beside.journals.to_owned(),
         is_fresh: beside.is_fresh,
     })
+}
+
+/// How many requests are on their way at once.
+fn concurrency(wanted: u32, notes: &mut Vec<String>) -> u32 {
+    if wanted > MOST_CONCURRENCY {
+        notes.push(format!(
+            "{MOST_CONCURRENCY} requests are on their way at once at most, not {wanted}"
+        ));
+    }
+    wanted.clamp(1, MOST_CONCURRENCY)
 }
 
 fn trial(subject: &Subject, model: &Model, histories: &Histories) -> Trial {
@@ -216,7 +229,11 @@ fn of_session(
                 .as_deref()
                 .is_none_or(|wanted| wanted == finding.rule.id)
     };
-    let mut meant: Vec<Finding> = findings.into_iter().filter(is_meant).collect();
+    let mut meant: Vec<Finding> = findings
+        .iter()
+        .filter(|one| is_meant(one))
+        .cloned()
+        .collect();
     meant.sort_by_key(|finding| Kind::of_rule(finding.rule.id));
     let mut taken = BTreeSet::new();
     meant.retain(|finding| {
@@ -235,7 +252,7 @@ fn of_session(
             rule: finding.rule.id.to_owned(),
             kind,
             tool: finding.tool(session).unwrap_or_default().to_owned(),
-            meant: meant_by(which, &run, session, &finding, kind),
+            meant: meant_by(which, &run, (&finding, kind), &findings),
         };
         Some((number, finding, subject))
     });
@@ -246,10 +263,10 @@ fn of_session(
 fn meant_by(
     which: &Which,
     run: &Run<'_>,
-    session: &Session,
-    finding: &Finding,
-    kind: Kind,
+    (finding, kind): (&Finding, Kind),
+    findings: &[Finding],
 ) -> Meant {
+    let session = run.session;
     if let Some(tool) = &which.meant {
         return Meant::Tool(tool.clone());
     }
@@ -259,19 +276,20 @@ fn meant_by(
         run.offered(item)
             .is_none_or(|offered| offered.callable().contains(&name))
     };
+    let nearest = || match nearest_of(session, findings, finding) {
+        // The nearest stands first.
+        Some(nearest) => Meant::Tool(nearest.split(", ").next().unwrap_or(nearest).to_owned()),
+        None => Meant::AnyTool,
+    };
     match kind {
-        Kind::UnknownTool => match finding.get("nearest") {
-            // The nearest stands first.
-            Some(nearest) => Meant::Tool(nearest.split(", ").next().unwrap_or(nearest).to_owned()),
-            None => Meant::AnyTool,
-        },
+        Kind::UnknownTool => nearest(),
         Kind::MalformedArguments
         | Kind::InvalidArguments
         | Kind::MissingOutput
         | Kind::ToolError
         | Kind::LeakedCall => match tool() {
             tool if !tool.is_empty() && offers(&tool) => Meant::Tool(tool),
-            _ => Meant::AnyTool,
+            _ => nearest(),
         },
         Kind::RepeatedCall | Kind::CutOff => Meant::Otherwise,
         Kind::InvalidFinalOutput | Kind::MissingFinalOutput => Meant::Message,

@@ -6,15 +6,16 @@ use crate::dialects::stop_of;
 use crate::dialects::write::{calls_of, history_of};
 use crate::engine::ModelFault;
 use crate::engine::agent;
-use crate::lab::{Class, FailedCall, Reply, Sample, Subject, classify};
+use crate::lab::{Class, Earlier, FailedCall, Reply, Sample, Subject, Tokens, classify};
 use crate::redact::{Redactor, Vault};
 use crate::rules::{Finding, Severity};
 use crate::runtime::model::Answer;
 use crate::runtime::takes::{About, wall_clock};
 use crate::runtime::{NoTake, Recording, Workbench, check_session};
-use crate::session::ledger::{Ask, LedgerEvent};
+use crate::session::ledger::{Asked, LedgerEvent, Usage};
 use crate::session::takes::{Cause, Digest, Outcome, OwnText, Take, TakeId, Tally};
 use crate::session::{Dialect, Edit, Session};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -50,6 +51,17 @@ pub(super) enum Place {
     New(PathBuf),
     /// This one.
     At(PathBuf),
+}
+
+/// A question on its way.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Question {
+    pub(super) trial: usize,
+    pub(super) variant: usize,
+    /// Which of the questions with its wording it is, from 0.
+    pub(super) number: u32,
+    /// How often it was sent.
+    pub(super) attempts: u32,
 }
 
 /// A question that was answered, or not.
@@ -182,30 +194,72 @@ impl Bench {
         self.bench.not_recording().map(ToString::to_string)
     }
 
-    /// The samples that the journal holds already. Requests that failed are tried again.
-    pub(super) fn earlier(&self) -> Vec<Vec<Sample>> {
-        let of_take = |take: TakeId| {
-            let outcome = &self.bench.takes().get(take)?.outcome;
-            let (class, why) = outcome.live.as_deref()?.split_once(": ")?;
-            let mut asks = self.bench.ledger().asks();
-            let asked = asks.find(|(_, asked)| asked.take == take);
-            Some(Sample {
-                class: Class::named(class)?,
-                why: why.to_owned(),
-                usage: asked.map(|(_, asked)| asked.usage).unwrap_or_default(),
-                ms: asked.map(|(_, asked)| asked.total_ms).unwrap_or_default(),
-                take: Some(take),
-            })
-        };
+    /// What the journal holds already, by wording.
+    pub(super) fn earlier(&self) -> Vec<Earlier> {
+        let mut asks: HashMap<TakeId, Vec<&Asked>> = HashMap::new();
+        for (_, asked) in self.bench.ledger().asks() {
+            asks.entry(asked.take).or_default().push(asked);
+        }
         let of_variant = |ground: &Ground| {
-            let replies = self.bench.takes().children(ground.take).iter();
-            replies.filter_map(|take| of_take(*take)).collect()
+            let replies = self.bench.takes().children(ground.take);
+            let numbered = replies.iter().zip(0..);
+            let samples = numbered.filter_map(|(take, place)| {
+                let asked = asks.get(take).and_then(|asks| asks.first());
+                self.sample_of(*take, place, ground, asked.copied())
+            });
+            // A question without a reply is one of the wording's take.
+            let takes = replies.iter().chain([&ground.take]);
+            let questions = takes.filter_map(|take| asks.get(take)).flatten();
+            Earlier {
+                samples: samples.collect(),
+                requests: questions
+                    .map(|asked| asked.attempts)
+                    .fold(0, u32::saturating_add),
+            }
         };
         self.variants.iter().map(of_variant).collect()
     }
 
-    /// The request of a sample, numbered from 0. A script tells samples of one history apart by `seed`.
-    pub(super) fn question(&self, variant: usize, number: u32) -> Vec<u8> {
+    /// The sample that a take holds; `place` is where it stands among those of its wording.
+    fn sample_of(
+        &self,
+        take: TakeId,
+        place: u32,
+        ground: &Ground,
+        asked: Option<&Asked>,
+    ) -> Option<Sample> {
+        let kept = self.bench.takes().get(take)?;
+        let (class, why) = kept.outcome.live.as_deref()?.split_once(": ")?;
+        let told = asked.map(|asked| asked.usage).unwrap_or_default();
+        Some(Sample {
+            class: Class::named(class)?,
+            why: why.to_owned(),
+            number: kept.sample.unwrap_or(place),
+            tokens: Tokens::of(told, ground.wire.len(), self.length_of(take)),
+            ms: asked.map(|asked| asked.total_ms).unwrap_or_default(),
+            take: Some(take),
+        })
+    }
+
+    /// The bytes of a reply.
+    fn length_of(&self, reply: TakeId) -> usize {
+        let steps = self.bench.takes().steps(reply).flatten();
+        steps.map(|step| step.splice().with.len()).sum()
+    }
+
+    /// What a request that failed may have cost: where a part of the reply had come, the request was read.
+    pub(super) fn cost_of(&self, variant: usize, fault: &ModelFault) -> Tokens {
+        match fault.was_streaming {
+            true => Tokens::of(Usage::default(), self.variants[variant].wire.len(), 0),
+            false => Tokens::none(),
+        }
+    }
+
+    /// The body of a request. A script tells samples of one history apart by `seed`.
+    pub(super) fn body(&self, question: Question) -> Vec<u8> {
+        let Question {
+            variant, number, ..
+        } = question;
         let wire = self.variants[variant].wire.clone();
         if !self.model.is_scripted() {
             return wire;
@@ -220,40 +274,53 @@ impl Bench {
     }
 
     /// Keeps what came of a question, and says what it is.
-    pub(super) fn keep(&mut self, variant: usize, answered: Answered) -> Sample {
+    pub(super) fn keep(&mut self, question: Question, answered: Answered) -> Sample {
         self.bench.gather();
         let kept = match answered {
-            Ok(answer) => self.reply(variant, &answer),
+            Ok(answer) => self.reply(question, &answer),
             Err(fault) => Err(fault),
         };
-        let sample = kept.unwrap_or_else(|fault| self.failed(variant, &fault));
+        let sample = kept.unwrap_or_else(|fault| self.failed(question, &fault));
         self.bench.write_gathered();
         sample
     }
 
-    fn failed(&mut self, variant: usize, fault: &ModelFault) -> Sample {
+    /// Keeps that a question was sent and is not waited for any more: it was spent.
+    pub(super) fn called_off(&mut self, question: Question) {
+        self.bench.gather();
+        self.not_replied(question, None, "called off".to_owned());
+        self.bench.write_gathered();
+    }
+
+    fn failed(&mut self, question: Question, fault: &ModelFault) -> Sample {
         let why = self.redactor.text(&fault.why, &mut self.vault).into_owned();
-        let ask = self.bench.ledger().next_ask();
-        let take = self.variants[variant].take;
-        self.record(&asked(ask, take));
-        self.record(&LedgerEvent::NotReplied {
-            ask,
-            attempt: 1,
-            status: fault.status,
-            why: why.clone(),
-            again_in_ms: None,
-        });
+        self.not_replied(question, fault.status, why.clone());
         Sample {
             class: Class::Failed,
             why,
-            usage: Default::default(),
+            number: question.number,
+            tokens: self.cost_of(question.variant, fault),
             ms: 0,
             take: None,
         }
     }
 
+    fn not_replied(&mut self, question: Question, status: Option<u16>, why: String) {
+        let ask = self.bench.ledger().next_ask();
+        let take = self.variants[question.variant].take;
+        let attempt = question.attempts;
+        self.record(&LedgerEvent::Asked { ask, take, attempt });
+        self.record(&LedgerEvent::NotReplied {
+            ask,
+            attempt,
+            status,
+            why,
+            again_in_ms: None,
+        });
+    }
+
     /// A reply becomes a take below its wording and is classed there.
-    fn reply(&mut self, variant: usize, answer: &Answer) -> Result<Sample, ModelFault> {
+    fn reply(&mut self, question: Question, answer: &Answer) -> Result<Sample, ModelFault> {
         let unusable = |why: String| ModelFault {
             status: None,
             why,
@@ -263,16 +330,18 @@ impl Bench {
         };
         let dialect = self.model.dialect;
         let items = self.items_of(dialect, answer).map_err(unusable)?;
+        if items.is_empty() && !answer.is_whole() {
+            return Err(unusable(
+                "the reply broke off before anything came".to_owned(),
+            ));
+        }
         let calls = calls_of(dialect, &answer.json).map_err(|error| unusable(error.to_string()))?;
-        self.enter(variant, answer, items, calls)
+        self.enter(question, answer, items, calls)
             .map_err(|error| unusable(format!("the reply cannot be kept: {error}")))
     }
 
     fn items_of(&mut self, dialect: Dialect, answer: &Answer) -> Result<Vec<String>, String> {
         let items = history_of(dialect, &answer.json).map_err(|error| error.to_string())?;
-        if items.is_empty() {
-            return Err("the reply holds nothing".to_owned());
-        }
         let items = items.into_iter().map(|item| {
             let clean = self.redactor.json(item.as_bytes(), &mut self.vault);
             String::from_utf8_lossy(&clean).into_owned()
@@ -282,19 +351,19 @@ impl Bench {
 
     fn enter(
         &mut self,
-        variant: usize,
+        question: Question,
         answer: &Answer,
         items: Vec<String>,
         calls: Vec<String>,
     ) -> Result<Sample, NoTake> {
-        let ground = &self.variants[variant];
-        let (wording, before) = (ground.take, ground.before);
+        let ground = &self.variants[question.variant];
+        let (wording, before, sent) = (ground.take, ground.before, ground.wire.len());
         let history = ground.recording.sessions.first();
         let history = history.ok_or(NoTake::NoSession(0))?.clone();
         self.bench.go_to(wording)?;
-        let number = self.bench.takes().children(wording).len() + 1;
         let about = Take {
-            title: format!("sample {number}"),
+            title: format!("sample {}", u64::from(question.number) + 1),
+            sample: Some(question.number),
             cause: Cause {
                 action: Some(crate::runtime::live::CONTINUE.to_owned()),
                 ..Cause::default()
@@ -303,7 +372,8 @@ impl Bench {
         };
         let take = self.bench.take(0, &history, &[], about)?;
         let ask = self.bench.ledger().next_ask();
-        self.record(&asked(ask, take));
+        let attempt = question.attempts;
+        self.record(&LedgerEvent::Asked { ask, take, attempt });
         self.record(&LedgerEvent::Replied {
             ask,
             take,
@@ -314,7 +384,10 @@ impl Bench {
             ended: answer.is_whole(),
             stop: stop_of(&answer.json),
         });
-        self.bench.grow(take, &history, &[Edit::Extend { items }])?;
+        // A reply may be empty.
+        if !items.is_empty() {
+            self.bench.grow(take, &history, &[Edit::Extend { items }])?;
+        }
         let read = self.bench.read(take, &|_, _| ())?;
         let session = read.sessions.first().ok_or(NoTake::NoSession(0))?;
         let (class, why, after) = self.class(session, history.items.len())?;
@@ -329,7 +402,8 @@ impl Bench {
         Ok(Sample {
             class,
             why,
-            usage: answer.usage,
+            number: question.number,
+            tokens: Tokens::of(answer.usage, sent, self.length_of(take)),
             ms: answer.total_ms,
             take: Some(take),
         })
@@ -344,14 +418,6 @@ impl Bench {
         };
         let (class, why) = classify(&reply, &self.subject, self.failed.as_ref())?;
         Ok((class, why, tally(&findings)))
-    }
-}
-
-fn asked(ask: Ask, take: TakeId) -> LedgerEvent {
-    LedgerEvent::Asked {
-        ask,
-        take,
-        attempt: 1,
     }
 }
 

@@ -49,6 +49,9 @@ pub struct Take {
     /// What the operator was told before accepting.
     #[serde(default, skip_serializing_if = "is_default")]
     pub notes: Vec<String>,
+    /// Which sample of its parent's words it holds, from 0, in a journal of the lab.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub sample: Option<u32>,
     /// A value that was accepted as fallback and enters no history.
     #[serde(default, skip_serializing_if = "is_default")]
     pub fallback: Option<String>,
