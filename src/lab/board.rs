@@ -1,6 +1,6 @@
 //! Where an experiment stands: every sample so far. Screen and reports are drawn from it.
 
-use super::{Class, Experiment, Sample};
+use super::{Class, Experiment, Sample, Tokens};
 use crate::session::ledger::Usage;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ pub struct Board {
     pub experiment: Arc<Experiment>,
     /// The journal of each trial, which opens like any recording.
     pub journals: Vec<PathBuf>,
-    /// By trial and variant, in the order in which they came.
+    /// By trial and variant, in the order in which they were asked for.
     pub samples: Vec<Vec<Vec<Sample>>>,
-    /// Questions on their way, by trial and variant.
-    pub asked: Vec<Vec<u32>>,
+    /// Questions on their way by their numbers ([`Sample::number`]), by trial and variant.
+    pub asked: Vec<Vec<Vec<u32>>>,
     /// What was spent.
     pub spent: Spent,
     /// Which trials are over, and why.
@@ -27,10 +27,34 @@ pub struct Board {
 /// What was spent, failed questions with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Spent {
-    /// Questions.
+    /// Requests: a question that failed at first may have taken several.
     pub requests: u32,
-    /// Tokens.
+    /// Tokens, as providers counted them.
     pub usage: Usage,
+    /// Tokens by estimate, where a provider told none.
+    pub estimated: Usage,
+}
+
+impl Spent {
+    /// Counts the tokens of a question.
+    pub fn add(&mut self, tokens: Tokens) {
+        match tokens {
+            Tokens::Told(usage) => self.usage.add(&usage),
+            Tokens::Estimated(usage) => self.estimated.add(&usage),
+        }
+    }
+
+    /// All tokens, sent and answered, counted and estimated.
+    pub fn tokens(&self) -> u64 {
+        let mut all = self.usage;
+        all.add(&self.estimated);
+        all.input.saturating_add(all.output)
+    }
+
+    /// Tokens by estimate among them, sent and answered.
+    pub fn estimated_tokens(&self) -> u64 {
+        self.estimated.input.saturating_add(self.estimated.output)
+    }
 }
 
 /// What is happening.
@@ -74,7 +98,7 @@ impl Board {
         let by_variant: Vec<usize> = by_variant.collect();
         Self {
             samples: by_variant.iter().map(|n| vec![Vec::new(); *n]).collect(),
-            asked: by_variant.iter().map(|n| vec![0; *n]).collect(),
+            asked: by_variant.iter().map(|n| vec![Vec::new(); *n]).collect(),
             ended: vec![None; by_variant.len()],
             spent: Spent::default(),
             phase: Phase::Running,
@@ -88,6 +112,16 @@ impl Board {
         let samples = self.samples.get(trial).into_iter().flatten().flatten();
         let earlier = samples.clone().filter(|sample| sample.is_earlier);
         (samples.clone().count(), earlier.count())
+    }
+
+    /// The answers to a variant that a sequential test may hear: those up to the first question without one. What is quickly answered
+    /// would come first otherwise, and speed may have to do with what the answer says.
+    pub fn in_order(&self, trial: usize, variant: usize) -> impl Iterator<Item = &Sample> {
+        let of_trial = self.samples.get(trial).and_then(|trial| trial.get(variant));
+        let numbered = of_trial.into_iter().flatten().zip(0..);
+        let in_a_row = numbered.take_while(|(sample, number)| sample.number == *number);
+        let samples = in_a_row.map(|(sample, _)| sample);
+        samples.filter(|sample| sample.class != Class::Failed)
     }
 
     /// The samples of a variant that count for its rate: those with a reply.

@@ -1,6 +1,9 @@
 //! Boards for tests: trials of one failing call, and samples that are handed to them.
 
-use super::{Board, Caps, Class, Experiment, Meant, Origin, Sample, Stop, Subject, Trial, Variant};
+use super::{
+    Board, Caps, Class, Experiment, Meant, Origin, Sample, Stop, Subject, Tokens, Trial, Variant,
+};
+use crate::session::index_number;
 use crate::session::ledger::Usage;
 use crate::session::takes::TakeId;
 use crate::wording::{Channel, Kind};
@@ -69,17 +72,26 @@ pub(super) fn sample(class: Class, ms: u64, input: u64, output: u64) -> Sample {
     Sample {
         class,
         why: String::new(),
-        usage: Usage { input, output },
+        number: 0,
+        tokens: Tokens::Told(Usage { input, output }),
         ms,
         take: None,
         is_earlier: false,
     }
 }
 
+/// The next sample of a variant.
+pub(super) fn add(board: &mut Board, trial: usize, variant: usize, sample: Sample) {
+    let samples = &mut board.samples[trial][variant];
+    let number = index_number(samples.len());
+    samples.push(Sample { number, ..sample });
+}
+
 /// So many samples of a class for a variant.
 pub(super) fn answer(board: &mut Board, trial: usize, variant: usize, class: Class, times: usize) {
-    let samples = std::iter::repeat_n(sample(class, 800, 100, 20), times);
-    board.samples[trial][variant].extend(samples);
+    for _ in 0..times {
+        add(board, trial, variant, sample(class, 800, 100, 20));
+    }
 }
 
 /// So many corrected turns of so many answers, corrected ones first.

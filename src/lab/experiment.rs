@@ -9,6 +9,9 @@ pub const USUAL_SAMPLES: u32 = 20;
 /// How many questions are on their way at once where nothing else is said.
 pub const USUAL_CONCURRENCY: u32 = 4;
 
+/// How many questions are on their way at once at most: more than an endpoint takes only wait for each other.
+pub const MOST_CONCURRENCY: u32 = 64;
+
 /// A wording that no file holds, and with which the others are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reserved {
@@ -77,9 +80,9 @@ pub enum Stop {
 /// What may be spent by the whole experiment. What is on its way when a cap is reached still counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Caps {
-    /// Questions to models.
+    /// Requests to models, those that were sent again among them.
     pub requests: Option<u32>,
-    /// Tokens, sent and answered.
+    /// Tokens, sent and answered; estimated where a provider tells none.
     pub tokens: Option<u64>,
 }
 

@@ -8,7 +8,8 @@
 
 mod order;
 
-use super::{Board, Class, End, Experiment, Phase, Sample, Stop};
+use super::{Board, Class, End, Experiment, Phase, Sample, Stop, Tokens};
+use crate::session::index_number;
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -30,7 +31,7 @@ pub enum Event {
         trial: usize,
         /// The variant.
         variant: usize,
-        /// What became of it.
+        /// What became of it, with its number.
         sample: Sample,
     },
     /// Nobody is asked until [`Event::Resume`].
@@ -52,7 +53,7 @@ pub enum Effect {
         trial: usize,
         /// The variant.
         variant: usize,
-        /// Which of its samples this is, from 0; no two have the same.
+        /// Which of the questions with this wording it is, from 0; no two have the same.
         number: u32,
     },
     /// All questions on their way are called off.
@@ -94,6 +95,15 @@ pub enum OutOfPlace {
     IsSpent,
 }
 
+/// What was asked with a wording before.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Earlier {
+    /// What came of it. Questions that failed or were called off are asked again, with their numbers.
+    pub samples: Vec<Sample>,
+    /// Requests, those that failed or were called off among them.
+    pub requests: u32,
+}
+
 /// An experiment on its way.
 #[derive(Debug)]
 pub struct Machine {
@@ -107,28 +117,27 @@ pub struct Machine {
     /// Trials that are not tested for a leader any more.
     is_decided: Vec<bool>,
     /// Questions that were called off and may have been answered all the same, by trial and variant.
-    called_off: Vec<Vec<u32>>,
+    called_off: Vec<Vec<Vec<u32>>>,
 }
 
 impl Machine {
-    /// An experiment that has not begun. `earlier` are samples that were taken before, by trial and variant; what is missing in it is
-    /// empty, what is more than is wanted of a variant is left out. All of them count for what was spent.
+    /// An experiment that has not begun. `earlier` is what was asked before, by trial and variant; what is missing in it is empty, what
+    /// is more than is wanted of a variant is left out. All of it counts for what was spent.
     pub fn new(
         experiment: Arc<Experiment>,
         journals: Vec<PathBuf>,
-        earlier: Vec<Vec<Vec<Sample>>>,
+        earlier: Vec<Vec<Earlier>>,
         leader: Leader,
     ) -> Self {
-        let wanted = usize::try_from(experiment.samples).unwrap_or(usize::MAX);
+        let wanted = experiment.samples;
         let mut board = Board::new(experiment, journals);
         for (places, trial) in board.samples.iter_mut().zip(earlier) {
-            for (place, mut samples) in places.iter_mut().zip(trial) {
-                for sample in &samples {
-                    board.spent.usage.add(&sample.usage);
-                    board.spent.requests = board.spent.requests.saturating_add(1);
-                }
-                samples.truncate(wanted);
-                *place = samples;
+            for (place, earlier) in places.iter_mut().zip(trial) {
+                { earlier.samples.iter() }.for_each(|sample| board.spent.add(sample.tokens));
+                board.spent.requests = board.spent.requests.saturating_add(earlier.requests);
+                *place = earlier.samples;
+                place.retain(|sample| sample.number < wanted);
+                place.sort_by_key(|sample| sample.number);
             }
         }
         let trials = board.samples.len();
@@ -166,6 +175,26 @@ impl Machine {
             Ok(()) => self.go_on(),
             Err(why) => vec![Effect::OutOfPlace(why)],
         }
+    }
+
+    /// Whether a question on its way may be sent once more, after its request failed; then that is counted. Not where a cap is reached:
+    /// what comes of it is that it failed. `failed` is what the failed request may have cost.
+    pub fn may_ask_again(
+        &mut self,
+        trial: usize,
+        variant: usize,
+        number: u32,
+        failed: Tokens,
+    ) -> bool {
+        let of_trial = self.board.asked.get(trial);
+        let is_asked = { of_trial.and_then(|asked| asked.get(variant)) }
+            .is_some_and(|asked| asked.contains(&number));
+        let may = is_asked && self.reached_cap().is_none();
+        if may {
+            self.board.spent.add(failed);
+            self.board.spent.requests = self.board.spent.requests.saturating_add(1);
+        }
+        may
     }
 
     fn begin(&mut self) -> Result<(), OutOfPlace> {
@@ -227,7 +256,7 @@ impl Machine {
         let is_waiting = self.on_its_way() > 0;
         for (called_off, asked) in self.called_off.iter_mut().zip(&mut self.board.asked) {
             for (called_off, asked) in called_off.iter_mut().zip(asked) {
-                *called_off += std::mem::take(asked);
+                called_off.append(asked);
             }
         }
         self.complete_trials();
@@ -241,15 +270,18 @@ impl Machine {
 
     fn sampled(&mut self, trial: usize, variant: usize, sample: Sample) -> Result<(), OutOfPlace> {
         // An answer that crossed with its being called off was paid for and counts.
-        let counts = [&mut self.board.asked, &mut self.called_off];
-        let of_variant = counts
+        let lists = [&mut self.board.asked, &mut self.called_off];
+        let of_variant = lists
             .into_iter()
-            .filter_map(|counts| counts.get_mut(trial)?.get_mut(variant));
-        let Some(count) = { of_variant }.find(|count| **count > 0) else {
+            .filter_map(|lists| lists.get_mut(trial)?.get_mut(variant));
+        let was_asked = { of_variant }.any(|numbers| {
+            let place = numbers.iter().position(|number| *number == sample.number);
+            place.map(|place| numbers.remove(place)).is_some()
+        });
+        if !was_asked {
             return Err(OutOfPlace::NotAsked { trial, variant });
-        };
-        *count -= 1;
-        self.board.spent.usage.add(&sample.usage);
+        }
+        self.board.spent.add(sample.tokens);
         let failures = &mut self.failures[trial];
         *failures = if sample.class == Class::Failed {
             *failures + 1
@@ -257,7 +289,9 @@ impl Machine {
             0
         };
         let has_failed = *failures >= FAILURES;
-        self.board.samples[trial][variant].push(sample);
+        let samples = &mut self.board.samples[trial][variant];
+        let place = samples.partition_point(|other| other.number < sample.number);
+        samples.insert(place, sample);
         if has_failed {
             self.board.ended[trial].get_or_insert(End::ModelFailed);
         }
@@ -311,9 +345,9 @@ impl Machine {
                 self.board.phase = Phase::Ending(cap);
                 return;
             }
-            let number = self.taken(trial, variant);
+            let number = self.next_number(trial, variant);
             self.round.pop_front();
-            self.board.asked[trial][variant] += 1;
+            self.board.asked[trial][variant].push(number);
             self.board.spent.requests = self.board.spent.requests.saturating_add(1);
             on_its_way += 1;
             effects.push(Effect::Ask {
@@ -352,21 +386,29 @@ impl Machine {
             && self.taken(trial, variant) < self.board.experiment.samples
     }
 
+    /// The number of the next question with a variant: the first that nobody asked yet, or that was not answered in an earlier run.
+    fn next_number(&self, trial: usize, variant: usize) -> u32 {
+        let asked = &self.board.asked[trial][variant];
+        let mut there = self.board.samples[trial][variant].iter().peekable();
+        let is_taken = |number: &u32| {
+            while there.next_if(|sample| sample.number < *number).is_some() {}
+            there.peek().is_some_and(|sample| sample.number == *number) || asked.contains(number)
+        };
+        (0..).skip_while(is_taken).next().unwrap_or(u32::MAX)
+    }
+
     /// How many samples of a variant are there, or on their way.
     fn taken(&self, trial: usize, variant: usize) -> u32 {
         let there = self.board.samples[trial][variant].len();
-        u32::try_from(there)
-            .unwrap_or(u32::MAX)
-            .saturating_add(self.board.asked[trial][variant])
+        index_number(there + self.board.asked[trial][variant].len())
     }
 
     fn reached_cap(&self) -> Option<End> {
         let caps = self.board.experiment.caps;
         let spent = &self.board.spent;
-        let tokens = spent.usage.input.saturating_add(spent.usage.output);
         if caps.requests.is_some_and(|cap| spent.requests >= cap) {
             Some(End::Requests)
-        } else if caps.tokens.is_some_and(|cap| tokens >= cap) {
+        } else if caps.tokens.is_some_and(|cap| spent.tokens() >= cap) {
             Some(End::Tokens)
         } else {
             None
@@ -374,14 +416,17 @@ impl Machine {
     }
 
     fn on_its_way(&self) -> u32 {
-        self.board.asked.iter().flatten().sum()
+        let asked = self.board.asked.iter().flatten();
+        index_number(asked.map(Vec::len).sum())
     }
 
     /// Ends the trials of which every wording was tried as often as was asked for.
     fn complete_trials(&mut self) {
         for trial in 0..self.board.samples.len() {
             let mut variants = 0..self.board.samples[trial].len();
-            let is_waited_for = self.board.asked[trial].iter().any(|asked| *asked > 0);
+            let is_waited_for = self.board.asked[trial]
+                .iter()
+                .any(|asked| !asked.is_empty());
             if !is_waited_for && !variants.any(|variant| self.is_wanted(trial, variant)) {
                 self.board.ended[trial].get_or_insert(End::Complete);
             }

@@ -28,13 +28,13 @@ pub mod words;
 
 pub use board::{Board, End, Phase, Spent};
 pub use experiment::{
-    Caps, Experiment, LeftOut, Meant, Origin, PLAIN, RECORDED, RESERVED, Reserved, Stop, Subject,
-    Trial, USUAL_CONCURRENCY, USUAL_SAMPLES, Variant, baseline_of,
+    Caps, Experiment, LeftOut, MOST_CONCURRENCY, Meant, Origin, PLAIN, RECORDED, RESERVED,
+    Reserved, Stop, Subject, Trial, USUAL_CONCURRENCY, USUAL_SAMPLES, Variant, baseline_of,
 };
 pub use interval::{Difference, Interval, Proportion, answers_for, widest_half};
-pub use machine::{Effect, Event, Leader, Machine, OutOfPlace};
+pub use machine::{Earlier, Effect, Event, Leader, Machine, OutOfPlace};
 pub use outcome::{FailedCall, Reply, classify};
-pub use sample::{CLASSES, Class, Sample};
+pub use sample::{CLASSES, Class, Sample, Tokens};
 pub use sequential::{Race, leader_of, race_of};
 pub use spec::{
     Added, Assertion, Named, SPEC_KEYS, Spec, SpecFault, SpecFaults, SpecKey, SpecPlace, Wanted,

@@ -13,6 +13,9 @@
 //! 5. **asked the user**: no call, and the text ends with a question. A heuristic, see [`question`].
 //! 6. **gave up**: all else, so text of any other kind, a refusal, an empty reply.
 //!
+//! An empty reply, without text and call, is the same mistake where missing-final-output was told about. How a dialect spells nothing, and
+//! whether its provider would take that back, does not matter.
+//!
 //! That the new calls have no output yet is no fault. Where a call was meant, a final message of the wrong form is a model that asks or
 //! gives up, not another mistake: the form says nothing that the missing call does not say.
 
@@ -31,9 +34,12 @@ use call::{Called, called, same_call};
 /// A call that is open has not been answered yet, and what a hosted tool answers is not the model's doing.
 const NOT_OF_THE_REPLY: &[&str] = &["pending-call", "orphan-call", "tool-error", "failing-tool"];
 /// Rules about the form of the final message.
-const FINAL_OUTPUT: &[&str] = &["invalid-final-output", "missing-final-output"];
+const FINAL_OUTPUT: &[&str] = &["invalid-final-output", MISSING];
+/// What the rules say of an empty reply as well, depending on how it is spelled.
+const OF_NOTHING: &[&str] = &["malformed-message", "invalid-final-output", MISSING];
 /// Rules about what the output of a call says.
 const OF_OUTPUTS: &[&str] = &["tool-error", "failing-tool"];
+const MISSING: &str = "missing-final-output";
 const REFUSED: &str = "refused";
 const REPEATED: &str = "repeated-call";
 const UNKNOWN: &str = "unknown-tool";
@@ -64,7 +70,8 @@ pub fn classify(
     if let Some(why) = reply.looped(&calls)? {
         return Ok((Class::Looped, why));
     }
-    let mistakes = reply.mistakes(subject, !calls.is_empty());
+    let text = reply.text()?;
+    let mistakes = reply.mistakes(subject, !calls.is_empty(), text.trim().is_empty());
     if let Some(why) = reply.same_mistake(subject, failed, &mistakes, &calls) {
         return Ok((Class::SameMistake, why));
     }
@@ -80,7 +87,7 @@ pub fn classify(
     }
     match reply.judge_calls(subject, &calls) {
         Some(judged) => Ok(judged),
-        None => reply.judge_text(subject),
+        None => Ok(reply.judge_text(subject, &text)),
     }
 }
 
@@ -150,10 +157,14 @@ impl<'a> Reply<'a> {
         })
     }
 
-    /// The faults of the reply. A refusal is one only beside calls, and the form of the final message only where one was meant.
-    fn mistakes(&self, subject: &Subject, has_calls: bool) -> Vec<&'a Finding> {
+    /// The faults of the reply. A refusal is one only beside calls, and the form of the final message only where one was meant. That a
+    /// reply is empty is judged by itself.
+    fn mistakes(&self, subject: &Subject, has_calls: bool, is_blank: bool) -> Vec<&'a Finding> {
         let counts = |finding: &&Finding| {
             let rule = finding.rule.id;
+            if is_blank && !has_calls && OF_NOTHING.contains(&rule) {
+                return false;
+            }
             if rule == subject.rule {
                 return true;
             }
@@ -241,26 +252,28 @@ impl<'a> Reply<'a> {
     }
 
     /// Judges a reply without calls.
-    fn judge_text(&self, subject: &Subject) -> Result<(Class, String), SourceError> {
-        let text = self.text()?;
+    fn judge_text(&self, subject: &Subject, text: &str) -> (Class, String) {
         let is_refused = { self.findings.iter() }
             .any(|finding| finding.rule.id == REFUSED && self.is_about(finding));
         if is_refused {
-            return Ok((Class::GaveUp, format!("refused: {}", excerpt(&text))));
+            return (Class::GaveUp, format!("refused: {}", excerpt(text)));
         }
         if text.trim().is_empty() {
-            return Ok((Class::GaveUp, "an empty reply".to_owned()));
+            let class = match subject.rule == MISSING {
+                true => Class::SameMistake,
+                false => Class::GaveUp,
+            };
+            return (class, "an empty reply".to_owned());
         }
+        let says = format!("says: {}", excerpt(text));
         if subject.meant == Meant::Message {
-            return Ok((Class::Corrected, format!("says: {}", excerpt(&text))));
+            return (Class::Corrected, says);
         }
-        Ok(match question::question(&text) {
-            None if subject.meant == Meant::Otherwise => {
-                (Class::Corrected, format!("says: {}", excerpt(&text)))
-            }
+        match question::question(text) {
+            None if subject.meant == Meant::Otherwise => (Class::Corrected, says),
             Some(question) => (Class::AskedUser, format!("asks: {}", excerpt(question))),
-            None => (Class::GaveUp, format!("says: {}", excerpt(&text))),
-        })
+            None => (Class::GaveUp, says),
+        }
     }
 
     /// What the messages of the reply say.

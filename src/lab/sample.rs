@@ -84,6 +84,49 @@ impl Class {
     }
 }
 
+/// The tokens of a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tokens {
+    /// As the provider counted them.
+    Told(Usage),
+    /// The provider told none: as they are guessed from the bytes of request and reply.
+    Estimated(Usage),
+}
+
+/// Bytes of JSON that are taken for a token where nobody counts.
+const BYTES_OF_A_TOKEN: usize = 4;
+
+impl Tokens {
+    /// What the provider told; a provider that counts nothing at all has told nothing. Else what so many bytes may come to.
+    pub fn of(told: Usage, sent: usize, answered: usize) -> Self {
+        if told != Usage::default() {
+            return Self::Told(told);
+        }
+        let [input, output] = [sent, answered].map(|bytes| bytes.div_ceil(BYTES_OF_A_TOKEN) as u64);
+        Self::Estimated(Usage { input, output })
+    }
+
+    /// Of a question that nothing is known to have been spent on.
+    pub fn none() -> Self {
+        Self::Estimated(Usage::default())
+    }
+
+    /// What the provider counted.
+    pub fn told(self) -> Option<Usage> {
+        match self {
+            Self::Told(usage) => Some(usage),
+            Self::Estimated(_) => None,
+        }
+    }
+
+    /// What is known, or guessed.
+    pub fn usage(self) -> Usage {
+        match self {
+            Self::Told(usage) | Self::Estimated(usage) => usage,
+        }
+    }
+}
+
 /// One question, answered or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sample {
@@ -91,8 +134,10 @@ pub struct Sample {
     pub class: Class,
     /// Why it is of that class, in a few words; it holds text from outside.
     pub why: String,
-    /// Tokens.
-    pub usage: Usage,
+    /// Which of the questions with its wording it answers, from 0, in the order in which they were asked.
+    pub number: u32,
+    /// What it cost.
+    pub tokens: Tokens,
     /// Milliseconds until the reply was whole.
     pub ms: u64,
     /// The take with the reply, in the journal of the trial; none where the request failed.

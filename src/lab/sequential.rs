@@ -193,7 +193,7 @@ pub fn race_of(board: &Board, trial: usize) -> Option<Race> {
     let variants = board.samples.get(trial)?.len();
     let mut race = Race::new(variants, error_rate);
     for variant in 0..variants {
-        for sample in board.answered(trial, variant) {
+        for sample in board.in_order(trial, variant) {
             race.hear(variant, sample.class == Class::Corrected);
         }
     }

@@ -14,7 +14,7 @@ pub struct Measured {
     pub failed: u32,
     /// How many samples are of each class, in the order of [`CLASSES`].
     pub counts: [u32; CLASSES.len()],
-    /// Tokens sent: the median of the answers. `None` without any, as for all that follow.
+    /// Tokens sent: the median of the answers whose provider told them. `None` without any, as for all that follow.
     pub input: Option<u64>,
     /// Tokens answered: the median.
     pub output: Option<u64>,
@@ -37,18 +37,20 @@ impl Measured {
                 answered.push(sample);
             }
         }
-        let sorted = |value: fn(&Sample) -> u64| {
-            let mut values: Vec<u64> = answered.iter().map(|sample| value(sample)).collect();
+        let sorted = |value: fn(&Sample) -> Option<u64>| {
+            let mut values: Vec<u64> = { answered.iter() }
+                .filter_map(|sample| value(sample))
+                .collect();
             values.sort_unstable();
             values
         };
-        let ms = sorted(|sample| sample.ms);
+        let ms = sorted(|sample| Some(sample.ms));
         let of_class = |class| count_of(&counts, class);
         Self {
             corrected: Proportion::new(of_class(Class::Corrected), answered.len() as u32),
             failed: of_class(Class::Failed),
-            input: median(&sorted(|sample| sample.usage.input)),
-            output: median(&sorted(|sample| sample.usage.output)),
+            input: median(&sorted(|sample| Some(sample.tokens.told()?.input))),
+            output: median(&sorted(|sample| Some(sample.tokens.told()?.output))),
             ms: median(&ms),
             slow_ms: ninth_decile(&ms),
             counts,

@@ -106,6 +106,25 @@ pub fn of_turn<'f>(session: &Session, findings: &'f [Finding], own: &Finding) ->
         .collect()
 }
 
+/// The tools that may have been meant by the call of a finding, the nearest first: as the finding says itself, else as another one says
+/// of the call or of its output.
+pub fn nearest_of<'f>(
+    session: &Session,
+    findings: &'f [Finding],
+    own: &'f Finding,
+) -> Option<&'f str> {
+    let item = own.item?;
+    let partner = session.pairing.partner(item as usize);
+    let is_beside = |other: &&Finding| {
+        let other = other.item;
+        other == Some(item) || other.is_some_and(|other| partner == Some(other as usize))
+    };
+    let beside = findings.iter().filter(is_beside);
+    std::iter::once(own)
+        .chain(beside)
+        .find_map(|finding| finding.get("nearest"))
+}
+
 /// One defect.
 #[derive(Clone)]
 pub struct Finding {

@@ -7,6 +7,7 @@
 use super::results::{Results, Row, Standing, Together, TrialResults, end_word};
 use crate::cli::report::write_line;
 use crate::lab::{CLASSES, Claim, Judged, LeftOut};
+use crate::session::ledger::Usage;
 use crate::session::takes::TakeId;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -33,11 +34,11 @@ enum Line<'a> {
     Sample {
         trial: usize,
         wording: &'a str,
-        number: usize,
+        number: u64,
         class: &'static str,
         why: &'a str,
-        input_tokens: u64,
-        output_tokens: u64,
+        input_tokens: Option<u64>,
+        output_tokens: Option<u64>,
         ms: u64,
         take: Option<TakeId>,
         /// Whether it is from an earlier run.
@@ -95,8 +96,11 @@ enum Line<'a> {
         earlier: usize,
         asked: usize,
         requests: u32,
-        input_tokens: u64,
-        output_tokens: u64,
+        /// As providers told them; null where none told any.
+        input_tokens: Option<u64>,
+        output_tokens: Option<u64>,
+        /// Those of replies whose provider told none, sent and answered, by estimate.
+        estimated_tokens: u64,
         seed: u64,
     },
 }
@@ -158,6 +162,7 @@ pub(super) fn json(out: &mut dyn Write, results: &Results<'_>) -> io::Result<()>
     }
     let (samples, asked) = results.samples();
     let spent = results.board.spent;
+    let told = Some(spent.usage).filter(|usage| *usage != Usage::default());
     let experiment = Line::Experiment {
         name: &results.experiment().name,
         end: results.end().map(|end| end_word(end)),
@@ -165,8 +170,9 @@ pub(super) fn json(out: &mut dyn Write, results: &Results<'_>) -> io::Result<()>
         earlier: results.earlier().1,
         asked,
         requests: spent.requests,
-        input_tokens: spent.usage.input,
-        output_tokens: spent.usage.output,
+        input_tokens: told.map(|told| told.input),
+        output_tokens: told.map(|told| told.output),
+        estimated_tokens: spent.estimated_tokens(),
         seed: results.experiment().seed,
     };
     write_line(out, &experiment)
@@ -228,15 +234,16 @@ fn trial_line<'a>(of: &'a TrialResults<'a>) -> Line<'a> {
 }
 
 fn samples(out: &mut dyn Write, of: &TrialResults<'_>, standing: &Standing<'_>) -> io::Result<()> {
-    for (number, sample) in standing.samples.iter().enumerate() {
+    for sample in standing.samples {
+        let told = sample.tokens.told();
         let line = Line::Sample {
             trial: of.number,
             wording: &standing.variant.name,
-            number: number + 1,
+            number: u64::from(sample.number) + 1,
             class: sample.class.word(),
             why: &sample.why,
-            input_tokens: sample.usage.input,
-            output_tokens: sample.usage.output,
+            input_tokens: told.map(|told| told.input),
+            output_tokens: told.map(|told| told.output),
             ms: sample.ms,
             take: sample.take,
             earlier: sample.is_earlier,

@@ -140,6 +140,13 @@ impl<'a> Results<'a> {
             1 => "1 request".to_owned(),
             _ => format!("{requests} requests"),
         };
+        let estimated = match spent.estimated_tokens() {
+            0 => String::new(),
+            tokens => format!(
+                ", {} more by estimate, as no count was told",
+                words::thousands(tokens)
+            ),
+        };
         let seed = self.experiment().seed;
         let earlier = match self.earlier() {
             (_, 0) => String::new(),
@@ -147,7 +154,7 @@ impl<'a> Results<'a> {
         };
         [
             format!("{there} of {asked} samples{earlier}; {phase}"),
-            format!("{requests}, {input} tokens sent, {output} answered; seed {seed}"),
+            format!("{requests}, {input} tokens sent, {output} answered{estimated}; seed {seed}"),
         ]
     }
 }

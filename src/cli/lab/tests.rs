@@ -7,7 +7,7 @@ use super::{csv, html, json};
 use crate::cli::style::{Color, Palette};
 use crate::lab::{
     Assertion, Board, Caps, Class, End, Experiment, Meant, Origin, Phase, Sample, Spent, Stop,
-    Subject, Trial, Variant, judge,
+    Subject, Tokens, Trial, Variant, judge,
 };
 use crate::safe_text::SafeText;
 use crate::session::ledger::Usage;
@@ -37,9 +37,13 @@ fn samples(classes: &[(Class, usize, &str)], first_take: u32) -> Vec<Sample> {
     let samples = each.zip(first_take..).map(|((class, why), take)| Sample {
         class,
         why: why.to_owned(),
-        usage: Usage {
-            input: 400 + u64::from(take),
-            output: 40,
+        number: take - first_take,
+        tokens: match class {
+            Class::Failed => Tokens::none(),
+            _ => Tokens::Told(Usage {
+                input: 400 + u64::from(take),
+                output: 40,
+            }),
         },
         ms: 100 + u64::from(take) * 10,
         take: (class != Class::Failed).then_some(TakeId(take)),
@@ -140,6 +144,7 @@ pub(super) fn board() -> Board {
             input: 25_000,
             output: 2_440,
         },
+        ..Spent::default()
     };
     board.ended = vec![Some(End::Complete), Some(End::Stopped)];
     board.phase = Phase::Ended(End::Stopped);

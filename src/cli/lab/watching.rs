@@ -43,11 +43,14 @@ impl Watching {
         let (done, asked) = done_and_asked(board);
         self.bar.set_length(asked as u64);
         self.bar.set_position(done as u64);
-        let usage = board.spent.usage;
-        self.bar.set_message(format!(
-            "{} tokens",
-            usage.input.saturating_add(usage.output)
-        ));
+        let spent = board.spent;
+        let about = if spent.estimated_tokens() > 0 {
+            "~"
+        } else {
+            ""
+        };
+        self.bar
+            .set_message(format!("{about}{} tokens", spent.tokens()));
         self.told.resize(board.ended.len(), false);
         for (at, end) in board.ended.iter().enumerate() {
             if let (Some(_), false) = (end, self.told[at]) {

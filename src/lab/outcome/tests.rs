@@ -342,6 +342,55 @@ fn an_empty_reply_is_giving_up() {
     expect(&STORY, &[], &subject(), Class::GaveUp, "an empty reply");
 }
 
+/// Replies without text and call, as providers spell them.
+fn nothings() -> [(Dialect, Value); 6] {
+    let message = |content: Value| json!({"role": "assistant", "content": content});
+    [
+        (
+            Responses,
+            json!({"type": "message", "role": "assistant", "status": "completed", "id": "msg_1",
+                "content": [{"type": "output_text", "text": "", "annotations": []}]}),
+        ),
+        (
+            Responses,
+            json!({"type": "reasoning", "id": "rs_1", "summary": []}),
+        ),
+        (Chat, message(Value::Null)),
+        (Chat, message("".into())),
+        (Anthropic, message(json!([]))),
+        (Anthropic, message(json!([{"type": "text", "text": ""}]))),
+    ]
+}
+
+#[test]
+fn an_empty_reply_is_the_same_however_it_is_spelled() {
+    let told = |rule| final_output(rule);
+    for (subject, class) in [
+        (subject(), Class::GaveUp),
+        (told("invalid-final-output"), Class::GaveUp),
+        (told("missing-final-output"), Class::SameMistake),
+    ] {
+        for (dialect, reply) in nothings() {
+            let mut spelled: Value = serde_json::from_str(&spell(dialect, &STORY)).unwrap();
+            let messages = match dialect {
+                Anthropic => &mut spelled["messages"],
+                _ => &mut spelled,
+            };
+            messages.as_array_mut().unwrap().push(reply.clone());
+            let mut after = asked(stage(&spelled.to_string()).tools(tools()));
+            after.session.contract.goes_on = true;
+            after.session.link();
+            let judged = judge_staged(&asked(read(dialect, &STORY)), &after, &subject);
+            let rule = &subject.rule;
+            assert_eq!(
+                judged,
+                (class, "an empty reply".to_owned()),
+                "{rule} {reply}"
+            );
+        }
+    }
+}
+
 #[test]
 fn a_call_written_as_text_is_another_mistake() {
     let text = "<function_calls><invoke name=\"search_flights\"><parameter name=\"date\">1</parameter></invoke></function_calls>";

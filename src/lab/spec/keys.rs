@@ -86,9 +86,9 @@ use SpecPlace::{Added, Assert, Finding, Spec, Wordings};
 pub const SPEC_KEYS: &[SpecKey] = &[
     key(Spec, "name", TEXT, "what reports call the experiment; needed"),
     key(Spec, "samples", COUNT, "how often each wording is tried with each finding and model; 20 without it"),
-    key(Spec, "concurrency", COUNT, "how many requests are on their way at once; 4 without it"),
-    key(Spec, "max_requests", COUNT, "the most requests of the whole experiment"),
-    key(Spec, "max_tokens", COUNT, "the most tokens of the whole experiment, sent and answered"),
+    key(Spec, "concurrency", COUNT, "how many requests are on their way at once, 64 at most; 4 without it"),
+    key(Spec, "max_requests", COUNT, "the most requests of the whole experiment, earlier runs of it and repeated requests included"),
+    key(Spec, "max_tokens", COUNT, "the most tokens of the whole experiment, sent and answered; estimated where the provider tells none"),
     key(Spec, "seed", WHOLE, "where the order comes from in which wordings are tried; 1 without it"),
     key(Spec, "stop", STOP, "whether a finding is done with once one wording is better than each of the others; \"never\" without it"),
     key(Spec, "error_rate", RATE, "how often, at most, such an end may name a wording that is not better; 0.05 without it"),

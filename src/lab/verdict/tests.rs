@@ -2,9 +2,9 @@
 
 use super::{AssertionFault, Claim, Verdict, judge, together};
 use crate::lab::{
-    Assertion, Board, Caps, Class, Experiment, Meant, Origin, Sample, Stop, Subject, Trial, Variant,
+    Assertion, Board, Caps, Class, Experiment, Meant, Origin, Sample, Stop, Subject, Tokens, Trial,
+    Variant,
 };
-use crate::session::ledger::Usage;
 use crate::session::takes::TakeId;
 use crate::wording::{Channel, Kind};
 use Verdict::{Fails, Holds, Undecided};
@@ -39,7 +39,8 @@ fn samples(corrected: usize, answers: usize) -> Vec<Sample> {
             Class::GaveUp
         },
         why: String::new(),
-        usage: Usage::default(),
+        number: number as u32,
+        tokens: Tokens::none(),
         ms: 1,
         take: None,
         is_earlier: false,

@@ -2,16 +2,16 @@
 
 use super::journal::Place;
 use super::prepare::{Prepared, Sent};
-use super::trial::{Answered, Bench};
+use super::trial::{Answered, Bench, Question};
 use super::{Command, News, NoLab, Report};
-use crate::engine::{ModelDelay, model_delay};
-use crate::lab::{Board, Effect, End, Event, Experiment, Machine, Phase, Sample, leader_of};
+use crate::engine::{ModelDelay, ModelFault, model_delay};
+use crate::lab::{
+    Board, Class, Effect, End, Event, Experiment, Machine, Phase, Sample, Tokens, leader_of,
+};
 use crate::redact::Redactor;
 use crate::runtime::live::{Gathered, Thread, model_of};
 use crate::runtime::model::Model;
 use crate::runtime::scripted::Endpoint;
-use crate::session::index_number;
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -21,6 +21,9 @@ use tokio_util::sync::CancellationToken;
 
 /// How often somebody is told how the experiment stands.
 const OFTEN: Duration = Duration::from_millis(100);
+
+/// What is said where a cap on tokens is set and a reply tells none.
+const UNCOUNTED: &str = "the model's provider tells no tokens: for the cap on tokens they are estimated, one for every 4 bytes that are sent or answered";
 
 /// An experiment that runs. It ends when this is dropped; what has come is kept.
 #[derive(Debug)]
@@ -33,20 +36,35 @@ pub struct Lab {
 /// What the conductor hears.
 enum Input {
     Command(Command),
-    Answered {
-        trial: usize,
-        variant: usize,
-        number: u32,
-        answered: Box<Answered>,
-    },
-    /// A sample that an earlier run was answered.
-    Kept {
-        trial: usize,
-        variant: usize,
-        number: u32,
-        sample: Sample,
-    },
+    /// A request was answered, or failed.
+    Answered(Question, Box<Answered>),
+    /// A question whose request failed may be sent again now.
+    Due(Question, Box<ModelFault>),
+    /// Nobody waits for a question any more.
+    CalledOff(Question),
     Dropped,
+}
+
+/// Something that is done about a question elsewhere: whatever ends it, the conductor hears of it.
+struct Errand {
+    question: Question,
+    inputs: Sender<Input>,
+    is_done: bool,
+}
+
+impl Errand {
+    fn tell(mut self, input: Input) {
+        self.is_done = true;
+        let _over = self.inputs.send(input);
+    }
+}
+
+impl Drop for Errand {
+    fn drop(&mut self) {
+        if !self.is_done {
+            let _over = self.inputs.send(Input::CalledOff(self.question));
+        }
+    }
 }
 
 impl Lab {
@@ -100,9 +118,6 @@ struct Conductor {
     /// The journals, by trial; none where all that was asked for has come, so that others can write to them.
     benches: Vec<Bench>,
     opener: Opener,
-    /// Samples that came before one that was asked for earlier, by trial, variant and number. The machine hears of them in the order in
-    /// which they were asked for: what is quickly answered would come first otherwise, and a sequential test must not see that.
-    early: BTreeMap<(usize, usize, u32), Sample>,
     /// By trial.
     models: Vec<Arc<Reached>>,
     inputs: Sender<Input>,
@@ -115,6 +130,8 @@ struct Conductor {
     /// Whether it stands otherwise since.
     is_news: bool,
     trouble: Option<String>,
+    /// Whether it was told that tokens are estimated.
+    has_estimated: bool,
 }
 
 /// Opens the journals of the trials.
@@ -181,7 +198,6 @@ impl Conductor {
             machine: Machine::new(Arc::new(experiment), journals, earlier, leader_of),
             benches,
             opener,
-            early: BTreeMap::new(),
             models,
             inputs,
             report,
@@ -190,6 +206,7 @@ impl Conductor {
             told: Instant::now(),
             is_news: true,
             trouble: None,
+            has_estimated: false,
         })
     }
 
@@ -204,18 +221,9 @@ impl Conductor {
             };
             match input {
                 Ok(Input::Command(command)) => self.obey(command),
-                Ok(Input::Answered {
-                    trial,
-                    variant,
-                    number,
-                    answered,
-                }) => self.answered((trial, variant, number), *answered),
-                Ok(Input::Kept {
-                    trial,
-                    variant,
-                    number,
-                    sample,
-                }) => self.sampled((trial, variant, number), sample),
+                Ok(Input::Answered(question, answered)) => self.answered(question, *answered),
+                Ok(Input::Due(question, fault)) => self.due(question, *fault),
+                Ok(Input::CalledOff(question)) => called_off(&mut self.benches, question),
                 Err(RecvTimeoutError::Timeout) => {}
                 Ok(Input::Dropped) | Err(RecvTimeoutError::Disconnected) => break,
             }
@@ -233,6 +241,20 @@ impl Conductor {
         }
         self.all.cancel();
         self.thread.end();
+        // What came in the meantime, and what was called off, was paid for.
+        for input in heard.try_iter() {
+            match input {
+                Input::Answered(question, answered) => {
+                    if let Some(bench) = self.benches.get_mut(question.trial) {
+                        bench.keep(question, *answered);
+                    }
+                }
+                Input::Due(question, _) | Input::CalledOff(question) => {
+                    called_off(&mut self.benches, question);
+                }
+                Input::Command(_) | Input::Dropped => {}
+            }
+        }
     }
 
     fn obey(&mut self, command: Command) {
@@ -256,32 +278,60 @@ impl Conductor {
         (self.report)(News::Board(Arc::new(Board::clone(self.machine.board()))));
     }
 
-    fn answered(&mut self, place: (usize, usize, u32), answered: Answered) {
-        let (trial, variant, number) = place;
-        let sample = self.benches[trial].keep(variant, number, answered);
+    fn answered(&mut self, question: Question, answered: Answered) {
+        match answered {
+            Err(fault) => match again_in(&fault, question) {
+                Some(wait) => self.wait(question, fault, wait),
+                None => self.keep(question, Err(fault)),
+            },
+            Ok(_) => self.keep(question, answered),
+        }
+    }
+
+    /// Sends a question again after its request failed, where that may be.
+    fn due(&mut self, question: Question, fault: ModelFault) {
+        let Question {
+            trial,
+            variant,
+            number,
+            attempts,
+        } = question;
+        let failed = self.benches[trial].cost_of(variant, &fault);
+        if self.machine.may_ask_again(trial, variant, number, failed) {
+            self.is_news = true;
+            return self.ask(Question {
+                attempts: attempts + 1,
+                ..question
+            });
+        }
+        let why = format!("{}; no more requests may be sent", fault.why);
+        self.keep(question, Err(ModelFault { why, ..fault }));
+    }
+
+    fn keep(&mut self, question: Question, answered: Answered) {
+        let Question { trial, variant, .. } = question;
+        let sample = self.benches[trial].keep(question, answered);
         let trouble = self.benches[trial].trouble();
         if trouble.is_some() && trouble != self.trouble {
             (self.report)(News::Notice(trouble.clone().unwrap_or_default()));
         }
         self.trouble = trouble;
-        self.sampled(place, sample);
+        self.tell_estimate(&sample);
+        self.handle(Event::Sampled {
+            trial,
+            variant,
+            sample,
+        });
     }
 
-    /// Takes in a sample, once it is its turn.
-    fn sampled(&mut self, place: (usize, usize, u32), sample: Sample) {
-        let (trial, variant, _) = place;
-        self.early.insert(place, sample);
-        loop {
-            let there = self.machine.board().samples[trial][variant].len();
-            let next = (trial, variant, index_number(there));
-            let Some(sample) = self.early.remove(&next) else {
-                break;
-            };
-            self.handle(Event::Sampled {
-                trial,
-                variant,
-                sample,
-            });
+    /// Says once that a cap on tokens has to go by an estimate.
+    fn tell_estimate(&mut self, sample: &Sample) {
+        let is_capped = self.machine.board().experiment.caps.tokens.is_some();
+        let is_estimated =
+            sample.class != Class::Failed && matches!(sample.tokens, Tokens::Estimated(_));
+        if is_capped && is_estimated && !self.has_estimated {
+            self.has_estimated = true;
+            (self.report)(News::Notice(UNCOUNTED.to_owned()));
         }
     }
 
@@ -293,11 +343,13 @@ impl Conductor {
                     trial,
                     variant,
                     number,
-                } => self.ask(trial, variant, number),
-                Effect::CallOff => {
-                    std::mem::take(&mut self.all).cancel();
-                    self.count_early();
-                }
+                } => self.ask(Question {
+                    trial,
+                    variant,
+                    number,
+                    attempts: 1,
+                }),
+                Effect::CallOff => std::mem::take(&mut self.all).cancel(),
                 // What is over is on the board.
                 Effect::Ended(_) => {}
                 Effect::OutOfPlace(why) => (self.report)(News::Notice(why.to_string())),
@@ -305,66 +357,58 @@ impl Conductor {
         }
     }
 
-    /// What had come before all was called off counts.
-    fn count_early(&mut self) {
-        for ((trial, variant, _), sample) in std::mem::take(&mut self.early) {
-            self.handle(Event::Sampled {
-                trial,
-                variant,
-                sample,
-            });
-        }
+    fn ask(&self, question: Question) {
+        let body = self.benches[question.trial].body(question);
+        let reached = self.models[question.trial].clone();
+        let cancel = self.all.child_token();
+        self.send(question, async move {
+            let mut on = |_: crate::runtime::model::Progress<'_>| ();
+            let answered = reached.model.ask(body, &mut on, cancel).await;
+            Input::Answered(question, Box::new(answered))
+        });
     }
 
-    fn ask(&self, trial: usize, variant: usize, number: u32) {
-        if let Some(sample) = self.benches[trial].kept(variant, number) {
-            let _over = self.inputs.send(Input::Kept {
-                trial,
-                variant,
-                number,
-                sample,
-            });
-            return;
-        }
-        let body = self.benches[trial].question(variant, number);
-        let (reached, inputs) = (self.models[trial].clone(), self.inputs.clone());
+    fn wait(&self, question: Question, fault: ModelFault, wait: Duration) {
+        self.send(question, async move {
+            tokio::time::sleep(wait).await;
+            Input::Due(question, Box::new(fault))
+        });
+    }
+
+    /// Begins something about a question, and hears what comes of it.
+    fn send(&self, question: Question, work: impl Future<Output = Input> + Send + 'static) {
+        let errand = Errand {
+            question,
+            inputs: self.inputs.clone(),
+            is_done: false,
+        };
         let cancel = self.all.child_token();
         self.thread.begin(async move {
-            let answered = tokio::select! {
+            tokio::select! {
                 biased;
                 // Nobody waits for what was called off.
-                () = cancel.cancelled() => return,
-                answered = patiently(&reached.model, body, cancel.clone(), u64::from(number)) => answered,
-            };
-            let answered = Box::new(answered);
-            let _over = inputs.send(Input::Answered {
-                trial,
-                variant,
-                number,
-                answered,
-            });
+                () = cancel.cancelled() => drop(errand),
+                input = work => errand.tell(input),
+            }
         });
     }
 }
 
-/// Asks a model, and again where it may answer a moment later, as a live run does.
-async fn patiently(model: &Model, body: Vec<u8>, cancel: CancellationToken, seed: u64) -> Answered {
-    let mut attempt = 1;
-    loop {
-        let mut on = |_: crate::runtime::model::Progress<'_>| ();
-        let fault = match model.ask(body.clone(), &mut on, cancel.clone()).await {
-            Ok(answer) => return Ok(answer),
-            Err(fault) => fault,
-        };
-        // Nobody saw a part of a reply: a stream that broke off may be asked for again.
-        let unseen = crate::engine::ModelFault {
-            was_streaming: false,
-            ..fault.clone()
-        };
-        match model_delay(&unseen, attempt, seed) {
-            ModelDelay::After(ms) => tokio::time::sleep(Duration::from_millis(ms)).await,
-            ModelDelay::Ask(_) => return Err(fault),
-        }
-        attempt += 1;
+fn called_off(benches: &mut [Bench], question: Question) {
+    if let Some(bench) = benches.get_mut(question.trial) {
+        bench.called_off(question);
+    }
+}
+
+/// How long a question whose request failed waits until it is sent again, as in a live run; `None` where it is not.
+fn again_in(fault: &ModelFault, question: Question) -> Option<Duration> {
+    // Nobody saw a part of a reply: a stream that broke off may be asked for again.
+    let unseen = ModelFault {
+        was_streaming: false,
+        ..fault.clone()
+    };
+    match model_delay(&unseen, question.attempts, u64::from(question.number)) {
+        ModelDelay::After(ms) => Some(Duration::from_millis(ms)),
+        ModelDelay::Ask(_) => None,
     }
 }

@@ -5,8 +5,10 @@ use super::journal::identity;
 use super::wanted::{check, has_baseline, not_offered, words_for};
 use super::{NoHistory, NoLab};
 use crate::engine::agent::Model;
-use crate::lab::{Experiment, LeftOut, Meant, Spec, Subject, Trial, Variant, Which};
-use crate::rules::{Finding, Run, Severity};
+use crate::lab::{
+    Experiment, LeftOut, MOST_CONCURRENCY, Meant, Spec, Subject, Trial, Variant, Which,
+};
+use crate::rules::{Finding, Run, Severity, nearest_of};
 use crate::runtime::wordings::Wordings;
 use crate::runtime::{
     ReadOptions, Recording, check_session, read_path, read_tools_file, tools_beside,
@@ -116,6 +118,7 @@ pub fn prepare(spec: &Spec, beside: Beside<'_>) -> Result<Prepared, NoLab> {
     if found.trials.is_empty() {
         return Err(found.reason.unwrap_or(NoLab::Nothing));
     }
+    let concurrency = concurrency(spec.concurrency, &mut found.notes);
     found.notes.dedup();
     Ok(Prepared {
         experiment: Experiment {
@@ -125,7 +128,7 @@ pub fn prepare(spec: &Spec, beside: Beside<'_>) -> Result<Prepared, NoLab> {
             samples: spec.samples,
             stop: spec.stop,
             caps: spec.caps,
-            concurrency: spec.concurrency.max(1),
+            concurrency,
             seed: spec.seed,
         },
         notes: found.notes,
@@ -133,6 +136,16 @@ pub fn prepare(spec: &Spec, beside: Beside<'_>) -> Result<Prepared, NoLab> {
         journals: beside.journals.to_owned(),
         is_fresh: beside.is_fresh,
     })
+}
+
+/// How many requests are on their way at once.
+fn concurrency(wanted: u32, notes: &mut Vec<String>) -> u32 {
+    if wanted > MOST_CONCURRENCY {
+        notes.push(format!(
+            "{MOST_CONCURRENCY} requests are on their way at once at most, not {wanted}"
+        ));
+    }
+    wanted.clamp(1, MOST_CONCURRENCY)
 }
 
 /// Tries the findings that are meant with each model; says whether one of them can be tried.
@@ -274,7 +287,11 @@ fn of_session(
                 .as_deref()
                 .is_none_or(|wanted| wanted == finding.rule.id)
     };
-    let mut meant: Vec<Finding> = findings.into_iter().filter(is_meant).collect();
+    let mut meant: Vec<Finding> = findings
+        .iter()
+        .filter(|one| is_meant(one))
+        .cloned()
+        .collect();
     meant.sort_by_key(|finding| Kind::of_rule(finding.rule.id));
     let mut taken = BTreeSet::new();
     meant.retain(|finding| {
@@ -294,7 +311,7 @@ fn of_session(
             rule: finding.rule.id.to_owned(),
             kind,
             tool: finding.tool(session).unwrap_or_default().to_owned(),
-            meant: meant_by(which, &run, session, &finding, kind),
+            meant: meant_by(which, &run, (&finding, kind), &findings),
         };
         Some((number, finding, subject))
     });
@@ -305,10 +322,10 @@ fn of_session(
 fn meant_by(
     which: &Which,
     run: &Run<'_>,
-    session: &Session,
-    finding: &Finding,
-    kind: Kind,
+    (finding, kind): (&Finding, Kind),
+    findings: &[Finding],
 ) -> Meant {
+    let session = run.session;
     if let Some(tool) = &which.meant {
         return Meant::Tool(tool.clone());
     }
@@ -318,19 +335,20 @@ fn meant_by(
         run.offered(item)
             .is_none_or(|offered| offered.callable().contains(&name))
     };
+    let nearest = || match nearest_of(session, findings, finding) {
+        // The nearest stands first.
+        Some(nearest) => Meant::Tool(nearest.split(", ").next().unwrap_or(nearest).to_owned()),
+        None => Meant::AnyTool,
+    };
     match kind {
-        Kind::UnknownTool => match finding.get("nearest") {
-            // The nearest stands first.
-            Some(nearest) => Meant::Tool(nearest.split(", ").next().unwrap_or(nearest).to_owned()),
-            None => Meant::AnyTool,
-        },
+        Kind::UnknownTool => nearest(),
         Kind::MalformedArguments
         | Kind::InvalidArguments
         | Kind::MissingOutput
         | Kind::ToolError
         | Kind::LeakedCall => match tool() {
             tool if !tool.is_empty() && offers(&tool) => Meant::Tool(tool),
-            _ => Meant::AnyTool,
+            _ => nearest(),
         },
         Kind::RepeatedCall | Kind::CutOff => Meant::Otherwise,
         Kind::InvalidFinalOutput | Kind::MissingFinalOutput => Meant::Message,

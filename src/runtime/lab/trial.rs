@@ -7,16 +7,16 @@ use crate::dialects::stop_of;
 use crate::dialects::write::{calls_of, history_of};
 use crate::engine::ModelFault;
 use crate::engine::agent;
-use crate::lab::{Class, FailedCall, Reply, Sample, Subject, classify};
+use crate::lab::{Class, Earlier, FailedCall, Reply, Sample, Subject, Tokens, classify};
 use crate::redact::{Redactor, Vault};
 use crate::rules::{Finding, Severity};
 use crate::runtime::model::Answer;
 use crate::runtime::takes::About;
 use crate::runtime::{NoTake, Recording, Workbench, check_session};
-use crate::session::ledger::{Ask, Asked, LedgerEvent};
+use crate::session::ledger::{Asked, LedgerEvent, Usage};
 use crate::session::takes::{Cause, Outcome, OwnText, Take, TakeId, Tally};
 use crate::session::{Dialect, Edit, Session};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -27,8 +27,6 @@ pub(super) struct Bench {
     failed: Option<FailedCall>,
     model: agent::Model,
     variants: Vec<Ground>,
-    /// The samples that the journal held when it was opened, by variant and number.
-    kept: Vec<BTreeMap<u32, Sample>>,
     redactor: Arc<Redactor>,
     vault: Vault,
 }
@@ -40,6 +38,17 @@ struct Ground {
     before: Tally,
     /// The request as it is sent, with its secrets.
     wire: Vec<u8>,
+}
+
+/// A question on its way.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Question {
+    pub(super) trial: usize,
+    pub(super) variant: usize,
+    /// Which of the questions with its wording it is, from 0.
+    pub(super) number: u32,
+    /// How often it was sent.
+    pub(super) attempts: u32,
 }
 
 /// A question that was answered, or not.
@@ -73,14 +82,12 @@ impl Bench {
             failed: histories.failed.clone(),
             model,
             variants: Vec::new(),
-            kept: Vec::new(),
             redactor: redactor.clone(),
             vault,
         };
         for told in &histories.told {
             bench.add(&histories.format, told)?;
         }
-        bench.kept = bench.samples();
         Ok(bench)
     }
 
@@ -173,48 +180,73 @@ impl Bench {
         self.bench.not_recording().map(ToString::to_string)
     }
 
-    /// The samples that the journal holds, by variant and number. What failed is not among them, and is asked for again.
-    fn samples(&self) -> Vec<BTreeMap<u32, Sample>> {
-        let asks = self.bench.ledger().asks();
-        let asked: HashMap<TakeId, &Asked> = asks.map(|(_, asked)| (asked.take, asked)).collect();
-        let of_take = |id: &TakeId| {
-            let take = self.bench.takes().get(*id)?;
-            let (class, why) = take.outcome.live.as_deref()?.split_once(": ")?;
-            let asked = asked.get(id);
-            let sample = Sample {
-                class: Class::named(class)?,
-                why: why.to_owned(),
-                usage: asked.map(|asked| asked.usage).unwrap_or_default(),
-                ms: asked.map(|asked| asked.total_ms).unwrap_or_default(),
-                take: Some(*id),
-                is_earlier: true,
-            };
-            Some((take.sample?, sample))
-        };
+    /// What the journal holds already, by wording.
+    pub(super) fn earlier(&self) -> Vec<Earlier> {
+        let mut asks: HashMap<TakeId, Vec<&Asked>> = HashMap::new();
+        for (_, asked) in self.bench.ledger().asks() {
+            asks.entry(asked.take).or_default().push(asked);
+        }
         let of_variant = |ground: &Ground| {
-            let replies = self.bench.takes().children(ground.take).iter();
-            replies.filter_map(of_take).collect()
+            let replies = self.bench.takes().children(ground.take);
+            let numbered = replies.iter().zip(0..);
+            let samples = numbered.filter_map(|(take, place)| {
+                let asked = asks.get(take).and_then(|asks| asks.first());
+                self.sample_of(*take, place, ground, asked.copied())
+            });
+            // A question without a reply is one of the wording's take.
+            let takes = replies.iter().chain([&ground.take]);
+            let questions = takes.filter_map(|take| asks.get(take)).flatten();
+            Earlier {
+                samples: samples.collect(),
+                requests: questions
+                    .map(|asked| asked.attempts)
+                    .fold(0, u32::saturating_add),
+            }
         };
         self.variants.iter().map(of_variant).collect()
     }
 
-    /// The samples of an earlier run up to the first that is missing, by variant. Those behind it are [`Self::kept`] until it is their
-    /// turn: a sequential test must not hear first what was answered first.
-    pub(super) fn earlier(&self) -> Vec<Vec<Sample>> {
-        let in_a_row = |kept: &BTreeMap<u32, Sample>| {
-            let samples = (0..).map_while(|number| kept.get(&number).cloned());
-            samples.collect()
-        };
-        self.kept.iter().map(in_a_row).collect()
+    /// The sample that a take holds; `place` is where it stands among those of its wording.
+    fn sample_of(
+        &self,
+        take: TakeId,
+        place: u32,
+        ground: &Ground,
+        asked: Option<&Asked>,
+    ) -> Option<Sample> {
+        let kept = self.bench.takes().get(take)?;
+        let (class, why) = kept.outcome.live.as_deref()?.split_once(": ")?;
+        let told = asked.map(|asked| asked.usage).unwrap_or_default();
+        Some(Sample {
+            class: Class::named(class)?,
+            why: why.to_owned(),
+            number: kept.sample.unwrap_or(place),
+            tokens: Tokens::of(told, ground.wire.len(), self.length_of(take)),
+            ms: asked.map(|asked| asked.total_ms).unwrap_or_default(),
+            take: Some(take),
+            is_earlier: true,
+        })
     }
 
-    /// A sample that an earlier run was answered: nobody needs to be asked.
-    pub(super) fn kept(&self, variant: usize, number: u32) -> Option<Sample> {
-        self.kept.get(variant)?.get(&number).cloned()
+    /// The bytes of a reply.
+    fn length_of(&self, reply: TakeId) -> usize {
+        let steps = self.bench.takes().steps(reply).flatten();
+        steps.map(|step| step.splice().with.len()).sum()
     }
 
-    /// The request of a sample, numbered from 0. A script tells samples of one history apart by `seed`.
-    pub(super) fn question(&self, variant: usize, number: u32) -> Vec<u8> {
+    /// What a request that failed may have cost: where a part of the reply had come, the request was read.
+    pub(super) fn cost_of(&self, variant: usize, fault: &ModelFault) -> Tokens {
+        match fault.was_streaming {
+            true => Tokens::of(Usage::default(), self.variants[variant].wire.len(), 0),
+            false => Tokens::none(),
+        }
+    }
+
+    /// The body of a request. A script tells samples of one history apart by `seed`.
+    pub(super) fn body(&self, question: Question) -> Vec<u8> {
+        let Question {
+            variant, number, ..
+        } = question;
         let wire = self.variants[variant].wire.clone();
         if !self.model.is_scripted() {
             return wire;
@@ -228,42 +260,55 @@ impl Bench {
         seeded.unwrap_or(wire)
     }
 
-    /// Keeps what came of the question for a sample, and says what it is.
-    pub(super) fn keep(&mut self, variant: usize, number: u32, answered: Answered) -> Sample {
+    /// Keeps what came of a question, and says what it is.
+    pub(super) fn keep(&mut self, question: Question, answered: Answered) -> Sample {
         self.bench.gather();
         let kept = match answered {
-            Ok(answer) => self.reply((variant, number), &answer),
+            Ok(answer) => self.reply(question, &answer),
             Err(fault) => Err(fault),
         };
-        let sample = kept.unwrap_or_else(|fault| self.failed(variant, &fault));
+        let sample = kept.unwrap_or_else(|fault| self.failed(question, &fault));
         self.bench.write_gathered();
         sample
     }
 
-    fn failed(&mut self, variant: usize, fault: &ModelFault) -> Sample {
+    /// Keeps that a question was sent and is not waited for any more: it was spent.
+    pub(super) fn called_off(&mut self, question: Question) {
+        self.bench.gather();
+        self.not_replied(question, None, "called off".to_owned());
+        self.bench.write_gathered();
+    }
+
+    fn failed(&mut self, question: Question, fault: &ModelFault) -> Sample {
         let why = self.redactor.text(&fault.why, &mut self.vault).into_owned();
-        let ask = self.bench.ledger().next_ask();
-        let take = self.variants[variant].take;
-        self.record(&asked(ask, take));
-        self.record(&LedgerEvent::NotReplied {
-            ask,
-            attempt: 1,
-            status: fault.status,
-            why: why.clone(),
-            again_in_ms: None,
-        });
+        self.not_replied(question, fault.status, why.clone());
         Sample {
             class: Class::Failed,
             why,
-            usage: Default::default(),
+            number: question.number,
+            tokens: self.cost_of(question.variant, fault),
             ms: 0,
             take: None,
             is_earlier: false,
         }
     }
 
+    fn not_replied(&mut self, question: Question, status: Option<u16>, why: String) {
+        let ask = self.bench.ledger().next_ask();
+        let take = self.variants[question.variant].take;
+        let attempt = question.attempts;
+        self.record(&LedgerEvent::Asked { ask, take, attempt });
+        self.record(&LedgerEvent::NotReplied {
+            ask,
+            attempt,
+            status,
+            why,
+            again_in_ms: None,
+        });
+    }
+
     /// A reply becomes a take below its wording and is classed there.
-    fn reply(&mut self, place: (usize, u32), answer: &Answer) -> Result<Sample, ModelFault> {
+    fn reply(&mut self, question: Question, answer: &Answer) -> Result<Sample, ModelFault> {
         let unusable = |why: String| ModelFault {
             status: None,
             why,
@@ -273,16 +318,18 @@ impl Bench {
         };
         let dialect = self.model.dialect;
         let items = self.items_of(dialect, answer).map_err(unusable)?;
+        if items.is_empty() && !answer.is_whole() {
+            return Err(unusable(
+                "the reply broke off before anything came".to_owned(),
+            ));
+        }
         let calls = calls_of(dialect, &answer.json).map_err(|error| unusable(error.to_string()))?;
-        self.enter(place, answer, items, calls)
+        self.enter(question, answer, items, calls)
             .map_err(|error| unusable(format!("the reply cannot be kept: {error}")))
     }
 
     fn items_of(&mut self, dialect: Dialect, answer: &Answer) -> Result<Vec<String>, String> {
         let items = history_of(dialect, &answer.json).map_err(|error| error.to_string())?;
-        if items.is_empty() {
-            return Err("the reply holds nothing".to_owned());
-        }
         let items = items.into_iter().map(|item| {
             let clean = self.redactor.json(item.as_bytes(), &mut self.vault);
             String::from_utf8_lossy(&clean).into_owned()
@@ -292,19 +339,19 @@ impl Bench {
 
     fn enter(
         &mut self,
-        (variant, number): (usize, u32),
+        question: Question,
         answer: &Answer,
         items: Vec<String>,
         calls: Vec<String>,
     ) -> Result<Sample, NoTake> {
-        let ground = &self.variants[variant];
-        let (wording, before) = (ground.take, ground.before);
+        let ground = &self.variants[question.variant];
+        let (wording, before, sent) = (ground.take, ground.before, ground.wire.len());
         let history = ground.recording.sessions.first();
         let history = history.ok_or(NoTake::NoSession(0))?.clone();
         self.bench.go_to(wording)?;
         let about = Take {
-            title: format!("sample {}", u64::from(number) + 1),
-            sample: Some(number),
+            title: format!("sample {}", u64::from(question.number) + 1),
+            sample: Some(question.number),
             cause: Cause {
                 action: Some(crate::runtime::live::CONTINUE.to_owned()),
                 ..Cause::default()
@@ -313,7 +360,8 @@ impl Bench {
         };
         let take = self.bench.take(0, &history, &[], about)?;
         let ask = self.bench.ledger().next_ask();
-        self.record(&asked(ask, take));
+        let attempt = question.attempts;
+        self.record(&LedgerEvent::Asked { ask, take, attempt });
         self.record(&LedgerEvent::Replied {
             ask,
             take,
@@ -324,7 +372,10 @@ impl Bench {
             ended: answer.is_whole(),
             stop: stop_of(&answer.json),
         });
-        self.bench.grow(take, &history, &[Edit::Extend { items }])?;
+        // A reply may be empty.
+        if !items.is_empty() {
+            self.bench.grow(take, &history, &[Edit::Extend { items }])?;
+        }
         let read = self.bench.read(take, &|_, _| ())?;
         let session = read.sessions.first().ok_or(NoTake::NoSession(0))?;
         let (class, why, after) = self.class(session, history.items.len())?;
@@ -339,7 +390,8 @@ impl Bench {
         Ok(Sample {
             class,
             why,
-            usage: answer.usage,
+            number: question.number,
+            tokens: Tokens::of(answer.usage, sent, self.length_of(take)),
             ms: answer.total_ms,
             take: Some(take),
             is_earlier: false,
@@ -355,14 +407,6 @@ impl Bench {
         };
         let (class, why) = classify(&reply, &self.subject, self.failed.as_ref())?;
         Ok((class, why, tally(&findings)))
-    }
-}
-
-fn asked(ask: Ask, take: TakeId) -> LedgerEvent {
-    LedgerEvent::Asked {
-        ask,
-        take,
-        attempt: 1,
     }
 }
 

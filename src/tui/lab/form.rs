@@ -3,8 +3,8 @@
 use super::models::Asked;
 use super::{Order, Subject};
 use crate::lab::{
-    Added, Caps, Named, Origin, RESERVED, Spec, Stop, USUAL_CONCURRENCY, USUAL_SAMPLES, Wanted,
-    Which,
+    Added, Caps, MOST_CONCURRENCY, Named, Origin, RESERVED, Spec, Stop, USUAL_CONCURRENCY,
+    USUAL_SAMPLES, Wanted, Which,
 };
 use crate::tui::list::ListCursor;
 use crate::wording::Channel;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// How likely a leader is named wrongly, where the experiment stops when one is clear.
 pub(super) const ERROR_RATE: f64 = 0.05;
 /// Most questions on their way at once.
-const MOST_AT_ONCE: u32 = 64;
+const MOST_AT_ONCE: u32 = MOST_CONCURRENCY;
 /// Most samples of a wording.
 const MOST_SAMPLES: u32 = 10_000;
 

@@ -2,6 +2,7 @@
 
 use crate::lab::words::{meant, remarks};
 use crate::lab::{Board, End, Phase, Sample, Standing, Trial, Variant, standings};
+use crate::session::index_number;
 use crate::tui::list::ListCursor;
 use std::sync::Arc;
 
@@ -114,7 +115,7 @@ impl Table {
     pub(super) fn asked(&self, variant: usize) -> u32 {
         let asked = self.board.asked.get(self.trial);
         let asked = asked.and_then(|asked| asked.get(variant));
-        asked.copied().unwrap_or(0)
+        index_number(asked.map_or(0, Vec::len))
     }
 
     /// What is to be said of the trial: of small samples, of intervals that overlap.
@@ -126,7 +127,8 @@ impl Table {
 
     /// How many questions are on their way in all trials.
     pub(super) fn in_flight(&self) -> u32 {
-        self.board.asked.iter().flatten().sum()
+        let asked = self.board.asked.iter().flatten();
+        index_number(asked.map(Vec::len).sum())
     }
 
     /// Whether anything is still to come by itself.

@@ -3,7 +3,7 @@
 use super::{Effect, recover};
 use crate::dialects::body_of;
 use crate::lab::{Origin, PLAIN, RECORDED, RESERVED, Reserved};
-use crate::rules::{Finding, Severity};
+use crate::rules::{Finding, Severity, nearest_of};
 use crate::session::{Family, Kind as ItemKind, Session};
 use crate::tui::lab::{Candidate, Subject};
 use crate::tui::state::State;
@@ -50,21 +50,21 @@ fn subject(state: &State) -> Result<Subject, &'static str> {
     subject_of(state, finding).ok_or("the wording lab: nothing is told to the model here")
 }
 
-/// The finding at the cursor, at its partner, or in the turn with the cursor.
+/// The finding at the cursor or at its partner, of several the most telling, as in a spec; else one in the turn with the cursor.
 fn finding_for(state: &State) -> Option<&Finding> {
     let (session, checked) = (state.session()?, state.checked()?);
     let is_told = |finding: &&Finding| has_words(finding);
-    let here = state.findings_here().iter().find(is_told);
-    let partner = || {
-        let partner = session.pairing.partner(state.item)?;
-        checked.of_item(partner).iter().find(is_told)
-    };
+    let partner = session.pairing.partner(state.item);
+    let of_partner = partner.map_or(&[][..], |partner| checked.of_item(partner));
+    let of_pair = state.findings_here().iter().chain(of_partner);
+    let most_telling =
+        { of_pair.filter(is_told) }.min_by_key(|finding| Kind::of_rule(finding.rule.id));
     let of_turn = || {
         let turn = session.turns.get(state.turn()).filter(|_| state.on_turn)?;
         let range = checked.range(turn.items());
         checked.findings()[range].iter().find(is_told)
     };
-    here.or_else(partner).or_else(of_turn)
+    most_telling.or_else(of_turn)
 }
 
 fn subject_of(state: &State, finding: &Finding) -> Option<Subject> {
@@ -87,7 +87,7 @@ fn subject_of(state: &State, finding: &Finding) -> Option<Subject> {
         is_custom: is_custom(session, item),
         dialect: session.dialect,
         candidates: candidates(state, session, item, kind),
-        nearest: finding.get("nearest").map(str::to_owned),
+        nearest: nearest_of(session, state.checked()?.findings(), finding).map(str::to_owned),
         agent: state
             .live
             .agent

@@ -1,9 +1,11 @@
 //! The wording lab against scripted models: what is sent, what is counted, what is kept.
 
 mod again;
+mod endpoint;
 mod rates;
 mod requests;
 mod resumed;
+mod spending;
 
 use retake::engine::agent::{Endpoint, Model};
 use retake::lab::{Board, Caps, End, Named, Phase, Spec, Stop, Wanted, Which};

@@ -1,7 +1,7 @@
 //! What is sent: every bundled finding that words can mend, in every dialect, ends on a question that its provider would take.
 
 use super::{prepared, scripted, sessions, spec, try_prepare, which};
-use retake::lab::{Class, Named, Origin, Which};
+use retake::lab::{Class, Meant, Named, Origin, Which};
 use retake::rules::Severity;
 use retake::runtime::{ReadOptions, Workbench, check_session, read_path};
 use retake::session::Dialect;
@@ -100,6 +100,30 @@ fn sound(journal: &std::path::Path, what: &str) {
             assert!(!refused.contains(&finding.rule.id), "{what}: {finding:?}");
         }
     }
+}
+
+#[test]
+fn the_failed_output_of_an_unknown_tool_means_the_tool_that_the_call_meant() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut spec = super::stock(1);
+    spec.findings[0].rule = Some("tool-error".to_owned());
+    let prepared = prepared(&spec, folder.path());
+    let subject = &prepared.experiment.trials[0].subject;
+    assert_eq!(
+        (&*subject.rule, &*subject.tool),
+        ("tool-error", "lookup_stock")
+    );
+    assert_eq!(subject.meant, Meant::Tool("stock_lookup".to_owned()));
+}
+
+#[test]
+fn no_more_requests_are_on_their_way_at_once_than_an_endpoint_takes() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut spec = super::stock(1);
+    spec.concurrency = 600;
+    let prepared = prepared(&spec, folder.path());
+    assert_eq!(prepared.experiment.concurrency, 64);
+    assert!(prepared.notes.iter().any(|note| note.contains("not 600")));
 }
 
 #[test]

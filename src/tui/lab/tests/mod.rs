@@ -10,7 +10,7 @@ use super::Subject;
 use super::models::read_models;
 use super::state::{Lab, Wish};
 use crate::lab::{
-    Board, Caps, Class, Experiment, Meant, Origin, Phase, Sample, Stop, Trial, Variant,
+    Board, Caps, Class, Experiment, Meant, Origin, Phase, Sample, Stop, Tokens, Trial, Variant,
 };
 use crate::runtime::wordings::Wordings;
 use crate::session::ledger::Usage;
@@ -48,8 +48,13 @@ fn subject() -> Subject {
 
 /// What `W` opens the lab for in a recording, at its first finding.
 fn subject_in(recording: &str) -> Subject {
+    subject_after(recording, &["]", "W"])
+}
+
+/// What these keys open the lab for in a recording.
+fn subject_after(recording: &str, keys: &[&str]) -> Subject {
     let mut state = opened(recording, (100, 30));
-    for key in ["]", "W"] {
+    for key in keys {
         let key = keymap::event(key).unwrap();
         for effect in update(&mut state, Message::Key(key)) {
             if let Effect::Lab(subject) = effect {
@@ -137,10 +142,11 @@ fn sample(class: Class, take: u32) -> Sample {
     Sample {
         class,
         why: why.to_owned(),
-        usage: Usage {
+        number: 0,
+        tokens: Tokens::Told(Usage {
             input: 300,
             output: u64::from(take),
-        },
+        }),
         ms: 800 + u64::from(take),
         take: (class != Class::Failed).then_some(TakeId(take)),
         is_earlier: false,
@@ -157,16 +163,21 @@ fn board(counts: &[&[(Class, u32)]], phase: Phase) -> Arc<Board> {
         for (class, count) in *counts {
             for _ in 0..*count {
                 take += 1;
-                let sample = sample(*class, take);
+                let samples = &mut board.samples[0][variant];
+                let number = u32::try_from(samples.len()).unwrap();
+                let sample = Sample {
+                    number,
+                    ..sample(*class, take)
+                };
                 board.spent.requests += 1;
-                board.spent.usage.add(&sample.usage);
-                board.samples[0][variant].push(sample);
+                board.spent.add(sample.tokens);
+                samples.push(sample);
             }
         }
     }
     if phase == Phase::Running {
-        board.asked[0][1] = 3;
-        board.asked[0][2] = 1;
+        board.asked[0][1] = vec![10, 11, 12];
+        board.asked[0][2] = vec![5];
     }
     Arc::new(board)
 }

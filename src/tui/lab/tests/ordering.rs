@@ -29,6 +29,20 @@ fn the_lab_opens_on_a_finding_with_every_wording_in() {
 }
 
 #[test]
+fn on_the_output_of_an_unknown_tool_the_lab_is_about_the_call() {
+    let failed = UNKNOWN_TOOL.replace("Tool not found.", "Tool 'serch_flights' not found.");
+    let of_call = subject_after(&failed, &["]", "W"]);
+    // A finding of its own is about the output.
+    let subject = subject_after(&failed, &["]", "]", "W"]);
+    assert_eq!(
+        (subject.rule, subject.kind),
+        ("unknown-tool", Kind::UnknownTool)
+    );
+    assert_eq!(subject.nearest.as_deref(), Some("search_flights"));
+    assert_eq!(subject.place, of_call.place);
+}
+
+#[test]
 fn wordings_are_left_out_but_never_that_of_the_recording() {
     let mut lab = lab();
     press(&mut lab, "space");

@@ -105,10 +105,17 @@ impl Lab {
             };
         };
         let spent = table.board.spent;
-        let tokens = spent.usage.input + spent.usage.output;
         let requests = words::count(u64::from(spent.requests), "request");
+        let about = if spent.estimated_tokens() > 0 {
+            "~"
+        } else {
+            ""
+        };
         let mut spans = vec![Span::styled(
-            format!("{requests}  {} tokens  ", words::short(tokens)),
+            format!(
+                "{requests}  {about}{} tokens  ",
+                words::short(spent.tokens())
+            ),
             theme.dim,
         )];
         let asked = table.in_flight();

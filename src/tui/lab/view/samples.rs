@@ -55,7 +55,7 @@ impl Lab {
                 true => theme.selected,
                 false => Style::new(),
             };
-            let spans = sample_row(number, sample, usize::from(row.width), theme);
+            let spans = sample_row(sample, usize::from(row.width), theme);
             write(frame, row, spans, style);
         }
         let below = Rect {
@@ -79,19 +79,22 @@ impl Lab {
 }
 
 /// ` 3 ✓ corrected      calls search_flights                 412 tok   840 ms`
-fn sample_row(number: usize, sample: &Sample, width: usize, theme: &Theme) -> Vec<Span<'static>> {
+fn sample_row(sample: &Sample, width: usize, theme: &Theme) -> Vec<Span<'static>> {
     let style = class_style(sample.class, theme);
     let mark = words::mark(sample.class, &theme.glyphs);
     let word = sample.class.word();
     let mut spans = vec![
-        Span::styled(format!("{:>4} ", number + 1), theme.dim),
+        Span::styled(format!("{:>4} ", u64::from(sample.number) + 1), theme.dim),
         Span::styled(format!("{mark} {word:<WORD$} "), style),
     ];
     let room = width.saturating_sub(WORD + 3 + NUMBERS);
     let why = SafeText::single_line(&sample.why, room);
     let gap = " ".repeat(room.saturating_sub(why.width()));
     spans.extend(theme.spans(&why, theme.text));
-    let tokens = words::short(sample.usage.input + sample.usage.output);
+    let tokens = match sample.tokens.told() {
+        Some(told) => words::short(told.input.saturating_add(told.output)),
+        None => "?".to_owned(),
+    };
     let ms = words::short(sample.ms);
     let numbers = format!("{gap} {tokens:>5} tok {ms:>6} ms");
     spans.push(Span::styled(numbers, theme.dim));
