@@ -390,11 +390,12 @@ impl Machine {
     fn next_number(&self, trial: usize, variant: usize) -> u32 {
         let asked = &self.board.asked[trial][variant];
         let mut there = self.board.samples[trial][variant].iter().peekable();
-        let is_taken = |number: &u32| {
+        let is_free = |number: &u32| {
             while there.next_if(|sample| sample.number < *number).is_some() {}
-            there.peek().is_some_and(|sample| sample.number == *number) || asked.contains(number)
+            let is_there = there.peek().is_some_and(|sample| sample.number == *number);
+            !is_there && !asked.contains(number)
         };
-        (0..).skip_while(is_taken).next().unwrap_or(u32::MAX)
+        (0..).find(is_free).unwrap_or(u32::MAX)
     }
 
     /// How many samples of a variant are there, or on their way.
