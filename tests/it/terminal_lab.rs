@@ -86,6 +86,9 @@ fn seven_wordings_are_compared_and_a_sample_is_opened() {
     sees(&mut terminal, "what nearest-and-list becomes");
     sees(&mut terminal, "[on.unknown-tool]");
     terminal.send(Key::Esc);
+    // A key right behind it would be read as one with Alt.
+    let is_left = terminal.wait_until(|screen| !screen.contains("what nearest-and-list becomes"));
+    assert!(is_left.is_ok(), "{}", terminal.screen());
     press(&mut terminal, "q");
     sees(&mut terminal, "Item 4");
     press(&mut terminal, "Q");
