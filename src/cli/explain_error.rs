@@ -1,7 +1,6 @@
 //! `explain --error`: what a provider's refusal means, which item of a recording caused it, and what to do.
 
 use super::arguments::ExplainArguments;
-use super::blame::{Suspect, suspects};
 use super::exit::{Exit, Failure};
 use super::explain::section;
 use super::flatten::{FindingReport, lined_records, position_of, session_names};
@@ -11,6 +10,7 @@ use super::report::details;
 use super::style::Palette;
 use crate::dialects::provider_errors::{Decoded, decode};
 use crate::rules::Finding;
+use crate::runtime::blame::{Suspect, suspects};
 use crate::runtime::{InputError, check_recording, exit_on_interrupt, line_numbers};
 use crate::session::SourceError;
 use std::collections::HashMap;

@@ -5,7 +5,6 @@
 //! A closed pipe ends a command quietly.
 
 mod arguments;
-mod blame;
 mod chaos;
 mod check;
 mod completions;

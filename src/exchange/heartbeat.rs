@@ -1,8 +1,8 @@
 //! What a client hears while its exchange is held: bytes that keep its connection alive and that its SDK ignores.
 //!
 //! Measured with the SDKs of OpenAI and Anthropic in Python and Node: comment lines and white space before a body count as life signs and
-//! reach nobody; `event: ping` is ignored by Anthropic's and handed to the program by OpenAI's; Codex counts real events only. A blank line
-//! behind a comment once broke a client (openai-go#556), so there is none; nor is there ever an `id:`, a `retry:` or an empty `data:`.
+//! reach nobody; `event: ping` is ignored by Anthropic's and handed to the program by OpenAI's. Codex counts real events only, and hears its
+//! last `response.in_progress` again; nobody else does, for openai-node begins its reply anew with each. A blank line behind a comment once broke a client (openai-go#556), so there is none; nor is there ever an `id:`, a `retry:` or an empty `data:`.
 
 use super::client::{Client, ClientKind};
 use crate::json::Cursor;
@@ -37,10 +37,17 @@ pub fn heartbeat(
     let again = last.and_then(|last| numbered(last.data, last.sequence));
     match (dialect, again) {
         (Dialect::Anthropic, _) => b"event: ping\ndata: {\"type\":\"ping\"}\n\n".to_vec(),
-        (Dialect::Responses, Some(data)) => event("response.in_progress", &data),
-        (Dialect::Responses, None) if client.kind == ClientKind::Codex => Vec::new(),
+        (Dialect::Responses, Some(data)) if counts_events(client) => {
+            event("response.in_progress", &data)
+        }
+        (Dialect::Responses, None) if counts_events(client) => Vec::new(),
         (Dialect::Responses | Dialect::Chat | Dialect::Gemini, _) => b": held by retake\n".to_vec(),
     }
+}
+
+/// Whether a client counts nothing as a life sign but events.
+pub fn counts_events(client: &Client) -> bool {
+    client.kind == ClientKind::Codex
 }
 
 /// How long to wait between two heartbeats, in milliseconds: well within the time that the client announced.
@@ -110,12 +117,12 @@ mod tests {
     }
 
     #[test]
-    fn before_any_event_a_comment_keeps_all_but_codex() {
+    fn a_comment_keeps_all_but_codex() {
         use ClientKind::{
             AnthropicNode, AnthropicPython, ClaudeCode, OpenaiNode, OpenaiPython, Other,
         };
         for kind in [OpenaiPython, OpenaiNode, Other] {
-            for data in [None, Some("no json")] {
+            for data in [None, Some("no json"), Some(IN_PROGRESS)] {
                 assert_eq!(
                     said(Dialect::Responses, kind, true, data),
                     ": held by retake\n"

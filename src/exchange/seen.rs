@@ -1,7 +1,7 @@
 //! What is known of an exchange, for whoever watches or records it.
 
-use crate::rules::Severity;
-use crate::session::Dialect;
+use crate::rules::{Finding, Severity};
+use crate::session::{Dialect, Session};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -70,6 +70,18 @@ pub struct Found {
     pub tool: Option<String>,
     /// The rule's sentence; it holds text of the exchange.
     pub message: String,
+}
+
+impl Found {
+    /// What a finding of a session says.
+    pub fn of(finding: &Finding, session: &Session) -> Self {
+        Self {
+            rule: finding.rule.id,
+            severity: finding.severity,
+            tool: finding.tool(session).map(str::to_owned),
+            message: finding.message(),
+        }
+    }
 }
 
 /// What an exchange is doing.

@@ -125,6 +125,9 @@ pub fn nearest_of<'f>(
         .find_map(|finding| finding.get("nearest"))
 }
 
+/// The evidence that is what a provider said when it refused the request, at the item that it means.
+pub const REFUSAL: &str = "refusal";
+
 /// One defect.
 #[derive(Clone)]
 pub struct Finding {
@@ -265,6 +268,9 @@ impl Finding {
 
     /// The sentence. It holds text from the recording: draw it through [`crate::safe_text::SafeText`].
     pub fn message(&self) -> String {
+        if let Some(said) = self.get(REFUSAL) {
+            return format!("the provider refuses this: {said}");
+        }
         let cause = self.cause.map(Cause::words);
         let settled = if self.is_settled {
             "; settled in this take"

@@ -43,4 +43,5 @@ mod terminal_proxy;
 mod terminal_takes;
 mod tidy;
 mod tools;
+mod untrusted;
 mod wire_cases;

@@ -22,6 +22,7 @@ import clients
 import codex
 import frameworks
 from faulty import FAULTS, SLOW, faulty
+from late import LATE, late
 from programs import HERE, PATIENCE, ROOT, Proxy, Wrong, scripted
 
 FLIGHT = "TP 204, 18:30 to 06:25 the next day, 489.50 EUR"
@@ -180,8 +181,29 @@ def mended(bench, script):
             check(proxy.lines[-1]["mended"], len(jobs), f"{name}: mended exchanges")
 
 
-def what_a_provider_does_wrong_reaches_its_client(bench):
-    """B16: the same exception, status, message and events, directly and through the proxy."""
+def a_client_that_waits_for_a_moment_only_waits_for_what_is_held(bench):
+    """The model is asked again, and says nothing for longer than the client waits in silence. openai-node does not say how long that is where
+    it was set for all requests, so it is longer than the time between two life signs."""
+    if bench.is_direct:
+        return
+    with scripted(bench.retake, UNKNOWN) as model, late(model) as upstream, bench.proxy(upstream.address, *POLICY) as proxy:
+        jobs = {name: jobs_for(proxy.address, timeout=LATE * 2 / 3) for name in bench.kits}
+        for name, of_kit in jobs.items():
+            for number, job in enumerate(of_kit):
+                job["base"] += f"/{name}-{number}"
+        with ThreadPoolExecutor(len(jobs)) as pool:
+            came = dict(zip(jobs, pool.map(lambda name: bench.kits[name](jobs[name]), jobs), strict=True))
+        for name, results in came.items():
+            for job, one in zip(jobs[name], results, strict=True):
+                check((one["error"], FLIGHT in (one["answer"] or "")), (None, True), f"{name}, {told(job)}")
+                check("serch_flights" in json.dumps(one), False, f"{name}, {told(job)}: nothing is seen of the bad call")
+    # The bad call, the late one in its place, and the answer.
+    check(set(upstream.asked.values()), {3}, "questions of each conversation")
+    check(proxy.lines[-1]["mended"], sum(map(len, jobs.values())), "mended exchanges")
+
+
+def b16_what_a_provider_does_wrong_reaches_its_client(bench):
+    """The same exception, status, message and events, directly and through the proxy."""
     with faulty() as upstream:
         direct = {name: kit(fault_jobs(upstream)) for name, kit in bench.kits.items()}
         for name, results in direct.items():
@@ -247,7 +269,8 @@ STORIES = [
     bytes_are_not_touched,
     an_unknown_tool_ends_an_agent_unless_the_proxy_answers_for_it,
     a_bad_call_among_good_ones_is_answered_and_the_good_ones_go_on,
-    what_a_provider_does_wrong_reaches_its_client,
+    a_client_that_waits_for_a_moment_only_waits_for_what_is_held,
+    b16_what_a_provider_does_wrong_reaches_its_client,
     codex_goes_on,
 ]
 
@@ -259,7 +282,7 @@ def main():
     parser.add_argument("--codex", help="the program of Codex CLI")
     parser.add_argument("--direct", action="store_true", help="without the proxy")
     parser.add_argument("stories", nargs="*", metavar="STORY")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     failed = 0
     for story in STORIES:
         if options.stories and story.__name__ not in options.stories:

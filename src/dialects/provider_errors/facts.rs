@@ -78,6 +78,22 @@ macro_rules! faults {
                 match self { $(Fault::$name => $rule,)* }
             }
 
+            /// Whether a reply is at fault, or a run as a whole, and nothing that the request holds.
+            pub fn is_of_reply(self) -> bool {
+                matches!(
+                    self,
+                    Fault::UnknownToolRefused
+                        | Fault::UnknownTool
+                        | Fault::InvalidArgumentsRefused
+                        | Fault::MalformedCallRefused
+                        | Fault::Truncated
+                        | Fault::MaxTurns
+                        | Fault::MissingFinalOutput
+                        | Fault::InvalidFinalOutput
+                        | Fault::Refused
+                )
+            }
+
             /// What it means, in one sentence.
             pub fn meaning(self) -> &'static str {
                 match self { $(Fault::$name => $meaning,)* }

@@ -2,7 +2,7 @@
 
 use super::{Fault, Standing, StandingCall, Tail};
 use crate::dialects::body_of;
-use crate::rules::{Finding, Severity};
+use crate::rules::{Finding, REFUSAL, Severity};
 use crate::session::ledger::{Ledger, LedgerEvent};
 use crate::session::takes::TakeId;
 use crate::session::{Item, Kind, Session, SourceError, Speaker, Turn, index_number};
@@ -69,7 +69,8 @@ pub fn standing_of(
     Ok(standing)
 }
 
-/// How a request stands that is about to be sent: like a take, but its faults are what the provider would refuse it for, in all of it.
+/// How a request stands that is about to be sent: like a take, but its faults are what the provider would refuse it for, or did, in all of
+/// it.
 ///
 /// What is about no item, as the name of a tool that is defined, cannot be mended in a history and holds nothing.
 pub fn standing_of_request(
@@ -82,8 +83,9 @@ pub fn standing_of_request(
     let mut standing = standing_of(session, findings, ledger, take, line)?;
     standing.faults.clear();
     for finding in findings {
+        let would_be = REFUSED_BY_PROVIDERS.contains(&finding.rule.id);
         let is_refused = finding.severity == Severity::Error
-            && REFUSED_BY_PROVIDERS.contains(&finding.rule.id)
+            && (would_be || finding.get(REFUSAL).is_some())
             && !finding.is_settled;
         let Some(index) = finding.item.filter(|_| is_refused) else {
             continue;

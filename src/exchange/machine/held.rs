@@ -2,9 +2,8 @@
 
 use super::{Decision, Effect, Exchange, Head, Held, Millis, Over, STALL, State, Timer, What};
 use crate::exchange::Ending;
-use crate::exchange::client::ClientKind;
 use crate::exchange::deadline::{Hears, until_ms};
-use crate::exchange::heartbeat::{InProgress, heartbeat, interval_ms};
+use crate::exchange::heartbeat::{InProgress, counts_events, heartbeat, interval_ms};
 use crate::exchange::rewrite::{continuation, reply_with};
 use crate::session::Dialect;
 use crate::session::ledger::Usage;
@@ -37,11 +36,10 @@ impl Exchange {
             .gate
             .as_ref()
             .is_some_and(|gate| gate.in_progress().is_some());
-        let counts_events = client.kind == ClientKind::Codex;
         let hears = match (is_request, self.settings.streams) {
             // A whole reply has no head before its status is known.
             (true, false) => Hears::NoHead,
-            (_, true) if counts_events && !has_event => Hears::Silence,
+            (_, true) if counts_events(client) && !has_event => Hears::Silence,
             _ => Hears::Heartbeats,
         };
         until_ms(client, hears, since)
@@ -95,6 +93,7 @@ impl Exchange {
             }
         }
         let gate = self.gate.as_ref();
+        let gate = gate.filter(|_| counts_events(&self.settings.client));
         let last = gate.and_then(|gate| {
             let data = gate.in_progress()?;
             let sequence = gate.next_number();

@@ -6,7 +6,7 @@ use crate::engine::{Standing, standing_of, standing_of_request};
 use crate::formats::{CannotWrite, lower};
 use crate::redact::Vault;
 use crate::rules::Finding;
-use crate::runtime::{NoTake, Recording, Workbench, as_sent, check_session};
+use crate::runtime::{NoTake, Recording, Workbench, add_refusal, as_sent, check_session};
 use crate::session::ledger::CallKey;
 use crate::session::takes::{Cause, Take, TakeId};
 use crate::session::{Dialect, Edit, Session, Shape, Source, Span, Tool, Voice};
@@ -24,7 +24,7 @@ pub(super) struct Stood {
 
 impl Stood {
     /// Reads a take and judges it. What a take has answered counts for nothing. Of a request that is about to be sent counts what its
-    /// provider would refuse.
+    /// provider would refuse, or has refused.
     pub(super) fn read(
         bench: &mut Workbench,
         number: u32,
@@ -36,9 +36,12 @@ impl Stood {
             as_sent(&mut recording.sessions);
         }
         let session = session_of(&recording, number).ok_or(NoTake::NoSession(number))?;
-        let findings = check_session(session, None)?;
+        let mut findings = check_session(session, None)?;
         let line = bench.line(take);
         let ledger = bench.ledger();
+        if let Some(said) = ledger.refusal(take).filter(|_| is_request) {
+            add_refusal(&recording, said, &mut findings)?;
+        }
         let standing = match is_request {
             true => standing_of_request(session, &findings, ledger, take, &line)?,
             false => standing_of(session, &findings, ledger, take, &line)?,

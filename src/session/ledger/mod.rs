@@ -15,6 +15,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// Decisions of the operator that give a call its output.
 const GIVES_AN_OUTPUT: &[&str] = &["reject", "supply-output"];
 
+/// The statuses of a provider that refuses a request for what it holds.
+const REFUSALS: &[u16] = &[400, 422];
+
 /// Whether a call was carried out.
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(tag = "ran", rename_all = "kebab-case")]
@@ -72,6 +75,8 @@ pub struct Asked {
     pub usage: Usage,
     /// Milliseconds until the reply was whole.
     pub total_ms: u64,
+    /// What the provider said, where it refused the request for what it holds.
+    pub refusal: Option<String>,
 }
 
 /// One execution of a call.
@@ -94,6 +99,7 @@ impl Ledger {
                     calls: None,
                     usage: Usage::default(),
                     total_ms: 0,
+                    refusal: None,
                 });
                 asked.attempts = asked.attempts.max(*attempt);
             }
@@ -109,6 +115,15 @@ impl Ledger {
                     asked.calls = Some(calls.clone());
                     asked.usage = *usage;
                     asked.total_ms = *total_ms;
+                    asked.refusal = None;
+                }
+            }
+            LedgerEvent::NotReplied {
+                ask, status, why, ..
+            } => {
+                let is_refusal = status.is_some_and(|status| REFUSALS.contains(&status));
+                if let Some(asked) = self.asks.get_mut(ask) {
+                    asked.refusal = is_refusal.then(|| why.clone());
                 }
             }
             LedgerEvent::Started {
@@ -128,8 +143,7 @@ impl Ledger {
             LedgerEvent::Began { take, .. } => {
                 self.begun.insert(*take);
             }
-            LedgerEvent::NotReplied { .. }
-            | LedgerEvent::Decided { .. }
+            LedgerEvent::Decided { .. }
             | LedgerEvent::Breaker { .. }
             | LedgerEvent::Paused { .. } => {}
         }
@@ -201,6 +215,12 @@ impl Ledger {
     /// Every question with its number, in order.
     pub fn asks(&self) -> impl Iterator<Item = (Ask, &Asked)> {
         self.asks.iter().map(|(ask, asked)| (*ask, asked))
+    }
+
+    /// What the provider said to the last question of a take, where it refused the request for what it holds.
+    pub fn refusal(&self, take: TakeId) -> Option<&str> {
+        let mut asks = self.asks.values().rev();
+        asks.find(|asked| asked.take == take)?.refusal.as_deref()
     }
 
     /// How a call of this id, seen from a take, is known: by the last question of the takes that lead there whose reply has such a

@@ -223,6 +223,7 @@ impl Work {
             parent: take.map(|take| take.parent),
             document,
             rope: ropes.1,
+            refusal: bench.ledger().refusal(id).map(str::to_owned),
         }))
     }
 }

@@ -178,6 +178,9 @@ fn tokens_that_no_reply_tells_are_unknown_and_a_cap_on_them_goes_by_an_estimate(
     assert!(board.spent.estimated_tokens() >= 1_000);
     let again = run_in(&spec, folder.path());
     assert_eq!(again.spent, board.spent);
-    assert_eq!(again.samples, board.samples);
+    let mut before = board.samples.clone();
+    let taken = before.iter_mut().flatten().flatten();
+    taken.for_each(|sample| sample.is_earlier = true);
+    assert_eq!(again.samples, before);
     assert_eq!(endpoint.asked(), samples.len());
 }

@@ -154,7 +154,7 @@ fn everything_that_is_wrong_with_the_files_stands_in_the_refusal() {
 }
 
 #[test]
-fn a_program_runs_only_where_the_file_was_confirmed() {
+fn c16_a_program_runs_only_where_the_file_was_confirmed() {
     let script = "[[rule]]\ntext = \"done\"\n";
     let (stage, agent) = Stage::with_agent(script, "");
     let text = std::fs::read_to_string(&agent).unwrap() + &super::marking("work", "echo done");

@@ -1,9 +1,9 @@
 //! The program itself: `retake proxy --headless`.
 
-use super::speech::{Agent, BAD, THEN, body, http, turn};
+use super::speech::{Agent, BAD, DIALECTS, THEN, body, http, turn};
 use super::stage::{PATIENCE, upstream};
 use crate::proxy_wire::client::Client;
-use crate::proxy_wire::fake::Fake;
+use crate::proxy_wire::fake::{Fake, ok};
 use retake::session::Dialect;
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
@@ -23,10 +23,20 @@ struct Running {
 
 impl Running {
     fn start(folder: &Path, upstream: &Fake, more: &[&str]) -> Self {
+        Self::start_in(&[], folder, upstream, more)
+    }
+
+    fn start_in(
+        environment: &[(&str, String)],
+        folder: &Path,
+        upstream: &Fake,
+        more: &[&str],
+    ) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_retake"))
             .current_dir(folder)
             .env("XDG_STATE_HOME", folder.join("state"))
             .env("HOME", folder)
+            .envs(environment.iter().cloned())
             .args([
                 "proxy",
                 "--headless",
@@ -140,6 +150,40 @@ fn a_policy_mends_without_a_screen_and_every_line_tells_what_happened() {
             .unwrap()
             .contains("unknown-tool")
     );
+}
+
+#[test]
+fn c10_no_proxy_is_taken_from_the_environment_for_what_the_agent_asks_nor_for_what_is_asked_again()
+{
+    let evil = Fake::answering(ok("{}"));
+    let names = ["http_proxy", "https_proxy", "all_proxy"];
+    let names = names
+        .iter()
+        .flat_map(|name| [(*name).to_owned(), name.to_uppercase()]);
+    let names: Vec<String> = names.collect();
+    let environment: Vec<(&str, String)> = names
+        .iter()
+        .map(|name| (name.as_str(), evil.url()))
+        .chain([("NO_PROXY", String::new()), ("no_proxy", String::new())])
+        .collect();
+    for dialect in DIALECTS {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("policy.toml"), INJECT).unwrap();
+        let replies = [
+            turn("1", "I look.", &[BAD]),
+            turn("2", "Once more.", &[THEN]),
+        ];
+        let replies = replies.iter().map(|reply| http(dialect, true, reply));
+        let upstream = upstream(replies.collect());
+        let options = ["--policy", "policy.toml"];
+        let proxy = Running::start_in(&environment, folder.path(), &upstream, &options);
+        let mut agent = Agent::new((dialect, true));
+        let got = proxy.ask(&agent).receive(PATIENCE);
+        assert_eq!(agent.reads(&got), [(THEN.0.to_owned(), THEN.1.to_owned())]);
+        proxy.ended();
+        assert_eq!(upstream.requests().len(), 2);
+    }
+    assert_eq!(evil.connections(), 0);
 }
 
 #[test]

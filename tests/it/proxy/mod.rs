@@ -10,6 +10,7 @@ mod killed;
 mod operator;
 mod places;
 mod policies;
+mod refusals;
 mod requests;
 mod speech;
 mod stage;

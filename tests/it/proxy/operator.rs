@@ -2,13 +2,73 @@
 
 use super::speech::{Agent, BAD, GOOD, body, http, turn, ways};
 use super::stage::{PATIENCE, Stage, upstream};
+use retake::actions::{self, Choice};
 use retake::exchange::{Ending, ExchangeId, Phase};
+use retake::rules::{Finding, Run, beside};
+use retake::runtime::Workbench;
+use retake::runtime::live::{Input, News};
 use retake::runtime::proxy::Command;
+use retake::runtime::proxy::holds::Seat;
+use retake::runtime::takes::wall_clock;
 use retake::session::Dialect;
+use retake::session::takes::{Cause, Take};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The lines of a client that waits for a second only.
 const SHORT: &str = "User-Agent: OpenAI/Python 3.52.0\r\nX-Stainless-Lang: python\r\nX-Stainless-Read-Timeout: 1\r\n";
+
+/// Sits down at a held exchange and mends the finding of a rule, as the screen does it; gives the finding.
+#[track_caller]
+pub(super) fn mends(stage: &Stage, id: u32, rule: &str, action: &str) -> Finding {
+    let mut seat = sits(stage, id);
+    let (mut bench, _) = Workbench::open_run(seat.journal().unwrap(), wall_clock).unwrap();
+    let news = seat.begin(&mut bench).unwrap();
+    let judged = news.into_iter().rev().find_map(|news| match news {
+        News::Judged(judged) => Some(judged),
+        _ => None,
+    });
+    let judged = judged.unwrap();
+    let (session, findings) = (&judged.recording().sessions[0], judged.findings());
+    let finding = findings.iter().find(|one| one.rule.id == rule).unwrap();
+    let beside = beside(session, findings, finding);
+    let scene = Run::new(session, None);
+    let scene = scene.scene(finding.defect(), &beside).unwrap();
+    let choice = Choice {
+        words: Some("it is not known what came of it"),
+        confirmed: true,
+        ..Choice::default()
+    };
+    let planned = (actions::find(action).unwrap().plan)(&scene, &choice).unwrap();
+    let about = Take {
+        title: action.to_owned(),
+        cause: Cause {
+            rule: Some(rule.to_owned()),
+            item: finding.item,
+            action: Some(action.to_owned()),
+            ..Cause::default()
+        },
+        ..Take::default()
+    };
+    bench.go_to(seat.take()).unwrap();
+    let take = bench.take(0, session, &planned.edits, about).unwrap();
+    seat.hear(&mut bench, Input::Mended(take));
+    finding.clone()
+}
+
+/// The seat of a held exchange, as soon as it is free.
+#[track_caller]
+fn sits(stage: &Stage, id: u32) -> Seat {
+    let since = Instant::now();
+    loop {
+        let proxy = stage.proxy.as_ref().unwrap();
+        if let Some(seat) = proxy.seat(ExchangeId(id), Arc::new(|| ())) {
+            return seat;
+        }
+        assert!(since.elapsed() < PATIENCE, "the seat is never free");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
 
 fn released() -> Ending {
     Ending::Released {
@@ -94,7 +154,6 @@ fn b03_b04_a_client_hears_that_it_is_waited_for_and_reads_the_reply_all_the_same
         let since = Instant::now();
         let beat = match (dialect, streams) {
             (Dialect::Anthropic, true) => "event: ping",
-            (Dialect::Responses, true) => "response.in_progress",
             (_, true) => ": held by retake",
             (_, false) => "\r\n \r\n",
         };

@@ -216,7 +216,7 @@ fn a_fallback_is_what_the_agent_reads() {
 }
 
 #[test]
-fn what_is_refused_is_an_error_that_no_sdk_tries_again() {
+fn b14_what_is_refused_is_an_error_that_no_sdk_tries_again() {
     for (dialect, streams) in ways() {
         let replies = vec![http(dialect, streams, &turn("1", "", &[BAD]))];
         let stage = Stage::by(upstream(replies), "[on.unknown-tool]\ndo = \"raise\"\n");

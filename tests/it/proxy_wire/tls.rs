@@ -47,12 +47,14 @@ impl Server {
     fn start(certificate: CertificateDer<'static>, key: &KeyPair) -> Self {
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ServerConfig::builder_with_provider(provider)
+        let mut config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .unwrap()
             .with_no_client_auth()
             .with_single_cert(vec![certificate], key)
             .unwrap();
+        // As most providers do.
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         let config = Arc::new(config);
         Self::playing(move |mut client| {
             let mut connection = ServerConnection::new(config.clone()).unwrap();
@@ -65,7 +67,16 @@ impl Server {
                     _ => return, // no trust
                 }
             }
-            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}");
+            let line = bytes
+                .split(|byte| *byte == b'\r')
+                .next()
+                .unwrap_or_default();
+            let status = match line.ends_with(b" HTTP/1.1") {
+                true => "200 OK",
+                false => "505 HTTP Version Not Supported",
+            };
+            let head = format!("HTTP/1.1 {status}\r\ncontent-length: 2\r\n\r\n{{}}");
+            let _ = stream.write_all(head.as_bytes());
             stream.conn.send_close_notify();
             let _ = stream.flush();
         })
@@ -140,6 +151,16 @@ fn a02_an_upstream_that_proves_itself_is_asked() {
     let got = ask(proxy.address, CHAT);
     assert_eq!((got.status, got.text().as_str()), (Some(200), "{}"));
     assert_distrusted(&server, &Trust::System);
+}
+
+/// No frame of HTTP/2 can come, neither GOAWAY nor REFUSED_STREAM: it is not spoken with upstreams.
+#[test]
+fn a25_an_upstream_that_offers_http_2_is_asked_in_http_1() {
+    let authority = Authority::new();
+    let server = authority.sign("localhost", 4000);
+    let proxy = Proxy::believing(&server.url(), &Trust::Also(vec![authority.root.clone()]));
+    let got = ask(proxy.address, CHAT);
+    assert_eq!((got.status, got.text().as_str()), (Some(200), "{}"));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //!
 //! Each failure names the place and the reason. The tables below are the rules; `src/lib.rs` tells them in words.
 
+mod fault_names;
 mod source;
 
 use regex::Regex;

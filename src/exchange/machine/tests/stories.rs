@@ -1,6 +1,7 @@
 //! What passes, what is held, what becomes of it.
 
 use super::wire::{Wire, settings, stream, whole};
+use crate::exchange::client::ClientKind;
 use crate::exchange::machine::{Decision, Event, Judgement, Shape};
 use crate::exchange::{Ending, Phase};
 use crate::session::Dialect;
@@ -17,7 +18,10 @@ fn holds() -> Judgement {
 
 /// A stream with one call, up to where its reply holds.
 fn held_stream(dialect: Dialect) -> (Wire, Vec<u8>) {
-    let mut wire = Wire::replying(dialect, true);
+    held_on(Wire::replying(dialect, true), dialect)
+}
+
+fn held_on(mut wire: Wire, dialect: Dialect) -> (Wire, Vec<u8>) {
     let pieces = stream(dialect, &["serch"]);
     for piece in &pieces {
         wire.tell(Event::Bytes(piece));
@@ -86,12 +90,23 @@ fn what_is_released_as_it_came_is_what_came() {
 #[test]
 fn a_client_that_waits_hears_what_its_sdk_ignores() {
     let beats = [
-        (Dialect::Anthropic, "event: ping\n"),
-        (Dialect::Chat, ": held by retake\n"),
-        (Dialect::Responses, "event: response.in_progress\n"),
+        (Dialect::Anthropic, ClientKind::Other, "event: ping\n"),
+        (Dialect::Chat, ClientKind::Other, ": held by retake\n"),
+        (
+            Dialect::Responses,
+            ClientKind::OpenaiNode,
+            ": held by retake\n",
+        ),
+        (
+            Dialect::Responses,
+            ClientKind::Codex,
+            "event: response.in_progress\n",
+        ),
     ];
-    for (dialect, beat) in beats {
-        let (mut wire, _) = held_stream(dialect);
+    for (dialect, kind, beat) in beats {
+        let mut settings = settings(dialect, true);
+        settings.client.kind = kind;
+        let (mut wire, _) = held_on(Wire::begun(settings), dialect);
         let before = wire.text().matches(beat).count();
         wire.pass(60_000);
         assert_eq!(

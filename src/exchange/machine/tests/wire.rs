@@ -41,7 +41,13 @@ impl Wire {
 
     /// An exchange whose request was sound, and whose reply begins.
     pub(super) fn replying(dialect: Dialect, streams: bool) -> Self {
-        let mut wire = Self::new(settings(dialect, streams));
+        Self::begun(settings(dialect, streams))
+    }
+
+    /// The same, of an exchange of this kind.
+    pub(super) fn begun(settings: Settings) -> Self {
+        let streams = settings.streams;
+        let mut wire = Self::new(settings);
         wire.tell(Event::Asked(crate::exchange::machine::Judgement::Sound));
         let shape = if streams { Shape::Stream } else { Shape::Whole };
         wire.tell(Event::Head { status: 200, shape });

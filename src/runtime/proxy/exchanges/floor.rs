@@ -257,12 +257,12 @@ impl Floor {
         let Some(inbox) = self.inbox(order.id) else {
             return;
         };
-        let waits = inbox.clone();
+        let hears = inbox.clone();
         self.holds.begin(
             order,
-            move |what| {
+            move |word| {
                 // The exchange may have ended meanwhile.
-                let _ = waits.send(Message::Waits(what));
+                let _ = hears.send(Message::Told(word));
             },
             move |outcome| {
                 let _ = inbox.send(Message::Decided(outcome));

@@ -68,7 +68,7 @@ fn refusal(status: u16, body: &[u8]) -> ModelFault {
     let said = serde_json::from_slice(body).ok();
     let said = said.as_ref().and_then(Refusal::of);
     let why = match said {
-        Some(said) => said.message,
+        Some(said) => said.line(),
         None => String::from_utf8_lossy(body).into_owned(),
     };
     ModelFault {

@@ -7,7 +7,7 @@ use crate::exchange::views::Views;
 use crate::exchange::{Ending, Phase, Seen};
 use crate::runtime::proxy::chaos::ReplyId;
 use crate::runtime::proxy::client_side::ClientSide;
-use crate::runtime::proxy::holds::{Outcome, Waits};
+use crate::runtime::proxy::holds::{Outcome, Waits, Word};
 use crate::runtime::proxy::judge::{Reading, Verdict};
 use crate::runtime::proxy::origin::Origin;
 use crate::runtime::proxy::recent::Asked;
@@ -37,8 +37,8 @@ const DISK: Duration = Duration::from_secs(1);
 pub(super) enum Message {
     /// Its hold has ended.
     Decided(Outcome),
-    /// What its hold waits for.
-    Waits(Waits),
+    /// What its hold has found, or waits for.
+    Told(Word),
     /// A retry of its request takes the place of its client.
     Joined(ClientSide, Presence),
     /// The operator ends the hold from the list.
@@ -112,6 +112,10 @@ pub(super) struct Pump {
     is_lost: bool,
     /// The client has closed its side, and was written to since.
     was_doubted: bool,
+    /// How many of the findings stay: they were told. Behind them is what was found in the reply as far as it had come.
+    found: usize,
+    /// How often the provider has refused the request.
+    refusals: u32,
 }
 
 /// What happened next.
@@ -171,6 +175,8 @@ impl Pump {
             was_judged: false,
             is_lost: false,
             was_doubted: false,
+            found: 0,
+            refusals: 0,
         }
     }
 
@@ -249,9 +255,14 @@ impl Pump {
                 let decision = decision_of(self, outcome);
                 self.drive(Event::Decided(decision)).await;
             }
-            Message::Waits(Waits::ForModel) => self.drive(Event::AskedAgain).await,
-            Message::Waits(Waits::ForDecision(why)) => {
+            Message::Told(Word::Waits(Waits::ForModel)) => self.drive(Event::AskedAgain).await,
+            Message::Told(Word::Waits(Waits::ForDecision(why))) => {
                 self.drive(Event::WaitsAgain(why)).await;
+            }
+            Message::Told(Word::Found(found)) => {
+                self.see(found);
+                self.keep_found();
+                self.tell();
             }
             Message::Release(by) => {
                 self.floor.holds.release(self.seen.id, &by);

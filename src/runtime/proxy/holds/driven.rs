@@ -1,10 +1,11 @@
 //! The run of a held exchange: begun from its order, told in the proxy's words, and read for its outcome in the end.
 
 use super::holder::Shared;
-use super::{Deed, Mended, Order, Outcome, Waits};
+use super::{Deed, Mended, Order, Outcome, Waits, Word};
 use crate::engine::{Breakpoint, Config, Fault, Machine, Reason, Whose};
-use crate::exchange::ExchangeId;
+use crate::exchange::{ExchangeId, Found};
 use crate::redact::{Redactor, Vault};
+use crate::rules::Finding;
 use crate::runtime::live::{Input, Judged, News, Partner, Phase, Report, Run, Who, World};
 use crate::runtime::model::Model;
 use crate::runtime::proxy::News as Told;
@@ -201,8 +202,9 @@ impl Driven {
         });
     }
 
-    /// Tells the proxy what the run told; gives what it waits for, where that is new.
-    pub(super) fn tell(&mut self, news: &[News]) -> Option<Waits> {
+    /// Tells the proxy what the run told; gives what is new of it for the exchange.
+    pub(super) fn tell(&mut self, news: &[News]) -> Vec<Word> {
+        let mut words = Vec::new();
         for news in news {
             match news {
                 News::Recorded(LedgerEvent::Decided {
@@ -212,11 +214,17 @@ impl Driven {
                     wording,
                     ..
                 }) => self.decided(rule.clone(), action.clone(), *by, wording.clone()),
-                News::Judged(judged) => self.tell_found(judged),
+                News::Judged(judged) => words.extend(self.tell_found(judged)),
                 News::Notice(said) => self.notice(said),
                 _ => {}
             }
         }
+        words.extend(self.new_waits().map(Word::Waits));
+        words
+    }
+
+    /// What it waits for, where that is new.
+    fn new_waits(&mut self) -> Option<Waits> {
         let waits = match self.run.phase() {
             Phase::Paused { reasons } => {
                 let why = reasons.iter().map(|reason| match reason {
@@ -235,10 +243,10 @@ impl Driven {
         Some(waits)
     }
 
-    fn tell_found(&mut self, judged: &Judged) {
+    fn tell_found(&mut self, judged: &Judged) -> Option<Word> {
         let faults = judged.faults();
         if faults.is_empty() || self.found == faults {
-            return;
+            return None;
         }
         self.found = faults.to_vec();
         let is_fault = |rule: &str, item| {
@@ -247,11 +255,16 @@ impl Driven {
         };
         let findings = judged.findings().iter();
         let findings = findings.filter(|one| is_fault(one.rule.id, one.item));
+        let findings: Vec<Finding> = findings.cloned().collect();
+        let session = judged.recording().sessions.first()?;
+        let found = findings.iter().map(|one| Found::of(one, session));
+        let word = Word::Found(found.collect());
         (self.report)(Told::Found {
             id: self.id,
-            findings: Arc::new(findings.cloned().collect()),
+            findings: Arc::new(findings),
             session: judged.shared(),
         });
+        Some(word)
     }
 
     /// Says something to the operator about this exchange.

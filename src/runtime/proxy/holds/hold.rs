@@ -2,7 +2,7 @@
 
 use super::driven::Driven;
 use super::workers::Line;
-use super::{Order, Outcome, Waits};
+use super::{Order, Outcome, Word};
 use crate::exchange::ExchangeId;
 use crate::runtime::Workbench;
 use crate::runtime::live::WorldEvent;
@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Who hears what was decided.
 pub(super) type Decided = Box<dyn FnOnce(Outcome) + Send>;
-/// Who hears what a hold waits for.
-pub(super) type Waiting = Box<dyn Fn(Waits) + Send + Sync>;
+/// Who hears what a hold tells before it is decided.
+pub(super) type Hears = Box<dyn Fn(Word) + Send + Sync>;
 
 /// Tells whoever sits in the seat that there is something to hear.
 pub(super) type Wake = Arc<dyn Fn() + Send + Sync>;
@@ -23,7 +23,7 @@ pub(super) struct Hold {
     pub(super) id: ExchangeId,
     /// Taken by whoever decides: there is one decision.
     decided: Mutex<Option<Decided>>,
-    waiting: Waiting,
+    hears: Hears,
     inbox: Mutex<Inbox>,
     line: Line,
     /// Locked by whoever drives it.
@@ -71,11 +71,11 @@ pub(super) enum Stage {
 }
 
 impl Hold {
-    pub(super) fn new(id: ExchangeId, line: Line, waiting: Waiting, decided: Decided) -> Self {
+    pub(super) fn new(id: ExchangeId, line: Line, hears: Hears, decided: Decided) -> Self {
         Self {
             id,
             decided: Mutex::new(Some(decided)),
-            waiting,
+            hears,
             inbox: Mutex::default(),
             line,
             stage: Mutex::new(Stage::New),
@@ -108,8 +108,8 @@ impl Hold {
         lock(&self.inbox).closing.clone()
     }
 
-    pub(super) fn waits(&self, waits: Waits) {
-        (self.waiting)(waits);
+    pub(super) fn tell(&self, words: Vec<Word>) {
+        words.into_iter().for_each(&self.hears);
     }
 
     /// Hands in something to hear.

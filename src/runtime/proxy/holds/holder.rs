@@ -4,7 +4,7 @@ use super::driven::{Begun, Driven};
 use super::hold::{Closing, Hold, Job, Stage, lock};
 use super::seat::Seat;
 use super::workers::Workers;
-use super::{ASKS, Order, Outcome, Waits};
+use super::{ASKS, Order, Outcome, Word};
 use crate::engine::{Breakpoint, Command, Policy};
 use crate::exchange::ExchangeId;
 use crate::runtime::Workbench;
@@ -111,16 +111,16 @@ impl Holder {
         Ok(Self { workers, shared })
     }
 
-    /// Holds an exchange. Nobody waits here: `waits` is told what it waits for, `decided` what is to be done, once, and both perhaps
-    /// before this returns; they must not wait either. What cannot be held is released.
+    /// Holds an exchange. Nobody waits here: `hears` is told what is found and what it waits for, `decided` what is to be done, once, and both
+    /// perhaps before this returns; they must not wait either. What cannot be held is released.
     pub fn begin(
         &self,
         order: Order,
-        waits: impl Fn(Waits) + Send + Sync + 'static,
+        hears: impl Fn(Word) + Send + Sync + 'static,
         decided: impl FnOnce(Outcome) + Send + 'static,
     ) {
         let line = self.workers.line();
-        let hold = Hold::new(order.id, line, Box::new(waits), Box::new(decided));
+        let hold = Hold::new(order.id, line, Box::new(hears), Box::new(decided));
         let hold = Arc::new(hold);
         lock(&self.shared.holds).insert(order.id, hold.clone());
         hold.push(Job::Begin(Box::new(order)));
@@ -150,6 +150,11 @@ impl Holder {
     fn close(&self, id: ExchangeId, outcome: Outcome, ending: Ending, words: String) -> bool {
         let hold = self.shared.find(id);
         hold.is_some_and(|hold| hold.close(outcome, Closing { ending, words }))
+    }
+
+    /// How often the model is asked again in one exchange at most.
+    pub fn asks(&self) -> u32 {
+        self.shared.settings.asks
     }
 
     /// The exchanges that are held, in order.
@@ -287,9 +292,7 @@ fn settle(
     mut bench: Box<Workbench>,
     news: &[News],
 ) -> Stage {
-    if let Some(waits) = driven.tell(news) {
-        hold.waits(waits);
-    }
+    hold.tell(driven.tell(news));
     match driven.outcome(&mut bench) {
         Some(outcome) => {
             hold.decide(outcome);

@@ -20,7 +20,7 @@ pub use holder::{Holder, Settings};
 pub use interrupted::{Interrupted, interrupted};
 pub use seat::Seat;
 
-use crate::exchange::ExchangeId;
+use crate::exchange::{ExchangeId, Found};
 use crate::runtime::http::{Headers, Target};
 use crate::runtime::live::Came;
 use crate::session::Dialect;
@@ -111,6 +111,15 @@ pub struct Deed {
     pub action: String,
     /// Who decided.
     pub by: Author,
+}
+
+/// What a hold tells its exchange before it is decided.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Word {
+    /// This was found.
+    Found(Vec<Found>),
+    /// It waits.
+    Waits(Waits),
 }
 
 /// What a hold waits for.

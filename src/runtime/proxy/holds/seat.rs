@@ -123,9 +123,7 @@ impl Seat {
         let Some(driven) = &mut self.driven else {
             return;
         };
-        if let Some(waits) = driven.tell(news) {
-            self.hold.waits(waits);
-        }
+        self.hold.tell(driven.tell(news));
         if !self.hold.is_decided()
             && let Some(outcome) = driven.outcome(bench)
         {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How many requests are remembered: of so many conversations at a time.
 const COUNT: usize = 8;
-/// Most bytes of them.
+/// Most bytes that they take.
 const MOST: usize = 8 << 20;
 /// Shorter ones are read as fast as they are compared.
 const LEAST: usize = 2048;
@@ -51,8 +51,7 @@ impl Memory {
 
     /// Remembers a request that was read, in the place of one that it repeats.
     pub(super) fn keep(&self, reading: &Arc<Reading>) {
-        let length = reading.body().len();
-        if !(LEAST..=MOST).contains(&length) || !reading.is_ground() {
+        if reading.body().len() < LEAST || !reading.is_ground() || reading.cost() > MOST {
             return;
         }
         let mut kept = self.lock();
@@ -60,7 +59,7 @@ impl Memory {
         kept.push_front(reading.clone());
         let mut bytes = 0;
         let fits = |reading: &Arc<Reading>| {
-            bytes += reading.body().len();
+            bytes += reading.cost();
             bytes <= MOST
         };
         let count = kept.iter().map(fits).take_while(|fits| *fits).count();
@@ -69,5 +68,30 @@ impl Memory {
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<Reading>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_remembered_by_what_they_take_and_not_by_their_bytes_alone() {
+        let memory = Memory::default();
+        let kept = |elements: usize| {
+            let list = vec!["{}"; elements].join(",");
+            let body = format!(r#"{{"model":"m{elements}","messages":[{list}]}}"#);
+            let reading = memory.recall(Dialect::Chat, Bytes::from(body));
+            assert!(reading.read().is_some() && reading.is_ground());
+            memory.keep(&reading);
+            memory.lock().len()
+        };
+        // Each has 90 KB; what was read of it takes some 6 MB.
+        assert_eq!(kept(30_000), 1);
+        assert_eq!(kept(30_001), 1);
+        // One that takes too much alone is in nobody's way.
+        assert_eq!(kept(60_000), 1);
+        assert_eq!(kept(10), 1);
+        assert_eq!(kept(1_000), 2);
     }
 }

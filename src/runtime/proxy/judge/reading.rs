@@ -12,6 +12,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 /// A body is compared with another one in pieces of so many bytes.
 const PIECE: usize = 4096;
+/// About what is kept of an item beside its bytes: what it is, where it stands, whose half it is, what was found out about it.
+const ITEM: usize = 200;
 
 /// A request, with what is found out about it as soon as somebody wants to know.
 #[derive(Debug)]
@@ -124,6 +126,16 @@ impl Reading {
     pub(super) fn is_ground(&self) -> bool {
         let read = self.read.get().and_then(Option::as_ref);
         read.is_some_and(|recording| recording.kept.is_some())
+    }
+
+    /// About what it takes in memory, in bytes, once it is read.
+    pub(super) fn cost(&self) -> usize {
+        let read = self.read.get().and_then(Option::as_ref);
+        let items = read.map_or(0, |read| {
+            let items = read.sessions.iter().map(|session| session.items.len());
+            items.sum::<usize>() + read.problems.len()
+        });
+        self.body.len() + items * ITEM
     }
 
     fn read_now(&self) -> Option<Recording> {

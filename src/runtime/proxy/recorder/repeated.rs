@@ -75,7 +75,7 @@ impl Repeated {
             history.bracket = repeats.new.end;
         }
         clean.body = body;
-        self.0.push_front(clean);
+        self.remember(clean);
     }
 
     /// Remembers a request in which no secret was found, and which is JSON.
@@ -85,14 +85,22 @@ impl Repeated {
         if !(LEAST..=MOST).contains(&body.len()) || !is_one_object || !is_on_one_line() {
             return;
         }
-        self.0.push_front(Clean {
+        self.remember(Clean {
             dialect,
             body: body.clone(),
             history: OnceCell::new(),
         });
+    }
+
+    /// Puts a request before the others, of which those stay that fit beside it; one that is too long itself is not remembered.
+    fn remember(&mut self, clean: Clean) {
+        if clean.bytes() > MOST {
+            return;
+        }
+        self.0.push_front(clean);
         let mut bytes = 0;
         let fits = |clean: &Clean| {
-            bytes += clean.body.len();
+            bytes += clean.bytes();
             bytes <= MOST
         };
         let count = self.0.iter().map(fits).take_while(|fits| *fits).count();
@@ -106,6 +114,13 @@ impl Repeated {
 }
 
 impl Clean {
+    /// What it takes, in bytes.
+    fn bytes(&self) -> usize {
+        let history = self.history.get().and_then(Option::as_ref);
+        let elements = history.map_or(0, |history| history.elements.len());
+        self.body.len() + elements * size_of::<usize>()
+    }
+
     /// What a request has instead of elements of this one, if it has the most of it.
     fn repeated(&self, body: &Bytes) -> Option<Range<usize>> {
         let before = common(&self.body, body);
@@ -187,6 +202,30 @@ mod tests {
         let last = body(&format!("{more},[3]"));
         let found = repeated.find(Dialect::Chat, &last).unwrap();
         assert_eq!(&last[found.new], br#"{"n":"2"},[3]"#);
+    }
+
+    #[test]
+    fn a_conversation_that_grows_and_grows_stays_within_the_bound() {
+        let says = |length: usize| {
+            let text = "y".repeat(length);
+            format!(r#"{{"role":"user","content":"{text}"}},[1]"#)
+        };
+        let mut repeated = Repeated::default();
+        let other = body(r#"{"role":"system"},{"n":1}"#);
+        repeated.keep(Dialect::Responses, &other);
+        let mut list = says(MOST / 8);
+        repeated.keep(Dialect::Chat, &body(&list));
+        while list.len() <= MOST {
+            list = format!("{list},{}", says(list.len() - 64));
+            let text = body(&list);
+            let found = repeated.find(Dialect::Chat, &text).unwrap();
+            repeated.go_on(text, found);
+            let kept: usize = repeated.0.iter().map(|clean| clean.body.len()).sum();
+            assert!(kept <= MOST, "{kept} bytes");
+        }
+        // The others stay.
+        let left: Vec<_> = repeated.0.iter().map(|clean| &clean.body).collect();
+        assert_eq!(left, [&other]);
     }
 
     #[test]

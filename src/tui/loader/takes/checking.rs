@@ -4,7 +4,7 @@
 use super::super::Work;
 use super::view::view_of;
 use crate::rules::{Finding, Severity};
-use crate::runtime::{NoTake, Workbench, check_session, settle};
+use crate::runtime::{NoTake, Workbench, add_refusal, check_session, settle};
 use crate::session::takes::{Outcome, TakeId, Tally};
 use crate::session::{Rope, Session};
 use crate::tui::state::document::{Checked, Document};
@@ -21,6 +21,8 @@ pub(in crate::tui::loader) struct Check {
     pub(super) parent: Option<TakeId>,
     pub(super) document: Arc<Document>,
     pub(super) rope: Option<Arc<Rope>>,
+    /// What the provider said, where it refused what the take asks.
+    pub(super) refusal: Option<String>,
 }
 
 impl Work {
@@ -44,6 +46,9 @@ impl Work {
             let mut findings = check_session(session, self.knowledge.target)?;
             if let Some(rope) = &check.rope {
                 settle(session, rope, &mut findings);
+            }
+            if let Some(said) = &check.refusal {
+                add_refusal(&document.recording, said, &mut findings)?;
             }
             add(&mut tally, &findings);
             self.tell(Report::Checked {

@@ -347,6 +347,7 @@ impl Work {
             id,
             parent: bench.takes().parent(id),
             rope: Some(bench.rope(id)?),
+            refusal: bench.ledger().refusal(id).map(str::to_owned),
             document,
         })
     }

@@ -148,31 +148,42 @@ impl Pump {
 
     /// Takes what was found; that of what is held is told by its hold.
     pub(super) fn found(&mut self, verdict: Verdict) -> Judgement {
-        self.see(&verdict);
+        self.see_verdict(&verdict);
         if verdict.judgement == Judgement::Sound
             && let Some(recording) = verdict.recording
             && !verdict.findings.is_empty()
         {
             let id = self.seen.id;
+            self.keep_found();
             self.floor.tell_found(id, verdict.findings, recording);
         }
         verdict.judgement
     }
 
     /// What was found is seen with the exchange.
-    pub(super) fn see(&mut self, verdict: &Verdict) {
+    pub(super) fn see_verdict(&mut self, verdict: &Verdict) {
         let recording = verdict.recording.as_ref();
         let session = recording.and_then(|recording| recording.sessions.first());
         let Some(session) = session.filter(|_| !verdict.findings.is_empty()) else {
             return;
         };
-        let found = verdict.findings.iter().map(|finding| Found {
-            rule: finding.rule.id,
-            severity: finding.severity,
-            tool: finding.tool(session).map(str::to_owned),
-            message: finding.message(),
-        });
-        self.seen.found = found.collect();
+        let found = verdict.findings.iter();
+        self.see(found.map(|one| Found::of(one, session)).collect());
+    }
+
+    /// The same, in the place of what was seen since findings were told.
+    pub(super) fn see(&mut self, found: Vec<Found>) {
+        self.seen.found.truncate(self.found);
+        for one in found {
+            if !self.seen.found.contains(&one) {
+                self.seen.found.push(one);
+            }
+        }
+    }
+
+    /// What was found so far was told, and stays.
+    pub(super) fn keep_found(&mut self) {
+        self.found = self.seen.found.len();
     }
 
     /// A hold begins, once it is on the disk that it does; what it waits for and how it ends comes back as messages.
@@ -182,6 +193,12 @@ impl Pump {
             What::Request | What::Refusal { .. } => None,
         };
         self.seen.phase = self.machine.phase();
+        self.refusals += u32::from(matches!(held.what, What::Refusal { .. }));
+        if self.refusals > self.floor.holds.asks().max(1) {
+            // Who mends it does not find what is wrong with it.
+            let by = format!("the provider has refused it {} times", self.refusals);
+            return self.floor.release(self.seen.id, by);
+        }
         match order(self, held) {
             Ok(order) => {
                 let on_disk = self

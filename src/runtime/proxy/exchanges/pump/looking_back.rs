@@ -83,7 +83,8 @@ impl Pump {
     }
 
     fn found_late(&mut self, verdict: Verdict) {
-        self.see(&verdict);
+        self.see_verdict(&verdict);
+        self.keep_found();
         if let Some(recording) = verdict.recording
             && !verdict.findings.is_empty()
         {

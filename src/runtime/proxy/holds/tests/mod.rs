@@ -6,7 +6,7 @@ mod policies;
 mod requests;
 mod seats;
 
-use super::{Holder, Order, Outcome, Seat, Settings, Waits};
+use super::{Holder, Order, Outcome, Seat, Settings, Waits, Word};
 use crate::actions::{self, Choice};
 use crate::engine::{Breakpoint, Policy, Reason};
 use crate::exchange::ExchangeId;
@@ -177,7 +177,10 @@ impl Theatre {
         let (decided_to, decided) = channel();
         self.holder.begin(
             order,
-            move |waits| waits_to.send(waits).unwrap_or(()),
+            move |word| match word {
+                Word::Waits(waits) => waits_to.send(waits).unwrap_or(()),
+                Word::Found(_) => {}
+            },
             move |outcome| decided_to.send(outcome).unwrap_or(()),
         );
         Held {

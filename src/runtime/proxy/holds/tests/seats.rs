@@ -105,6 +105,32 @@ fn what_the_operator_releases_passes_as_it_came_and_what_he_edited_as_he_left_it
     );
 }
 
+/// B15: what the operator writes is judged like what the model writes.
+#[test]
+fn b15_an_edit_that_breaks_a_call_holds_it_until_the_operator_lets_it_pass_all_the_same() {
+    let upstream = Upstream::start(Vec::new());
+    for (edited, rule) in [
+        (call("a", "search", "{\"q\""), "malformed-arguments"),
+        (call("a", "search", "{\"q\":7}"), "invalid-arguments"),
+        (call("a", "search the web", "{\"q\":\"x\"}"), "unknown-tool"),
+    ] {
+        let theatre = Theatre::new(attended(""));
+        let held = theatre.hold(&upstream, &calls(&[unknown("a")]));
+        held.paused();
+        let mut sitting = theatre.sit(&held);
+        sitting.mend("unknown-tool", "edit", Some(&edited));
+        let why = reasons(&sitting.rest());
+        assert!(why.starts_with(rule), "{rule}: {why}");
+        sitting.hear(Input::Operator(Command::Release));
+        let take = take_of(&held.outcome());
+        assert!(take.contains(&edited), "{take}");
+        let decided = theatre.decided();
+        let about = |rule: &str, action: &str| (Some(rule.to_owned()), action.to_owned());
+        assert_eq!(decided[0], about("unknown-tool", "edit"));
+        assert!(decided.contains(&about(rule, "release")), "{decided:?}");
+    }
+}
+
 #[test]
 fn the_operator_ends_the_waiting_for_a_model_and_cuts_an_exchange() {
     let upstream = Upstream::start(vec!["{\"error\":{\"message\":\"no\"}}".to_owned()]);

@@ -56,7 +56,7 @@ fn killed_after(home: &Path, lines: usize) -> String {
 }
 
 #[test]
-fn three_held_exchanges_are_listed_after_a_kill_until_they_are_closed() {
+fn c12_three_held_exchanges_are_listed_after_a_kill_and_their_files_are_for_the_operator_alone() {
     let home = tempfile::tempdir().unwrap();
     killed_after(home.path(), 3);
     let folder = proxies_folder(home.path());

@@ -70,7 +70,7 @@ fn everywhere(id: u32, place: &str, carrier: &str) -> Vec<Recorded> {
 }
 
 #[test]
-fn no_made_up_secret_is_in_the_journal_wherever_it_came_by() {
+fn c11_no_made_up_secret_is_in_the_journal_wherever_it_came_by() {
     let home = tempfile::tempdir().unwrap();
     let Some(cases) = cases(home.path()) else {
         return;
@@ -79,12 +79,7 @@ fn no_made_up_secret_is_in_the_journal_wherever_it_came_by() {
     let mut wrong = Vec::new();
     for (id, case) in (1..).zip(&cases) {
         let text = |key: &str| case[key].as_str().unwrap_or_default();
-        let carrier = match text("place") {
-            "sse_deltas" | "chunks" => serde_json::from_str::<Vec<String>>(text("carrier"))
-                .unwrap()
-                .concat(),
-            _ => text("carrier").to_owned(),
-        };
+        let carrier = carrier(case);
         for (place, recorded) in everywhere(id, text("place"), &carrier)
             .into_iter()
             .enumerate()
@@ -121,6 +116,81 @@ fn no_made_up_secret_is_in_the_journal_wherever_it_came_by() {
                 ));
             }
             fs::remove_file(&path).unwrap();
+        }
+    }
+    assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// The text of a case, in one piece.
+fn carrier(case: &Value) -> String {
+    let carrier = case["carrier"].as_str().unwrap();
+    match case["place"].as_str() {
+        Some("sse_deltas" | "chunks") => serde_json::from_str::<Vec<String>>(carrier)
+            .unwrap()
+            .concat(),
+        _ => carrier.to_owned(),
+    }
+}
+
+#[test]
+fn c11_no_made_up_secret_comes_in_with_what_is_new_of_a_request_that_repeats_another() {
+    let home = tempfile::tempdir().unwrap();
+    let Some(cases) = cases(home.path()) else {
+        return;
+    };
+    let recorder = Recorder::begin(options(home.path())).unwrap();
+    let path = recorder.path();
+    let long = "nothing secret ".repeat(400);
+    let mut wrong = Vec::new();
+    for (id, case) in (0..).map(|number| 4 * number + 1).zip(&cases) {
+        let said = carrier(case);
+        let begun = [
+            json!({"role": "user", "content": long}),
+            json!({"role": "assistant", "content": "ok"}),
+        ];
+        let asks = |more: &[Value]| {
+            let list = [begun.as_slice(), more].concat();
+            json!({"model": case["id"], "messages": list}).to_string()
+        };
+        let arguments = json!({"v": said}).to_string();
+        let grown = [
+            asks(&[json!({"role": "user", "content": "and?"})]),
+            asks(&[json!({"role": "user", "content": said})]),
+            asks(&[
+                json!({"role": "assistant", "content": null, "tool_calls": [{"id": "x", "type": "function", "function": {"name": "f", "arguments": arguments}}]}),
+                json!({"role": "tool", "tool_call_id": "x", "content": said}),
+            ]),
+        ];
+        // What is new is looked through alone: the first of them is written as it stands, and no other that holds a secret.
+        let mut secrets = Secrets::new(Vec::new());
+        secrets.found_none(Dialect::Chat, &Bytes::from(asks(&[])));
+        let mut stands = grown.iter().map(|request| {
+            let request = Bytes::from(request.clone());
+            secrets.repeats(Dialect::Chat, &request).is_some()
+        });
+        // A key that came with stars in it is none.
+        let is_kept = case["must"] == "kept" || case["must"] == "not_reassembled";
+        assert_eq!(stands.next(), Some(true), "{case}");
+        if !is_kept && stands.any(|stands| stands) {
+            wrong.push(format!("{case} is written as it came"));
+        }
+        for (id, request) in (id..).zip([asks(&[])].iter().chain(&grown)) {
+            recorder.exchange(chat(id, request, CALLS));
+        }
+    }
+    drop(recorder);
+    let file = text_of(&path);
+    let written = file.matches("\"type\":\"exchange\"").count();
+    assert_eq!(written, 4 * cases.len());
+    let decoded = file
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap().to_string());
+    let all = [file.clone(), decoded.collect()];
+    for case in &cases {
+        let secret = case["secret"].as_str().unwrap_or_default();
+        let holds = all.iter().any(|one| one.contains(secret));
+        if !secret.is_empty() && holds != (case["must"] == "kept") {
+            wrong.push(case.to_string());
         }
     }
     assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));

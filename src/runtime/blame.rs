@@ -1,27 +1,27 @@
 //! From a provider's refusal to the items behind it: by the ids that it names, by its place in the request, by the rule
 //! that finds the same fault.
 
+use super::Recording;
 use crate::dialects::provider_errors::{Decoded, Fault, Place};
 use crate::json::Cursor;
 use crate::rules::Finding;
-use crate::runtime::Recording;
 use crate::session::{CallId, Dialect, Flags, Item, Kind, Session, SourceError, Span};
 use std::ops::Range;
 
 /// An item that may have caused the refusal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Suspect {
+pub struct Suspect {
     /// Index of its session.
-    pub(super) session: usize,
+    pub session: usize,
     /// Index of the item.
-    pub(super) item: usize,
+    pub item: usize,
     /// Why it is suspected.
-    pub(super) why: Why,
+    pub why: Why,
 }
 
 /// Why an item is suspected.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Why {
+pub enum Why {
     /// The refusal names its call id.
     CallId,
     /// The refusal names its own id.
@@ -38,7 +38,7 @@ pub(super) enum Why {
 
 impl Why {
     /// The words for it.
-    pub(super) fn words(&self) -> &'static str {
+    pub fn words(&self) -> &'static str {
         match self {
             Self::CallId => "named by its call id",
             Self::ItemId => "named by its id",
@@ -52,8 +52,9 @@ impl Why {
     }
 }
 
-/// The items behind a refusal, from the surest sign that leads to any. `findings` are those of each session.
-pub(super) fn suspects(
+/// The items behind a refusal, from the surest sign that leads to any. `findings` are those of each session. Fails where the source cannot be
+/// read.
+pub fn suspects(
     recording: &Recording,
     findings: &[Vec<Finding>],
     decoded: &Decoded,
