@@ -133,7 +133,9 @@ impl Machine {
         let mut board = Board::new(experiment, journals);
         for (places, trial) in board.samples.iter_mut().zip(earlier) {
             for (place, earlier) in places.iter_mut().zip(trial) {
-                { earlier.samples.iter() }.for_each(|sample| board.spent.add(sample.tokens));
+                for sample in &earlier.samples {
+                    board.spent.add(sample.tokens);
+                }
                 board.spent.requests = board.spent.requests.saturating_add(earlier.requests);
                 *place = earlier.samples;
                 place.retain(|sample| sample.number < wanted);

@@ -106,6 +106,19 @@ pub fn of_turn<'f>(session: &Session, findings: &'f [Finding], own: &Finding) ->
         .collect()
 }
 
+/// The findings about an item and about the other half of its pair.
+pub fn of_pair<'f>(
+    session: &Session,
+    findings: &'f [Finding],
+    item: usize,
+) -> impl Iterator<Item = &'f Finding> + use<'f> {
+    let partner = session.pairing.partner(item);
+    findings.iter().filter(move |finding| {
+        let index = finding.item.map(|index| index as usize);
+        index == Some(item) || (index.is_some() && index == partner)
+    })
+}
+
 /// The tools that may have been meant by the call of a finding, the nearest first: as the finding says itself, else as another one says
 /// of the call or of its output.
 pub fn nearest_of<'f>(
@@ -113,13 +126,7 @@ pub fn nearest_of<'f>(
     findings: &'f [Finding],
     own: &'f Finding,
 ) -> Option<&'f str> {
-    let item = own.item?;
-    let partner = session.pairing.partner(item as usize);
-    let is_beside = |other: &&Finding| {
-        let other = other.item;
-        other == Some(item) || other.is_some_and(|other| partner == Some(other as usize))
-    };
-    let beside = findings.iter().filter(is_beside);
+    let beside = of_pair(session, findings, own.item? as usize);
     std::iter::once(own)
         .chain(beside)
         .find_map(|finding| finding.get("nearest"))

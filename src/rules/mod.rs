@@ -45,7 +45,7 @@ pub use check::{check, check_by, check_findings, check_items, check_rule, sort};
 pub use digest::{Digest, Digests};
 pub use error_class::{ErrorClass, reports_error};
 pub use faultless::{Faultless, Known};
-pub use finding::{Cause, Finding, REFUSAL, Severity, beside, nearest_of, of_turn};
+pub use finding::{Cause, Finding, REFUSAL, Severity, beside, nearest_of, of_pair, of_turn};
 pub use health::{Health, Rate, ToolHealth};
 pub use message::fill;
 pub use run::{Run, Subject};

@@ -61,14 +61,8 @@ fn narrowed(session: &Session, found: Vec<Suspect>, decoded: &Decoded) -> Vec<us
 
 /// Whether a rule says of an item, or of the other half of its pair, what a provider refuses.
 fn is_known(session: &Session, item: usize, findings: &[Finding]) -> bool {
-    let partner = session.pairing.partner(item);
-    let is_about = |finding: &Finding| {
-        let index = finding.item.map(|item| item as usize);
-        index == Some(item) || (index.is_some() && index == partner)
-    };
-    findings.iter().any(|finding| {
-        is_about(finding)
-            && finding.severity == Severity::Error
+    rules::of_pair(session, findings, item).any(|finding| {
+        finding.severity == Severity::Error
             && !finding.is_settled
             && REFUSED_BY_PROVIDERS.contains(&finding.rule.id)
     })

@@ -60,6 +60,14 @@ fn machine(experiment: Experiment) -> Machine {
     led(experiment, NOBODY)
 }
 
+/// An experiment that may cost so many requests and tokens.
+fn capped(requests: Option<u32>, tokens: Option<u64>, experiment: Experiment) -> Machine {
+    machine(Experiment {
+        caps: Caps { requests, tokens },
+        ..experiment
+    })
+}
+
 fn led(experiment: Experiment, leader: Leader) -> Machine {
     Machine::new(Arc::new(experiment), Vec::new(), Vec::new(), leader)
 }
@@ -246,14 +254,7 @@ fn at_the_cap_on_requests_nobody_is_asked_and_what_is_on_its_way_is_waited_for()
 
 #[test]
 fn at_the_cap_on_tokens_nobody_is_asked() {
-    let caps = Caps {
-        requests: None,
-        tokens: Some(250),
-    };
-    let mut machine = machine(Experiment {
-        caps,
-        ..experiment(&[1], 10)
-    });
+    let mut machine = capped(None, Some(250), experiment(&[1], 10));
     let first = begun(&mut machine);
     let (asked, told) = run(&mut machine, first, Class::Corrected);
     assert_eq!((asked.len(), told), (3, vec![Effect::Ended(End::Tokens)]));
@@ -261,14 +262,7 @@ fn at_the_cap_on_tokens_nobody_is_asked() {
 
 #[test]
 fn a_cap_that_is_reached_by_the_last_sample_cuts_nothing() {
-    let caps = Caps {
-        requests: Some(2),
-        tokens: Some(200),
-    };
-    let mut machine = machine(Experiment {
-        caps,
-        ..experiment(&[1], 2)
-    });
+    let mut machine = capped(Some(2), Some(200), experiment(&[1], 2));
     let first = begun(&mut machine);
     let (_, told) = run(&mut machine, first, Class::Corrected);
     assert_eq!(told, [Effect::Ended(End::Complete)]);

@@ -188,10 +188,9 @@ impl Bench {
         }
         let of_variant = |ground: &Ground| {
             let replies = self.bench.takes().children(ground.take);
-            let numbered = replies.iter().zip(0..);
-            let samples = numbered.filter_map(|(take, place)| {
+            let samples = replies.iter().filter_map(|take| {
                 let asked = asks.get(take).and_then(|asks| asks.first());
-                self.sample_of(*take, place, ground, asked.copied())
+                self.sample_of(*take, ground, asked.copied())
             });
             // A question without a reply is one of the wording's take.
             let takes = replies.iter().chain([&ground.take]);
@@ -206,21 +205,15 @@ impl Bench {
         self.variants.iter().map(of_variant).collect()
     }
 
-    /// The sample that a take holds; `place` is where it stands among those of its wording.
-    fn sample_of(
-        &self,
-        take: TakeId,
-        place: u32,
-        ground: &Ground,
-        asked: Option<&Asked>,
-    ) -> Option<Sample> {
+    /// The sample that a take holds.
+    fn sample_of(&self, take: TakeId, ground: &Ground, asked: Option<&Asked>) -> Option<Sample> {
         let kept = self.bench.takes().get(take)?;
         let (class, why) = kept.outcome.live.as_deref()?.split_once(": ")?;
         let told = asked.map(|asked| asked.usage).unwrap_or_default();
         Some(Sample {
             class: Class::named(class)?,
             why: why.to_owned(),
-            number: kept.sample.unwrap_or(place),
+            number: kept.sample?,
             tokens: Tokens::of(told, ground.wire.len(), self.length_of(take)),
             ms: asked.map(|asked| asked.total_ms).unwrap_or_default(),
             take: Some(take),

@@ -47,13 +47,7 @@ fn a_sequential_test_hears_answers_in_the_order_in_which_they_were_asked_for() {
 
 #[test]
 fn what_is_sent_again_counts_and_nothing_is_above_the_cap() {
-    let mut machine = machine(Experiment {
-        caps: Caps {
-            requests: Some(3),
-            tokens: None,
-        },
-        ..experiment(&[1], 5)
-    });
+    let mut machine = capped(Some(3), None, experiment(&[1], 5));
     let cut = Tokens::of(Usage::default(), 400, 0);
     let first = begun(&mut machine);
     assert!(machine.may_ask_again(0, 0, 0, cut));
@@ -68,14 +62,7 @@ fn what_is_sent_again_counts_and_nothing_is_above_the_cap() {
 
 #[test]
 fn tokens_that_nobody_counted_are_estimated_for_the_cap() {
-    let caps = Caps {
-        requests: None,
-        tokens: Some(250),
-    };
-    let mut machine = machine(Experiment {
-        caps,
-        ..experiment(&[1], 10)
-    });
+    let mut machine = capped(None, Some(250), experiment(&[1], 10));
     let mut next = begun(&mut machine);
     for number in 0..3 {
         let sample = Sample {
