@@ -38,7 +38,7 @@ fn needed_by(scene: &Scene<'_>) -> Result<Option<String>, Refusal> {
         }
         // Thinking without a valid signature is refused, whatever follows from it.
         (Kind::Reasoning, _)
-            if item.shape == Shape::Anthropic && scene.defect.rule == "malformed-message" =>
+            if item.shape == Shape::Anthropic && scene.defect.rule == "missing-signature" =>
         {
             None
         }

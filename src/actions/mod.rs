@@ -18,6 +18,7 @@ mod offers;
 mod output_to_text;
 mod plan;
 mod raise_limit;
+mod relink;
 mod renew_id;
 mod repair_arguments;
 mod retry;
@@ -191,6 +192,12 @@ pub const ACTIONS: &[Action] = &[
         title: "sanitise name",
         what: "spell the name so that the provider takes it",
         plan: sanitise_name::plan,
+    },
+    Action {
+        id: "relink",
+        title: "relink",
+        what: "hang the entry on the one before it in the file",
+        plan: relink::plan,
     },
     Action {
         id: "raise-limit",

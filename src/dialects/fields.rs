@@ -130,11 +130,13 @@ impl<'a> Fields<'a> {
         call_id_within(bytes, self.range.start, raw)
     }
 
-    /// The name with its namespace, as `namespace.name`.
+    /// The name with its namespace, as `namespace.name`. A tool that a search loaded is called with its own name as the namespace, which
+    /// says nothing.
     pub fn qualified_name(&self) -> String {
         let text = |raw: &[u8]| crate::json::display_text(raw).into_owned();
         let name = self.name.map(text).unwrap_or_default();
-        match self.namespace.filter(|namespace| !namespace.is_empty()) {
+        let is_telling = |namespace: &&[u8]| !namespace.is_empty() && Some(*namespace) != self.name;
+        match self.namespace.filter(is_telling) {
             Some(namespace) => format!("{}.{name}", text(namespace)),
             None => name,
         }

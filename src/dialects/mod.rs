@@ -4,6 +4,8 @@ pub mod anthropic;
 mod body;
 pub mod chat;
 mod fields;
+pub mod images;
+pub mod models;
 mod places;
 pub mod provider_errors;
 mod refusal;

@@ -88,6 +88,7 @@ fn classify(fields: &Fields<'_>) -> (Kind, Family) {
         b"reasoning" => (Kind::Reasoning, Family::None),
         b"function_call" => (Kind::Call, Family::Function),
         b"function_call_output" => (Kind::Output, Family::Function),
+        b"custom_tool_call" if is_run_by_xai(fields.name) => (Kind::HostedCall, Family::Hosted),
         b"custom_tool_call" => (Kind::Call, Family::Custom),
         b"custom_tool_call_output" => (Kind::Output, Family::Custom),
         b"computer_call" => (Kind::Call, Family::Computer),
@@ -115,6 +116,14 @@ fn classify(fields: &Fields<'_>) -> (Kind, Family) {
         other if other.ends_with(b"_call") => (Kind::HostedCall, Family::Hosted),
         _ => (Kind::Other, Family::None),
     }
+}
+
+/// Whether a custom call is one that xAI runs itself for its `x_search`: its Responses API spells them so.
+fn is_run_by_xai(name: Option<&[u8]>) -> bool {
+    matches!(
+        name,
+        Some(b"x_keyword_search" | b"x_semantic_search" | b"x_user_search" | b"x_thread_fetch")
+    )
 }
 
 /// What a message of this role is; also used by Chat, whose roles have the same names.

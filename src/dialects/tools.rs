@@ -94,7 +94,7 @@ impl Reader {
     fn add(&mut self, definition: &Map<String, Value>, namespace: Option<&str>, kind: ToolKind) {
         let namespace = namespace
             .or_else(|| definition.get("namespace").and_then(Value::as_str))
-            .filter(|name| !name.is_empty());
+            .filter(|namespace| !namespace.is_empty() && *namespace != text(definition, "name"));
         let name = text(definition, "name");
         if name.is_empty() {
             self.complaints

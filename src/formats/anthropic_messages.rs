@@ -34,6 +34,10 @@ fn sniff(sample: &Sample<'_>) -> u8 {
                 ]
                 .iter()
                 .any(|kind| block.says("type", kind))
+                    || block
+                        .text("type")
+                        .is_some_and(|kind| kind.ends_with("_tool_result"))
+                    || (block.says("type", "image") && block.has("source"))
             })
     };
     let body = |document: &Document<'_>| {

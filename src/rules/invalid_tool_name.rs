@@ -5,7 +5,7 @@ use crate::actions::Offer;
 use crate::dialects::Fields;
 use crate::dialects::tools::name_fault;
 use crate::json::Cursor;
-use crate::session::{Dialect, Family, Item, Kind, NameId, Shape, ToolKind};
+use crate::session::{Dialect, Family, Item, Kind, NameId, Shape};
 use std::collections::HashMap;
 
 /// The rule.
@@ -15,10 +15,10 @@ pub(super) static RULE: Rule = Rule {
     summary: "a tool name that the provider does not accept",
     message: "the tool name[ {tool}] {reason}: {provider} refuses every request that holds it",
     page: Page {
-        what: "A call in the history, or a definition in the request, has a name that does not fit the provider's pattern.",
+        what: "A call in the history has a name that does not fit the provider's pattern.",
         why: "The whole history goes out with every request, so one such name, though the call was answered long ago, makes each later request fail.",
         example: "functions.get_weather: letters, digits, _ and - are accepted, the dot is not.",
-        what_to_do: "Sanitise the name, or drop the pair. A definition is renamed where the tools are defined.",
+        what_to_do: "Sanitise the name, or drop the pair. Of the definitions that a request offers invalid-tool-definition speaks.",
         limits: "Judged for the target: up to 64 characters of a-z A-Z 0-9 _ - in Chat, 128 in Responses and Anthropic; Gemini also takes dots and colons. A namespaced name of the Responses API is judged by its parts. Compatible servers may accept more.",
     },
     offers: &[
@@ -45,42 +45,13 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
             .or_insert_with(|| fault_of_call(run, item));
         if let Some(reason) = fault {
             let name = run.session.name(item);
-            findings.push(finding(run.target, name, reason).about(index));
+            findings.push(
+                Finding::new(&RULE, index)
+                    .fact("tool", name)
+                    .fact("reason", reason.as_str())
+                    .fact("provider", run.target.provider()),
+            );
         }
-    }
-    check_definitions(run, findings);
-}
-
-/// The names of a request's own definitions; a list from elsewhere may be renamed on its way to the provider.
-fn check_definitions(run: &Run<'_>, findings: &mut Vec<Finding>) {
-    let contract = &run.session.contract;
-    if !contract.is_request {
-        return;
-    }
-    let tools = contract.tool_sets.iter().flat_map(|set| &set.tools);
-    for tool in tools.filter(|tool| tool.kind != ToolKind::Hosted) {
-        let namespaced = run.target == Dialect::Responses;
-        if let Some(reason) = name_fault(run.target, &tool.name, namespaced) {
-            let finding = finding(run.target, &tool.name, &reason);
-            findings.push(finding.offering(|_| false));
-        }
-    }
-}
-
-fn finding(target: Dialect, name: &str, reason: &str) -> Finding {
-    let mut finding = Finding::new(&RULE, 0)
-        .fact("tool", name)
-        .fact("reason", reason)
-        .fact("provider", provider(target));
-    finding.item = None;
-    finding
-}
-
-fn provider(target: Dialect) -> &'static str {
-    match target {
-        Dialect::Responses | Dialect::Chat => "OpenAI",
-        Dialect::Anthropic => "Anthropic",
-        Dialect::Gemini => "Gemini",
     }
 }
 
@@ -164,12 +135,12 @@ mod tests {
     }
 
     #[test]
-    fn definitions_of_a_request_are_judged_but_not_a_list_from_elsewhere() {
+    fn definitions_are_another_rules_matter() {
         fixture(
             r#"{"model":"m","messages":[{"role":"user","content":"hi"}],
                 "tools":[{"type":"function","function":{"name":"get weather"}}]}"#,
         )
-        .expect(&RULE, &["session"]);
+        .expect_all(&["invalid-tool-definition session"]);
         call("read")
             .offering(&["admin.tools.list", "read"])
             .expect(&RULE, &[]);

@@ -71,7 +71,7 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
 }
 
 /// The first item of which it is not known that the provider took it; `None` where there is none.
-fn first_unproven(session: &Session) -> Option<usize> {
+pub(super) fn first_unproven(session: &Session) -> Option<usize> {
     if session.contract.is_request {
         return Some(0);
     }
@@ -116,6 +116,8 @@ fn is_spelled_for(run: &Run<'_>, item: &Item) -> bool {
 fn is_excused(session: &Session, index: usize, fault: ShapeFault, bytes: &[u8]) -> bool {
     let item = &session.items[index];
     match fault {
+        // missing-signature tells it.
+        ShapeFault::BlankSignature => true,
         // "except for the optional final assistant message".
         ShapeFault::EmptyMessage => {
             item.kind == Kind::Assistant && index + 1 == session.items.len()

@@ -4,6 +4,8 @@
 //! that no body is read twice. Both kinds judge for a target dialect. A rule states facts; the sentence is made from
 //! [`Rule::message`] in one place, and what to do about a finding is named by its offers.
 
+mod assistant_prefill;
+mod broken_chain;
 mod check;
 mod digest;
 mod duplicate_argument_key;
@@ -17,8 +19,10 @@ mod finding;
 #[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 mod fixture;
 mod health;
+mod image_limits;
 mod invalid_arguments;
 mod invalid_final_output;
+mod invalid_tool_definition;
 mod invalid_tool_name;
 mod leaked_tool_call;
 mod malformed_arguments;
@@ -27,7 +31,9 @@ mod message;
 mod misplaced_output;
 mod missing_call_id;
 mod missing_final_output;
+mod missing_signature;
 mod orphan_call;
+mod orphan_hosted_result;
 mod orphan_output;
 mod orphan_reasoning;
 mod pairs;
@@ -36,6 +42,7 @@ mod refused;
 mod repeated_call;
 mod run;
 mod split_pair;
+mod stop_reason_mismatch;
 mod tool_error;
 mod truncated_response;
 mod turn_limit;
@@ -132,6 +139,13 @@ pub const RULES: &[&Rule] = &[
     &failing_tool::RULE,
     &split_pair::RULE,
     &turn_limit::RULE,
+    &assistant_prefill::RULE,
+    &missing_signature::RULE,
+    &image_limits::RULE,
+    &invalid_tool_definition::RULE,
+    &orphan_hosted_result::RULE,
+    &stop_reason_mismatch::RULE,
+    &broken_chain::RULE,
 ];
 
 /// The rules whose findings `fix` may mend or that leave a history broken: errors, and whatever offers something safe.

@@ -413,7 +413,7 @@ fn items_of(edit: &Edit) -> Vec<u32> {
         Edit::Answer { call, .. } => vec![*call],
         Edit::Move { output, call } => vec![*output, *call],
         Edit::Say { after, .. } => vec![*after],
-        Edit::Cut { from } => vec![*from],
+        Edit::Cut { from: item } | Edit::Relink { item } => vec![*item],
         Edit::Extend { .. } => Vec::new(),
     }
 }

@@ -47,8 +47,12 @@ fn narrowed(session: &Session, found: Vec<Suspect>, decoded: &Decoded) -> Vec<us
     }
     let kind = match decoded.rule {
         Some("orphan-output" | "misplaced-output" | "duplicate-output") => Kind::Output,
-        Some("orphan-reasoning") => Kind::Reasoning,
-        Some("malformed-message") | None => return items.into_iter().take(1).collect(),
+        Some("orphan-reasoning" | "missing-signature") => Kind::Reasoning,
+        Some("orphan-hosted-result") => Kind::HostedOutput,
+        Some("assistant-prefill") => Kind::Assistant,
+        Some("malformed-message" | "image-limits") | None => {
+            return items.into_iter().take(1).collect();
+        }
         Some(_) => Kind::Call,
     };
     let is_meant = |item: &usize| session.items[*item].kind == kind;

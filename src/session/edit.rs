@@ -55,6 +55,11 @@ pub enum Edit {
         /// Each the JSON of one object as the dialect's list holds it: an item of Responses, a message of Chat or Anthropic.
         items: Vec<String>,
     },
+    /// The entry of an item, whose parent is not in the file, gets the one before it as its parent (Claude Code).
+    Relink {
+        /// The item.
+        item: u32,
+    },
     /// Everything from an item on leaves the history.
     Cut {
         /// The first item that goes.

@@ -237,6 +237,8 @@ impl Flags {
     pub const MALFORMED: Self = Self(1 << 12);
     /// It has an id of its own beside its call id.
     pub const OWN_ID: Self = Self(1 << 13);
+    /// The record that holds it, or one right before that, names a record before it that is not in the file.
+    pub const BROKEN_CHAIN: Self = Self(1 << 14);
 
     /// Both sets.
     pub const fn with(self, other: Self) -> Self {

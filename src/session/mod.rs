@@ -68,6 +68,15 @@ impl Dialect {
             .find(|(dialect, _)| *dialect == self)
             .map_or("", |(_, word)| word)
     }
+
+    /// Whose name stands for it where a finding says who refuses a request.
+    pub fn provider(self) -> &'static str {
+        match self {
+            Self::Responses | Self::Chat => "OpenAI",
+            Self::Anthropic => "Anthropic",
+            Self::Gemini => "Gemini",
+        }
+    }
 }
 
 /// One run, or one branch of it, as a file holds it.

@@ -41,8 +41,6 @@ pub enum ProblemKind {
     PythonLiteral,
     /// A byte-order mark in the middle, as `cat` leaves behind.
     ByteOrderMark,
-    /// The chain of parents leads to an entry that is not in the file.
-    MissingParent,
     /// The chain of parents runs in a circle.
     ParentCycle,
     /// A value that could not be decoded; the text says why.
@@ -86,7 +84,6 @@ impl fmt::Display for ProblemKind {
                 f,
                 "a byte-order mark in the middle of the file was jumped over"
             ),
-            Self::MissingParent => write!(f, "the entry names a parent that is not in the file"),
             Self::ParentCycle => {
                 write!(f, "the chain of parents runs in a circle and was cut here")
             }

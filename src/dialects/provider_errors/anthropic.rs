@@ -192,6 +192,55 @@ pub(super) const ROWS: &[Row] = &[
     .at("tools", &[0]),
     Row::new(
         Anthropic,
+        Fault::ToolSchemaInvalid,
+        "several public repositories",
+        r"input_schema does not support (?<value>oneof, allof, or anyof) at the top level",
+        "tools.5.custom.input_schema: input_schema does not support oneOf, allOf, or anyOf at the top level",
+    )
+    .at("tools", &[5])
+    .value("oneOf, allOf, or anyOf"),
+    Row::new(
+        Anthropic,
+        Fault::AssistantPrefill,
+        "agno#7015",
+        r"does not support assistant message prefill|prefilling assistant messages is no longer supported",
+        "This model does not support assistant message prefill. The conversation must end with a user message.",
+    ),
+    Row::new(
+        Anthropic,
+        Fault::ImageTooLarge,
+        "claude-code#49537",
+        r"(?:at least one of the )?image dimensions exceeds? max allowed size(?: for many-images? requests)?: (?<limit>[0-9]+) pixels",
+        "messages.108.content.3.image.source.base64.data: At least one of the image dimensions exceed max allowed size for many-image requests: 2000 pixels",
+    )
+    .at("messages", &[108, 3])
+    .limit(Some(2000), None),
+    Row::new(
+        ClaudeCode,
+        Fault::ImageTooLarge,
+        "claude-code#49720",
+        r"(?:an )?image in the conversation exceeds the dimension limit for many-image requests(?: \((?<limit>[0-9]+) ?px\))?",
+        "An image in the conversation exceeds the dimension limit for many-image requests (2000px). Run /compact to remove old images from context, or start a new session.",
+    )
+    .limit(Some(2000), None),
+    Row::new(
+        Anthropic,
+        Fault::TooManyImages,
+        "not re-checked",
+        r"too many images(?: and documents)?: (?<actual>[0-9]+)(?: \+ [0-9]+)? > (?<limit>[0-9]+)",
+        "messages: Too many images and documents: 101 > 100",
+    )
+    .at("messages", &[])
+    .limit(Some(100), Some(101)),
+    Row::new(
+        Anthropic,
+        Fault::RequestTooLarge,
+        "pi#401",
+        r"request_too_large|request exceeds the maximum (?:allowed )?(?:size|number of bytes)",
+        r#"Error: 413 {"error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}"#,
+    ),
+    Row::new(
+        Anthropic,
         Fault::ToolsNotOffered,
         "several public repositories",
         r"requests which include tool_use or tool_result blocks must define tools",

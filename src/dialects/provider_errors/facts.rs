@@ -159,13 +159,13 @@ faults! {
     ThinkingMissing, None,
         "Thinking is on, but an assistant message with tool calls has lost its thinking.",
         "Send the thinking back with the message, or turn thinking off for this request.";
-    BadSignature, Some("malformed-message"),
+    BadSignature, Some("missing-signature"),
         "The signature of a thinking block is missing or not the provider's own.",
         "Drop the thinking block, or send back the signature that came with it.";
     MissingThoughtSignature, None,
         "A function call came with a thought signature that the history has lost.",
         "Send each function call part back with its signature.";
-    ServerPairBroken, None,
+    ServerPairBroken, Some("orphan-hosted-result"),
         "A call to a tool that the provider runs itself has been parted from its result.",
         "Keep both blocks in the same assistant message, the result after the call, or drop both.";
     UnknownToolRefused, Some("unknown-tool"),
@@ -207,12 +207,24 @@ faults! {
     InvalidToolName, Some("invalid-tool-name"),
         "A tool name, offered or in the history, breaks the provider's pattern or length.",
         "Rename the tool; in the history a made-up name can be rewritten with its output saying so.";
-    DuplicateToolNames, None,
+    DuplicateToolNames, Some("invalid-tool-definition"),
         "Two offered tools have the same name.",
         "Rename one; tools of several servers need a prefix.";
-    ToolSchemaInvalid, None,
+    ToolSchemaInvalid, Some("invalid-tool-definition"),
         "The parameter schema of an offered tool is not accepted.",
         "Correct the schema; an object type with properties, and items for arrays, satisfy every provider.";
+    AssistantPrefill, Some("assistant-prefill"),
+        "The request ends on an assistant message, and this model does not continue one.",
+        "Drop the message, or end the history with what the user wants next.";
+    ImageTooLarge, Some("image-limits"),
+        "A picture of the history has more pixels than the provider takes with so many pictures in the request.",
+        "Drop the picture or make it smaller; a compaction takes old pictures out.";
+    TooManyImages, Some("image-limits"),
+        "The request holds more pictures than the provider takes.",
+        "Drop old pictures; a compaction takes them out.";
+    RequestTooLarge, None,
+        "The request has more bytes than the provider takes, mostly for the pictures and files in it.",
+        "Drop old pictures and large outputs, or compact the history at a boundary that splits no pair.";
     TooManyTools, None,
         "More tools are offered than the provider accepts.",
         "Offer fewer tools.";
@@ -273,7 +285,12 @@ mod tests {
         "duplicate-output",
         "missing-call-id",
         "invalid-tool-name",
+        "invalid-tool-definition",
         "malformed-message",
+        "missing-signature",
+        "assistant-prefill",
+        "image-limits",
+        "orphan-hosted-result",
         "orphan-reasoning",
         "invalid-final-output",
         "missing-final-output",

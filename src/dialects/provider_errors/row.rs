@@ -145,7 +145,7 @@ pub(super) fn read(row: &Row, folded: &Folded, captures: &Captures<'_>) -> Decod
             (provider, _) => provider,
         },
         fault: row.fault,
-        rule: row.fault.rule(),
+        rule: rule_of(row.fault, place.as_ref()),
         call_ids: captures
             .name("ids")
             .map(|group| ids(written(group)))
@@ -163,6 +163,15 @@ pub(super) fn read(row: &Row, folded: &Folded, captures: &Captures<'_>) -> Decod
         meaning: row.fault.meaning(),
         remedy: row.fault.remedy(),
         misleading: row.misleading,
+    }
+}
+
+/// The rule that finds a fault; the names among the tools of a request are those of their definitions.
+fn rule_of(fault: Fault, place: Option<&Place>) -> Option<&'static str> {
+    let of_tools = place.is_some_and(|place| place.path == "tools");
+    match fault {
+        Fault::InvalidToolName if of_tools => Some("invalid-tool-definition"),
+        fault => fault.rule(),
     }
 }
 

@@ -86,19 +86,26 @@ fn status(bytes: &[u8], is_error: bool) -> Result<Option<Patch>, Fault> {
         .transpose()
 }
 
-/// Gives a call another name. Where the item has a `namespace`, a name `namespace.name` is taken apart; otherwise it stands as it is.
+/// Gives a call another name. An item of Responses holds the namespace of `namespace.name` in a member of its own, and no such member
+/// where the name has none; elsewhere the name stands as it is.
 pub fn rename(item: &Item, bytes: &[u8], name: &str) -> Result<Vec<Patch>, Fault> {
     let holder = holder_of(item, bytes)?;
-    let namespaced =
-        item.shape == Shape::Responses && member(bytes, holder, b"namespace")?.is_some();
-    if !namespaced {
-        return set_member(bytes, holder, "name", &quoted(name)).map(|patch| vec![patch]);
-    }
-    let (namespace, name) = name.rsplit_once('.').unwrap_or(("", name));
-    let mut patches = vec![
-        set_member(bytes, holder, "name", &quoted(name))?,
-        set_member(bytes, holder, "namespace", &quoted(namespace))?,
-    ];
+    let qualified = name
+        .rsplit_once('.')
+        .filter(|_| item.shape == Shape::Responses);
+    let mut patches = match qualified {
+        Some((namespace, name)) => vec![
+            set_member(bytes, holder, "name", &quoted(name))?,
+            set_member(bytes, holder, "namespace", &quoted(namespace))?,
+        ],
+        None => {
+            let mut patches = vec![set_member(bytes, holder, "name", &quoted(name))?];
+            if item.shape == Shape::Responses {
+                patches.extend(remove_member(bytes, holder, "namespace")?);
+            }
+            patches
+        }
+    };
     patches.sort_by_key(|patch| patch.at.start);
     Ok(patches)
 }
@@ -149,6 +156,37 @@ fn member(bytes: &[u8], at: usize, wanted: &[u8]) -> Result<Option<Range<usize>>
         Ok(())
     })?;
     Ok(found)
+}
+
+/// Takes a member out of the object at `at`, with the comma that parts it from its neighbour; `None` where there is none.
+fn remove_member(bytes: &[u8], at: usize, key: &str) -> Result<Option<Patch>, Fault> {
+    let Some(value) = member(bytes, at, key.as_bytes())? else {
+        return Ok(None);
+    };
+    let is_space = |byte: &u8| byte.is_ascii_whitespace() || *byte == b':';
+    let colon = bytes[..value.start]
+        .iter()
+        .rev()
+        .take_while(|byte| is_space(byte))
+        .count();
+    // A key that is spelled with escapes stays; its value says that there is none.
+    let Some(start) = bytes[..value.start - colon]
+        .strip_suffix(quoted(key).as_bytes())
+        .map(<[u8]>::len)
+    else {
+        let with = b"null".to_vec();
+        return Ok(Some(Patch { at: value, with }));
+    };
+    let behind = crate::json::skip_whitespace(bytes, value.end);
+    let gone = match bytes.get(behind) {
+        Some(b',') => start..crate::json::skip_whitespace(bytes, behind + 1),
+        _ => {
+            let before = bytes[..start].trim_ascii_end();
+            before.strip_suffix(b",").map_or(start, <[u8]>::len)..value.end
+        }
+    };
+    let with = Vec::new();
+    Ok(Some(Patch { at: gone, with }))
 }
 
 /// Sets a member of the object at `at`: in its place, or before the first member.
@@ -233,5 +271,27 @@ mod tests {
             ),
             spaced.replace("opne", "open").replace("tabs", "browser")
         );
+    }
+
+    #[test]
+    fn a_namespace_comes_and_goes_with_the_name() {
+        let renamed = |text: &str, name: &str| {
+            patched(text, rename(&item(text), text.as_bytes(), name).unwrap())
+        };
+        let bare = r#"{"type":"function_call","call_id":"c","name":"search","arguments":"{}"}"#;
+        let qualified = renamed(bare, "finance.search");
+        assert_eq!(
+            qualified,
+            r#"{"namespace":"finance","type":"function_call","call_id":"c","name":"search","arguments":"{}"}"#
+        );
+        assert_eq!(renamed(&qualified, "search"), bare);
+        let last = r#"{"type":"function_call","call_id":"c","name":"search" , "namespace" : "x" }"#;
+        assert_eq!(
+            renamed(last, "find"),
+            r#"{"type":"function_call","call_id":"c","name":"find" }"#
+        );
+        // Chat knows no namespaces.
+        let chat = r#"{"id":"c","type":"function","function":{"name":"search","arguments":"{}"}}"#;
+        assert_eq!(renamed(chat, "a.b"), chat.replace("search", "a.b"));
     }
 }

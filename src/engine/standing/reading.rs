@@ -29,6 +29,10 @@ pub const REFUSED_BY_PROVIDERS: &[&str] = &[
     "missing-call-id",
     "invalid-tool-name",
     "malformed-message",
+    "missing-signature",
+    "orphan-hosted-result",
+    "assistant-prefill",
+    "image-limits",
     "orphan-reasoning",
 ];
 

@@ -1,7 +1,7 @@
 //! From the lines of a Claude Code log to sessions: the conversation first, then each side chain and each abandoned branch.
 
 use super::FORMAT;
-use super::graph::{Branch, Graph, Role};
+use super::graph::{Branch, Branches, Graph, Role};
 use crate::formats::Contents;
 use crate::session::index_number;
 use crate::session::{
@@ -20,16 +20,21 @@ pub(super) fn assemble(
     fragment
         .links
         .resize(fragment.records.len(), Link::default());
-    let (branches, problems) = Graph::branches(&fragment);
+    let Branches {
+        list,
+        problems,
+        broken,
+    } = Graph::branches(&fragment);
     let mut builder = Builder {
         records: std::mem::take(&mut fragment.records).into(),
         names: Arc::new(std::mem::take(&mut fragment.names)),
         places: vec![None; fragment.items.len()],
         sessions: Vec::new(),
         fragment: &fragment,
+        broken: broken.into_iter().collect(),
         source,
     };
-    for branch in branches {
+    for branch in list {
         builder.add(&branch);
     }
     builder.tell();
@@ -48,6 +53,8 @@ struct Builder<'a> {
     places: Vec<Option<(u32, u32)>>,
     sessions: Vec<Session>,
     fragment: &'a Fragment,
+    /// The records that name a parent which is not in the file.
+    broken: HashSet<u32>,
     source: &'a Arc<dyn Source>,
 }
 
@@ -56,7 +63,10 @@ impl Builder<'_> {
         let items = &self.fragment.items;
         let mut session = Session::empty(self.source.clone(), FORMAT.id, FORMAT.dialect);
         let mut messages = HashSet::with_hasher(Keyed::default());
+        // Such a record may hold no item: then the break lies before the next.
+        let mut is_broken = false;
         for record in &branch.records {
+            is_broken |= self.broken.contains(record);
             let first = items.partition_point(|item| item.record < *record);
             let own = items[first..]
                 .iter()
@@ -68,7 +78,10 @@ impl Builder<'_> {
                 );
                 self.places[first + offset] = Some(place);
                 let link = &self.fragment.links[*record as usize];
-                session.items.push(mark_reply(*item, link, &mut messages));
+                let mut item = mark_reply(*item, link, &mut messages);
+                let starts = std::mem::take(&mut is_broken);
+                item.flags.set_if(Flags::BROKEN_CHAIN, starts);
+                session.items.push(item);
             }
         }
         if session.items.is_empty() {

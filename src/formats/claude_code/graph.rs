@@ -58,13 +58,24 @@ pub(super) struct Graph<'a> {
     places: Vec<Place>,
     branches: Vec<Branch>,
     problems: Vec<Problem>,
+    broken: Vec<u32>,
+}
+
+/// What became of the records of a file.
+pub(super) struct Branches {
+    /// The branches, the active one first.
+    pub(super) list: Vec<Branch>,
+    /// What could not be read.
+    pub(super) problems: Vec<Problem>,
+    /// The records of the active branch that name a parent which is not in the file, although records stand before them.
+    pub(super) broken: Vec<u32>,
 }
 
 type Ids = HashSet<u64, Keyed>;
 
 impl<'a> Graph<'a> {
-    /// The branches of a file, the active one first.
-    pub(super) fn branches(fragment: &'a Fragment) -> (Vec<Branch>, Vec<Problem>) {
+    /// Sorts the records of a file into branches.
+    pub(super) fn branches(fragment: &'a Fragment) -> Branches {
         let mut graph = Self {
             fragment,
             parents: Vec::new(),
@@ -72,6 +83,7 @@ impl<'a> Graph<'a> {
             places: vec![Place::Open; fragment.links.len()],
             branches: Vec::new(),
             problems: Vec::new(),
+            broken: Vec::new(),
         };
         let repeated = graph.resolve();
         let chain = graph.chain();
@@ -79,7 +91,11 @@ impl<'a> Graph<'a> {
         graph.add(Role::Active, active);
         graph.add_others(&repeated);
         graph.add(Role::Repeated, repeated.ones());
-        (graph.branches, graph.problems)
+        Branches {
+            list: graph.branches,
+            problems: graph.problems,
+            broken: graph.broken,
+        }
     }
 
     fn links(&self) -> &'a [Link] {
@@ -163,12 +179,13 @@ impl<'a> Graph<'a> {
             let link = &self.links()[record];
             if at.is_none() {
                 let is_boundary = link.flags.has(LinkFlags::BOUNDARY);
-                if link.parent != 0 && !is_boundary {
-                    self.report(record, ProblemKind::MissingParent);
-                }
                 // Across a gap, and behind a compaction, the lines before are still the story so far.
                 if link.parent != 0 || is_boundary {
                     at = previous[record];
+                }
+                // A log that begins with a line of another file is whole.
+                if link.parent != 0 && !is_boundary && at.is_some() {
+                    self.broken.push(index_number(record));
                 }
             }
         }

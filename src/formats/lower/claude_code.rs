@@ -15,6 +15,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 pub(super) struct Lines {
     /// By the record behind which they stand: the id of the line that was added last, and the one that follows it in the chain.
     added: BTreeMap<u32, Added>,
+    /// Items at whose lines the chain breaks, to be joined with the line before.
+    broken: Vec<u32>,
 }
 
 #[derive(Debug)]
@@ -73,7 +75,12 @@ impl Lines {
         line(&bytes, &parent, &id, caller.as_deref(), message)
     }
 
-    /// Joins what was added, and closes the chain over the lines that leave.
+    /// Notes that the chain is to be joined at an item.
+    pub(super) fn relink(&mut self, item: u32) {
+        self.broken.push(item);
+    }
+
+    /// Joins what was added and what was broken, and closes the chain over the lines that leave.
     pub(super) fn link(
         &self,
         ground: &mut Ground<'_>,
@@ -93,6 +100,9 @@ impl Lines {
         let has_gone = gone.is_some_and(|edits| edits.at.values().any(|edit| edit.is_dropped));
         if has_gone {
             close_over(ground, gone, &joined, out)?;
+        }
+        if !self.broken.is_empty() {
+            join_broken(ground, &self.broken, out)?;
         }
         Ok(())
     }
@@ -202,12 +212,77 @@ fn close_over(
     Ok(())
 }
 
+/// Gives the lines at which the chain breaks the nearest line before them as their parent.
+fn join_broken(
+    ground: &mut Ground<'_>,
+    items: &[u32],
+    out: &mut Vec<Splice>,
+) -> Result<(), CannotWrite> {
+    let count = crate::session::index_number(ground.session.records.len());
+    let mut links = Vec::new();
+    let mut bytes = Vec::new();
+    for record in 0..count {
+        let span = ground.record_span(record).unwrap_or_default();
+        ground.session.source.read_into(span, &mut bytes)?;
+        // A line that is not JSON hangs on nothing.
+        links.push(link_of(&bytes).unwrap_or_default());
+    }
+    let parents: HashMap<&str, &str> = links
+        .iter()
+        .filter(|link| !link.id.is_empty())
+        .map(|link| (link.id.as_str(), link.parent.as_str()))
+        .collect();
+    for item in items {
+        let last = ground.item(*item)?.record as usize;
+        // The line that breaks the chain may hold no item.
+        let broken = (0..=last).rev().find(|record| {
+            let parent = links[*record].parent.as_str();
+            !parent.is_empty() && !parents.contains_key(parent)
+        });
+        let Some((broken, at)) = broken.and_then(|at| Some((at, links[at].parent_at.clone()?)))
+        else {
+            return Err(CannotWrite::NoPlace(*item));
+        };
+        let may_lead = |link: &&Link| {
+            !link.id.is_empty()
+                && link.is_side == links[broken].is_side
+                && !leads_to(&parents, &link.id, &links[broken].id)
+        };
+        let before = links[..broken].iter().rev().find(may_lead);
+        let before = before.ok_or(CannotWrite::NoPlace(*item))?;
+        let base = ground
+            .record_span(crate::session::index_number(broken))
+            .unwrap_or_default()
+            .start;
+        out.push(Splice {
+            at: Span::within(base, at),
+            with: quoted(&before.id).into_bytes(),
+        });
+    }
+    Ok(())
+}
+
+/// Whether the way up from a line passes another one.
+fn leads_to(parents: &HashMap<&str, &str>, from: &str, to: &str) -> bool {
+    let mut at = Some(from);
+    for _ in 0..=parents.len() {
+        match at {
+            Some(id) if id == to => return true,
+            Some(id) => at = parents.get(id).copied(),
+            None => return false,
+        }
+    }
+    true
+}
+
 /// How a line hangs in the chain.
 #[derive(Debug, Default)]
 struct Link {
     id: String,
     parent: String,
     parent_at: Option<std::ops::Range<usize>>,
+    /// Whether it is a sub-agent's.
+    is_side: bool,
 }
 
 fn link_of(bytes: &[u8]) -> Result<Link, CannotWrite> {
@@ -218,6 +293,7 @@ fn link_of(bytes: &[u8]) -> Result<Link, CannotWrite> {
             |raw: Option<&[u8]>| crate::json::display_text(raw.unwrap_or_default()).into_owned();
         match key {
             b"uuid" => link.id = text(cursor.string()?),
+            b"isSidechain" => link.is_side = cursor.is_true()?,
             b"parentUuid" => {
                 let start = cursor.position();
                 link.parent = text(cursor.string()?);

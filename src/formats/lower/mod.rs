@@ -128,6 +128,7 @@ fn dropped_by(session: &Session, edits: &[Edit]) -> BTreeSet<u32> {
             | Edit::Answer { .. }
             | Edit::Degrade { .. }
             | Edit::Say { .. }
+            | Edit::Relink { .. }
             | Edit::Extend { .. } => {}
         }
     }
@@ -189,6 +190,11 @@ impl Lowering<'_> {
             Edit::Degrade { item, text } => self.degrade(*item, text),
             Edit::Say { after, voice, text } => self.say(*after, *voice, text),
             Edit::Extend { items } => self.extend(items),
+            Edit::Relink { item } if self.is_linked => {
+                self.lines.relink(*item);
+                Ok(())
+            }
+            Edit::Relink { item } => Err(CannotWrite::NoPlace(*item)),
         }
     }
 

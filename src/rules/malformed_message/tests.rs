@@ -364,24 +364,6 @@ fn an_error_says_something() {
 }
 
 #[test]
-fn thinking_is_signed() {
-    let thinks = |block: Value| json!([{"role": "assistant", "content": [block, {"type": "text", "text": "x"}]}]);
-    refused(
-        Dialect::Anthropic,
-        thinks(json!({"type": "thinking", "thinking": "t", "signature": ""})),
-        "has no signature",
-    );
-    taken(
-        Dialect::Anthropic,
-        thinks(json!({"type": "thinking", "thinking": "t", "signature": "c2ln"})),
-    );
-    taken(
-        Dialect::Anthropic,
-        thinks(json!({"type": "redacted_thinking", "data": "x"})),
-    );
-}
-
-#[test]
 fn roles_are_those_of_the_dialect() {
     let fault = "has no role that the dialect knows";
     refused(

@@ -2,7 +2,7 @@
 
 use super::proposal::{Change, Fate};
 use crate::dialects::write::draft_output;
-use crate::formats::new_message;
+use crate::formats::{lower, new_message};
 use crate::session::{Edit, Item, Kind, Patch, Session, Voice};
 
 /// Most items that are read of those that leave the history together.
@@ -48,6 +48,7 @@ pub fn changes_of(session: &Session, edits: &[Edit]) -> (Vec<Change>, usize) {
                 let kind = Kind::Other;
                 changes.extend(items.iter().map(|item| added(kind, "", item.clone())));
             }
+            Edit::Relink { item } => changes.extend(relinked(session, *item)),
             Edit::Cut { from } => {
                 let end = crate::session::index_number(session.items.len());
                 let listed = end.min(from.saturating_add(READ));
@@ -101,6 +102,23 @@ fn rewritten(session: &Session, index: u32, patches: &[Patch]) -> Option<Change>
     }
     let after = String::from_utf8_lossy(&after).into_owned();
     change(session, index, Fate::Changed, &after)
+}
+
+/// The entry that gets another parent: the line around the item, or the one before it.
+fn relinked(session: &Session, index: u32) -> Option<Change> {
+    let splices = lower(session, &[Edit::Relink { item: index }]).ok()?;
+    let splice = splices.first()?;
+    let mut records = session.records.iter();
+    let span = records
+        .find(|record| record.span.contains(splice.at.start))?
+        .span;
+    let before = session.source.read(span).ok()?;
+    let [from, to] = [splice.at.start, splice.at.end].map(|at| (at - span.start) as usize);
+    let mut after = before.clone();
+    after.splice(from..to, splice.with.iter().copied());
+    let [before, after] = [before, after].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let changed = change(session, index, Fate::Changed, &after)?;
+    Some(Change { before, ..changed })
 }
 
 fn answered(session: &Session, call: u32, text: &str, is_error: bool) -> Option<Change> {

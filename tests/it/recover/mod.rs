@@ -114,7 +114,7 @@ fn touched(session: &Session, edit: &Edit) -> Vec<usize> {
             touched
         }
         Edit::Answer { call, .. } => next_of_user(items, *call).into_iter().collect(),
-        Edit::Say { .. } | Edit::Extend { .. } => Vec::new(),
+        Edit::Say { .. } | Edit::Extend { .. } | Edit::Relink { .. } => Vec::new(),
         Edit::Cut { from } => (*from as usize..items.len()).collect(),
     }
 }

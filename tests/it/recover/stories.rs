@@ -3,6 +3,18 @@
 /// Stories for offers that no bundled recording leads to: a transcript, and whether the result is to be in euros.
 pub(crate) const TOLD: &[(&str, bool)] = &[
     (
+        r#"{"model":"claude-opus-4-8","max_tokens":9,"system":"s","messages":[{"role":"user","content":"hi"},{"role":"assistant","content":[{"type":"text","text":"so"}]}]}"#,
+        false,
+    ),
+    (
+        r#"[{"role":"user","content":[{"type":"text","text":"hi"}]},{"type":"message","role":"assistant","stop_reason":"end_turn","content":[{"type":"tool_use","id":"toolu_1","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"1"}]}]"#,
+        false,
+    ),
+    (
+        r#"{"model":"claude-opus-4-8","max_tokens":9,"messages":[{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0KGgoAAAANSUhEUgAAH0EAAABA"}},{"type":"text","text":"what is this?"}]}]}"#,
+        false,
+    ),
+    (
         r#"[{"role":"user","content":"hi"},{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{\"a\":1,\"a\":2}"}}]},{"role":"user","content":"well?"}]"#,
         false,
     ),
