@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 const DEPTH: usize = 128;
 
 /// What a provider has against the schema of a tool's arguments, in words that go behind the tool; `None` where it takes it.
-pub fn schema_fault(target: Dialect, schema: &Value) -> Option<String> {
+pub(super) fn schema_fault(target: Dialect, schema: &Value) -> Option<String> {
     let Some(members) = schema.as_object() else {
         return Some(format!("has {} as its schema", type_word(schema)));
     };
