@@ -43,7 +43,11 @@ const USUAL_WIDTH: usize = 80;
 /// Runs the experiment and reports it.
 pub(super) fn run(arguments: &LabArguments) -> Result<Exit, Failure> {
     let wordings = Wordings::read(&usual_files(Path::new(".")));
-    let Order { spec, folder } = order(arguments, &wordings)?;
+    let Order {
+        spec,
+        folder,
+        confirmations,
+    } = order(arguments, &wordings)?;
     let journals = journals_of(arguments, &spec)?;
     let beside = Beside {
         folder: &folder,
@@ -66,6 +70,9 @@ pub(super) fn run(arguments: &LabArguments) -> Result<Exit, Failure> {
         }
         let plan = plan::plan(&Results::of(&board), looks(arguments));
         return write(Exit::Clean, |out| out.write_all(plan.as_bytes()));
+    }
+    for confirmation in &confirmations {
+        confirmation.ask(arguments.trust)?;
     }
     let conducted = experiment(prepared)?;
     let mut results = Results::of(&conducted.board);

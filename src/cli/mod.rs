@@ -8,6 +8,7 @@ mod arguments;
 mod chaos;
 mod check;
 mod completions;
+mod confirm;
 mod convert;
 mod exit;
 mod explain;

@@ -1,9 +1,9 @@
 //! `run`: an agent under the debugger, on the screen or without one.
 
-mod confirm;
 mod headless;
 
 use super::arguments::RunArguments;
+use super::confirm::Confirmation;
 use super::exit::{Exit, Failure};
 use super::output::safe_line;
 use crate::engine::Breakpoint;
@@ -30,7 +30,9 @@ pub(super) fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
     let wordings = Wordings::read(&usual_files(Path::new(".")));
     let file = agent_file(&arguments.agent, &wordings)?;
     let options = options(arguments, &wordings)?;
-    confirm::confirm(&file, arguments.trust)?;
+    if let Some(confirmation) = Confirmation::of_agent(&file) {
+        confirmation.ask(arguments.trust)?;
+    }
     let (sender, events) = channel();
     let report = Arc::new(move |event: WorldEvent| {
         // Nobody hears it when the run is over.

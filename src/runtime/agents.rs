@@ -1,9 +1,12 @@
 //! Reads an agent file with the files it names, which are looked for beside it.
 
+mod scripts;
+
 use super::files::{InputError, read_text};
 use super::trust::Content;
 use super::wordings::Wordings;
-use crate::engine::agent::{Agent, AgentFaults, Beside, Command, Endpoint, Model};
+use crate::engine::agent::{Agent, AgentFaults, Beside, Command, Endpoint, Model, Power};
+use scripts::add_scripts;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -19,8 +22,10 @@ pub struct AgentFile {
     pub path: PathBuf,
     /// What it says.
     pub agent: Agent,
-    /// What it was read from, its named files with it: what the operator confirms.
+    /// What it was read from, with the files that it names and the scripts that its commands name: what the operator confirms.
     pub content: Content,
+    /// The scripts, as the commands name them.
+    pub scripts: Vec<String>,
 }
 
 /// Why there is no agent.
@@ -82,9 +87,9 @@ impl AgentFile {
         let mut content = Content::of(&text);
         let mut rest = ALL;
         let mut file = |name: &str| {
-            let text = named_file(&folder, name, rest)?;
+            let text = read_named(&folder, name, rest)?;
             rest -= text.len() as u64;
-            content.add(name, &text);
+            content.add(name, text.as_bytes());
             Ok(text)
         };
         let beside = Beside {
@@ -98,16 +103,30 @@ impl AgentFile {
             path: path.to_owned(),
             faults,
         })?;
+        let scripts = add_scripts(&mut content, &agent, &folder);
         Ok(Self {
             path: found,
             agent,
             content,
+            scripts,
         })
     }
 
     /// The folder of the file, beside which everything it names is looked for.
     pub fn folder(&self) -> &Path {
         folder_of(&self.path)
+    }
+
+    /// What the operator has to confirm before it runs, a sentence each; they hold text of the file. None where nothing has to be.
+    pub fn powers(&self) -> Vec<String> {
+        let powers = self.agent.powers();
+        let powers = powers.iter().filter(|power| power.needs_confirmation());
+        let mut powers: Vec<String> = powers.map(Power::to_string).collect();
+        if !powers.is_empty() && !self.scripts.is_empty() {
+            let scripts = self.scripts.join(", ");
+            powers.push(format!("as these scripts are now: {scripts}"));
+        }
+        powers
     }
 
     /// The model, the file of its script as it is found from where the agent file is called `named`.
@@ -135,7 +154,12 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().unwrap_or(path)
 }
 
-fn named_file(folder: &Path, name: &str, rest: u64) -> Result<String, String> {
+/// A small text file that another file in this folder names: regular, at most 1 MB and at most `rest` bytes.
+///
+/// # Errors
+///
+/// Why it cannot be read, for the operator.
+pub fn read_named(folder: &Path, name: &str, rest: u64) -> Result<String, String> {
     let text = read_text(&folder.join(name), FILE.min(rest));
     text.map_err(|error| match error {
         InputError::EmptyFolder => "this is a folder".to_owned(),

@@ -25,16 +25,16 @@ impl Content {
     /// The content of a file that names no other.
     pub fn of(text: &str) -> Self {
         let mut content = Self(Sha256::new());
-        content.add("", text);
+        content.add("", text.as_bytes());
         content
     }
 
     /// Adds a file that it names.
-    pub fn add(&mut self, name: &str, text: &str) {
-        for part in [name, text] {
+    pub fn add(&mut self, name: &str, bytes: &[u8]) {
+        for part in [name.as_bytes(), bytes] {
             // With its length before it, no part can pass for the end of another.
             self.0.update((part.len() as u64).to_le_bytes());
-            self.0.update(part.as_bytes());
+            self.0.update(part);
         }
     }
 
@@ -171,7 +171,7 @@ mod tests {
         assert!(!trust.is_confirmed(path, &Content::of("name = \"b\"")));
         assert!(!trust.is_confirmed(Path::new("/elsewhere/agent.toml"), &content));
         let mut with_policy = content.clone();
-        with_policy.add("policy.toml", "");
+        with_policy.add("policy.toml", b"");
         assert!(!trust.is_confirmed(path, &with_policy));
     }
 
@@ -205,9 +205,9 @@ mod tests {
     #[test]
     fn no_part_passes_for_the_end_of_another() {
         let mut one = Content::of("a");
-        one.add("bc", "d");
+        one.add("bc", b"d");
         let mut other = Content::of("a");
-        other.add("b", "cd");
+        other.add("b", b"cd");
         assert_ne!(one, other);
     }
 }

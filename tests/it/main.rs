@@ -12,6 +12,7 @@ mod corpus;
 mod file_hostile;
 mod files;
 mod gate;
+mod guards;
 mod json_repair_suite;
 mod json_test_suite;
 mod lab;

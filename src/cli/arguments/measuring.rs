@@ -106,6 +106,9 @@ pub struct LabArguments {
     /// Begin anew, where an experiment of this name was interrupted
     #[arg(long)]
     pub fresh: bool,
+    /// Confirm where recordings and keys are sent, without being asked
+    #[arg(long)]
+    pub trust: bool,
     /// When to use colours
     #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
     pub color: Color,

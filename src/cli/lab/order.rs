@@ -1,13 +1,15 @@
 //! What an experiment is ordered with: a spec file, or a recording with what the command line says about it.
 
 use crate::cli::arguments::{LabArguments, LabLimits, StopWish, TrialWish};
+use crate::cli::confirm::Confirmation;
 use crate::cli::exit::Failure;
 use crate::cli::inputs::{describe, hint_for, name_of};
 use crate::cli::output::safe_line;
 use crate::cli::run::refused;
 use crate::engine::agent::{Beside, Endpoint, Model};
 use crate::lab::{Caps, Named, Spec, Stop, USUAL_CONCURRENCY, USUAL_SAMPLES, Wanted, Which};
-use crate::runtime::agents::AgentFile;
+use crate::runtime::agents::{AgentFile, read_named};
+use crate::runtime::trust::Content;
 use crate::runtime::wordings::Wordings;
 use crate::runtime::{ReadOptions, read_path};
 use crate::script::Script;
@@ -19,6 +21,8 @@ use std::path::{Path, PathBuf};
 const ERROR_RATE: f64 = 0.05;
 /// How long a scripted reply may take without a byte, in milliseconds.
 const PATIENCE: u64 = 120_000;
+/// Most bytes of all files that one spec names.
+const NAMED_FILES: u64 = 16 * 1024 * 1024;
 /// Most characters of a name that becomes a folder.
 const NAME: usize = 60;
 
@@ -29,6 +33,8 @@ pub(super) struct Order {
     pub(super) spec: Spec,
     /// Where the files that it names are looked for.
     pub(super) folder: PathBuf,
+    /// What the operator confirms before a model is asked: where the recordings, and keys with them, are sent.
+    pub(super) confirmations: Vec<Confirmation>,
 }
 
 /// Reads the spec, or makes one of the arguments.
@@ -62,17 +68,22 @@ fn of_file(path: &Path, wish: &TrialWish, wordings: &Wordings) -> Result<Order, 
         ));
     }
     let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+    let text = text_of(path)?;
+    let mut content = Content::of(&text);
+    let mut rest = NAMED_FILES;
     let beside = Beside {
         file: &mut |name| {
-            let text = std::fs::read_to_string(folder.join(name));
-            text.map_err(|error| error.to_string())
+            let text = read_named(&folder, name, rest)?;
+            rest -= text.len() as u64;
+            content.add(name, text.as_bytes());
+            Ok(text)
         },
         wording: &|kind, name| {
             let found = wordings.find(kind, name);
             found.map(|choice| choice.template.to_owned())
         },
     };
-    let spec = Spec::parse(&text_of(path)?, beside).map_err(|faults| {
+    let spec = Spec::parse(&text, beside).map_err(|faults| {
         let faults = faults.to_string();
         let lines = faults.lines();
         let lines = lines.map(|line| format!("{}: {}", name_of(path), safe_line(line)));
@@ -82,7 +93,43 @@ fn of_file(path: &Path, wish: &TrialWish, wordings: &Wordings) -> Result<Order, 
         );
         Failure::with_hint(lines, "the README lists what a spec can say")
     })?;
-    Ok(Order { spec, folder })
+    let found = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let confirmation = Confirmation::new(&found, content, powers(&spec, &folder));
+    Ok(Order {
+        spec,
+        folder,
+        confirmations: confirmation.into_iter().collect(),
+    })
+}
+
+/// What a spec sends where; nothing where all its models are scripts.
+fn powers(spec: &Spec, folder: &Path) -> Vec<String> {
+    let asked = spec.models.iter().filter_map(Model::power);
+    let mut powers: Vec<String> = asked.map(|power| power.to_string()).collect();
+    if powers.is_empty() {
+        return powers;
+    }
+    let files = spec.findings.iter();
+    let files = files.flat_map(|which| [Some(&which.path), which.tools.as_ref()]);
+    for file in files.flatten() {
+        let sends = format!("sends {file}, which lies outside the folder of this file");
+        if !is_below(folder, file) && !powers.contains(&sends) {
+            powers.push(sends);
+        }
+    }
+    powers
+}
+
+/// Whether a file that is named in a folder lies in it, links followed. What is not there is found missing later.
+fn is_below(folder: &Path, file: &str) -> bool {
+    let here = match folder.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => folder,
+    };
+    match (here.canonicalize(), folder.join(file).canonicalize()) {
+        (Ok(here), Ok(file)) => file.starts_with(here),
+        _ => true,
+    }
 }
 
 fn of_recording(path: &Path, wish: &TrialWish, wordings: &Wordings) -> Result<Order, Failure> {
@@ -98,8 +145,9 @@ fn of_recording(path: &Path, wish: &TrialWish, wordings: &Wordings) -> Result<Or
         ));
     }
     let dialect = dialect_of(path)?;
+    let mut confirmations = Vec::new();
     let models = wish.models.iter();
-    let models = models.map(|file| model(file, dialect, wordings));
+    let models = models.map(|file| model(file, dialect, wordings, &mut confirmations));
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     let tools = wish.tools.as_ref();
     let spec = Spec {
@@ -131,6 +179,7 @@ fn of_recording(path: &Path, wish: &TrialWish, wordings: &Wordings) -> Result<Or
     Ok(Order {
         spec,
         folder: PathBuf::new(),
+        confirmations,
     })
 }
 
@@ -149,10 +198,18 @@ fn dialect_of(path: &Path) -> Result<Dialect, Failure> {
 }
 
 /// The model of an agent file, or a script.
-fn model(path: &Path, dialect: Dialect, wordings: &Wordings) -> Result<Model, Failure> {
+fn model(
+    path: &Path,
+    dialect: Dialect,
+    wordings: &Wordings,
+    confirmations: &mut Vec<Confirmation>,
+) -> Result<Model, Failure> {
     let text = text_of(path)?;
     if !is_script(&text) {
         let file = AgentFile::read(path, wordings).map_err(refused)?;
+        if !file.agent.model.is_scripted() {
+            confirmations.extend(Confirmation::of_agent(&file));
+        }
         return Ok(file.model_beside(path));
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();

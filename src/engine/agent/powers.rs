@@ -1,6 +1,6 @@
 //! What an agent may do in the world: what the operator is shown before its first command runs.
 
-use super::{Agent, By, Command, Endpoint, Header, Via};
+use super::{Agent, By, Command, Endpoint, Header, Model, Via};
 use std::fmt;
 
 /// Something that an agent may do. Its text stands on one line and holds text of the file.
@@ -128,22 +128,28 @@ impl fmt::Display for Program<'_> {
     }
 }
 
+impl Model {
+    /// What asking it does; `None` for a script, which nothing is sent to.
+    pub fn power(&self) -> Option<Power> {
+        match &self.at {
+            Endpoint::Http {
+                base_url,
+                key_env,
+                headers,
+            } => Some(Power::Model {
+                name: self.name.clone(),
+                url: base_url.clone(),
+                variables: key_env.iter().cloned().chain(variables(headers)).collect(),
+            }),
+            Endpoint::Script { .. } => None,
+        }
+    }
+}
+
 impl Agent {
     /// What it may do in the world, in the order of the file.
     pub fn powers(&self) -> Vec<Power> {
-        let mut powers = Vec::new();
-        if let Endpoint::Http {
-            base_url,
-            key_env,
-            headers,
-        } = &self.model.at
-        {
-            powers.push(Power::Model {
-                name: self.model.name.clone(),
-                url: base_url.clone(),
-                variables: key_env.iter().cloned().chain(variables(headers)).collect(),
-            });
-        }
+        let mut powers = Vec::from_iter(self.model.power());
         powers.extend(self.tools.iter().filter_map(|tool| {
             let name = tool.offered.tool.name.clone();
             match &tool.by {

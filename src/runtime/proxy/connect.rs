@@ -248,8 +248,11 @@ fn lines_of(agent: &Agent, reaches: &[Reach]) -> Vec<(Place, String)> {
     lines.collect()
 }
 
+/// The listener whose upstream is most surely of a family; of several the first.
 fn first(reaches: &[Reach], family: Family) -> Option<&Reach> {
-    reaches.iter().find(|reach| reach.upstream.speaks(family))
+    let fits = reaches.iter().rev();
+    let fits = fits.filter_map(|reach| Some((reach.upstream.speaks(family)?, reach)));
+    fits.max_by_key(|(fit, _)| *fit).map(|(_, reach)| reach)
 }
 
 /// What the environment of an agent that is started with the proxy holds beside what it holds anyway: the variables of all agents.

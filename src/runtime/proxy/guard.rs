@@ -41,6 +41,11 @@ pub enum Refusal {
     /// There is no token, or a wrong one.
     #[error("this address wants its token")]
     Token,
+    /// Its key is another provider's than the upstream.
+    #[error(
+        "the key is one of {0}, and the upstream of this address is another: --upstream {0}=URL says that it takes such keys"
+    )]
+    ForeignKey(&'static str),
     /// The body is framed in a way that servers read differently.
     #[error("the framing of the body cannot be used")]
     Framing,
@@ -73,7 +78,7 @@ impl Refusal {
                 StatusCode::BAD_REQUEST
             }
             Self::ForeignHost => StatusCode::MISDIRECTED_REQUEST,
-            Self::Browser => StatusCode::FORBIDDEN,
+            Self::Browser | Self::ForeignKey(_) => StatusCode::FORBIDDEN,
             Self::Token => StatusCode::UNAUTHORIZED,
             Self::Upgrade => StatusCode::NOT_IMPLEMENTED,
             Self::Control => StatusCode::NOT_FOUND,
@@ -84,7 +89,11 @@ impl Refusal {
 }
 
 /// The path and the query of a request that may come in, without a token that it carries.
-pub(super) fn admit(head: &request::Parts, door: &Door) -> Result<PathAndQuery, Refusal> {
+///
+/// # Errors
+///
+/// Where the request comes from a web page, means another server, lacks the token, or could be read in two ways.
+pub fn admit(head: &request::Parts, door: &Door) -> Result<PathAndQuery, Refusal> {
     if matches!(head.method, Method::CONNECT | Method::TRACE) {
         return Err(Refusal::Method);
     }
@@ -94,8 +103,18 @@ pub(super) fn admit(head: &request::Parts, door: &Door) -> Result<PathAndQuery, 
     }
     let asked = head.uri.path_and_query().ok_or(Refusal::AbsoluteForm)?;
     let asked = check_token(asked, &head.headers, door)?;
+    let upstream = door.upstream.as_ref();
+    if let Some(owner) = upstream.and_then(|upstream| upstream.foreign_key(&head.headers)) {
+        return Err(Refusal::ForeignKey(owner));
+    }
     check_framing(head)?;
     check_path(asked.path())?;
+    Ok(asked)
+}
+
+/// The same for a request that goes on to an upstream, and must not have come from here.
+pub(super) fn admit_onward(head: &request::Parts, door: &Door) -> Result<PathAndQuery, Refusal> {
+    let asked = admit(head, door)?;
     match headers::has_gone_round(&head.headers) {
         true => Err(Refusal::Loop),
         false => Ok(asked),

@@ -1,6 +1,7 @@
 //! Where retake listens, and under which names it may be asked for.
 
 use super::contact::Patience;
+use super::options::Upstream;
 use super::token::{NoToken, Token};
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
@@ -13,6 +14,7 @@ pub struct Listen {
     names: Vec<Name>,
     token: Option<Token>,
     patience: Patience,
+    upstream: Option<Upstream>,
 }
 
 /// A name under which retake may be asked for: with the port of the listener, or with one of its own where ports are mapped.
@@ -64,6 +66,7 @@ impl Listen {
             names: Vec::new(),
             token,
             patience: Patience::default(),
+            upstream: None,
         })
     }
 
@@ -74,6 +77,12 @@ impl Listen {
             self.names.push(Name { host, port });
         }
         self
+    }
+
+    /// The same, for this upstream: a key that is surely another provider's is turned away.
+    pub fn leading_to(self, upstream: &Upstream) -> Self {
+        let upstream = Some(upstream.clone());
+        Self { upstream, ..self }
     }
 
     /// The same, with another patience for clients.
@@ -106,6 +115,7 @@ impl Listen {
             names: self.names,
             token: self.token,
             patience: self.patience,
+            upstream: self.upstream,
         };
         (self.listener, door)
     }
@@ -113,21 +123,23 @@ impl Listen {
 
 /// What a listener demands of whoever comes.
 #[derive(Debug, Clone)]
-pub(super) struct Door {
+pub struct Door {
     port: u16,
     names: Vec<Name>,
     pub(super) token: Option<Token>,
     pub(super) patience: Patience,
+    pub(super) upstream: Option<Upstream>,
 }
 
 impl Door {
-    #[cfg(test)]
-    pub(super) fn local(port: u16) -> Self {
+    /// The demands of a listener on the loopback with this port: no token, and no name but `localhost`.
+    pub fn local(port: u16) -> Self {
         Self {
             port,
             names: Vec::new(),
             token: None,
             patience: Patience::default(),
+            upstream: None,
         }
     }
 

@@ -1,8 +1,9 @@
 //! What a proxy is started with: plain data, made from a command line.
 
+use super::provider;
 use crate::engine::{Breakpoint, Policy};
 use crate::session::Dialect;
-use hyper::Uri;
+use hyper::{HeaderMap, Uri};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
@@ -163,22 +164,67 @@ impl Upstream {
         self.uri.path().trim_end_matches('/')
     }
 
-    /// Whether it may speak this. A key must not reach another provider than its own, so one that is known by its host or its name
-    /// to be of one family is not of the other.
-    pub fn speaks(&self, family: Family) -> bool {
-        let host = self.uri.host().unwrap_or_default();
-        let host = host.to_ascii_lowercase();
-        let ends = |domain: &str| host == domain || host.ends_with(&format!(".{domain}"));
-        let name = self.name.to_ascii_lowercase();
-        let is_openai = name == "openai" || ends("openai.com");
+    /// How surely it speaks this; `None` where it does not, so that no variable sends the keys of one provider to another.
+    pub fn speaks(&self, family: Family) -> Option<Fit> {
+        let own = |family| match family {
+            Family::OpenAi => provider::OPENAI,
+            Family::Anthropic => provider::ANTHROPIC,
+        };
         let path = self.prefix().trim_end_matches(V1);
-        let is_anthropic =
-            name == "anthropic" || ends("anthropic.com") || path.ends_with("/anthropic");
-        match family {
-            Family::OpenAi => is_openai || !is_anthropic,
-            Family::Anthropic => is_anthropic || !is_openai,
+        match self.provider() {
+            Some(provider) if provider == own(family) => return Some(Fit::Provider),
+            Some(provider::OPENAI | provider::ANTHROPIC) => return None,
+            _ => {}
+        }
+        let by_path = [Family::OpenAi, Family::Anthropic]
+            .into_iter()
+            .find(|family| path.ends_with(&format!("/{}", own(*family))));
+        match by_path {
+            Some(found) => (found == family).then_some(Fit::Path),
+            None if self.is_local() => Some(Fit::Possible),
+            // Most servers speak as OpenAI does. That one takes Anthropic's keys, too, is for the operator to say.
+            None => (family == Family::OpenAi).then_some(Fit::Possible),
         }
     }
+
+    /// The provider whose key these headers hold, where it is surely not this upstream's.
+    pub(super) fn foreign_key(&self, headers: &HeaderMap) -> Option<&'static str> {
+        let owner = provider::of_key(headers)?;
+        let is_foreign = match self.provider() {
+            Some(provider) => provider != owner,
+            None => {
+                owner == provider::ANTHROPIC
+                    && !self.is_local()
+                    && self.speaks(Family::Anthropic).is_none()
+            }
+        };
+        is_foreign.then_some(owner)
+    }
+
+    /// Whose it is: by the operator's name for it, or by its host.
+    fn provider(&self) -> Option<&'static str> {
+        let host = self.uri.host().unwrap_or_default();
+        provider::of_name(&self.name).or_else(|| provider::of_host(host))
+    }
+
+    /// Whether it is a server on this machine, which may speak for any provider.
+    fn is_local(&self) -> bool {
+        let host = self.uri.host().unwrap_or_default();
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let address = host.parse::<IpAddr>();
+        host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|ip| ip.is_loopback())
+    }
+}
+
+/// How surely an upstream speaks as a family of clients does; the last is the surest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fit {
+    /// Nothing speaks against it.
+    Possible,
+    /// Its path says so: `/openai/v1`.
+    Path,
+    /// It is the provider itself, by its host or by the operator's name for it.
+    Provider,
 }
 
 fn is_name(name: &str) -> bool {
@@ -256,18 +302,101 @@ mod tests {
     }
 
     #[test]
-    fn a_provider_that_is_known_is_not_sent_the_keys_of_another() {
+    fn an_upstream_gets_the_variables_of_a_family_only_where_it_may_be_of_it() {
         let speaks = |text: &str| {
             let upstream = Upstream::parse(text).unwrap();
             [Family::OpenAi, Family::Anthropic].map(|family| upstream.speaks(family))
         };
-        assert_eq!(speaks("https://api.openai.com"), [true, false]);
-        assert_eq!(speaks("https://eu.api.openai.com"), [true, false]);
-        assert_eq!(speaks("https://api.anthropic.com"), [false, true]);
-        assert_eq!(speaks("anthropic=http://127.0.0.1:9000"), [false, true]);
-        assert_eq!(speaks("https://api.deepseek.com/anthropic"), [false, true]);
-        assert_eq!(speaks("https://api.z.ai/api/anthropic/v1"), [false, true]);
-        assert_eq!(speaks("http://127.0.0.1:11434"), [true, true]);
-        assert_eq!(speaks("https://notopenai.com"), [true, true]);
+        let (provider, path, possible) =
+            (Some(Fit::Provider), Some(Fit::Path), Some(Fit::Possible));
+        for (text, wanted) in [
+            ("https://api.openai.com", [provider, None]),
+            ("https://eu.api.openai.com", [provider, None]),
+            ("https://api.anthropic.com", [None, provider]),
+            ("anthropic=http://127.0.0.1:9000", [None, provider]),
+            ("anthropic=https://gateway.example", [None, provider]),
+            ("https://api.deepseek.com/anthropic", [None, path]),
+            ("https://api.z.ai/api/anthropic/v1", [None, path]),
+            ("https://api.groq.com/openai/v1", [path, None]),
+            ("https://openrouter.ai/api/v1", [possible, None]),
+            ("https://notopenai.com", [possible, None]),
+            ("http://127.0.0.1:11434", [possible, possible]),
+            ("http://[::1]:11434", [possible, possible]),
+            ("http://localhost:11434", [possible, possible]),
+        ] {
+            assert_eq!(speaks(text), wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_key_that_is_surely_another_providers_is_known_by_how_it_begins() {
+        let foreign = |text: &str, name: &'static str, key: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(name, key.parse().unwrap());
+            Upstream::parse(text).unwrap().foreign_key(&headers)
+        };
+        let bearer = "authorization";
+        for (text, name, key, wanted) in [
+            (
+                "https://api.groq.com/openai/v1",
+                "x-api-key",
+                "sk-ant-api03-x",
+                Some("anthropic"),
+            ),
+            (
+                "https://api.openai.com",
+                bearer,
+                "Bearer sk-ant-api03-x",
+                Some("anthropic"),
+            ),
+            (
+                "https://api.anthropic.com",
+                bearer,
+                "bearer sk-proj-x",
+                Some("openai"),
+            ),
+            (
+                "https://api.openai.com",
+                bearer,
+                "Bearer gsk_x",
+                Some("groq"),
+            ),
+            (
+                "https://openrouter.ai/api/v1",
+                "x-api-key",
+                "sk-ant-api03-x",
+                Some("anthropic"),
+            ),
+            (
+                "https://api.anthropic.com",
+                "x-api-key",
+                "sk-ant-api03-x",
+                None,
+            ),
+            ("https://api.openai.com", bearer, "Bearer sk-proj-x", None),
+            (
+                "https://openrouter.ai/api/v1",
+                bearer,
+                "Bearer sk-or-v1-x",
+                None,
+            ),
+            // Gateways that take the keys of those behind them.
+            (
+                "https://oai.helicone.ai/v1",
+                bearer,
+                "Bearer sk-proj-x",
+                None,
+            ),
+            (
+                "anthropic=https://gateway.example",
+                "x-api-key",
+                "sk-ant-api03-x",
+                None,
+            ),
+            ("http://127.0.0.1:4000", "x-api-key", "sk-ant-api03-x", None),
+            ("https://api.openai.com", bearer, "Bearer dummy", None),
+        ] {
+            assert_eq!(foreign(text, name, key), wanted, "{text} {key}");
+        }
     }
 }

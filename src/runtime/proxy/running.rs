@@ -173,9 +173,12 @@ fn listeners(options: &Options) -> Result<Vec<Listen>, NoListener> {
     let opened = options
         .ports
         .open(options.upstreams.len(), listen, is_in_use)?;
-    let named = opened.into_iter().map(|listen| {
+    let opened = opened.into_iter().zip(&options.upstreams);
+    let named = opened.map(|(listen, upstream)| {
         let names = options.host_names.iter();
-        names.fold(listen, |listen, name| listen.named(name))
+        names.fold(listen.leading_to(upstream), |listen, name| {
+            listen.named(name)
+        })
     });
     Ok(named.collect())
 }

@@ -164,7 +164,7 @@ impl<W: Watch> Conversation<W> {
         // What hyper does not show: a length beside a chunked body. Whoever sends both may be smuggling; nothing behind it is read.
         let is_last = request.headers().contains_key(TRANSFER_ENCODING);
         let (head, body) = request.into_parts();
-        let mut reply = match guard::admit(&head, &self.place.door) {
+        let mut reply = match guard::admit_onward(&head, &self.place.door) {
             Ok(asked) => self.serve(head, asked, body).await,
             Err(why) => self.turn_away(&head, why).await,
         };

@@ -109,8 +109,6 @@ fn told(agent: &Agent) -> String {
             agent.model.name
         );
     }
-    let powers = agent.powers();
-    let mut powers = powers.iter();
-    let asks = powers.find(|power| matches!(power, Power::Model { .. }));
-    asks.map_or_else(String::new, Power::to_string)
+    let asks = agent.model.power();
+    asks.as_ref().map_or_else(String::new, Power::to_string)
 }

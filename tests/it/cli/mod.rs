@@ -7,6 +7,7 @@ mod fix;
 mod health;
 mod hostile;
 mod lab;
+mod lab_trust;
 mod looking;
 mod reports;
 mod run_faults;

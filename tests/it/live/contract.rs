@@ -173,3 +173,33 @@ fn c16_a_program_runs_only_where_the_file_was_confirmed() {
     let told = Told::of(&mut command);
     assert_eq!(told.code, 0, "{}", told.err);
 }
+
+#[test]
+fn a_change_of_a_script_that_a_command_names_asks_again() {
+    let script = "[[rule]]\ntext = \"done\"\n";
+    let (stage, agent) = Stage::with_agent(script, "");
+    let tool =
+        "\n[[tools]]\nname = \"work\"\ncommand = [\"sh\", \"tool.sh\", \"--data=data.db\"]\n";
+    let text = std::fs::read_to_string(&agent).unwrap() + tool;
+    std::fs::write(&agent, text).unwrap();
+    stage.write("tool.sh", "echo one\n");
+    stage.write("data.db", "one");
+    let run = || {
+        let mut command = stage.retake();
+        Told::of(command.arg("run").arg(&agent).arg("--headless"))
+    };
+    assert_eq!(stage.run(&agent, &[]).code, 0);
+    assert_eq!(run().code, 0);
+    // Data of a tool change with every run.
+    stage.write("data.db", "two");
+    assert_eq!(run().code, 0);
+    stage.write("tool.sh", "echo two\n");
+    let told = run();
+    assert_eq!(told.code, 2);
+    assert!(
+        told.err.contains("as these scripts are now: tool.sh"),
+        "{}",
+        told.err
+    );
+    assert!(!told.err.contains("data.db,"), "{}", told.err);
+}

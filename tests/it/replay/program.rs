@@ -167,7 +167,7 @@ fn agent(request: &Value) -> String {
     let length = body.len();
     format!(
         "host=${{OPENAI_BASE_URL#http://}}; host=${{host%/v1}}; exec 3<>/dev/tcp/${{host%:*}}/${{host#*:}}; \
-         printf 'POST /v1/chat/completions HTTP/1.0\\r\\ncontent-length: {length}\\r\\n\\r\\n%s' '{}' >&3; \
+         printf 'POST /v1/chat/completions HTTP/1.0\\r\\nhost: %s\\r\\ncontent-length: {length}\\r\\n\\r\\n%s' \"$host\" '{}' >&3; \
          head -c 12 <&3; echo; cat <&3 >/dev/null; echo \"key $OPENAI_API_KEY\"",
         body.replace('\'', "'\\''")
     )

@@ -55,8 +55,9 @@ pub(super) fn send(stream: &mut TcpStream, head: &str, body: &str) {
 
 /// The same with headers, each with its line end.
 pub(super) fn send_with(stream: &mut TcpStream, head: &str, headers: &str, body: &str) {
+    let host = stream.peer_addr().unwrap();
     let request = format!(
-        "{head} HTTP/1.1\r\nhost: 127.0.0.1\r\n{headers}content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        "{head} HTTP/1.1\r\nhost: {host}\r\n{headers}content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
     );
     stream.write_all(request.as_bytes()).unwrap();

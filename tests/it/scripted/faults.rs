@@ -158,11 +158,11 @@ fn what_is_no_request_is_refused_and_the_endpoint_stays() {
     assert_eq!(told("POST /v1/embeddings", "{}"), 404);
     assert_eq!(told("GET /v1/messages", ""), 405);
     let mut stream = connect(&endpoint);
-    std::io::Write::write_all(
-        &mut stream,
-        b"POST /v1/messages HTTP/1.1\r\nhost: a\r\ncontent-length: 99999999999\r\n\r\n",
-    )
-    .unwrap();
+    let host = endpoint.address();
+    let head = format!(
+        "POST /v1/messages HTTP/1.1\r\nhost: {host}\r\ncontent-length: 99999999999\r\n\r\n"
+    );
+    std::io::Write::write_all(&mut stream, head.as_bytes()).unwrap();
     assert_eq!(receive(&mut stream).status, 413);
     let mut stream = connect(&endpoint);
     std::io::Write::write_all(&mut stream, b"\x16\x03\x01 hello\r\n\r\n").unwrap();

@@ -3,7 +3,7 @@
 use super::ServerFault;
 use super::connect::{Connection, shortened};
 use crate::session::{Tool, ToolKind};
-use rmcp::model::PaginatedRequestParams;
+use rmcp::model::{ListToolsRequest, PaginatedRequestParams};
 use rmcp::service::ServiceError;
 use serde_json::Value;
 use std::collections::HashSet;
@@ -45,13 +45,9 @@ async fn pages(connection: &Connection, only: Option<&[String]>) -> Result<Listi
     let mut seen = HashSet::new();
     let mut cursor: Option<String> = None;
     for _ in 0..PAGES {
-        let page = PaginatedRequestParams::default().with_cursor(cursor.clone());
-        let page = connection.peer().list_tools(Some(page)).await?;
-        for tool in page.tools {
-            let is_wanted = only.is_none_or(|only| only.iter().any(|name| *name == tool.name));
-            if is_wanted {
-                listing.add(tool, &mut seen);
-            }
+        let page = page(connection, cursor.clone()).await?;
+        for definition in page.tools {
+            listing.read(definition, only, &mut seen);
         }
         let next = page.next_cursor;
         // A server that names the same page again would be asked for ever.
@@ -69,7 +65,40 @@ async fn pages(connection: &Connection, only: Option<&[String]>) -> Result<Listi
     Ok(listing)
 }
 
+/// A page of the list whose tools are read one by one, so that one that cannot be read costs itself only.
+#[derive(serde::Deserialize)]
+struct Page {
+    tools: Vec<Value>,
+    #[serde(default, rename = "nextCursor")]
+    next_cursor: Option<String>,
+}
+
+async fn page(connection: &Connection, cursor: Option<String>) -> Result<Page, ServiceError> {
+    let params = PaginatedRequestParams::default().with_cursor(cursor);
+    let request = ListToolsRequest::with_param(params);
+    let reply = connection.peer().send_request(request.into()).await?;
+    // The reply of rmcp is a list only where every tool of it is sound; otherwise it is whatever else it may be taken for.
+    let reply = serde_json::to_value(reply).map_err(|_| ServiceError::UnexpectedResponse)?;
+    serde_json::from_value(reply).map_err(|_| ServiceError::UnexpectedResponse)
+}
+
 impl Listing {
+    /// Adds a tool by its definition if it is wanted, or a note why it cannot be.
+    fn read(&mut self, definition: Value, only: Option<&[String]>, seen: &mut HashSet<String>) {
+        let name = definition.get("name").and_then(Value::as_str);
+        let name = name.unwrap_or("a tool without a name").to_owned();
+        if only.is_some_and(|only| !only.contains(&name)) {
+            return;
+        }
+        match serde_json::from_value(definition) {
+            Ok(tool) => self.add(tool, seen),
+            Err(error) => {
+                let note = format!("{name} is left out: its definition cannot be read: {error}");
+                self.notes.push(shortened(&note));
+            }
+        }
+    }
+
     fn add(&mut self, tool: rmcp::model::Tool, seen: &mut HashSet<String>) {
         let name = tool.name.into_owned();
         if !is_speakable(&name) {
@@ -79,8 +108,10 @@ impl Listing {
             self.notes
                 .push(format!("{name} is offered twice; the first one counts"));
         } else if self.tools.len() == TOOLS {
-            self.notes
-                .push(format!("only the first {TOOLS} tools are taken over"));
+            let note = format!("only the first {TOOLS} tools are taken over");
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
         } else if self.tools.len() < TOOLS {
             let object = |schema: &serde_json::Map<String, Value>| Value::Object(schema.clone());
             self.tools.push(Tool {

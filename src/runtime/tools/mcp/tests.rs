@@ -242,6 +242,25 @@ fn e15_ten_thousand_tools_and_names_that_nobody_takes() {
 }
 
 #[test]
+fn a_tool_whose_definition_cannot_be_read_is_left_out_and_the_others_stay() {
+    let Some(story) = story("schemas") else {
+        return;
+    };
+    let listing = story.list().unwrap();
+    let names = listing.tools.iter().map(|tool| &*tool.name);
+    assert_eq!(names.collect::<Vec<_>>(), ["good", "circle", "last"]);
+    assert_eq!(listing.notes.len(), 4, "{:?}", listing.notes);
+    for (note, name) in listing
+        .notes
+        .iter()
+        .zip(["null", "list", "a tool", "a tool"])
+    {
+        let begins = note.starts_with(&format!("{name} "));
+        assert!(begins && note.contains("left out"), "{note}");
+    }
+}
+
+#[test]
 fn e16_pictures_values_and_long_answers_are_told_in_text() {
     let Some(picture) = story("picture") else {
         return;

@@ -200,9 +200,8 @@ impl Work {
         let file = AgentFile::read(Path::new(agent), &wordings);
         let file = file.map_err(|error| error.to_string())?;
         let trust = Trust::open(self.bench.root.as_deref());
-        if file.agent.needs_confirmation() && !trust.is_confirmed(&file.path, &file.content) {
-            let powers = file.agent.powers();
-            let powers = powers.iter().filter(|power| power.needs_confirmation());
+        let powers = file.powers();
+        if !powers.is_empty() && !trust.is_confirmed(&file.path, &file.content) {
             self.live().waiting = Some(LiveCommand::GoOnFrom {
                 agent: agent.to_owned(),
                 take: from.0,
@@ -211,7 +210,7 @@ impl Work {
             self.tell(Report::Trust(TrustRequest {
                 agent: file.path.to_string_lossy().into_owned(),
                 why: "this file, as it is now, was not run before".to_owned(),
-                powers: powers.map(ToString::to_string).collect(),
+                powers,
             }));
             return Ok(None);
         }

@@ -30,6 +30,10 @@ def tools():
         return [tool(f"tool_{number}") for number in range(10_000)]
     if how == "names":
         return [tool("good"), tool("good"), tool("bad.name"), tool("e\x1b[2Jvil"), tool("x" * 100)]
+    if how == "schemas":
+        circle = {"type": "object", "properties": {"x": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"$ref": "#/$defs/a"}}}
+        bad = [tool("null", inputSchema=None), tool("list", inputSchema=[]), {"inputSchema": {}}, 7]
+        return [tool("good"), *bad, tool("circle", inputSchema=circle), tool("last")]
     return [tool("say"), tool("fail")]
 
 
