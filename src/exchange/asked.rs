@@ -14,8 +14,13 @@ pub struct Asked {
     pub model: String,
     /// Whether the reply is to come as a stream. SDKs accept `application/json` even then: only the body says it.
     pub streams: bool,
-    /// Whether the provider keeps the history (`previous_response_id`, `conversation`): what is asked is then only a part of it.
+    /// Whether the provider keeps the history (`previous_response_id`, `conversation`, a `thread` that is continued): what is asked is
+    /// then only a part of it.
     pub has_server_state: bool,
+    /// The id of the reply that it goes on from, where it names one (`previous_response_id`, `thread.previous_message_id`).
+    pub continues: Option<String>,
+    /// Whether it begins or continues a thread (Anthropic, beta `message-threads-2026-08-12`).
+    pub has_thread: bool,
     /// Whether the provider is to keep the reply, where the request says so.
     pub stores: Option<bool>,
     /// Whether the reply is made in the background and fetched later.
@@ -97,8 +102,21 @@ impl Asked {
             | (b"messages", Dialect::Chat | Dialect::Anthropic | Dialect::Gemini) => {
                 self.history = Some(cursor.skip()?);
             }
-            (b"previous_response_id" | b"conversation", Dialect::Responses) => {
+            (b"previous_response_id", Dialect::Responses) => {
+                self.continues = id_at(cursor)?;
+                self.has_server_state |= self.continues.is_some();
+            }
+            (b"conversation", Dialect::Responses) => {
                 self.has_server_state |= !matches!(cursor.raw()?, b"null" | b"\"\"");
+            }
+            (b"thread", Dialect::Anthropic) => {
+                self.has_thread = cursor.object(|cursor, key| {
+                    if key == b"previous_message_id" {
+                        self.continues = id_at(cursor)?;
+                        self.has_server_state |= self.continues.is_some();
+                    }
+                    Ok(())
+                })?;
             }
             (b"store", _) => {
                 self.stores = match cursor.raw()? {
@@ -138,6 +156,12 @@ fn holds_history(dialect: Dialect, key: &[u8]) -> bool {
         Dialect::Responses => matches!(key, b"input" | b"items" | b"output"),
         Dialect::Chat | Dialect::Anthropic | Dialect::Gemini => key == b"messages",
     }
+}
+
+/// An id; `None` where there is none.
+fn id_at(cursor: &mut Cursor<'_>) -> Result<Option<String>, Fault> {
+    let id = cursor.string()?.map(|id| display_text(id).into_owned());
+    Ok(id.filter(|id| !id.is_empty()))
 }
 
 /// The inside of a list, or the value itself.

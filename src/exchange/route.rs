@@ -22,6 +22,12 @@ pub fn dialect_at(path: &str) -> Option<Dialect> {
     found.filter(|_| !is_other).map(|(_, dialect)| *dialect)
 }
 
+/// Whether a path asks a model of Gemini, whose requests and replies are not read (Gemini API reference, `models.generateContent`).
+pub fn asks_gemini(path: &str) -> bool {
+    let method = path.rsplit_once(':').map(|(_, method)| method);
+    matches!(method, Some("generateContent" | "streamGenerateContent"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -34,6 +40,23 @@ mod tests {
                 assert_eq!(dialect_at(&path), Some(dialect), "{path}");
                 assert_eq!(dialect_at(&format!("{path}/")), Some(dialect), "{path}/");
             }
+        }
+    }
+
+    #[test]
+    fn a_path_of_gemini_is_known_and_not_read() {
+        for path in [
+            "/v1beta/models/gemini-3-pro:generateContent",
+            "/v1/projects/p/locations/l/publishers/google/models/m:streamGenerateContent",
+        ] {
+            assert!(asks_gemini(path) && dialect_at(path).is_none(), "{path}");
+        }
+        for path in [
+            "/v1beta/models/m:countTokens",
+            "/v1/messages",
+            "/generateContent",
+        ] {
+            assert!(!asks_gemini(path), "{path}");
         }
     }
 

@@ -52,6 +52,15 @@ pub(super) fn read_member(
             cursor.skip()?;
             out.note(Fact::ServerState);
         }
+        // A thread that is continued (Anthropic, beta `message-threads-2026-08-12`).
+        b"thread" => {
+            cursor.object(|cursor, key| {
+                if key == b"previous_message_id" && cursor.string()?.is_some() {
+                    out.note(Fact::ServerState);
+                }
+                Ok(())
+            })?;
+        }
         b"max_turns" => {
             let raw = cursor.raw()?;
             if let Ok(limit) = String::from_utf8_lossy(raw).parse() {

@@ -92,7 +92,7 @@ pub enum NotAsked {
     Unreadable(String),
     /// Older items are not in it.
     #[error(
-        "a scripted model remembers nothing: send the whole history instead of previous_response_id or conversation"
+        "a scripted model keeps no conversations: send the whole history instead of conversation"
     )]
     ServerState,
 }

@@ -85,6 +85,8 @@ pub enum Decision {
         template: String,
         /// Tokens of all questions.
         usage: Usage,
+        /// Who let the turn pass although something is wrong with it; `None` where nothing is.
+        let_pass_by: Option<String>,
     },
     /// The agent gets an error.
     Refused {

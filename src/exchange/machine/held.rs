@@ -176,8 +176,9 @@ impl Exchange {
                 elements,
                 template,
                 usage,
+                let_pass_by,
             } => {
-                self.so_far = Ending::Mended;
+                self.so_far = let_pass_by.map_or(Ending::Mended, |by| Ending::Released { by });
                 self.give(&elements, &template, usage);
             }
             Decision::Refused { why } => {
@@ -189,7 +190,7 @@ impl Exchange {
     }
 
     /// The provider refused the request, and so it stays.
-    fn give_refusal(&mut self) {
+    pub(super) fn give_refusal(&mut self) {
         if self.head.is_some() {
             self.fail_stream();
         } else {

@@ -108,6 +108,7 @@ impl Exchange {
                     self.pass_whole();
                 }
             }
+            State::Refused if is_about_thread(&self.kept) => self.give_refusal(),
             State::Refused => {
                 let what = What::Refusal {
                     status: self.status,
@@ -282,4 +283,12 @@ impl Exchange {
             _ => {}
         }
     }
+}
+
+/// Whether a refusal is about the thread that its provider keeps: SDKs answer it by sending the whole conversation (Anthropic, beta
+/// `message-threads-2026-08-12`, `error.details.error_code`).
+fn is_about_thread(refusal: &[u8]) -> bool {
+    let refusal = serde_json::from_slice::<serde_json::Value>(refusal).unwrap_or_default();
+    let code = refusal["error"]["details"]["error_code"].as_str();
+    code.is_some_and(|code| code.starts_with("thread_"))
 }

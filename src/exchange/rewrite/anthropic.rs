@@ -152,16 +152,18 @@ pub(super) fn continuation(sent: &Sent, reply: &str, usage: Usage) -> Vec<u8> {
         for (index, block) in (next..).zip(&blocks[same..]) {
             push_block(block, &index.to_string(), &mut out);
         }
-        stop(&message, &blocks, told, &mut out);
+        // Blocks of the turn that the client has already count as well: a call among them is to be answered.
+        let seen = begun.blocks.iter().map(|seen| seen.json.as_str());
+        let all = seen.chain(blocks[same..].iter().copied());
+        let reason = fitting(&all.collect::<Vec<_>>(), message.get("stop_reason"));
+        stop(&message, reason, told, &mut out);
     }
     push(&mut out, "message_stop", &[]);
     out
 }
 
 /// Tells why the turn ends, and what it cost.
-fn stop(message: &Object<'_>, blocks: &[&str], usage: Option<String>, out: &mut Vec<u8>) {
-    let reason = message.get("stop_reason").map(str::to_owned);
-    let reason = reason.unwrap_or_else(|| fitting(blocks, None));
+fn stop(message: &Object<'_>, reason: String, usage: Option<String>, out: &mut Vec<u8>) {
     let mut delta = Object::default();
     delta.set("stop_reason", reason);
     let sequence = message.get("stop_sequence").unwrap_or("null");

@@ -46,6 +46,11 @@ fn is_first(choice: &str) -> bool {
     matches!(Object::read(choice).get("index"), None | Some("0"))
 }
 
+fn holds_calls(message: &Object<'_>) -> bool {
+    let calls = message.get("tool_calls").map(elements).unwrap_or_default();
+    !calls.is_empty() || message.get("function_call").is_some()
+}
+
 /// Why a turn ends with this message, as JSON.
 fn fitting(message: &Object<'_>, said: Option<&str>) -> String {
     let calls = message.get("tool_calls").map(elements).unwrap_or_default();
@@ -126,10 +131,10 @@ pub(super) fn continuation(sent: &Sent, reply: &str, usage: Usage, tells_usage: 
             stream.delta(r#"{"role":"assistant"}"#, "null");
         }
         stream.message(&begun, &message);
-        let reason = match choice.get("finish_reason") {
-            Some(reason) => reason.to_owned(),
-            None => fitting(&message, None),
-        };
+        let seen = Object::read(&begun.message);
+        // A call that the client has already is to be answered, whatever is still to come.
+        let calls = [&message, &seen].into_iter().find(|one| holds_calls(one));
+        let reason = fitting(calls.unwrap_or(&message), choice.get("finish_reason"));
         stream.delta("{}", &reason);
         let told = counted(Dialect::Chat, reply.get("usage"), usage);
         if let Some(told) = told.filter(|_| tells_usage) {

@@ -10,6 +10,7 @@ mod element;
 mod list;
 mod message;
 mod repairs;
+mod stored;
 mod story;
 mod surgery;
 #[cfg(test)]
@@ -17,6 +18,7 @@ mod surgery;
 mod tests;
 mod told;
 
+pub use stored::{Continued, Conversations, Keeping};
 pub use told::{NoTold, Told, told};
 
 use crate::session::Dialect;

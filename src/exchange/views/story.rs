@@ -118,6 +118,10 @@ impl Story {
             return None;
         }
         if list.has_server_state {
+            // A thread whose beginning was not seen goes on as it is.
+            if self.dialect == Dialect::Anthropic {
+                return None;
+            }
             return self.answer_kept(list);
         }
         let anchor = self.anchor(list)?;

@@ -116,7 +116,7 @@ pub fn told(dialect: Dialect, base: &[u8], take: &[u8]) -> Result<Told, NoTold> 
 }
 
 /// The elements of a request's list; a text as input counts as the message that it stands for.
-fn history(dialect: Dialect, body: &[u8]) -> Result<Vec<String>, NoTold> {
+pub(super) fn history(dialect: Dialect, body: &[u8]) -> Result<Vec<String>, NoTold> {
     let list = Asked::read(dialect, body).and_then(|asked| asked.history);
     let body = std::str::from_utf8(body).map_err(|_| NoTold::NoList)?;
     let list = list.ok_or(NoTold::NoList)?;

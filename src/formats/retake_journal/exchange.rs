@@ -47,7 +47,7 @@ pub(super) fn read(
         has_ended: members.has_ended,
         earlier: member(
             &members.request,
-            &[b"previous_response_id", b"conversation"],
+            &[b"previous_response_id", b"conversation", b"thread"],
         )?,
         own: member(&members.response, &[b"id"])?,
     }));
@@ -103,7 +103,7 @@ fn walk(cursor: &mut Cursor<'_>) -> Result<Members, Fault> {
     Ok(members)
 }
 
-/// The id that stands under one of these names: a string, or the `id` of an object. Keyed hash; 0 for none.
+/// The id that stands under one of these names: a string, or the `id` or `previous_message_id` of an object. Keyed hash; 0 for none.
 fn id_in(bytes: &[u8], at: usize, names: &[&[u8]]) -> Result<u64, Fault> {
     let mut id = 0;
     Cursor::at(bytes, at).object(|cursor, key| {
@@ -114,7 +114,7 @@ fn id_in(bytes: &[u8], at: usize, names: &[&[u8]]) -> Result<u64, Fault> {
             Some(b'"') => id = Link::key(cursor.string()?.unwrap_or_default()),
             Some(b'{') => {
                 cursor.object(|cursor, key| {
-                    if key == b"id" {
+                    if matches!(key, b"id" | b"previous_message_id") {
                         id = Link::key(cursor.string()?.unwrap_or_default());
                     }
                     Ok(())

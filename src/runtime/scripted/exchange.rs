@@ -1,6 +1,7 @@
 //! One request and its reply.
 
 use super::super::serving::{Answers, Asking, Behind, Body, Sending, asking, models, paced};
+use super::stored::{Full, Stored};
 use crate::dialects::write::{NewReply, spell_failure};
 use crate::script::{Answer, Asked, Rule, Script, ScriptedFault};
 use crate::session::Dialect;
@@ -12,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// What the ids of refusals are made of.
-const TAG: &str = "scripted";
+pub(super) const TAG: &str = "scripted";
 /// How many different requests are remembered; beyond that counting begins anew.
 const REMEMBERED: usize = 100_000;
 /// Says that a reply is scripted, and by what.
@@ -27,6 +28,7 @@ pub(super) struct Serving {
     script: Script,
     /// How often each request came.
     attempts: Mutex<HashMap<u64, u32>>,
+    stored: Stored,
 }
 
 impl Serving {
@@ -34,12 +36,17 @@ impl Serving {
         Self {
             script,
             attempts: Mutex::default(),
+            stored: Stored::default(),
         }
     }
 
     /// Answers what is asked for in a dialect.
     async fn reply(&self, dialect: Dialect, headers: &HeaderMap, body: &[u8]) -> Sending {
-        let asked = match Asked::read(dialect, body) {
+        let full = match self.stored.full(dialect, headers, body) {
+            Ok(full) => full,
+            Err(refused) => return refused.spelled(dialect),
+        };
+        let asked = match Asked::read(dialect, &full.body) {
             Ok(asked) => asked,
             Err(why) => return refusal(dialect, StatusCode::BAD_REQUEST, &why.to_string()),
         };
@@ -53,7 +60,7 @@ impl Serving {
             let message = self.script.nothing_fits(&asked);
             return refusal(dialect, StatusCode::BAD_REQUEST, &message);
         };
-        let mut sending = self.carry_out(rule, &asked).await;
+        let mut sending = self.carry_out(rule, &asked, (&full, attempt)).await;
         let place = format!("{}, line {}", index + 1, rule.line);
         if let Ok(place) = HeaderValue::from_str(&place) {
             sending.headers.insert(RULE, place);
@@ -61,7 +68,12 @@ impl Serving {
         sending
     }
 
-    async fn carry_out(&self, rule: &Rule, asked: &Asked) -> Sending {
+    async fn carry_out(
+        &self,
+        rule: &Rule,
+        asked: &Asked,
+        (full, attempt): (&Full, u32),
+    ) -> Sending {
         let answer = &rule.answer;
         tokio::time::sleep(Duration::from_millis(answer.delay_ms)).await;
         match &answer.fault {
@@ -83,7 +95,16 @@ impl Serving {
             Some(ScriptedFault::Hang { .. } | ScriptedFault::Cut { .. }) | None => {}
         }
         match self.script.answer(rule, asked) {
-            Ok(reply) => reply_to(asked, answer, &reply),
+            Ok(mut reply) => {
+                if attempt > 1 && full.is_of_thread() {
+                    // Two threads that say the same are two.
+                    reply.tag = format!("{}{attempt}", reply.tag);
+                }
+                if let Some(whole) = reply.spell(asked.dialect) {
+                    self.stored.keep(asked.dialect, full, &whole);
+                }
+                reply_to(asked, answer, &reply)
+            }
             Err(reason) => {
                 let file = &self.script.file;
                 let message = format!("{file}, the rule in line {}: {reason}", rule.line);

@@ -15,6 +15,7 @@
 //! labelled: the model is `scripted:NAME`, and each reply has the header `x-retake-scripted`.
 
 mod exchange;
+mod stored;
 
 pub use super::serving::ANY_PORT;
 

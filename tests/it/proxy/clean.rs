@@ -3,7 +3,7 @@
 use super::speech::{Agent, BAD, GOOD, THEN, body, events, http, turn, ways};
 use super::stage::{PATIENCE, Stage, addresses, upstream};
 use crate::proxy_wire::client::Client;
-use crate::proxy_wire::fake::{Fake, STREAM, chunk, reply};
+use crate::proxy_wire::fake::{Fake, STREAM, chunk, ok, reply};
 use retake::engine::Policy;
 use retake::exchange::Ending;
 use retake::session::Dialect;
@@ -261,4 +261,25 @@ fn what_was_hidden_from_one_agent_is_told_to_no_other_upstream_and_in_no_other_c
             "{dialect:?} {streams}"
         );
     }
+}
+
+#[test]
+fn gemini_passes_untouched_and_it_is_said_once_that_nobody_watches() {
+    let said =
+        r#"{"candidates":[{"content":{"parts":[{"functionCall":{"name":"serch","args":{}}}]}}]}"#;
+    let stage = Stage::by(upstream(vec![ok(said)]), INJECT);
+    for path in ["m:generateContent", "m:streamGenerateContent?alt=sse"] {
+        let (address, body) = (stage.address, r#"{"contents":[]}"#);
+        let request = format!(
+            "POST /v1beta/models/{path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let mut client = Client::connect(address);
+        client.send(request.as_bytes());
+        assert_eq!(client.receive(PATIENCE).text(), said);
+    }
+    stage.over(2);
+    let notices = stage.notices();
+    let told = notices.iter().filter(|said| said.contains("Gemini"));
+    assert_eq!(told.count(), 1, "{notices:?}");
 }

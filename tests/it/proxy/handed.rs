@@ -1,6 +1,6 @@
 //! A call of a stream has gone to the agent before the next one was found to be bad: what is decided then must keep it.
 
-use super::speech::{Agent, BAD, GOOD, THEN, complaints, events, http, turn};
+use super::speech::{Agent, BAD, GOOD, THEN, calls_stop, complaints, events, http, stop, turn};
 use super::stage::{PATIENCE, Stage};
 use crate::proxy_wire::fake::{Fake, STREAM, chunk};
 use retake::exchange::Ending;
@@ -42,7 +42,9 @@ fn told(dialect: Dialect, policy: &str) -> (Stage, Agent, Vec<String>) {
     let mut client = stage.send(&agent, "");
     client.until_comes(GOOD.0);
     go.send(()).unwrap();
-    let calls = agent.reads(&client.receive(PATIENCE));
+    let got = client.receive(PATIENCE);
+    let calls = agent.reads(&got);
+    assert_eq!(stop(dialect, true, &got).as_deref(), calls_stop(dialect));
     (stage, agent, calls.into_iter().map(|(id, _)| id).collect())
 }
 

@@ -14,3 +14,4 @@ mod refusals;
 mod requests;
 mod speech;
 mod stage;
+mod stored;

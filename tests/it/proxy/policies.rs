@@ -1,6 +1,6 @@
 //! A policy decides: what the agent sees, what the provider sees, and that both keep one sound conversation.
 
-use super::speech::{Agent, BAD, GOOD, THEN, complaints, http, turn, ways};
+use super::speech::{Agent, BAD, GOOD, THEN, calls_stop, complaints, http, stop, turn, ways};
 use super::stage::{PATIENCE, Stage, upstream};
 use retake::exchange::Ending;
 use retake::session::Dialect;
@@ -91,9 +91,15 @@ fn good_calls_go_on_and_the_bad_one_beside_them_is_told_to_the_provider_with_its
                 .collect();
             let stage = Stage::by(upstream(replies), INJECT);
             let mut agent = Agent::new((dialect, streams));
+            let got = stage.ask(&agent);
             assert_eq!(
-                stage.turn(&mut agent),
+                agent.reads(&got),
                 [(GOOD.0.to_owned(), "search".to_owned())]
+            );
+            assert_eq!(
+                stop(dialect, streams, &got).as_deref(),
+                calls_stop(dialect),
+                "{dialect:?} {streams}"
             );
             assert_eq!(stage.ending(1), Ending::Mended);
             assert_eq!(stage.upstream.requests().len(), 1);
@@ -260,6 +266,28 @@ fn what_was_tried_often_enough_is_decided_otherwise() {
         assert!(matches!(stage.ending(1), Ending::Refused { .. }));
         assert_eq!(stage.upstream.requests().len(), 3);
         assert_eq!(stage.decided()[..2], ["inject-error", "inject-error"]);
+    }
+}
+
+#[test]
+fn a_reply_that_is_wrong_to_the_last_and_let_pass_is_not_called_mended() {
+    for (dialect, streams) in ways() {
+        let again = ("call_again_0123456789", "serch", "{}");
+        let replies = [turn("1", "", &[BAD]), turn("2", "", &[again])];
+        let replies = replies.iter().map(|reply| http(dialect, streams, reply));
+        let policy = "[on.unknown-tool]\ndo = \"retry\"\ntimes = 1\notherwise = \"release\"\n";
+        let stage = Stage::by(upstream(replies.collect()), policy);
+        let mut agent = Agent::new((dialect, streams));
+        assert_eq!(
+            stage.turn(&mut agent),
+            [(again.0.to_owned(), "serch".to_owned())]
+        );
+        let by = "policy".to_owned();
+        assert_eq!(
+            stage.ending(1),
+            Ending::Released { by },
+            "{dialect:?} {streams}"
+        );
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::proxy_wire::client::Got;
 use crate::proxy_wire::fake::{STREAM, chunk, ok};
+use retake::dialects::stop_of;
 use retake::dialects::stream::{Accumulator, Splitter, event_value, rejoin};
 use retake::dialects::write::{NewCall, NewReply, history_of};
 use retake::rules::Severity;
@@ -193,6 +194,24 @@ impl Agent {
     /// Answers a call.
     pub(super) fn answers(&mut self, id: &str, text: &str) {
         self.history.push(output(self.dialect, id, text));
+    }
+}
+
+/// Why a reply ended, in its provider's word.
+pub(super) fn stop(dialect: Dialect, streams: bool, got: &Got) -> Option<String> {
+    let json = match streams {
+        true => read_stream(dialect, &got.body),
+        false => got.text(),
+    };
+    stop_of(&json)
+}
+
+/// That word where the reply calls tools; Responses has none.
+pub(super) fn calls_stop(dialect: Dialect) -> Option<&'static str> {
+    match dialect {
+        Dialect::Chat => Some("tool_calls"),
+        Dialect::Anthropic => Some("tool_use"),
+        Dialect::Responses | Dialect::Gemini => None,
     }
 }
 

@@ -342,6 +342,7 @@ fn event(kind: u8, piece: &[u8]) -> Event<'_> {
             elements: Vec::new(),
             template: "{}".to_owned(),
             usage: Usage::default(),
+            let_pass_by: None,
         }),
         _ => Event::Bytes(piece),
     }

@@ -35,6 +35,7 @@ pub(in crate::runtime::proxy) struct Floor {
     upstreams: Vec<String>,
     report: Report,
     intercepts: AtomicBool,
+    has_told_of_gemini: AtomicBool,
     next: AtomicU32,
     under_way: Mutex<HashMap<ExchangeId, Under>>,
     recent: Mutex<Recent>,
@@ -115,6 +116,7 @@ impl Floor {
             upstreams: made.upstreams,
             report: made.report,
             intercepts: AtomicBool::new(made.intercepts),
+            has_told_of_gemini: AtomicBool::new(false),
             next: AtomicU32::new(1),
             under_way: Mutex::default(),
             recent: Mutex::default(),
@@ -235,6 +237,15 @@ impl Floor {
 
     pub(super) fn notice(&self, words: String) {
         (self.report)(News::Notice(words));
+    }
+
+    /// Says, once, that what is asked of Gemini is not watched.
+    pub(super) fn notice_gemini(&self) {
+        if !self.has_told_of_gemini.swap(true, Ordering::Relaxed) {
+            self.notice(
+                "Gemini's API is not read: its exchanges pass as they are, unchecked".to_owned(),
+            );
+        }
     }
 
     /// Where the journal of a hold goes.

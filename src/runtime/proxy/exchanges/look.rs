@@ -4,7 +4,7 @@
 use super::REPEATED;
 use super::floor::lock;
 use crate::exchange::asked::Asked;
-use crate::exchange::views::Views;
+use crate::exchange::views::{Conversations, Views};
 use crate::runtime::proxy::decode::decode;
 use crate::runtime::proxy::judge::{Judge, Reading};
 use crate::session::Dialect;
@@ -17,6 +17,7 @@ use tokio::task::spawn_blocking;
 pub(super) struct Look {
     pub(super) judge: Arc<Judge>,
     pub(super) views: Arc<Mutex<Arc<Views>>>,
+    pub(super) conversations: Arc<Conversations>,
     pub(super) dialect: Dialect,
     /// How its body is encoded, if it says so.
     pub(super) encoding: Option<String>,
@@ -33,7 +34,15 @@ pub(super) struct Looked {
     pub(super) is_readable: bool,
     /// What its provider is to get instead, with what is to be said of it.
     pub(super) restored: Option<(Vec<String>, Arc<Reading>)>,
+    /// What the operator should know of it.
+    pub(super) note: Option<&'static str>,
 }
+
+/// What is said of a request that goes on from a reply that is not known.
+const UNKNOWN: &str = "the provider keeps the history of this request, and its beginning was not seen: it is judged without tools and history";
+/// What is said of a request whose history is sent with it.
+const WHOLE: &str =
+    "the agent was told another reply than its provider keeps: the whole conversation is sent anew";
 
 impl Look {
     /// Looks, at a long body on another thread.
@@ -58,20 +67,35 @@ impl Look {
         let Some(plain) = self.plain() else {
             return self.unread();
         };
-        let reading = self.judge.recall(self.dialect, plain.clone());
+        let mut reading = self.judge.recall(self.dialect, plain.clone());
         let asked = reading.asked();
+        let continues = asked.is_some_and(|asked| asked.continues.is_some());
         let is_readable = asked.is_some_and(|asked| {
             asked.history.is_some() && asked.choices <= 1 && !asked.in_background
         });
         let asked = asked.cloned().unwrap_or_default();
+        let continued = continues
+            .then(|| self.conversations.continued(self.dialect, &plain))
+            .flatten();
+        let is_told_otherwise = continued.as_ref().is_some_and(|one| one.is_told_otherwise);
+        let note = (continues && continued.is_none()).then_some(UNKNOWN);
+        if let Some(continued) = continued {
+            let body = Bytes::from(continued.body);
+            reading = self.judge.recall(self.dialect, body);
+        }
         // Nobody else waits while a long request is restored.
         let views = lock(&self.views).clone();
-        let restored = views.restore(self.dialect, &plain);
-        let restored = restored.map(|restored| {
-            let body = Bytes::from(restored.body);
-            (restored.notes, self.judge.recall(self.dialect, body))
-        });
+        let restored = views.restore(self.dialect, reading.body());
+        let restored = match restored {
+            Some(restored) => {
+                let body = Bytes::from(restored.body);
+                Some((restored.notes, self.judge.recall(self.dialect, body)))
+            }
+            None if is_told_otherwise => Some((vec![WHOLE.to_owned()], reading.clone())),
+            None => None,
+        };
         Looked {
+            note,
             plain,
             reading,
             asked,
@@ -98,6 +122,7 @@ impl Look {
             asked: Asked::default(),
             is_readable: false,
             restored: None,
+            note: None,
         }
     }
 }
@@ -117,6 +142,7 @@ mod tests {
         Look {
             judge: Arc::default(),
             views: Arc::default(),
+            conversations: Arc::default(),
             dialect: Dialect::Chat,
             encoding: encoding.map(str::to_owned),
             body: Bytes::from(body),

@@ -25,9 +25,11 @@ use crate::chaos;
 use crate::exchange::asked::Asked;
 use crate::exchange::client::Client;
 use crate::exchange::machine::{Settings, Shape};
-use crate::exchange::views::Views;
+use crate::exchange::route::asks_gemini;
+use crate::exchange::views::{Conversations, Views};
 use crate::exchange::{Phase, Seen};
 use crate::session::Dialect;
+use bytes::Bytes;
 use floor::{Along, Request, Under};
 use http_body_util::BodyExt;
 use hyper::http::response::Parts;
@@ -65,6 +67,8 @@ pub(super) struct Watcher {
     chaos: Option<Arc<Chaos>>,
     /// What agents and this provider see of the same histories.
     views: Arc<Mutex<Arc<Views>>>,
+    /// The replies of this provider that its agents can continue.
+    conversations: Arc<Conversations>,
 }
 
 impl Watcher {
@@ -80,6 +84,7 @@ impl Watcher {
             place,
             chaos,
             views: Arc::default(),
+            conversations: Arc::default(),
         }
     }
 
@@ -104,10 +109,10 @@ impl Watcher {
     async fn chance(
         &self,
         chaos: &Arc<Chaos>,
-        (dialect, reading): (Dialect, &Arc<Reading>),
+        (dialect, plain, reading): (Dialect, &Bytes, &Arc<Reading>),
         is_retry: bool,
     ) -> Chance {
-        let Some((asked, request)) = chaos.asked(dialect, reading.body(), is_retry) else {
+        let Some((asked, request)) = chaos.asked(dialect, plain, is_retry) else {
             return Chance::default();
         };
         if asked.follows_change {
@@ -146,6 +151,7 @@ impl Watch for Watcher {
         let look = Look {
             judge: self.floor.judge.clone(),
             views: self.views.clone(),
+            conversations: self.conversations.clone(),
             dialect,
             encoding: word(&question.lines, "content-encoding"),
             body: question.body.clone(),
@@ -156,12 +162,13 @@ impl Watch for Watcher {
             asked,
             is_readable,
             restored,
+            note,
         } = look.look().await;
         let request = Request::new(self.place, &client, &question);
         let (side, reply) = ClientSide::new();
         let chance = match &self.chaos {
             Some(chaos) if is_readable => {
-                self.chance(chaos, (dialect, &reading), client.retry > 0)
+                self.chance(chaos, (dialect, &plain, &reading), client.retry > 0)
                     .await
             }
             _ => Chance::default(),
@@ -210,8 +217,17 @@ impl Watch for Watcher {
                 floor: self.floor.clone(),
                 upstream: self.upstream.clone(),
                 views: self.views.clone(),
+                conversations: self.conversations.clone(),
             };
-            let mut pump = Pump::new(ends, settings, seen, (question, reading), side, messages);
+            let mut pump = Pump::new(
+                ends,
+                settings,
+                seen,
+                (question, plain, reading),
+                side,
+                messages,
+            );
+            pump.seen.notes.extend(note.map(str::to_owned));
             if let Some((notes, reading)) = restored {
                 pump.seen.notes.extend(notes);
                 pump.send_what_is_read(reading);
@@ -229,6 +245,9 @@ impl Watch for Watcher {
     }
 
     fn passed(&self, passed: Passed) {
+        if asks_gemini(&passed.path) {
+            self.floor.notice_gemini();
+        }
         let client = Client::of(|name| (name == "user-agent").then_some(&passed.agent));
         let seen = Seen {
             id: self.floor.number(),

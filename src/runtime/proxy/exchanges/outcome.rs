@@ -23,11 +23,19 @@ pub(super) fn decision_of(pump: &mut Pump, outcome: Outcome) -> Decision {
             Arc::make_mut(&mut views).remember_repair(dialect, &asked, &mended.take);
             Decision::Request(mended.take)
         }
-        Outcome::Value { text, mended } => Decision::Reply {
-            elements: vec![message(dialect, &text)],
-            template: template(pump, &mended),
-            usage: mended.usage,
-        },
+        Outcome::Value { text, mended } => {
+            let elements = vec![message(dialect, &text)];
+            let template = template(pump, &mended);
+            if let Some(keeping) = &mut pump.keeping {
+                keeping.tell(elements.clone(), &template);
+            }
+            Decision::Reply {
+                elements,
+                template,
+                usage: mended.usage,
+                let_pass_by: None,
+            }
+        }
         Outcome::Reply(mended) => reply(pump, dialect, *mended),
     }
 }
@@ -62,10 +70,15 @@ fn reply(pump: &mut Pump, dialect: Dialect, mended: Mended) -> Decision {
     };
     let before = if is_first_turn { &[] } else { sent.as_slice() };
     Arc::make_mut(&mut lock(&pump.views)).remember(dialect, &told, before);
+    let template = template(pump, &mended);
+    if let Some(keeping) = &mut pump.keeping {
+        keeping.tell(told.provider, &template);
+    }
     Decision::Reply {
         elements,
-        template: template(pump, &mended),
+        template,
         usage: mended.usage,
+        let_pass_by: mended.let_pass_by,
     }
 }
 

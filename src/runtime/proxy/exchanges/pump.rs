@@ -3,7 +3,7 @@
 use super::outcome::decision_of;
 use super::{Floor, shape_of};
 use crate::exchange::machine::{Decision, Event, Exchange, Head, Judgement, Settings, Timer};
-use crate::exchange::views::Views;
+use crate::exchange::views::{Conversations, Keeping, Views};
 use crate::exchange::{Ending, Phase, Seen};
 use crate::runtime::proxy::chaos::ReplyId;
 use crate::runtime::proxy::client_side::ClientSide;
@@ -57,6 +57,7 @@ pub(super) struct Ends {
     pub(super) floor: Arc<Floor>,
     pub(super) upstream: Arc<Origin>,
     pub(super) views: Arc<Mutex<Arc<Views>>>,
+    pub(super) conversations: Arc<Conversations>,
 }
 
 /// One exchange under way.
@@ -65,6 +66,9 @@ pub(super) struct Pump {
     pub(super) upstream: Arc<Origin>,
     /// What its agent and its provider see of the same histories.
     pub(super) views: Arc<Mutex<Arc<Views>>>,
+    conversations: Arc<Conversations>,
+    /// Remembers the reply where its client can continue it.
+    pub(super) keeping: Option<Keeping>,
     pub(super) machine: Exchange,
     pub(super) seen: Seen,
     pub(super) question: Question,
@@ -108,6 +112,8 @@ pub(super) struct Pump {
     pub(super) reply_id: Option<ReplyId>,
     /// Whether the reply was.
     was_judged: bool,
+    /// The client gets another reply than the provider's first one.
+    gets_another_reply: bool,
     /// The client left before it had everything.
     is_lost: bool,
     /// The client has closed its side, and was written to since.
@@ -135,7 +141,7 @@ impl Pump {
         ends: Ends,
         settings: Settings,
         seen: Seen,
-        (question, reading): (Question, Arc<Reading>),
+        (question, plain, reading): (Question, Bytes, Arc<Reading>),
         client: ClientSide,
         inbox: UnboundedReceiver<Message>,
     ) -> Self {
@@ -144,10 +150,12 @@ impl Pump {
             floor: ends.floor,
             upstream: ends.upstream,
             views: ends.views,
+            conversations: ends.conversations,
+            keeping: None,
             machine: Exchange::new(settings),
             seen,
             question,
-            plain: reading.body().clone(),
+            plain,
             reading,
             sent: None,
             client,
@@ -173,6 +181,7 @@ impl Pump {
             was_looked_at: false,
             reply_id: None,
             was_judged: false,
+            gets_another_reply: false,
             is_lost: false,
             was_doubted: false,
             found: 0,
@@ -253,6 +262,7 @@ impl Pump {
         match message {
             Message::Decided(outcome) => {
                 let decision = decision_of(self, outcome);
+                self.gets_another_reply |= matches!(decision, Decision::Reply { .. });
                 self.drive(Event::Decided(decision)).await;
             }
             Message::Told(Word::Waits(Waits::ForModel)) => self.drive(Event::AskedAgain).await,
@@ -313,6 +323,12 @@ impl Pump {
         self.seen.status = Some(status);
         self.seen.first_ms = Some(self.ms());
         let shape = shape_of(&head);
+        self.keeping = (head.status.is_success() && self.is_readable)
+            .then(|| {
+                let (dialect, asked) = (self.question.dialect, self.reading.asked()?);
+                Keeping::of(&self.conversations, dialect, self.reading.body(), asked)
+            })
+            .flatten();
         self.head = Some(head);
         self.reply = Some(body);
         self.drive(Event::Head { status, shape }).await;
@@ -323,6 +339,9 @@ impl Pump {
         self.received.push_reply(bytes);
         if let Some(reply_id) = &mut self.reply_id {
             reply_id.push(bytes);
+        }
+        if let Some(keeping) = &mut self.keeping {
+            keeping.push(bytes);
         }
     }
 
@@ -403,10 +422,11 @@ impl Pump {
             true => Phase::Ended(Ending::ClientLeft),
             false => self.machine.phase(),
         };
-        let is_told_otherwise = matches!(
-            self.seen.phase,
-            Phase::Ended(Ending::Mended | Ending::Refused { .. } | Ending::NoReply { .. })
-        );
+        let is_told_otherwise = self.gets_another_reply
+            || matches!(
+                self.seen.phase,
+                Phase::Ended(Ending::Mended | Ending::Refused { .. } | Ending::NoReply { .. })
+            );
         let mut recorded = self.recorded();
         recorded.told = is_told_otherwise.then(|| Bytes::from(self.given.concat()));
         let url = self.upstream.base().join(&self.question.asked);

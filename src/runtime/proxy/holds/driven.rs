@@ -316,7 +316,10 @@ impl Driven {
         let mended = Box::new(self.mended(bench, take));
         Ok(match (has_replies, mended.last_reply.is_empty()) {
             (false, _) => Outcome::Request(mended),
-            (true, false) => Outcome::Reply(mended),
+            (true, false) => Outcome::Reply(Box::new(Mended {
+                let_pass_by: self.lets_fault_pass().then(|| self.released_by()),
+                ..*mended
+            })),
             (true, true) => released(self.released_by()),
         })
     }
@@ -338,7 +341,17 @@ impl Driven {
             last_reply: self.run.last_reply(bench).unwrap_or_default().to_owned(),
             usage: bench.ledger().usage(),
             deeds: self.deeds.clone(),
+            let_pass_by: None,
         }
+    }
+
+    /// Whether the reply is still wrong and was let pass.
+    fn lets_fault_pass(&self) -> bool {
+        let mut released = self.deeds.iter().filter(|deed| deed.action == "release");
+        released.any(|deed| {
+            let rule = deed.rule.as_deref();
+            rule.is_some_and(|rule| self.run.fault_of(rule).is_some())
+        })
     }
 
     /// Who let it pass.

@@ -100,6 +100,8 @@ pub struct Mended {
     pub usage: Usage,
     /// What was decided, in order.
     pub deeds: Vec<Deed>,
+    /// Who let the last reply pass although something is still wrong with it; `None` where nothing is.
+    pub let_pass_by: Option<String>,
 }
 
 /// Something that was decided.
