@@ -19,7 +19,7 @@ const FEW: usize = 5;
 
 /// Converts one session of a recording.
 pub(super) fn run(arguments: &ConvertArguments) -> Result<Exit, Failure> {
-    let inputs = Inputs::new(&arguments.reading())?;
+    let inputs = Inputs::new(&arguments.reading())?.redacting(arguments.redact);
     exit_on_interrupt();
     if let Some(output) = &arguments.output {
         refuse_to_overwrite(output, arguments.force, &arguments.path)?;

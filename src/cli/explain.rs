@@ -6,7 +6,7 @@ use super::explain_error;
 use super::output::{Output, safe_line};
 use super::style::Palette;
 use crate::actions;
-use crate::rules::{self, RULES, Rule};
+use crate::rules::{self, Rule};
 use crate::safe_text::SafeText;
 use crate::suggest;
 use std::io::{self, Write};
@@ -36,7 +36,7 @@ pub(super) fn run(arguments: &ExplainArguments) -> Result<Exit, Failure> {
 
 fn unknown(id: &str) -> Failure {
     let message = format!("no rule is called {}", safe_line(id));
-    let known = RULES.iter().map(|rule| rule.id).collect::<Vec<_>>();
+    let known = rules::all().map(|rule| rule.id).collect::<Vec<_>>();
     match suggest::nearest(id, &known).first() {
         Some(near) => Failure::with_hint(message, format!("did you mean {}?", near.name)),
         None => Failure::with_hint(message, "`retake explain` lists the rules"),
@@ -44,8 +44,8 @@ fn unknown(id: &str) -> Failure {
 }
 
 fn list(out: &mut impl Write, palette: Palette) -> io::Result<()> {
-    let width = RULES.iter().map(|rule| rule.id.len()).max().unwrap_or(0);
-    for rule in RULES {
+    let width = rules::all().map(|rule| rule.id.len()).max().unwrap_or(0);
+    for rule in rules::all() {
         let severity = palette.severity(rule.severity);
         let gap = " ".repeat("warning".len() - rule.severity.word().len());
         let id = palette.bold(format!("{:width$}", rule.id));

@@ -23,11 +23,13 @@ use std::sync::Arc;
 
 /// Fixes a recording.
 pub(super) fn run(arguments: &FixArguments) -> Result<Exit, Failure> {
-    let mut inputs = Inputs::new(&arguments.reading)?;
+    let mut inputs = Inputs::new(&arguments.reading)?.redacting(arguments.redact);
     inputs.options.keeps = true;
     exit_on_interrupt();
     check_output(arguments)?;
-    let path = Some(arguments.path.as_path()).filter(|path| *path != Path::new("-"));
+    // What was read without its secrets is no longer the file.
+    let is_file = arguments.path != Path::new("-") && !arguments.redact;
+    let path = Some(arguments.path.as_path()).filter(|_| is_file);
     let unreadable = |error: InputError| Failure::Refused {
         message: describe(&arguments.path, &error),
         hint: hint_for(&error),

@@ -5,7 +5,7 @@ use super::inputs::Inputs;
 use crate::actions::Offer;
 use crate::formats::Reading;
 use crate::rules::{Cause, Finding, Rule, Severity};
-use crate::runtime::{InputError, Recording, check_recording, line_numbers};
+use crate::runtime::{InputError, Recording, check_with_hints, line_numbers};
 use crate::session::{Dialect, Kind, Record, Session, SourceError};
 use std::collections::HashMap;
 use std::path::Path;
@@ -129,7 +129,7 @@ impl FileReport {
     /// Reads and checks a file. With `with_lines`, findings get the line of their item.
     pub(super) fn read(inputs: &Inputs, path: &Path, with_lines: bool) -> Result<Self, InputError> {
         let opened = inputs.read(path)?;
-        let findings = check_recording(&opened.recording, inputs.target)?;
+        let findings = check_with_hints(&opened.recording, inputs.target)?;
         let tools_from = opened.tools_from;
         let tools_from = tools_from.map(|tools| tools.to_string_lossy().into_owned());
         Ok(Self {

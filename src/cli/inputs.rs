@@ -5,8 +5,8 @@ use super::exit::Failure;
 use super::output::safe_line;
 use crate::formats::FORMATS;
 use crate::runtime::{
-    InputError, ReadOptions, Recording, read_input, read_path, read_stdin, read_tools_file,
-    tools_beside,
+    Input, InputError, ReadOptions, Recording, open, read_input, read_stdin, read_tools_file,
+    tools_beside, without_secrets,
 };
 use crate::session::{Dialect, OutputSchema, Tool};
 use crate::tui::OpenRequest;
@@ -26,6 +26,8 @@ pub struct Inputs {
     pub output_schema: Option<OutputSchema>,
     /// The dialect to judge for; that of the recording if `None`.
     pub target: Option<Dialect>,
+    /// Whether a recording is read as if it held no secrets.
+    pub redacts: bool,
 }
 
 /// A recording that is ready to be judged.
@@ -54,17 +56,31 @@ impl Inputs {
             tools: tools.map_err(Failure::refused)?,
             output_schema: schema.map_err(Failure::refused)?,
             target: arguments.target.0,
+            redacts: false,
         })
+    }
+
+    /// The same; recordings are read as if they held no secrets where `redacts`.
+    pub(super) fn redacting(self, redacts: bool) -> Self {
+        Self { redacts, ..self }
     }
 
     /// Reads a recording; `-` is standard input.
     pub fn read(&self, path: &Path) -> Result<Opened, InputError> {
         if path == Path::new("-") {
-            let recording = read_input(read_stdin()?, &self.options)?;
+            let recording = self.read_input(read_stdin()?)?;
             return Ok(self.prepare(recording, None));
         }
-        let recording = read_path(path, &self.options)?;
+        let recording = self.read_input(open(path)?)?;
         Ok(self.prepare(recording, self.beside(path)))
+    }
+
+    fn read_input(&self, input: Input) -> Result<Recording, InputError> {
+        let input = match self.redacts {
+            true => without_secrets(input)?,
+            false => input,
+        };
+        read_input(input, &self.options)
     }
 
     /// The same for the debugger, which reads by itself.

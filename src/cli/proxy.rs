@@ -12,12 +12,11 @@ use super::exit::{Exit, Failure};
 use super::output::safe_line;
 use crate::engine::Policy;
 use crate::runtime::note_ends;
-use crate::runtime::proxy::agent::Order;
+use crate::runtime::proxy::agent::{self, Order};
 use crate::runtime::proxy::{News, NotRunning, Options, Ports, Proxy, Report};
 use crate::runtime::read_policy;
 use crate::runtime::wordings::{Wordings, usual_files};
 use headless::{Watched, watch};
-use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::sync::Arc;
@@ -122,7 +121,7 @@ fn order(arguments: &ProxyArguments) -> Result<Option<Order>, Failure> {
         return Ok(None);
     }
     let output = arguments.output.as_ref().map(|path| {
-        File::create(path).map_err(|error| {
+        agent::output_file(path).map_err(|error| {
             let name = safe_line(&path.to_string_lossy());
             Failure::refused(format!("{name}: {error}"))
         })

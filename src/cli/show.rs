@@ -14,7 +14,7 @@ use std::path::Path;
 
 /// Prints a transcript.
 pub(super) fn run(arguments: &ShowArguments) -> Result<Exit, Failure> {
-    let inputs = Inputs::new(&arguments.reading)?;
+    let inputs = Inputs::new(&arguments.reading)?.redacting(arguments.redact);
     exit_on_interrupt();
     let unreadable = |error: &InputError| Failure::Refused {
         message: describe(&arguments.path, error),

@@ -1,22 +1,29 @@
 //! Secrets leave a text before it is written, logged or shown.
 //!
 //! What is taken out is replaced by a placeholder and kept in a [`Vault`] in memory, so that what goes to the model or to a tool can be
-//! given back as it was, byte for byte. Known secrets (the keys that retake itself was given) are found by value, also in base64 and in
-//! escaped spelling; others by what keys of known services look like, and by the names of the members that hold them. Signatures and
-//! encrypted reasoning stay as they are: providers check them.
+//! given back as it was, byte for byte. What a secret is says this module, for all of retake: known values (keys that retake itself was
+//! given or that passed in header lines) in every spelling, names of members and variables, names of header lines, what keys of
+//! known services look like, and what texts give a name. Signatures and encrypted reasoning in objects of a provider stay as they are, but for
+//! known values: providers check them.
 
+mod assigned;
+mod headers;
+mod known;
+mod names;
 mod patterns;
 mod places;
+mod sharing;
 mod vault;
 
+pub use headers::{Shown, header_holds_a_secret, secrets_of_header};
+pub use names::{is_key, names_a_secret};
+pub use sharing::{kinds_in_json, shareable, shareable_json};
 pub use vault::{Vault, holds_placeholder, without_tags};
 
-use base64::Engine;
-use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
-pub use patterns::names_a_secret;
-
-use aho_corasick::AhoCorasick;
-use patterns::{Suspected, beginning, is_kept, suspected};
+use assigned::assigned;
+use known::Known;
+use names::is_secret_under;
+use patterns::{Suspected, beginning, named_at_end, suspected};
 use places::{Meaning, Places, Quoted, texts};
 use serde::de::IgnoredAny;
 use std::borrow::Cow;
@@ -25,22 +32,20 @@ use std::ops::Range;
 
 /// How deep JSON in strings of JSON is looked into.
 const DEPTH: u32 = 4;
-/// A known secret that is shorter is not looked for: it would be found everywhere.
+/// Shorter texts hold no secret, unless their names say so.
 const SHORTEST: usize = 6;
 
 /// Finds secrets.
 #[derive(Default)]
 pub struct Redactor {
-    known: Vec<(String, String)>,
-    /// Finds all of them in one walk.
-    finder: Option<AhoCorasick>,
+    known: Known,
 }
 
 /// Says how many secrets are known, and nothing else.
 impl fmt::Debug for Redactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Redactor")
-            .field("known", &self.known.len())
+            .field("known", &self.known.count())
             .finish()
     }
 }
@@ -53,29 +58,27 @@ struct Hit {
 }
 
 impl Redactor {
-    /// Knows these secrets by value besides what secrets look like; each with what its placeholder calls it.
+    /// Knows these secrets by value besides what secrets look like; each with what its placeholder calls it. What is no key ([`is_key`]) is
+    /// not looked for: it would be found everywhere.
     pub fn new(secrets: impl IntoIterator<Item = (String, String)>) -> Self {
-        let long = secrets
-            .into_iter()
-            .filter(|(_, secret)| secret.len() >= SHORTEST);
-        let spelled = long.flat_map(|(what, secret)| {
-            let bytes = secret.as_bytes();
-            let encoded = [
-                STANDARD.encode(bytes),
-                STANDARD_NO_PAD.encode(bytes),
-                URL_SAFE_NO_PAD.encode(bytes),
-            ];
-            let all = std::iter::once(secret.clone()).chain(encoded);
-            all.map(move |spelling| (what.clone(), spelling))
-                .collect::<Vec<_>>()
-        });
-        let known: Vec<(String, String)> = spelled.collect();
-        let spellings = known.iter().map(|(_, spelling)| spelling);
-        Self {
-            // Without it each is looked for by itself.
-            finder: AhoCorasick::new(spellings).ok(),
-            known,
-        }
+        let known = Known::new(secrets);
+        Self { known }
+    }
+
+    /// The same without the secrets that stand in one of these words: names of tools and models, which have to stay what they are.
+    pub fn sparing<'w>(
+        secrets: impl IntoIterator<Item = (String, String)>,
+        words: impl IntoIterator<Item = &'w str>,
+    ) -> Self {
+        let words: Vec<&str> = words.into_iter().collect();
+        let stands = |secret: &str| words.iter().any(|word| word.contains(secret));
+        let secrets = secrets.into_iter();
+        Self::new(secrets.filter(|(_, secret)| !stands(secret)))
+    }
+
+    /// Knows one more secret until others like it have come: a cookie.
+    pub fn add_fleeting(&mut self, what: &str, secret: &str) {
+        self.known.add_fleeting(what, secret);
     }
 
     /// A plain text without its secrets.
@@ -89,32 +92,56 @@ impl Redactor {
 
     /// A text that is still growing, for the screen: without its secrets, and without what may become one. Nothing is kept.
     pub fn growing<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let mut hits = self.hits_of_text(text);
-        let mut known = self.known.iter();
-        let begins = known.find_map(|(what, secret)| {
-            let longest = secret.len().min(text.len());
-            let begun = (SHORTEST..longest).rev().find(|length| {
-                secret.is_char_boundary(*length) && text.ends_with(&secret[..*length])
-            })?;
-            Some(hit(text.len() - begun..text.len(), what))
-        });
-        let may_become = beginning().and_then(|regex| regex.find(text));
-        hits.extend(begins);
-        hits.extend(may_become.map(|found| hit(found.range(), "secret")));
-        match replaced(text.as_bytes(), &merged(hits), &mut Vault::default()) {
+        match replaced(
+            text.as_bytes(),
+            &self.hits_of_growing(text),
+            &mut Vault::default(),
+        ) {
             None => Cow::Borrowed(text),
             Some(bytes) => String::from_utf8_lossy(&bytes).into_owned().into(),
         }
     }
 
+    /// What has come to a text that grows, from this place on, for a file: as [`Self::growing`], and without what stands at its end behind the
+    /// name of a secret, for no piece that was written is taken back.
+    pub fn grown(&self, text: &str, from: usize) -> String {
+        let mut hits = self.hits_of_growing(text);
+        let named = named_at_end().and_then(|regex| regex.captures(text));
+        let value = named.and_then(|found| found.get(1));
+        hits.extend(value.map(|value| hit(value.range(), "secret")));
+        let hits = merged(hits).into_iter().filter(|hit| hit.at.end > from);
+        let hits = hits.map(|hit| Hit {
+            at: hit.at.start.saturating_sub(from)..hit.at.end - from,
+            ..hit
+        });
+        let new = text.get(from..).unwrap_or_default().as_bytes();
+        let hits: Vec<Hit> = hits.collect();
+        let bytes = replaced(new, &hits, &mut Vault::default());
+        String::from_utf8_lossy(bytes.as_deref().unwrap_or(new)).into_owned()
+    }
+
+    fn hits_of_growing(&self, text: &str) -> Vec<Hit> {
+        let mut hits = self.hits_of_text(text);
+        let begun = self.known.begun(text);
+        let begins = begun.map(|(what, length)| hit(text.len() - length..text.len(), what));
+        let may_become = beginning().and_then(|regex| regex.find(text));
+        hits.extend(begins);
+        hits.extend(may_become.map(|found| hit(found.range(), "secret")));
+        merged(hits)
+    }
+
     /// A JSON text without its secrets; everything else of it stays byte for byte.
     pub fn json<'a>(&self, bytes: &'a [u8], vault: &mut Vault) -> Cow<'a, [u8]> {
-        let mut hits = Vec::new();
-        self.look_into(bytes, &Places::From(0), Suspects::ALL, DEPTH, &mut hits);
-        match replaced(bytes, &merged(hits), vault) {
+        match replaced(bytes, &self.hits_of_json(bytes), vault) {
             None => Cow::Borrowed(bytes),
             Some(bytes) => Cow::Owned(bytes),
         }
+    }
+
+    fn hits_of_json(&self, bytes: &[u8]) -> Vec<Hit> {
+        let mut hits = Vec::new();
+        self.look_into(bytes, &Places::From(0), Suspects::ALL, DEPTH, &mut hits);
+        merged(hits)
     }
 
     /// Whether a text holds a secret.
@@ -132,10 +159,7 @@ impl Redactor {
     fn suspects(&self, text: &str) -> Suspects {
         Suspects {
             patterns: suspected(text),
-            has_known: match &self.finder {
-                Some(finder) => finder.is_match(text),
-                None => !self.known.is_empty(),
-            },
+            has_known: self.known.is_in(text),
         }
     }
 
@@ -170,14 +194,9 @@ impl Redactor {
         text: &'t str,
         suspects: Suspects,
     ) -> impl Iterator<Item = (&'t str, Range<usize>, Range<usize>)> {
-        let known = self.known.iter().filter(move |_| suspects.has_known);
-        let known = known.flat_map(move |(what, secret)| {
-            let found = text.match_indices(secret.as_str());
-            found.map(move |(at, found)| {
-                let range = at..at + found.len();
-                (what.as_str(), range.clone(), range)
-            })
-        });
+        let known = suspects.has_known.then(|| self.known.found(text));
+        let known = known.into_iter().flatten();
+        let known = known.map(|(what, range)| (what, range.clone(), range));
         let by_looks = suspects.patterns.compiled().flat_map(move |(what, regex)| {
             regex.captures_iter(text).filter_map(move |found| {
                 let secret = found.iter().flatten().last()?;
@@ -185,7 +204,12 @@ impl Redactor {
                 is_secret.then(|| (what, found.get_match().range(), secret.range()))
             })
         });
-        known.chain(by_looks)
+        let by_name = suspects.patterns.may_assign().then(|| assigned(text));
+        let by_name = by_name.into_iter().flatten().map(move |found| {
+            let whole = found.name.start..found.value.end;
+            (&text[found.name], whole, found.value)
+        });
+        known.chain(by_looks).chain(by_name)
     }
 
     /// Looks into the strings of a JSON text, the names of members among them; `places` tells where its bytes came from.
@@ -197,16 +221,19 @@ impl Redactor {
         depth: u32,
         hits: &mut Vec<Hit>,
     ) {
-        for text in texts(bytes) {
-            let name = text.name.map(|name| Meaning::inside(bytes, name, places));
+        let texts = texts(bytes);
+        for text in &texts.all {
+            let name = text.name.clone();
+            let name = name.map(|name| Meaning::inside(bytes, name, places));
             let name = name.as_ref().map_or("", |name| &*name.text);
-            // Providers check members of the request itself; what a tool calls so is any text.
-            if depth == DEPTH && is_kept(name) {
-                continue;
-            }
-            let meaning = Meaning::inside(bytes, text.inside, places);
+            // What a call says in its arguments is any text, whatever it is called there.
+            let is_own = depth == DEPTH && texts.is_own(bytes, name, text);
+            let meaning = Meaning::inside(bytes, text.inside.clone(), places);
             let whole = 0..meaning.text.len();
-            if names_a_secret(name) && !whole.is_empty() && !is_placeholder(&meaning.text) {
+            if is_own {
+                let known = self.known.found(&meaning.text);
+                hits.extend(known.map(|(what, at)| hit(meaning.range(at), what)));
+            } else if is_secret_under(name, &meaning.text) {
                 hits.push(hit(meaning.range(whole), name));
             } else if whole.len() >= SHORTEST {
                 self.look_at(&meaning, within, depth, hits);

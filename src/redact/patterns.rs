@@ -1,8 +1,8 @@
 //! What secrets look like: the keys of known services, and what stands where secrets stand.
 
+use super::assigned::{ENDINGS, separator};
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::{Regex, RegexBuilder};
-use std::borrow::Cow;
 use std::sync::LazyLock;
 
 /// One way to know a secret by.
@@ -74,6 +74,41 @@ const PATTERNS: &[Pattern] = &[
         regex: r"\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,}",
     },
     Pattern {
+        what: "gitlab token",
+        holds: &["glpat-", "gldt-", "glrt-", "glptt-", "glcbt-"],
+        regex: r"\bgl(?:pat|dt|rt|ptt|cbt)-[A-Za-z0-9_-]{16,}",
+    },
+    Pattern {
+        what: "npm token",
+        holds: &["npm_"],
+        regex: r"\bnpm_[A-Za-z0-9]{20,}",
+    },
+    Pattern {
+        what: "sendgrid key",
+        holds: &["SG."],
+        regex: r"\bSG\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
+    },
+    Pattern {
+        what: "perplexity key",
+        holds: &["pplx-"],
+        regex: r"\bpplx-[A-Za-z0-9]{20,}",
+    },
+    Pattern {
+        what: "vercel token",
+        holds: &["vcp_", "vca_", "vci_", "vcr_", "vck_"],
+        regex: r"\bvc[paikr]_[A-Za-z0-9]{20,}",
+    },
+    Pattern {
+        what: "nvidia key",
+        holds: &["nvapi-"],
+        regex: r"\bnvapi-[A-Za-z0-9_-]{20,}",
+    },
+    Pattern {
+        what: "docker token",
+        holds: &["dckr_pat_"],
+        regex: r"\bdckr_pat_[A-Za-z0-9_-]{20,}",
+    },
+    Pattern {
         what: "aws key id",
         holds: &["AKIA", "ASIA"],
         regex: r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
@@ -121,6 +156,44 @@ const PATTERNS: &[Pattern] = &[
         regex: r#"://[^/\s:@"]+:([^@\s/"]+)@"#,
     },
     Pattern {
+        what: "password",
+        holds: &[
+            "<pass", "<pwd", "<secret", "<token", "<api", "<auth", "<access", "<client", "<private",
+        ],
+        regex: r"(?i)<(?:password|passwd|passphrase|pwd|secret|token|api[_-]?key|auth[_-]?token|access[_-]?(?:key|token)|client[_-]?secret|private[_-]?key)>\s*([^<>\s$*{}\[(][^<>\s]{3,})\s*</",
+    },
+    Pattern {
+        what: "password",
+        holds: &["machine", "login"],
+        regex: r#"\b(?:machine\s+\S+|login)\s+(?:login\s+)?\S+\s+(?:account\s+\S+\s+)?password\s+([^\s"'$<]+)"#,
+    },
+    Pattern {
+        what: "password",
+        holds: &["curl"],
+        regex: r#"\bcurl\b[^\n|;]*?\s(?:-[a-zA-Z]*u|--user|--proxy-user)[\s=]*["']?[^\s:"'$-][^\s:"']*:([^\s"'$<{]+)"#,
+    },
+    Pattern {
+        what: "password",
+        holds: &["mysql", "mariadb"],
+        regex: r#"\b(?:mysql|mysqldump|mysqladmin|mariadb|mariadb-dump)\b[^\n|;]*?\s-p["']?([^\s"'$<=-][^\s"']{3,})"#,
+    },
+    Pattern {
+        what: "password",
+        holds: &["sshpass"],
+        regex: r#"\bsshpass\s+-p\s*["']?([^\s"'$<]+)"#,
+    },
+    Pattern {
+        what: "password",
+        holds: &[
+            "docker login",
+            "podman login",
+            "helm registry login",
+            "az login",
+            "skopeo login",
+        ],
+        regex: r#"\b(?:docker|podman|registry|az|skopeo) login\b[^\n|;]*?\s(?:-p|--password)[\s=]+["']?([^\s"'$<-][^\s"']*)"#,
+    },
+    Pattern {
         what: "secret",
         holds: &[
             "KEY",
@@ -134,74 +207,8 @@ const PATTERNS: &[Pattern] = &[
     },
 ];
 
-/// How secrets begin, at the end of a text that is still growing.
-const BEGINNINGS: &str = r"\b(?:sk-[A-Za-z0-9_-]*|AIza[A-Za-z0-9_-]*|gsk_[A-Za-z0-9]*|xai-[A-Za-z0-9]*|hf_[A-Za-z0-9]*|gh[pousr]_[A-Za-z0-9]*|github_pat_[A-Za-z0-9_]*|xox[abeoprs]-[A-Za-z0-9-]*|[rs]k_(?:live|test)_[A-Za-z0-9]*|(?:AKIA|ASIA)[A-Z0-9]*|eyJ[A-Za-z0-9_.-]*)\z|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*\z";
-
-/// Members whose text is a secret whatever it looks like; spelled small, without `_` and `-`.
-const NAMES: &[&str] = &[
-    "apikey",
-    "password",
-    "passwd",
-    "passphrase",
-    "secret",
-    "clientsecret",
-    "secretkey",
-    "secretaccesskey",
-    "accesstoken",
-    "refreshtoken",
-    "authtoken",
-    "idtoken",
-    "bearertoken",
-    "sessiontoken",
-    "authorization",
-    "proxyauthorization",
-    "cookie",
-    "setcookie",
-    "privatekey",
-    "xapikey",
-    "xgoogapikey",
-    "xauthtoken",
-    "awssecretaccesskey",
-    "credentials",
-];
-
-/// Endings of the names of environment variables that hold secrets, as `GITHUB_TOKEN`.
-const VARIABLES: &[&str] = &["_KEY", "_SECRET", "_TOKEN", "_PASSWORD", "_PASSWD"];
-
-/// Members that only look like secrets and must stay as they are to the byte: providers check them.
-const KEPT: &[&str] = &[
-    "encrypted_content",
-    "signature",
-    "thought_signature",
-    "thoughtSignature",
-    "data",
-    "b64_json",
-];
-
-/// Whether what stands under this name is a secret: a member of JSON, a variable of the environment.
-pub fn names_a_secret(name: &str) -> bool {
-    let is_variable = name.len() > 4
-        && name
-            .bytes()
-            .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
-        && VARIABLES.iter().any(|ending| name.ends_with(ending));
-    is_variable || NAMES.contains(&&*plain(name))
-}
-
-/// A name in small letters, without `_` and `-`.
-fn plain(name: &str) -> Cow<'_, str> {
-    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    if name.bytes().all(is_plain) {
-        return Cow::Borrowed(name);
-    }
-    let letters = name.chars().filter(|letter| !matches!(letter, '_' | '-'));
-    Cow::Owned(letters.flat_map(char::to_lowercase).collect())
-}
-
-/// Whether the text of a member of this name stays as it is.
-pub(super) fn is_kept(name: &str) -> bool {
-    KEPT.contains(&name)
-}
+/// How secrets begin, at the end of a text that is still growing: keys of services, and what stands behind the name of a secret.
+const BEGINNINGS: &str = r#"\b(?:sk-[A-Za-z0-9_-]*|AIza[A-Za-z0-9_-]*|gsk_[A-Za-z0-9]*|xai-[A-Za-z0-9]*|hf_[A-Za-z0-9]*|gh[pousr]_[A-Za-z0-9]*|github_pat_[A-Za-z0-9_]*|gl(?:pat|dt|rt|ptt|cbt)-[A-Za-z0-9_-]*|npm_[A-Za-z0-9]*|SG\.[A-Za-z0-9_.-]*|pplx-[A-Za-z0-9]*|vc[paikr]_[A-Za-z0-9]*|nvapi-[A-Za-z0-9_-]*|dckr_pat_[A-Za-z0-9_-]*|xox[abeoprs]-[A-Za-z0-9-]*|[rs]k_(?:live|test)_[A-Za-z0-9]*|(?:AKIA|ASIA)[A-Z0-9]*|eyJ[A-Za-z0-9_.-]*)\z|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*\z"#;
 
 impl Pattern {
     fn minds_case(&self) -> bool {
@@ -212,15 +219,23 @@ impl Pattern {
 /// Letters beyond ASCII that `(?i)` takes for a `k` and an `s`.
 const FOLDED: &[&str] = &["\u{212a}", "\u{17f}"];
 
+/// Stands for what a text gives a name ([`super::assigned`]).
+const ASSIGNED: u64 = 1 << 63;
+
 /// Which patterns may find something, a bit each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Suspected(u32);
+pub(super) struct Suspected(u64);
 
 impl Suspected {
     /// None of them.
     pub(super) const NONE: Self = Self(0);
     /// Any of them.
-    pub(super) const ALL: Self = Self(u32::MAX);
+    pub(super) const ALL: Self = Self(u64::MAX);
+
+    /// Whether the text may give a secret a name.
+    pub(super) fn may_assign(self) -> bool {
+        self.0 & ASSIGNED != 0
+    }
 
     /// These, compiled, each with what it finds.
     pub(super) fn compiled(self) -> impl Iterator<Item = (&'static str, &'static Regex)> {
@@ -236,12 +251,14 @@ impl Suspected {
 struct Words {
     automaton: AhoCorasick,
     /// For each word how it is spelled, and its patterns: those that mind its case, and those that do not.
-    words: Vec<(&'static str, u32, u32)>,
+    words: Vec<(&'static str, u64, u64)>,
+    /// From here on stand the names of secrets.
+    names: usize,
 }
 
 impl Words {
     fn of(patterns: &'static [Pattern]) -> Option<Self> {
-        let mut words: Vec<(&'static str, u32, u32)> = Vec::new();
+        let mut words: Vec<(&'static str, u64, u64)> = Vec::new();
         for (place, pattern) in patterns.iter().enumerate() {
             let folded = if pattern.minds_case() { &[] } else { FOLDED };
             for word in pattern.holds.iter().chain(folded) {
@@ -254,6 +271,8 @@ impl Words {
                 *(if pattern.minds_case() { exact } else { any }) |= 1 << place;
             }
         }
+        let names = words.len();
+        words.extend(ENDINGS.iter().map(|name| (*name, 0, 0)));
         let automaton = AhoCorasick::builder()
             .ascii_case_insensitive(true)
             .kind(Some(AhoCorasickKind::DFA))
@@ -261,11 +280,12 @@ impl Words {
         Some(Self {
             automaton: automaton.ok()?,
             words,
+            names,
         })
     }
 }
 
-/// The patterns that may find something in a text, by the words that it holds: one walk in place of twenty.
+/// The patterns that may find something in a text, by the words that it holds: one walk in place of thirty.
 pub(super) fn suspected(text: &str) -> Suspected {
     static WORDS: LazyLock<Option<Words>> = LazyLock::new(|| Words::of(PATTERNS));
     let Some(words) = &*WORDS else {
@@ -273,6 +293,13 @@ pub(super) fn suspected(text: &str) -> Suspected {
     };
     let mut suspected = 0;
     for found in words.automaton.find_overlapping_iter(text) {
+        if found.pattern().as_usize() >= words.names {
+            let is_new = suspected & ASSIGNED == 0;
+            if is_new && separator(text, found.range()).is_some() {
+                suspected |= ASSIGNED;
+            }
+            continue;
+        }
         let (word, exact, any) = words.words[found.pattern()];
         suspected |= any;
         if exact & !suspected != 0 && text.as_bytes()[found.range()] == *word.as_bytes() {
@@ -285,6 +312,13 @@ pub(super) fn suspected(text: &str) -> Suspected {
 /// What may become a secret, at the end of a text.
 pub(super) fn beginning() -> Option<&'static Regex> {
     static COMPILED: LazyLock<Option<Regex>> = LazyLock::new(|| regex(BEGINNINGS));
+    COMPILED.as_ref()
+}
+
+/// What stands at the end of a text behind the name of a secret.
+pub(super) fn named_at_end() -> Option<&'static Regex> {
+    const NAMED: &str = r#"(?i)(?:(?:pass(?:word|wd|phrase)?|pwd|secret|token|key|auth(?:orization)?|credentials?|cookie)["'\\]*\s*[:=]\s*["'\\]*(?:bearer\s+|basic\s+)?|--[a-z-]*(?:key|token|password|secret)\s+|\b(?:bearer|basic)\s+)([^\s"']+)\z"#;
+    static COMPILED: LazyLock<Option<Regex>> = LazyLock::new(|| regex(NAMED));
     COMPILED.as_ref()
 }
 
@@ -301,30 +335,7 @@ mod tests {
     fn every_pattern_compiles() {
         assert_eq!(Suspected::ALL.compiled().count(), PATTERNS.len());
         assert!(Words::of(PATTERNS).is_some());
-        assert!(beginning().is_some());
-    }
-
-    #[test]
-    fn names_are_known_in_every_spelling() {
-        for name in [
-            "api_key",
-            "API-Key",
-            "apiKey",
-            "password",
-            "client_secret",
-            "GITHUB_TOKEN",
-        ] {
-            assert!(names_a_secret(name), "{name}");
-        }
-        for name in [
-            "next_page_token",
-            "max_tokens",
-            "key",
-            "keyword",
-            "passwordless",
-        ] {
-            assert!(!names_a_secret(name), "{name}");
-        }
+        assert!(beginning().is_some() && named_at_end().is_some());
     }
 
     #[test]
@@ -338,9 +349,9 @@ mod tests {
                 assert!(!finds || is_suspected, "{}: {text}", pattern.what);
                 finds
             });
-            found.fold(0, |all, (_, place)| all | 1 << place)
+            found.fold(0, |all, (_, place)| all | 1_u64 << place)
         };
-        let mut all: u32 = 0;
+        let mut all: u64 = 0;
         for words in [
             "-----BEGIN PRIVATE KEY-----x",
             "sk-ant-",
@@ -368,6 +379,19 @@ mod tests {
             "&Password=",
             "http://user:secret@host ",
             "MY_PASSWD = ",
+            "glpat-",
+            "npm_",
+            "SG.0aA10aA10aA1.",
+            "pplx-",
+            "vcp_",
+            "nvapi-",
+            "dckr_pat_",
+            "<token>0aA10aA1</token>",
+            "machine h login u password ",
+            "curl -u u:",
+            "mysqldump -p",
+            "sshpass -p ",
+            "docker login -p ",
         ] {
             let one = found(&format!("{words}{long}"));
             assert_ne!(one, 0, "{words}");

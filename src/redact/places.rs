@@ -12,35 +12,143 @@ pub(super) struct Text {
     pub(super) inside: Range<usize>,
     /// What lies between the quotes of its member's name, where it is a member's value.
     pub(super) name: Option<Range<usize>>,
+    /// The object that it is a member of, by its place among those of the text.
+    pub(super) object: usize,
 }
+
+/// The strings of a JSON text, and what its objects are.
+#[derive(Debug, Default)]
+pub(super) struct Texts {
+    pub(super) all: Vec<Text>,
+    objects: Vec<Object>,
+    /// The objects and lists that are open, the innermost last; a list is `None`.
+    open: Vec<Option<usize>>,
+}
+
+/// An object, as far as it tells whose it is.
+#[derive(Debug, Default)]
+struct Object {
+    /// What stands under `type`.
+    kind: Option<Range<usize>>,
+    /// What stands under `media_type`, `mimeType` or `mime_type`.
+    media: Option<Range<usize>>,
+    /// Whether it is, or stands in, the arguments of a call: whatever is said there is the model's.
+    is_of_call: bool,
+}
+
+/// Members that hold the arguments of a call as an object.
+const ARGUMENTS: &[&[u8]] = &[b"input", b"arguments", b"args", b"parameters"];
+
+/// Members of a provider's own objects that providers check to the byte, or that hold what is no text: name, and the types of the object.
+const OWN: &[(&str, &[&str])] = &[
+    (
+        "signature",
+        &["thinking", "signature_delta", "reasoning.text"],
+    ),
+    ("data", &["redacted_thinking", "reasoning.encrypted"]),
+    (
+        "encrypted_content",
+        &["reasoning", "compaction", "web_search_result"],
+    ),
+    ("b64_json", &["image_generation_call"]),
+];
+/// Types of what `data` holds in base64, as they begin.
+const MEDIA: &[&str] = &["image/", "audio/", "video/", "application/pdf"];
 
 /// The strings of a JSON text, in order. What is no JSON is skipped over, byte by byte, so that nothing hides behind
 /// a mistake.
-pub(super) fn texts(bytes: &[u8]) -> Vec<Text> {
-    let mut texts = Vec::new();
+pub(super) fn texts(bytes: &[u8]) -> Texts {
+    let mut texts = Texts::default();
     let (mut at, mut name) = (0, None);
     while let Some(open) = memchr::memchr(b'"', bytes.get(at..).unwrap_or_default()) {
         let open = at + open;
+        let between = &bytes[at..open];
+        texts.pass(bytes, between, name.as_ref());
         // A name holds for the value right behind its colon only.
-        let is_next = bytes[at..open].trim_ascii().is_empty();
+        let is_next = between.trim_ascii().is_empty();
         let held = name.take().filter(|_| is_next);
         let Ok(end) = string_end(bytes, open) else {
-            let inside = open + 1..bytes.len();
-            texts.push(Text { inside, name: held });
+            texts.push(bytes, open + 1..bytes.len(), held);
             break;
         };
         let inside = open + 1..end - 1;
         let behind = skip_whitespace(bytes, end);
         if bytes.get(behind) == Some(&b':') {
             name = Some(inside.clone());
-            texts.push(Text { inside, name: None });
+            texts.push(bytes, inside, None);
             at = behind + 1;
         } else {
-            texts.push(Text { inside, name: held });
+            texts.push(bytes, inside, held);
             at = end;
         }
     }
     texts
+}
+
+impl Texts {
+    /// Passes what stands between two strings, behind this name.
+    fn pass(&mut self, bytes: &[u8], between: &[u8], name: Option<&Range<usize>>) {
+        let mut name = name.and_then(|name| bytes.get(name.clone()));
+        for byte in between {
+            match byte {
+                b'{' => {
+                    let outer = self.open.iter().rev().flatten().next();
+                    let outer = outer.and_then(|outer| self.objects.get(*outer));
+                    let is_of_call = outer.is_some_and(|outer| outer.is_of_call)
+                        || name.is_some_and(|name| ARGUMENTS.contains(&name));
+                    self.open.push(Some(self.objects.len()));
+                    self.objects.push(Object {
+                        is_of_call,
+                        ..Object::default()
+                    });
+                }
+                b'[' => self.open.push(None),
+                b'}' | b']' => {
+                    self.open.pop();
+                }
+                _ => continue,
+            }
+            name = None;
+        }
+    }
+
+    fn push(&mut self, bytes: &[u8], inside: Range<usize>, name: Option<Range<usize>>) {
+        let object = self.open.last().copied().flatten().unwrap_or(usize::MAX);
+        let named = name.as_ref().and_then(|name| bytes.get(name.clone()));
+        if let Some(of) = self.objects.get_mut(object) {
+            match named {
+                Some(b"type") => of.kind = Some(inside.clone()),
+                Some(b"media_type" | b"mimeType" | b"mime_type") => of.media = Some(inside.clone()),
+                _ => {}
+            }
+        }
+        self.all.push(Text {
+            inside,
+            name,
+            object,
+        });
+    }
+
+    /// Whether a member of this name is the provider's own: it is checked to the byte when it comes back, or holds an image or the like.
+    pub(super) fn is_own(&self, bytes: &[u8], name: &str, text: &Text) -> bool {
+        let object = self.objects.get(text.object);
+        let Some(object) = object.filter(|object| !object.is_of_call) else {
+            return false;
+        };
+        let of = |range: &Option<Range<usize>>| {
+            let bytes = range.clone().and_then(|range| bytes.get(range));
+            bytes.and_then(|bytes| std::str::from_utf8(bytes).ok())
+        };
+        let is_of_kind =
+            |kinds: &[&str]| of(&object.kind).is_some_and(|kind| kinds.contains(&kind));
+        let is_media = || {
+            let media = of(&object.media);
+            name == "data"
+                && media.is_some_and(|media| MEDIA.iter().any(|own| media.starts_with(own)))
+        };
+        let mut own = OWN.iter().filter(|(own, _)| *own == name);
+        own.any(|(_, kinds)| is_of_kind(kinds)) || is_media()
+    }
 }
 
 /// The strings of a text that is or holds JSON, perhaps broken: a secret that begins in one of them ends in it, so that whoever repairs the
@@ -57,7 +165,7 @@ impl<'a> Quoted<'a> {
     /// The strings behind the first bracket: words before it are no JSON.
     pub(super) fn of(text: &'a str, is_looked_into: bool) -> Self {
         let opens = text.find(['{', '[']).unwrap_or(text.len());
-        let strings = texts(&text.as_bytes()[opens..]).into_iter();
+        let strings = texts(&text.as_bytes()[opens..]).all.into_iter();
         let strings = strings.map(|one| opens + one.inside.start..opens + one.inside.end);
         Self {
             text,

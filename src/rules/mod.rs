@@ -12,6 +12,7 @@ mod duplicate_argument_key;
 mod duplicate_call_id;
 mod duplicate_output;
 mod error_class;
+mod exposed_secret;
 mod failing_tool;
 mod faultless;
 mod finding;
@@ -148,6 +149,14 @@ pub const RULES: &[&Rule] = &[
     &broken_chain::RULE,
 ];
 
+/// What `check` alone says beside the rules: nothing that breaks a run, and nothing that a run, a proxy or `fix` has to decide about.
+pub const HINTS: &[&Rule] = &[&exposed_secret::RULE];
+
+/// Every rule, the hints behind the others.
+pub fn all() -> impl Iterator<Item = &'static Rule> {
+    RULES.iter().chain(HINTS).copied()
+}
+
 /// The rules whose findings `fix` may mend or that leave a history broken: errors, and whatever offers something safe.
 pub fn mending_rules() -> Vec<&'static Rule> {
     let offers_safe = |rule: &&Rule| rule.offers.iter().any(|offer| offer.safety == Safety::Safe);
@@ -159,7 +168,7 @@ pub fn mending_rules() -> Vec<&'static Rule> {
 
 /// The rule with this id.
 pub fn find(id: &str) -> Option<&'static Rule> {
-    RULES.iter().copied().find(|rule| rule.id == id)
+    all().find(|rule| rule.id == id)
 }
 
 #[cfg(test)]
@@ -168,7 +177,7 @@ mod tests {
 
     #[test]
     fn every_rule_is_complete() {
-        for (index, rule) in RULES.iter().enumerate() {
+        for (index, rule) in all().enumerate() {
             let page = [
                 rule.page.what,
                 rule.page.why,
@@ -189,7 +198,7 @@ mod tests {
                 rule.id
             );
             assert!(
-                RULES[..index].iter().all(|other| other.id != rule.id),
+                all().take(index).all(|other| other.id != rule.id),
                 "{}",
                 rule.id
             );

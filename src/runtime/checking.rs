@@ -1,7 +1,7 @@
 //! Runs the rules on all cores: items in parts side by side, then the session as a whole.
 
 use super::{Recording, settle};
-use crate::rules::{self, Digests, Finding, RULES, Rule, Run};
+use crate::rules::{self, Digests, Finding, HINTS, RULES, Rule, Run};
 use crate::session::{Dialect, Rope, Session, SourceError};
 use rayon::prelude::*;
 use std::any::Any;
@@ -59,4 +59,18 @@ pub fn check_recording(
         .iter()
         .map(|session| check_session(session, target))
         .collect()
+}
+
+/// The same with what is said beside the rules ([`HINTS`]).
+pub fn check_with_hints(
+    recording: &Recording,
+    target: Option<Dialect>,
+) -> Result<Vec<Vec<Finding>>, SourceError> {
+    let mut findings = check_recording(recording, target)?;
+    for (session, findings) in recording.sessions.iter().zip(&mut findings) {
+        let (hints, _) = check_run(&Run::new(session, target), HINTS)?;
+        findings.extend(hints);
+        rules::sort(findings);
+    }
+    Ok(findings)
 }

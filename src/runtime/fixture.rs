@@ -5,6 +5,7 @@ use super::workbench::target_of;
 use super::{Base, Input, InputError, ReadOptions, Recording, check_session, read_input};
 use crate::formats::convert::{Options, To, convert};
 use crate::formats::{CannotWrite, lower};
+use crate::redact::shareable_json;
 use crate::repair::likely;
 use crate::session::boundary::Boundaries;
 use crate::session::{Change, Dialect, Edit, Rope, Session, SourceError, compare, index_number};
@@ -28,6 +29,8 @@ pub struct Fixture<'a> {
     pub rope: &'a Arc<Rope>,
     /// The item that was mended, as its number before.
     pub item: u32,
+    /// Whether its secrets stay in it.
+    pub keeps_secrets: bool,
     /// The dialect to judge for; that of the recording if `None`.
     pub target: Option<Dialect>,
     /// Adds what is known from outside of the file to a recording that was read.
@@ -145,7 +148,11 @@ impl Fixture<'_> {
             call_id,
             findings,
         };
-        Ok(fixture(&self.recovery, &history)?)
+        let text = fixture(&self.recovery, &history)?;
+        Ok(match self.keeps_secrets {
+            true => text,
+            false => String::from_utf8_lossy(&shareable_json(text.as_bytes())).into_owned(),
+        })
     }
 
     /// How many findings of the rule `check` has in a fixture.

@@ -5,7 +5,7 @@
 
 mod passed;
 
-pub(in crate::runtime) use passed::holds_a_secret;
+pub(in crate::runtime) use passed::secrets_shown;
 
 use bytes::{Bytes, BytesMut};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};

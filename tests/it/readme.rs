@@ -4,7 +4,7 @@ use retake::engine::PLACES;
 use retake::engine::agent::{Place, keys_table};
 use retake::formats::FORMATS;
 use retake::lab::{CLASSES, SpecPlace, spec_keys_table};
-use retake::rules::RULES;
+use retake::rules;
 use retake::wording::VERBS;
 use std::fmt::Write as _;
 
@@ -18,7 +18,7 @@ fn formats() -> String {
 
 fn rules() -> String {
     let mut table = "| rule | severity | fires when |\n|---|---|---|\n".to_owned();
-    for rule in RULES {
+    for rule in rules::all() {
         writeln!(
             table,
             "| `{}` | {} | {} |",

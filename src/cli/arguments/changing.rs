@@ -28,6 +28,9 @@ pub struct FixArguments {
     /// Apply unsafe offers to errors, too: those that change what the model saw or did
     #[arg(long = "unsafe")]
     pub unsafe_too: bool,
+    /// Read the recording as if it held no secrets: a placeholder stands for each key and password
+    #[arg(long, conflicts_with = "in_place")]
+    pub redact: bool,
     /// How to read and judge it.
     #[command(flatten)]
     pub reading: ReadingArguments,
@@ -70,6 +73,9 @@ pub struct ConvertArguments {
     /// Form of the losses on standard error (to force the format of the input use --as)
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: LossFormat,
+    /// Read the recording as if it held no secrets: a placeholder stands for each key and password
+    #[arg(long)]
+    pub redact: bool,
     /// Read input in this format instead of recognising it by content
     #[arg(long = "as", value_name = "FORMAT", value_parser = formats())]
     pub read_as: Option<String>,
@@ -123,6 +129,12 @@ pub struct ExportArguments {
     /// Replace the output file if it is there
     #[arg(long, requires = "output")]
     pub force: bool,
+    /// Write a placeholder for each key and password; fixtures have them always
+    #[arg(long)]
+    pub redact: bool,
+    /// Leave secrets in a fixture
+    #[arg(long, conflicts_with = "redact")]
+    pub keep_secrets: bool,
     /// How to read and judge it.
     #[command(flatten)]
     pub reading: ReadingArguments,

@@ -109,6 +109,9 @@ pub struct ShowArguments {
     /// Whole texts, however long they are
     #[arg(long)]
     pub full: bool,
+    /// Read the recording as if it held no secrets: a placeholder stands for each key and password
+    #[arg(long)]
+    pub redact: bool,
     /// How to read and judge it.
     #[command(flatten)]
     pub reading: ReadingArguments,

@@ -254,6 +254,7 @@ impl Attempt<'_> {
             rope: &Arc::new(base.rope().spliced(&splices)),
             target: self.desk.inputs.target,
             complete: &complete,
+            keeps_secrets: arguments.keep_secrets,
         };
         let text = recovered.form(arguments.to, || Ok(change))?;
         Ok((text, planned.notes))

@@ -9,6 +9,7 @@ use super::exit::{Exit, Failure, complain};
 use super::inputs::{Inputs, describe, hint_for};
 use super::output::{Output, safe_line};
 use super::saving::{refuse_to_overwrite, save};
+use crate::redact::shareable;
 use crate::runtime::{InputError, Recording, exit_on_interrupt};
 use std::io::Write;
 use std::path::Path;
@@ -26,7 +27,11 @@ pub(super) fn run(arguments: &ExportArguments) -> Result<Exit, Failure> {
         Some(number) => taken::export(arguments, &inputs, recording, number)?,
         None => chosen::export(arguments, &inputs, recording)?,
     };
-    write(arguments, &exported.text)?;
+    let text = match arguments.redact {
+        true => shareable(&exported.text),
+        false => exported.text,
+    };
+    write(arguments, &text)?;
     complain(&safe_line(&exported.what), None);
     for note in &exported.notes {
         complain(&safe_line(note), None);

@@ -83,6 +83,8 @@ pub(super) struct Change<'a> {
     pub(super) rope: &'a Arc<Rope>,
     pub(super) target: Option<Dialect>,
     pub(super) complete: &'a dyn Fn(&mut Recording),
+    /// Whether a fixture keeps the secrets of the history.
+    pub(super) keeps_secrets: bool,
 }
 
 impl Recovered {
@@ -137,6 +139,7 @@ impl Recovered {
                     before: change.before,
                     rope: change.rope,
                     item: self.item,
+                    keeps_secrets: change.keeps_secrets,
                     target: change.target,
                     complete: change.complete,
                 };

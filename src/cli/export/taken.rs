@@ -99,6 +99,7 @@ fn exported(
             rope: &rope,
             target: inputs.target,
             complete: &complete,
+            keeps_secrets: arguments.keep_secrets,
         })
     })?;
     Ok(Exported {

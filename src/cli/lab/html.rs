@@ -2,6 +2,7 @@
 
 use super::results::{Results, Row, Standing, TrialResults, baseline_name, left_out, place};
 use crate::lab::{CLASSES, Class, words};
+use crate::redact::shareable;
 use crate::safe_text::SafeText;
 use std::fmt::Write as _;
 
@@ -196,9 +197,9 @@ fn meaning(class: Class) -> &'static str {
     found.map_or("", |(.., meaning)| meaning)
 }
 
-/// Text from outside for any place of the page: drawable, and no markup.
+/// Text from outside for any place of the page: drawable, no markup, and without secrets, for pages are sent around.
 fn escaped(text: &str) -> String {
-    let safe = SafeText::from_str(text);
+    let safe = SafeText::from_str(&shareable(text));
     let mut out = String::with_capacity(text.len());
     for character in safe.as_plain().chars() {
         match character {

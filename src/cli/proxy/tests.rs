@@ -421,3 +421,32 @@ fn an_agent_that_cannot_be_started_is_refused() {
         "{message}"
     );
 }
+
+#[test]
+fn no_line_shows_the_token_of_a_listener_again_nor_a_key() {
+    let token = "0123456789abcdef".repeat(2);
+    let key = format!("sk-proj-{}", "Ab3dE6gH".repeat(5));
+    let base = format!("http://192.0.2.1:8484/t/{token}");
+    let first = News::Listening {
+        address: "192.0.2.1:8484".parse().unwrap(),
+        base: base.clone(),
+        upstream: "api.openai.com:443".to_owned(),
+    };
+    let says = |text: String| News::Output {
+        text,
+        is_error: false,
+    };
+    let news = vec![
+        first,
+        says(format!("OPENAI_BASE_URL={base}/v1")),
+        says(format!("my key is {key}")),
+    ];
+    let came = after(news, Vec::new());
+    assert_eq!(came.lines[0]["address"], base);
+    let told = came.text.split_once('\n').unwrap().1;
+    assert!(!told.contains(&token) && !told.contains(&key), "{told}");
+    assert_eq!(
+        came.lines[2]["text"].as_str().map(|text| &text[..10]),
+        Some("my key is ")
+    );
+}

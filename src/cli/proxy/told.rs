@@ -8,6 +8,7 @@ use crate::cli::exit::{Failure, Why};
 use crate::cli::flatten::FileReport;
 use crate::cli::report::{write_finding, write_line};
 use crate::exchange::{Ending, ExchangeId, Found, Phase, Seen};
+use crate::redact::{Redactor, Vault};
 use crate::rules::Finding;
 use crate::runtime::Recording;
 use crate::runtime::proxy::{News, Upstream};
@@ -182,6 +183,8 @@ pub(super) struct Teller<'a, W> {
     over: Over,
     /// What the operator should know, until the first listener is told: its address is the first line.
     early: Option<Vec<String>>,
+    tokens: Vec<(String, String)>,
+    redactor: Redactor,
     begun: u32,
     holds: u32,
     decisions: u32,
@@ -200,6 +203,8 @@ impl<'a, W: Write> Teller<'a, W> {
             held: BTreeMap::new(),
             over: Over::default(),
             early: Some(Vec::new()),
+            tokens: Vec::new(),
+            redactor: Redactor::default(),
             begun: 0,
             holds: 0,
             decisions: 0,
@@ -212,12 +217,16 @@ impl<'a, W: Write> Teller<'a, W> {
     pub(super) fn tell(&mut self, news: &News) -> Result<(), Failure> {
         match news {
             News::Listening { base, upstream, .. } => {
+                self.learn_token(base);
                 let journal = self.journal.to_string_lossy();
-                self.write(&Line::Listening {
+                let line = Line::Listening {
                     address: base,
                     upstream,
                     journal: &journal,
-                })?;
+                };
+                // Whoever reads it has to know the token.
+                write_line(&mut self.out, &line)?;
+                self.out.flush()?;
                 let early = self.early.take().unwrap_or_default();
                 early
                     .iter()
@@ -279,8 +288,21 @@ impl<'a, W: Write> Teller<'a, W> {
         Ok(())
     }
 
+    /// The token of a listener is not told again.
+    fn learn_token(&mut self, base: &str) {
+        if let Some((_, token)) = base.split_once("/t/") {
+            let token = ("listener token".to_owned(), token.to_owned());
+            self.tokens.push(token);
+            self.redactor = Redactor::new(self.tokens.iter().cloned());
+        }
+    }
+
+    /// Writes a line without the secrets that paths, models and an agent's output may hold: what it goes to is often kept.
     fn write(&mut self, line: &Line<'_>) -> Result<(), Failure> {
-        write_line(&mut self.out, line)?;
+        let mut text = Vec::new();
+        write_line(&mut text, line)?;
+        let clean = self.redactor.json(&text, &mut Vault::default());
+        self.out.write_all(&clean)?;
         // Whoever reads it wants to know it now.
         self.out.flush()?;
         Ok(())

@@ -3,7 +3,7 @@
 use super::json::Harmless;
 use super::{FileReport, FindingReport, Report, SessionReport, Totals, placed_message, safe_line};
 use crate::cli::flatten::ProblemReport;
-use crate::rules::{RULES, Rule, Severity};
+use crate::rules::{self, Rule, Severity};
 use serde::Serialize;
 use serde_json::{Value, json};
 use serde_sarif::sarif::{
@@ -68,12 +68,7 @@ fn write_head(out: &mut dyn Write) -> io::Result<()> {
         .name("retake")
         .version(env!("CARGO_PKG_VERSION"))
         .semantic_version(env!("CARGO_PKG_VERSION"))
-        .rules(
-            RULES
-                .iter()
-                .map(|rule| descriptor(rule))
-                .collect::<Vec<_>>(),
-        )
+        .rules(rules::all().map(descriptor).collect::<Vec<_>>())
         .build();
     write!(
         out,

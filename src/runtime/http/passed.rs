@@ -1,6 +1,7 @@
 //! Header lines of a client, as another request of its kind is sent with them.
 
 use super::{BadHeader, Headers};
+use crate::redact::{Shown, secrets_of_header};
 use hyper::header::HeaderMap;
 
 /// Lines that are about one connection or one body, or that say how that body was packed, and would be wrong of another one (RFC 9110,
@@ -57,23 +58,20 @@ impl Headers {
         Ok(lines)
     }
 
-    /// The lines whose names say that they hold a secret, each with it: of `Bearer KEY` the key.
+    /// The secrets of these lines, each with the name of its line.
     pub(in crate::runtime) fn secrets(&self) -> Vec<(String, String)> {
-        let lines = self.0.iter();
-        let secret = lines.filter(|(name, _)| holds_a_secret(name.as_str()));
-        let texts = secret.filter_map(|(name, value)| {
-            let secret = value.to_str().ok()?.split_whitespace().last()?;
-            Some((name.to_string(), secret.to_owned()))
-        });
-        texts.collect()
+        let shown = secrets_shown(&self.0).into_iter();
+        shown.map(|one| (one.header, one.secret)).collect()
     }
 }
 
-/// Whether the name of a header says that it holds a secret.
-pub(in crate::runtime) fn holds_a_secret(name: &str) -> bool {
-    const WORDS: &[&str] = &["auth", "key", "token", "secret", "cookie", "password"];
-    let name = name.to_ascii_lowercase();
-    WORDS.iter().any(|word| name.contains(word))
+/// The secrets of header lines.
+pub(in crate::runtime) fn secrets_shown(lines: &HeaderMap) -> Vec<Shown> {
+    let shown = lines.iter().flat_map(|(name, value)| {
+        let value = String::from_utf8_lossy(value.as_bytes());
+        secrets_of_header(name.as_str(), &value)
+    });
+    shown.collect()
 }
 
 #[cfg(test)]

@@ -116,7 +116,10 @@ pub fn prepare(
         is_stepping: options.is_stepping,
         seed: crate::runtime::takes::wall_clock(),
     };
-    let (redactor, mut vault) = (Redactor::new(cast.gathered.secrets), Vault::default());
+    let words = cast.offered.iter().map(|offered| &*offered.tool.name);
+    let words = words.chain([&*agent.model.name]);
+    let redactor = Redactor::sparing(cast.gathered.secrets, words);
+    let mut vault = Vault::default();
     let first = agent.first_request(&cast.offered)?;
     let first = redactor.json(&first, &mut vault).into_owned();
     let offered = cast.offered.into_iter().map(|offered| offered.tool);

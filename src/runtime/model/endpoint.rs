@@ -1,7 +1,8 @@
 //! Where a model is asked: the path and the header lines of each dialect.
 
 use super::key::Key;
-use crate::runtime::http::{BadHeader, BadUrl, Headers, NoClient, Target, holds_a_secret};
+use crate::redact::header_holds_a_secret;
+use crate::runtime::http::{BadHeader, BadUrl, Headers, NoClient, Target};
 use crate::session::Dialect;
 use std::fmt;
 use std::time::Duration;
@@ -141,7 +142,7 @@ impl Endpoint {
     /// What must not stand in an error text.
     pub(super) fn secrets(&self) -> Vec<&str> {
         let headers = self.headers.iter();
-        let headers = headers.filter(|(name, _)| holds_a_secret(name));
+        let headers = headers.filter(|(name, _)| header_holds_a_secret(name));
         // `Bearer` before a key is no secret.
         let values = headers.filter_map(|(_, value)| value.split_whitespace().last());
         values.chain(self.key.as_ref().map(Key::expose)).collect()

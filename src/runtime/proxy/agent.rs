@@ -4,6 +4,7 @@
 use super::connect::{Reach, arguments_for, variables};
 use super::news::{News, Report};
 use process_wrap::std::{ChildWrapper, CommandWrap, ProcessSession};
+use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal};
 use std::ffi::OsString;
 use std::fs::File;
@@ -162,6 +163,19 @@ impl Drop for Agent {
 }
 
 /// Waits for the end of the agent and tells it, once all that it wrote was told.
+/// Opens the file that an agent's output goes to, and empties it: for the operator alone, and no link is followed, for what an agent says may hold
+/// secrets.
+pub fn output_file(path: &Path) -> io::Result<File> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?);
+    if file.metadata()?.is_file() {
+        // One that was there may be open to others; it is closed to them before anything is in it.
+        rustix::fs::fchmod(&file, Mode::RUSR | Mode::WUSR)?;
+        file.set_len(0)?;
+    }
+    Ok(file)
+}
+
 fn wait(
     mut child: Box<dyn ChildWrapper>,
     _ended: &Sender<()>,

@@ -101,6 +101,7 @@ impl Judge {
         };
         let judgement = self.judgement(&standing.faults);
         let found_in = (text, request.dialect(), false);
+        let secrets = (secrets, tools_of(request));
         told(found_in, judgement, secrets, &standing, request_findings)
     }
 
@@ -123,6 +124,7 @@ impl Judge {
             };
         }
         let found_in = (text, request.dialect(), true);
+        let secrets = (secrets, tools_of(request));
         told(found_in, judgement, secrets, &standing, |session| {
             check_session(session, None).ok()
         })
@@ -206,11 +208,11 @@ impl Judge {
 fn told(
     (found_in, dialect, goes_on): (Arc<dyn Source>, Dialect, bool),
     mut judgement: Judgement,
-    secrets: &Secrets,
+    (secrets, tools): (&Secrets, Vec<&str>),
     standing: &Standing,
     find: impl Fn(&Session) -> Option<Vec<Finding>>,
 ) -> Verdict {
-    let redactor = Redactor::new(secrets.iter().cloned());
+    let redactor = Redactor::sparing(secrets.iter().cloned(), tools);
     let clean = || {
         let text = whole(&*found_in)?;
         // What is hidden here is never put back: this is for reports only.
@@ -229,6 +231,14 @@ fn told(
         findings: findings.unwrap_or_default(),
         recording,
     }
+}
+
+/// The names of the tools that a request offers: whatever key equals one, it stays.
+fn tools_of(request: &Arc<Reading>) -> Vec<&str> {
+    let session = request.read().and_then(|read| read.sessions.first());
+    let sets = session.map_or(&[][..], |session| &session.contract.tool_sets);
+    let tools = sets.iter().flat_map(|set| &set.tools);
+    tools.map(|tool| &*tool.name).collect()
 }
 
 /// All bytes of a text.

@@ -28,6 +28,9 @@ const END: Duration = Duration::from_secs(1);
 /// How often these are looked at.
 const LOOK: Duration = Duration::from_millis(5);
 
+/// What is said where others may come: listeners speak plain HTTP.
+const IN_CLEAR: &str = "other machines may come: the token, the agent's keys and all it says go over the network in clear; on one that others share let only a tunnel come here (ssh -L, a VPN) or a TLS server in front";
+
 /// A proxy that runs, until it is dropped.
 pub struct Proxy {
     floor: Arc<Floor>,
@@ -91,9 +94,11 @@ impl Proxy {
             }
         }
         let hosts: Vec<String> = origins.iter().map(|origin| origin.base().host()).collect();
-        let (recorder, notices) = recorder(&options, &hosts, &report)?;
+        let tokens: Vec<(String, String)> = listeners.iter().filter_map(token).collect();
+        let (recorder, notices) = recorder(&options, (&hosts, &tokens), &report)?;
         let journal = recorder.path();
-        let floor = Arc::new(Floor::new(made(options, recorder, hosts, report.clone())?));
+        let made = made(options, recorder, (hosts, tokens), report.clone())?;
+        let floor = Arc::new(Floor::new(made));
         for (listen, origin) in listeners.iter().zip(&origins) {
             report(News::Listening {
                 address: listen.address(),
@@ -106,6 +111,9 @@ impl Proxy {
                     "the certificate of {host} is not verified"
                 )));
             }
+        }
+        if listeners.iter().any(|listen| listen.token().is_some()) {
+            report(News::Notice(IN_CLEAR.to_owned()));
         }
         for notice in notices {
             report(News::Notice(notice));
@@ -157,6 +165,12 @@ impl Drop for Proxy {
     }
 }
 
+/// The token of a listener, with what its placeholder calls it.
+fn token(listen: &Listen) -> Option<(String, String)> {
+    let token = listen.token()?;
+    Some(("listener token".to_owned(), token.reveal().to_owned()))
+}
+
 fn origin(upstream: &Upstream, insecure: &[String]) -> Result<Arc<Origin>, NotRunning> {
     let base = Base::parse(&upstream.url);
     let base = base.map_err(|error| NotRunning::Upstream(upstream.name.clone(), error))?;
@@ -186,7 +200,7 @@ fn listeners(options: &Options) -> Result<Vec<Listen>, NoListener> {
 /// The journal, and what is to be said of its folder: who may look into it, and what earlier proxies left held there.
 fn recorder(
     options: &Options,
-    hosts: &[String],
+    (hosts, tokens): (&[String], &[(String, String)]),
     report: &Report,
 ) -> Result<(Recorder, Vec<String>), NotRunning> {
     let tell = report.clone();
@@ -194,7 +208,7 @@ fn recorder(
         path: options.journal.clone(),
         root: usual_root(),
         upstreams: hosts.to_vec(),
-        secrets: Vec::new(),
+        secrets: tokens.to_vec(),
         clock: wall_clock,
         tell: Box::new(move |words: String| tell(News::Notice(words))),
     })?;
@@ -227,14 +241,14 @@ fn recorder(
 fn made(
     options: Options,
     recorder: Recorder,
-    upstreams: Vec<String>,
+    (upstreams, secrets): (Vec<String>, Vec<(String, String)>),
     report: Report,
 ) -> Result<Made, NotRunning> {
     let settings = Settings {
         policy: options.policy.clone(),
         breakpoints: options.breakpoints.clone(),
         has_operator: options.has_operator,
-        secrets: Vec::new(),
+        secrets: secrets.clone(),
         asks: options.max_asks,
     };
     let recorder = Arc::new(recorder);
@@ -262,6 +276,7 @@ fn made(
             options.breakpoints,
         )),
         holds: Holder::new(settings, told)?,
+        secrets,
         recorder,
         folder,
         upstreams,

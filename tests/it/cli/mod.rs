@@ -13,6 +13,7 @@ mod reports;
 mod run_faults;
 mod run_journal;
 mod scripted;
+mod secrets;
 mod split;
 
 use assert_cmd::Command;

@@ -6,10 +6,13 @@ use crate::proxy_wire::client::Client;
 use crate::proxy_wire::fake::{Fake, ok};
 use retake::session::Dialect;
 use serde_json::Value;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+use tungstenite::protocol::{Message, Role, WebSocket};
 
 const INJECT: &str = "[on.unknown-tool]\ndo = \"inject\"\n";
 const KEY: &str = "a-key-of-no-known-shape-93b1";
@@ -202,4 +205,168 @@ fn without_a_policy_it_only_watches() {
         text.contains("unknown-tool") && text.contains("\"how\":\"passed\""),
         "{text}"
     );
+}
+
+/// Put together, so that no scanner takes it for a key.
+fn service_key() -> String {
+    format!("sk-proj-{}", "Ab3dE6gH".repeat(5))
+}
+
+#[test]
+fn a_key_in_a_path_or_in_the_place_of_a_model_is_neither_told_nor_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let upstream = Fake::answering(ok("{}"));
+    let proxy = Running::start(folder.path(), &upstream, &[]);
+    let key = service_key();
+    let asks = serde_json::json!({"model": key, "messages": [{"role": "user", "content": "hi"}]});
+    let body = asks.to_string();
+    for path in [
+        "/v1/chat/completions".to_owned(),
+        format!("/accounts/{key}/v1/chat/completions"),
+        format!("/elsewhere/{key}"),
+        format!("/elsewhere/{KEY}/v1/chat/completions"),
+    ] {
+        let mut client = Client::connect(proxy.address);
+        let request = format!(
+            "POST {path} HTTP/1.1\r\nHost: {}\r\nX-Portkey-Api-Key: {KEY}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            proxy.address,
+            body.len()
+        );
+        client.send(request.as_bytes());
+        client.receive(PATIENCE);
+    }
+    let asked = upstream.requests();
+    assert!(asked.iter().any(|one| one.line.contains(&key)));
+    let (_, lines) = proxy.ended();
+    let told = lines.concat();
+    let written = std::fs::read_to_string(folder.path().join("proxy.jsonl")).unwrap();
+    assert_eq!(told.matches("\"type\":\"exchange\"").count(), 4, "{told}");
+    for text in [&told, &written] {
+        assert!(!text.contains(&key) && !text.contains(KEY), "{text}");
+        assert!(
+            text.contains("/accounts/[redacted openai key]/v1"),
+            "{text}"
+        );
+    }
+}
+
+/// Agrees to a WebSocket and says these texts to whoever speaks first.
+fn saying(texts: Vec<String>) -> Fake {
+    Fake::start(move |_, stream| {
+        let head = "HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: Upgrade\r\nsec-websocket-accept: x\r\n\r\n";
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut socket = WebSocket::from_raw_socket(stream, Role::Server, None);
+        if socket.read().is_ok() {
+            for text in &texts {
+                socket.send(Message::text(text.clone())).unwrap();
+            }
+        }
+        false
+    })
+}
+
+#[test]
+fn what_a_websocket_says_piece_by_piece_shows_no_secret_in_the_journal() {
+    let folder = tempfile::tempdir().unwrap();
+    let (key, password) = (service_key(), "hunter2-Zq7vK2mPx9");
+    let said = format!("the key is {key}, mine is {KEY}, password: {password} and so on");
+    let letters: Vec<char> = said.chars().collect();
+    let delta = |(number, piece): (usize, &[char])| {
+        let piece: String = piece.iter().collect();
+        serde_json::json!({"type": "response.output_text.delta", "item_id": "i", "content_index": 0,
+            "sequence_number": number, "delta": piece})
+        .to_string()
+    };
+    let mut texts: Vec<String> = letters.chunks(5).enumerate().map(delta).collect();
+    let pieces = texts.len();
+    texts.push(
+        serde_json::json!({"type": "response.output_text.done", "item_id": "i", "text": said})
+            .to_string(),
+    );
+    let upstream = saying(texts);
+    let proxy = Running::start(folder.path(), &upstream, &[]);
+    let mut client = Client::connect(proxy.address);
+    let open = format!(
+        "GET /v1/responses HTTP/1.1\r\nHost: {}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nAuthorization: Bearer {KEY}\r\n\
+        Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n",
+        proxy.address
+    );
+    client.send(open.as_bytes());
+    assert_eq!(client.receive_any(PATIENCE).status, Some(101));
+    let patience = Some(Duration::from_secs(30));
+    client.stream.set_read_timeout(patience).unwrap();
+    let mut socket = WebSocket::from_raw_socket(&mut client.stream, Role::Client, None);
+    socket
+        .send(Message::text("{\"type\":\"response.create\"}"))
+        .unwrap();
+    // It passes as it is.
+    let mut got = String::new();
+    for _ in 0..pieces {
+        let message: Value =
+            serde_json::from_str(socket.read().unwrap().to_text().unwrap()).unwrap();
+        got.push_str(message["delta"].as_str().unwrap());
+    }
+    assert_eq!(got, said);
+    socket.read().unwrap();
+    proxy.ended();
+    let written = std::fs::read_to_string(folder.path().join("proxy.jsonl")).unwrap();
+    let deltas = written.lines().filter_map(|line| {
+        let line: Value = serde_json::from_str(line).unwrap();
+        Some(line["entry"]["message"]["delta"].as_str()?.to_owned())
+    });
+    let deltas: Vec<String> = deltas.collect();
+    assert_eq!(deltas.len(), pieces);
+    // The pieces one behind the other, with nothing in place of what was taken out.
+    let joined = deltas.concat();
+    let mut parts = joined.split("[redacted ");
+    let first = parts.next().unwrap().to_owned();
+    let joined = parts.fold(first, |all, part| all + part.split_once(']').unwrap().1);
+    for text in [&written, &joined] {
+        assert!(!text.contains("Ab3dE6gH") && !text.contains(KEY), "{text}");
+        assert!(
+            !text.contains("no-known-shape") && !text.contains("hunter2"),
+            "{text}"
+        );
+    }
+    assert!(
+        joined.starts_with("the key is ") && joined.ends_with("and so on"),
+        "{joined}"
+    );
+}
+
+#[test]
+fn what_an_agent_writes_to_a_file_is_for_the_operator_alone_and_no_link_is_followed() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let run = |output: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_retake"))
+            .current_dir(folder.path())
+            .env("XDG_STATE_HOME", folder.path().join("state"))
+            .env("HOME", folder.path())
+            .args([
+                "proxy",
+                "--headless",
+                "--upstream",
+                "http://127.0.0.1:9",
+                "--listen",
+                "127.0.0.1:0",
+            ])
+            .args(["--output", output, "--", "sh", "-c", "echo said"])
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        output.status.code()
+    };
+    std::fs::write(at("open"), "before, and longer").unwrap();
+    std::fs::set_permissions(at("open"), PermissionsExt::from_mode(0o644)).unwrap();
+    for name in ["new", "open"] {
+        assert_eq!(run(name), Some(0));
+        assert_eq!(std::fs::read_to_string(at(name)).unwrap(), "said\n");
+        let mode = std::fs::metadata(at(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+    std::fs::write(at("target"), "mine").unwrap();
+    std::os::unix::fs::symlink(at("target"), at("link")).unwrap();
+    assert_eq!(run("link"), Some(2));
+    assert_eq!(std::fs::read_to_string(at("target")).unwrap(), "mine");
 }

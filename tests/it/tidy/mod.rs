@@ -34,6 +34,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "rules",
         &[
             "json", "session", "dialects", "schema", "repair", "suggest", "wording", "actions",
+            "redact",
         ],
     ),
     // Of the guards, the engine knows jq and patterns (breakpoints, tools of a policy), and near names: whoever writes a policy

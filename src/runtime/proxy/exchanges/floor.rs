@@ -4,18 +4,20 @@ use super::pump::Message;
 use crate::exchange::client::Client;
 use crate::exchange::entry::Side;
 use crate::exchange::{Ending, ExchangeId, Phase, Seen};
+use crate::redact::{Redactor, Vault, is_key, without_tags};
 use crate::rules::Finding;
 use crate::runtime::Recording;
-use crate::runtime::http::Headers;
+use crate::runtime::http::{Headers, secrets_shown};
 use crate::runtime::proxy::holds::{Holder, Order};
 use crate::runtime::proxy::judge::Judge;
 use crate::runtime::proxy::recent::{Asked, Recent};
-use crate::runtime::proxy::recorder::{OnDisk, Recorded, Recorder};
+use crate::runtime::proxy::recorder::{Head, OnDisk, Recorded, Recorder};
 use crate::runtime::proxy::watch::{Opened, Question};
 use crate::runtime::proxy::{Command, Direction, News, Observer, Report};
 use crate::runtime::takes::wall_clock;
 use crate::session::hash;
 use bytes::Bytes;
+use hyper::HeaderMap;
 use hyper::http::uri::PathAndQuery;
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -30,6 +32,9 @@ pub(in crate::runtime::proxy) struct Floor {
     pub(super) holds: Holder,
     pub(super) holds_requests: bool,
     recorder: Arc<Recorder>,
+    tokens: Vec<(String, String)>,
+    /// Knows them.
+    redactor: Redactor,
     /// Where the journals of holds go.
     folder: PathBuf,
     upstreams: Vec<String>,
@@ -46,6 +51,8 @@ pub(in crate::runtime::proxy) struct Made {
     pub(in crate::runtime::proxy) judge: Arc<Judge>,
     pub(in crate::runtime::proxy) holds: Holder,
     pub(in crate::runtime::proxy) recorder: Arc<Recorder>,
+    /// The tokens of the listeners, each with what its placeholder calls it.
+    pub(in crate::runtime::proxy) secrets: Vec<(String, String)>,
     pub(in crate::runtime::proxy) folder: PathBuf,
     /// Host and port of each upstream.
     pub(in crate::runtime::proxy) upstreams: Vec<String>,
@@ -112,6 +119,8 @@ impl Floor {
             holds: made.holds,
             holds_requests: made.holds_requests,
             recorder: made.recorder,
+            redactor: Redactor::new(made.secrets.iter().cloned()),
+            tokens: made.secrets,
             folder: made.folder,
             upstreams: made.upstreams,
             report: made.report,
@@ -179,6 +188,23 @@ impl Floor {
     /// The number of the next exchange.
     pub(super) fn number(&self) -> ExchangeId {
         ExchangeId(self.next.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// The tokens of the listeners, each with what its placeholder calls it.
+    pub(super) fn tokens(&self) -> &[(String, String)] {
+        &self.tokens
+    }
+
+    /// A word of a request as it is told and written, its path or its model: without secrets, those of its header lines among them.
+    pub(super) fn clean(&self, word: &str, lines: &HeaderMap) -> String {
+        let word = self.redactor.text(word, &mut Vault::default());
+        // Which secret it is nobody has to know; equal words stay equal.
+        let word = without_tags(&word).into_owned();
+        let shown = secrets_shown(lines).into_iter();
+        let shown = shown.filter(|one| is_key(&one.secret) && word.contains(&one.secret));
+        shown.fold(word.clone(), |word, one| {
+            word.replace(&one.secret, &format!("[redacted {}]", one.header))
+        })
     }
 
     /// Whether anything is held, and somebody there to decide about it.
@@ -294,12 +320,13 @@ impl Floor {
 
     /// What is read along of a WebSocket.
     pub(super) fn observe(&self, place: usize, opened: &Opened) -> Seen {
+        self.recorder.learn(Head::of(&opened.lines));
         Seen {
             id: self.number(),
             at_ms: super::ms_of(opened.at),
             upstream: place,
             method: "GET".to_owned(),
-            path: opened.asked.path().to_owned(),
+            path: self.clean(opened.asked.path(), &opened.lines),
             status: Some(101),
             phase: Phase::Replying,
             notes: vec![

@@ -2,6 +2,7 @@
 
 use super::holder::Shared;
 use super::{Deed, Mended, Order, Outcome, Waits, Word};
+use crate::dialects::tools::read_tools;
 use crate::engine::{Breakpoint, Config, Fault, Machine, Reason, Whose};
 use crate::exchange::{ExchangeId, Found};
 use crate::redact::{Redactor, Vault};
@@ -11,6 +12,7 @@ use crate::runtime::model::Model;
 use crate::runtime::proxy::News as Told;
 use crate::runtime::takes::{About, wall_clock};
 use crate::runtime::{NoTake, Workbench, target_of};
+use crate::session::Tool;
 use crate::session::ledger::{Ending, LedgerEvent};
 use crate::session::takes::{Author, Take};
 use std::path::{Path, PathBuf};
@@ -77,7 +79,10 @@ impl Driven {
             ..Config::default()
         };
         let secrets = settings.secrets.iter().cloned();
-        let redactor = Redactor::new(secrets.chain(order.headers.secrets()));
+        let secrets = secrets.chain(order.headers.secrets());
+        let tools = tools_of(&order.request);
+        let words = tools.iter().map(|tool| &*tool.name);
+        let redactor = Redactor::sparing(secrets, words.chain([&*order.model]));
         let mut vault = Vault::default();
         let first = redactor.json(&order.request, &mut vault).into_owned();
         let http = shared.http(&order.target)?;
@@ -366,6 +371,14 @@ impl Driven {
         };
         by.to_owned()
     }
+}
+
+/// The tools that a request offers.
+fn tools_of(request: &[u8]) -> Vec<Tool> {
+    let request = serde_json::from_slice::<serde_json::Value>(request);
+    let tools = request.map(|request| read_tools(&request["tools"]).0);
+    // A request that is no JSON offers none.
+    tools.unwrap_or_default()
 }
 
 fn released(by: String) -> Outcome {

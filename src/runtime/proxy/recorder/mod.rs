@@ -11,6 +11,7 @@ mod recorded;
 mod repeated;
 mod secrets;
 mod spell;
+mod spread;
 mod stream;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -30,6 +31,7 @@ use crate::session::takes::Author;
 use journal::{Place, ProxyJournal};
 use secrets::Secrets;
 use serde_json::Value;
+use spread::Spread;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -113,6 +115,7 @@ impl Recorder {
         let writer = Writer {
             journal,
             secrets: Secrets::new(options.secrets),
+            spread: Spread::default(),
             load: load.clone(),
             tell: options.tell,
             held: BTreeSet::new(),
@@ -215,6 +218,11 @@ impl Recorder {
             Some(acknowledge),
         );
         on_disk
+    }
+
+    /// Knows the secrets of a head, before anything else of its exchange is recorded.
+    pub fn learn(&self, head: Head) {
+        self.send(What::Shown(head.secrets), 0, None);
     }
 
     /// Records a message of a WebSocket that passed. One that is longer than `REPLY_CAP` is named by its length.

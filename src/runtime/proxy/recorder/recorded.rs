@@ -1,8 +1,8 @@
 //! What is handed to the recorder: pieces of bodies that nobody copies, and the headers that may be recorded.
 
 use crate::exchange::Seen;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use crate::redact::{Shown, header_holds_a_secret};
+use crate::runtime::http::secrets_shown;
 use bytes::Bytes;
 use hyper::HeaderMap;
 
@@ -127,7 +127,7 @@ pub struct Head {
     pub(super) encoding: String,
     pub(super) is_stream: bool,
     /// What must not be in any file, wherever it turns up.
-    pub(super) secrets: Vec<String>,
+    pub(super) secrets: Vec<Shown>,
 }
 
 /// Says nothing of the secrets.
@@ -157,27 +157,17 @@ const ALLOWED: &[&str] = &[
 ];
 /// How the names of further ones begin.
 const ALLOWED_BEGINNINGS: &[&str] = &["x-stainless-", "x-ratelimit-", "anthropic-ratelimit-"];
-/// Headers whose values are secrets.
-const SECRET: &[&str] = &[
-    "authorization",
-    "proxy-authorization",
-    "x-api-key",
-    "api-key",
-    "x-goog-api-key",
-    "x-auth-token",
-    "cookie",
-    "set-cookie",
-];
-
 impl Head {
     /// Takes from a head what is recorded, and what must not be.
     pub fn of(headers: &HeaderMap) -> Self {
-        let mut head = Self::default();
+        let mut head = Self {
+            secrets: secrets_shown(headers),
+            ..Self::default()
+        };
         for (name, value) in headers {
             let name = name.as_str();
             let value = String::from_utf8_lossy(value.as_bytes());
-            if SECRET.contains(&name) {
-                head.keep_out(name, &value);
+            if header_holds_a_secret(name) {
                 continue;
             }
             match name {
@@ -194,25 +184,5 @@ impl Head {
             }
         }
         head
-    }
-
-    fn keep_out(&mut self, name: &str, value: &str) {
-        if name.ends_with("cookie") {
-            let pairs = value.split(';').filter_map(|pair| pair.split_once('='));
-            self.secrets
-                .extend(pairs.map(|(_, secret)| secret.trim().to_owned()));
-            return;
-        }
-        let (scheme, rest) = value
-            .trim()
-            .split_once(char::is_whitespace)
-            .unwrap_or(("", value));
-        self.secrets.push(rest.trim().to_owned());
-        if scheme.eq_ignore_ascii_case("basic")
-            && let Ok(decoded) = STANDARD.decode(rest.trim())
-            && let Some((_, password)) = String::from_utf8_lossy(&decoded).split_once(':')
-        {
-            self.secrets.push(password.to_owned());
-        }
     }
 }

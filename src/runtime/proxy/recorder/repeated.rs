@@ -107,6 +107,12 @@ impl Repeated {
         self.0.truncate(count.min(COUNT));
     }
 
+    /// Forgets those that hold this text.
+    pub(super) fn forget_those_with(&mut self, text: &str) {
+        let finder = memchr::memmem::Finder::new(text);
+        self.0.retain(|clean| finder.find(&clean.body).is_none());
+    }
+
     /// Knows nothing any more: other secrets are looked for.
     pub(super) fn forget(&mut self) {
         self.0.clear();

@@ -1,7 +1,7 @@
 //! The secrets of a proxy: those that it was given, and those that clients showed in their headers.
 
 use super::repeated::{Repeated, Repeats};
-use crate::redact::{Redactor, Vault};
+use crate::redact::{Redactor, Shown, Vault, is_key};
 use crate::session::Dialect;
 use bytes::Bytes;
 use std::borrow::Cow;
@@ -9,12 +9,16 @@ use std::collections::VecDeque;
 
 /// How many that clients showed are remembered.
 const REMEMBERED: usize = 256;
+/// How many cookies are: the latest ones.
+const COOKIES: usize = 16;
 
 /// Takes secrets out of what is written.
 #[derive(Debug)]
 pub(super) struct Secrets {
     given: Vec<(String, String)>,
     shown: VecDeque<String>,
+    /// Servers give another one again and again, so nothing is made anew for them.
+    cookies: VecDeque<String>,
     redactor: Redactor,
     vault: Vault,
     repeated: Repeated,
@@ -26,21 +30,27 @@ impl Secrets {
             redactor: Redactor::new(given.clone()),
             given,
             shown: VecDeque::new(),
+            cookies: VecDeque::new(),
             vault: Vault::default(),
             repeated: Repeated::default(),
         }
     }
 
-    /// Knows what a client showed. Words that stand for no key (`ollama`, `lm-studio`, `EMPTY`) are none: they would be found everywhere.
-    pub(super) fn learn(&mut self, shown: &[String]) {
-        let is_key = |secret: &&String| {
-            let has_digit = secret.bytes().any(|byte| byte.is_ascii_digit());
-            secret.len() >= 20 || (secret.len() >= 8 && has_digit)
-        };
+    /// Knows what a client or a server showed in its header lines. What is no key is none: it would be found everywhere.
+    pub(super) fn learn(&mut self, shown: &[Shown]) {
         let mut learned = false;
-        for secret in shown.iter().filter(is_key) {
-            if !self.shown.contains(secret) {
-                self.shown.push_back(secret.clone());
+        for one in shown.iter().filter(|one| is_key(&one.secret)) {
+            if self.shown.contains(&one.secret) || self.cookies.contains(&one.secret) {
+                continue;
+            }
+            if one.is_cookie {
+                self.redactor.add_fleeting("cookie", &one.secret);
+                self.repeated.forget_those_with(&one.secret);
+                self.cookies.push_back(one.secret.clone());
+                let too_many = self.cookies.len().saturating_sub(COOKIES);
+                self.cookies.drain(..too_many);
+            } else {
+                self.shown.push_back(one.secret.clone());
                 learned = true;
             }
         }
@@ -50,6 +60,9 @@ impl Secrets {
             let shown = self.shown.iter();
             let shown = shown.map(|secret| ("credentials".to_owned(), secret.clone()));
             self.redactor = Redactor::new(self.given.iter().cloned().chain(shown));
+            for cookie in &self.cookies {
+                self.redactor.add_fleeting("cookie", cookie);
+            }
             self.repeated.forget();
         }
     }
@@ -88,6 +101,11 @@ impl Secrets {
     /// Remembers a request that was JSON and in which no secret was found.
     pub(super) fn found_none(&mut self, dialect: Dialect, body: &Bytes) {
         self.repeated.keep(dialect, body);
+    }
+
+    /// What is new of a text that grows, from this place on: without secrets that began before it, and without what may become one.
+    pub(super) fn grown(&self, text: &str, from: usize) -> String {
+        self.redactor.grown(text, from)
     }
 
     /// Whether a text, or JSON in it, holds a secret.

@@ -4,8 +4,10 @@ use super::journal::ProxyJournal;
 use super::recorded::Recorded;
 use super::secrets::Secrets;
 use super::spell;
+use super::spread::Spread;
 use crate::exchange::ExchangeId;
 use crate::exchange::entry::Entry;
+use crate::redact::Shown;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -49,6 +51,8 @@ pub(super) enum What {
     Exchange(Box<Recorded>),
     Held(Box<Recorded>, Option<PathBuf>),
     Entry(Entry),
+    /// Secrets of header lines, to be known from now on.
+    Shown(Vec<Shown>),
 }
 
 /// Tells the operator something.
@@ -58,6 +62,8 @@ pub(super) type Tell = Box<dyn Fn(String) + Send>;
 pub(super) struct Writer {
     pub(super) journal: ProxyJournal,
     pub(super) secrets: Secrets,
+    /// What WebSockets say piece by piece.
+    pub(super) spread: Spread,
     pub(super) load: Arc<Load>,
     pub(super) tell: Tell,
     /// What is held, as far as it was taken.
@@ -108,23 +114,31 @@ impl Writer {
             cost,
             acknowledge,
         } = job;
-        let spelled = match &what {
+        let spelled = match what {
             What::Exchange(recorded) => {
                 self.held.remove(&recorded.seen.id);
-                spell::exchange(recorded, None, &mut self.secrets)
+                self.spread.ends(recorded.seen.id);
+                spell::exchange(&recorded, None, &mut self.secrets)
             }
             What::Held(recorded, run) => {
                 self.held.insert(recorded.seen.id);
-                spell::exchange(recorded, Some(run.as_deref()), &mut self.secrets)
+                spell::exchange(&recorded, Some(run.as_deref()), &mut self.secrets)
             }
-            What::Entry(entry) => {
-                if let Entry::Ended { id, .. } = entry {
+            What::Entry(mut entry) => {
+                if let Entry::Ended { id, .. } = &entry {
                     self.held.remove(id);
                 }
-                serde_json::to_string(entry).map(|entry| self.secrets.redact(entry))
+                if let Entry::Observed { id, message, .. } = &mut entry {
+                    self.spread.redact(*id, message, &self.secrets);
+                }
+                serde_json::to_string(&entry).map(|entry| self.secrets.redact(entry))
+            }
+            What::Shown(shown) => {
+                self.secrets.learn(&shown);
+                self.load.entries.fetch_sub(1, Ordering::Relaxed);
+                return;
             }
         };
-        drop(what);
         self.load.bytes.fetch_sub(cost, Ordering::Relaxed);
         self.load.entries.fetch_sub(1, Ordering::Relaxed);
         match spelled {

@@ -27,6 +27,7 @@ fn floor(folder: &TempDir, report: Report) -> Arc<Floor> {
         judge: Arc::default(),
         holds: Holder::new(settings, Arc::new(|_| {})).unwrap(),
         recorder: Arc::new(recorder.unwrap()),
+        secrets: Vec::new(),
         folder: folder.path().join("holds"),
         upstreams: vec!["api.example:443".to_owned()],
         report,

@@ -123,7 +123,9 @@ impl Pump {
 
     /// What must not be told to anybody but the upstream.
     pub(in crate::runtime::proxy::exchanges) fn secrets(&self) -> Vec<(String, String)> {
-        Headers::passed_on(&self.question.lines).secrets()
+        let tokens = self.floor.tokens().iter().cloned();
+        let shown = Headers::passed_on(&self.question.lines).secrets();
+        tokens.chain(shown).collect()
     }
 
     /// What the upstream was asked, decoded.

@@ -269,3 +269,69 @@ fn what_a_request_repeats_stands_as_it_came_and_what_is_new_of_it_loses_its_secr
     assert!(!file.contains(secret), "{file}");
     assert_eq!(file.matches("[redacted credentials").count(), 2);
 }
+
+#[test]
+fn header_lines_of_every_gateway_are_known_and_attributes_of_cookies_are_not() {
+    let home = tempfile::tempdir().unwrap();
+    let recorder = Recorder::begin(options(home.path())).unwrap();
+    let path = recorder.path();
+    let names = [
+        "x-portkey-api-key",
+        "helicone-auth",
+        "cf-aig-authorization",
+        "ocp-apim-subscription-key",
+        "x-amz-security-token",
+    ];
+    let secret = |number: usize| format!("gateway-key-without-a-shape-{number}");
+    let said: Vec<String> = (0..names.len()).map(secret).collect();
+    let date = "Fri, 01 Nov 2026 10:00:00 GMT";
+    let asks = json!({"messages": [{"role": "user", "content": format!("{said:?} on {date} with cookie-value-99")}]});
+    let mut recorded = chat(1, &asks.to_string(), CALLS);
+    let lines: Vec<(&'static str, &str)> = names
+        .iter()
+        .zip(&said)
+        .map(|(name, secret)| (*name, &**secret))
+        .collect();
+    recorded.request_head = head(&lines);
+    let cookie = format!("__cf_bm=cookie-value-99; Expires={date}; Path=/; HttpOnly");
+    recorded.reply_head = head(&[("set-cookie", &cookie)]);
+    recorder.exchange(recorded);
+    drop(recorder);
+    let file = text_of(&path);
+    assert!(
+        !file.contains("gateway-key") && !file.contains("cookie-value-99"),
+        "{file}"
+    );
+    assert!(file.contains(date), "{file}");
+}
+
+#[test]
+fn a_fresh_cookie_with_each_reply_leaves_what_is_known_of_a_conversation() {
+    let mut secrets = Secrets::new(Vec::new());
+    let long = "nothing secret ".repeat(400);
+    let asks = |more: &str| {
+        Bytes::from(format!(
+            r#"{{"messages":[{{"role":"user","content":"{long}"}}{more}],"model":"m"}}"#
+        ))
+    };
+    secrets.found_none(Dialect::Chat, &asks(""));
+    let cookie = |number: usize| {
+        head(&[(
+            "set-cookie",
+            &format!("__cf_bm=cookie-value-{number}9; Path=/"),
+        )])
+    };
+    for number in 0..40 {
+        secrets.learn(&cookie(number).secrets);
+        let grown = asks(r#",{"role":"user","content":"and?"}"#);
+        assert!(secrets.repeats(Dialect::Chat, &grown).is_some(), "{number}");
+    }
+    let shows = asks(r#",{"role":"user","content":"cookie-value-399"}"#);
+    assert!(secrets.repeats(Dialect::Chat, &shows).is_none());
+    // A request that holds one is no longer known as clean.
+    let body = asks(r#",{"role":"user","content":"in-a-body-77"}"#);
+    secrets.found_none(Dialect::Chat, &body);
+    secrets.learn(&head(&[("set-cookie", "a=in-a-body-77")]).secrets);
+    let grown = asks(r#",{"role":"user","content":"in-a-body-77"},{"role":"user","content":"x"}"#);
+    assert!(secrets.repeats(Dialect::Chat, &grown).is_none());
+}

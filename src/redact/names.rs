@@ -1,0 +1,388 @@
+//! Names under which secrets stand - members of JSON, variables, flags, fields of a text - and which values under them are secrets.
+
+use std::borrow::Cow;
+
+/// Names whose text is a secret whatever it looks like; spelled small, without `_` and `-`.
+const NAMES: &[&str] = &[
+    "secret",
+    "idtoken",
+    "authorization",
+    "proxyauthorization",
+    "cookie",
+    "setcookie",
+    "xgoogapikey",
+    "credentials",
+];
+
+/// How names of the same kind end, `db_password` and `webhook_secret` among them.
+const ENDINGS: &[&str] = &[
+    "password",
+    "passwd",
+    "passphrase",
+    "clientsecret",
+    "webhooksecret",
+    "signingsecret",
+    "sharedsecret",
+    "appsecret",
+    "apisecret",
+    "apikey",
+    "secretkey",
+    "secretaccesskey",
+    "privatekey",
+    "signingkey",
+    "encryptionkey",
+    "sshkey",
+    "accesskey",
+    "accountkey",
+    "masterkey",
+    "subscriptionkey",
+    "accesstoken",
+    "refreshtoken",
+    "authtoken",
+    "bearertoken",
+    "sessiontoken",
+    "securitytoken",
+    "apitoken",
+    "bottoken",
+];
+
+/// Names whose text is a secret if it looks like one: a `token` is also a piece of a text, a `pass` the result of a test, `pwd` a folder.
+const LIKELY: &[&str] = &[
+    "token",
+    "auth",
+    "authentication",
+    "bearer",
+    "credential",
+    "jwt",
+    "pass",
+    "pwd",
+    "connectionstring",
+    "databaseurl",
+    "dsn",
+];
+
+/// How names end that hold no secret although they end with `token`: places in a list, marks of a model's vocabulary, numbers of requests.
+const PLACES: &[&str] = &[
+    "pagetoken",
+    "nexttoken",
+    "nextsynctoken",
+    "synctoken",
+    "continuationtoken",
+    "paginationtoken",
+    "cursortoken",
+    "resumetoken",
+    "starttoken",
+    "endtoken",
+    "stoptoken",
+    "eostoken",
+    "bostoken",
+    "padtoken",
+    "unktoken",
+    "masktoken",
+    "clienttoken",
+    "requesttoken",
+    "progresstoken",
+    "canceltoken",
+    "cancellationtoken",
+];
+
+/// Numbers that are typed in.
+const CODES: &[&str] = &["pin", "otp", "pincode", "otpcode"];
+
+/// Endings of the names of environment variables that hold secrets, as `GITHUB_TOKEN`.
+const VARIABLES: &[&str] = &[
+    "_KEY",
+    "_SECRET",
+    "_TOKEN",
+    "_PASSWORD",
+    "_PASSWD",
+    "_PASS",
+    "_PWD",
+    "_PAT",
+];
+
+/// What stands where a secret will: types, words of forms.
+const STAND_INS: &[&str] = &[
+    "any",
+    "bool",
+    "boolean",
+    "bytes",
+    "changed",
+    "default",
+    "empty",
+    "false",
+    "hidden",
+    "int",
+    "integer",
+    "invalid",
+    "missing",
+    "no",
+    "none",
+    "null",
+    "number",
+    "object",
+    "optional",
+    "password",
+    "redacted",
+    "required",
+    "secret",
+    "str",
+    "string",
+    "text",
+    "token",
+    "true",
+    "undefined",
+    "unset",
+    "yes",
+];
+
+/// What a name says of its text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sign {
+    /// A secret.
+    Certain,
+    /// A secret if it looks like one.
+    Likely,
+    /// A secret if it is a short number.
+    Code,
+    /// No secret.
+    Nothing,
+}
+
+/// Whether what stands under this name is a secret: a member of JSON, a variable of the environment.
+pub fn names_a_secret(name: &str) -> bool {
+    sign(name) == Sign::Certain
+}
+
+/// Whether the text of a member of this name is a secret.
+pub(super) fn is_secret_under(name: &str, text: &str) -> bool {
+    match sign(name) {
+        Sign::Certain => !text.is_empty() && !is_stand_in(text),
+        Sign::Likely => looks_secret(text) || holds_password(text),
+        Sign::Code => is_code(text),
+        Sign::Nothing => false,
+    }
+}
+
+/// Whether a value that a text gives a name is a secret. Texts hold prose and code: words, variables, calls and types are none. `is_quoted`
+/// tells whether it stands in quotes, `is_tight` whether it stands right behind its `=`, as in a file of variables.
+pub(super) fn is_secret_in_text(name: &str, value: &str, is_quoted: bool, is_tight: bool) -> bool {
+    let sign = sign(name);
+    match sign {
+        Sign::Nothing => return false,
+        Sign::Code => return is_code(value),
+        Sign::Certain | Sign::Likely => {}
+    }
+    if is_stand_in(value) || !is_one_word(value) || is_code_of_a_program(value, is_quoted) {
+        return false;
+    }
+    let has_digit = value.bytes().any(|byte| byte.is_ascii_digit());
+    let is_number = value
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || b".,_%".contains(&byte));
+    let has_sign = value.bytes().any(|byte| b"!@#%^*+~?".contains(&byte));
+    if is_number {
+        return sign == Sign::Certain && is_password(name) && value.len() >= 6;
+    }
+    match sign {
+        Sign::Certain if is_tight && is_variable(name) => value.len() >= 6,
+        Sign::Certain => {
+            value.len() >= 6 && (has_digit || has_sign && is_quoted) || is_long_key(value)
+        }
+        _ => value.len() >= 8 && has_digit,
+    }
+}
+
+fn sign(name: &str) -> Sign {
+    if name.is_empty() || name.len() > 128 {
+        return Sign::Nothing;
+    }
+    let plain = plain(name);
+    let is_one_of = |names: &[&str]| names.contains(&&*plain);
+    let ends_like = |endings: &[&str]| endings.iter().any(|ending| plain.ends_with(ending));
+    if is_variable(name) || is_one_of(NAMES) || ends_like(ENDINGS) {
+        Sign::Certain
+    } else if is_one_of(LIKELY) || (plain.ends_with("token") && !ends_like(PLACES)) {
+        Sign::Likely
+    } else if is_one_of(CODES) {
+        Sign::Code
+    } else {
+        Sign::Nothing
+    }
+}
+
+/// Whether this is how variables of the environment are spelled that hold secrets.
+fn is_variable(name: &str) -> bool {
+    let is_capital = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
+    name.len() > 4
+        && name.bytes().all(is_capital)
+        && (VARIABLES.iter().any(|ending| name.ends_with(ending))
+            || matches!(name, "TOKEN" | "SECRET" | "PASSWORD" | "PASSWD")
+            || name.ends_with("PASSWORD"))
+}
+
+fn is_password(name: &str) -> bool {
+    plain(name).contains("pass")
+}
+
+/// A name in small letters, without `_` and `-`.
+fn plain(name: &str) -> Cow<'_, str> {
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    if name.bytes().all(is_plain) {
+        return Cow::Borrowed(name);
+    }
+    let letters = name.chars().filter(|letter| !matches!(letter, '_' | '-'));
+    Cow::Owned(letters.flat_map(char::to_lowercase).collect())
+}
+
+/// Whether this stands in place of a secret: what was taken out before, a variable, a mask, the name of a type.
+pub(super) fn is_stand_in(text: &str) -> bool {
+    let text = text.trim();
+    let is_masked = || {
+        let mut letters = text.chars().filter(|letter| *letter != '-');
+        letters.all(|letter| matches!(letter, '*' | 'x' | 'X' | '.' | '\u{2022}'))
+    };
+    let is_variable = || {
+        let mut behind = text.strip_prefix('$').unwrap_or_default().chars();
+        let next = behind.next();
+        next.is_some_and(|next| next.is_ascii_uppercase() || matches!(next, '{' | '(' | '_'))
+    };
+    super::is_placeholder(text)
+        || (text.starts_with('<') && text.ends_with('>'))
+        || text.starts_with("{{")
+        || STAND_INS.iter().any(|word| text.eq_ignore_ascii_case(word))
+        || is_variable()
+        || is_masked()
+}
+
+/// Whether a value is no sentence, no path and no address.
+fn is_one_word(value: &str) -> bool {
+    let is_path = value.starts_with(['/', '.', '~', '\\']) || value.get(1..3) == Some(":\\");
+    !is_path && !value.contains("://") && !value.contains(char::is_whitespace)
+}
+
+/// Whether a text by itself looks like a secret: one word with digits in it, and no number.
+fn looks_secret(text: &str) -> bool {
+    let has_digit = text.bytes().any(|byte| byte.is_ascii_digit());
+    let has_letter = text.bytes().any(|byte| byte.is_ascii_alphabetic());
+    let is_long = text.len() >= 8 && has_digit && has_letter;
+    (is_long || is_long_key(text)) && is_one_word(text) && !is_stand_in(text)
+}
+
+/// Whether an address or a list of settings holds a password.
+fn holds_password(text: &str) -> bool {
+    let small = text.to_ascii_lowercase();
+    let settings = ["password=", "pwd=", "accountkey=", "sharedaccesskey="];
+    settings.iter().any(|setting| small.contains(setting))
+}
+
+/// Letters of both cases and more than words have.
+fn is_long_key(value: &str) -> bool {
+    let upper = value.bytes().any(|byte| byte.is_ascii_uppercase());
+    let lower = value.bytes().any(|byte| byte.is_ascii_lowercase());
+    value.len() >= 24 && upper && lower && value.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
+fn is_code(text: &str) -> bool {
+    (4..=10).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether a value is what a program computes: a call, a place in a list, a variable, a member.
+fn is_code_of_a_program(value: &str, is_quoted: bool) -> bool {
+    if value.contains(['(', '[', '{', '`']) || value.contains("->") {
+        return true;
+    }
+    let is_word = |word: &str| {
+        let mut letters = word.chars();
+        letters
+            .next()
+            .is_some_and(|letter| letter.is_ascii_alphabetic() || letter == '_')
+            && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+    };
+    let small = value.to_ascii_lowercase();
+    let names = ["token", "secret", "passw", "key", "credential"];
+    let is_named = is_word(value) && names.iter().any(|name| small.contains(name));
+    let is_member = !is_quoted && value.contains('.') && value.split('.').all(is_word);
+    is_named || is_member
+}
+
+/// Whether a value that somebody calls a key is one. Words that stand for none (`ollama`, `EMPTY`, `not-needed`) and those of JSON, of
+/// providers and of tools (`function`, `message`, `call_id`) are in every text.
+pub fn is_key(value: &str) -> bool {
+    let has_digit = value.bytes().any(|byte| byte.is_ascii_digit());
+    let is_words = value
+        .bytes()
+        .all(|byte| byte.is_ascii_lowercase() || byte == b'_' || byte == b'.');
+    let is_type = value == "b64_json" || {
+        let dated = value.rsplit_once("_20");
+        dated.is_some_and(|(_, date)| {
+            date.len() == 6 && date.bytes().all(|byte| byte.is_ascii_digit())
+        })
+    };
+    let is_long = value.len() >= 20 && !(is_words && value.contains(['_', '.']));
+    !is_type && (is_long || (value.len() >= 8 && has_digit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_known_in_every_spelling() {
+        for name in [
+            "api_key",
+            "API-Key",
+            "apiKey",
+            "password",
+            "client_secret",
+            "GITHUB_TOKEN",
+            "db_password",
+            "ssh_key",
+            "signing_key",
+            "encryption_key",
+            "webhook_secret",
+            "TOKEN",
+            "PASSWORD",
+            "PGPASSWORD",
+        ] {
+            assert!(names_a_secret(name), "{name}");
+        }
+        for name in [
+            "",
+            "next_page_token",
+            "max_tokens",
+            "token_count",
+            "author",
+            "key",
+            "keyword",
+            "passwordless",
+            "PWD",
+        ] {
+            assert!(!names_a_secret(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn words_of_json_of_providers_and_of_those_who_need_no_key_are_no_keys() {
+        for word in [
+            "ollama",
+            "lm-studio",
+            "EMPTY",
+            "not-needed",
+            "function",
+            "message",
+            "content",
+            "call_id",
+            "b64_json",
+            "function_call_output",
+            "mcp_approval_request",
+            "chat.completion.chunk",
+            "web_search_20250305",
+        ] {
+            assert!(!is_key(word), "{word}");
+        }
+        for key in ["a1b2c3d4", "correct horse battery", "plain words 1"] {
+            assert!(is_key(key), "{key}");
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! exposed-secret: an item holds what looks like a key or a password.
+
+use super::{Digests, Finding, Page, Rule, Run, Scope, Severity};
+use crate::redact::kinds_in_json;
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "exposed-secret",
+    severity: Severity::Info,
+    summary: "an item holds what looks like a key or a password (`check` alone looks for it)",
+    message: "this item seems to hold a secret: {kinds}",
+    page: Page {
+        what: "A text, argument or output holds what looks like a key of a known service, or what stands under a name like password, api_key or token. What kind it is is said, never the secret.",
+        why: "Recordings are sent around: with a bug report, into a repository, to a colleague. Whoever has the recording has the key.",
+        example: "{\"command\": \"curl -u admin:... https://example.org\"}",
+        what_to_do: "Take the secret back where it was given (rotate the key). Share a copy without it: `retake convert FILE --to DIALECT --redact`, or --redact with show, fix and export.",
+        limits: "A secret without a known shape and without a telling name is not seen; an example that looks like a key is. `check` alone reports it; it never changes the exit code.",
+    },
+    offers: &[],
+    scope: Scope::Session(check),
+};
+
+fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
+    let mut bytes = Vec::new();
+    for (index, item) in run.session.items.iter().enumerate() {
+        // What cannot be read was reported where it was read first.
+        if run.session.source.read_into(item.span, &mut bytes).is_err() {
+            continue;
+        }
+        let kinds = kinds_in_json(&bytes);
+        if !kinds.is_empty() {
+            findings.push(Finding::new(&RULE, index).fact("kinds", kinds.join(", ")));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::rules::fixture::fixture;
+    use crate::rules::{HINTS, Run, check, check_by};
+
+    #[test]
+    fn what_looks_like_a_secret_is_told_by_its_kind_and_never_itself() {
+        let key = format!("sk-proj-{}", "Ab3dE6gH".repeat(5));
+        let text = format!(
+            r#"[{{"role":"user","content":"my key is {key}"}},
+            {{"role":"assistant","content":null,"tool_calls":[{{"id":"call_1","type":"function","function":{{"name":"f","arguments":"{{\\"password\\":\\"hunter2-abc\\"}}"}}}}]}},
+            {{"role":"tool","tool_call_id":"call_1","content":"max_tokens: 12, the password: is required"}}]"#
+        );
+        let sessions = fixture(&text).sessions();
+        let run = Run::new(&sessions[0], None);
+        let (told, _) = check_by(&run, HINTS).unwrap();
+        let told: Vec<(Option<u32>, String)> =
+            told.iter().map(|one| (one.item, one.message())).collect();
+        assert_eq!(
+            told,
+            [
+                (
+                    Some(0),
+                    "this item seems to hold a secret: openai key".to_owned()
+                ),
+                (
+                    Some(1),
+                    "this item seems to hold a secret: password".to_owned()
+                )
+            ]
+        );
+        // It is no rule that a run or a proxy judges by.
+        let judged = check(&run).unwrap();
+        assert!(judged.iter().all(|one| one.rule.id != "exposed-secret"));
+    }
+}
