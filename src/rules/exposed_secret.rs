@@ -38,15 +38,19 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
 mod tests {
     use crate::rules::fixture::fixture;
     use crate::rules::{HINTS, Run, check, check_by};
+    use serde_json::json;
 
     #[test]
     fn what_looks_like_a_secret_is_told_by_its_kind_and_never_itself() {
         let key = format!("sk-proj-{}", "Ab3dE6gH".repeat(5));
-        let text = format!(
-            r#"[{{"role":"user","content":"my key is {key}"}},
-            {{"role":"assistant","content":null,"tool_calls":[{{"id":"call_1","type":"function","function":{{"name":"f","arguments":"{{\\"password\\":\\"hunter2-abc\\"}}"}}}}]}},
-            {{"role":"tool","tool_call_id":"call_1","content":"max_tokens: 12, the password: is required"}}]"#
-        );
+        let arguments = json!({"password": "hunter2-abc"}).to_string();
+        let text = json!([
+            {"role": "user", "content": format!("my key is {key}")},
+            {"role": "assistant", "content": null, "tool_calls": [{"id": "call_1", "type": "function",
+                "function": {"name": "f", "arguments": arguments}}]},
+            {"role": "tool", "tool_call_id": "call_1", "content": "max_tokens: 12, the password: is required"},
+        ]);
+        let text = text.to_string();
         let sessions = fixture(&text).sessions();
         let run = Run::new(&sessions[0], None);
         let (told, _) = check_by(&run, HINTS).unwrap();

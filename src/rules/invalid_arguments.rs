@@ -2,8 +2,10 @@
 
 use super::{Finding, Page, Rule, Run, Scope, Severity, Subject};
 use crate::actions::{Offer, lines};
+use crate::redact::holds_placeholder;
 use crate::schema::Violation;
 use crate::session::{Family, Flags, Kind};
+use serde_json::Value;
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
@@ -44,7 +46,11 @@ fn check(run: &Run<'_>, subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let Some(Ok(validator)) = offered.and_then(|offered| offered.validator(item.name)) else {
         return;
     };
-    match validator.violations(arguments) {
+    let violations = validator.violations(arguments).map(|mut violations| {
+        violations.retain(|one| !is_of_placeholder(arguments, one));
+        violations
+    });
+    match violations {
         Ok(violations) if !violations.is_empty() => {
             let finding = Finding::new(&RULE, subject.index).fact("tool", run.session.name(item));
             findings.push(with_violations(finding, &violations).of_call(run.session));
@@ -52,6 +58,22 @@ fn check(run: &Run<'_>, subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         // Valid, or the check was refused because it could take too long: that says nothing about the call.
         Ok(_) | Err(_) => {}
     }
+}
+
+/// Whether only what stands in place of a secret breaks the schema, by its length or its letters: nobody knows whether the secret does.
+fn is_of_placeholder(arguments: &Value, violation: &Violation) -> bool {
+    let by_letters = [
+        "pattern",
+        "minLength",
+        "maxLength",
+        "enum",
+        "const",
+        "format",
+    ];
+    let text = arguments
+        .pointer(&violation.pointer)
+        .and_then(Value::as_str);
+    by_letters.contains(&&*violation.keyword) && text.is_some_and(holds_placeholder)
 }
 
 /// Adds violations as evidence: `violations`, one `pointer: message` a line; `told`, the same on one line; `count`; and the pointer
@@ -108,6 +130,15 @@ mod tests {
         call(&foreign, r#"{"x":"1"}"#).expect(&RULE, &[]);
         let remote = json!({"$ref": "https://example.com/flight.json"});
         call(&remote, r#"{"x":"1"}"#).expect(&RULE, &[]);
+    }
+
+    #[test]
+    fn what_stands_in_place_of_a_secret_breaks_no_schema_by_its_letters() {
+        let schema = json!({"type": "object", "additionalProperties": false,
+            "properties": {"pin": {"type": "string", "pattern": "^[0-9]{4}$", "maxLength": 4}}});
+        call(&schema, r#"{"pin":"[redacted pin 0badcafe]"}"#).expect(&RULE, &[]);
+        call(&schema, r#"{"pin":"12"}"#).expect(&RULE, &["call_1"]);
+        call(&schema, r#"{"code":"[redacted pin 0badcafe]"}"#).expect(&RULE, &["call_1"]);
     }
 
     #[test]

@@ -311,7 +311,7 @@ fn a_fresh_cookie_with_each_reply_leaves_what_is_known_of_a_conversation() {
     let long = "nothing secret ".repeat(400);
     let asks = |more: &str| {
         Bytes::from(format!(
-            r#"{{"messages":[{{"role":"user","content":"{long}"}}{more}],"model":"m"}}"#
+            r#"{{"messages":[{{"role":"user","content":"{long}"}},{{"role":"assistant","content":"ok"}}{more}],"model":"m"}}"#
         ))
     };
     secrets.found_none(Dialect::Chat, &asks(""));
