@@ -136,6 +136,9 @@ const STAND_INS: &[&str] = &[
     "yes",
 ];
 
+/// Letters alone are a key from so many on.
+const LONG: usize = 24;
+
 /// What a name says of its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sign {
@@ -167,6 +170,13 @@ pub(super) fn is_secret_under(name: &str, text: &str) -> bool {
 /// Whether a value that a text gives a name is a secret. Texts hold prose and code: words, variables, calls and types are none. `is_quoted`
 /// tells whether it stands in quotes, `is_tight` whether it stands right behind its `=`, as in a file of variables.
 pub(super) fn is_secret_in_text(name: &str, value: &str, is_quoted: bool, is_tight: bool) -> bool {
+    let has_digit = value.bytes().any(|byte| byte.is_ascii_digit());
+    let has_sign = value.bytes().any(|byte| b"!@#%^*+~?".contains(&byte));
+    // Most of what code assigns is a word.
+    let may_be_key = has_digit || has_sign || is_tight || value.len() >= LONG;
+    if value.len() < 4 || !may_be_key {
+        return false;
+    }
     let sign = sign(name);
     match sign {
         Sign::Nothing => return false,
@@ -176,11 +186,9 @@ pub(super) fn is_secret_in_text(name: &str, value: &str, is_quoted: bool, is_tig
     if is_stand_in(value) || !is_one_word(value) || is_code_of_a_program(value, is_quoted) {
         return false;
     }
-    let has_digit = value.bytes().any(|byte| byte.is_ascii_digit());
     let is_number = value
         .bytes()
         .all(|byte| byte.is_ascii_digit() || b".,_%".contains(&byte));
-    let has_sign = value.bytes().any(|byte| b"!@#%^*+~?".contains(&byte));
     if is_number {
         return sign == Sign::Certain && is_password(name) && value.len() >= 6;
     }
@@ -280,7 +288,7 @@ fn holds_password(text: &str) -> bool {
 fn is_long_key(value: &str) -> bool {
     let upper = value.bytes().any(|byte| byte.is_ascii_uppercase());
     let lower = value.bytes().any(|byte| byte.is_ascii_lowercase());
-    value.len() >= 24 && upper && lower && value.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    value.len() >= LONG && upper && lower && value.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
 fn is_code(text: &str) -> bool {

@@ -225,5 +225,8 @@ mod tests {
             "&lt;script&gt;a &amp;&amp; &#39;b&#39; &quot;c&quot;&lt;/script&gt;"
         );
         assert_eq!(escaped("a\u{202e}b"), "a\\u{202e}b");
+        let arguments = r#"login {"user": "me", "password": "hunter2-Zq7v"}"#;
+        assert!(!escaped(arguments).contains("hunter2"));
+        assert!(escaped(arguments).contains("[redacted password]"));
     }
 }

@@ -103,3 +103,41 @@ fn what_a_tool_prints_and_a_model_repeats_reaches_the_wire_and_nothing_else() {
         }
     }
 }
+
+#[test]
+fn a_key_that_is_a_word_of_the_history_changes_nothing_of_it() {
+    for (dialect, word) in [
+        (Dialect::Responses, "responses"),
+        (Dialect::Chat, "chat"),
+        (Dialect::Anthropic, "anthropic"),
+    ] {
+        for key in ["function", "message", "content", "call_id", "look_up_2024"] {
+            let script = "[[rule]]\nturn = 1\ncalls = [{ name = \"look_up_2024\", arguments = { word = \"message\" } }]\n\
+                [[rule]]\ntext = \"The function says {{ last }}.\"\n";
+            let wire = Wire::to(script);
+            let stage = Stage::new();
+            let agent = format!(
+                "name = \"words\"\ninput = \"The content of the message?\"\n\
+                 [model]\ndialect = \"{word}\"\nname = \"m\"\nmax_tokens = 99\nbase_url = \"{}\"\nkey_env = \"MODEL_API_KEY\"\n\
+                 [[tools]]\nname = \"look_up_2024\"\napproval = \"never\"\ncommand = [\"sh\", \"-c\", \"cat > got; echo content\"]\n\
+                 parameters = {{ type = \"object\", properties = {{ word = {{ type = \"string\", enum = [\"message\"] }} }} }}\n",
+                wire.base_url(dialect)
+            );
+            let agent = stage.write("agent.toml", &agent);
+            let mut command = stage.run_command(&agent, &[]);
+            command.env("MODEL_API_KEY", key);
+            let told = Told::of(&mut command);
+            assert_eq!(
+                (told.code, told.how()),
+                (0, "final"),
+                "{key}: {}{}",
+                told.out,
+                told.err
+            );
+            assert!(!told.out.contains("[redacted"), "{key}: {}", told.out);
+            let got = std::fs::read_to_string(stage.path("got")).unwrap();
+            assert!(got.contains("message"), "{key}: {got}");
+            assert_eq!(wire.bodies().len(), 2, "{key}");
+        }
+    }
+}

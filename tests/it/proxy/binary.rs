@@ -71,10 +71,14 @@ impl Running {
     }
 
     fn ask(&self, agent: &Agent) -> Client {
+        self.ask_with(KEY, agent)
+    }
+
+    fn ask_with(&self, key: &str, agent: &Agent) -> Client {
         let (path, body) = (super::speech::path(agent.dialect), agent.request());
         let mut client = Client::connect(self.address);
         let request = format!(
-            "POST {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {KEY}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            "POST {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {key}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
             self.address,
             body.len()
         );
@@ -205,6 +209,37 @@ fn without_a_policy_it_only_watches() {
         text.contains("unknown-tool") && text.contains("\"how\":\"passed\""),
         "{text}"
     );
+}
+
+#[test]
+fn a_key_that_is_a_word_of_the_history_is_left_in_what_is_judged_and_sent() {
+    for dialect in DIALECTS {
+        for key in ["function", "message", "content", BAD.1, THEN.1] {
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::write(folder.path().join("policy.toml"), INJECT).unwrap();
+            let replies = [
+                turn("1", "I look.", &[BAD]),
+                turn("2", "Once more.", &[THEN]),
+            ];
+            let replies = replies.iter().map(|reply| http(dialect, true, reply));
+            let upstream = upstream(replies.collect());
+            let proxy = Running::start(folder.path(), &upstream, &["--policy", "policy.toml"]);
+            let mut agent = Agent::new((dialect, true));
+            let got = proxy.ask_with(key, &agent).receive(PATIENCE);
+            assert_eq!(
+                agent.reads(&got),
+                [(THEN.0.to_owned(), THEN.1.to_owned())],
+                "{key}"
+            );
+            let asked = upstream.requests();
+            let last = String::from_utf8_lossy(&asked[1].body);
+            assert!(
+                last.contains(BAD.1) && !last.contains("[redacted"),
+                "{key}: {last}"
+            );
+            proxy.ended();
+        }
+    }
 }
 
 /// Put together, so that no scanner takes it for a key.
