@@ -90,11 +90,12 @@ impl Check<'_> {
 
     /// What could not be read weighs more than what was found: a part of the question has no answer.
     fn exit(&self) -> Exit {
-        match (self.totals.files, self.unreadable, self.totals.failed) {
+        let is_unread = self.unreadable > 0 || self.totals.is_unread;
+        match (self.totals.files, is_unread, self.totals.failed) {
             (0, _, _) => Exit::Usage,
-            (_, 0, true) => Exit::Findings,
-            (_, 0, false) => Exit::Clean,
-            _ => Exit::Unreadable,
+            (_, true, _) => Exit::Unreadable,
+            (_, false, true) => Exit::Findings,
+            (_, false, false) => Exit::Clean,
         }
     }
 }

@@ -84,6 +84,8 @@ pub(super) struct ProblemReport {
     pub(super) byte: u64,
     /// What it is.
     pub(super) message: String,
+    /// Whether something was not read for it.
+    pub(super) is_unread: bool,
 }
 
 /// What was found in all files.
@@ -97,8 +99,10 @@ pub(super) struct Totals {
     pub(super) without_tools: usize,
     /// Findings by severity: info, warning, error.
     pub(super) findings: [usize; 3],
-    /// Things that could not be read.
+    /// Things that could not be read as they stand.
     pub(super) problems: usize,
+    /// Whether some of them were not read at all.
+    pub(super) is_unread: bool,
     /// The first rule of the worst severity.
     pub(super) worst: Option<(Severity, &'static str)>,
     /// Whether a finding is at or above `--fail-on`.
@@ -111,6 +115,12 @@ impl Totals {
         self.files += 1;
         self.sessions += file.sessions.len();
         self.problems += file.problems.len();
+        let of_sessions = file.sessions.iter().flat_map(|session| &session.problems);
+        self.is_unread |= file
+            .problems
+            .iter()
+            .chain(of_sessions)
+            .any(|problem| problem.is_unread);
         for session in &file.sessions {
             self.problems += session.problems.len();
             self.without_tools += usize::from(!session.tools_known && session.calls > 0);
@@ -265,6 +275,7 @@ fn problems_by_session(recording: &Recording, lines: &Lines) -> Vec<Vec<ProblemR
             line: lines.0.get(&problem.at).copied(),
             byte: problem.at,
             message: problem.kind.to_string(),
+            is_unread: problem.kind.is_unread(),
         });
     }
     problems

@@ -5,8 +5,8 @@ use super::exit::Failure;
 use super::output::safe_line;
 use crate::formats::FORMATS;
 use crate::runtime::{
-    Input, InputError, ReadOptions, Recording, open, read_input, read_stdin, read_tools_file,
-    tools_beside, without_secrets,
+    Input, InputError, ReadOptions, Recording, open, read_definitions, read_input, read_stdin,
+    read_tools_file, tools_beside, without_secrets,
 };
 use crate::session::{Dialect, OutputSchema, Tool};
 use crate::tui::OpenRequest;
@@ -154,9 +154,7 @@ fn schema_of(path: &Path) -> Result<OutputSchema, String> {
 }
 
 fn json_of(path: &Path) -> Result<Value, String> {
-    let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", name_of(path));
-    let bytes = std::fs::read(path).map_err(|error| failed(&InputError::from(error)))?;
-    serde_json::from_slice(&bytes).map_err(|error| failed(&format!("not JSON: {error}")))
+    read_definitions(path).map_err(|error| format!("{}: {}", name_of(path), safe_line(&error)))
 }
 
 /// A path for a message.
@@ -198,6 +196,7 @@ pub(super) fn hint_for(error: &InputError) -> Option<String> {
                 .collect::<Vec<_>>()
                 .join(", ")
         )),
+        InputError::Alike { format, .. } => Some(format!("`--as {format}` reads it all the same")),
         InputError::Foreign { hint, .. } if !hint.is_empty() => Some((*hint).to_owned()),
         _ => None,
     }

@@ -122,6 +122,7 @@ fn settle(message: &Message<'_>, base: u64, first: usize, out: &mut Fragment) {
             item.kind = spoken;
             item.flags.set_if(Flags::MALFORMED, spoken == Kind::Other);
         }
+        item.flags.set_if(Flags::UNKNOWN, item.kind == Kind::Other);
     }
     if spoken == Kind::Assistant
         && let Some(item) = out.items.get_mut(first)

@@ -3,7 +3,7 @@
 use super::Fields;
 use super::fields::call_id_within;
 use super::responses::role_kind;
-use super::shapes;
+use super::{known, shapes};
 use crate::json::{Cursor, Fault};
 use crate::session::{CallId, Family, Flags, Fragment, Item, Kind, NameId, Shape, Span};
 use std::ops::Range;
@@ -62,13 +62,16 @@ fn push_reply(
     }
     if let Some(calls) = fields.tool_calls.clone() {
         Cursor::at(bytes, calls.start).array(|cursor| {
-            let call = read_call(cursor)?;
+            let (call, is_known) = walk_call(cursor)?;
             let family = if call.kind == Some(b"custom") {
                 Family::Custom
             } else {
                 Family::Function
             };
             push_call(bytes, base, &call, family, out);
+            if let Some(item) = out.items.last_mut() {
+                item.flags.set_if(Flags::UNKNOWN, !is_known);
+            }
             Ok(())
         })?;
     }
@@ -80,16 +83,23 @@ fn push_reply(
 
 /// The members of one entry of `tool_calls`, with the name and the arguments inside its `function` (or `custom`).
 pub(super) fn read_call<'a>(cursor: &mut Cursor<'a>) -> Result<Fields<'a>, Fault> {
+    walk_call(cursor).map(|(call, _)| call)
+}
+
+/// The same, and whether it has a `function` (or `custom`).
+fn walk_call<'a>(cursor: &mut Cursor<'a>) -> Result<(Fields<'a>, bool), Fault> {
     let mut call = Fields::read(cursor)?;
+    let mut is_known = false;
     Cursor::at(cursor.bytes(), call.range.start).object(|cursor, key| {
         if matches!(key, b"function" | b"custom") && cursor.peek() == Some(b'{') {
+            is_known = true;
             let function = Fields::read(cursor)?;
             call.name = function.name.or(call.name);
             call.arguments = function.arguments.or(call.arguments.take());
         }
         Ok(())
     })?;
-    Ok(call)
+    Ok((call, is_known))
 }
 
 fn push_call(bytes: &[u8], base: u64, call: &Fields<'_>, family: Family, out: &mut Fragment) {
@@ -132,6 +142,10 @@ fn push_output(bytes: &[u8], base: u64, fields: &Fields<'_>, family: Family, out
 }
 
 fn message(bytes: &[u8], base: u64, fields: &Fields<'_>, kind: Kind) -> Item {
+    let mut flags = shapes::mark(shapes::of_chat_message(bytes, fields));
+    let is_unknown =
+        kind == Kind::Other || known::has_unknown_part(bytes, &fields.content, known::CHAT_PARTS);
+    flags.set_if(Flags::UNKNOWN, is_unknown);
     Item {
         span: Span::within(base, fields.range.clone()),
         call_id: CallId::default(),
@@ -141,7 +155,7 @@ fn message(bytes: &[u8], base: u64, fields: &Fields<'_>, kind: Kind) -> Item {
         kind,
         family: Family::None,
         shape: Shape::Chat,
-        flags: shapes::mark(shapes::of_chat_message(bytes, fields)),
+        flags,
     }
 }
 

@@ -5,6 +5,7 @@ mod body;
 pub mod chat;
 mod fields;
 pub mod images;
+mod known;
 pub mod models;
 mod places;
 pub mod provider_errors;
@@ -20,6 +21,7 @@ pub mod write;
 
 pub use body::{Arguments, Body, body_of, body_without_reasoning};
 pub use fields::Fields;
+pub use known::unknown_in;
 pub use places::{Misplaced, Misplacement, misplaced};
 pub use refusal::Refusal;
 pub use shapes::{ShapeFault, shape_fault};

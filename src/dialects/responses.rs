@@ -2,7 +2,7 @@
 
 use super::Fields;
 use super::fields::call_id_within;
-use super::shapes;
+use super::{known, shapes};
 use crate::json::{Cursor, Fault};
 use crate::session::{CallId, Fact, Family, Flags, Fragment, Item, Kind, NameId, Shape, Span};
 
@@ -43,6 +43,7 @@ pub fn push_item(bytes: &[u8], base: u64, fields: &Fields<'_>, out: &mut Fragmen
         Flags::REFUSAL,
         kind == Kind::Assistant && says_refusal(bytes, fields),
     );
+    flags.set_if(Flags::UNKNOWN, known::is_unknown_item(bytes, fields, kind));
     let carries_tools = matches!(
         fields.kind,
         Some(b"additional_tools" | b"tool_search_output" | b"mcp_list_tools")

@@ -25,19 +25,19 @@ fn sniff(sample: &Sample<'_>) -> u8 {
     let message = |document: &Document<'_>| {
         (document.says("type", "message") && document.has("stop_reason"))
             || document.array("content").iter().any(|block| {
-                [
-                    "tool_use",
-                    "tool_result",
-                    "thinking",
-                    "redacted_thinking",
-                    "server_tool_use",
-                ]
-                .iter()
-                .any(|kind| block.says("type", kind))
-                    || block
-                        .text("type")
-                        .is_some_and(|kind| kind.ends_with("_tool_result"))
-                    || (block.says("type", "image") && block.has("source"))
+                let kind = block.text("type").unwrap_or_default();
+                let is_media = matches!(&*kind, "image" | "document") && block.has("source");
+                is_media
+                    || kind.ends_with("_tool_result")
+                    || [
+                        "tool_use",
+                        "tool_result",
+                        "thinking",
+                        "redacted_thinking",
+                        "server_tool_use",
+                        "mcp_tool_use",
+                    ]
+                    .contains(&&*kind)
             })
     };
     let body = |document: &Document<'_>| {

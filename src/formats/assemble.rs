@@ -1,14 +1,17 @@
 //! From records in file order to sessions: the part that all formats without a graph share.
 
+mod requests;
+
 use super::Contents;
-use crate::dialects::{body_without_reasoning, tools::read_tools};
+use crate::dialects::tools::read_tools;
 use crate::session::index_number;
 use crate::session::{
-    Contract, Dialect, Fact, Flags, Fragment, Item, Kind, Names, OutputSchema, Problem,
-    ProblemKind, Record, Session, Shape, Source, SourceError, Span, Stop, ToolSet,
+    Dialect, Fact, Flags, Fragment, Item, Kind, Names, OutputSchema, Problem, ProblemKind, Record,
+    Session, Shape, Source, SourceError, Span, Stop, ToolSet,
 };
+pub(super) use requests::outputs_first;
+use requests::{Conversations, Entry, Request};
 use std::borrow::Cow;
-use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
@@ -67,17 +70,6 @@ pub(super) fn take_dialect_of_items(session: &mut Session) {
     session.dialect = dialect.unwrap_or(session.dialect);
 }
 
-/// Where the items of an exchange come from.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    /// No requests: items stand for themselves.
-    Plain,
-    /// The items of a request, which repeat the history up to a point.
-    Request { matched: usize, repeats: bool },
-    /// What the provider replied.
-    Reply,
-}
-
 struct Builder<'a> {
     source: &'a Arc<dyn Source>,
     records: Arc<[Record]>,
@@ -86,13 +78,14 @@ struct Builder<'a> {
     done: Vec<Session>,
     problems: Vec<Problem>,
     current: Session,
-    phase: Phase,
+    /// The request that is being read, where one is.
+    request: Option<Request>,
+    /// The conversations that the requests of the file belong to.
+    conversations: Conversations,
     /// Whether the body that is read now is a reply.
     replied: bool,
-    /// What the items of the history say, to recognise them when a request repeats them.
-    history: Vec<u64>,
-    /// System texts that are part of the history.
-    system: HashSet<u64>,
+    /// The model that was named last.
+    model: Option<String>,
     /// System prompts of the session at hand that stand behind its messages.
     late_system: Vec<Item>,
     last_tools: u64,
@@ -115,10 +108,10 @@ impl<'a> Builder<'a> {
             done: Vec::new(),
             problems: Vec::new(),
             current: Session::empty(source.clone(), format, dialect),
-            phase: Phase::Plain,
+            request: None,
+            conversations: Conversations::default(),
             replied: false,
-            history: Vec::new(),
-            system: HashSet::new(),
+            model: None,
             late_system: Vec::new(),
             last_tools: 0,
             is_folded: false,
@@ -149,45 +142,28 @@ impl<'a> Builder<'a> {
         for (_, fact) in during {
             self.fact(fact)?;
         }
-        Ok(())
+        match self.request.take() {
+            Some(request) => self.join(request),
+            None => Ok(()),
+        }
     }
 
     /// Whether each of these items would be taken as it is.
     fn takes_all(&self, items: &[Item]) -> bool {
-        self.phase == Phase::Plain && !items.iter().skip(1).any(|item| self.is_apart(item))
+        !self.conversations.has_begun() && !items.iter().skip(1).any(|item| self.is_apart(item))
     }
 
     fn item(&mut self, item: Item) -> Result<(), SourceError> {
-        match self.phase {
-            Phase::Plain if self.is_late_system(&item) => {
-                self.late_system.push(item);
-                return Ok(());
-            }
-            Phase::Plain => {}
-            Phase::Reply => self.history.push(self.meaning(&item)?),
-            Phase::Request { matched, repeats } => {
-                let meaning = self.meaning(&item)?;
-                if item.kind == Kind::System {
-                    if !self.system.insert(meaning) {
-                        return Ok(());
-                    }
-                } else if repeats && self.history.get(matched) == Some(&meaning) {
-                    self.phase = Phase::Request {
-                        matched: matched + 1,
-                        repeats,
-                    };
-                    return Ok(());
-                } else {
-                    if repeats && matched < self.history.len() {
-                        self.rewritten();
-                    }
-                    self.history.push(meaning);
-                    self.phase = Phase::Request {
-                        matched: self.history.len(),
-                        repeats,
-                    };
-                }
-            }
+        if let Some(request) = &mut self.request {
+            request.entries.push(Entry::Item(item));
+            return Ok(());
+        }
+        if self.conversations.has_begun() {
+            let meaning = self.meaning(&item)?;
+            self.conversations.reply_with(meaning);
+        } else if self.is_late_system(&item) {
+            self.late_system.push(item);
+            return Ok(());
         }
         self.current.items.push(item);
         Ok(())
@@ -220,21 +196,20 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The request does not go on from the history: what was is one session, what comes is another.
-    fn rewritten(&mut self) {
-        let kept = self.current.contract.clone();
-        self.close();
-        self.current.contract = Contract {
-            tool_sets: last_tools(kept.tool_sets),
-            ..kept
-        };
-        self.history.clear();
-        self.system.clear();
-    }
-
     fn fact(&mut self, fact: &Fact) -> Result<(), SourceError> {
+        let is_border = matches!(
+            fact,
+            Fact::NextSession | Fact::RequestBegins | Fact::RequestEnds
+        );
+        if let (Some(request), false) = (&mut self.request, is_border) {
+            request.entries.push(Entry::Fact(fact.clone()));
+            return Ok(());
+        }
         match fact {
-            Fact::Model(model) => self.current.model = Some(model.clone()),
+            Fact::Model(model) => {
+                self.model = Some(model.clone());
+                self.current.model.clone_from(&self.model);
+            }
             Fact::Tools(span) => self.tools(*span, true)?,
             Fact::MoreTools(span) => self.tools(*span, false)?,
             Fact::OutputSchema(span) => self.output_schema(*span)?,
@@ -248,23 +223,23 @@ impl<'a> Builder<'a> {
             Fact::Label(label) => self.current.label.clone_from(label),
             Fact::Stop(reason) => self.stop(reason),
             Fact::NextSession => {
+                if let Some(request) = self.request.take() {
+                    self.join(request)?;
+                }
+                self.close_conversations();
                 self.close();
-                self.history.clear();
-                self.system.clear();
                 self.replied = false;
-                self.phase = Phase::Plain;
             }
             Fact::RequestBegins if self.is_folded => self.replied = false,
+            // A body within a request is that request.
             Fact::RequestBegins => {
-                self.replied = false;
-                let repeats = !self.current.contract.server_state;
-                self.phase = Phase::Request {
-                    matched: 0,
-                    repeats,
-                };
+                self.request.get_or_insert_default();
             }
-            Fact::RequestEnds if self.is_folded => {}
-            Fact::RequestEnds => self.phase = Phase::Reply,
+            Fact::RequestEnds => {
+                if let Some(request) = self.request.take() {
+                    self.join(request)?;
+                }
+            }
             Fact::Sequence { .. } | Fact::Exchange(_) | Fact::ReplyBegins | Fact::ToldBegins => {}
             Fact::HistoryReplaced => {
                 for item in &mut self.current.items {
@@ -350,23 +325,6 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// What an item says, apart from how this or that side spells it: a call is its id, a message its text.
-    fn meaning(&self, item: &Item) -> Result<u64, SourceError> {
-        if !item.call_id.is_none() {
-            return Ok(hash_of(&(item.kind as u8, item.call_id.hash)));
-        }
-        let bytes = self.source.read(item.span)?;
-        Ok(match body_without_reasoning(item, &bytes) {
-            Ok(body) => hash_of(&(
-                item.kind as u8,
-                item.name,
-                body.text.as_str(),
-                body.arguments.as_written(),
-            )),
-            Err(_) => hash_of(&bytes),
-        })
-    }
-
     fn close(&mut self) {
         self.put_late_system_first();
         let next = Session::empty(self.source.clone(), self.format, self.dialect);
@@ -377,6 +335,7 @@ impl<'a> Builder<'a> {
     }
 
     fn finish(mut self, names: &Arc<Names>) -> Result<Contents, SourceError> {
+        self.close_conversations();
         if self.done.is_empty() && self.current.items.is_empty() && self.late_system.is_empty() {
             // A request before its first message is a history that may begin.
             let is_request = self.current.contract.is_request;
@@ -394,14 +353,6 @@ impl<'a> Builder<'a> {
             problems: self.problems,
         })
     }
-}
-
-/// The tools in force at the end of a session, as the start of the next.
-fn last_tools(sets: Vec<ToolSet>) -> Vec<ToolSet> {
-    let last = sets.into_iter().rfind(|set| set.replaces);
-    last.map(|set| ToolSet { from: 0, ..set })
-        .into_iter()
-        .collect()
 }
 
 fn hash_of(value: &(impl Hash + ?Sized)) -> u64 {

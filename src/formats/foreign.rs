@@ -1,5 +1,7 @@
 //! Formats that retake knows by sight and does not read yet, so that it can say so by name.
 
+mod messages;
+
 use super::{Document, Layout, Sample};
 
 /// A format that is recognised and not read.
@@ -35,6 +37,72 @@ const FOREIGN: &[Foreign] = &[
         recognise: |sample| {
             sample.any(|document| document.has("is_template") && document.has("channels"))
         },
+    },
+    Foreign {
+        title: "a Bedrock Converse body",
+        hint: "",
+        comes_first: true,
+        recognise: messages::is_converse,
+    },
+    Foreign {
+        title: "AI SDK messages",
+        hint: "",
+        comes_first: true,
+        recognise: messages::is_ai_sdk,
+    },
+    Foreign {
+        title: "LangChain messages",
+        hint: "write them with convert_to_openai_messages",
+        comes_first: true,
+        recognise: messages::is_langchain,
+    },
+    Foreign {
+        title: "a tau2 simulation",
+        hint: "",
+        comes_first: true,
+        recognise: messages::is_tau2,
+    },
+    Foreign {
+        title: "a sample of an Inspect eval log",
+        hint: "",
+        comes_first: true,
+        recognise: messages::is_inspect,
+    },
+    Foreign {
+        title: "Letta messages",
+        hint: "",
+        comes_first: true,
+        recognise: messages::is_letta,
+    },
+    Foreign {
+        title: "an opencode session",
+        hint: "",
+        comes_first: false,
+        recognise: messages::is_opencode,
+    },
+    Foreign {
+        title: "messages of parts, as user interfaces keep them",
+        hint: "",
+        comes_first: false,
+        recognise: messages::is_ui_messages,
+    },
+    Foreign {
+        title: "Pydantic AI messages",
+        hint: "",
+        comes_first: false,
+        recognise: messages::is_pydantic_ai,
+    },
+    Foreign {
+        title: "a ShareGPT conversation",
+        hint: "",
+        comes_first: false,
+        recognise: messages::is_sharegpt,
+    },
+    Foreign {
+        title: "a stream of claude -p",
+        hint: "open the session's own log under ~/.claude/projects instead",
+        comes_first: false,
+        recognise: messages::is_claude_stream,
     },
     Foreign {
         title: "an Inspect eval log (zip)",
@@ -136,7 +204,11 @@ const FOREIGN: &[Foreign] = &[
         title: "a ToolBench answer",
         hint: "",
         comes_first: false,
-        recognise: |sample| sample.any(|document| document.has("answer_generation")),
+        recognise: |sample| {
+            sample.any(|document| {
+                document.has("answer_generation") || document.has("win") && document.has("tree")
+            })
+        },
     },
     Foreign {
         title: "a llama-stack recording",

@@ -21,11 +21,13 @@ pub mod retake_journal;
 mod sample;
 pub mod split;
 mod sse;
+mod unknown;
 
 pub use assemble::assemble_plain;
 pub use foreign::{Foreign, recognise_foreign};
 pub use lower::{CannotWrite, lower, new_message};
 pub use sample::{Document, Layout, Sample};
+pub use unknown::{another_format, unknown_types};
 
 use crate::json::{Cursor, Fault};
 use crate::session::{Dialect, Fragment, Problem, Session, Source, SourceError};

@@ -39,7 +39,7 @@ pub enum Layout {
 }
 
 /// The members of a JSON object in the head, each with its raw value (cut where the sample ends).
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Document<'a> {
     members: Vec<(&'a [u8], &'a [u8])>,
 }

@@ -1,7 +1,7 @@
 //! What lies beside a recording: its tools, and the file of an agent that it may go on with.
 
-use super::InputError;
 use super::discover::TOOLS_SUFFIX;
+use super::files::read_definitions;
 use crate::dialects::tools::read_tools;
 use crate::session::Tool;
 use std::fs;
@@ -48,8 +48,7 @@ pub fn tools_beside(recording: &Path) -> Option<(PathBuf, Vec<Tool>)> {
 
 /// The tools that a file defines, or what is wrong with it, without its name; it may hold text from the file.
 pub fn read_tools_file(path: &Path) -> Result<Vec<Tool>, String> {
-    let bytes = fs::read(path).map_err(|error| InputError::from(error).to_string())?;
-    let value = serde_json::from_slice(&bytes).map_err(|error| format!("not JSON: {error}"))?;
+    let value = read_definitions(path)?;
     let (tools, complaints) = read_tools(&value);
     match complaints.into_iter().next() {
         Some(complaint) => Err(complaint),

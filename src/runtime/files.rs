@@ -143,15 +143,29 @@ impl Source for FileSource {
     }
 }
 
-/// The text of a settings file, which has at most so many bytes.
-pub(super) fn read_text(path: &Path, most: u64) -> Result<String, InputError> {
+/// The bytes of a file that has at most so many: no pipe, socket or device, also none behind a link.
+pub(super) fn read_bytes(path: &Path, most: u64) -> Result<Vec<u8>, InputError> {
     let source = FileSource::open(path)?;
     let end = source.len();
     if end > most {
         let message = format!("more than {} KB", most / 1024);
         return Err(InputError::Refused(message));
     }
-    let bytes = source.read(Span { start: 0, end })?;
+    Ok(source.read(Span { start: 0, end })?)
+}
+
+/// The most bytes of a file of tool definitions or of a schema.
+const DEFINITIONS: u64 = 16 << 20;
+
+/// The JSON value of a file of tool definitions or of a schema, or what is wrong with it, without its name.
+pub fn read_definitions(path: &Path) -> Result<serde_json::Value, String> {
+    let bytes = read_bytes(path, DEFINITIONS).map_err(|error| error.to_string())?;
+    serde_json::from_slice(&bytes).map_err(|error| format!("not JSON: {error}"))
+}
+
+/// The text of a settings file, which has at most so many bytes.
+pub(super) fn read_text(path: &Path, most: u64) -> Result<String, InputError> {
+    let bytes = read_bytes(path, most)?;
     String::from_utf8(bytes).map_err(|_| InputError::Refused("this is not UTF-8".to_owned()))
 }
 
@@ -204,6 +218,14 @@ pub enum InputError {
     /// No format claims it.
     #[error("format not recognised")]
     Unrecognised,
+    /// It looks like a format, and what was read shows that it is another one.
+    #[error("format not known: this looks like {format}, but {reason}")]
+    Alike {
+        /// Id of the format that it looks like.
+        format: &'static str,
+        /// What speaks against it.
+        reason: String,
+    },
     /// The name given with `--format` is no format.
     #[error("no format is called \"{0}\"")]
     UnknownFormat(String),

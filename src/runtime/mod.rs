@@ -53,7 +53,7 @@ pub use background::in_background;
 pub use base::{Base, NoBase};
 pub use beside::{agent_beside, read_tools_file, tools_beside};
 pub use checking::{check_recording, check_run, check_session, check_with_hints};
-pub use files::{FileSource, Input, InputError, is_same_file, open, read_stdin};
+pub use files::{FileSource, Input, InputError, is_same_file, open, read_definitions, read_stdin};
 pub use fixture::{Fixture, NoFixture};
 pub use follower::{Follower, Growth};
 pub use interrupt::{exit_on_interrupt, leave_interrupts, note_ends, note_interrupts};

@@ -37,14 +37,19 @@ impl Opening {
             Reading::Records(records) => reading::layout_of(&records, &sample, &*input.source)?,
             Reading::Whole(_) | Reading::Database => sample.layout,
         };
-        Ok(Self {
+        let is_certain = options.format.is_some() || input.run.is_some();
+        let opening = Self {
             identity: input.path.as_deref().and_then(identity_of),
             input,
             options: options.clone(),
             head,
             format,
             layout,
-        })
+        };
+        if let (false, true, Some(head)) = (is_certain, opening.is_small(), opening.head()?) {
+            reading::refuse_another_format(&head)?;
+        }
+        Ok(opening)
     }
 
     /// Opens the file of this name again: another one may have taken its place ([`super::Growth::Shrunk`]).

@@ -74,7 +74,42 @@ pub fn read_input(input: Input, options: &ReadOptions) -> Result<Recording, Inpu
     let head = head_of(&input)?;
     let sample = Sample::new(&head, head.len() as u64 == input.source.len());
     let format = choose_format(&input, &sample, options)?;
-    read_as(format, input, &head, options.keeps, &|_, _| ())
+    let is_certain = options.format.is_some() || input.run.is_some();
+    let recording = read_as(format, input, &head, options.keeps, &|_, _| ())?;
+    if !is_certain {
+        refuse_another_format(&recording)?;
+    }
+    Ok(recording)
+}
+
+/// Refuses a text that only looked like its format.
+pub(super) fn refuse_another_format(recording: &Recording) -> Result<(), InputError> {
+    let format = recording.format;
+    let has_problems = !recording.problems.is_empty();
+    match formats::another_format(format, &recording.sessions, has_problems)? {
+        Some(reason) => Err(InputError::Alike {
+            format: format.id,
+            reason,
+        }),
+        None => Ok(()),
+    }
+}
+
+/// What a text holds: its sessions, and the problems of the way it was opened, of reading it, and of what is unknown in it.
+fn settled(
+    contents: Contents,
+    notices: Vec<Problem>,
+    goes_on: bool,
+) -> Result<(Vec<Session>, Vec<Problem>), InputError> {
+    let Contents {
+        mut sessions,
+        mut problems,
+    } = contents.behind(notices);
+    if goes_on {
+        going_on(&mut sessions);
+    }
+    problems.extend(formats::unknown_types(&sessions)?);
+    Ok((sessions, problems))
 }
 
 /// Reads an input whose format and head are known.
@@ -110,13 +145,7 @@ pub(super) fn read_as(
             formats::read_buffer(format, &input.source, &bytes)?
         }
     };
-    let Contents {
-        mut sessions,
-        problems,
-    } = contents.behind(input.notices);
-    if input.run.is_some() {
-        going_on(&mut sessions);
-    }
+    let (sessions, problems) = settled(contents, input.notices, input.run.is_some())?;
     Ok(Recording {
         name: input.name,
         source: input.source,
@@ -147,13 +176,8 @@ pub(super) fn read_again(
             let mut fragment = read.fragment.clone();
             let problems = std::mem::take(&mut fragment.problems);
             let contents = (records.assemble)(fragment, &input.source)?;
-            let Contents {
-                mut sessions,
-                problems,
-            } = contents.behind(problems).behind(input.notices);
-            if input.run.is_some() {
-                going_on(&mut sessions);
-            }
+            let contents = contents.behind(problems);
+            let (sessions, problems) = settled(contents, input.notices, input.run.is_some())?;
             return Ok(Recording {
                 name: input.name,
                 source: input.source,

@@ -239,6 +239,8 @@ impl Flags {
     pub const OWN_ID: Self = Self(1 << 13);
     /// The record that holds it, or one right before that, names a record before it that is not in the file.
     pub const BROKEN_CHAIN: Self = Self(1 << 14);
+    /// It is of a type that its dialect does not have, or a part of its content is (see `dialects::unknown_in`).
+    pub const UNKNOWN: Self = Self(1 << 15);
 
     /// Both sets.
     pub const fn with(self, other: Self) -> Self {

@@ -49,6 +49,40 @@ pub enum ProblemKind {
     BadToolDefinitions(String),
     /// A key that decides what the record is stands twice in it; the last one counts.
     DuplicateKey(String),
+    /// Items, calls or parts of a type that the format does not have; they are kept and nothing judges them.
+    UnknownType {
+        /// What they are.
+        words: String,
+        /// How many there are.
+        count: usize,
+    },
+}
+
+impl ProblemKind {
+    /// Whether something of the file was not read, so that no check of it can call it clean.
+    pub fn is_unread(&self) -> bool {
+        match self {
+            Self::NotJson(_)
+            | Self::Torn
+            | Self::Unclosed
+            | Self::Trailing
+            | Self::NotARecord
+            | Self::BrokenPacking(_)
+            | Self::PythonLiteral
+            | Self::Undecodable(_)
+            | Self::BadToolDefinitions(_)
+            | Self::UnknownType { .. } => true,
+            Self::Leading
+            | Self::Nul
+            | Self::SharedLine
+            | Self::Transcoded(_)
+            | Self::MixedFormats(_)
+            | Self::ByteOrderMark
+            | Self::MissingParent
+            | Self::ParentCycle
+            | Self::DuplicateKey(_) => false,
+        }
+    }
 }
 
 impl fmt::Display for ProblemKind {
@@ -93,6 +127,15 @@ impl fmt::Display for ProblemKind {
             }
             Self::DuplicateKey(key) => {
                 write!(f, "the key \"{key}\" stands twice; the last one counts")
+            }
+            Self::UnknownType { words, count: 1 } => {
+                write!(f, "{words}: not known to this format; nothing judges it")
+            }
+            Self::UnknownType { words, count } => {
+                write!(
+                    f,
+                    "{words}, {count} times: not known to this format; nothing judges them"
+                )
             }
         }
     }

@@ -10,7 +10,7 @@ mod graph;
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests;
 
-use super::{Format, Reading, Records, Sample};
+use super::{Document, Format, Reading, Records, Sample};
 use crate::dialects::anthropic;
 use crate::json::{Cursor, Fault};
 use crate::session::{Dialect, Flags, Fragment, Kind, Link, LinkFlags, Shape, Span};
@@ -41,15 +41,16 @@ fn sniff(sample: &Sample<'_>) -> u8 {
         .filter(|document| document.has("sessionId") && document.has("type"));
     match (entries.count(), marks.count()) {
         (1.., _) => 97,
-        (0, 1..)
-            if sample.any(|document| {
-                document.has("leafUuid") || document.says("type", "file-history-snapshot")
-            }) =>
-        {
-            90
-        }
+        (0, 1..) if sample.any(|document| document.has("leafUuid")) => 90,
+        _ if sample.any(is_preamble) => 90,
         _ => 0,
     }
+}
+
+/// A line that stands before the entries: a log may begin with more of them than are looked at.
+fn is_preamble(document: &Document<'_>) -> bool {
+    let is_summary = document.says("type", "summary") && document.has("leafUuid");
+    is_summary || document.says("type", "file-history-snapshot") && document.has("snapshot")
 }
 
 /// The members of an entry around its message.

@@ -6,7 +6,7 @@
 //! again, or got another one from retake) is a branch of its own, up to there. Exchanges are taken in the order in which their requests came.
 
 use super::super::Contents;
-use super::super::assemble::{Folded, assemble_folded};
+use super::super::assemble::{Folded, assemble_folded, outputs_first};
 use super::FORMAT;
 use crate::dialects::body_without_reasoning;
 use crate::session::{
@@ -232,9 +232,13 @@ impl Conversations {
         if let Some(model) = &part.model {
             conversation.history.note(Fact::Model(model.clone()));
         }
+        let first = conversation.history.items.len();
         conversation
             .history
             .take(&part.request, fragment, &leaves_out);
+        if first > 0 {
+            outputs_first(&mut conversation.history.items[first..]);
+        }
         let nothing = HashSet::new();
         let mut replied = History::default();
         replied.take(&part.reply, fragment, &nothing);

@@ -1,0 +1,209 @@
+//! What a file is taken for: never for a format of which nothing in it can be read.
+
+use super::{CLEAN, folder, told};
+use std::time::Duration;
+
+/// Message lists and bodies that look like those of a provider and are none, with a word of what they are.
+const OTHERS: &[(&str, &str)] = &[
+    (
+        r#"{"modelId":"x","messages":[{"role":"user","content":[{"text":"hi"}]},{"role":"assistant","content":[{"toolUse":{"toolUseId":"t1","name":"ls","input":{}}}]},{"role":"user","content":[{"text":"go"}]}],"toolConfig":{"tools":[{"toolSpec":{"name":"ls","inputSchema":{"json":{"type":"object"}}}}]}}"#,
+        "Bedrock Converse",
+    ),
+    (
+        r#"[{"role":"user","content":[{"text":"hi"}]},{"role":"assistant","content":[{"toolUse":{"toolUseId":"t1","name":"ls","input":{}}}]}]"#,
+        "Bedrock Converse",
+    ),
+    (
+        r#"[{"role":"user","content":[{"text":"hi"}]},{"role":"assistant","content":[{"text":"hello"}]}]"#,
+        "looks like openai-chat, but 2 of its 2 parts",
+    ),
+    (
+        r#"[{"role":"user","content":"hi"},{"role":"assistant","content":[{"type":"tool-call","toolCallId":"c1","toolName":"ls","input":{}}]},{"role":"tool","content":[{"type":"tool-result","toolCallId":"c1","toolName":"ls","output":{"type":"text","value":"x"}}]}]"#,
+        "AI SDK",
+    ),
+    (
+        r#"{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"","toolInvocations":[{"state":"result","toolCallId":"c1","toolName":"ls","args":{},"result":"x"}]}]}"#,
+        "AI SDK",
+    ),
+    (
+        r#"[{"type":"human","content":"hi"},{"type":"ai","content":"","tool_calls":[{"name":"ls","args":{},"id":"c1","type":"tool_call"}]},{"type":"tool","content":"x","tool_call_id":"c1"}]"#,
+        "LangChain",
+    ),
+    (
+        r#"{"messages":[{"lc":1,"type":"constructor","id":["langchain","schema","messages","HumanMessage"],"kwargs":{"content":"hi"}}]}"#,
+        "LangChain",
+    ),
+    (
+        r#"{"id":"1","task_id":"4","messages":[{"role":"assistant","content":"Hi!","tool_calls":null},{"role":"assistant","content":null,"tool_calls":[{"id":"a","name":"find","arguments":{"id":"4"},"requestor":"assistant"}]},{"role":"tool","id":"a","content":"x","requestor":"assistant"}]}"#,
+        "tau2",
+    ),
+    (
+        r#"[{"role":"user","content":"hi"},{"role":"assistant","content":"","tool_calls":[{"id":"a","function":"bash","arguments":{"cmd":"ls"},"type":"function"}]},{"role":"tool","content":"x","tool_call_id":"a","function":"bash"}]"#,
+        "Inspect",
+    ),
+    (
+        r#"[{"role":"user","content":"hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"a","name":"bash","arguments":{"cmd":"ls"}}]}]"#,
+        "looks like openai-chat, but 1 of its 2 parts are of types that it does not have (a call without \"function\")",
+    ),
+    (
+        r#"[{"id":"m1","message_type":"user_message","content":"hi"},{"id":"m2","message_type":"tool_call_message","tool_call":{"name":"f","arguments":"{}","tool_call_id":"c"}},{"id":"m3","message_type":"tool_return_message","tool_call_id":"c","tool_return":"x"}]"#,
+        "Letta",
+    ),
+    (
+        r#"{"answer_generation":{"valid_data":true,"function":[],"train_messages":[[{"role":"user","content":"hi"}]]}}"#,
+        "ToolBench",
+    ),
+    (r#"{"win":false,"tree":{"size":6}}"#, "ToolBench"),
+    (
+        r#"{"id":1,"epoch":1,"input":"hi","target":"x","messages":[{"role":"user","content":"hi"}]}"#,
+        "Inspect",
+    ),
+    (
+        r#"[{"id":"m1","role":"user","parts":[{"type":"text","text":"hi"}]}]"#,
+        "messages of parts",
+    ),
+    (
+        r#"{"type":"system","subtype":"init","session_id":"s1","tools":["Bash"],"model":"m"}"#,
+        "claude -p",
+    ),
+    (
+        r#"[{"type":"message","role":"user","content":"hi"},{"type":"holo","id":"1"},{"type":"holo","id":"2"}]"#,
+        "looks like openai-responses",
+    ),
+    (
+        r#"{"object":"response","status":"completed","output":[]}"#,
+        "no message, call or output of it could be read",
+    ),
+];
+
+#[test]
+fn a_file_of_which_nothing_is_read_is_of_no_known_format() {
+    for (text, what) in OTHERS {
+        let here = folder(&[("run.json", text)]);
+        for command in ["check", "show", "fix"] {
+            let (code, out, err) = told(here.path(), &[command, "run.json"]);
+            assert_eq!((code, out.as_str()), (2, ""), "{command} {text}: {err}");
+            assert!(err.contains(what), "{text}: {err}");
+            assert!(err.contains("format not known"), "{text}: {err}");
+        }
+    }
+}
+
+#[test]
+fn among_recordings_it_is_not_passed_over_in_silence() {
+    let (alike, _) = OTHERS[2];
+    let here = folder(&[("alike.json", alike), ("clean.json", CLEAN)]);
+    let (code, _, err) = told(here.path(), &["check", "."]);
+    assert_eq!(code, 3, "{err}");
+    assert!(err.contains("looks like openai-chat"), "{err}");
+}
+
+#[test]
+fn whoever_names_the_format_reads_it_and_is_told_what_is_unknown() {
+    let (alike, _) = OTHERS[2];
+    let here = folder(&[("run.json", alike)]);
+    let (code, out, _) = told(here.path(), &["check", "--as", "openai-chat", "run.json"]);
+    assert_eq!(code, 3, "{out}");
+    assert!(
+        out.contains("a part without type, 2 times: not known"),
+        "{out}"
+    );
+}
+
+#[test]
+fn what_a_known_format_could_not_read_is_counted_and_told() {
+    let parts = r#"[{"role":"user","content":[{"type":"text","text":"hi"},{"type":"hologram","data":"x"},{"type":"hologram","data":"y"}]},
+        {"role":"assistant","content":"hello"}]"#;
+    let item = r#"[{"role":"user","content":"hi"},{"type":"reasoning","summary":[]},{"type":"holo","id":"h_1"},{"type":"item_reference","id":"msg_1"}]"#;
+    let block = r#"[{"role":"user","content":"hi"},{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"abc"},{"type":"holo"}]}]"#;
+    let line = "{\"role\":\"user\",\"content\":\"hi\"}\n{\"role\":\"assistant\",\"content\":}\n";
+    let cases = [
+        (parts, r#"type \"hologram\", 2 times"#),
+        (item, r#"type \"holo\": not known"#),
+        (block, r#"type \"holo\": not known"#),
+        (line, "not JSON"),
+    ];
+    for (text, what) in cases {
+        let here = folder(&[("run.jsonl", text)]);
+        let (code, out, err) = told(here.path(), &["check", "--format", "json", "run.jsonl"]);
+        assert_eq!(code, 3, "{text}: {out}{err}");
+        let problems = out
+            .lines()
+            .filter(|line| line.contains(r#""type":"problem""#));
+        let problems = problems.collect::<Vec<_>>();
+        assert!(
+            problems.len() == 1 && problems[0].contains(what),
+            "{text}: {problems:?}"
+        );
+    }
+}
+
+#[test]
+fn a_claude_code_log_is_known_however_many_lines_stand_before_its_first_entry() {
+    let summary = r#"{"type":"summary","summary":"Booked a table","leafUuid":"00000000-0000-4000-8000-000000000001"}"#;
+    let snapshot = r#"{"type":"file-history-snapshot","messageId":"m","snapshot":{"trackedFileBackups":{}},"isSnapshotUpdate":false}"#;
+    let entry = r#"{"type":"user","uuid":"a1","parentUuid":null,"sessionId":"s1","isSidechain":false,"message":{"role":"user","content":"do it"}}"#;
+    for before in [summary, snapshot] {
+        let text = format!("{}{entry}\n", format!("{before}\n").repeat(300));
+        let here = folder(&[("run.jsonl", &text)]);
+        let (code, out, err) = told(here.path(), &["check", "--format", "json", "run.jsonl"]);
+        assert_eq!(code, 0, "{err}");
+        assert!(
+            out.contains(r#""format":"claude-code""#) && out.contains(r#""items":1"#),
+            "{out}"
+        );
+    }
+}
+
+/// Definitions beside a recording, and those that are named, are read as every file is: no device, no pipe, no end without a limit.
+#[test]
+fn definitions_that_are_no_files_are_left_alone() {
+    let here = folder(&[("run.json", CLEAN)]);
+    let path = here.path();
+    let limited = |arguments: &[&str]| {
+        // A reader that takes all it gets would end on the limit; one that waits for a writer, on the clock.
+        let script = format!(
+            "ulimit -v 4000000; exec {} {}",
+            env!("CARGO_BIN_EXE_retake"),
+            arguments.join(" ")
+        );
+        let output = assert_cmd::Command::new("sh")
+            .args(["-c", &script])
+            .current_dir(path)
+            .timeout(Duration::from_secs(120))
+            .output()
+            .unwrap();
+        (
+            output.status.code(),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        )
+    };
+    let beside = path.join("run.tools.json");
+    std::os::unix::fs::symlink("/dev/zero", &beside).unwrap();
+    for command in ["check", "show"] {
+        assert_eq!(limited(&[command, "run.json"]).0, Some(0), "{command}");
+    }
+    std::fs::remove_file(&beside).unwrap();
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(&beside)
+            .status()
+            .unwrap()
+            .success()
+    );
+    for command in ["check", "show"] {
+        assert_eq!(limited(&[command, "run.json"]).0, Some(0), "{command}");
+    }
+    for option in ["--tools", "--output-schema"] {
+        for (file, what) in [
+            ("/dev/zero", "a device"),
+            ("run.tools.json", "a named pipe"),
+        ] {
+            let (code, err) = limited(&["check", "run.json", option, file]);
+            assert!(
+                code == Some(2) && err.contains(what),
+                "{option} {file}: {err}"
+            );
+        }
+    }
+}
