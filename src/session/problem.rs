@@ -78,7 +78,6 @@ impl ProblemKind {
             | Self::Transcoded(_)
             | Self::MixedFormats(_)
             | Self::ByteOrderMark
-            | Self::MissingParent
             | Self::ParentCycle
             | Self::DuplicateKey(_) => false,
         }
