@@ -25,6 +25,6 @@ pub use known::unknown_in;
 pub use places::{Misplaced, Misplacement, misplaced};
 pub use refusal::Refusal;
 pub use shapes::{ShapeFault, shape_fault};
-pub use stop::stop_of;
+pub use stop::{stop_of, stops_early};
 pub use survivors::{Survivors, survivors};
 pub use usage::usage_of;

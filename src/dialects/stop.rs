@@ -41,6 +41,21 @@ pub fn stop_of(reply: &str) -> Option<String> {
     (!stop.is_empty() && stop.len() <= LONGEST).then_some(stop)
 }
 
+/// Whether a provider's word says that a reply was cut off, refused or withheld, so that it is not what the model meant to say.
+pub fn stops_early(word: &str) -> bool {
+    EARLY.contains(&word)
+}
+
+/// Chat and Responses; Anthropic.
+const EARLY: [&str; 6] = [
+    "length",
+    "max_output_tokens",
+    "content_filter",
+    "max_tokens",
+    "model_context_window_exceeded",
+    "refusal",
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;

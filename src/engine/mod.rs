@@ -32,7 +32,8 @@ pub use policy::{
     RetrySettings, Verdict, duration,
 };
 pub use standing::{
-    Fault, REFUSED_BY_PROVIDERS, Standing, StandingCall, Tail, standing_of, standing_of_request,
+    ABOUT_RESULTS, Fault, REFUSED_BY_PROVIDERS, Standing, StandingCall, Tail, standing_of,
+    standing_of_request,
 };
 
 /// Moments and durations in milliseconds; moments count from any beginning that never goes back.

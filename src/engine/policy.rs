@@ -183,6 +183,15 @@ impl Policy {
         self.entry(fault).is_some()
     }
 
+    /// Whether there is an entry for a rule, be it for one tool only.
+    pub fn names(&self, rule: &str) -> bool {
+        let of_tools = self.tools.iter().flat_map(|said| &said.on);
+        self.on
+            .iter()
+            .chain(of_tools)
+            .any(|entry| entry.rule == rule)
+    }
+
     /// Whether it decides about no fault at all.
     pub fn is_empty(&self) -> bool {
         self.on.is_empty() && self.tools.iter().all(|said| said.on.is_empty())

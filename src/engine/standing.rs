@@ -2,7 +2,7 @@
 
 mod reading;
 
-pub use reading::{REFUSED_BY_PROVIDERS, standing_of, standing_of_request};
+pub use reading::{ABOUT_RESULTS, REFUSED_BY_PROVIDERS, standing_of, standing_of_request};
 
 use crate::rules::{RULES, Severity};
 use crate::session::Kind;

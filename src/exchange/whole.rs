@@ -1,6 +1,7 @@
-//! Whole replies: does one hold calls?
+//! Whole replies: does one hold calls, or end before it was all said?
 
 use crate::dialects::write::calls_of;
+use crate::dialects::{stop_of, stops_early};
 use crate::session::Dialect;
 use memchr::memmem;
 
@@ -23,9 +24,90 @@ pub fn may_hold_calls(dialect: Dialect, reply: &[u8]) -> bool {
     calls_of(dialect, text).is_ok_and(|calls| !calls.is_empty())
 }
 
+/// Whether a whole reply was cut off, refused or withheld.
+pub fn ends_early(dialect: Dialect, reply: &[u8]) -> bool {
+    let marks: &[&str] = match dialect {
+        Dialect::Responses => &["\"incomplete_details\"", "\"refusal\""],
+        Dialect::Chat => &["\"length\"", "\"content_filter\"", "\"refusal\""],
+        Dialect::Anthropic => &["\"max_tokens\"", "_window_exceeded\"", "\"refusal\""],
+        Dialect::Gemini => return false,
+    };
+    let may_end = |mark: &&str| memmem::find(reply, mark.as_bytes()).is_some();
+    if !marks.iter().any(may_end) {
+        return false;
+    }
+    let text = String::from_utf8_lossy(reply);
+    let text = text.trim_start_matches('\u{feff}');
+    stop_of(text).is_some_and(|word| stops_early(&word)) || holds_refusal(dialect, text)
+}
+
+/// Whether the model says in its own words that it refuses, which has a place of its own (OpenAI API reference).
+fn holds_refusal(dialect: Dialect, reply: &str) -> bool {
+    let reply = serde_json::from_str::<serde_json::Value>(reply).unwrap_or_default();
+    match dialect {
+        Dialect::Chat => reply["choices"][0]["message"]["refusal"].is_string(),
+        Dialect::Responses => {
+            let items = reply["output"].as_array().into_iter().flatten();
+            let mut parts = items
+                .filter_map(|item| item["content"].as_array())
+                .flatten();
+            parts.any(|part| part["type"] == "refusal")
+        }
+        Dialect::Anthropic | Dialect::Gemini => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_reply_that_was_cut_off_refused_or_withheld_is_known() {
+        for (dialect, reply, expected) in [
+            (
+                Dialect::Chat,
+                r#"{"choices":[{"message":{"content":"a"},"finish_reason":"length"}]}"#,
+                true,
+            ),
+            (
+                Dialect::Chat,
+                r#"{"choices":[{"message":{"content":"\"length\"","refusal":null},"finish_reason":"stop"}]}"#,
+                false,
+            ),
+            (
+                Dialect::Chat,
+                r#"{"choices":[{"message":{"refusal":"No."},"finish_reason":"stop"}]}"#,
+                true,
+            ),
+            (
+                Dialect::Anthropic,
+                r#"{"content":[],"stop_reason":"refusal"}"#,
+                true,
+            ),
+            (
+                Dialect::Anthropic,
+                r#"{"content":[{"type":"text","text":"\"refusal\""}],"stop_reason":"end_turn"}"#,
+                false,
+            ),
+            (
+                Dialect::Responses,
+                r#"{"incomplete_details":{"reason":"content_filter"},"output":[]}"#,
+                true,
+            ),
+            (
+                Dialect::Responses,
+                r#"{"incomplete_details":null,"output":[]}"#,
+                false,
+            ),
+            (
+                Dialect::Responses,
+                r#"{"output":[{"type":"message","content":[{"type":"refusal","refusal":"No."}]}]}"#,
+                true,
+            ),
+        ] {
+            assert_eq!(ends_early(dialect, reply.as_bytes()), expected, "{reply}");
+        }
+    }
 
     #[test]
     fn calls_are_found_and_words_about_them_are_not() {

@@ -240,7 +240,11 @@ impl<'a> Builder<'a> {
                     self.join(request)?;
                 }
             }
-            Fact::Sequence { .. } | Fact::Exchange(_) | Fact::ReplyBegins | Fact::ToldBegins => {}
+            Fact::Sequence { .. }
+            | Fact::Exchange(_)
+            | Fact::ReplyBegins
+            | Fact::ToldBegins
+            | Fact::SentBegins => {}
             Fact::HistoryReplaced => {
                 for item in &mut self.current.items {
                     item.flags = item.flags.with(Flags::COMPACTED);

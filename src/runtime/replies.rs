@@ -35,6 +35,24 @@ pub(super) fn mark_replies(session: &mut Session) {
     session.stops.sort_by_key(|stop| stop.item);
 }
 
+/// Marks the last reply of a history with why it ended, which only the reply itself has said.
+pub(super) fn mark_last_reply(session: &mut Session, reason: &str) {
+    let mut items = session.items.iter();
+    let Some(last) = items.rposition(|item| item.kind.is_from_model()) else {
+        return;
+    };
+    let stop = Stop {
+        item: index_number(last),
+        reason: reason.to_owned().into(),
+    };
+    let flags = &mut session.items[last].flags;
+    flags.set_if(Flags::INCOMPLETE, stop.is_token_limit());
+    if !session.stops.contains(&stop) {
+        session.stops.push(stop);
+        session.stops.sort_by_key(|stop| stop.item);
+    }
+}
+
 /// The last item of a reply, where it stands as it came.
 fn last_of(session: &Session, rope: &Rope, growth: &Growth) -> Option<usize> {
     let is_of_growth = |from: Origin| match from {

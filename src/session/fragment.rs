@@ -93,6 +93,8 @@ pub enum Fact {
     ReplyBegins,
     /// The reply ends here; what the agent got instead follows.
     ToldBegins,
+    /// What the agent got ends here; what the provider was asked instead of the agent's request follows.
+    SentBegins,
 }
 
 /// What a proxy's journal says of an exchange beside its bodies.

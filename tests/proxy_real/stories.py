@@ -21,6 +21,7 @@ from pathlib import Path
 import clients
 import codex
 import frameworks
+import kept
 from faulty import FAULTS, SLOW, faulty
 from late import LATE, late
 from programs import HERE, PATIENCE, ROOT, Proxy, Wrong, scripted
@@ -43,12 +44,19 @@ class Bench:
         with ThreadPoolExecutor(16) as pool:
             return list(pool.map(clients.carry_out, jobs))
 
-    def on_node(self, jobs):
-        command = ["node", HERE / "clients.mjs", self.node]
+    def on_node(self, jobs, program="clients.mjs"):
+        command = ["node", HERE / program, self.node]
         ran = subprocess.run(command, input=json.dumps(jobs), capture_output=True, text=True, timeout=PATIENCE, check=False)
         if ran.returncode:
             raise Wrong(f"node: {ran.stderr}")
         return json.loads(ran.stdout)
+
+    def kept(self, jobs):
+        with ThreadPoolExecutor(4) as pool:
+            return list(pool.map(kept.carry_out, jobs))
+
+    def kept_on_node(self, jobs):
+        return self.on_node(jobs, "kept.mjs")
 
     def agents(self, jobs):
         with ThreadPoolExecutor(4) as pool:
@@ -181,6 +189,31 @@ def mended(bench, script):
             check(proxy.lines[-1]["mended"], len(jobs), f"{name}: mended exchanges")
 
 
+def a_conversation_that_the_provider_keeps_goes_on_behind_a_mended_turn(bench):
+    """Threads of Anthropic, which its tool runners use by default, and previous_response_id."""
+    kits = {"python": (bench.kept, kept.CLIENTS)}
+    if bench.node:
+        kits["node"] = bench.kept_on_node, ["anthropic tool runner", "openai previous response"]
+    for script in (CLEAN, UNKNOWN, AMONG_GOOD):
+        for name, (kit, names) in kits.items():
+            with scripted(bench.retake, script) as upstream:
+                for job, came in zip(jobs_for(upstream, names), kit(jobs_for(upstream, names)), strict=True):
+                    # Tool runners tell their model that there is no such tool, and go on.
+                    is_right = came["error"] is None and FLIGHT in (came["answer"] or "")
+                    check(is_right, script == CLEAN, f"{name}, {told(job)}, {script.name}: directly, {came}")
+                if bench.is_direct:
+                    continue
+                with bench.proxy(upstream, *POLICY) as proxy:
+                    jobs = jobs_for(proxy.address, names)
+                    for job, came in zip(jobs, kit(jobs), strict=True):
+                        where = f"{name}, {told(job)}, {script.name}: through the proxy"
+                        check((came["error"], FLIGHT in (came["answer"] or "")), (None, True), f"{where}: {came}")
+                        check("serch_flights" in came["ran"], False, f"{where}: the bad call does not reach it")
+                check(proxy.lines[-1]["mended"], 0 if script == CLEAN else len(jobs), f"{name}, {script.name}: mended exchanges")
+                found = {line["rule"] for line in proxy.all("finding")} - {"unknown-tool", "invalid-arguments"}
+                check(found, set(), f"{name}, {script.name}: what else is found")
+
+
 def a_client_that_waits_for_a_moment_only_waits_for_what_is_held(bench):
     """The model is asked again, and says nothing for longer than the client waits in silence. openai-node does not say how long that is where
     it was set for all requests, so it is longer than the time between two life signs."""
@@ -269,6 +302,7 @@ STORIES = [
     bytes_are_not_touched,
     an_unknown_tool_ends_an_agent_unless_the_proxy_answers_for_it,
     a_bad_call_among_good_ones_is_answered_and_the_good_ones_go_on,
+    a_conversation_that_the_provider_keeps_goes_on_behind_a_mended_turn,
     a_client_that_waits_for_a_moment_only_waits_for_what_is_held,
     b16_what_a_provider_does_wrong_reaches_its_client,
     codex_goes_on,

@@ -375,7 +375,11 @@ impl<'a, W: Write> Teller<'a, W> {
         recording: &Recording,
     ) -> Result<(), Failure> {
         let report = FileReport::of(recording, &[findings.to_vec()], None, false);
-        let report = report.map_err(|error| Failure::refused(error.to_string()))?;
+        let mut report = report.map_err(|error| Failure::refused(error.to_string()))?;
+        if report.path.is_empty() {
+            // What passes without a hold has no file of its own.
+            report.path = self.journal.to_string_lossy().into_owned();
+        }
         let told = self.told.entry(id).or_default();
         for session in &report.sessions {
             for finding in &session.findings {

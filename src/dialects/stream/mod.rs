@@ -16,6 +16,7 @@ pub use said::{Said, said};
 pub use splitter::{Event, Splitter};
 
 use crate::session::Dialect;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 /// What an event did to the reply.
@@ -201,8 +202,7 @@ pub(in crate::dialects) fn input_of(streamed: &str) -> String {
     }
 }
 
-/// Whether a text is one whole JSON value.
+/// Whether a text is one whole JSON value, without a control character in its strings.
 fn is_whole(text: &str) -> bool {
-    crate::json::skip_value(text.as_bytes(), 0)
-        .is_ok_and(|end| crate::json::skip_whitespace(text.as_bytes(), end) == text.len())
+    serde_json::from_str::<&RawValue>(text).is_ok()
 }

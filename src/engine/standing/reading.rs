@@ -36,6 +36,9 @@ pub const REFUSED_BY_PROVIDERS: &[&str] = &[
     "orphan-reasoning",
 ];
 
+/// Rules about outputs that a request brings: nothing can be done about them at a reply, only where a policy says what.
+pub const ABOUT_RESULTS: &[&str] = &["tool-error", "failing-tool"];
+
 /// The engine counts turns itself.
 const OF_THE_ENGINE: &str = "turn-limit";
 
@@ -74,7 +77,7 @@ pub fn standing_of(
 }
 
 /// How a request stands that is about to be sent: like a take, but its faults are what the provider would refuse it for, or did, in all of
-/// it.
+/// it, and what is wrong with the outputs that it brings.
 ///
 /// What is about no item, as the name of a tool that is defined, cannot be mended in a history and holds nothing.
 pub fn standing_of_request(
@@ -86,12 +89,20 @@ pub fn standing_of_request(
 ) -> Result<Standing, SourceError> {
     let mut standing = standing_of(session, findings, ledger, take, line)?;
     standing.faults.clear();
+    let spoken = session
+        .items
+        .iter()
+        .rposition(|item| item.kind.is_from_model());
+    let is_new = |item: u32| spoken.is_none_or(|last| item as usize > last);
     for finding in findings {
+        let is_result =
+            ABOUT_RESULTS.contains(&finding.rule.id) && finding.item.is_some_and(is_new);
         let would_be = REFUSED_BY_PROVIDERS.contains(&finding.rule.id);
         let is_refused = finding.severity == Severity::Error
             && (would_be || finding.get(REFUSAL).is_some())
             && !finding.is_settled;
-        let Some(index) = finding.item.filter(|_| is_refused) else {
+        let holds = is_refused || (is_result && !finding.is_settled);
+        let Some(index) = finding.item.filter(|_| holds) else {
             continue;
         };
         let item = session.items.get(index as usize);

@@ -38,9 +38,9 @@ impl Calls {
         part.ends
     }
 
-    /// A call begins with the event at `at`.
+    /// A call begins with the event at `at`, or something else that waits like one.
     pub(super) fn begin(&mut self, key: &[u8], at: usize) {
-        self.begun += 1;
+        self.begun += usize::from(!key.starts_with(b"\0"));
         self.waiting.push(Call {
             key: key.to_vec(),
             begins: at,

@@ -52,6 +52,10 @@ pub(super) struct Course {
     pub(super) is_said: bool,
     pub(super) is_marked: bool,
     pub(super) has_failed: bool,
+    /// Whether the model says that it refuses.
+    pub(super) refuses: bool,
+    /// Whether its end waits for a check: it was cut off or refused.
+    pub(super) is_early: bool,
     pub(super) oddities: Oddities,
 }
 

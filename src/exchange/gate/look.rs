@@ -20,6 +20,10 @@ pub(super) struct Look<'a> {
     pub(super) ends: bool,
     /// Whether the provider reports a failure.
     pub(super) fails: bool,
+    /// Whether it says that the reply was cut off, refused or withheld.
+    pub(super) stops_early: bool,
+    /// Whether it brings a refusal in the model's own words.
+    pub(super) refuses: bool,
     /// How many calls it repeats, at the end of a Response.
     pub(super) calls: usize,
 }
@@ -61,7 +65,7 @@ struct Typed<'a> {
     key: Option<&'a [u8]>,
     item_id: Option<&'a [u8]>,
     number: Option<u64>,
-    /// `item`, `content_block` or `response`.
+    /// `item`, `content_block`, `response` or `delta`.
     inner: Option<Range<usize>>,
     has_error: bool,
 }
@@ -76,7 +80,9 @@ fn typed<'a>(dialect: Dialect, cursor: &mut Cursor<'a>) -> Result<Look<'a>, Faul
                 event.key = Some(cursor.raw()?).filter(|raw| *raw != b"null");
             }
             b"item_id" => event.item_id = cursor.string()?,
-            b"item" | b"content_block" | b"response" => event.inner = Some(cursor.skip()?),
+            b"item" | b"content_block" | b"response" | b"delta" => {
+                event.inner = Some(cursor.skip()?);
+            }
             b"error" => event.has_error = cursor.raw()? != b"null",
             _ => {}
         }
@@ -111,12 +117,14 @@ fn response<'a>(bytes: &'a [u8], event: &Typed<'a>) -> Result<Look<'a>, Fault> {
         b"response.completed" | b"response.incomplete" => {
             look.completes = true;
             look.ends = true;
+            look.stops_early = event.kind.ends_with(b".incomplete");
             look.calls = calls_in(bytes, event.inner.clone())?;
         }
         b"response.failed" | b"error" => {
             look.fails = true;
             look.ends = event.kind != b"error";
         }
+        b"response.refusal.delta" | b"response.refusal.done" => look.refuses = true,
         // An item that began before anyone listened.
         kind if kind.starts_with(b"response.function_call_arguments.")
             || kind.starts_with(b"response.custom_tool_call_input.") =>
@@ -186,6 +194,7 @@ fn anthropic<'a>(bytes: &'a [u8], event: &Typed<'a>) -> Result<Look<'a>, Fault> 
         }
         b"content_block_delta" => look.part = part(false, false),
         b"content_block_stop" => look.part = part(false, true),
+        b"message_delta" => look.stops_early = stops_early(bytes, event.inner.clone())?,
         b"message_stop" => {
             look.completes = true;
             look.ends = true;
@@ -194,6 +203,25 @@ fn anthropic<'a>(bytes: &'a [u8], event: &Typed<'a>) -> Result<Look<'a>, Fault> 
         kind => look.fails = kind.is_empty() && event.has_error,
     }
     Ok(look)
+}
+
+/// Whether the change of a message (Anthropic) says that it was cut off or refused.
+fn stops_early(bytes: &[u8], delta: Option<Range<usize>>) -> Result<bool, Fault> {
+    let Some(delta) = delta else {
+        return Ok(false);
+    };
+    let mut is_early = false;
+    Cursor::at(bytes, delta.start).object(|cursor, key| {
+        if key == b"stop_reason" {
+            is_early = cursor.string()?.is_some_and(is_early_word);
+        }
+        Ok(())
+    })?;
+    Ok(is_early)
+}
+
+fn is_early_word(word: &[u8]) -> bool {
+    std::str::from_utf8(word).is_ok_and(crate::dialects::stops_early)
 }
 
 fn chunk<'a>(cursor: &mut Cursor<'a>) -> Result<Look<'a>, Fault> {
@@ -213,13 +241,20 @@ fn chunk<'a>(cursor: &mut Cursor<'a>) -> Result<Look<'a>, Fault> {
 
 fn choice(cursor: &mut Cursor<'_>, look: &mut Look<'_>) -> Result<(), Fault> {
     let (mut is_first, mut finishes, mut has_call) = (true, false, false);
+    let (mut is_early, mut refuses) = (false, false);
     cursor.object(|cursor, key| {
         match key {
             b"index" => is_first = matches!(cursor.raw()?, b"0" | b"null"),
-            b"finish_reason" => finishes = cursor.string()?.is_some_and(|why| !why.is_empty()),
+            b"finish_reason" => {
+                let why = cursor.string()?.unwrap_or_default();
+                (finishes, is_early) = (!why.is_empty(), is_early_word(why));
+            }
             b"delta" | b"message" => {
                 cursor.object(|cursor, key| {
                     match (key, cursor.peek()) {
+                        (b"refusal", Some(b'"')) => {
+                            refuses |= cursor.string()?.is_some_and(|text| !text.is_empty());
+                        }
                         (b"function_call", Some(b'{')) => has_call = true,
                         (b"tool_calls", Some(b'[')) => {
                             cursor.array(|_| {
@@ -245,6 +280,8 @@ fn choice(cursor: &mut Cursor<'_>, look: &mut Look<'_>) -> Result<(), Fault> {
     }
     // Of several choices the first is the reply that is judged.
     look.completes |= is_first && finishes;
+    look.stops_early |= is_first && is_early;
+    look.refuses |= is_first && refuses;
     Ok(())
 }
 

@@ -68,8 +68,14 @@ pub struct Gate {
     calls: Calls,
     course: Course,
     in_progress: Option<String>,
+    /// Everything waits for the end, not calls alone.
+    holds_text: bool,
     mode: Mode,
 }
+
+/// Under these keys what is no call waits for a check like one: the end of a reply that was cut off or refused, and text.
+const END: &[u8] = b"\0end";
+const TEXT: &[u8] = b"\0text";
 
 /// What becomes of whole events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,7 +102,16 @@ impl Gate {
             calls: Calls::default(),
             course: Course::default(),
             in_progress: None,
+            holds_text: false,
             mode: Mode::Sifts,
+        }
+    }
+
+    /// The same where words, too, are kept back until the reply has come to its end and was checked.
+    pub fn holding_text(self) -> Self {
+        Self {
+            holds_text: true,
+            ..self
         }
     }
 
@@ -169,6 +184,11 @@ impl Gate {
             self.mode = Mode::Passes;
         }
         self.sent.pass(self.sent.stream.len(), out);
+    }
+
+    /// Whether the end mark of the stream has come.
+    pub fn is_marked(&self) -> bool {
+        self.course.is_marked
     }
 
     /// Whether a complete call awaits a check.
@@ -265,10 +285,23 @@ impl Gate {
             let data = String::from_utf8_lossy(&data).replace(['\r', '\n'], " ");
             self.in_progress = Some(data);
         }
+        if self.holds_text && self.course.events == 1 {
+            self.calls.begin(TEXT, at);
+        }
+        self.course.refuses |= look.refuses;
+        let is_end = look.stops_early || (self.course.refuses && look.completes);
+        if is_end && self.mode != Mode::Passes && !self.course.is_early {
+            self.course.is_early = true;
+            self.calls.begin(END, at);
+        }
         self.course.is_said |= look.completes;
         self.course.is_marked |= look.ends;
         self.course.has_failed |= look.fails;
-        self.mode != Mode::Passes && follow(&mut self.calls, &look, at)
+        if self.mode == Mode::Passes {
+            return false;
+        }
+        // What could not be judged before the end mark can be now.
+        follow(&mut self.calls, &look, at) || (look.ends && self.calls.has_complete())
     }
 
     fn flow(&mut self, out: &mut Vec<u8>) {

@@ -60,6 +60,8 @@ pub enum Shape {
 pub enum Judgement {
     /// Nothing that anybody is to decide about.
     Sound,
+    /// What was found may mean something else once the whole reply has come: a call that a token limit cut off.
+    Unclear,
     /// Somebody is to decide.
     Holds {
         /// Why, in a few words.

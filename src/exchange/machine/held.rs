@@ -51,7 +51,7 @@ impl Exchange {
 
     pub(super) fn rang(&mut self, now: Millis, timer: Timer) {
         match timer {
-            Timer::Beat if self.is_held() && !self.is_gone => {
+            Timer::Beat if (self.is_held() || self.keeps_text_back()) && !self.is_gone => {
                 self.beat();
                 self.wait(Timer::Beat, now + interval_ms(&self.settings.client));
             }

@@ -54,6 +54,8 @@ pub struct Settings {
     pub streams: bool,
     /// Whether the request says what shape the final message has: a reply without calls is judged, too.
     pub has_output_schema: bool,
+    /// Whether the words of a stream are kept back until its end was judged: they may be replaced.
+    pub holds_text: bool,
     /// Whether the client has asked a stream of Chat to tell the tokens.
     pub tells_usage: bool,
     /// Whether anything is held at all.
@@ -218,6 +220,11 @@ impl Exchange {
                 self.state,
                 State::Passing | State::Gated | State::Keeping | State::Refused | State::Failed
             )
+    }
+
+    /// Whether the reply has come to its end, or to its end mark.
+    pub fn has_ended(&self) -> bool {
+        self.over.is_some() || self.gate.as_ref().is_some_and(Gate::is_marked)
     }
 
     /// Whether the client of what is held has left.

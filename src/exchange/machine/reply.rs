@@ -7,6 +7,7 @@ use super::{
 use crate::dialects::write::spell_failure;
 use crate::exchange::Ending;
 use crate::exchange::gate::{End, Gate, Limits, Step};
+use crate::exchange::heartbeat::interval_ms;
 use crate::exchange::whole;
 
 impl Exchange {
@@ -17,7 +18,11 @@ impl Exchange {
         self.state = match shape {
             _ if self.head.is_some() && !is_good => State::Failed,
             Shape::Stream if is_good && self.settings.intercepts => {
-                self.gate = Some(Gate::new(self.settings.dialect, Limits::default()));
+                let gate = Gate::new(self.settings.dialect, Limits::default());
+                self.gate = Some(match self.settings.holds_text {
+                    true => gate.holding_text(),
+                    false => gate,
+                });
                 State::Gated
             }
             Shape::Whole if is_good && self.settings.intercepts => State::Keeping,
@@ -32,6 +37,14 @@ impl Exchange {
             _ => {}
         }
         self.wait(Timer::Stall, now + STALL);
+        if self.keeps_text_back() {
+            self.wait(Timer::Beat, now + interval_ms(&self.settings.client));
+        }
+    }
+
+    /// Whether a stream comes of which the client hears nothing before its end.
+    pub(super) fn keeps_text_back(&self) -> bool {
+        self.settings.holds_text && self.state == State::Gated
     }
 
     /// Bytes of the reply have come.
@@ -100,8 +113,10 @@ impl Exchange {
             State::Passing => self.end_well(),
             State::Gated => self.stream_ended(now),
             State::Keeping => {
+                let dialect = self.settings.dialect;
                 let looks = self.settings.has_output_schema
-                    || whole::may_hold_calls(self.settings.dialect, &self.kept);
+                    || whole::may_hold_calls(dialect, &self.kept)
+                    || whole::ends_early(dialect, &self.kept);
                 if looks {
                     self.want_judgement();
                 } else {
@@ -245,7 +260,13 @@ impl Exchange {
             return;
         }
         match (judgement, self.state) {
-            (Judgement::Sound, State::Keeping) => self.pass_whole(),
+            // What the reply lacks to be judged comes at its end; nothing of the call passes before.
+            (Judgement::Unclear, State::Gated) if self.over.is_none() => {
+                if was == Judging::Stale {
+                    self.want_judgement();
+                }
+            }
+            (Judgement::Sound | Judgement::Unclear, State::Keeping) => self.pass_whole(),
             (Judgement::Holds { why }, State::Keeping) => {
                 let what = What::Reply {
                     json: self.reply().unwrap_or_default(),
@@ -253,7 +274,7 @@ impl Exchange {
                 };
                 self.hold(now, what, why);
             }
-            (Judgement::Sound, State::Gated) => {
+            (Judgement::Sound | Judgement::Unclear, State::Gated) => {
                 // Calls that were complete only after it was asked for are not spoken for.
                 if was == Judging::Stale {
                     self.want_judgement();

@@ -53,6 +53,8 @@ struct Part {
     request: Stretch,
     reply: Stretch,
     told: Option<Stretch>,
+    /// What the provider was asked, where that is something else than the request: it has turns that the agent has not seen.
+    sent: Option<Stretch>,
 }
 
 impl Part {
@@ -85,7 +87,8 @@ fn parts(fragment: &Fragment) -> Vec<Part> {
         match (fact, parts.last_mut()) {
             (Fact::Exchange(heard), last) => {
                 if let Some(last) = last {
-                    end(last.told.as_mut().unwrap_or(&mut last.reply));
+                    let told = last.told.as_mut().unwrap_or(&mut last.reply);
+                    end(last.sent.as_mut().unwrap_or(told));
                 }
                 parts.push(Part {
                     heard: *heard,
@@ -93,6 +96,7 @@ fn parts(fragment: &Fragment) -> Vec<Part> {
                     request: stretch,
                     reply: Stretch::default(),
                     told: None,
+                    sent: None,
                 });
             }
             (Fact::ReplyBegins, Some(last)) => {
@@ -102,6 +106,10 @@ fn parts(fragment: &Fragment) -> Vec<Part> {
             (Fact::ToldBegins, Some(last)) => {
                 end(&mut last.reply);
                 last.told = Some(stretch);
+            }
+            (Fact::SentBegins, Some(last)) => {
+                end(last.told.as_mut().unwrap_or(&mut last.reply));
+                last.sent = Some(stretch);
             }
             // A model is noted where it changes, which may have been in another conversation.
             (Fact::Model(name), _) => model = Some(name),
@@ -244,7 +252,17 @@ impl Conversations {
         replied.take(&part.reply, fragment, &nothing);
         let mut used = &part.reply;
         if let Some(told) = &part.told {
-            let mut branch = conversation.history.clone();
+            let mut branch = match &part.sent {
+                Some(sent) => {
+                    let mut branch = History::default();
+                    branch
+                        .facts
+                        .extend(part.model.clone().map(|name| (0, Fact::Model(name))));
+                    branch.take(sent, fragment, &nothing);
+                    branch
+                }
+                None => conversation.history.clone(),
+            };
             branch.append(std::mem::take(&mut replied));
             self.branches.push((index, part.heard.number, branch));
             replied.take(told, fragment, &nothing);

@@ -21,6 +21,8 @@ struct Members {
     response: Option<Range<usize>>,
     /// What the provider said that is no reply: an error page, failures in the middle of a stream.
     told: Option<Range<usize>>,
+    /// What the provider was asked instead of the request.
+    sent: Option<Range<usize>>,
     notices: Vec<Range<usize>>,
 }
 
@@ -67,6 +69,11 @@ pub(super) fn read(
     if let Some(told) = &members.told {
         out.note(Fact::ToldBegins);
         read_reply(dialect, bytes, told, false, base, out)?;
+        // Only where the agent got something else does the provider's side stand apart.
+        if let Some(sent) = &members.sent {
+            out.note(Fact::SentBegins);
+            body::read_body(dialect, bytes, sent.start, base, out)?;
+        }
     }
     Ok(())
 }
@@ -89,6 +96,7 @@ fn walk(cursor: &mut Cursor<'_>) -> Result<Members, Fault> {
             (b"request", Some(b'{')) => members.request = Some(cursor.skip()?),
             (b"response", Some(b'{')) => members.response = Some(cursor.skip()?),
             (b"told", Some(b'{')) => members.told = Some(cursor.skip()?),
+            (b"sent", Some(b'{')) => members.sent = Some(cursor.skip()?),
             (b"response_text" | b"notice", Some(b'"')) => members.notices.push(cursor.skip()?),
             (b"failures", Some(b'[')) => {
                 cursor.array(|cursor| {

@@ -284,6 +284,29 @@ fn what_the_agent_got_instead_goes_on_and_what_the_provider_said_is_a_branch() {
 }
 
 #[test]
+fn the_providers_side_has_the_turns_that_the_agent_has_not_seen() {
+    let hidden = r#"{"role":"assistant","content":"hidden"}"#;
+    let sent = asks(&[USER, hidden, OTHER]).replacen("\"request\"", "\"sent\"", 1);
+    let text = of_proxy(&[exchange(
+        "exchange",
+        1,
+        &format!(
+            "{},{},{},{sent}",
+            asks(&[USER]),
+            said("response", CALL),
+            said("told", DONE)
+        ),
+    )]);
+    assert_eq!(
+        told(&read(&text)),
+        [
+            "conversation 1: user assistant",
+            "conversation 1: the provider's reply of exchange 1: user assistant user call"
+        ]
+    );
+}
+
+#[test]
 fn an_exchange_that_was_held_and_has_no_end_says_so() {
     let held = r#"{"type":"ended","id":1,"ending":{"how":"interrupted"}}"#.to_owned();
     let text = of_proxy(&[

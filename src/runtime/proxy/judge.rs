@@ -10,15 +10,17 @@ mod tests;
 pub(super) use reading::{Reading, common, common_end};
 
 use crate::dialects::write::history_of;
+use crate::dialects::{stop_of, stops_early};
 use crate::engine::{
-    Breakpoint, Fault, Policy, REFUSED_BY_PROVIDERS, Ready, Standing, hits, holds, standing_of,
-    standing_of_request,
+    ABOUT_RESULTS, Breakpoint, Fault, Policy, REFUSED_BY_PROVIDERS, Ready, Standing, hits, holds,
+    standing_of, standing_of_request,
 };
 use crate::exchange::machine::Judgement;
 use crate::formats::{lower, read_buffer};
 use crate::redact::{Redactor, Vault};
 use crate::rules::{Finding, RULES, Rule, Run};
 use crate::runtime::reading::going_on;
+use crate::runtime::replies::mark_last_reply;
 use crate::runtime::{Recording, check_run, check_session};
 use crate::schema::Compiled;
 use crate::session::ledger::Ledger;
@@ -79,6 +81,13 @@ impl Judge {
         self.has_operator || !self.policy.is_empty()
     }
 
+    /// Whether the final output of a stream is kept back until it was judged: the policy says what is done about it.
+    pub(super) fn holds_text(&self) -> bool {
+        ["invalid-final-output", "missing-final-output"]
+            .iter()
+            .any(|rule| self.policy.names(rule))
+    }
+
     pub(super) fn set_breakpoints(&self, breakpoints: Vec<Breakpoint>) {
         *self.lock() = breakpoints;
     }
@@ -100,13 +109,20 @@ impl Judge {
             return Verdict::sound();
         };
         let judgement = self.judgement(&standing.faults);
-        let found_in = (text, request.dialect(), false);
+        let found_in = (text, request.dialect(), false, None);
         let secrets = (secrets, tools_of(request));
-        told(found_in, judgement, secrets, &standing, request_findings)
+        told(found_in, judgement, secrets, &standing, |session| {
+            self.request_findings(session)
+        })
     }
 
-    /// Judges a reply behind its request.
-    pub(super) fn reply(&self, request: &Arc<Reading>, reply: &str, secrets: &Secrets) -> Verdict {
+    /// Judges a reply behind its request. One that is not whole may still say why it ends.
+    pub(super) fn reply(
+        &self,
+        request: &Arc<Reading>,
+        (reply, is_whole): (&str, bool),
+        secrets: &Secrets,
+    ) -> Verdict {
         let Some((text, findings, standing)) = self.stand(request, reply) else {
             return Verdict::sound();
         };
@@ -116,6 +132,17 @@ impl Judge {
         {
             judgement = Judgement::Holds { why };
         }
+        // Anthropic says only behind a call that the token limit cut it off.
+        let may_be_cut = |fault: &Fault| fault.rule == "malformed-arguments";
+        if !is_whole
+            && request.dialect() == Dialect::Anthropic
+            && standing.faults.iter().any(may_be_cut)
+        {
+            return Verdict {
+                judgement: Judgement::Unclear,
+                ..Verdict::sound()
+            };
+        }
         let findings = of_turn(findings, &standing);
         if findings.is_empty() {
             return Verdict {
@@ -123,7 +150,8 @@ impl Judge {
                 ..Verdict::sound()
             };
         }
-        let found_in = (text, request.dialect(), true);
+        let stop = stop_of(reply).filter(|word| stops_early(word));
+        let found_in = (text, request.dialect(), true, stop.as_deref());
         let secrets = (secrets, tools_of(request));
         told(found_in, judgement, secrets, &standing, |session| {
             check_session(session, None).ok()
@@ -140,7 +168,7 @@ impl Judge {
     /// A request that its provider would refuse, and for what; `None` where it would not.
     fn refused(&self, request: &Arc<Reading>) -> Option<(Arc<dyn Source>, Standing)> {
         let session = self.read(request)?;
-        let findings = request_findings(session)?;
+        let findings = self.request_findings(session)?;
         if findings.is_empty() {
             return None;
         }
@@ -160,12 +188,15 @@ impl Judge {
         }
         let splices = lower(self.read(request)?, &[Edit::Extend { items }]).ok()?;
         let rope = Arc::new(Rope::new(request.source()).grown(&splices, None));
-        let Some(recording) = request.behind(&rope, &splices) else {
+        let stop = stop_of(reply).filter(|word| stops_early(word));
+        let Some(mut recording) = request.behind(&rope, &splices) else {
             let text = whole(&*rope)?;
-            let recording = read_anew(request.dialect(), text.clone(), &text, true)?;
+            let mut recording = read_anew(request.dialect(), text.clone(), &text, true)?;
+            mark(&mut recording, stop.as_deref());
             let (findings, standing) = stands(recording.sessions.first()?)?;
             return Some((text, findings, standing));
         };
+        mark(&mut recording, stop.as_deref());
         let run = Run::new(recording.sessions.first()?, None).compiling(&self.compiled);
         let known = request.known(&run, &rope);
         let run = run.knowing(known);
@@ -173,6 +204,18 @@ impl Judge {
         request.learn(&run, &rope, &findings, &digests);
         let standing = standing(run.session, &findings)?;
         Some((rope, findings, standing))
+    }
+
+    /// What the provider would refuse the request for, and what is wrong with the outputs that it brings, where the policy says what is
+    /// done about that: reading all outputs of a long history takes a while.
+    fn request_findings(&self, session: &Session) -> Option<Vec<Finding>> {
+        let is_asked = |rule: &&Rule| {
+            REFUSED_BY_PROVIDERS.contains(&rule.id)
+                || (ABOUT_RESULTS.contains(&rule.id) && self.policy.names(rule.id))
+        };
+        let rules: Vec<&'static Rule> = RULES.iter().copied().filter(is_asked).collect();
+        let (findings, _) = check_run(&Run::new(session, None), &rules).ok()?;
+        Some(findings)
     }
 
     fn judgement(&self, faults: &[Fault]) -> Judgement {
@@ -206,7 +249,7 @@ impl Judge {
 /// What may be told of a verdict: the same findings in a text without secrets. What only a placeholder breaks, by its length or its letters, is
 /// none.
 fn told(
-    (found_in, dialect, goes_on): (Arc<dyn Source>, Dialect, bool),
+    (found_in, dialect, goes_on, stop): (Arc<dyn Source>, Dialect, bool, Option<&str>),
     mut judgement: Judgement,
     (secrets, tools): (&Secrets, Vec<&str>),
     standing: &Standing,
@@ -218,7 +261,8 @@ fn told(
         // What is hidden here is never put back: this is for reports only.
         let clean = redactor.json(&text, &mut Vault::default()).into_owned();
         let clean = Arc::new(clean);
-        let recording = read_anew(dialect, clean.clone(), &clean, goes_on)?;
+        let mut recording = read_anew(dialect, clean.clone(), &clean, goes_on)?;
+        mark(&mut recording, stop);
         let findings = find(recording.sessions.first()?)?;
         Some((recording, of_turn(findings, standing)))
     };
@@ -267,17 +311,17 @@ fn standing(session: &Session, findings: &[Finding]) -> Option<Standing> {
     standing_of(session, findings, &ledger, take, &[take]).ok()
 }
 
-fn request_findings(session: &Session) -> Option<Vec<Finding>> {
-    let rules = RULES.iter().copied();
-    let rules = rules.filter(|rule| REFUSED_BY_PROVIDERS.contains(&rule.id));
-    let rules: Vec<&'static Rule> = rules.collect();
-    let (findings, _) = check_run(&Run::new(session, None), &rules).ok()?;
-    Some(findings)
-}
-
 fn request_standing(session: &Session, findings: &[Finding]) -> Option<Standing> {
     let (take, ledger) = (TakeId::MAIN, Ledger::default());
     standing_of_request(session, findings, &ledger, take, &[take]).ok()
+}
+
+/// Marks the last reply with why it ended early, where it did.
+fn mark(recording: &mut Recording, stop: Option<&str>) {
+    if let Some(stop) = stop {
+        let sessions = recording.sessions.iter_mut();
+        sessions.for_each(|session| mark_last_reply(session, stop));
+    }
 }
 
 /// Reads a request: as what is sent, or as a history that goes on, in which calls at the end wait.

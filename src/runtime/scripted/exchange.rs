@@ -15,7 +15,7 @@ use std::time::Duration;
 /// What the ids of refusals are made of.
 pub(super) const TAG: &str = "scripted";
 /// How many different requests are remembered; beyond that counting begins anew.
-const REMEMBERED: usize = 100_000;
+pub(super) const REMEMBERED: usize = 100_000;
 /// Says that a reply is scripted, and by what.
 const SCRIPTED: HeaderName = HeaderName::from_static("x-retake-scripted");
 /// Says which rule answered.

@@ -1,6 +1,7 @@
 //! What a scripted model keeps for its clients: stored Responses, and threads of Anthropic, which it refuses as their providers do.
 
 use super::super::serving::Sending;
+use super::exchange::{REMEMBERED, TAG};
 use crate::dialects::write::spell_error_with_code;
 use crate::exchange::asked::Asked;
 use crate::exchange::views::{Conversations, Keeping};
@@ -65,7 +66,7 @@ impl Refused {
 
     /// As its provider spells it.
     pub(super) fn spelled(&self, dialect: Dialect) -> Sending {
-        let (status, code) = (self.status.as_u16(), (self.code, super::exchange::TAG));
+        let (status, code) = (self.status.as_u16(), (self.code, TAG));
         let text = spell_error_with_code(dialect, status, &self.message, code);
         let mut error: Value = serde_json::from_str(&text).unwrap_or_default();
         match dialect {
@@ -133,7 +134,11 @@ impl Stored {
             keeping.push(reply.as_bytes());
         }
         if let Some(id) = &full.continues {
-            self.lock().insert(id.clone());
+            let mut continued = self.lock();
+            if continued.len() >= REMEMBERED {
+                continued.clear();
+            }
+            continued.insert(id.clone());
         }
     }
 

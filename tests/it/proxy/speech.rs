@@ -197,6 +197,14 @@ impl Agent {
     }
 }
 
+/// The request of an agent as it goes over the wire to an address.
+pub(super) fn http_body(address: std::net::SocketAddr, agent: &Agent) -> Vec<u8> {
+    let (path, body) = (path(agent.dialect), agent.request());
+    let length = body.len();
+    format!("POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: {length}\r\n\r\n{body}")
+        .into_bytes()
+}
+
 /// Why a reply ended, in its provider's word.
 pub(super) fn stop(dialect: Dialect, streams: bool, got: &Got) -> Option<String> {
     let json = match streams {

@@ -23,6 +23,7 @@ pub(super) fn settings(dialect: Dialect, streams: bool) -> Settings {
         client: Client::default(),
         streams,
         has_output_schema: false,
+        holds_text: false,
         tells_usage: true,
         intercepts: true,
     }

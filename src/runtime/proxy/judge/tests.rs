@@ -47,7 +47,7 @@ fn from_scratch(dialect: Dialect, body: &[u8], reply: &str) -> FromScratch {
     let text = Arc::new(body.to_vec());
     let as_sent = read_anew(dialect, text.clone(), body, false);
     let stands = |session: &Session| {
-        let findings = request_findings(session)?;
+        let findings = Judge::default().request_findings(session)?;
         Some(request_standing(session, &findings)?.faults)
     };
     let request = as_sent.and_then(|read| stands(read.sessions.first()?));
@@ -412,7 +412,7 @@ fn what_only_a_placeholder_breaks_is_not_told() {
     let reply = json!({"choices": [{"index": 0, "finish_reason": "tool_calls", "message": {"role": "assistant", "content": null, "tool_calls": calls}}]});
     let judge = judge();
     let request = judge.recall(Dialect::Chat, Bytes::from(body.to_string()));
-    let verdict = judge.reply(&request, &reply.to_string(), &[]);
+    let verdict = judge.reply(&request, (&reply.to_string(), true), &[]);
     let told = verdict.findings.iter().map(|finding| finding.rule.id);
     assert_eq!(told.collect::<Vec<_>>(), ["unknown-tool"]);
     let recording = verdict.recording.unwrap();

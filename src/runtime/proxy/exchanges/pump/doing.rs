@@ -111,12 +111,13 @@ impl Pump {
         let reply = self.machine.reply();
         let (judge, request) = (self.floor.judge.clone(), self.reading.clone());
         let secrets = self.secrets();
+        let is_whole = self.machine.has_ended();
         if let Some(reply) = reply.as_ref().filter(|one| is_small(&request, one.len())) {
-            self.judged = Some(judge.reply(&request, reply, &secrets));
+            self.judged = Some(judge.reply(&request, (reply, is_whole), &secrets));
             return;
         }
         self.judging = Some(tokio::task::spawn_blocking(move || match reply {
-            Some(reply) => judge.reply(&request, &reply, &secrets),
+            Some(reply) => judge.reply(&request, (&reply, is_whole), &secrets),
             None => Verdict::sound(),
         }));
     }

@@ -67,7 +67,7 @@ impl Pump {
             self.note(fault);
         }
         if let Some(reply) = reply {
-            self.found_late(judge.reply(&self.reading, &reply, &secrets));
+            self.found_late(judge.reply(&self.reading, (&reply, true), &secrets));
         }
     }
 

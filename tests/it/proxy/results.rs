@@ -1,0 +1,69 @@
+//! A policy about what tools answer acts on the request that brings the answer.
+
+use super::speech::{Agent, GOOD, complaints, http, spoken, turn, ways};
+use super::stage::{Stage, upstream};
+use retake::exchange::Ending;
+use retake::session::Dialect;
+
+const SAID: &str = "Error: user not found";
+
+/// A proxy whose agent has called a tool that failed.
+fn failed((dialect, streams): (Dialect, bool), policy: &str) -> (Stage, Agent) {
+    let reply = turn("2", "It is warm.", &[]);
+    let stage = Stage::by(upstream(vec![http(dialect, streams, &reply)]), policy);
+    let mut agent = Agent::new((dialect, streams));
+    agent
+        .history
+        .extend(spoken(dialect, &turn("1", "Let me look.", &[GOOD])));
+    agent.answers(GOOD.0, SAID);
+    (stage, agent)
+}
+
+#[test]
+fn a_failed_tool_ends_the_agent_where_the_policy_says_so() {
+    for way in ways() {
+        let (stage, agent) = failed(way, "[on.tool-error]\ndo = \"raise\"\n");
+        let got = stage.ask(&agent);
+        assert_eq!(got.status, Some(422), "{way:?}: {}", got.text());
+        assert!(got.text().contains("tool-error"), "{}", got.text());
+        assert!(matches!(stage.ending(1), Ending::Refused { .. }), "{way:?}");
+        assert!(stage.upstream.requests().is_empty());
+    }
+}
+
+#[test]
+fn the_model_reads_other_words_about_a_failed_tool_and_so_in_every_later_request() {
+    let words = "The search is down. Answer from what you know.";
+    let policy = format!("[on.tool-error]\ndo = \"inject\"\nwording = \"{words}\"\n");
+    for way in ways() {
+        let (stage, mut agent) = failed(way, &policy);
+        assert!(stage.turn(&mut agent).is_empty());
+        assert_eq!(stage.decided(), ["inject-error"], "{way:?}");
+        assert_eq!(stage.ending(1), Ending::Mended, "{way:?}");
+        agent
+            .history
+            .push(serde_json::json!({"role": "user", "content": "Thanks."}));
+        stage.turn(&mut agent);
+        for asked in stage.asked() {
+            let asked = asked.to_string();
+            assert!(
+                asked.contains(words) && !asked.contains(SAID),
+                "{way:?}: {asked}"
+            );
+            assert_eq!(complaints(asked.as_bytes()), [""; 0]);
+        }
+        // It is decided about once.
+        assert_eq!(stage.decided().len(), 1, "{way:?}");
+    }
+}
+
+#[test]
+fn without_an_entry_a_failed_tool_is_the_models_to_deal_with() {
+    for way in ways() {
+        let (stage, mut agent) = failed(way, "[on.unknown-tool]\ndo = \"raise\"\n");
+        let body = agent.request();
+        stage.turn(&mut agent);
+        assert_eq!(stage.ending(1), Ending::Passed, "{way:?}");
+        assert_eq!(stage.upstream.requests()[0].body, body.as_bytes());
+    }
+}
