@@ -405,3 +405,67 @@ fn what_an_agent_writes_to_a_file_is_for_the_operator_alone_and_no_link_is_follo
     assert_eq!(run("link"), Some(2));
     assert_eq!(std::fs::read_to_string(at("target")).unwrap(), "mine");
 }
+
+#[test]
+fn a_turn_has_one_number_in_the_lines_in_the_hold_and_in_the_journal() {
+    let again = ("call_again_0123456789", "serch", r#"{"city":"Bergen"}"#);
+    for dialect in DIALECTS {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("policy.toml"), INJECT).unwrap();
+        // A turn that the agent does not see, one that it sees, and another one that it does not see.
+        let replies = [
+            turn("1", "", &[BAD]),
+            turn("2", "", &[THEN]),
+            turn("3", "", &[again]),
+            turn("4", "It is warm.", &[]),
+        ];
+        let replies = replies.iter().map(|reply| http(dialect, false, reply));
+        let upstream = upstream(replies.collect());
+        let proxy = Running::start(folder.path(), &upstream, &["--policy", "policy.toml"]);
+        let mut agent = Agent::new((dialect, false));
+        agent.reads(&proxy.ask(&agent).receive(PATIENCE));
+        agent.answers(THEN.0, "9 degrees");
+        agent.reads(&proxy.ask(&agent).receive(PATIENCE));
+        let (_, lines) = proxy.ended();
+        let found = |lines: &[String]| {
+            let lines = lines.iter().map(|line| serde_json::from_str(line).unwrap());
+            let lines = lines.filter(|line: &Value| {
+                line["rule"] == "unknown-tool" && line["call_id"] == again.0
+            });
+            lines.last().unwrap()
+        };
+        let live = found(&lines);
+        let hold = live["path"].as_str().unwrap();
+        let turns = [hold, "proxy.jsonl"].map(|path| {
+            let checked = Command::new(env!("CARGO_BIN_EXE_retake"))
+                .current_dir(folder.path())
+                .args(["check", "--format", "json", path])
+                .output()
+                .unwrap();
+            let said = String::from_utf8(checked.stdout).unwrap();
+            found(&said.lines().map(str::to_owned).collect::<Vec<_>>())["turn"].clone()
+        });
+        assert_eq!(
+            turns,
+            [live["turn"].clone(), live["turn"].clone()],
+            "{dialect:?}"
+        );
+    }
+}
+
+#[test]
+fn a_finding_that_passes_stands_in_the_journal() {
+    let folder = tempfile::tempdir().unwrap();
+    let replies = vec![http(Dialect::Chat, false, &turn("1", "", &[BAD]))];
+    let upstream = upstream(replies);
+    let proxy = Running::start(folder.path(), &upstream, &[]);
+    let mut agent = Agent::new((Dialect::Chat, false));
+    agent.reads(&proxy.ask(&agent).receive(PATIENCE));
+    let (_, lines) = proxy.ended();
+    let found = lines.iter().find(|line| line.contains("\"finding\""));
+    let found: Value = serde_json::from_str(found.unwrap()).unwrap();
+    assert!(
+        found["path"].as_str().unwrap().ends_with("proxy.jsonl"),
+        "{found}"
+    );
+}
