@@ -30,7 +30,7 @@ pub(super) const ENDINGS: &[&str] = &[
 
 /// Most bytes of a name, and of a value.
 const NAME: usize = 64;
-const VALUE: usize = 4096;
+const VALUE: usize = 512;
 /// Most blanks between a name and its value.
 const BLANKS: usize = 8;
 

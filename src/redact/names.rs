@@ -160,7 +160,7 @@ pub fn names_a_secret(name: &str) -> bool {
 /// Whether the text of a member of this name is a secret.
 pub(super) fn is_secret_under(name: &str, text: &str) -> bool {
     match sign(name) {
-        Sign::Certain => !text.is_empty() && !is_stand_in(text),
+        Sign::Certain => !text.is_empty() && !is_stand_in(text) && !is_sentence(name, text),
         Sign::Likely => looks_secret(text) || holds_password(text),
         Sign::Code => is_code(text),
         Sign::Nothing => false,
@@ -261,6 +261,14 @@ pub(super) fn is_stand_in(text: &str) -> bool {
         || STAND_INS.iter().any(|word| text.eq_ignore_ascii_case(word))
         || is_variable()
         || is_masked()
+}
+
+/// Whether a text is about a secret and none: `forgot_password` names a label as `db_password` names a password. What stands under `password`
+/// itself is one, whatever it looks like.
+fn is_sentence(name: &str, text: &str) -> bool {
+    let plain = plain(name);
+    let is_itself = NAMES.contains(&&*plain) || ENDINGS.contains(&&*plain);
+    !is_itself && text.split_whitespace().nth(2).is_some()
 }
 
 /// Whether a value is no sentence, no path and no address.

@@ -1,7 +1,7 @@
 //! Texts that leave the machine: what is taken out of them is not kept, and equal texts stay equal.
 
 use super::patterns::{Suspected, suspected};
-use super::{Redactor, Vault, without_tags};
+use super::{Hit, Redactor, Vault, without_tags};
 use serde::de::IgnoredAny;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -39,7 +39,13 @@ pub fn kinds_in_json(bytes: &[u8]) -> Vec<String> {
         return Vec::new();
     }
     let redactor = Redactor::default();
-    let kinds = redactor.hits_of_json(bytes).into_iter().map(|hit| hit.what);
+    let hits = redactor.hits_of_json(bytes).into_iter();
+    // What was taken out of a line before leaves the rest of it.
+    let was_taken_out = |hit: &Hit| {
+        let bytes = bytes.get(hit.at.clone()).unwrap_or_default();
+        memchr::memmem::find(bytes, b"[redacted ").is_some()
+    };
+    let kinds = hits.filter(|hit| !was_taken_out(hit)).map(|hit| hit.what);
     let kinds: BTreeSet<String> = kinds.collect();
     kinds.into_iter().collect()
 }

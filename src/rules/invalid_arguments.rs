@@ -61,7 +61,7 @@ fn check(run: &Run<'_>, subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 }
 
 /// Whether only what stands in place of a secret breaks the schema, by its length or its letters: nobody knows whether the secret does.
-fn is_of_placeholder(arguments: &Value, violation: &Violation) -> bool {
+pub(super) fn is_of_placeholder(value: &Value, violation: &Violation) -> bool {
     let by_letters = [
         "pattern",
         "minLength",
@@ -70,9 +70,7 @@ fn is_of_placeholder(arguments: &Value, violation: &Violation) -> bool {
         "const",
         "format",
     ];
-    let text = arguments
-        .pointer(&violation.pointer)
-        .and_then(Value::as_str);
+    let text = value.pointer(&violation.pointer).and_then(Value::as_str);
     by_letters.contains(&&*violation.keyword) && text.is_some_and(holds_placeholder)
 }
 

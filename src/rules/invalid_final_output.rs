@@ -1,7 +1,7 @@
 //! invalid-final-output: the final message does not satisfy the output schema.
 
 use super::check::text_of;
-use super::invalid_arguments::with_violations;
+use super::invalid_arguments::{is_of_placeholder, with_violations};
 use super::{Digests, Finding, Page, Rule, Run, Scope, Severity};
 use crate::actions::Offer;
 use crate::repair::{Defect, defects, first_error};
@@ -55,6 +55,10 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
     let violations = Validator::compile_either(&schema.schema)
         .ok()
         .and_then(|validator| validator.violations(&value).ok());
+    let violations = violations.map(|mut violations| {
+        violations.retain(|one| !is_of_placeholder(&value, one));
+        violations
+    });
     if let Some(violations) = violations.filter(|violations| !violations.is_empty()) {
         findings.push(with_violations(finding, &violations));
     }

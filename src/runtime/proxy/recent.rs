@@ -67,9 +67,13 @@ impl Recent {
     }
 
     /// An exchange to be read like a recording, without its secrets; `None` where it is not kept.
-    pub(super) fn recording(&self, id: ExchangeId) -> Option<serde_json::Result<Input>> {
+    pub(super) fn recording(
+        &self,
+        id: ExchangeId,
+        secrets: &[(String, String)],
+    ) -> Option<serde_json::Result<Input>> {
         let kept = self.find(id)?;
-        Some(as_journal(&kept.recorded).map(|text| {
+        Some(as_journal(&kept.recorded, secrets).map(|text| {
             let text = Arc::new(text);
             Input {
                 name: format!("exchange {id}"),
@@ -111,8 +115,8 @@ mod tests {
         for id in 1..=3 {
             recent.keep(recorded(id, MOST / 2), None);
         }
-        assert!(recent.recording(ExchangeId(1)).is_none());
-        let input = recent.recording(ExchangeId(3)).unwrap().unwrap();
+        assert!(recent.recording(ExchangeId(1), &[]).is_none());
+        let input = recent.recording(ExchangeId(3), &[]).unwrap().unwrap();
         let read = crate::runtime::read_input(input, &crate::runtime::ReadOptions::default());
         assert_eq!(read.unwrap().sessions[0].items.len(), 1);
     }

@@ -141,7 +141,7 @@ impl Proxy {
 
     /// An exchange that is over, to be read like a recording; `None` where it is no longer at hand: its journal has it.
     pub fn recording(&self, id: ExchangeId) -> Option<serde_json::Result<Input>> {
-        self.floor.recent().recording(id)
+        self.floor.recent().recording(id, self.floor.tokens())
     }
 
     /// The request of an exchange that is over; `None` where it is no longer at hand.

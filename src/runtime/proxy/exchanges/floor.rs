@@ -191,7 +191,7 @@ impl Floor {
     }
 
     /// The tokens of the listeners, each with what its placeholder calls it.
-    pub(super) fn tokens(&self) -> &[(String, String)] {
+    pub(in crate::runtime::proxy) fn tokens(&self) -> &[(String, String)] {
         &self.tokens
     }
 

@@ -282,6 +282,7 @@ impl Watch for Watcher {
             path,
             why,
         } = turned;
+        let path = self.floor.clean(&path, &HeaderMap::new());
         self.floor
             .notice(format!("{client}: {method} {path} was turned away: {why}"));
     }

@@ -69,9 +69,12 @@ pub fn proxies_folder(root: &Path) -> PathBuf {
     Below::Proxies.path(root)
 }
 
-/// A journal that holds nothing but this exchange, without its secrets.
-pub(in crate::runtime::proxy) fn as_journal(recorded: &Recorded) -> serde_json::Result<Vec<u8>> {
-    let entry = spell::exchange(recorded, None, &mut Secrets::new(Vec::new()))?;
+/// A journal that holds nothing but this exchange, without its secrets and these.
+pub(in crate::runtime::proxy) fn as_journal(
+    recorded: &Recorded,
+    secrets: &[(String, String)],
+) -> serde_json::Result<Vec<u8>> {
+    let entry = spell::exchange(recorded, None, &mut Secrets::new(secrets.to_vec()))?;
     let mut text = encode_header(&serde_json::Map::new());
     text.push_str(&encode_line(1, &entry));
     Ok(text.into_bytes())
