@@ -33,7 +33,7 @@ impl Wire {
             for stream in listener.incoming().flatten() {
                 let bytes = Arc::default();
                 keep.lock().unwrap().push(Arc::clone(&bytes));
-                lead(stream, behind, bytes);
+                lead(stream, (address, behind), bytes);
             }
         });
         Self {
@@ -59,7 +59,8 @@ impl Wire {
     }
 }
 
-fn lead(client: TcpStream, behind: SocketAddr, bytes: Arc<Mutex<Vec<u8>>>) {
+/// Leads a connection on; its requests are told to be for the model, which answers no others.
+fn lead(client: TcpStream, (own, behind): (SocketAddr, SocketAddr), bytes: Arc<Mutex<Vec<u8>>>) {
     let Ok(server) = TcpStream::connect(behind) else {
         return;
     };
@@ -68,7 +69,13 @@ fn lead(client: TcpStream, behind: SocketAddr, bytes: Arc<Mutex<Vec<u8>>>) {
         let mut buffer = [0; 16 * 1024];
         while let Ok(read @ 1..) = from.read(&mut buffer) {
             bytes.lock().unwrap().extend_from_slice(&buffer[..read]);
-            if to.write_all(&buffer[..read]).is_err() {
+            let host = |address: SocketAddr| format!("host: {address}\r\n").into_bytes();
+            let (ours, models) = (host(own), host(behind));
+            let mut piece = buffer[..read].to_vec();
+            if let Some(at) = piece.windows(ours.len()).position(|line| line == ours) {
+                piece.splice(at..at + ours.len(), models);
+            }
+            if to.write_all(&piece).is_err() {
                 break;
             }
         }

@@ -10,6 +10,14 @@ const KEPT: usize = 8 << 10;
 /// Most texts that grow at a time; beyond it nothing of a delta is written.
 const TEXTS: usize = 1024;
 
+/// Types of the messages that end a response and all its texts.
+const ENDS: &[&str] = &[
+    "response.completed",
+    "response.done",
+    "response.failed",
+    "response.incomplete",
+];
+
 /// What deltas have put together so far, by the exchange and the text that they belong to.
 #[derive(Debug, Default)]
 pub(super) struct Spread(HashMap<(ExchangeId, String), String>);
@@ -27,7 +35,9 @@ impl Spread {
         let (Some(whole), Some(Value::String(delta))) =
             (kind.strip_suffix(".delta"), message.get_mut("delta"))
         else {
-            if let Some(whole) = kind.strip_suffix(".done") {
+            if ENDS.contains(&&*kind) {
+                self.ends(id);
+            } else if let Some(whole) = kind.strip_suffix(".done") {
                 self.0.remove(&(id, key(whole, &item, &place)));
             }
             return;
@@ -47,7 +57,7 @@ impl Spread {
         }
     }
 
-    /// An exchange is over.
+    /// Nothing of an exchange goes on.
     pub(super) fn ends(&mut self, id: ExchangeId) {
         self.0.retain(|(of, _), _| *of != id);
     }
