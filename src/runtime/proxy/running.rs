@@ -112,9 +112,8 @@ impl Proxy {
                 )));
             }
         }
-        if listeners.iter().any(|listen| listen.token().is_some()) {
-            report(News::Notice(IN_CLEAR.to_owned()));
-        }
+        let in_clear = in_clear(&listeners).map(|words| News::Notice(words.to_owned()));
+        in_clear.into_iter().for_each(|notice| report(notice));
         for notice in notices {
             report(News::Notice(notice));
         }
@@ -163,6 +162,12 @@ impl Drop for Proxy {
             let _ = thread.join();
         }
     }
+}
+
+/// What is to be said where others than this machine may come.
+fn in_clear(listeners: &[Listen]) -> Option<&'static str> {
+    let may_come = |listen: &Listen| listen.token().is_some();
+    listeners.iter().any(may_come).then_some(IN_CLEAR)
 }
 
 /// The token of a listener, with what its placeholder calls it.
@@ -321,4 +326,22 @@ fn run(
         });
         runtime.shutdown_timeout(END);
     })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use std::net::SocketAddr;
+
+    #[test]
+    fn where_others_may_come_it_is_said_that_keys_travel_in_clear_and_the_token_is_a_secret() {
+        let listen = |ip: [u8; 4]| Listen::new(SocketAddr::from((ip, 0)), true).unwrap();
+        let (local, open) = (listen([127, 0, 0, 1]), listen([0, 0, 0, 0]));
+        assert_eq!(in_clear(std::slice::from_ref(&local)), None);
+        assert!(token(&local).is_none());
+        let (_, secret) = token(&open).unwrap();
+        assert_eq!(secret, open.token().unwrap().reveal());
+        assert!(in_clear(&[local, open]).unwrap().contains("in clear"));
+    }
 }
