@@ -22,6 +22,8 @@ pub enum Exit {
     Signal(i32),
     /// The command that was started with it ended with this code.
     Command(u8),
+    /// A panic ended it; its message is on stderr already.
+    Panicked,
 }
 
 /// Why what serves an agent ended: a proxy, a replay.
@@ -42,6 +44,9 @@ pub(super) enum Why {
     },
 }
 
+/// The exit code of a program that Rust's own handler of panics ends.
+const PANICKED: u8 = 101;
+
 impl Exit {
     /// The exit code of the process. An interrupt is 130 and ends the process where it happens.
     pub fn code(self) -> u8 {
@@ -53,6 +58,7 @@ impl Exit {
             Self::Upstream => 4,
             Self::Signal(number) => u8::try_from(128 + number).unwrap_or(u8::MAX),
             Self::Command(code) => code,
+            Self::Panicked => PANICKED,
         }
     }
 }

@@ -39,6 +39,7 @@ fn open(arguments: &OpenArguments, staged: Staged) -> Result<Exit, Failure> {
     match tui::run(&request) {
         Ok(Left::Quit) => Ok(Exit::Clean),
         Ok(Left::Signal(signal)) => Ok(Exit::Signal(signal)),
+        Ok(Left::Panicked) => Ok(Exit::Panicked),
         Err(OpenError::Input { path, error }) => Err(match hint_for(&error) {
             Some(hint) => Failure::with_hint(describe(&path, &error), hint),
             None => Failure::refused(describe(&path, &error)),

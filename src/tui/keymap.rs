@@ -199,6 +199,8 @@ pub struct Binding<C = Command> {
     pub footer: (u8, &'static str),
     /// Other names for the palette, as gdb's.
     pub aliases: &'static [&'static str],
+    /// Whether it ends or throws away something.
+    pub is_destructive: bool,
 }
 
 use Command as C;
@@ -226,6 +228,7 @@ const fn row<C>(
         help,
         footer: (0, ""),
         aliases: &[],
+        is_destructive: false,
     }
 }
 
@@ -240,6 +243,11 @@ impl<C> Binding<C> {
         self
     }
 
+    const fn destructive(mut self) -> Self {
+        self.is_destructive = true;
+        self
+    }
+
     /// The row for the palette and the help.
     fn described(&self) -> palette::Command {
         palette::Command {
@@ -247,6 +255,7 @@ impl<C> Binding<C> {
             key: self.keys,
             group: self.group.title(),
             aliases: self.aliases,
+            is_destructive: self.is_destructive,
         }
     }
 
@@ -298,7 +307,7 @@ pub const KEYMAP: &[Binding] = &[
     row("1", C::Pane(0), PANES, Group::Panes, "turns"),
     row("2", C::Pane(1), PANES, Group::Panes, "items of the turn"),
     row("3", C::Pane(2), PANES, Group::Panes, "the item in full").alias(&["print", "list"]),
-    row("4", C::Pane(3), PANES, Group::Panes, "all findings").in_footer(40, "findings").alias(&["backtrace", "where"]),
+    row("4", C::Pane(3), PANES, Group::Panes, "all findings").in_footer(40, "findings").alias(&["backtrace", "bt", "where"]),
     row("5 S", C::Pane(4), PANES, Group::Panes, "the sessions of the file").alias(&["info threads", "info inferiors"]),
     row("t", C::View, PANES, Group::Panes, "pretty or raw"),
     row("enter", C::Open, PANES, Group::Recover, "everything that can be done about the finding; in lists: open").in_footer(85, "offers"),
@@ -308,7 +317,7 @@ pub const KEYMAP: &[Binding] = &[
     row("s", C::Recover("take-suggestion"), PANES, Group::Recover, "take the suggestion").in_footer(0, "suggestion"),
     row("e", C::Recover("edit"), PANES, Group::Recover, "edit the item").in_footer(0, "edit").alias(&["set"]),
     row("o", C::Recover("supply-output"), PANES, Group::Recover, "supply the output").in_footer(0, "output"),
-    row("x", C::Recover("drop-pair"), PANES, Group::Recover, "drop the pair").in_footer(0, "drop"),
+    row("x", C::Recover("drop-pair"), PANES, Group::Recover, "drop the pair").in_footer(0, "drop").destructive(),
     row("u", C::Undo, PANES, Group::Recover, "undo: back to the take before").alias(&["reverse-step"]),
     row("^r", C::Redo, PANES, Group::Recover, "redo: forward to the take again"),
     row("D", C::Fork, PANES, Group::Recover, "fork here: a take that ends behind this item"),
@@ -321,19 +330,19 @@ pub const KEYMAP: &[Binding] = &[
     row(".", C::StepRun, PANES, Group::Live, "step: one question to the model, or the tools of one reply").in_footer(0, "step").alias(&["step", "s", "stepi"]),
     row("c", C::Continue, PANES, Group::Live, "continue; of a recording: go on live from this take").in_footer(0, "continue").alias(&["continue", "c", "cont", "run"]),
     row("p", C::PauseRun, PANES, Group::Live, "pause the run before its next step").in_footer(0, "pause").alias(&["interrupt"]),
-    row("X", C::Abort, PANES, Group::Live, "abort the run; open calls are closed").in_footer(0, "abort").alias(&["kill", "abort"]),
+    row("X", C::Abort, PANES, Group::Live, "abort the run; open calls are closed").in_footer(0, "abort").alias(&["kill", "abort"]).destructive(),
     row("A", C::Always, PANES, Group::Live, "approve a tool for good; release a fault as it is").in_footer(0, "release").alias(&["release", "approve"]),
     row("F", C::Follow, PANES, Group::Live, "follow the file or the run as it grows").in_footer(20, "follow"),
     row("H", C::Health, DEBUGGER, Group::Findings, "tool health: calls, errors, rates").alias(&["info tools"]),
     row("L", C::Log, PANES, Group::Files, "the events of the run, and what could not be read").alias(&["info log"]),
     row("y", C::Copy, PANES, Group::Files, "copy"),
     row("^e", C::Editor, PANES, Group::Files, "open the item in $EDITOR"),
-    row("w", C::SaveAs, PANES, Group::Files, "save as"),
+    row("w", C::SaveAs, PANES, Group::Files, "save as").alias(&["export", "write"]),
     row(": ^p", C::Palette, PANES, Group::Program, "all commands by name"),
     row("? F1", C::Help, EVERYWHERE, Group::Program, "the keys").in_footer(100, "help").alias(&["help"]),
     row("esc", C::Back, EVERYWHERE, Group::Program, "back"),
-    row("q", C::Close, EVERYWHERE, Group::Program, "close; at the root quit").in_footer(95, "quit").alias(&["exit", "quit!"]),
-    row("Q ^c", C::Quit, EVERYWHERE, Group::Program, "quit").alias(&["exit", "quit!"]),
+    row("q", C::Close, EVERYWHERE, Group::Program, "close; at the root quit").in_footer(95, "quit").alias(&["exit", "quit!"]).destructive(),
+    row("Q ^c", C::Quit, EVERYWHERE, Group::Program, "quit").alias(&["exit", "quit!"]).destructive(),
     row("^z", C::Suspend, EVERYWHERE, Group::Program, "suspend"),
     row("^l", C::Redraw, EVERYWHERE, Group::Program, "draw the screen anew"),
 ];
@@ -372,9 +381,49 @@ pub fn recovery(action: &str) -> Option<&'static Binding> {
     KEYMAP.iter().find(is_meant)
 }
 
+/// Whether a command of the table can do anything in a debugger: of an exchange of a proxy, or of a recording or a run.
+pub fn is_of_debugger(number: usize, is_exchange: bool) -> bool {
+    let command = KEYMAP.get(number).map(|binding| binding.command);
+    is_exchange || !matches!(command, Some(C::Intercept | C::Views))
+}
+
 /// The table for the palette; a row has the same number in both.
 pub fn commands() -> Vec<palette::Command> {
     KEYMAP.iter().map(Binding::described).collect()
+}
+
+/// The keys that work in one of these places, for the help, by group.
+pub fn keys_of(places: &[Context]) -> Vec<palette::Command> {
+    fn of<C>(table: &[Binding<C>], places: &[Context]) -> Vec<palette::Command> {
+        let works = |binding: &&Binding<C>| {
+            let mut contexts = binding.contexts.iter();
+            contexts.any(|context| places.contains(context))
+        };
+        table.iter().filter(works).map(Binding::described).collect()
+    }
+    let mut keys = of(KEYMAP, places);
+    keys.extend(of(lab::LAB, places));
+    keys.extend(of(overlays::OVERLAYS, places));
+    keys.extend(of(exchanges::EXCHANGES, places));
+    sort_by_group(&mut keys);
+    keys
+}
+
+/// The keys of the panes of a debugger: of an exchange of a proxy, or of a recording or a run.
+pub fn keys_of_debugger(place: Context, is_exchange: bool) -> Vec<palette::Command> {
+    let rows = KEYMAP.iter().enumerate();
+    let rows = rows.filter(|(number, binding)| {
+        binding.contexts.contains(&place) && is_of_debugger(*number, is_exchange)
+    });
+    let mut keys: Vec<_> = rows.map(|(_, binding)| binding.described()).collect();
+    sort_by_group(&mut keys);
+    keys
+}
+
+fn sort_by_group(keys: &mut [palette::Command]) {
+    let place =
+        |key: &palette::Command| Group::ALL.iter().position(|(_, title)| *title == key.group);
+    keys.sort_by_key(place);
 }
 
 /// Every key, for the help: those of the panes and those of what lies over them, by group.
@@ -383,9 +432,7 @@ pub fn all_keys() -> Vec<palette::Command> {
     keys.extend(lab::LAB.iter().map(Binding::described));
     keys.extend(overlays::OVERLAYS.iter().map(Binding::described));
     keys.extend(exchanges::EXCHANGES.iter().map(Binding::described));
-    let place =
-        |key: &palette::Command| Group::ALL.iter().position(|(_, title)| *title == key.group);
-    keys.sort_by_key(place);
+    sort_by_group(&mut keys);
     keys
 }
 

@@ -23,11 +23,14 @@ pub mod list;
 pub mod live;
 pub mod loader;
 pub mod palette;
+mod panics;
 pub mod picker;
 mod picking;
 pub mod prompt;
 pub mod proxy;
 pub mod recovery;
+mod request;
+mod signals;
 pub mod state;
 mod terminal;
 #[cfg(test)]
@@ -37,20 +40,22 @@ pub mod theme;
 pub mod update;
 pub mod view;
 
+pub use request::{Left, OpenError, OpenRequest};
+
 use crate::exchange::ExchangeId;
 use crate::runtime;
 use crate::runtime::discover::Discovery;
 use crate::runtime::inspect::Summary;
-use crate::runtime::{InputError, ReadOptions};
 use crate::session::takes::TakeId;
 use crossterm::event::{Event, EventStream};
 use debugger::{Debugger, Opened};
 use futures_util::StreamExt as _;
 use labbing::Labbing;
-use loader::{Knowledge, Staged};
+use loader::Staged;
 use picking::Picking;
 use proxy::{Watched, Watching};
 use rustix::process::{Signal, kill_current_process_group};
+use signals::Endings;
 use state::exchange::Intercepted;
 use std::future::poll_fn;
 use std::io;
@@ -58,55 +63,13 @@ use std::path::{Path, PathBuf};
 use std::task::Poll;
 use std::time::Duration;
 use terminal::Screen;
-use theme::{Theme, Wish};
+use theme::Theme;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use update::Report;
 
 /// How often the seconds of a live run are drawn anew.
 const TICK: Duration = Duration::from_millis(250);
-
-/// What is to be opened, and how.
-#[derive(Debug, Clone, Default)]
-pub struct OpenRequest {
-    /// Files and folders; `-` is standard input. Unless it is one file, the operator chooses.
-    pub paths: Vec<PathBuf>,
-    /// How files are read.
-    pub options: ReadOptions,
-    /// What is known about the runs besides the files.
-    pub knowledge: Knowledge,
-    /// How things are to look.
-    pub wish: Wish,
-    /// Whether the mouse is left to the terminal.
-    pub without_mouse: bool,
-    /// A run that begins in the file that is opened first.
-    pub staged: Staged,
-}
-
-/// How the operator left.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Left {
-    /// By a key.
-    Quit,
-    /// By a signal, by its number: SIGTERM, or SIGHUP when the terminal went away.
-    Signal(i32),
-}
-
-/// Why the debugger could not be opened, or had to be closed.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// The input cannot be read at all. Told before the screen is taken.
-    #[error("{}: {error}", path.display())]
-    Input {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        error: InputError,
-    },
-    /// The terminal cannot be used.
-    #[error("the terminal cannot be used: {0}")]
-    Terminal(#[from] io::Error),
-}
 
 /// News from other threads.
 #[derive(Debug)]
@@ -125,6 +88,10 @@ enum News {
 
 /// Opens the debugger and returns when the operator leaves it.
 pub fn run(request: &OpenRequest) -> Result<Left, OpenError> {
+    panics::contain(|| open(request))
+}
+
+fn open(request: &OpenRequest) -> Result<Left, OpenError> {
     let one_file = match &request.paths[..] {
         [path] if !path.is_dir() => Some(path.clone()),
         _ => None,
@@ -151,14 +118,16 @@ pub fn run(request: &OpenRequest) -> Result<Left, OpenError> {
 
 /// Shows the exchanges of a proxy and returns when the operator leaves. `request` says how things are to look and to be judged.
 pub fn watch(request: &OpenRequest, watched: Watched) -> Result<Left, OpenError> {
-    let (news, received) = unbounded_channel();
-    let mut face = Face::new(request, news.clone())?;
-    let mut watching = Watching::new(watched);
-    // Nobody hears the news once the program ends.
-    watching.start(move || drop(news.send(News::Proxy)));
-    face.watching = Some(watching);
-    face.draw()?;
-    face.stay(received)
+    panics::contain(|| {
+        let (news, received) = unbounded_channel();
+        let mut face = Face::new(request, news.clone())?;
+        let mut watching = Watching::new(watched);
+        // Nobody hears the news once the program ends.
+        watching.start(move || drop(news.send(News::Proxy)));
+        face.watching = Some(watching);
+        face.draw()?;
+        face.stay(received)
+    })
 }
 
 /// What the terminal shows.
@@ -228,6 +197,7 @@ impl<'a> Face<'a> {
     /// Shows what there is until the operator leaves.
     fn stay(self, received: UnboundedReceiver<News>) -> Result<Left, OpenError> {
         terminal::exit_when_hung_up();
+        signals::end_without_reader();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
@@ -247,9 +217,8 @@ impl<'a> Face<'a> {
             (Some(debugger), ..) => {
                 debugger.look_at_the_clock();
                 let state = &mut debugger.state;
-                state.prepare();
                 self.screen
-                    .draw(|frame| view::draw(frame, state, &self.theme))
+                    .draw(|frame| view::fit(frame, state, &self.theme))
             }
             (None, Some(watching), _) => self
                 .screen
@@ -275,9 +244,8 @@ impl<'a> Face<'a> {
         let (number, news) = (self.opened, self.news.clone());
         let mut state = opened.state(self.screen.size()?);
         state.exchange = exchange;
-        state.prepare();
         self.screen
-            .draw(|frame| view::draw(frame, &state, &self.theme))?;
+            .draw(|frame| view::fit(frame, &mut state, &self.theme))?;
         // Nobody hears the news once the program ends.
         let report = move |report| drop(news.send(News::Report(number, report)));
         self.debugger = Some(Debugger::start(state, number, opened, staged, report));
@@ -286,16 +254,18 @@ impl<'a> Face<'a> {
 
     async fn run(mut self, mut received: UnboundedReceiver<News>) -> io::Result<Left> {
         let mut events = None;
-        let mut terminate = signal(SignalKind::terminate())?;
-        let mut hangup = signal(SignalKind::hangup())?;
+        let mut endings = Endings::new()?;
         let mut resumed = signal(SignalKind::from_raw(Signal::CONT.as_raw()))?;
         loop {
             let mut nexts = Vec::new();
+            if events.is_none() {
+                endings.forget_interrupts()?;
+            }
             let stream = events.get_or_insert_with(EventStream::new);
             tokio::select! {
                 biased;
-                _ = terminate.recv() => return Ok(Left::Signal(Signal::TERM.as_raw())),
-                _ = hangup.recv() => return Ok(Left::Signal(Signal::HUP.as_raw())),
+                signal = endings.next() => return Ok(Left::Signal(signal)),
+                () = panics::fatal() => return Ok(Left::Panicked),
                 _ = resumed.recv() => nexts.push(Next::Redraw),
                 event = stream.next() => {
                     let mut waiting = Poll::Ready(event);
@@ -303,6 +273,8 @@ impl<'a> Face<'a> {
                         let Some(Ok(event)) = event else {
                             return Ok(Left::Signal(Signal::HUP.as_raw()));
                         };
+                        #[cfg(debug_assertions)]
+                        panics::on_demand(&event);
                         nexts.extend(self.take(event));
                         if nexts.iter().any(|next| !matches!(next, Next::Wait)) {
                             // What was typed ahead is for the screen that comes of it.

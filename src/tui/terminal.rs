@@ -17,6 +17,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use std::io::{self, BufWriter, IsTerminal as _, Stdout, Write as _};
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// More than a frame of a large terminal, so that a frame is one write.
@@ -24,6 +25,8 @@ const FRAME_BYTES: usize = 1 << 18;
 
 /// The exit code of a program that was hung up on: 128 and the number of SIGHUP.
 const HUNG_UP: i32 = 129;
+/// Whether the terminal is taken: it is given back once only, or what was written to it since would be drawn over.
+static IS_TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// The terminal while the debugger has it.
 #[derive(Debug)]
@@ -38,7 +41,6 @@ impl Screen {
     pub(super) fn open(mouse: bool) -> io::Result<Self> {
         // Installs the handler of SIGWINCH, which crossterm does at the first poll only; a resize before that would be lost.
         crossterm::event::poll(Duration::ZERO)?;
-        restore_on_panic();
         enter(mouse)?;
         let writer = BufWriter::with_capacity(FRAME_BYTES, io::stdout());
         let terminal = Terminal::new(CrosstermBackend::new(writer)).inspect_err(|_| leave())?;
@@ -90,6 +92,7 @@ impl Drop for Screen {
 
 fn enter(mouse: bool) -> io::Result<()> {
     enable_raw_mode()?;
+    IS_TAKEN.store(true, Ordering::Release);
     let mut out = io::stdout();
     execute!(out, EnterAlternateScreen, Hide, EnableBracketedPaste)?;
     if mouse {
@@ -98,8 +101,16 @@ fn enter(mouse: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// Restores what can be restored; there is nobody to tell when it fails.
-fn leave() {
+/// Whether the terminal is taken.
+pub(super) fn is_taken() -> bool {
+    IS_TAKEN.load(Ordering::Acquire)
+}
+
+/// Restores what can be restored, if anything was taken; there is nobody to tell when it fails.
+pub(super) fn leave() {
+    if !IS_TAKEN.swap(false, Ordering::AcqRel) {
+        return;
+    }
     let mut out = io::stdout();
     let _ = execute!(
         out,
@@ -110,14 +121,6 @@ fn leave() {
         Show
     );
     let _ = disable_raw_mode();
-}
-
-fn restore_on_panic() {
-    let before = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        leave();
-        before(panic);
-    }));
 }
 
 /// The terminal that keys come from.

@@ -203,10 +203,12 @@ pub struct Theme {
     pub removed: Style,
     /// What matters less: numbers, hints, ages.
     pub dim: Style,
-    /// The row with the cursor, in the pane that has the keys.
+    /// The row with the cursor, in the pane that has the keys; to be set on the whole row once it is drawn.
     pub selected: Style,
     /// The row with the cursor in the other panes.
     pub selected_elsewhere: Style,
+    /// The part of a line that is another one now.
+    pub changed: Style,
     /// The title of a pane or popup.
     pub title: Style,
     /// The frame of a pane.
@@ -267,6 +269,11 @@ impl Theme {
             Variant::Mono => (plain, Modifier::empty()),
         };
         let bold = plain.add_modifier(Modifier::BOLD);
+        // A row with the cursor is of one colour, whatever its parts have elsewhere.
+        let row = Style::new()
+            .fg(Color::Reset)
+            .bg(Color::Reset)
+            .remove_modifier(Modifier::DIM | Modifier::ITALIC);
         let red = color(Color::LightRed, Color::Red, Color::Red);
         let magenta = color(Color::LightMagenta, Color::Magenta, Color::Magenta);
         let green = color(Color::LightGreen, Color::Green, Color::Green);
@@ -282,8 +289,9 @@ impl Theme {
             ok: green,
             removed: red,
             dim,
-            selected: plain.add_modifier(Modifier::REVERSED),
-            selected_elsewhere: bold.add_modifier(Modifier::UNDERLINED),
+            selected: row.add_modifier(Modifier::REVERSED),
+            selected_elsewhere: row.add_modifier(Modifier::BOLD | Modifier::UNDERLINED),
+            changed: plain.add_modifier(Modifier::REVERSED),
             title: bold,
             border: dim,
             border_focused: cyan.add_modifier(Modifier::BOLD),

@@ -298,6 +298,9 @@ pub fn context_of(state: &State) -> Context {
 fn press(state: &mut State, key: &KeyEvent) -> Vec<Effect> {
     state.notice = None;
     state.recovery.awaited = None;
+    if let Some(effects) = layers::help(state, key) {
+        return effects;
+    }
     if let Some(effects) = faces::press(state, *key) {
         return effects;
     }
@@ -344,7 +347,9 @@ pub fn obey(state: &mut State, command: Command) -> Vec<Effect> {
             overlay(state, Overlay::Copy(menu))
         }
         Command::Palette => {
-            let palette = Palette::new(&keymap::commands());
+            let is_exchange = state.exchange.is_some();
+            let is_here = |number| keymap::is_of_debugger(number, is_exchange);
+            let palette = Palette::among(&keymap::commands(), "a turn", is_here);
             overlay(state, Overlay::Palette(Box::new(palette)))
         }
         Command::Mark => takes::mark(state),
@@ -391,7 +396,8 @@ pub fn obey(state: &mut State, command: Command) -> Vec<Effect> {
         Command::Log => log(state),
         Command::Health => live::health(state),
         Command::Help => {
-            let help = Help::new(&keymap::all_keys(), &[copy::NOTE]);
+            let keys = keymap::keys_of_debugger(context(state), state.exchange.is_some());
+            let help = Help::new(&keys, &keymap::all_keys(), &[copy::NOTE]);
             overlay(state, Overlay::Help(Box::new(help)))
         }
         Command::Editor => state

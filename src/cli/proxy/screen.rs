@@ -147,16 +147,21 @@ pub(super) fn show(
         breakpoints: Mutex::new(breakpoints),
     });
     let watched = Watched {
-        proxy: seen,
+        proxy: seen.clone(),
         news,
         about,
     };
     let left = tui::watch(&request, watched);
+    if matches!(left, Ok(Left::Panicked)) {
+        // Whoever waits for a decision that nobody can make any more gets what came.
+        seen.proxy.release_all();
+    }
     // The agent first: what it still asks would only be refused.
     drop(agent);
     match left {
         Ok(Left::Quit) => Ok(Exit::Clean),
         Ok(Left::Signal(signal)) => Ok(Exit::Signal(signal)),
+        Ok(Left::Panicked) => Ok(Exit::Panicked),
         Err(error) => Err(Failure::refused(error.to_string())),
     }
 }

@@ -25,6 +25,8 @@ use tokio_util::sync::CancellationToken;
 
 /// How long judges that are at work, and exchanges that are under way, may take once a proxy ends.
 const END: Duration = Duration::from_secs(1);
+/// How long what is released may take to reach its clients.
+const RELEASE: Duration = Duration::from_secs(3);
 /// How often these are looked at.
 const LOOK: Duration = Duration::from_millis(5);
 
@@ -136,6 +138,15 @@ impl Proxy {
     /// Does what the operator wants.
     pub fn command(&self, command: &Command) {
         self.floor.command(command);
+    }
+
+    /// Releases everything that is held, and waits until all that is under way is over, for at most [`RELEASE`].
+    pub fn release_all(&self) {
+        self.floor.command(&Command::ReleaseAll);
+        let since = Instant::now();
+        while !self.floor.is_idle() && since.elapsed() < RELEASE {
+            std::thread::sleep(LOOK);
+        }
     }
 
     /// An exchange that is over, to be read like a recording; `None` where it is no longer at hand: its journal has it.

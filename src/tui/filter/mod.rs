@@ -86,6 +86,9 @@ pub enum Need {
     Body,
 }
 
+/// Most words of a filter: each is a search of its own, and what was pasted by mistake has a million.
+const MOST: usize = 100;
+
 /// Why a text is no filter.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FilterError {
@@ -95,6 +98,12 @@ pub enum FilterError {
     /// A `!` or `~` or `kind:` with nothing behind it.
     #[error("nothing stands behind `{0}`")]
     Incomplete(String),
+    /// More words than are looked for one by one.
+    #[error("more than {MOST} words; \"quotes\" look for a text as a whole")]
+    TooManyWords,
+    /// A word before a colon that no field has.
+    #[error("no field is called `{0}`; fields: {1}; \"quotes\" look for the text")]
+    UnknownField(String, String),
     /// A text that cannot be searched for.
     #[error(transparent)]
     Text(#[from] NeedleError),
@@ -114,7 +123,7 @@ impl Filter {
         if text.starts_with('.') {
             return Ok(Self::Jq(Expression::parse(text)?));
         }
-        let terms = words(text)
+        let terms = words(text)?
             .into_iter()
             .map(|word| Term::parse(&word))
             .collect::<Result<Vec<_>, _>>()?;
@@ -224,6 +233,10 @@ impl Test {
                     _ => Self::Rule(Pattern::new(value)),
                 })
             }
+            Some((key, value)) if is_field(key, value) => {
+                let fields = ["kind", "tool", "rule"].join(" ");
+                Err(FilterError::UnknownField(key.to_owned(), fields))
+            }
             _ => Ok(match text {
                 "" => return Err(FilterError::Incomplete("!".to_owned())),
                 "error" => Self::Severity(Severity::Error),
@@ -233,6 +246,12 @@ impl Test {
             }),
         }
     }
+}
+
+/// Whether a word with a colon is meant as a field: not a time, an address or a path.
+pub(in crate::tui) fn is_field(key: &str, value: &str) -> bool {
+    let is_word = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_lowercase());
+    is_word && !value.starts_with(['/', ':', '\\'])
 }
 
 /// The kinds with these names: each exactly, or else those that begin so.
@@ -264,7 +283,7 @@ pub(in crate::tui) struct Word {
 }
 
 /// Takes a text apart at spaces. A quote at the start of a word runs to the next quote or to the end.
-pub(in crate::tui) fn words(text: &str) -> Vec<Word> {
+pub(in crate::tui) fn words(text: &str) -> Result<Vec<Word>, FilterError> {
     let mut words = Vec::new();
     let mut rest = text.trim_start();
     while !rest.is_empty() {
@@ -278,6 +297,9 @@ pub(in crate::tui) fn words(text: &str) -> Vec<Word> {
                 (&rest[..end], false, &rest[end..])
             }
         };
+        if words.len() == MOST {
+            return Err(FilterError::TooManyWords);
+        }
         if !word.is_empty() {
             words.push(Word {
                 text: word.to_owned(),
@@ -286,7 +308,7 @@ pub(in crate::tui) fn words(text: &str) -> Vec<Word> {
         }
         rest = behind.trim_start();
     }
-    words
+    Ok(words)
 }
 
 #[cfg(test)]

@@ -58,8 +58,8 @@ const HERE: &[Context] = &[Context::Exchanges];
 pub const EXCHANGES: &[Binding<Deed>] = &[
     row("enter l right", D::Open, HERE, Group::Exchanges, "open the exchange; one that is held is decided there").in_footer(90, "open"),
     row("a", D::Release, HERE, Group::Exchanges, "release what is held of the exchange, as it came").in_footer(85, "release").alias(&["release", "continue", "c"]),
-    row("A", D::ReleaseAll, HERE, Group::Exchanges, "release everything that is held").in_footer(60, "release all"),
-    row("X", D::Cut, HERE, Group::Exchanges, "cut the connection to the agent").in_footer(45, "cut").alias(&["kill"]),
+    row("A", D::ReleaseAll, HERE, Group::Exchanges, "release everything that is held").in_footer(60, "release all").destructive(),
+    row("X", D::Cut, HERE, Group::Exchanges, "cut the connection to the agent").in_footer(45, "cut").alias(&["kill"]).destructive(),
     row("I", D::Intercept, HERE, Group::Exchanges, "interception on or off").in_footer(65, "intercept"),
     row("}", D::Held(Forward), HERE, Group::Exchanges, "next exchange that is held").in_footer(80, "held"),
     row("{", D::Held(Backward), HERE, Group::Exchanges, "previous one"),

@@ -63,12 +63,17 @@ pub enum Act {
     Add,
     /// The same of the history.
     OfHistory,
+    /// The keys.
+    Help,
 }
 
 use Act as A;
 
 const TEXTS: &[Context] = &[Wording, Library, Words, Answer];
 const EDITOR: &[Context] = &[Wording, Library];
+/// Where `?` is a letter.
+const TYPED: &[Context] = &[Wording, Library, Words, Answer, Takes, Saving];
+const SHOWN: &[Context] = &[Offers, Readings, Proposal, Comparison, Approval, Trust];
 
 /// Every key of what lies over the panes.
 #[rustfmt::skip]
@@ -83,12 +88,14 @@ pub const OVERLAYS: &[Binding<Act>] = &[
     row("PgDn", A::Preview(Forward), &[Wording, Answer], Group::Wording, "scroll what stands beside the text down"),
     row("PgUp", A::Preview(Backward), &[Wording, Answer], Group::Wording, "scroll it up"),
     row("esc ^c", A::Leave, TEXTS, Group::Wording, "leave; the text is kept").in_footer(95, "leave"),
+    row("F1", A::Help, TYPED, Group::Wording, "the keys of the editor").in_footer(50, "help"),
     row("enter", A::Choose, &[Offers, Readings], Group::Asking, "take what the cursor is on").in_footer(100, "take it"),
     row("2 j down", A::Value(Forward), &[Readings], Group::Asking, "the second reading of broken arguments").in_footer(80, "second"),
     row("1 k up", A::Value(Backward), &[Readings], Group::Asking, "the first one").in_footer(85, "first"),
     row("y", A::Yes, &[Question], Group::Asking, "yes").in_footer(100, "yes"),
     row("n", A::No, &[Question], Group::Asking, "no").in_footer(95, "no"),
     row("esc q ^c", A::Leave, &[Offers, Question, Readings], Group::Asking, "leave; nothing is changed").in_footer(90, "leave"),
+    row("? F1", A::Help, SHOWN, Group::Asking, "the keys of what is shown").in_footer(40, "help"),
     row("enter", A::Accept, &[Proposal], Group::Differences, "take the change that is shown").in_footer(100, "accept"),
     row("e", A::Reword, &[Proposal], Group::Differences, "other words for it").in_footer(80, "other words"),
     row("]", A::Difference(Forward), &[Proposal, Comparison], Group::Differences, "next difference").in_footer(70, "next"),

@@ -9,8 +9,8 @@ use crate::runtime::lab::Command;
 use crate::safe_text::SafeText;
 use crate::tui::copy;
 use crate::tui::help::Help;
-use crate::tui::keymap::Command as Shared;
 use crate::tui::keymap::lab::{Job, job, jobs};
+use crate::tui::keymap::{Command as Shared, all_keys};
 use crate::tui::list::ListCursor;
 use crate::tui::palette::Palette;
 use crate::tui::prompt::Prompt;
@@ -49,6 +49,7 @@ impl Lab {
     pub fn paste(&mut self, text: &str) {
         match self.over.last_mut() {
             Some(Over::Palette(palette, _)) => palette.paste(text),
+            Some(Over::Help(help)) => help.paste(text),
             Some(Over::Value(prompt, _) | Over::SaveAs(prompt, _)) => drop(prompt.paste(text)),
             Some(Over::Editor(editor, _)) => editor.paste(text),
             _ => {}
@@ -82,7 +83,7 @@ impl Lab {
     }
 
     /// The list that has the keys, and how many rows it has.
-    fn list(&mut self) -> Option<(&mut ListCursor, usize)> {
+    pub(super) fn list(&mut self) -> Option<(&mut ListCursor, usize)> {
         match &mut self.stage {
             Stage::Ordering => {
                 let count = self.form.rows().len();
@@ -142,7 +143,7 @@ impl Lab {
             }
             Job::Palette => {
                 let (rows, jobs): (Vec<_>, Vec<_>) = jobs(self.context()).into_iter().unzip();
-                let palette = Box::new(Palette::new(&rows));
+                let palette = Box::new(Palette::new(&rows, "a row"));
                 self.over.push(Over::Palette(palette, jobs));
             }
             Job::Shared(command) => return self.obey_shared(command, key),
@@ -158,7 +159,7 @@ impl Lab {
                     .into_iter()
                     .map(|(row, _)| row)
                     .collect();
-                let help = Help::new(&rows, &[copy::NOTE]);
+                let help = Help::new(&rows, &all_keys(), &[copy::NOTE]);
                 self.over.push(Over::Help(Box::new(help)));
             }
             Shared::Back | Shared::Close => {

@@ -5,7 +5,9 @@ use super::form::Field;
 use super::state::{Lab, Over, Saved, Saving, Wish};
 use super::winning::{Becomes, Outcome};
 use crate::safe_text::SafeText;
-use crate::tui::keymap::{self, lab::Job};
+use crate::tui::help::Help;
+use crate::tui::keymap::overlays::{Act, act};
+use crate::tui::keymap::{self, Context, lab::Job};
 use crate::tui::palette::Choice;
 use crate::tui::prompt::Typing;
 use crate::tui::recovery::forms::ConfirmationOutcome;
@@ -32,6 +34,12 @@ impl Lab {
                     self.over.pop();
                     return chosen.map_or_else(Vec::new, |job| self.run(job));
                 }
+                Choice::Number(number) => {
+                    self.over.pop();
+                    if let Some((cursor, count)) = self.list() {
+                        cursor.set(number.clamp(1, count.max(1)) - 1);
+                    }
+                }
             },
             Some(Over::Sure(question, wish)) => match question.key(key) {
                 ConfirmationOutcome::Pending => {}
@@ -49,6 +57,11 @@ impl Lab {
             Some(Over::SaveAs(prompt, what)) => {
                 let (typed, what) = (prompt.key(key), what.clone());
                 return self.named(typed, what);
+            }
+            Some(Over::Editor(..)) if act(Context::Wording, &key) == Some(Act::Help) => {
+                let keys = keymap::keys_of(&[Context::Wording, Context::Library]);
+                let help = Help::new(&keys, &keymap::all_keys(), &[]);
+                self.over.push(Over::Help(Box::new(help)));
             }
             Some(Over::Editor(editor, is_new)) => {
                 let (outcome, is_new) = (editor.key(key), *is_new);

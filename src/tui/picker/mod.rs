@@ -182,7 +182,11 @@ impl Picker {
                 self.arrange();
                 Picked::Pending
             }
-            KeyCode::Esc | KeyCode::Char('q' | 'Q') => Picked::Left,
+            KeyCode::Char('q' | 'Q') => Picked::Left,
+            KeyCode::Esc => {
+                self.notice = Some(SafeText::from_static("q quits"));
+                Picked::Pending
+            }
             _ => Picked::Pending,
         }
     }

@@ -58,7 +58,8 @@ impl Picker {
             } else {
                 theme.text
             };
-            frame.render_widget(line.style(style), area);
+            frame.render_widget(line, area);
+            frame.buffer_mut().set_style(area, style);
         }
         let footer = Rect {
             y: list.bottom(),

@@ -41,6 +41,7 @@ impl Board {
     pub fn paste(&mut self, text: &str) {
         match self.over.last_mut() {
             Some(Over::Palette(palette, _)) => palette.paste(text),
+            Some(Over::Help(help)) => help.paste(text),
             Some(Over::Find) => drop(self.find.paste(text)),
             Some(Over::Filter) => {
                 let typed = self.filter.paste(text);
@@ -135,8 +136,8 @@ impl Board {
             Deed::Palette => {
                 let (rows, deeds): (Vec<_>, Vec<_>) =
                     keymap::exchanges::deeds().into_iter().unzip();
-                self.over
-                    .push(Over::Palette(Box::new(Palette::new(&rows)), deeds));
+                let palette = Palette::new(&rows, "an exchange");
+                self.over.push(Over::Palette(Box::new(palette), deeds));
             }
             Deed::Shared(command) => return self.obey_shared(command, key),
         }
@@ -147,7 +148,7 @@ impl Board {
         match command {
             Shared::Help => {
                 let rows: Vec<_> = deeds().into_iter().map(|(row, _)| row).collect();
-                let help = Help::new(&rows, &[copy::NOTE]);
+                let help = Help::new(&rows, &keymap::all_keys(), &[copy::NOTE]);
                 self.over.push(Over::Help(Box::new(help)));
             }
             Shared::Back if self.child.is_shown => self.child.is_shown = false,
@@ -199,13 +200,15 @@ impl Board {
         }
     }
 
-    /// Leaves, unless something would be lost by that: then the operator is asked.
+    /// Leaves, unless somebody would lose something by that: then the operator is asked. The list comes back by itself when an exchange is
+    /// decided, and what led back to it a moment ago must not end it.
     fn ask_to_leave(&mut self) -> Vec<Wish> {
-        let held = self.rows.totals().held;
-        let lost = match (held, self.is_child_running()) {
-            (0, false) => return vec![Wish::Leave],
+        let totals = self.rows.totals();
+        let lost = match (totals.held, self.is_child_running()) {
+            (0, false) if totals.all == 0 => return vec![Wish::Leave],
+            (0, false) => words::IN_USE.to_owned(),
             (0, true) => format!("{} and would be stopped", self.child_words()),
-            _ => words::held(held),
+            (held, _) => words::held(held),
         };
         let question = Confirmation::new("quit", &lost, "Quit?");
         self.over.push(Over::Sure(Box::new(question), Wish::Leave));
@@ -246,6 +249,10 @@ impl Board {
                     let chosen = deeds.get(number).copied();
                     self.over.pop();
                     return chosen.map_or_else(Vec::new, |deed| self.run(deed));
+                }
+                Choice::Number(number) => {
+                    self.over.pop();
+                    self.go_to_number(number);
                 }
             },
             Some(Over::Sure(question, wish)) => match question.key(key) {
@@ -292,6 +299,15 @@ impl Board {
         let row = rows.find(|row| deed == Deed::Shared(row.command));
         let key = row.and_then(|row| keymap::event(row.first_key()));
         self.obey(deed, key.unwrap_or(KeyCode::Null.into()))
+    }
+
+    /// Puts the cursor on the exchange of this number.
+    fn go_to_number(&mut self, number: usize) {
+        let id = u32::try_from(number).map(ExchangeId);
+        match id.ok().filter(|id| self.of(*id).is_some()) {
+            Some(id) => self.go_to(id),
+            None => self.tell(format!("exchange {number} is not in the list")),
+        }
     }
 
     fn filtering(&mut self, typed: Typing) {

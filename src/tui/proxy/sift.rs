@@ -16,8 +16,7 @@ use crate::exchange::Seen;
 use crate::pattern::Pattern;
 use crate::rules::Severity;
 use crate::runtime::search::Needle;
-use crate::tui::filter::FilterError;
-use crate::tui::filter::{Word, words as split};
+use crate::tui::filter::{FilterError, Word, is_field, words as split};
 use crate::tui::fuzzy::Fuzzy;
 
 /// What the operator wants to see; without a term everything.
@@ -49,7 +48,7 @@ const COLUMNS: [&str; 5] = ["model", "client", "path", "status", "state"];
 impl Sift {
     /// Reads a filter as the operator writes it.
     pub fn parse(text: &str) -> Result<Self, FilterError> {
-        let terms = split(text.trim())
+        let terms = split(text.trim())?
             .into_iter()
             .map(|word| Term::parse(&word));
         terms.collect::<Result<_, _>>().map(Self)
@@ -101,6 +100,10 @@ impl Test {
                     (_, Some(column)) => Self::Column(column, pattern),
                     _ => Self::Tool(pattern),
                 });
+            }
+            if is_field(key, value) {
+                let fields = format!("rule tool {}", COLUMNS.join(" "));
+                return Err(FilterError::UnknownField(key.to_owned(), fields));
             }
         }
         Ok(match text {

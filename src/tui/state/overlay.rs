@@ -4,7 +4,7 @@ use crate::actions::Planned;
 use crate::rules::Health;
 use crate::tui::copy::CopyMenu;
 use crate::tui::help::Help;
-use crate::tui::keymap::Command;
+use crate::tui::keymap::{Command, Context};
 use crate::tui::list::ListCursor;
 use crate::tui::live::answer::{Answer, Answering};
 use crate::tui::live::approval::Approval;
@@ -90,4 +90,24 @@ pub enum Asked {
     MoreTurns,
     /// A breakpoint in words.
     Breakpoint,
+}
+
+impl Overlay {
+    /// The places whose keys work in it, where it has keys of its own.
+    pub fn places(&self) -> &'static [Context] {
+        match self {
+            Self::Wording(_) => &[Context::Wording, Context::Library],
+            Self::Words(_) => &[Context::Words],
+            Self::Answer(..) => &[Context::Answer],
+            Self::Offers(_) => &[Context::Offers],
+            Self::Readings(_) => &[Context::Readings],
+            Self::Proposal(_) => &[Context::Proposal],
+            Self::Comparison(_) => &[Context::Comparison],
+            Self::Takes(_) => &[Context::Takes],
+            Self::Saving(_) => &[Context::Saving],
+            Self::Approval(_) => &[Context::Approval],
+            Self::Trust(_) => &[Context::Trust],
+            _ => &[],
+        }
+    }
 }

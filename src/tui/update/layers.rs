@@ -7,7 +7,9 @@ use crate::runtime::search::Needle;
 use crate::session::{Item, Kind};
 use crate::tui::copy::{Copied, CopyMenu, Copying};
 use crate::tui::filter::{Filter, Filtering};
-use crate::tui::keymap::{Direction, KEYMAP};
+use crate::tui::help::Help;
+use crate::tui::keymap::overlays::{Act, act};
+use crate::tui::keymap::{self, Direction, KEYMAP};
 use crate::tui::palette::Choice;
 use crate::tui::prompt::Typing;
 use crate::tui::state::document::Place;
@@ -43,6 +45,10 @@ pub(super) fn press(state: &mut State, key: &KeyEvent) -> Option<Vec<Effect>> {
                 let command = KEYMAP.get(number).map(|binding| binding.command);
                 return command.map(|command| obey(state, command));
             }
+            Choice::Number(number) => {
+                state.overlays.pop();
+                motion::go_to_turn(state, number);
+            }
         },
         Overlay::Copy(menu) => match menu.key(*key) {
             Copying::Pending => {}
@@ -63,6 +69,18 @@ pub(super) fn press(state: &mut State, key: &KeyEvent) -> Option<Vec<Effect>> {
     Some(Vec::new())
 }
 
+/// Shows the keys of what lies on top, where the key asks for that.
+pub(super) fn help(state: &mut State, key: &KeyEvent) -> Option<Vec<Effect>> {
+    let places = state.overlays.last()?.places();
+    let first = places.first()?;
+    if act(*first, key) != Some(Act::Help) {
+        return None;
+    }
+    let keys = keymap::keys_of(places);
+    let help = Help::new(&keys, &keymap::all_keys(), &[]);
+    Some(overlay(state, Overlay::Help(Box::new(help))))
+}
+
 /// Gives pasted text to what lies on top.
 pub(super) fn paste(state: &mut State, text: &str) -> Vec<Effect> {
     match state.overlays.last_mut() {
@@ -75,6 +93,7 @@ pub(super) fn paste(state: &mut State, text: &str) -> Vec<Effect> {
             return filtering_done(state, filtering);
         }
         Some(Overlay::Palette(palette)) => palette.paste(text),
+        Some(Overlay::Help(help)) => help.paste(text),
         Some(Overlay::Note) => {
             let typed = state.note.paste(text);
             return noted(state, typed);

@@ -214,6 +214,32 @@ fn turns(state: &mut State, count: usize, direction: Direction) {
     tell_the_edge(state, from != to);
 }
 
+/// Goes to the turn of this number, counted from 1.
+pub(super) fn go_to_turn(state: &mut State, number: usize) {
+    let count = state.session().map_or(0, |session| session.turns.len());
+    let first = number.checked_sub(1).and_then(|turn| {
+        let turn = state.session()?.turns.get(turn)?;
+        Some(turn.items().start)
+    });
+    match first {
+        Some(item) if state.is_whole() => {
+            state.has_moved = true;
+            if state.follow == Follow::On {
+                state.follow = Follow::Paused;
+            }
+            if matches!(state.focus, Pane::Findings | Pane::Sessions) {
+                focus(state, Pane::Turns);
+            }
+            reveal(state, item);
+            state.go_to(item);
+        }
+        _ if !state.is_whole() => {
+            state.notice = Some("the file is still being read".to_owned());
+        }
+        _ => state.notice = Some(format!("there is no turn {number}: the last is {count}")),
+    }
+}
+
 fn unfold(state: &mut State) {
     match state.focus {
         Pane::Turns if state.on_turn && !state.folds.is_unfolded(state.turn()) => {

@@ -85,6 +85,7 @@ pub(super) fn ask_to_leave(state: &mut State, command: Command) -> Vec<Effect> {
     let is_busy = state.live.is_busy() && state.live.leaving.is_none() && !is_of_proxy;
     let lost = match takes.in_memory {
         _ if held > 0 => crate::tui::proxy::words::held(held),
+        _ if is_of_proxy && command == Command::Quit => crate::tui::proxy::words::IN_USE.to_owned(),
         0 if is_busy => "the run is going on and will be stopped".to_owned(),
         0 => return leave(command),
         1 => "1 take is only in memory and will be lost".to_owned(),

@@ -121,7 +121,7 @@ fn style(tone: Tone, theme: &Theme) -> Style {
         Tone::Info => theme.info,
         Tone::Added => theme.ok,
         Tone::Removed => theme.removed,
-        Tone::AddedPart => theme.ok.patch(theme.selected),
-        Tone::RemovedPart => theme.removed.patch(theme.selected),
+        Tone::AddedPart => theme.ok.patch(theme.changed),
+        Tone::RemovedPart => theme.removed.patch(theme.changed),
     }
 }

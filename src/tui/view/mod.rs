@@ -24,8 +24,16 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-/// Draws the screen.
-pub fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
+/// Fits the state to the frame and draws it. A terminal may have another size by now than the last event said.
+pub fn fit(frame: &mut Frame<'_>, state: &mut State, theme: &Theme) {
+    let area = frame.area();
+    state.size = (area.width, area.height);
+    state.prepare();
+    draw(frame, state, theme);
+}
+
+/// Draws the screen, of a state that is prepared for this size.
+pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
     let size = frame.area();
     if state.layout.panes.is_empty() || size.width < LEAST.0 || size.height < LEAST.1 {
         too_small(frame, size);

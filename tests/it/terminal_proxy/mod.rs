@@ -31,7 +31,12 @@ struct Desk {
 }
 
 /// The program with its files in a folder of their own.
-fn spawn(folder: &TempDir, size: (u16, u16), arguments: &[&str]) -> Terminal {
+fn spawn(
+    folder: &TempDir,
+    size: (u16, u16),
+    arguments: &[&str],
+    variables: &[(&str, &str)],
+) -> Terminal {
     let home = folder.path().to_str().unwrap();
     let terminal = Terminal::builder()
         .size(size.0, size.1)
@@ -42,6 +47,10 @@ fn spawn(folder: &TempDir, size: (u16, u16), arguments: &[&str]) -> Terminal {
         .env("XDG_STATE_HOME", home)
         .timeout(Duration::from_secs(40))
         .current_dir(folder.path());
+    let set = variables.iter();
+    let terminal = set.fold(terminal, |terminal, (name, value)| {
+        terminal.env(name, value)
+    });
     let named = arguments.iter();
     let terminal = named.fold(terminal, |terminal, argument| terminal.arg(*argument));
     terminal.spawn(RETAKE).unwrap()
@@ -49,11 +58,16 @@ fn spawn(folder: &TempDir, size: (u16, u16), arguments: &[&str]) -> Terminal {
 
 impl Desk {
     fn new(size: (u16, u16), more: &[&str]) -> Self {
+        Self::start(TempDir::new().unwrap(), size, more, &[])
+    }
+
+    /// A proxy with its files in a folder, and variables of its environment.
+    fn start(folder: TempDir, size: (u16, u16), more: &[&str], variables: &[(&str, &str)]) -> Self {
         let agents = Path::new(env!("CARGO_MANIFEST_DIR")).join("sessions/agents");
         let script = read_script(&agents.join("flights.script.toml")).unwrap();
         let model = Endpoint::start(script, ANY_PORT).unwrap();
         let address = model.address();
-        Self::before(address, Some(model), TempDir::new().unwrap(), size, more)
+        Self::before(address, Some(model), folder, size, more, variables)
     }
 
     /// A proxy before a model that runs already, or before whoever is at its place.
@@ -63,12 +77,13 @@ impl Desk {
         folder: TempDir,
         size: (u16, u16),
         more: &[&str],
+        variables: &[(&str, &str)],
     ) -> Self {
         let upstream = format!("http://{address}");
         let mut arguments = vec!["proxy", "--listen", "127.0.0.1:0", "--upstream", &upstream];
         arguments.extend(more);
         let mut desk = Self {
-            terminal: spawn(&folder, size, &arguments),
+            terminal: spawn(&folder, size, &arguments, variables),
             port: 0,
             folder,
             _model: model,
@@ -113,6 +128,8 @@ impl Desk {
     fn quit(mut self) {
         self.lacks(" held");
         self.press('q');
+        self.sees("Quit?");
+        self.press('y');
         assert!(self.terminal.wait_exit().unwrap().success());
     }
 }

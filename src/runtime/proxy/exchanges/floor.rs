@@ -166,6 +166,11 @@ impl Floor {
         lock(&self.under_way).values().all(|one| one.is_held)
     }
 
+    /// Whether nothing is under way, held or not.
+    pub(in crate::runtime::proxy) fn is_idle(&self) -> bool {
+        lock(&self.under_way).is_empty()
+    }
+
     fn release_all(&self, by: &str) {
         for under in lock(&self.under_way).values().filter(|one| one.is_held) {
             // It may have ended meanwhile.
