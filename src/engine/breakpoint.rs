@@ -6,7 +6,7 @@
 //! | `kind reasoning` | at an item of the kind |
 //! | `rule tool-error` | at a finding of the rule, however bad |
 //! | `arg .amount > 100` | at a call that has not run, where the jq expression gives something true for its arguments |
-//! | `turn 5` | at the reply of this number |
+//! | `turn 5` | at the reply that is the turn of this number, as the list of turns and `check` count |
 //! | `once tool pay` | the same, and only once |
 
 use super::{Standing, StandingCall};
@@ -48,7 +48,7 @@ pub enum Place {
     Rule(String),
     /// A call whose arguments satisfy this jq expression.
     Argument(String),
-    /// The reply of this number, from 1.
+    /// The reply that is the turn of this number, from 1: every turn counts, whoever speaks.
     Turn(u32),
 }
 
@@ -62,7 +62,11 @@ pub const PLACES: [(&str, &str, &str); 5] = [
         ".amount > 100",
         "a call whose arguments satisfy this jq expression, before it runs",
     ),
-    ("turn", "5", "the reply of this number"),
+    (
+        "turn",
+        "5",
+        "the turn of this number, as the list of turns and `check` count",
+    ),
 ];
 
 /// Why a text is no breakpoint.
@@ -310,7 +314,7 @@ fn places(place: &Place, standing: &Standing, ready: &mut Ready) -> Vec<Option<u
             let of_rule = faults.filter(|fault| fault.rule == rule);
             of_rule.map(|fault| fault.item).collect()
         }
-        Place::Turn(number) if standing.turns == *number => vec![None],
+        Place::Turn(number) if standing.turn == *number => vec![None],
         Place::Turn(_) => Vec::new(),
     }
 }

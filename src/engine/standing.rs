@@ -15,6 +15,9 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 pub struct Standing {
     /// The take.
     pub take: TakeId,
+    /// The number of its last turn that was spoken, from 1, among all turns; 0 where nothing was said.
+    #[serde(default)]
+    pub turn: u32,
     /// How many replies of the model it holds.
     pub turns: u32,
     /// What it ends on.

@@ -152,7 +152,12 @@ impl Help {
         if page < lines.len() {
             let last = (top + page).min(lines.len());
             let (up, down) = (theme.glyphs.up, theme.glyphs.down);
-            below = format!(" {}-{last} of {} {up}{down} {below}", top + 1, lines.len());
+            let rows = format!(" {}-{last} of {} {up}{down} ", top + 1, lines.len());
+            let room = usize::from(area.width).saturating_sub(2);
+            below = match rows.chars().count() + below.len() <= room {
+                true => rows + &below,
+                false => rows,
+            };
         }
         let below = Line::styled(below, theme.dim).right_aligned();
         let pane = theme.pane(Line::from(title), true).title_bottom(below);

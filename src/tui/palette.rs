@@ -52,7 +52,9 @@ enum Fit {
     Mentioned,
     /// The name begins so.
     Named,
-    /// It is the key, or the name as a whole.
+    /// It is the key.
+    Key,
+    /// It is the name as a whole.
     Exact,
 }
 
@@ -225,8 +227,10 @@ fn fit(command: &Command, typed: &str) -> Option<Fit> {
     let is_named = |name: &&&str| name.to_lowercase().starts_with(typed);
     if typed.is_empty() {
         Some(Fit::Mentioned)
-    } else if names().any(|name| *name == typed) || keys.any(|key| key.to_lowercase() == typed) {
+    } else if names().any(|name| *name == typed) {
         Some(Fit::Exact)
+    } else if keys.any(|key| key.to_lowercase() == typed) {
+        Some(Fit::Key)
     } else if names().find(is_named).is_some() || begins_words(command.title, typed) {
         Some(Fit::Named)
     } else if names().any(|name| mentions(name, typed)) {

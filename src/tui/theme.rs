@@ -203,11 +203,11 @@ pub struct Theme {
     pub removed: Style,
     /// What matters less: numbers, hints, ages.
     pub dim: Style,
-    /// The row with the cursor, in the pane that has the keys; to be set on the whole row once it is drawn.
+    /// The row with the cursor, in the pane that has the keys; set on the whole row once it is drawn.
     pub selected: Style,
     /// The row with the cursor in the other panes.
     pub selected_elsewhere: Style,
-    /// The part of a line that is another one now.
+    /// A changed part of a line.
     pub changed: Style,
     /// The title of a pane or popup.
     pub title: Style,
@@ -269,11 +269,7 @@ impl Theme {
             Variant::Mono => (plain, Modifier::empty()),
         };
         let bold = plain.add_modifier(Modifier::BOLD);
-        // A row with the cursor is of one colour, whatever its parts have elsewhere.
-        let row = Style::new()
-            .fg(Color::Reset)
-            .bg(Color::Reset)
-            .remove_modifier(Modifier::DIM | Modifier::ITALIC);
+        let row = Style::reset();
         let red = color(Color::LightRed, Color::Red, Color::Red);
         let magenta = color(Color::LightMagenta, Color::Magenta, Color::Magenta);
         let green = color(Color::LightGreen, Color::Green, Color::Green);

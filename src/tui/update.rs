@@ -37,9 +37,6 @@ use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Rows of the screen that the log leaves free.
-const LOG_FRAME: u16 = 4;
-
 /// Something that happened.
 #[derive(Debug)]
 pub enum Message {
@@ -393,7 +390,7 @@ pub fn obey(state: &mut State, command: Command) -> Vec<Effect> {
         Command::SaveAs => takes::ask(state, TakesCommand::Formats(state.session)),
         Command::Note => takes::ask_for_note(state),
         Command::Follow => follow(state),
-        Command::Log => log(state),
+        Command::Log => layers::log(state),
         Command::Health => live::health(state),
         Command::Help => {
             let keys = keymap::keys_of_debugger(context(state), state.exchange.is_some());
@@ -414,14 +411,6 @@ pub fn obey(state: &mut State, command: Command) -> Vec<Effect> {
         Command::Suspend => vec![Effect::Suspend],
         Command::Redraw => vec![Effect::Redraw],
     }
-}
-
-fn log(state: &mut State) -> Vec<Effect> {
-    let effects = overlay(state, Overlay::Log);
-    // The newest events are what is looked for.
-    let seen = usize::from(state.size.1.saturating_sub(LOG_FRAME));
-    state.tops.overlay = state.live.log.len().saturating_sub(seen);
-    effects
 }
 
 fn overlay(state: &mut State, overlay: Overlay) -> Vec<Effect> {

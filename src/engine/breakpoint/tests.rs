@@ -28,6 +28,7 @@ fn standing() -> Standing {
     };
     Standing {
         take: TakeId::default(),
+        turn: 7,
         turns: 3,
         tail: Tail::OpenCalls,
         items: vec![
@@ -70,8 +71,8 @@ fn a_run_stops_at_calls_items_findings_and_replies() {
     assert_eq!(stops("rule unknown-tool"), []);
     assert_eq!(stops("arg .amount > 100"), [Some(6)]);
     assert_eq!(stops(r#"arg .city | test("^O")"#), [Some(6)]);
-    assert_eq!(stops("turn 3"), [None]);
-    assert_eq!(stops("turn 4"), []);
+    assert_eq!(stops("turn 7"), [None]);
+    assert_eq!(stops("turn 3"), [], "replies are not counted");
 }
 
 #[test]
@@ -84,12 +85,12 @@ fn what_was_answered_is_not_stopped_at() {
 fn several_breakpoints_tell_their_numbers_and_one_that_is_off_says_nothing() {
     let off = Breakpoint {
         is_enabled: false,
-        ..Breakpoint::parse(2, "turn 3").unwrap()
+        ..Breakpoint::parse(2, "turn 7").unwrap()
     };
     let all = [
         Breakpoint::parse(1, "rule repeated-call").unwrap(),
         off,
-        Breakpoint::parse(9, "turn 3").unwrap(),
+        Breakpoint::parse(9, "turn 7").unwrap(),
     ];
     let item = |number, item| Hit { number, item };
     assert_eq!(

@@ -53,13 +53,15 @@ pub fn standing_of(
 ) -> Result<Standing, SourceError> {
     let speaks = |turn: &&Turn| turn.speaker == Speaker::Model;
     let turns = session.turns.iter().filter(speaks).count();
-    let last = session.last_spoken_turn().map(|last| session.turns[last]);
+    let spoken = session.last_spoken_turn();
+    let last = spoken.map(|last| session.turns[last]);
     let calls = match last {
         Some(turn) if turn.speaker == Speaker::Model => calls_of(session, turn, ledger, line)?,
         _ => Vec::new(),
     };
     let mut standing = Standing {
         take,
+        turn: spoken.map_or(0, |last| index_number(last + 1)),
         turns: index_number(turns),
         tail: tail_of(session, last, &calls),
         items: Vec::new(),

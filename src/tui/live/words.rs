@@ -2,8 +2,12 @@
 
 use crate::engine::{Millis, Reason};
 use crate::runtime::live::Phase;
+use crate::safe_text::SafeText;
 use crate::session::ledger::{Ending, LedgerEvent, Usage};
 use crate::session::takes::Author;
+
+/// Most cells of an event.
+const EVENT: usize = 2000;
 
 /// What the run does, for the header; `named` tells the tool of a reason's item.
 pub fn phase(
@@ -89,6 +93,17 @@ pub fn sentence(reason: &Reason) -> String {
         Reason::Stepped => "the run waits: c continues".to_owned(),
         Reason::NothingSaid => "nothing is said yet: o writes the first message".to_owned(),
     }
+}
+
+/// Cells of a row of the log beside its time and the frame, on a screen of this many columns.
+pub fn log_width(columns: u16) -> usize {
+    usize::from(columns).saturating_sub(6 + 13).max(1)
+}
+
+/// The rows that an event takes in the log, wrapped.
+pub fn log_rows(words: &str, width: usize) -> impl Iterator<Item = SafeText> {
+    let words = SafeText::single_line(words, EVENT);
+    words.wrapped(width).collect::<Vec<_>>().into_iter()
 }
 
 /// How a run ended.

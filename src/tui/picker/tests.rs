@@ -154,12 +154,13 @@ fn files_of_the_same_age_stand_by_name() {
 }
 
 #[test]
-fn esc_and_q_leave() {
+fn q_leaves_and_esc_says_so() {
     assert_eq!(press(&mut picker(&[]), "q"), Picked::Left);
     let mut picker = picker(&[("a.json", 1)]);
     press(&mut picker, "/a");
     assert_eq!(press(&mut picker, "\u{1b}"), Picked::Pending);
-    assert_eq!(press(&mut picker, "\u{1b}"), Picked::Left);
+    assert_eq!(press(&mut picker, "\u{1b}"), Picked::Pending);
+    assert!(screen(&picker, 60, 9).contains("q quits"));
 }
 
 #[test]

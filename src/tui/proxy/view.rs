@@ -12,7 +12,7 @@ use crate::tui::keymap::exchanges::{Deed, hints};
 use crate::tui::recovery::popup::{rows, write};
 use crate::tui::state::layout::{LEAST, WIDE};
 use crate::tui::theme::Theme;
-use crate::tui::view::too_small;
+use crate::tui::view::{message_above, too_small};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -23,6 +23,8 @@ const TITLED: u16 = 12;
 /// Least columns for how many exchanges there are, and for how many have findings: what is held matters more, and whether anything is.
 const SMALL: u16 = 60;
 const MEDIUM: u16 = 72;
+/// Most cells of a notice.
+const LONGEST: usize = 1000;
 /// Most cells of a listener's name.
 const NAME: usize = 48;
 
@@ -280,7 +282,7 @@ impl Board {
         let needed = |hint: &(&str, &str)| hint.0.len() + hint.1.len() + 3;
         let help = hints.iter().find(|hint| hint.0 == "?").map_or(0, needed);
         let (said, style) = match (&self.notice, self.said()) {
-            (Some(notice), _) => (SafeText::single_line(notice, width), theme.warning),
+            (Some(notice), _) => (SafeText::single_line(notice, LONGEST), theme.warning),
             (None, Some(said)) => (said, theme.text),
             (None, None) => (SafeText::default(), theme.text),
         };
@@ -294,7 +296,16 @@ impl Board {
             }
             (None, false) => width / 2,
         };
-        let said = said.truncated(most);
+        let is_long = self.notice.is_some() && said.width() > most;
+        if is_long {
+            let text = self.notice.as_deref().unwrap_or_default();
+            let text = SafeText::single_line(text, LONGEST);
+            message_above(frame, area, &text, style, theme);
+        }
+        let said = match is_long {
+            true => SafeText::default(),
+            false => said.truncated(most),
+        };
         let mut left = vec![Span::raw(" ")];
         left.extend(theme.spans(&said, style));
         let mut room = width.saturating_sub(said.width() + 3 + help);

@@ -243,6 +243,19 @@ impl Live {
         found.map(|(_, runs)| runs.as_str())
     }
 
+    /// The first event of the last page of the log, in rows of this width.
+    pub fn last_page(&self, width: usize, rows: usize) -> usize {
+        let mut left = rows;
+        for (number, entry) in self.log.iter().enumerate().rev() {
+            let taken = words::log_rows(&entry.words, width).count().max(1);
+            match left.checked_sub(taken) {
+                Some(rest) if rest > 0 => left = rest,
+                _ => return number,
+            }
+        }
+        0
+    }
+
     /// The lowest number that no breakpoint has had.
     pub fn next_breakpoint(&self) -> u32 {
         let last = self.breakpoints.iter().map(|it| it.number).max();

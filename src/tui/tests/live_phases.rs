@@ -170,7 +170,7 @@ fn the_header_says_what_the_run_does_and_for_how_long() {
     desk.tell(asking())
         .sees("asking model, 0 s")
         .sees("[scripted]");
-    desk.at(5400).sees("asking model, 3 s").sees("turn 0/10");
+    desk.at(5400).sees("asking model, 3 s").sees("reply 0/10");
     desk.tell(News::Usage(Usage {
         input: 1234,
         output: 56,

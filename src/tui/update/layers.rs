@@ -10,6 +10,7 @@ use crate::tui::filter::{Filter, Filtering};
 use crate::tui::help::Help;
 use crate::tui::keymap::overlays::{Act, act};
 use crate::tui::keymap::{self, Direction, KEYMAP};
+use crate::tui::live::words;
 use crate::tui::palette::Choice;
 use crate::tui::prompt::Typing;
 use crate::tui::state::document::Place;
@@ -18,6 +19,9 @@ use crate::tui::state::tree::Shown;
 use crate::tui::state::{Overlay, State};
 use crossterm::event::KeyEvent;
 use std::sync::Arc;
+
+/// Rows of the screen that the log leaves free.
+const LOG_FRAME: u16 = 4;
 
 /// Gives a key to what lies on top; `None` where that leaves it to the table of keys.
 pub(super) fn press(state: &mut State, key: &KeyEvent) -> Option<Vec<Effect>> {
@@ -230,6 +234,21 @@ pub(super) fn found(state: &mut State, found: Option<(Place, bool)>) {
         state.go_to(place.item);
         state.detail.seeks = true;
     }
+}
+
+/// Opens the log at its end.
+pub(super) fn log(state: &mut State) -> Vec<Effect> {
+    let effects = overlay(state, Overlay::Log);
+    // The newest events are what is looked for.
+    state.tops.overlay = log_end(state);
+    effects
+}
+
+/// The first event of the last page of the log.
+pub(super) fn log_end(state: &State) -> usize {
+    let rows = usize::from(state.size.1.saturating_sub(LOG_FRAME));
+    let width = words::log_width(state.size.0);
+    state.live.last_page(width, rows)
 }
 
 /// Counts what is checked so far, for the table of tool health.

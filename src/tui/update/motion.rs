@@ -60,7 +60,7 @@ fn page(state: &State) -> usize {
 pub(super) fn steps(state: &mut State, count: usize, direction: Direction) {
     if state.has_overlay() {
         let total = match state.overlays.last() {
-            Some(Overlay::Log) if state.live.has_news() => state.live.log.len(),
+            Some(Overlay::Log) if state.live.has_news() => super::layers::log_end(state) + 1,
             _ => usize::MAX,
         };
         state.tops.overlay = shifted(state.tops.overlay, count, direction, total);

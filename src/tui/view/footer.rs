@@ -21,7 +21,13 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
         None if state.live.is_paused() => width * 4 / 10,
         None => width * 6 / 10,
     };
-    let said = said(state, theme, room);
+    let said = match long(state, room) {
+        Some(message) => {
+            super::message_above(frame, area, &message, theme.warning, theme);
+            Vec::new()
+        }
+        None => said(state, theme, room),
+    };
     let said = Line::from(said);
     let hints = hints(state);
     let needed = |hint: &Hint| hint.0.len() + hint.1.len() + 3;
@@ -55,6 +61,8 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
 pub(super) type Hint = (&'static str, &'static str);
 /// How many offers of a finding stand before the keys of the run.
 const BEFORE: usize = 2;
+/// Most cells of what is told.
+const LONGEST: usize = 1000;
 /// The key that shows all keys.
 const HELP: &str = "?";
 
@@ -120,6 +128,15 @@ fn offered(state: &State, menu: Option<&'static Binding>) -> Vec<&'static Bindin
         }
     }
     keys
+}
+
+/// What is told, where it is longer than its room beside the keys.
+fn long(state: &State, room: usize) -> Option<SafeText> {
+    let told = match &state.notice {
+        Some(notice) => SafeText::single_line(notice, LONGEST),
+        None => super::live::reason(state)?,
+    };
+    (told.width() > room).then_some(told)
 }
 
 fn said(state: &State, theme: &Theme, room: usize) -> Vec<Span<'static>> {

@@ -25,8 +25,8 @@ const SCRIPTED: &str = "scripted";
 const LEAST: usize = 8;
 /// Most cells of the phase.
 const MOST: usize = 64;
-/// Most cells of an event.
-const EVENT: usize = 240;
+/// Most cells of what holds a run.
+const REASON: usize = 1000;
 
 /// What the run does, in at most `room` cells.
 pub(super) fn status(state: &State, theme: &Theme, room: usize) -> Vec<Span<'static>> {
@@ -81,7 +81,7 @@ pub(super) fn agent_name(state: &State) -> Option<&str> {
     is_own.then_some(agent.name.as_str())
 }
 
-/// The model, the turns and the tokens.
+/// The model, how many replies it has given, and the tokens.
 pub(super) fn facts(state: &State, theme: &Theme) -> Vec<Vec<Span<'static>>> {
     let live = &state.live;
     let Some(agent) = &live.agent else {
@@ -92,8 +92,8 @@ pub(super) fn facts(state: &State, theme: &Theme) -> Vec<Vec<Span<'static>>> {
         let turns = session.turns.iter();
         let replies = turns.filter(|turn| turn.speaker == Speaker::Model).count();
         let turns = match agent.max_turns {
-            Some(most) => format!("turn {replies}/{most}"),
-            None => format!("turn {replies}"),
+            Some(most) => format!("reply {replies}/{most}"),
+            None => format!("reply {replies}"),
         };
         facts.push(vec![Span::raw(turns)]);
     }
@@ -109,7 +109,7 @@ pub(super) fn reason(state: &State) -> Option<SafeText> {
     let reason = state.live.reason_at(state.item)?;
     // A finding speaks for itself.
     let is_said = matches!(reason, Reason::Fault { .. }) && state.frame.finding.is_some();
-    (!is_said).then(|| SafeText::single_line(&words::sentence(reason), EVENT))
+    (!is_said).then(|| SafeText::single_line(&words::sentence(reason), REASON))
 }
 
 /// A key of the run.
@@ -181,10 +181,8 @@ fn settling(reason: &Reason) -> Vec<(Command, &'static str)> {
             (Command::Recover("inject-error"), "error"),
         ],
         Reason::NothingSaid => vec![(Command::Recover("supply-output"), "first message")],
-        Reason::Breakpoint { .. }
-        | Reason::Model { .. }
-        | Reason::TurnLimit { .. }
-        | Reason::Stepped => Vec::new(),
+        Reason::Model { .. } => vec![(Command::Continue, "ask again")],
+        Reason::Breakpoint { .. } | Reason::TurnLimit { .. } | Reason::Stepped => Vec::new(),
     }
 }
 
@@ -262,10 +260,11 @@ pub(super) fn events(state: &State, theme: &Theme, room: usize) -> (String, Vec<
     }
     let room = room.saturating_sub(lines.len() + usize::from(has_problems));
     let count = live.log.len();
-    let top = state.tops.overlay.min(count.saturating_sub(room));
+    let width = words::log_width(state.size.0);
+    let top = state.tops.overlay.min(live.last_page(width, room));
     let began = live.began.unwrap_or_default();
-    let shown = live.log.iter().skip(top).take(room);
-    lines.extend(shown.map(|entry| {
+    let mut rows = Vec::new();
+    for entry in live.log.iter().skip(top) {
         let ms = entry.at.saturating_sub(began);
         let time = format!("{:>5}.{:03} s  ", ms / 1000, ms % 1000);
         let style = if entry.is_trouble {
@@ -273,10 +272,23 @@ pub(super) fn events(state: &State, theme: &Theme, room: usize) -> (String, Vec<
         } else {
             theme.text
         };
-        let mut spans = vec![Span::styled(time, theme.dim)];
-        spans.extend(theme.spans(&SafeText::single_line(&entry.words, EVENT), style));
-        Line::from(spans)
-    }));
+        for (number, words) in words::log_rows(&entry.words, width).enumerate() {
+            let before = match number {
+                0 => Span::styled(time.clone(), theme.dim),
+                _ => Span::raw(" ".repeat(time.len())),
+            };
+            let mut spans = vec![before];
+            spans.extend(theme.spans(&words, style));
+            rows.push(Line::from(spans));
+        }
+        if rows.len() >= room && top < live.last_page(width, room) {
+            break;
+        }
+    }
+    // On the last page the newest event is seen to its end.
+    let is_last = top == live.last_page(width, room);
+    let surplus = rows.len().saturating_sub(room);
+    lines.extend(rows.into_iter().skip(if is_last { surplus } else { 0 }));
     let name = match has_problems {
         true => format!("{name}and events {count} "),
         false => format!(" Events {count} "),

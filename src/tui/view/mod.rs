@@ -18,11 +18,13 @@ use super::state::document::Counts;
 use super::state::layout::{Area, LEAST, Pane};
 use super::theme::Theme;
 use crate::rules::Severity;
+use crate::safe_text::SafeText;
 use crate::session::Kind;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
+use ratatui::widgets::Clear;
 
 /// Fits the state to the frame and draws it. A terminal may have another size by now than the last event said.
 pub fn fit(frame: &mut Frame<'_>, state: &mut State, theme: &Theme) {
@@ -112,6 +114,38 @@ impl Row {
 /// How many columns spans take.
 fn cells(spans: &[Span<'_>]) -> usize {
     spans.iter().map(Span::width).sum()
+}
+
+/// Most rows of a message that does not fit beside the keys.
+const MESSAGE: usize = 8;
+
+/// Draws a message that has no room beside the keys, in full, in rows of its own over the last row of the screen.
+pub(super) fn message_above(
+    frame: &mut Frame<'_>,
+    footer: Rect,
+    text: &SafeText,
+    style: Style,
+    theme: &Theme,
+) {
+    let room = usize::from(footer.width).saturating_sub(2).max(1);
+    let rows: Vec<SafeText> = text.wrapped(room).take(MESSAGE).collect();
+    let height = u16::try_from(rows.len()).unwrap_or(0).min(footer.y);
+    let area = Rect {
+        y: footer.y - height,
+        height,
+        ..footer
+    };
+    frame.render_widget(Clear, area);
+    for (at, row) in rows.iter().enumerate() {
+        let mut left = vec![Span::raw(" ")];
+        left.extend(theme.spans(row, style));
+        let row = Row {
+            left,
+            right: Vec::new(),
+            style: Style::new(),
+        };
+        row.draw(frame, area, at);
+    }
 }
 
 /// The style of a row of a list.

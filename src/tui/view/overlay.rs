@@ -134,15 +134,23 @@ pub(super) fn log(state: &State, theme: &Theme, room: usize) -> (String, Vec<Lin
         return (name, trouble.chain([Line::from(words)]).collect());
     }
     let top = state.tops.overlay.min(problems.len().saturating_sub(room));
-    let lines = problems.iter().skip(top).take(room).map(|problem| {
+    let width = usize::from(state.size.0).saturating_sub(6 + 16).max(1);
+    let lines = problems.iter().skip(top).take(room).flat_map(|problem| {
         let place = match state.lines.get(&problem.at) {
             Some(line) => format!("line {line:<10} "),
             None => format!("byte {:<10} ", problem.at),
         };
-        let mut spans = vec![Span::styled(place, theme.dim)];
-        let text = SafeText::single_line(&problem.kind.to_string(), 200);
-        spans.extend(theme.spans(&text, theme.text));
-        Line::from(spans)
+        let text = SafeText::single_line(&problem.kind.to_string(), 1000);
+        let rows: Vec<_> = text.wrapped(width).collect();
+        rows.into_iter().enumerate().map(move |(number, row)| {
+            let before = match number {
+                0 => Span::styled(place.clone(), theme.dim),
+                _ => Span::raw(" ".repeat(place.len())),
+            };
+            let mut spans = vec![before];
+            spans.extend(theme.spans(&row, theme.text));
+            Line::from(spans)
+        })
     });
     (name, trouble.chain(lines).collect())
 }

@@ -174,6 +174,7 @@ impl World {
         };
         Standing {
             take: TakeId(self.current),
+            turn: u32::try_from(history.replies.len()).unwrap(),
             turns: u32::try_from(history.replies.len()).unwrap(),
             tail,
             items: calls.iter().map(|call| (call.item, Kind::Call)).collect(),

@@ -3,7 +3,7 @@
 use super::super::{Effect, overlay};
 use super::{LiveCommand, complain};
 use crate::engine::{Breakpoint, Place};
-use crate::session::{Kind, Session, Speaker};
+use crate::session::Kind;
 use crate::tui::live::breakpoints::Breakpoints;
 use crate::tui::live::places::{Choice, Places};
 use crate::tui::prompt::Prompt;
@@ -22,7 +22,8 @@ pub(super) fn break_here(state: &mut State) -> Vec<Effect> {
             choices.push(Place::Rule(finding.rule.id.to_owned()));
         }
         choices.push(Place::Kind(item.kind.word().to_owned()));
-        choices.push(Place::Turn(reply_of(session, state.turn())));
+        let turn = u32::try_from(state.turn() + 1).unwrap_or(u32::MAX);
+        choices.push(Place::Turn(turn));
     }
     choices.dedup();
     let mut choices: Vec<Choice> = choices.into_iter().map(Choice::Place).collect();
@@ -30,17 +31,6 @@ pub(super) fn break_here(state: &mut State) -> Vec<Effect> {
     let begun = if is_call { "arg ." } else { "tool " };
     choices.push(Choice::Written(begun.to_owned()));
     overlay(state, Overlay::Places(Box::new(Places::new(choices))))
-}
-
-/// The number of the reply that a turn is, or that comes next.
-fn reply_of(session: &Session, turn: usize) -> u32 {
-    let turns = session.turns.iter().take(turn + 1);
-    let replies = turns.filter(|turn| turn.speaker == Speaker::Model).count();
-    let is_reply = session
-        .turns
-        .get(turn)
-        .is_some_and(|turn| turn.speaker == Speaker::Model);
-    u32::try_from(replies + usize::from(!is_reply)).unwrap_or(u32::MAX)
 }
 
 /// What the operator chose of the menu.

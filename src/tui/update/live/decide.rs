@@ -37,6 +37,8 @@ pub(in crate::tui::update) fn recover(
             Reason::AskOperator { .. } | Reason::MayHaveRun { .. } | Reason::NothingSaid,
         ) => open_answer(state, false),
         ("retry", Reason::MayHaveRun { call, tool }) => run_again(state, call, &tool),
+        // The request that failed is what there is to be tried again.
+        ("retry", Reason::Model { .. }) => told(Wish::Continue),
         _ => return None,
     };
     Some(effects)

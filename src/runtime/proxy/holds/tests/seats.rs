@@ -153,7 +153,7 @@ fn the_operator_ends_the_waiting_for_a_model_and_cuts_an_exchange() {
 #[test]
 fn a_breakpoint_holds_a_sound_call() {
     let upstream = Upstream::start(Vec::new());
-    for what in ["tool search", "arg .q == \"x\"", "turn 1"] {
+    for what in ["tool search", "arg .q == \"x\"", "turn 2"] {
         let theatre = Theatre::new(breaking_at(what));
         let held = theatre.hold(&upstream, &calls(&[good("a")]));
         assert!(held.paused().starts_with("breakpoint 1"), "{what}");
