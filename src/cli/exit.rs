@@ -1,5 +1,6 @@
 //! How a command ends: its exit code, and the one line that says why it failed.
 
+use super::output::safe_line;
 use super::style;
 use serde::Serialize;
 use std::io::{self, Write};
@@ -130,6 +131,18 @@ impl From<io::Error> for Failure {
             so_far: Exit::Clean,
         }
     }
+}
+
+/// Says on stderr where something was written that can be opened again.
+pub(super) fn tell_where(what: &str, path: &std::path::Path) {
+    let name = path.to_string_lossy();
+    let named = safe_line(&name);
+    let quoted = safe_line(&shell_words::quote(&name));
+    // Without stderr there is nobody to tell.
+    let _ = writeln!(
+        io::stderr(),
+        "{what} is in {named}; `retake {quoted}` opens it again"
+    );
 }
 
 /// One line on stderr, and a hint under it.

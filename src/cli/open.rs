@@ -1,7 +1,7 @@
 //! Without a command: the debugger, on a terminal.
 
 use super::arguments::{LookArguments, OpenArguments};
-use super::exit::{Exit, Failure, complain};
+use super::exit::{Exit, Failure, complain, tell_where};
 use super::inputs::{Inputs, describe, hint_for};
 use super::output::safe_line;
 use crate::suggest;
@@ -59,7 +59,9 @@ pub(super) fn open_run(
         look: look.clone(),
         ..OpenArguments::default()
     };
-    open(&arguments, Staged::new(run))
+    let exit = open(&arguments, Staged::new(run))?;
+    tell_where("the run", journal);
+    Ok(exit)
 }
 
 fn is_missing(path: &Path) -> bool {

@@ -38,7 +38,7 @@ pub enum Origin {
     ClaudeCode,
     /// Codex writes its sessions there.
     Codex,
-    /// retake writes the journals of runs there.
+    /// retake writes the journals of runs, of proxies and of labs there.
     Runs,
 }
 
@@ -68,10 +68,11 @@ pub fn usual_places(variable: &dyn Fn(&str) -> Option<std::ffi::OsString>) -> Ve
     let state = set.filter(|path| path.is_absolute());
     let state = state.or_else(|| Some(Path::new(&variable("HOME")?).join(".local/state")));
     if let Some(root) = state {
-        places.push(Place {
-            path: super::takes::runs_folder(&root),
+        let kept = ["runs", "proxy", "labs"].map(|name| root.join("retake").join(name));
+        places.extend(kept.map(|path| Place {
+            path,
             origin: Origin::Runs,
-        });
+        }));
     }
     if let Some(home) = folder("CLAUDE_CONFIG_DIR", ".claude") {
         places.push(Place {

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! `state` holds what is shown, `update` changes it, `view` draws it, `keymap` says which key means what. This file owns the loop and
-//! is the only one here that knows tokio. The first frame is painted from the head of the file before anything else is read or
+//! knows tokio, with `signals` and `panics`, which end it. The first frame is painted from the head of the file before anything else is read or
 //! started; the rest is read by `loader` on threads of its own.
 
 pub mod copy;
@@ -244,6 +244,11 @@ impl<'a> Face<'a> {
         let (number, news) = (self.opened, self.news.clone());
         let mut state = opened.state(self.screen.size()?);
         state.exchange = exchange;
+        state.close_words = match (&self.labbing, &self.picking) {
+            (Some(_), _) => "to the lab",
+            (None, Some(_)) => "to the list",
+            (None, None) => "quit",
+        };
         self.screen
             .draw(|frame| view::fit(frame, &mut state, &self.theme))?;
         // Nobody hears the news once the program ends.

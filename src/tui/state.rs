@@ -175,6 +175,8 @@ pub struct State {
     pub live: Live,
     /// The exchange of a proxy that this is.
     pub exchange: Option<Intercepted>,
+    /// What `q` does, for the footer: what lies below has the screen then.
+    pub close_words: &'static str,
     /// What time it is.
     pub now: Millis,
     /// The rows that are seen.
@@ -225,6 +227,7 @@ impl State {
             note: Prompt::new("note ", "empty takes it away"),
             live: Live::default(),
             exchange: None,
+            close_words: "quit",
             now: 0,
             frame: Frame::default(),
             previews: Previews::default(),

@@ -22,7 +22,7 @@ use super::lab::Subject;
 use super::live::trust::TrustRequest;
 use super::palette::Palette;
 use super::state::document::{Checked, Document, Place};
-use super::state::layout::Pane;
+use super::state::layout::{Pane, WIDE};
 use super::state::live::AgentInfo;
 use super::state::tree::Shown;
 use super::state::{Follow, Overlay, State};
@@ -31,6 +31,7 @@ use crate::exchange::Seen;
 use crate::runtime::live::News;
 use crate::runtime::proxy;
 use crate::runtime::search::Needle;
+use crate::session::ledger::LedgerEvent;
 use crate::session::takes::Take;
 use crate::session::{Edit, Span};
 use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent};
@@ -83,6 +84,8 @@ pub enum Report {
     Takes(TakesReport),
     /// News of the live run.
     Live(News),
+    /// What happened in a run before the file was opened, and when, in milliseconds since 1970; 0 where that was not told.
+    Past(Box<LedgerEvent>, u64),
     /// The agent that runs, or is to run.
     Agent(Box<AgentInfo>),
     /// So many items has the request that a live run begins with.
@@ -344,8 +347,7 @@ pub fn obey(state: &mut State, command: Command) -> Vec<Effect> {
             overlay(state, Overlay::Copy(menu))
         }
         Command::Palette => {
-            let is_exchange = state.exchange.is_some();
-            let is_here = |number| keymap::is_of_debugger(number, is_exchange);
+            let is_here = |number| keymap::is_of_debugger(number, state.exchange.is_some());
             let palette = Palette::among(&keymap::commands(), "a turn", is_here);
             overlay(state, Overlay::Palette(Box::new(palette)))
         }
@@ -447,6 +449,8 @@ fn open(state: &mut State) -> Vec<Effect> {
             motion::open_session(state, session);
             motion::focus(state, Pane::Turns);
         }
+        // Only one pane is seen: the item comes before what can be done about it.
+        Pane::Turns | Pane::Items if state.size.0 < WIDE => motion::focus(state, Pane::Detail),
         Pane::Turns | Pane::Items | Pane::Detail if state.offering_here().next().is_some() => {
             return recover::offers(state);
         }

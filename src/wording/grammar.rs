@@ -148,7 +148,11 @@ fn objection<'a>(before: Option<&Token<'_>>, token: &Token<'a>) -> Option<(&'a s
         Token::Name(name, _) if before == Some(&Token::Sign("|")) && !FILTERS.contains(&name) => {
             Some((name, FILTERS_HINT))
         }
-        Token::Sign(sign @ ("+" | "~" | "*" | "**" | "{")) => {
+        Token::Sign("{") => Some((
+            "{",
+            "inside `{{ }}` stands a name, as `{{ name }}`; `{% raw %}` before and `{% endraw %}` behind keep braces as they are",
+        )),
+        Token::Sign(sign @ ("+" | "~" | "*" | "**")) => {
             Some((sign, "write the parts one behind the other"))
         }
         Token::Sign(sign @ "[") if !is_operand(before) => {

@@ -1,7 +1,7 @@
 //! A proxy on the screen: the operator decides.
 
 use crate::cli::arguments::{LookArguments, OpenArguments};
-use crate::cli::exit::{Exit, Failure};
+use crate::cli::exit::{Exit, Failure, tell_where};
 use crate::cli::inputs::Inputs;
 use crate::engine::Breakpoint;
 use crate::exchange::ExchangeId;
@@ -158,6 +158,7 @@ pub(super) fn show(
     }
     // The agent first: what it still asks would only be refused.
     drop(agent);
+    tell_where("the recording", seen.proxy.journal());
     match left {
         Ok(Left::Quit) => Ok(Exit::Clean),
         Ok(Left::Signal(signal)) => Ok(Exit::Signal(signal)),

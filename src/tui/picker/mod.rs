@@ -15,7 +15,10 @@ mod view;
 pub(super) use view::size;
 
 use super::fuzzy::Fuzzy;
+use super::help::Help;
+use super::keymap::all_keys;
 use super::list::ListCursor;
+use super::palette::Command;
 use super::prompt::{Prompt, Typing};
 use crate::runtime::discover::{Candidate, Discovery, Origin, Place};
 use crate::runtime::inspect::Summary;
@@ -52,6 +55,33 @@ pub struct Picker {
     filter: Prompt,
     is_filtering: bool,
     notice: Option<SafeText>,
+    help: Option<Box<Help>>,
+}
+
+/// The keys of the picker, for its help.
+const KEYS: &[Command] = &[
+    key("j k down up", "down and up"),
+    key("g G home end", "the first and the last"),
+    key("^d ^u PgDn PgUp", "half a page, a page"),
+    key("enter l right", "open the recording"),
+    key(
+        "/",
+        "filter by name, format, folder and first words; letters with gaps",
+    ),
+    key("esc", "show all again"),
+    key("? F1", "the keys"),
+    key("q Q ^c", "quit"),
+    key("^z", "suspend"),
+];
+
+const fn key(key: &'static str, title: &'static str) -> Command {
+    Command {
+        title,
+        key,
+        group: "Recordings",
+        aliases: &[],
+        is_destructive: false,
+    }
 }
 
 /// One file.
@@ -79,6 +109,7 @@ impl Picker {
             filter: Prompt::new("/", "enter opens  esc shows all"),
             is_filtering: false,
             notice: None,
+            help: None,
         }
     }
 
@@ -161,7 +192,13 @@ impl Picker {
     /// Takes a key.
     pub fn key(&mut self, key: KeyEvent) -> Picked {
         self.notice = None;
-        if self.is_filtering {
+        if let Some(help) = &mut self.help {
+            if help.key(key) {
+                self.help = None;
+            }
+            return Picked::Pending;
+        }
+        if self.is_filtering && key.code != KeyCode::F(1) {
             return self.filter_key(key);
         }
         if self.cursor.key(key, self.shown.len()) {
@@ -177,6 +214,10 @@ impl Picker {
                 Picked::Pending
             }
             KeyCode::Char('c') if control => Picked::Left,
+            KeyCode::Char('?') | KeyCode::F(1) => {
+                self.help = Some(Box::new(Help::new(KEYS, &all_keys(), &[])));
+                Picked::Pending
+            }
             KeyCode::Esc if !self.filter.text().is_empty() => {
                 self.filter.open("");
                 self.arrange();

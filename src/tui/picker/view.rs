@@ -16,6 +16,8 @@ const COUNT: usize = 5;
 const AGE: usize = 5;
 const SIZE: usize = 6;
 const FORMAT: usize = 20;
+/// Least rows inside the frame for the heads of the columns.
+const TITLED: u16 = 9;
 /// From this width on the format and the first words are shown.
 const WIDE: usize = 90;
 
@@ -34,10 +36,17 @@ impl Picker {
         } else {
             1.min(inner.height - 1)
         };
+        let titled = u16::from(inner.height >= TITLED && !self.rows.is_empty());
         let list = Rect {
-            height: inner.height - below,
+            y: inner.y + titled,
+            height: inner.height - below - titled,
             ..inner
         };
+        if titled > 0 {
+            let heads = self.heads(inner.width.into());
+            let heads = SafeText::single_line(&heads, inner.width.into());
+            frame.render_widget(theme.line(&heads, theme.dim), Rect { height: 1, ..inner });
+        }
         if self.shown.is_empty() {
             self.view_nothing(frame, list, theme);
         }
@@ -67,6 +76,9 @@ impl Picker {
             ..inner
         };
         self.view_footer(frame, footer, theme);
+        if let Some(help) = &self.help {
+            help.view(frame, area, theme);
+        }
     }
 
     fn title(&self, theme: &Theme) -> Line<'static> {
@@ -144,12 +156,12 @@ impl Picker {
             self.filter.view(frame, last, theme);
             return;
         }
-        let hint = SafeText::from_static("enter open  / filter  q leave");
+        let hint = SafeText::from_static("enter open  / filter  ? help  q quit");
         let room = width.saturating_sub(hint.width() + 2);
         let line = match chosen.filter(|_| room >= 12) {
             Some(row) => {
                 let path = row.candidate.path.as_os_str().as_bytes();
-                let path = SafeText::single_line_bytes(path, room);
+                let path = shortened(path, room, theme);
                 let gap = " ".repeat(width - path.width() - hint.width());
                 let mut line = theme.line(&path, theme.text);
                 line.push_span(Span::raw(gap));
@@ -183,7 +195,7 @@ impl Picker {
         let room = width.saturating_sub(used);
         let name = self.name(&row.candidate).as_bytes();
         let name_room = if is_wide { room * 2 / 5 } else { room };
-        let name = SafeText::single_line_bytes(name, name_room);
+        let name = shortened(name, name_room, theme);
         spans.extend(theme.spans(&name, theme.text));
         if let (true, Some(summary)) = (is_wide, summary) {
             let gap = (name_room + 2).saturating_sub(name.width());
@@ -194,11 +206,56 @@ impl Picker {
         Line::from(spans)
     }
 
+    /// The heads of the columns, as `row_line` has them.
+    fn heads(&self, width: usize) -> String {
+        let before = 1 + 2 * COUNT;
+        let mut heads = format!("{:<before$}{:>AGE$}{:>SIZE$}  ", " found", "age", "size");
+        match width >= WIDE {
+            true => {
+                heads.push_str(&format!("{:<FORMAT$}", "format"));
+                let room = width.saturating_sub(heads.len()) * 2 / 5 + 2;
+                heads.push_str(&format!("{:<room$}first words", "file"));
+            }
+            false => heads.push_str("file"),
+        }
+        heads
+    }
+
     /// How long ago the file was written, in the largest unit.
     fn age(&self, candidate: &Candidate) -> String {
         let modified = candidate.modified.unwrap_or(SystemTime::UNIX_EPOCH);
         age_words(self.now.duration_since(modified).unwrap_or_default())
     }
+}
+
+/// A path that fits its room: what is left out is in its middle, since files of one folder differ at the end.
+fn shortened(path: &[u8], room: usize, theme: &Theme) -> SafeText {
+    let whole = SafeText::single_line_bytes(path, usize::from(u16::MAX));
+    if whole.width() <= room {
+        return whole;
+    }
+    let plain = whole.as_plain();
+    let (kept, more) = (room.saturating_sub(1), theme.glyphs.more);
+    let mut from = plain.len();
+    for (at, _) in plain.char_indices().rev() {
+        if SafeText::from_str(&plain[at..]).width() > kept * 2 / 3 {
+            break;
+        }
+        from = at;
+    }
+    let end = SafeText::from_str(&plain[from..]);
+    let start = kept.saturating_sub(end.width());
+    let mut to = 0;
+    for (at, letter) in plain.char_indices() {
+        if SafeText::from_str(&plain[..at + letter.len_utf8()]).width() > start {
+            break;
+        }
+        to = at + letter.len_utf8();
+    }
+    let mut short = SafeText::from_str(&plain[..to]);
+    short.push(&SafeText::from_static(more));
+    short.push(&end);
+    short
 }
 
 /// Errors and warnings, or that there are none, or that it is not known yet.

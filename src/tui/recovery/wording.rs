@@ -130,6 +130,8 @@ pub struct WordingEditor {
     good: Vec<Line>,
     /// What is wrong with the template now.
     fault: Option<Fault>,
+    /// Whether a faulty template was to be accepted.
+    is_refused: bool,
     page: Page,
 }
 
@@ -149,6 +151,7 @@ impl WordingEditor {
             cursor: ListCursor::default(),
             good: Vec::new(),
             fault: None,
+            is_refused: false,
             page: Page::default(),
         };
         let same = |entry: &Entry| entry.text == setup.text;
@@ -203,6 +206,8 @@ impl WordingEditor {
             self.take_entry();
         }
         if self.fault.is_some() {
+            self.is_refused = true;
+            self.page.go_to(0);
             return Outcome::Pending;
         }
         Outcome::Accept {
@@ -263,6 +268,7 @@ impl WordingEditor {
 
     /// Makes the preview anew: of the text, or of the wording under the cursor.
     fn refresh(&mut self) {
+        self.is_refused = false;
         let template = match self.focus {
             Focus::Text => self.text(),
             Focus::Library => match self.library.get(self.cursor.get()) {
@@ -299,19 +305,13 @@ fn preview_lines(preview: &str) -> Vec<Line> {
 }
 
 fn fault_line(fault: &Fault) -> Line {
-    let place = match fault.line {
-        Some(line) => format!("line {line}: "),
-        None => String::new(),
-    };
-    let mut text = SafeText::from_str(&place);
     let message = fault.message.replace('\n', " ");
+    let place = fault.line.map(|line| format!("line {line}: "));
+    // Some faults name their line by themselves.
+    let place = place.filter(|place| !message.starts_with(place.as_str()));
+    let mut text = SafeText::from_str(&place.unwrap_or_default());
     text.push(&SafeText::from_str(&message));
-    let mut line = Line::new(
-        Tone::Sign(crate::rules::Severity::Error),
-        SafeText::from_static(""),
-    );
-    line.pieces.push((Tone::Error, text));
-    line
+    Line::new(Tone::Error, text)
 }
 
 fn dimmed(line: &Line) -> Line {

@@ -6,6 +6,7 @@ use super::layout::Pane;
 use super::preview::{speaks_for, tool_of};
 use super::tree::{Row, Tree};
 use crate::rules::Severity;
+use crate::runtime::inspect::first_words;
 use crate::safe_text::SafeText;
 use crate::session::{Flags, Kind, Session, Speaker, Standing};
 use crate::tui::live::reply::{self, Part};
@@ -116,6 +117,8 @@ pub struct SessionRow {
     pub number: usize,
     /// What tells it from the others.
     pub label: SafeText,
+    /// The first words of its user.
+    pub words: SafeText,
     /// How many turns it has.
     pub turns: usize,
     /// What was found in it; `None` while that is not known.
@@ -353,6 +356,10 @@ impl Painter<'_> {
                 label: match session.label.as_str() {
                     "" => SafeText::from_static("main history"),
                     label => SafeText::single_line(label, WIDEST),
+                },
+                words: {
+                    let words = first_words(session).unwrap_or_default();
+                    SafeText::single_line(&words, WIDEST)
                 },
                 turns: session.turns.len(),
                 counts: self

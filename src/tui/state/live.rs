@@ -41,6 +41,8 @@ pub struct AgentInfo {
 pub struct Entry {
     /// When it was told.
     pub at: Millis,
+    /// When it happened before the file was opened, in milliseconds since 1970.
+    pub past: Option<u64>,
     /// Whether something went wrong.
     pub is_trouble: bool,
     /// What happened; it holds text from outside.
@@ -150,6 +152,17 @@ impl Live {
         self.enter_log(now, is_trouble, words);
     }
 
+    /// Takes note of what happened before the file was opened.
+    pub fn recall(&mut self, event: &LedgerEvent, time: u64) {
+        let began = self.began;
+        self.record(event, 0);
+        // The time of what happens from now on is counted from its own beginning.
+        self.began = began;
+        if let Some(entry) = self.log.back_mut() {
+            entry.past = Some(time);
+        }
+    }
+
     fn enter_log(&mut self, at: Millis, is_trouble: bool, words: String) {
         self.began.get_or_insert(at);
         while self.log.len() >= EVENTS {
@@ -160,6 +173,7 @@ impl Live {
         words.truncate(end);
         self.log.push_back(Entry {
             at,
+            past: None,
             is_trouble,
             words,
         });

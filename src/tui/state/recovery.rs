@@ -98,6 +98,17 @@ impl TakesView {
         found.map(|(_, text)| text.as_str())
     }
 
+    /// The name of the current take; empty where it has none.
+    pub fn name(&self) -> &str {
+        let row = self.rows.iter().find(|row| row.id == self.current);
+        row.map_or("", |row| &row.name)
+    }
+
+    /// Whether these are the takes of a run of its own, and not of a recording.
+    pub fn are_of_run(&self) -> bool {
+        self.rows.first().is_some_and(|row| row.is_first_request)
+    }
+
     /// What the header says: `main 1/3`.
     pub fn label(&self) -> String {
         let place = self.rows.iter().position(|row| row.id == self.current);

@@ -60,6 +60,10 @@ pub(super) fn arrive(state: &mut State, report: Report) -> Vec<Effect> {
             live::agent(state, *agent);
             Vec::new()
         }
+        Report::Past(event, time) => {
+            state.live.recall(&event, time);
+            Vec::new()
+        }
         Report::Trust(request) => live::trust(state, request),
         // A take stays on the screen while its recording grows.
         Report::Grown(document) if state.recovery.takes.current != 0 => {
@@ -109,6 +113,13 @@ fn is_shown(state: &State, document: &Arc<Document>) -> bool {
 
 /// Puts the cursor on the first finding of a session that is at least as bad, unless it was put somewhere already.
 fn begin_at(state: &mut State, session: usize, least: Severity) {
+    // What goes wrong in a side chain is seen from the conversation that began it.
+    let document = state.document.as_ref();
+    let sessions = document.map_or(&[][..], |document| &document.recording.sessions[..]);
+    let is_active = |session: &crate::session::Session| session.active;
+    if sessions.iter().any(is_active) && !sessions.get(session).is_some_and(is_active) {
+        return;
+    }
     let Some(checked) = state.checked.get(session).cloned().flatten() else {
         return;
     };

@@ -13,6 +13,9 @@ use crate::tui::state::recovery::TakesView;
 use crate::tui::state::{Overlay, Stage, State};
 use std::sync::Arc;
 
+/// Why a file may have takes that were made of another one.
+const SHARED: &str = "a copy of the file has the same";
+
 /// News of the takes.
 #[derive(Debug)]
 pub enum TakesReport {
@@ -210,8 +213,12 @@ pub(super) fn arrive(state: &mut State, report: TakesReport) -> Vec<Effect> {
             match view.count() - 1 {
                 _ if state.exchange.is_some() => {}
                 0 => {}
-                1 => state.notice = Some("1 take from before: T shows it".to_owned()),
-                more => state.notice = Some(format!("{more} takes from before: T shows them")),
+                _ if view.are_of_run() => {}
+                1 => state.notice = Some(format!("1 take from before: T shows it; {SHARED}")),
+                more => {
+                    let words = format!("{more} takes from before: T shows them; {SHARED}");
+                    state.notice = Some(words);
+                }
             }
             take_view(state, view);
         }

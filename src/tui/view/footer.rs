@@ -1,6 +1,7 @@
 //! The lower row: the finding under the cursor or a notice, and the keys that fit.
 
 use super::{rect, sign};
+use crate::engine::Reason;
 use crate::rules::Finding;
 use crate::safe_text::SafeText;
 use crate::tui::keymap::{self, Binding, Command, Context, Direction};
@@ -94,6 +95,7 @@ fn hints(state: &State) -> Vec<Hint> {
     let words = |binding: &Binding| match (binding.command, context) {
         (Command::Open, Context::List) => "open",
         (Command::Close, _) if state.exchange.is_some() => "to the list",
+        (Command::Close, _) => state.close_words,
         _ => binding.footer.1,
     };
     let others = bindings
@@ -134,6 +136,15 @@ fn offered(state: &State, menu: Option<&'static Binding>) -> Vec<&'static Bindin
 fn long(state: &State, room: usize) -> Option<SafeText> {
     let told = match &state.notice {
         Some(notice) => SafeText::single_line(notice, LONGEST),
+        // Its dialog shows it.
+        None if state.has_overlay() => return None,
+        None if matches!(
+            state.live.reason_at(state.item),
+            Some(Reason::Approval { .. })
+        ) =>
+        {
+            return None;
+        }
         None => super::live::reason(state)?,
     };
     (told.width() > room).then_some(told)

@@ -10,6 +10,8 @@ use ratatui::Frame;
 use ratatui::style::Style;
 use ratatui::text::Span;
 
+/// Least columns for the name of a take.
+const ROOMY: u16 = 140;
 /// Least columns for findings beside what a run does.
 const NARROW: u16 = 60;
 /// The same where an exchange waits beside it.
@@ -33,6 +35,11 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
                 false => current.to_string(),
             };
             right.push(Span::styled(format!("   take {label}"), theme.title));
+            let name = state.recovery.takes.name();
+            if state.size.0 >= ROOMY && !name.is_empty() {
+                right.push(Span::raw("  "));
+                right.extend(theme.spans(&SafeText::single_line(name, LABEL), theme.text));
+            }
         }
     }
     right.push(Span::raw(" "));
@@ -82,8 +89,6 @@ fn parts(state: &State, theme: &Theme) -> Vec<Vec<Span<'static>>> {
     parts.extend(super::exchange::facts(state, theme));
     parts.extend(facts);
     if let Some(document) = &state.document {
-        let format = Span::styled(document.recording.format.id, theme.dim);
-        parts.push(vec![format]);
         let sessions = document.recording.sessions.len();
         if sessions > 1 {
             let session = format!("session {}/{sessions}", state.session + 1);
@@ -93,6 +98,8 @@ fn parts(state: &State, theme: &Theme) -> Vec<Vec<Span<'static>>> {
                 parts.push(theme.spans(&SafeText::single_line(label, LABEL), theme.text));
             }
         }
+        let format = Span::styled(document.recording.format.id, theme.dim);
+        parts.push(vec![format]);
         if let Some(session) = state.session() {
             if let Some(model) = session
                 .model

@@ -10,6 +10,7 @@ use crate::session::Speaker;
 use crate::tui::keymap::{Command, KEYMAP};
 use crate::tui::live::reply::Part;
 use crate::tui::live::words;
+use crate::tui::proxy;
 use crate::tui::state::State;
 use crate::tui::state::detail::Scroll;
 use crate::tui::state::preview::tool_of;
@@ -77,7 +78,8 @@ pub(super) fn status(state: &State, theme: &Theme, room: usize) -> Vec<Span<'sta
 pub(super) fn agent_name(state: &State) -> Option<&str> {
     let live = &state.live;
     let agent = live.agent.as_ref()?;
-    let is_own = live.has_news() && !live.is_of_recording && !agent.name.is_empty();
+    let is_of_run = !live.is_of_recording || state.recovery.takes.are_of_run();
+    let is_own = live.has_news() && is_of_run && !agent.name.is_empty();
     is_own.then_some(agent.name.as_str())
 }
 
@@ -266,7 +268,11 @@ pub(super) fn events(state: &State, theme: &Theme, room: usize) -> (String, Vec<
     let mut rows = Vec::new();
     for entry in live.log.iter().skip(top) {
         let ms = entry.at.saturating_sub(began);
-        let time = format!("{:>5}.{:03} s  ", ms / 1000, ms % 1000);
+        let time = match entry.past {
+            None => format!("{:>5}.{:03} s  ", ms / 1000, ms % 1000),
+            Some(0) => format!("{:>13}", "earlier  "),
+            Some(at) => format!("{:>13}", proxy::words::time(at) + "  "),
+        };
         let style = if entry.is_trouble {
             theme.error
         } else {

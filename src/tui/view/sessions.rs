@@ -34,12 +34,14 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &The
             theme.dim
         };
         left.extend(theme.spans(&session.label, style));
-        if !session.is_active {
-            left.push(Span::styled("  not the active history", theme.dim));
-        }
+        left.push(Span::raw("  "));
+        left.extend(theme.spans(&session.words, theme.dim));
         let mut right = session
             .counts
             .map_or_else(Vec::new, |found| counts(theme, found));
+        if !session.is_active {
+            right.push(Span::styled("  not active", theme.dim));
+        }
         right.push(Span::styled(
             format!("  {} turns", session.turns),
             theme.dim,

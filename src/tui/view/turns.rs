@@ -2,6 +2,7 @@
 
 use super::items::{mark, standing};
 use super::{Row, counts, kind_style, row_style, title};
+use crate::safe_text::SafeText;
 use crate::session::Speaker;
 use crate::tui::state::State;
 use crate::tui::state::frame::{ItemRow, TreeRow, TurnRow};
@@ -15,9 +16,21 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &The
     let has_keys = state.focus == Pane::Turns;
     let mut name = " Turns ".to_owned();
     if let Some(shown) = &state.shown {
-        name = match shown.items.len() {
-            1 => " Turns, 1 item shown ".to_owned(),
-            items => format!(" Turns, {items} items shown "),
+        let items = match shown.items.len() {
+            1 => "1 item".to_owned(),
+            items => format!("{items} items"),
+        };
+        let written = state.filter_bar.applied();
+        name = match (state.only_marked, written.is_empty()) {
+            (true, _) => format!(" Turns: {items} marked "),
+            (false, true) => format!(" Turns: {items} shown "),
+            (false, false) => {
+                let room = usize::from(area.width)
+                    .saturating_sub(items.len() + 14)
+                    .max(4);
+                let written = SafeText::single_line(written, room);
+                format!(" Turns: {items} of f {} ", written.as_plain())
+            }
         };
     }
     let block = theme.pane(title(name), has_keys);

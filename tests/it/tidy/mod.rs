@@ -178,7 +178,10 @@ const IMPURE: &[&str] = &[
 
 /// Crates with one home, by file or folder under `src/`.
 const HOMES: &[(&str, &[&str])] = &[
-    ("tokio", &["runtime/", "tui/mod.rs"]),
+    (
+        "tokio",
+        &["runtime/", "tui/mod.rs", "tui/signals.rs", "tui/panics.rs"],
+    ),
     ("crossterm", &["tui/"]),
     ("ratatui", &["tui/"]),
     ("rusqlite", &["runtime/"]),

@@ -107,7 +107,8 @@ impl Work {
             self.tell(Report::PastAgent(file.clone()));
         }
         for happened in happened.iter().skip(happened.len().saturating_sub(TOLD)) {
-            self.tell(Report::Live(News::Recorded(happened.event.clone())));
+            let event = Box::new(happened.event.clone());
+            self.tell(Report::Past(event, happened.time));
         }
     }
 

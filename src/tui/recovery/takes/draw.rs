@@ -74,9 +74,14 @@ impl TakeTree {
         let parent = self.rows.iter().find(|row| Some(row.id) == take.parent);
         let forks = parent.is_some_and(|parent| parent.rails.len() < take.rails.len());
         let glyphs = &theme.glyphs;
-        let mark = if take.is_current { glyphs.cursor } else { " " };
-        let mut spans = vec![Span::styled(format!("{mark} "), theme.ok)];
-        spans.push(Span::styled(stem(&take.rails, forks, theme), theme.dim));
+        let has_cursor = number == self.cursor.get();
+        let mark = if has_cursor { glyphs.cursor } else { " " };
+        let mut spans = vec![Span::raw(format!("{mark} "))];
+        let is_only = parent.is_some_and(|parent| parent.id != 0) && !forks;
+        spans.push(Span::styled(
+            stem(&take.rails, forks, is_only, theme),
+            theme.dim,
+        ));
         let name_style = if take.is_current {
             theme.title
         } else {
@@ -107,7 +112,7 @@ impl TakeTree {
             ..area
         };
         write(frame, end, right, Style::new());
-        if number == self.cursor.get() {
+        if has_cursor {
             frame.buffer_mut().set_style(area, theme.selected);
         }
     }
@@ -133,11 +138,11 @@ impl TakeTree {
     fn told(&self, frame: &mut Frame<'_>, area: impl Iterator<Item = Rect>, theme: &Theme) {
         let Some(take) = self.selected() else { return };
         let mut texts = vec![story(take, self.first())];
-        if !take.wording.is_empty() {
-            texts.push(labelled("words", &take.wording));
-        }
         if !take.note.is_empty() {
             texts.push(labelled("note", &take.note));
+        }
+        if !take.wording.is_empty() {
+            texts.push(labelled("words", &take.wording));
         }
         let mut area = area.peekable();
         let Some(width) = area.peek().map(|row| usize::from(row.width).max(1)) else {
@@ -152,8 +157,8 @@ impl TakeTree {
     }
 }
 
-/// `│  ├─ `: the branches left of a take. One that is the only child of its parent stands in the parent's column.
-fn stem(rails: &[bool], forks: bool, theme: &Theme) -> String {
+/// `│  ├─ `: the branches left of a take. One that is the only child of its parent stands in the parent's column, behind an arrow.
+fn stem(rails: &[bool], forks: bool, is_only: bool, theme: &Theme) -> String {
     let glyphs = &theme.glyphs;
     let hidden = rails.len().saturating_sub(RAILS);
     let mut stem = match hidden {
@@ -172,6 +177,9 @@ fn stem(rails: &[bool], forks: bool, theme: &Theme) -> String {
             false => glyphs.border.bottom_left,
         };
         stem.push_str(&format!("{joint}{} ", glyphs.horizontal));
+    }
+    if is_only {
+        stem.push_str(&format!("{} ", glyphs.down));
     }
     stem
 }

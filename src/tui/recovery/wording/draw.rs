@@ -104,6 +104,9 @@ impl WordingEditor {
 
     fn preview_title(&self, theme: &Theme) -> Span<'static> {
         match (&self.fault, self.focus) {
+            (Some(_), _) if self.is_refused => {
+                Span::styled("not accepted: the template has an error", theme.error)
+            }
             (Some(_), _) if self.good.is_empty() => Span::styled("faulty", theme.error),
             (Some(_), _) => Span::styled("faulty; below, the last good one", theme.error),
             (None, Focus::Text) => Span::styled("as the provider will see it", theme.title),

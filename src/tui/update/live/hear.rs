@@ -4,7 +4,8 @@ use super::super::{Effect, exchange, layers, motion, recover, takes};
 use super::{LiveCommand, decide};
 use crate::engine::{self, Reason};
 use crate::runtime::live::{News, Phase};
-use crate::session::ledger::CallKey;
+use crate::session::ledger::{CallKey, LedgerEvent};
+use crate::session::takes::Author;
 use crate::tui::keymap::Command;
 use crate::tui::live::trust::{Trust, TrustRequest};
 use crate::tui::live::words;
@@ -20,6 +21,12 @@ pub(in crate::tui::update) fn hear(state: &mut State, news: News) -> Vec<Effect>
         state.notice = Some(text.clone());
     }
     let was_on = state.live.is_on();
+    if let News::Recorded(event @ LedgerEvent::Decided { by, .. }) = &news
+        && was_on
+        && *by == Author::Policy
+    {
+        state.notice = Some(words::event(event).1);
+    }
     if !state.live.hear(news, state.now) {
         return Vec::new();
     }
