@@ -406,13 +406,20 @@ mod tests {
             [
                 "sessions",
                 "/home/me/.local/state/retake/runs",
+                "/home/me/.local/state/retake/proxy",
+                "/home/me/.local/state/retake/labs",
                 "/home/me/.claude/projects",
                 "/x/sessions"
             ]
         );
         assert_eq!(
             paths(&[("XDG_STATE_HOME", "/state")]),
-            ["sessions", "/state/retake/runs"]
+            [
+                "sessions",
+                "/state/retake/runs",
+                "/state/retake/proxy",
+                "/state/retake/labs"
+            ]
         );
         assert_eq!(paths(&[("XDG_STATE_HOME", "state")]), ["sessions"]);
     }

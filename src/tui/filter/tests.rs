@@ -169,3 +169,31 @@ fn a_filter_by_kind_and_tool_is_instant_for_many_items() {
         .count();
     assert_eq!(count, 200_000);
 }
+
+#[test]
+fn unknown_fields_are_told_and_times_and_addresses_are_texts() {
+    let error = Filter::parse("foo:bar").unwrap_err().to_string();
+    assert!(error.contains("no field is called `foo`"), "{error}");
+    for text in [
+        "12:30",
+        "https://example.com",
+        "a::b",
+        "\"foo:bar\"",
+        "C:\\x",
+    ] {
+        assert!(Filter::parse(text).is_ok(), "{text}");
+    }
+}
+
+#[test]
+fn a_megabyte_of_words_is_refused_before_any_is_compiled() {
+    let words = "paste line ".repeat(100_000);
+    assert_eq!(
+        Filter::parse(&words).unwrap_err(),
+        FilterError::TooManyWords
+    );
+    let mut bar = FilterBar::default();
+    assert!(matches!(bar.paste(&words), Filtering::Pending));
+    assert!(matches!(bar.key(KeyCode::Enter.into()), Filtering::Pending));
+    assert!(Filter::parse(&"word ".repeat(MOST)).is_ok());
+}

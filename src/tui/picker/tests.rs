@@ -89,7 +89,7 @@ fn rows_stand_newest_first_and_counts_fill_in() {
 │                                                          │
 │                                                          │
 │7 turns  /home/me/desk  Book⏎a flight                     │
-│/s/new.json                  enter open  / filter  q leave│
+│/s/new.json           enter open  / filter  ? help  q quit│
 └──────────────────────────────────────────────────────────┘
 "
     );
@@ -225,7 +225,7 @@ fn ten_thousand_rows_are_at_hand_and_only_the_visible_ones_are_preferred() {
     press(&mut picker, "G");
     let shown = screen(&picker, 80, 24);
     assert!(shown.contains("recordings  10000"), "{shown}");
-    assert_eq!(picker.visible().len(), 20);
+    assert_eq!(picker.visible().len(), 19);
     assert_eq!(picker.visible().last(), picker.shown.last());
 }
 

@@ -20,7 +20,6 @@ fn one_wording_sets_the_model_right_and_another_does_not() {
     desk.press("i tab j enter").sees("the fact only");
     desk.press("^s enter")
         .comes("take 3 4/4")
-        .comes("reply 2/8")
         .comes("paused: unknown-tool serch_flights");
     assert_eq!(
         desk.items(),

@@ -7,6 +7,7 @@ pub(super) mod hostile;
 mod live_phases;
 mod live_run;
 mod recovering;
+mod screens;
 mod taking;
 
 use super::keymap;
@@ -103,6 +104,8 @@ fn a_small_terminal_shows_the_findings_too() {
     press(&mut state, "4");
     insta::assert_snapshot!("small_findings", screen(&state));
     press(&mut state, "enter enter");
+    assert!(screen(&state).contains("Item 5  call"), "the item first");
+    press(&mut state, "enter");
     insta::assert_snapshot!("small_offers", screen(&state));
 }
 
