@@ -88,8 +88,11 @@ fn the_help_is_that_of_the_screen_it_is_asked_for_on() {
     assert!(!shown.contains('…'), "nothing is cut: {shown}");
     press(&mut state, "tab");
     let shown = screen(&state);
+    assert!(shown.contains("help: all keys"), "{shown}");
+    press(&mut state, "/ a c c e p t enter");
+    let shown = screen(&state);
     assert!(shown.contains("accept the text"), "{shown}");
-    press(&mut state, "q ] i F1");
+    press(&mut state, "esc q ] i F1");
     let shown = screen(&state);
     assert!(shown.contains("accept the text"), "{shown}");
     assert!(!shown.contains("next finding"), "{shown}");
@@ -157,17 +160,21 @@ fn a_file_opens_in_its_conversation_and_lists_first_words() {
         "message": {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "Read", "input": {}}]},
     })
     .to_string();
-    let more = line(13, Some(12), true, "user", "go on");
+    let stray = serde_json::json!({
+        "type": "user", "uuid": "13", "parentUuid": "12", "sessionId": "s", "isSidechain": true,
+        "message": {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "zzz", "content": "x"}]},
+    })
+    .to_string();
     let text = [
         line(1, None, false, "user", "Tidy the shop"),
         line(2, Some(1), false, "assistant", "Done."),
         line(11, None, true, "user", "Look for stray files"),
         call,
-        more,
+        stray,
     ]
     .join("\n");
     let mut state = opened(&text, (120, 16));
-    assert!(state.checked[1].as_ref().unwrap().counts().errors > 0);
+    assert!(state.checked[1].as_ref().unwrap().counts().warnings > 0);
     finish(&mut state);
     assert_eq!(state.session, 0, "{}", screen(&state));
     press(&mut state, "S");
