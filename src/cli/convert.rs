@@ -4,7 +4,7 @@ use super::arguments::{ConvertArguments, LossFormat};
 use super::exit::{Exit, Failure, complain};
 use super::flatten::session_names;
 use super::inputs::{Inputs, Opened, describe, hint_for, name_of, session_named};
-use super::output::{Output, counted, safe_line};
+use super::output::{JsonOutput, counted, safe_line};
 use super::report::write_line;
 use super::saving::{refuse_to_overwrite, save};
 use crate::formats::convert::{Converted, Loss, LossKind, Options, To, convert};
@@ -120,7 +120,7 @@ fn write(
         save(path, |out| Ok(write(out)?))?;
         return Ok(converted);
     }
-    let mut output = Output::stdout();
+    let mut output = JsonOutput::stdout();
     match write(&mut output) {
         Ok(()) => output.finish()?,
         Err(Stopped::Output(error)) => return Err(error.into()),

@@ -5,7 +5,7 @@ use super::exit::{Exit, Failure, complain};
 use super::fix_diff;
 use super::fix_report;
 use super::inputs::{Inputs, Opened, as_request_first, describe, hint_for, name_of};
-use super::output::{Output, safe_line};
+use super::output::{JsonOutput, Output, safe_line};
 use super::saving::refuse_to_overwrite;
 use super::style::Palette;
 use crate::actions::Safety;
@@ -17,7 +17,7 @@ use crate::runtime::{
     WriteError, exit_on_interrupt, is_same_file, save_take, write_take,
 };
 use crate::session::Rope;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -25,6 +25,7 @@ use std::sync::Arc;
 pub(super) fn run(arguments: &FixArguments) -> Result<Exit, Failure> {
     let mut inputs = Inputs::new(&arguments.reading)?.redacting(arguments.redact);
     inputs.options.keeps = true;
+    inputs.options.as_file = true;
     exit_on_interrupt();
     check_output(arguments)?;
     // What was read without its secrets is no longer the file.
@@ -70,10 +71,11 @@ pub(super) fn run(arguments: &FixArguments) -> Result<Exit, Failure> {
     write(arguments, &base, &mended, ahead.as_ref())?;
     fix_report::tell(&mended, arguments.diff);
     let errors = fix_report::left(&mended, Severity::Error);
-    Ok(if errors > 0 {
-        Exit::Findings
-    } else {
-        Exit::Clean
+    let mut problems = mended.recording.problems.iter();
+    Ok(match errors {
+        _ if problems.any(|problem| problem.kind.is_unread()) => Exit::Unreadable,
+        0 => Exit::Clean,
+        _ => Exit::Findings,
     })
 }
 
@@ -104,7 +106,7 @@ fn no_base(arguments: &FixArguments, error: &NoBase) -> Failure {
 fn never_written(refused: &Refused) -> Option<&CannotWrite> {
     match &refused.reason {
         Reason::Writing(reason @ (CannotWrite::Exchanges | CannotWrite::Journal)) => Some(reason),
-        Reason::Writing(_) | Reason::Action(_) | Reason::NoEnd => None,
+        Reason::Writing(_) | Reason::Action(_) | Reason::NoEnd | Reason::NoGain => None,
     }
 }
 
@@ -145,16 +147,16 @@ fn write(
         arguments.output.as_deref().map(|path| (path, Backup::None))
     };
     let Some((path, backup)) = target else {
-        let mut output = Output::stdout();
+        let mut output = JsonOutput::stdout();
         let written = write_take(base, &mended.rope, &mut output);
         return match written {
-            Ok(()) => Ok(output.flush()?),
+            Ok(()) => Ok(output.finish()?),
             Err(WriteError::Stream(error)) => Err(error.into()),
             Err(error @ WriteError::NotWritten(_)) => Err(not_written(arguments, &error)),
             Err(error) => Err(Failure::refused(safe_line(&error.to_string()))),
         };
     };
-    if arguments.in_place && mended.applied.is_empty() {
+    if arguments.in_place && mended.applied.is_empty() && mended.respelled == 0 {
         return Ok(());
     }
     let replaced = match ahead.and_then(|ahead| ahead.finish(&mended.rope)) {

@@ -38,7 +38,17 @@ pub(super) fn tell(mended: &Mended, is_trial: bool) {
         counted(errors, "error")
     );
     complain(&summary, None);
+    if mended.respelled > 0 {
+        let strings = counted(mended.respelled, "string");
+        print(&[format!("{strings} spelled as JSON allows")]);
+    }
     print(&applied_lines(mended));
+    let unread = mended.recording.problems.iter();
+    let unread = unread.filter(|problem| problem.kind.is_unread()).count();
+    if unread > 0 {
+        let lines = [format!("{} could not be read", counted(unread, "place"))];
+        print(&lines);
+    }
     print(&left_lines(mended));
     let refused = refusals(mended);
     if !refused.is_empty() {

@@ -21,6 +21,76 @@ pub(super) fn counted(count: usize, noun: &str) -> String {
     }
 }
 
+/// JSON on its way to stdout. A terminal gets the characters that would command it as JSON escapes; whoever reads a pipe gets the bytes.
+pub(super) struct JsonOutput {
+    output: Output,
+    is_terminal: bool,
+    /// The beginning of a character whose end is still to come.
+    rest: Vec<u8>,
+}
+
+impl JsonOutput {
+    /// stdout, buffered.
+    pub(super) fn stdout() -> Self {
+        Self {
+            output: Output::stdout(),
+            is_terminal: io::stdout().is_terminal(),
+            rest: Vec::new(),
+        }
+    }
+
+    /// Hands over what is left.
+    pub(super) fn finish(mut self) -> io::Result<()> {
+        let rest = std::mem::take(&mut self.rest);
+        let rest = String::from_utf8_lossy(&rest).into_owned();
+        self.output.write_all(rest.as_bytes())?;
+        self.output.finish()
+    }
+}
+
+impl Write for JsonOutput {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !self.is_terminal {
+            return self.output.write(bytes);
+        }
+        self.rest.extend_from_slice(bytes);
+        let text = std::mem::take(&mut self.rest);
+        let mut chunks = text.utf8_chunks().peekable();
+        while let Some(chunk) = chunks.next() {
+            for character in chunk.valid().chars() {
+                if commands_terminals(character) {
+                    write!(self.output, "\\u{:04x}", u32::from(character))?;
+                } else {
+                    write!(self.output, "{character}")?;
+                }
+            }
+            let broken = chunk.invalid();
+            if chunks.peek().is_none() && is_beginning(broken) {
+                self.rest = broken.to_vec();
+            } else if !broken.is_empty() {
+                write!(self.output, "{}", char::REPLACEMENT_CHARACTER)?;
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.output.flush()
+    }
+}
+
+/// Whether a character is an instruction to a terminal, or turns the direction of a text: all of them have at most four hexadecimal digits.
+fn commands_terminals(character: char) -> bool {
+    let turns = matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    turns || character.is_control() && !matches!(character, '\n' | '\t')
+}
+
+/// Whether bytes are the beginning of a character.
+fn is_beginning(bytes: &[u8]) -> bool {
+    let error = std::str::from_utf8(bytes).err();
+    error.is_some_and(|error| error.error_len().is_none())
+}
+
 /// Where a report goes.
 pub(super) enum Output {
     /// stdout.

@@ -51,8 +51,9 @@ fn read(source: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError>
     let mut outline = Outline::default();
     let walked = Cursor::at(bytes, start)
         .object(|cursor, key| read_member(key, cursor, &mut outline, &mut out));
-    if let Err(fault) = walked {
-        report(fault, &mut out);
+    match walked {
+        Ok(_) => out.report_bad_strings(bytes, start..bytes.len(), 0),
+        Err(fault) => report(fault, &mut out),
     }
     let mut waiting = HashSet::new();
     // Faults inside of the parts are those of the walk above; what stands before them is still read.

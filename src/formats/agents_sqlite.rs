@@ -91,7 +91,7 @@ fn read_row(row: &Row, buffer: &[u8], range: std::ops::Range<usize>, out: &mut F
         last.number = u64::try_from(row.id).unwrap_or_default();
     }
     let reason = match read_item(&buffer[..range.end], range.start, out) {
-        Ok(()) => return,
+        Ok(()) => return out.report_bad_strings(buffer, range, 0),
         Err(reason) => reason,
     };
     let place = format!("row {} of session {}: {reason}", row.id, label_of(row));

@@ -93,5 +93,6 @@ fn read_member(
     let end = skip_value(part.bytes, value)?;
     let mut cursor = Cursor::at(part.bytes, value);
     (records.member)(key, &mut cursor, part.base, out)?;
+    out.report_bad_strings(part.bytes, at..end, part.base);
     Ok(Members::Closed(end))
 }

@@ -281,8 +281,10 @@ fn read_record(
         return Ok(end);
     }
     out.begin_record(Span::within(part.base, at..at));
+    let start = cursor.position();
     read(&mut cursor, part.base, out)?;
     out.end_record(part.base + cursor.position() as u64);
+    out.report_bad_strings(bytes, start..cursor.position(), part.base);
     Ok(cursor.position())
 }
 

@@ -7,11 +7,13 @@
 mod complete;
 mod cursor;
 mod skip;
+mod spelling;
 mod text;
 
 pub use complete::complete;
 pub use cursor::Cursor;
 pub use skip::{skip_value, skip_whitespace, string_end};
+pub use spelling::{BadSpelling, bad_strings, respelled};
 pub use text::{display_text, unescape};
 
 use std::fmt;

@@ -138,12 +138,18 @@ mod tests {
             (br#"["\u12","\u00e9\""]"#, r#"["\\u12","\u00e9\""]"#),
             (b"[\"a\xff\xfeb\"]", "[\"a\u{fffd}\u{fffd}b\"]"),
             (b"{\"k\ney\":1}", r#"{"k\ney":1}"#),
-            (b"{\n\t\"a\" : \"\\n \\\\ \"\r\n}", "{\n\t\"a\" : \"\\n \\\\ \"\r\n}"),
+            (
+                b"{\n\t\"a\" : \"\\n \\\\ \"\r\n}",
+                "{\n\t\"a\" : \"\\n \\\\ \"\r\n}",
+            ),
         ];
         for (text, expected) in cases {
             let new = respelled(text);
             assert_eq!(String::from_utf8_lossy(&new), expected);
-            assert!(serde_json::from_slice::<serde_json::Value>(&new).is_ok(), "{expected}");
+            assert!(
+                serde_json::from_slice::<serde_json::Value>(&new).is_ok(),
+                "{expected}"
+            );
             assert_eq!(respelled(&new), new);
             assert_eq!(bad_strings(text).is_empty(), expected.as_bytes() == text);
         }

@@ -1,6 +1,7 @@
 //! What an interrupt does to a command without a screen.
 
 use super::proxy::agent::kill_all;
+use super::replace::exit_without_drafts;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use tokio::runtime::Builder;
@@ -14,22 +15,31 @@ const INTERRUPTED: i32 = SIGNALLED + 2;
 /// Whether an interrupt ends the process.
 static ENDS: AtomicBool = AtomicBool::new(true);
 
-/// From here on an interrupt (SIGINT) ends the process with exit code 130.
+/// From here on an interrupt (SIGINT) ends the process with exit code 130, SIGTERM with 143, and what it was writing is removed.
 ///
-/// A system that refuses the handler leaves the default, which ends the process as well.
+/// A system that refuses the handlers leaves the default, which ends the process as well.
 pub fn exit_on_interrupt() {
     std::thread::spawn(|| {
-        let Ok(runtime) = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-        else {
+        let Ok(runtime) = Builder::new_current_thread().enable_all().build() else {
             return;
         };
-        while runtime.block_on(tokio::signal::ctrl_c()).is_ok() {
-            if ENDS.load(Ordering::Relaxed) {
-                std::process::exit(INTERRUPTED);
-            }
-        }
+        runtime.block_on(async {
+            let ended = async {
+                if let Ok(mut ends) = signal(SignalKind::terminate())
+                    && ends.recv().await.is_some()
+                {
+                    exit_without_drafts(SIGNALLED + SignalKind::terminate().as_raw_value());
+                }
+            };
+            let interrupted = async {
+                while tokio::signal::ctrl_c().await.is_ok() {
+                    if ENDS.load(Ordering::Relaxed) {
+                        exit_without_drafts(INTERRUPTED);
+                    }
+                }
+            };
+            tokio::join!(ended, interrupted);
+        });
     });
 }
 

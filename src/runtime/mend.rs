@@ -1,10 +1,14 @@
 //! Applies what the rules offer until nothing is left to apply: round by round, because one mended defect may show another.
 
+mod splicing;
+mod text;
+
 use super::{Base, InputError, Progress, Recording, check_run, settle};
 use crate::actions::{self, Choice, Defect, Offer, Planned, Refusal, Safety};
-use crate::formats::{CannotWrite, lower};
+use crate::formats::CannotWrite;
 use crate::rules::{Faultless, Finding, RULES, Run, Severity, mending_rules, of_turn};
-use crate::session::{Dialect, Edit, Rope, Session, Splice, Standing, index_number, recorded};
+use crate::session::{Dialect, Edit, Rope, Session, Splice, recorded};
+use splicing::{carry_out, touched_by};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
@@ -31,6 +35,8 @@ pub struct Mended {
     pub rope: Arc<Rope>,
     /// What was applied, in order.
     pub applied: Vec<Applied>,
+    /// How many strings were spelled anew because JSON does not allow them as they were.
+    pub respelled: usize,
     /// What was found at first, and what is left: what a check of the mended text says.
     pub found: [Tally; 2],
     /// How many errors of those that are left are about calls that a take has answered.
@@ -88,6 +94,9 @@ pub enum Reason {
     /// Each round found something new to do.
     #[error("there is no end after {MOST_ROUNDS} rounds")]
     NoEnd,
+    /// The round that it was part of left no fewer findings than there were before.
+    #[error("it was taken back: it mends nothing here")]
+    NoGain,
 }
 
 /// Mending ends after so many rounds: two actions that undo each other would go on for ever.
@@ -107,6 +116,19 @@ impl Plan {
             rule: self.applied.rule,
             action: self.applied.action,
             reason,
+        }
+    }
+}
+
+impl Refused {
+    /// What was applied and taken back.
+    fn without_gain(applied: &Applied) -> Self {
+        Self {
+            session: applied.session,
+            item: applied.item,
+            rule: applied.rule,
+            action: applied.action,
+            reason: Reason::NoGain,
         }
     }
 }
@@ -136,20 +158,47 @@ struct Round {
 /// The offers that cannot be written in a text as it is: session, item, rule, action.
 type Barred = HashSet<(usize, u32, &'static str, &'static str)>;
 
+/// A text on the way, and what a check says of it.
+#[derive(Clone)]
+struct State {
+    rope: Arc<Rope>,
+    recording: Arc<Recording>,
+    checked: Arc<Checked>,
+}
+
+impl State {
+    /// How many errors, warnings and notes are left that nobody has answered; the fewer of the worst, the better.
+    fn left(&self) -> [usize; 3] {
+        let all = || self.checked.findings.iter().flatten();
+        [Severity::Error, Severity::Warning, Severity::Info]
+            .map(|severity| all().filter(|finding| finding.severity == severity).count())
+    }
+}
+
 impl Mending<'_> {
-    /// Mends the recording.
+    /// Mends the recording. What comes out is the best of the texts on the way: rounds that left it no better are taken back.
     pub fn run(&self) -> Result<Mended, InputError> {
-        let mut rope = self.base.rope().clone();
-        let mut recording = self.base.recording().clone();
         let mut faultless = Vec::new();
-        let mut checked = self.check(&recording, &rope, &mut faultless)?;
+        let (rope, recording) = (self.base.rope().clone(), self.base.recording().clone());
+        let checked = Arc::new(self.check(&recording, &rope, &mut faultless)?);
         let first = checked.tally.clone();
+        let mut state = State {
+            rope,
+            recording,
+            checked,
+        };
+        let spelling = text::spelling(&state.rope, &state.recording)?;
+        let respelled = spelling.len();
+        if respelled > 0 {
+            state = self.follow(&state, &spelling, &mut faultless)?;
+        }
+        let (mut best, mut kept) = (state.clone(), 0);
         let mut applied = Vec::new();
-        let refused = loop {
+        let mut refused = loop {
             let number = applied
                 .last()
                 .map_or(1, |applied: &Applied| applied.round + 1);
-            let (round, refused) = self.round(number, &recording, &checked.findings);
+            let (round, refused) = self.round(number, &state.recording, &state.checked.findings);
             if round.done.is_empty() {
                 break refused;
             }
@@ -157,23 +206,56 @@ impl Mending<'_> {
                 let left = round.done.iter();
                 break left.map(|plan| plan.refused(Reason::NoEnd)).collect();
             }
-            let next = Arc::new(rope.spliced(&round.splices));
-            (self.mended)(&next);
-            let mut read =
-                self.base
-                    .read_again(&recording, &round.splices, &next, self.progress)?;
-            (self.complete)(&mut read);
-            checked = self.check(&read, &next, &mut faultless)?;
+            state = self.follow(&state, &round.splices, &mut faultless)?;
             applied.extend(round.done.into_iter().map(|plan| plan.applied));
-            (rope, recording) = (next, Arc::new(read));
+            if !text::is_read_alike(self.base.rope(), &state.rope, &state.recording)? {
+                break Vec::new();
+            }
+            if state.left() < best.left() {
+                (best, kept) = (state.clone(), applied.len());
+            }
         };
+        let lost = applied.split_off(kept);
+        if let Some(first) = lost.first() {
+            // Later rounds stand on what this one did.
+            let of_round = lost.iter().filter(|one| one.round == first.round);
+            refused = of_round.map(Refused::without_gain).collect();
+        }
+        let State {
+            rope,
+            recording,
+            checked,
+        } = best;
         Ok(Mended {
             rope,
             applied,
+            respelled,
             answered: checked.answered,
-            found: [first, checked.tally],
+            found: [first, checked.tally.clone()],
             recording,
             refused,
+        })
+    }
+
+    /// The text with splices, read and checked.
+    fn follow(
+        &self,
+        before: &State,
+        splices: &[Splice],
+        faultless: &mut Vec<Faultless>,
+    ) -> Result<State, InputError> {
+        let rope = Arc::new(before.rope.spliced(splices));
+        (self.mended)(&rope);
+        let read = self
+            .base
+            .read_again(&before.recording, splices, &rope, self.progress);
+        let mut recording = read?;
+        (self.complete)(&mut recording);
+        let checked = Arc::new(self.check(&recording, &rope, faultless)?);
+        Ok(State {
+            rope,
+            recording: Arc::new(recording),
+            checked,
         })
     }
 
@@ -377,124 +459,12 @@ fn errors(findings: &[Finding]) -> usize {
         .count()
 }
 
-/// The items that a plan for `item` changes, with their partners.
-fn touched_by(session: &Session, item: u32, edits: &[Edit]) -> Vec<u32> {
-    let mut items = vec![item];
-    items.extend(edits.iter().flat_map(items_of));
-    let drops = edits.iter().filter_map(|edit| match edit {
-        Edit::Drop { item } => Some(*item),
-        _ => None,
-    });
-    let dropped = drops.collect::<HashSet<_>>();
-    // Where a further output goes, its call and the first one stay as they are.
-    let stays = |item: &u32| {
-        let standing = session.pairing.standing(*item as usize);
-        dropped.contains(item) && matches!(standing, Standing::Duplicate(_))
-    };
-    let paired = items.iter().filter(|item| !stays(item));
-    let partners = paired.map(|item| session.pairing.partner(*item as usize));
-    let partners = partners.flatten().map(index_number).collect::<Vec<_>>();
-    items.extend(partners);
-    items
-}
-
 /// Whether a plan leads somewhere without a model: one that cuts the history waits for a new reply.
 fn changes_by_itself(planned: &Planned) -> bool {
     let cuts = |edit: &Edit| matches!(edit, Edit::Cut { .. });
     !planned.edits.is_empty() && !planned.edits.iter().any(cuts)
 }
 
-/// The items that an edit changes.
-fn items_of(edit: &Edit) -> Vec<u32> {
-    match edit {
-        Edit::Rewrite { item, .. } | Edit::Drop { item } | Edit::Degrade { item, .. } => {
-            vec![*item]
-        }
-        Edit::Answer { call, .. } => vec![*call],
-        Edit::Move { output, call } => vec![*output, *call],
-        Edit::Say { after, .. } => vec![*after],
-        Edit::Cut { from: item } | Edit::Relink { item } => vec![*item],
-        Edit::Extend { .. } => Vec::new(),
-    }
-}
-
-/// Turns plans into splices. Where they meet in one place, some wait for the next round.
-fn carry_out(session: &Session, plans: Vec<Plan>, round: &mut Round) {
-    if plans.is_empty() {
-        return;
-    }
-    let edits = plans.iter().flat_map(|plan| plan.edits.iter().cloned());
-    let edits = edits.collect::<Vec<_>>();
-    match lower(session, &edits) {
-        Ok(found) if !meets(&round.splices, &found) => {
-            round.splices.extend(found);
-            round
-                .splices
-                .sort_by_key(|splice| (splice.at.start, splice.at.end));
-            round.done.extend(plans);
-        }
-        Ok(_) if plans.len() == 1 => {}
-        Err(error) if plans.len() == 1 => {
-            let plan = plans.into_iter().next();
-            round.unwritten.extend(plan.map(|plan| (plan, error)));
-        }
-        Ok(_) | Err(_) => {
-            let mut plans = plans;
-            let rest = plans.split_off(plans.len() / 2);
-            carry_out(session, plans, round);
-            carry_out(session, rest, round);
-        }
-    }
-}
-
-/// Whether splices touch each other; both lists are in order.
-fn meets(known: &[Splice], new: &[Splice]) -> bool {
-    new.iter().any(|splice| {
-        let after = known.partition_point(|other| other.at.end < splice.at.start);
-        known[after..]
-            .iter()
-            .take_while(|other| other.at.start <= splice.at.end)
-            .next()
-            .is_some()
-    })
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-    use crate::runtime::{ReadOptions, read_path};
-
-    #[test]
-    fn any_number_of_further_outputs_goes_in_one_round() {
-        let output = r#"{"role":"tool","tool_call_id":"c","content":"1"},"#;
-        let text = format!(
-            r#"[{{"role":"user","content":"hi"}},
-{{"role":"assistant","content":null,"tool_calls":[{{"id":"c","type":"function","function":{{"name":"f","arguments":"{{}}"}}}}]}},
-{}{{"role":"user","content":"thanks"}}]"#,
-            output.repeat(21)
-        );
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("run.json");
-        std::fs::write(&path, text).unwrap();
-        let recording = read_path(&path, &ReadOptions::default()).unwrap();
-        let base = Base::new(Arc::new(recording), Some(&path)).unwrap();
-        let mending = Mending {
-            base: &base,
-            up_to: Safety::Safe,
-            target: None,
-            complete: &|_| (),
-            progress: &|_, _| (),
-            mended: &|_| (),
-        };
-        let mended = mending.run().unwrap();
-        assert_eq!(mended.applied.len(), 20);
-        assert!(mended.applied.iter().all(|one| one.round == 1));
-        assert!(mended.refused.is_empty() && errors_of(&mended.found[1]) == 0);
-    }
-
-    fn errors_of(tally: &Tally) -> usize {
-        let errors = tally.iter().filter(|((of, _), _)| *of == Severity::Error);
-        errors.map(|(_, count)| count).sum()
-    }
-}
+mod tests;

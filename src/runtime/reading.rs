@@ -21,6 +21,8 @@ const SMALL: u64 = 4 << 20;
 pub struct ReadOptions {
     /// Id of the format; recognised by content if `None`.
     pub format: Option<String>,
+    /// Whether the history of a run is read as the file that it would be, of which nobody knows that it goes on.
+    pub as_file: bool,
     /// Whether what was read of a file is kept, so that a text with changes in a few places needs no full reading.
     pub keeps: bool,
 }
@@ -70,7 +72,11 @@ pub(super) fn as_sent(sessions: &mut [Session]) {
 pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
 
 /// Reads an input that is open.
-pub fn read_input(input: Input, options: &ReadOptions) -> Result<Recording, InputError> {
+pub fn read_input(mut input: Input, options: &ReadOptions) -> Result<Recording, InputError> {
+    if let (true, Some(_), Some(text)) = (options.as_file, input.run, &input.buffer) {
+        input.source = text.clone();
+        input.run = None;
+    }
     let head = head_of(&input)?;
     let sample = Sample::new(&head, head.len() as u64 == input.source.len());
     let format = choose_format(&input, &sample, options)?;

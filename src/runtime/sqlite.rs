@@ -6,9 +6,10 @@
 
 use crate::formats::Contents;
 use crate::formats::agents_sqlite::{Row, sessions_of};
-use crate::session::SourceError;
+use crate::session::{Problem, ProblemKind, SourceError};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::time::Duration;
 
@@ -33,11 +34,31 @@ pub enum DatabaseError {
 
 /// Reads the sessions of a database file.
 pub fn read_database(path: &Path) -> Result<Contents, DatabaseError> {
-    Ok(sessions_of(&rows_of(path)?)?)
+    let found = found_in(path)?;
+    let mut contents = sessions_of(&found.rows)?;
+    if let (Some(first), count) = (found.left_out.first(), found.left_out.len()) {
+        let more = match count {
+            1 => String::new(),
+            _ => format!(" and {} more", count - 1),
+        };
+        let limit = REPEATED >> 20;
+        let reason = format!(
+            "{first}{more}: not read, the messages are {limit} MB longer than the database"
+        );
+        contents.problems.push(Problem {
+            at: 0,
+            kind: ProblemKind::Undecodable(reason),
+        });
+    }
+    Ok(contents)
 }
 
 /// Reads the rows of a database file, session after session.
 pub(super) fn rows_of(path: &Path) -> Result<Vec<Row>, DatabaseError> {
+    Ok(found_in(path)?.rows)
+}
+
+fn found_in(path: &Path) -> Result<Found, DatabaseError> {
     match open(path, false).and_then(|connection| read_rows(&connection)) {
         Err(DatabaseError::Refused(error)) if is_about_writing(&error) => {
             read_rows(&open(path, true)?)
@@ -81,20 +102,37 @@ fn uri_of(path: &Path, immutable: bool) -> String {
     uri
 }
 
-fn read_rows(connection: &Connection) -> Result<Vec<Row>, DatabaseError> {
+/// How many bytes of messages are read beyond the size of the database: branches repeat messages of others.
+const REPEATED: u64 = 64 << 20;
+
+/// What was read of a database.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// Its rows, session after session.
+    pub(super) rows: Vec<Row>,
+    /// Sessions and branches that were left out, because their messages would take too much memory.
+    left_out: Vec<String>,
+}
+
+fn read_rows(connection: &Connection) -> Result<Found, DatabaseError> {
     let tables = tables_with(connection, &["session_id", "message_data"])?;
     if tables.is_empty() {
         return Err(DatabaseError::NoMessages);
     }
     let structures = tables_with(connection, &["session_id", "message_id", "branch_id"])?;
-    let mut rows = Vec::new();
+    // All is read as of one moment.
+    let moment = connection.unchecked_transaction()?;
+    let size = |name: &str| moment.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let size = size("page_count")?.saturating_mul(size("page_size")?);
+    let mut room = u64::try_from(size).unwrap_or_default() + REPEATED;
+    let mut found = Found::default();
     for table in &tables {
-        match structures.first() {
-            Some(structure) => read_branches(connection, table, structure, &mut rows)?,
-            None => read_table(connection, table, &mut rows)?,
-        }
+        let messages = Messages::read(&moment, table)?;
+        let structure = structures.first().map(String::as_str);
+        let places = messages.places(&moment, structure)?;
+        messages.fetch(&moment, table, &places, &mut room, &mut found)?;
     }
-    Ok(rows)
+    Ok(found)
 }
 
 /// The tables that have all of these columns, by name.
@@ -123,60 +161,129 @@ pub(super) fn tables_with(
     Ok(found)
 }
 
-/// `SQLiteSession`: sessions in the order in which they began.
-fn read_table(connection: &Connection, table: &str, rows: &mut Vec<Row>) -> rusqlite::Result<()> {
-    let table = quoted(table);
-    collect(
-        connection,
-        &format!(
-            "SELECT m.session_id, '', m.rowid, m.message_data FROM {table} m
-             JOIN (SELECT session_id AS id, MIN(rowid) AS began FROM {table} GROUP BY session_id) s
-             ON m.session_id IS s.id ORDER BY s.began, m.rowid"
-        ),
-        rows,
-    )
+/// The messages of a table without their text, by the ids of their rows.
+struct Messages {
+    /// The row's id, the place of its session in `sessions`, the length of its text.
+    all: Vec<(i64, usize, u64)>,
+    /// The sessions in the order in which they began.
+    sessions: Vec<String>,
 }
 
-/// `AdvancedSQLiteSession`: a branch lists its messages by id, so the ones before the fork are listed in several branches.
-/// Messages that no branch lists belong to the main one.
-fn read_branches(
-    connection: &Connection,
-    table: &str,
-    structure: &str,
-    rows: &mut Vec<Row>,
-) -> rusqlite::Result<()> {
-    let (table, structure) = (quoted(table), quoted(structure));
-    collect(
-        connection,
-        &format!(
-            "WITH listed AS (
-               SELECT session_id, CASE branch_id WHEN 'main' THEN '' ELSE branch_id END AS branch, message_id, rowid AS place
-               FROM {structure}
-               UNION ALL
-               SELECT m.session_id, '', m.rowid, 0 FROM {table} m
-               WHERE NOT EXISTS (SELECT 1 FROM {structure} s WHERE s.message_id = m.rowid)
-             )
-             SELECT m.session_id, l.branch, m.rowid, m.message_data FROM {table} m
-             JOIN listed l ON l.message_id = m.rowid AND l.session_id IS m.session_id
-             JOIN (SELECT session_id AS id, MIN(rowid) AS began FROM {table} GROUP BY session_id) s ON m.session_id IS s.id
-             ORDER BY s.began, l.branch, m.rowid, l.place"
-        ),
-        rows,
-    )
-}
+/// Where a message stands: session, branch (empty for the main one), id of its row, and the place in the list of the branch.
+type Place = (usize, String, i64, i64);
 
-fn collect(connection: &Connection, query: &str, rows: &mut Vec<Row>) -> rusqlite::Result<()> {
-    let mut statement = connection.prepare(query)?;
-    let mut found = statement.query([])?;
-    while let Some(row) = found.next()? {
-        rows.push(Row {
-            session: text_of(row.get_ref(0)?),
-            branch: text_of(row.get_ref(1)?),
-            id: row.get(2)?,
-            data: bytes_of(row.get_ref(3)?),
-        });
+impl Messages {
+    fn read(connection: &Connection, table: &str) -> rusqlite::Result<Self> {
+        let table = quoted(table);
+        let query = format!(
+            "SELECT rowid, session_id, octet_length(message_data) FROM {table} ORDER BY rowid"
+        );
+        let (mut all, mut sessions, mut known) = (Vec::new(), Vec::new(), HashMap::new());
+        let mut statement = connection.prepare(&query)?;
+        let mut found = statement.query([])?;
+        while let Some(row) = found.next()? {
+            let session = text_of(row.get_ref(1)?);
+            let place = *known.entry(session).or_insert_with_key(|session| {
+                sessions.push(session.clone());
+                sessions.len() - 1
+            });
+            let length: Option<i64> = row.get(2)?;
+            let length = length.and_then(|length| u64::try_from(length).ok());
+            all.push((row.get(0)?, place, length.unwrap_or_default()));
+        }
+        Ok(Self { all, sessions })
     }
-    Ok(())
+
+    fn get(&self, id: i64) -> Option<&(i64, usize, u64)> {
+        let place = self.all.binary_search_by_key(&id, |(id, _, _)| *id);
+        place.ok().and_then(|place| self.all.get(place))
+    }
+
+    /// Where the messages stand. `SQLiteSession` has one list for a session. In `AdvancedSQLiteSession` a branch lists its messages by id,
+    /// so that those before the fork are listed in several branches; messages that no branch lists belong to the main one.
+    fn places(
+        &self,
+        connection: &Connection,
+        structure: Option<&str>,
+    ) -> rusqlite::Result<Vec<Place>> {
+        let (mut places, mut listed) = (Vec::new(), HashSet::new());
+        if let Some(structure) = structure {
+            let structure = quoted(structure);
+            let query = format!("SELECT session_id, branch_id, message_id, rowid FROM {structure}");
+            let mut statement = connection.prepare(&query)?;
+            let mut found = statement.query([])?;
+            while let Some(row) = found.next()? {
+                let Some(id) = number_of(row.get_ref(2)?) else {
+                    continue;
+                };
+                listed.insert(id);
+                let owner = text_of(row.get_ref(0)?);
+                let message = self
+                    .get(id)
+                    .filter(|(_, session, _)| self.sessions[*session] == owner);
+                let Some((_, session, _)) = message else {
+                    continue;
+                };
+                let branch = match text_of(row.get_ref(1)?) {
+                    main if main == "main" => String::new(),
+                    branch => branch,
+                };
+                places.push((*session, branch, id, row.get(3)?));
+            }
+        }
+        let unlisted = self.all.iter().filter(|(id, _, _)| !listed.contains(id));
+        places.extend(unlisted.map(|(id, session, _)| (*session, String::new(), *id, 0)));
+        places.sort_unstable();
+        Ok(places)
+    }
+
+    /// Reads the texts, branch by branch. A branch for which there is no room is left out.
+    fn fetch(
+        &self,
+        connection: &Connection,
+        table: &str,
+        places: &[Place],
+        room: &mut u64,
+        found: &mut Found,
+    ) -> rusqlite::Result<()> {
+        let table = quoted(table);
+        let query = format!("SELECT message_data FROM {table} WHERE rowid = ?1");
+        let mut statement = connection.prepare(&query)?;
+        for branch in places.chunk_by(|one, next| (one.0, &one.1) == (next.0, &next.1)) {
+            let Some((session, name, _, _)) = branch.first() else {
+                continue;
+            };
+            let session = &self.sessions[*session];
+            let lengths = branch.iter().filter_map(|place| self.get(place.2));
+            let length: u64 = lengths.map(|(_, _, length)| length).sum();
+            if length > *room {
+                found.left_out.push(match name.as_str() {
+                    "" => session.clone(),
+                    name => format!("{session}, branch {name}"),
+                });
+                continue;
+            }
+            *room -= length;
+            for (_, name, id, _) in branch {
+                found.rows.push(Row {
+                    session: session.clone(),
+                    branch: name.clone(),
+                    id: *id,
+                    data: statement.query_row([id], |row| Ok(bytes_of(row.get_ref(0)?)))?,
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The id that a column of any type holds.
+fn number_of(value: ValueRef<'_>) -> Option<i64> {
+    match value {
+        ValueRef::Integer(number) => Some(number),
+        ValueRef::Text(text) => std::str::from_utf8(text).ok()?.trim().parse().ok(),
+        ValueRef::Null | ValueRef::Real(_) | ValueRef::Blob(_) => None,
+    }
 }
 
 fn text_of(value: ValueRef<'_>) -> String {

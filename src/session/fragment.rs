@@ -9,8 +9,9 @@ use super::{
     CallId, Dialect, Family, Flags, Item, Kind, NameId, Names, Problem, ProblemKind, Record, Shape,
     Span,
 };
-use crate::json::display_text;
+use crate::json::{bad_strings, display_text};
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// The usual reasons, so that a log of many replies keeps no copy of each.
 const STOPS: [&str; 8] = [
@@ -257,6 +258,14 @@ impl Fragment {
     /// Notes a problem.
     pub fn report(&mut self, at: u64, kind: ProblemKind) {
         self.problems.push(Problem { at, kind });
+    }
+
+    /// Notes the strings in `bytes[range]` that JSON does not allow; `base` is where the bytes begin in the source.
+    pub fn report_bad_strings(&mut self, bytes: &[u8], range: Range<usize>, base: u64) {
+        let first = base + range.start as u64;
+        for (string, bad) in bad_strings(&bytes[range]) {
+            self.report(first + string.start as u64, ProblemKind::BadString(bad));
+        }
     }
 
     /// A place to go back to.

@@ -1,6 +1,6 @@
 //! What a reader could not make sense of, and where. A problem costs its record and nothing else.
 
-use crate::json::FaultKind;
+use crate::json::{BadSpelling, FaultKind};
 use std::fmt;
 
 /// One thing in a file that could not be read as it stands.
@@ -49,6 +49,8 @@ pub enum ProblemKind {
     BadToolDefinitions(String),
     /// A key that decides what the record is stands twice in it; the last one counts.
     DuplicateKey(String),
+    /// A string that JSON does not allow; its opening quote stands here.
+    BadString(BadSpelling),
     /// Items, calls or parts of a type that the format does not have; they are kept and nothing judges them.
     UnknownType {
         /// What they are.
@@ -71,6 +73,7 @@ impl ProblemKind {
             | Self::PythonLiteral
             | Self::Undecodable(_)
             | Self::BadToolDefinitions(_)
+            | Self::BadString(_)
             | Self::UnknownType { .. } => true,
             Self::Leading
             | Self::Nul
@@ -126,6 +129,17 @@ impl fmt::Display for ProblemKind {
             }
             Self::DuplicateKey(key) => {
                 write!(f, "the key \"{key}\" stands twice; the last one counts")
+            }
+            Self::BadString(bad) => {
+                let what = match bad {
+                    BadSpelling::Control => "a control character that is not escaped",
+                    BadSpelling::Escape => "an escape that JSON does not know",
+                    BadSpelling::Encoding => "bytes that are no UTF-8",
+                };
+                write!(
+                    f,
+                    "a string with {what}: no strict parser takes the text, no provider the request; `fix` spells it anew"
+                )
             }
             Self::UnknownType { words, count: 1 } => {
                 write!(f, "{words}: not known to this format; nothing judges it")

@@ -129,7 +129,7 @@ fn what_is_whole_is_shown_without_a_word() {
     for id in ["F11", "F12", "F13", "F14", "F23", "F24"] {
         assert_eq!(told(id), (both.clone(), vec![]), "{id}");
     }
-    for id in ["F04", "F10", "F28", "F32", "F33", "F34"] {
+    for id in ["F04", "F28", "F32", "F33", "F34"] {
         assert_eq!(told(id), (vec![Kind::User], vec![]), "{id}");
     }
     assert_eq!(told("F35"), (vec![Kind::Assistant], vec![]));
@@ -137,6 +137,13 @@ fn what_is_whole_is_shown_without_a_word() {
     assert_eq!(told("F38"), (vec![Kind::HostedCall, Kind::Other], vec![]));
     assert_eq!(told("F40"), (vec![Kind::Call], vec![]));
     assert_eq!(told("F55").0, vec![Kind::User; told("F55").0.len()]);
+    // It is shown, and no parser takes it.
+    let (kinds, problems) = told("F10");
+    assert_eq!(kinds, [Kind::User]);
+    assert!(
+        matches!(problems[..], [ProblemKind::BadString(_)]),
+        "{problems:?}"
+    );
 }
 
 #[test]

@@ -34,6 +34,7 @@ mod safe_text;
 mod schema_hostile;
 mod schema_suite;
 mod scripted;
+mod session_databases;
 mod sessions;
 mod sse_cases;
 mod takes;

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const KEEPS: ReadOptions = ReadOptions {
+    as_file: false,
     format: None,
     keeps: true,
 };

@@ -89,9 +89,11 @@ fn system_blocks(
             Some(b'{') => return Ok(vec![bytes]),
             Some(b'[') => {
                 // The list as it stands, without its brackets: its blocks with whatever stands between them.
-                let inside = &bytes[1..bytes.len() - 1];
-                let is_empty = inside.iter().all(u8::is_ascii_whitespace);
-                return Ok((!is_empty).then(|| inside.to_vec()).into_iter().collect());
+                let inside = bytes[1..bytes.len() - 1].trim_ascii();
+                return Ok((!inside.is_empty())
+                    .then(|| inside.to_vec())
+                    .into_iter()
+                    .collect());
             }
             _ => {}
         }

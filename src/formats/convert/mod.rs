@@ -19,7 +19,7 @@ mod responses;
 pub use losses::{Loss, LossKind};
 
 use crate::dialects::Fields;
-use crate::json::{Cursor, display_text};
+use crate::json::{Cursor, display_text, respelled};
 use crate::session::{Dialect, Flags, Item, Kind, Session, Shape, SourceError, Standing};
 use ids::TargetIds;
 use names::TargetNames;
@@ -117,14 +117,15 @@ pub fn convert<E: From<SourceError>>(
     })
 }
 
-/// Where the text goes.
+/// Where the text goes, in pieces that hold whole strings.
 struct Out<'a, E> {
     write: &'a mut dyn FnMut(&[u8]) -> Result<(), E>,
 }
 
 impl<E> Out<'_, E> {
     fn put(&mut self, text: impl AsRef<[u8]>) -> Result<(), E> {
-        (self.write)(text.as_ref())
+        // What is copied may hold strings that this reader understands and JSON does not allow.
+        (self.write)(&respelled(text.as_ref()))
     }
 
     /// One element of a list, on a line of its own.
@@ -192,10 +193,30 @@ impl<'a> Conversion<'a> {
         if !self.to.has_spelling(item) || item.kind == Kind::Unreadable || is_note {
             return Ok(None);
         }
+        if item.flags.has(Flags::UNKNOWN)
+            && item.kind == Kind::Other
+            && !self.keeps_unknown(item)?
+        {
+            return Ok(None);
+        }
         let bytes = self.session.bytes(item)?;
         // The input or the instructions of a request, a string, are no item by themselves.
         let is_item = self.to == To::Anthropic || bytes.first() == Some(&b'{');
         Ok(is_item.then_some(bytes))
+    }
+
+    /// Whether an item that nobody knows is one of the target all the same: providers add types faster than anyone lists them. A message of
+    /// no role and an object without a type are nothing in any list.
+    fn keeps_unknown(&self, item: &Item) -> Result<bool, SourceError> {
+        let bytes = self.session.bytes(item)?;
+        let fields = Fields::read(&mut Cursor::new(&bytes)).unwrap_or_default();
+        Ok(match self.to {
+            To::Chat => fields.role.is_some(),
+            To::Responses => {
+                fields.kind.is_some_and(|kind| kind != b"message") || fields.role.is_some()
+            }
+            To::Anthropic => fields.kind.is_some(),
+        })
     }
 
     /// The role and the parts of a message of the user or of the system, as OpenAI spells roles; `None` where it says nothing.

@@ -323,3 +323,56 @@ fn what_is_safe_and_could_not_be_done_is_told_with_the_reason() {
     assert_eq!(err.matches(reason).count(), 20, "{err}");
     assert!(err.ends_with("  and 5 more\n"), "{err}");
 }
+
+/// A copy that was being written when a process was killed is removed by the next run; one that is being written is not.
+#[test]
+fn what_a_killed_fix_left_is_removed_by_the_next_one() {
+    let here = folder(&[("run.json", MISPLACED)]);
+    let path = here.path();
+    let mut gone = std::process::Command::new("true").spawn().unwrap();
+    gone.wait().unwrap();
+    let stale = format!(".run.json.{}-0.tmp", gone.id());
+    let alive = format!(".run.json.{}-0.tmp", std::process::id());
+    for name in [&stale, &alive, ".other.json.1-0.tmp"] {
+        std::fs::write(path.join(name), "half").unwrap();
+    }
+    assert_eq!(told(path, &["fix", "--in-place", "run.json"]).0, 0);
+    let left = files(path);
+    assert!(!left.contains(&stale) && left.contains(&alive), "{left:?}");
+    assert_eq!(left.len(), 4, "{left:?}");
+}
+
+/// A signal that asks the process to end leaves nothing behind; where it comes between two steps does not matter.
+#[test]
+fn a_fix_that_is_ended_leaves_no_half_file() {
+    let message = format!(r#"{{"role": "user", "content": "{}"}},"#, "x".repeat(2000));
+    let text = MISPLACED.replacen('[', &format!("[{}", message.repeat(20_000)), 1);
+    for (round, signal) in ["INT", "TERM"].iter().cycle().take(12).enumerate() {
+        let here = folder(&[("run.json", &text)]);
+        let path = here.path();
+        let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_retake"))
+            .args(["fix", "--in-place", "run.json"])
+            .current_dir(path)
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let is_writing = || files(path).len() > 1;
+        let mut is_over = false;
+        while !is_writing() && !is_over {
+            is_over = child.try_wait().unwrap().is_some();
+        }
+        std::thread::sleep(std::time::Duration::from_millis(round as u64));
+        let pid = child.id().to_string();
+        // It may be over already.
+        let _ = std::process::Command::new("kill")
+            .args(["-s", signal, &pid])
+            .stderr(Stdio::null())
+            .status();
+        child.wait().unwrap();
+        let left = files(path);
+        assert!(
+            left.iter().all(|name| !name.ends_with(".tmp")),
+            "{signal}: {left:?}"
+        );
+    }
+}

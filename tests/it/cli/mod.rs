@@ -4,6 +4,7 @@ mod convert;
 mod ends;
 mod export;
 mod fix;
+mod fixed_point;
 mod health;
 mod hostile;
 mod lab;
@@ -16,6 +17,7 @@ mod run_journal;
 mod samples;
 mod scripted;
 mod secrets;
+mod spelling;
 mod split;
 
 use assert_cmd::Command;
