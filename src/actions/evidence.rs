@@ -69,6 +69,9 @@ pub(super) fn render(
 fn context_of(scene: &Scene<'_>, defect: &Defect<'_>, index: u32) -> Result<Context, Refusal> {
     let mut context = Context {
         error: defect.fact("error").unwrap_or_default().to_owned(),
+        error_class: defect.fact("class").unwrap_or_default().to_owned(),
+        suggestion: defect.fact("advice").unwrap_or_default().to_owned(),
+        recoverable: defect.fact("recoverable") == Some("yes"),
         ..Context::default()
     };
     let item = scene.at(index)?;
@@ -119,13 +122,19 @@ fn add_call(
     context.arguments = arguments.as_written().to_owned();
     let offered = scene.around.offered(call as usize);
     let tool = offered.and_then(|offered| offered.tool(item.name));
-    context.schema = tool.and_then(|tool| tool.parameters.clone());
+    let output = scene.session().contract.json_output(&context.tool);
+    let of_output = output.map(|output| output.schema.clone());
+    context.schema = tool.and_then(|tool| tool.parameters.clone()).or(of_output);
     let Some(text) = arguments.json() else {
         return Ok(());
     };
     match serde_json::from_str::<Value>(text) {
         Ok(value) => {
-            let validator = offered.and_then(|offered| offered.validator(item.name));
+            let validator = offered
+                .as_ref()
+                .and_then(|offered| offered.validator(item.name));
+            let of_output = output.map(|output| Validator::compile_either(&output.schema));
+            let validator = validator.or(of_output.as_ref().map(Result::as_ref));
             if let Some(Ok(validator)) = validator.filter(|_| value.is_object()) {
                 context.violations = told(&violations(validator, &value));
             }

@@ -28,7 +28,11 @@ pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Re
 }
 
 fn final_message(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Refusal> {
-    let turn = scene.reply()?;
+    // At the turn limit a run ends on whatever was said last.
+    let turn = match scene.defect.rule {
+        "turn-limit" => scene.turn(scene.item)?,
+        _ => scene.reply()?,
+    };
     let value = choice.needed("the final message")?;
     let schema = scene.session().contract.output_schema.as_ref();
     check_value(

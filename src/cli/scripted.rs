@@ -3,16 +3,20 @@
 use super::arguments::ScriptedArguments;
 use super::exit::{Exit, Failure};
 use super::output::safe_line;
-use crate::runtime::exit_on_interrupt;
+use crate::runtime::note_ends;
 use crate::runtime::scripted::{Endpoint, NoScript, read_script};
 use crate::script::Script;
 use std::io::Write;
 use std::path::Path;
+use std::time::Duration;
 
-/// Serves until it is interrupted. Its first line is the address.
+/// How often it is looked for a signal.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Serves until a signal ends it: an interrupt, SIGTERM, the end of its terminal. Its first line is the address.
 pub(super) fn run(arguments: &ScriptedArguments) -> Result<Exit, Failure> {
     let script = script(&arguments.path)?;
-    exit_on_interrupt();
+    let signal = note_ends();
     let model = script.model();
     let listen = arguments.listen;
     let endpoint = Endpoint::start(script, listen).map_err(|error| {
@@ -28,8 +32,10 @@ pub(super) fn run(arguments: &ScriptedArguments) -> Result<Exit, Failure> {
     stdout.flush()?;
     drop(stdout);
     loop {
-        // Only an interrupt ends it.
-        std::thread::park();
+        if let Some(number) = signal() {
+            return Ok(Exit::Signal(number));
+        }
+        std::thread::sleep(LOOK);
     }
 }
 

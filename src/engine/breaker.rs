@@ -10,6 +10,7 @@
 
 use super::Millis;
 use super::policy::BreakerSettings;
+use crate::actions::quote;
 use crate::session::ledger::CallKey;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -29,6 +30,9 @@ struct Breaker {
     errors: u64,
     /// Errors in a row; it begins anew when it is closed.
     consecutive: u32,
+    /// What the last error said, shortened.
+    #[serde(default)]
+    last_error: String,
     state: Standing,
 }
 
@@ -99,19 +103,36 @@ pub struct Change {
     pub consecutive: u32,
     /// How long nothing is tried; 0 where it is closed.
     pub cooldown_ms: Millis,
+    /// What the last error said, shortened; empty where there was none.
+    pub last_error: String,
+}
+
+/// Where and when a breaker changed, as its webhook is told.
+#[derive(Debug, Clone, Copy)]
+pub struct Happening<'a> {
+    /// The agent.
+    pub agent: &'a str,
+    /// The journal of the run.
+    pub run: &'a str,
+    /// The moment, as RFC 3339 writes it.
+    pub time: &'a str,
 }
 
 impl Change {
-    /// The change as the JSON object that a webhook is sent. The name of the tool is text of the run.
-    pub fn webhook_body(&self) -> String {
+    /// The change as the JSON object that a webhook is sent. The name of the tool and the error are text of the run.
+    pub fn webhook_body(&self, happening: Happening<'_>) -> String {
         json!({
             "type": "breaker",
+            "agent": happening.agent,
+            "run": happening.run,
+            "time": happening.time,
             "tool": shortened(&self.tool),
             "state": self.state.word(),
             "calls": self.calls,
             "errors": self.errors,
             "consecutive": self.consecutive,
             "cooldown_ms": self.cooldown_ms,
+            "last_error": self.last_error,
         })
         .to_string()
     }
@@ -151,9 +172,21 @@ impl Breakers {
                 Admission::Trial
             }
             Standing::Open { .. } | Standing::Trial { .. } => Admission::Refused {
-                text: refusal(tool, breaker.consecutive),
+                text: refusal(tool, breaker.consecutive, &breaker.last_error),
             },
         }
+    }
+
+    /// What the output said with which a call of a tool failed; to be told before [`Self::ended`].
+    pub fn failed(&mut self, tool: &str, output: &str) {
+        let breaker = self.0.entry(tool.to_owned()).or_default();
+        breaker.last_error = quote(output);
+    }
+
+    /// What the last error of a tool said, shortened.
+    pub fn last_error(&self, tool: &str) -> &str {
+        let breaker = self.0.get(tool);
+        breaker.map_or("", |breaker| breaker.last_error.as_str())
     }
 
     /// A call that was admitted ended; gives the change, where it made one.
@@ -194,6 +227,7 @@ impl Breakers {
             errors: breaker.errors,
             consecutive: breaker.consecutive,
             cooldown_ms,
+            last_error: breaker.last_error.clone(),
         })
     }
 
@@ -265,15 +299,19 @@ impl Breaker {
     }
 }
 
-fn refusal(tool: &str, errors: u32) -> String {
+fn refusal(tool: &str, errors: u32, last: &str) -> String {
     let tool = shortened(tool);
     let times = match errors {
         1 => "the last time".to_owned(),
         _ => format!("{errors} times in a row"),
     };
+    let last = match last {
+        "" => String::new(),
+        last => format!(", the last time with \"{last}\""),
+    };
     format!(
-        "The tool \"{tool}\" is switched off for now: it failed {times}. This call was not run. Do not call it again yet; go on with \
-         another tool, or answer without it and say what is missing."
+        "The tool \"{tool}\" is switched off for now: it failed {times}{last}. This call was not run. Do not call it again yet; go on \
+         with another tool, or answer without it and say what is missing."
     )
 }
 

@@ -57,8 +57,8 @@ pub enum Effect {
     Webhook {
         /// Where.
         url: String,
-        /// The body, as JSON.
-        body: String,
+        /// What changed.
+        change: super::Change,
     },
     /// Something that the operator should know: an event that belongs to nothing at hand, a decision that cannot be carried out.
     Note(String),

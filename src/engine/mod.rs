@@ -21,12 +21,12 @@ mod policy;
 mod standing;
 
 pub use backoff::{ATTEMPTS, ModelDelay, delay, is_recoverable_status, model_delay};
-pub use breaker::{Admission, BreakerState, Breakers, Change, ToolState};
+pub use breaker::{Admission, BreakerState, Breakers, Change, Happening, ToolState};
 pub use breakpoint::{Breakpoint, BreakpointError, Hit, PLACES, Place, Ready, hits};
 pub use config::{Config, Nature, ToolConfig, Whose};
 pub use effect::{Effect, Reason, Timer};
 pub use event::{Command, Event, ModelFault, Outcome};
-pub use machine::{Machine, Phase, State, holds};
+pub use machine::{Machine, Phase, State, TURN_LIMIT, holds};
 pub use policy::{
     Approval, BreakerSettings, Counts, Decision, LONGEST_POLICY, Policy, PolicyFault, PolicyFaults,
     RetrySettings, Verdict, duration,

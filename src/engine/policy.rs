@@ -58,9 +58,10 @@ impl Decision {
         self.wording.as_ref().map(|words| words.template.as_str())
     }
 
-    /// The name of the wording, where it has one.
-    pub fn wording_name(&self) -> Option<String> {
-        self.wording.as_ref().and_then(|words| words.name.clone())
+    /// What the log says that the model is to read: the name of the wording, or the template where it has none.
+    pub fn words(&self) -> Option<String> {
+        let words = self.wording.as_ref()?;
+        Some(words.name.as_ref().unwrap_or(&words.template).clone())
     }
 }
 
@@ -112,6 +113,26 @@ struct ToolPolicy {
     breaker: PartialBreaker,
 }
 
+impl Entry {
+    /// What a word of the entry comes to for a fault.
+    fn verdict(&self, verb: &Verb, fault: &Fault) -> Verdict {
+        match verb.deed {
+            Deed::Release => Verdict::Release,
+            Deed::Raise => Verdict::Raise,
+            Deed::Ask => Verdict::Ask,
+            Deed::Act(actions) => Verdict::Act(Decision {
+                rule: fault.rule.to_owned(),
+                item: fault.item,
+                call: fault.call.clone(),
+                action: action_for(fault, actions),
+                wording: self.wording.clone().filter(|_| verb.has_wording),
+                value: self.value.clone().filter(|_| verb.has_value),
+                include_in_history: verb.has_value && self.include_in_history,
+            }),
+        }
+    }
+}
+
 impl Policy {
     /// Reads a policy. All that is wrong with it is told at once.
     pub fn parse(text: &str) -> Result<Self, PolicyFaults> {
@@ -161,20 +182,13 @@ impl Policy {
                 entry.does
             }
         };
-        match verb.deed {
-            Deed::Release => Verdict::Release,
-            Deed::Raise => Verdict::Raise,
-            Deed::Ask => Verdict::Ask,
-            Deed::Act(actions) => Verdict::Act(Decision {
-                rule: fault.rule.to_owned(),
-                item: fault.item,
-                call: fault.call.clone(),
-                action: action_for(fault, actions),
-                wording: entry.wording.clone().filter(|_| verb.has_wording),
-                value: entry.value.clone().filter(|_| verb.has_value),
-                include_in_history: verb.has_value && entry.include_in_history,
-            }),
-        }
+        entry.verdict(verb, fault)
+    }
+
+    /// What is to be done about a fault where the first thing that the policy says could not be done, or settled nothing.
+    pub fn otherwise(&self, fault: &Fault) -> Verdict {
+        let entry = self.entry(fault);
+        entry.map_or(Verdict::Ask, |entry| entry.verdict(entry.then, fault))
     }
 
     /// Whether there is an entry for a fault. Where nobody can be asked, a warning without an entry passes, while an error, and what an

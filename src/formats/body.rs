@@ -39,7 +39,10 @@ pub(super) fn read_member(
             out.note(Fact::Request);
         }
         b"choices" | b"output" | b"usage" | b"object" | b"status" => out.note(Fact::Reply),
-        b"response_format" => out.note(Fact::OutputSchema(Span::within(base, cursor.skip()?))),
+        // `output_format` is what Anthropic's beta of structured outputs calls it.
+        b"response_format" | b"output_format" => {
+            out.note(Fact::OutputSchema(Span::within(base, cursor.skip()?)))
+        }
         b"text" | b"output_config" => {
             cursor.object(|cursor, key| {
                 if key == b"format" {

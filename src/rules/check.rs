@@ -1,7 +1,7 @@
 //! Runs the rules over a session: the items first (in parts, side by side if the caller wishes), then the session.
 
 use super::error_class::classify;
-use super::{Digest, Digests, Finding, RULES, Rule, Run, Scope, Subject, digest};
+use super::{Digest, Digests, ErrorClass, Finding, RULES, Rule, Run, Scope, Subject, digest};
 use crate::actions::quote;
 use crate::dialects::{Body, body_of};
 use crate::json::complete;
@@ -95,7 +95,9 @@ fn examine(
         Kind::Call => digests.push(digest::of_call(number, body, arguments.as_ref())),
         Kind::HostedOutput if !item.flags.has(Flags::ERROR) => {}
         Kind::Output | Kind::HostedOutput => {
-            error = classify(run.session, item, &body.text);
+            let known = run.session.failures.get(&number);
+            let known = known.and_then(|failure| ErrorClass::of_failure(*failure));
+            error = classify(run.session, item, &body.text).map(|told| known.unwrap_or(told));
             digests.push(digest::of_output(number, item, body, error));
         }
         _ => {}

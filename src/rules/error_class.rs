@@ -1,5 +1,6 @@
 //! Whether an output reports an error, and of what kind: by its own mark, or by the texts that known runtimes write.
 
+use crate::session::ledger::Failure;
 use crate::session::{Flags, Item, Session};
 
 /// What kind of error an output reports.
@@ -13,30 +14,63 @@ pub enum ErrorClass {
     Exception,
     /// It took too long.
     Timeout,
+    /// What runs it could not be reached, or went away.
+    Connection,
     /// It was not allowed.
     Permission,
     /// The operator rejected the call.
     Rejected,
     /// The call was interrupted or cancelled.
     Interrupted,
+    /// The call was not run: the tool is switched off for a while, since it only failed.
+    SwitchedOff,
 }
 
 impl ErrorClass {
     /// Every class with its words.
-    pub const ALL: [(Self, &'static str); 7] = [
+    pub const ALL: [(Self, &'static str); 9] = [
         (Self::UnknownTool, "unknown tool"),
         (Self::BadArguments, "bad arguments"),
         (Self::Exception, "exception"),
         (Self::Timeout, "timeout"),
+        (Self::Connection, "connection"),
         (Self::Permission, "permission"),
         (Self::Rejected, "rejected"),
         (Self::Interrupted, "interrupted"),
+        (Self::SwitchedOff, "switched off"),
     ];
 
     /// The words for it.
     pub fn words(self) -> &'static str {
         let known = Self::ALL.iter().find(|(class, _)| *class == self);
         known.map_or("", |(_, words)| words)
+    }
+
+    /// The class of a failure that a run of retake itself saw; `None` where the output tells more.
+    pub fn of_failure(failure: Failure) -> Option<Self> {
+        match failure {
+            Failure::Timeout => Some(Self::Timeout),
+            Failure::Connection => Some(Self::Connection),
+            Failure::Permission => Some(Self::Permission),
+            Failure::Stopped => Some(Self::Interrupted),
+            Failure::SwitchedOff => Some(Self::SwitchedOff),
+            Failure::Reported | Failure::Unknown => None,
+        }
+    }
+
+    /// What helps in general, for templates: what the caller can do about an error of this class.
+    pub fn advice(self) -> &'static str {
+        match self {
+            Self::UnknownTool => "Call one of the tools on offer by its exact name.",
+            Self::BadArguments => "Correct the arguments and call the tool again.",
+            Self::Exception => "Check the arguments; try another way if it fails again.",
+            Self::Timeout => "Ask for less at once, or try again later.",
+            Self::Connection => "Try again later, or go on without this tool.",
+            Self::Permission => "Do not try again: go on without this tool, or ask for access.",
+            Self::Rejected => "Do not call it again: ask what is wanted instead.",
+            Self::SwitchedOff => "Go on with another tool, or without it.",
+            Self::Interrupted => "Check what was done before you call it again.",
+        }
     }
 
     /// The class that these words stand for.
@@ -47,14 +81,21 @@ impl ErrorClass {
 
     /// Whether the tool itself failed: a breaker counts no tool that does not exist, and no call that somebody stopped.
     pub fn is_of_the_tool(self) -> bool {
-        !matches!(self, Self::UnknownTool | Self::Rejected | Self::Interrupted)
+        !matches!(
+            self,
+            Self::UnknownTool | Self::Rejected | Self::Interrupted | Self::SwitchedOff
+        )
     }
 
     /// Whether the model can do better after reading it.
     pub fn is_recoverable(self) -> bool {
         matches!(
             self,
-            Self::UnknownTool | Self::BadArguments | Self::Exception | Self::Timeout
+            Self::UnknownTool
+                | Self::BadArguments
+                | Self::Exception
+                | Self::Timeout
+                | Self::Connection
         )
     }
 }
@@ -104,6 +145,12 @@ const TEXTS: &[(&str, ErrorClass)] = &[
     ("cancelled: parallel tool call", ErrorClass::Interrupted),
     ("aborted by user", ErrorClass::Interrupted),
     ("timed out", ErrorClass::Timeout),
+    ("connection refused", ErrorClass::Connection),
+    ("connection reset", ErrorClass::Connection),
+    ("connection error", ErrorClass::Connection),
+    ("econnrefused", ErrorClass::Connection),
+    ("econnreset", ErrorClass::Connection),
+    ("could not connect", ErrorClass::Connection),
     ("permission denied", ErrorClass::Permission),
     ("permission to use", ErrorClass::Permission),
     ("claude requested permissions to", ErrorClass::Permission),
@@ -146,7 +193,10 @@ pub(super) fn classify(session: &Session, item: &Item, text: &str) -> Option<Err
     }
     // Unmarked: only what a runtime writes, at the very beginning. Words that tools use themselves tell nothing.
     let known = TEXTS.iter().find(|(known, _)| begins(text, known))?.1;
-    let is_ambiguous = matches!(known, ErrorClass::Timeout | ErrorClass::Permission);
+    let is_ambiguous = matches!(
+        known,
+        ErrorClass::Timeout | ErrorClass::Permission | ErrorClass::Connection
+    );
     (!is_ambiguous || begins(text, "claude requested")).then_some(known)
 }
 
@@ -183,6 +233,10 @@ fn told_whole(text: &str) -> Option<ErrorClass> {
         (
             quoted && line.contains(" timed out after "),
             ErrorClass::Timeout,
+        ),
+        (
+            begins(text, "the tool \"") && line.contains("\" is switched off for now"),
+            ErrorClass::SwitchedOff,
         ),
         (
             begins(text, "tool call ") && line.contains(" was cancelled"),

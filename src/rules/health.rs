@@ -40,14 +40,18 @@ pub struct ToolHealth {
     pub repeated: usize,
     /// Most errors in a row within one session. What does not exist, was rejected or interrupted counts neither way.
     pub longest_run: u32,
-    /// Sessions at whose end a circuit breaker with the default threshold would be open.
+    /// Sessions at whose end a circuit breaker with the default threshold would be open; of the journal of a run, where it is open.
     pub open: usize,
+    /// Those of them that are the journal of a run which says so.
+    pub open_in_run: usize,
 }
 
 impl ToolHealth {
-    /// How many outputs are errors.
+    /// How many outputs are errors. What was answered while the tool was switched off says nothing about the tool.
     pub fn errors(&self) -> usize {
-        self.classes.iter().sum()
+        let classes = ErrorClass::ALL.iter().zip(self.classes);
+        let counted = classes.filter(|((class, _), _)| *class != ErrorClass::SwitchedOff);
+        counted.map(|(_, count)| count).sum()
     }
 
     /// The share of outputs that are errors, with its 95 % interval (Wilson score); `None` without outputs.
@@ -79,6 +83,7 @@ impl ToolHealth {
         self.repeated += other.repeated;
         self.longest_run = self.longest_run.max(other.longest_run);
         self.open += other.open;
+        self.open_in_run += other.open_in_run;
     }
 }
 
@@ -129,7 +134,12 @@ impl Health {
         for (name, tool) in tally.tools {
             let own = self.tools.entry(name.to_owned()).or_default();
             own.add(&tool.tally);
-            own.open += usize::from(tool.run >= LEAST);
+            let is_open = match &session.run {
+                Some(run) => run.breakers.get(name).is_some_and(|state| state == "open"),
+                None => tool.run >= LEAST,
+            };
+            own.open += usize::from(is_open);
+            own.open_in_run += usize::from(is_open && session.run.is_some());
         }
     }
 
@@ -260,7 +270,7 @@ impl<'a> Tally<'a> {
 
 impl Streak {
     fn output(&mut self, class: Option<ErrorClass>) {
-        self.tally.outputs += 1;
+        self.tally.outputs += usize::from(class != Some(ErrorClass::SwitchedOff));
         let place = ErrorClass::ALL
             .iter()
             .position(|(known, _)| Some(*known) == class);

@@ -3,7 +3,7 @@
 use super::{Finding, Page, Rule, Run, Scope, Severity, Subject};
 use crate::actions::{Offer, lines};
 use crate::redact::holds_placeholder;
-use crate::schema::Violation;
+use crate::schema::{Validator, Violation};
 use crate::session::{Family, Flags, Kind};
 use serde_json::Value;
 
@@ -43,7 +43,12 @@ fn check(run: &Run<'_>, subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         return;
     };
     let offered = run.offered(subject.index);
-    let Some(Ok(validator)) = offered.and_then(|offered| offered.validator(item.name)) else {
+    let of_tool = offered
+        .as_ref()
+        .and_then(|offered| offered.validator(item.name));
+    let output = run.session.contract.json_output(run.session.name(item));
+    let of_output = output.map(|output| Validator::compile_either(&output.schema));
+    let Some(Ok(validator)) = of_tool.or(of_output.as_ref().map(Result::as_ref)) else {
         return;
     };
     let violations = validator.violations(arguments).map(|mut violations| {
@@ -165,5 +170,29 @@ mod tests {
                     {"type":"tool_use","id":"toolu_1","name":"book","input":{}}]}}"#,
         )
         .expect(&RULE, &[]);
+    }
+
+    #[test]
+    fn a_structured_output_that_is_written_as_a_call_is_held_to_its_schema() {
+        let schema =
+            json!({"type": "object", "required": ["a"], "properties": {"a": {"type": "number"}}});
+        let request = |setting: &str, input: Value| {
+            let format = json!({"type": "json_schema", "schema": schema});
+            let mut request = json!({"model": "claude-sonnet-4-5", "max_tokens": 100,
+                "tools": [{"name": "look", "input_schema": {"type": "object"}}],
+                "messages": [{"role": "user", "content": "hi"},
+                    {"role": "assistant", "content": [{"type": "tool_use", "id": "toolu_1", "name": "json_tool_call", "input": input}]}]});
+            request[setting] = match setting {
+                "output_config" => json!({"format": format}),
+                _ => format,
+            };
+            fixture(&request.to_string())
+        };
+        for setting in ["output_format", "output_config"] {
+            request(setting, json!({"a": 1})).expect(&RULE, &[]);
+            request(setting, json!({"a": "one"})).expect(&RULE, &["toolu_1"]);
+        }
+        let unknown = request("metadata", json!({"a": 1}));
+        unknown.expect(crate::rules::find("unknown-tool").unwrap(), &["toolu_1"]);
     }
 }

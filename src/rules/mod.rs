@@ -42,6 +42,7 @@ mod pending_call;
 mod refused;
 mod repeated_call;
 mod run;
+mod run_failed;
 mod split_pair;
 mod stop_reason_mismatch;
 mod tool_error;
@@ -147,6 +148,7 @@ pub const RULES: &[&Rule] = &[
     &orphan_hosted_result::RULE,
     &stop_reason_mismatch::RULE,
     &broken_chain::RULE,
+    &run_failed::RULE,
 ];
 
 /// What `check` alone says beside the rules: nothing that breaks a run, and nothing that a run, a proxy or `fix` has to decide about.

@@ -11,11 +11,11 @@ pub(super) static RULE: Rule = Rule {
     summary: "the output of a call is an error",
     message: "[{tool}: ]{class}[: {text}]",
     page: Page {
-        what: "The output says that the call failed: unknown tool, bad arguments, exception, timeout, permission, rejected, interrupted.",
+        what: "The output says that the call failed: unknown tool, bad arguments, exception, timeout, connection, permission, rejected, interrupted, switched off.",
         why: "The model has to recover from what it reads there; a text that does not say what was wrong is how loops begin.",
         example: "Error: user not found",
         what_to_do: "Often nothing. If the model did not recover, inject another text, or try other wordings of it in the lab.",
-        limits: "Recognised by the recording's own mark, or by how the texts of known runtimes begin. An error that a tool tells in its own words is not seen; a command that ended with an exit code is none.",
+        limits: "Recognised by the recording's own mark, by what a run of retake saw, or by how the texts of known runtimes begin. An error that a tool tells in its own words is not seen; a command that ended with an exit code is none.",
     },
     offers: &[
         Offer::manual("inject-error"),
@@ -43,6 +43,7 @@ fn check(run: &Run<'_>, subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             .fact("tool", run.session.name(named.unwrap_or(subject.item)))
             .fact("class", class.words())
             .fact("recoverable", can_recover)
+            .fact("advice", class.advice())
             .fact("text", quote(told(&subject.body.text)))
             .beside(call)
             .offering(|offer| class != ErrorClass::Rejected || offer.action == "edit")

@@ -2,6 +2,7 @@
 
 use super::{Finding, Page, Rule, Run, Scope, Severity, failing_tool, repeated_call};
 use crate::actions::Offer;
+use crate::session::ledger::Ending;
 use crate::session::{Kind, Speaker};
 
 /// The rule.
@@ -15,7 +16,7 @@ pub(super) static RULE: Rule = Rule {
         why: "The limit is where it ended, not why: behind it is mostly a loop or a tool that fails.",
         example: "Max turns (10) exceeded, after six times the same call.",
         what_to_do: "Go to the loop behind it and fork there; or accept a fallback as the final output.",
-        limits: "Only where the recording holds the limit. Replies are counted from the last message of the user on.",
+        limits: "Only where the recording holds the limit, and counted from the last message of the user on; the journal of a run says itself that it ended so, which is an error there.",
     },
     offers: &[
         Offer::unsafe_("fallback"),
@@ -27,7 +28,13 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
     let session = run.session;
-    let Some(limit) = session.contract.turn_limit else {
+    let used_up = match session.run.as_ref().map(|run| &run.ending) {
+        Some(Some(Ending::TurnLimit { turns })) => Some(*turns),
+        // A run of retake tells how it ended.
+        Some(_) => return,
+        None => None,
+    };
+    let Some(limit) = used_up.or(session.contract.turn_limit) else {
         return;
     };
     let replies = session
@@ -38,11 +45,13 @@ fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
     let replies = replies
         .filter(|turn| turn.speaker == Speaker::Model)
         .collect::<Vec<_>>();
-    let Some(last) = replies.first().filter(|_| replies.len() >= limit as usize) else {
-        return;
-    };
+    let is_reached = used_up.is_some() || replies.len() >= limit as usize;
     let is_called = |index: &usize| session.items[*index].kind == Kind::Call;
-    let Some(call) = last.items().rev().find(is_called) else {
+    let last = replies.first().filter(|_| is_reached);
+    let call = last.and_then(|last| last.items().rev().find(is_called));
+    // A policy may have taken the last reply out of the history.
+    let end = used_up.and_then(|_| session.items.len().checked_sub(1));
+    let Some(call) = call.or(end) else {
         return;
     };
     let behind = findings
@@ -59,7 +68,11 @@ fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
         Finding::new(&RULE, call)
             .fact("limit", limit.to_string())
             .fact("loop", cause)
-            .beside(place),
+            .beside(place)
+            .as_bad_as(match used_up {
+                Some(_) => Severity::Error,
+                None => RULE.severity,
+            }),
     );
 }
 

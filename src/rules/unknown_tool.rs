@@ -28,9 +28,6 @@ pub(super) static RULE: Rule = Rule {
     scope: Scope::Session(check),
 };
 
-/// LiteLLM's pseudo tool for structured output; legal when the request has an output schema (openai-agents, run loop).
-const JSON_TOOL_CALL: &str = "json_tool_call";
-
 /// How many wrong names are compared with how many offered ones, at most: beyond that a file is made to be slow, and its further
 /// wrong names get no suggestion.
 const MOST_COMPARISONS: usize = 500_000;
@@ -54,7 +51,7 @@ fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
             continue;
         };
         let name = run.session.name(item);
-        let is_json_output = name == JSON_TOOL_CALL && run.session.contract.output_schema.is_some();
+        let is_json_output = run.session.contract.json_output(name).is_some();
         if offered.tool(item.name).is_some() || is_json_output {
             continue;
         }

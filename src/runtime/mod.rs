@@ -24,6 +24,7 @@ mod lines;
 pub mod live;
 mod mend;
 pub mod model;
+mod moment;
 mod opening;
 mod parts;
 mod policies;

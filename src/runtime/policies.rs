@@ -94,7 +94,7 @@ mod tests {
             unreachable!("{verdict:?}")
         };
         assert_eq!(decision.template(), Some("Sorry, no {{ tool }}."));
-        assert_eq!(decision.wording_name().as_deref(), Some("polite"));
+        assert_eq!(decision.words().as_deref(), Some("polite"));
         let error = read_policy(&path, &Wordings::default()).unwrap_err();
         let place = format!("{}:3: `polite` is no wording", path.display());
         assert!(error.to_string().starts_with(&place), "{error}");

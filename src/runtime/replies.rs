@@ -1,7 +1,8 @@
-//! What the ledger of a run knows of its replies and the history does not say: that one was cut off, or why it ended.
+//! What the ledger of a run knows and the history does not say: that a reply was cut off, or why it ended; that an output is an error, how the run
+//! ended.
 
-use crate::session::ledger::GrownBy;
-use crate::session::{Flags, Growth, Origin, Rope, Session, Stop, index_number};
+use crate::session::ledger::{Failure, GrownBy};
+use crate::session::{Flags, Growth, Item, Kind, Origin, Rope, Session, Stop, index_number};
 use std::any::Any;
 
 /// Marks the replies in the history of a run as a recording of them would be read. A reply that a take has changed counts as it
@@ -11,9 +12,15 @@ pub(super) fn mark_replies(session: &mut Session) {
     let Some(rope) = (&*source as &dyn Any).downcast_ref::<Rope>() else {
         return;
     };
+    session.run = rope.run().cloned();
     for growth in rope.growths() {
-        let Some(GrownBy::Reply { ended, stop }) = &growth.by else {
-            continue;
+        let (ended, stop) = match &growth.by {
+            Some(GrownBy::Reply { ended, stop }) => (ended, stop),
+            Some(GrownBy::Error { call_id, failure }) => {
+                mark_error(session, rope, growth, call_id, *failure);
+                continue;
+            }
+            Some(GrownBy::Operator) | None => continue,
         };
         let Some(last) = last_of(session, rope, growth) else {
             continue;
@@ -53,18 +60,44 @@ pub(super) fn mark_last_reply(session: &mut Session, reason: &str) {
     }
 }
 
+/// Marks the output by which a run grew as an error. One that a take has changed since is what the take says.
+fn mark_error(
+    session: &mut Session,
+    rope: &Rope,
+    growth: &Growth,
+    call_id: &str,
+    failure: Option<Failure>,
+) {
+    let is_it = |index: &usize| {
+        let item = &session.items[*index];
+        item.kind == Kind::Output
+            && is_of(rope, growth, item)
+            && session.call_id(item).is_ok_and(|id| id == call_id)
+    };
+    let Some(output) = (0..session.items.len()).rev().find(is_it) else {
+        return;
+    };
+    session.items[output].flags.set_if(Flags::ERROR, true);
+    if let Some(failure) = failure {
+        session.failures.insert(index_number(output), failure);
+    }
+}
+
 /// The last item of a reply, where it stands as it came.
 fn last_of(session: &Session, rope: &Rope, growth: &Growth) -> Option<usize> {
+    let is_of_reply = |index: &usize| {
+        let item = &session.items[*index];
+        item.kind.is_from_model() && is_of(rope, growth, item)
+    };
+    (0..session.items.len()).rev().find(is_of_reply)
+}
+
+/// Whether an item stands as it came with a growth.
+fn is_of(rope: &Rope, growth: &Growth, item: &Item) -> bool {
     let is_of_growth = |from: Origin| match from {
         Origin::Grown(span) => growth.span.start <= span.start && span.end <= growth.span.end,
         Origin::Recorded(_) | Origin::Written(_) => false,
     };
-    let is_of_reply = |index: &usize| {
-        let item = &session.items[*index];
-        let mut pieces = rope.pieces_of(item.span).peekable();
-        item.kind.is_from_model()
-            && pieces.peek().is_some()
-            && pieces.all(|piece| is_of_growth(piece.from))
-    };
-    (0..session.items.len()).rev().find(is_of_reply)
+    let mut pieces = rope.pieces_of(item.span).peekable();
+    pieces.peek().is_some() && pieces.all(|piece| is_of_growth(piece.from))
 }

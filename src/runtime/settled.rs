@@ -2,6 +2,7 @@
 //! said in a run, as a tool that failed, is nobody's answer.
 
 use crate::rules::{Finding, Severity};
+use crate::session::ledger::Ending;
 use crate::session::{Item, Kind, Origin, Rope, Session, Source, Span};
 use serde_json::value::RawValue;
 use std::ops::Range;
@@ -51,8 +52,11 @@ pub fn settle(session: &Session, rope: &Rope, findings: &mut [Finding]) {
         let Some(output) = output else {
             continue;
         };
+        // A loop that went on until the run had used up its turns was answered in vain.
+        let is_in_vain = finding.rule.id == "repeated-call" && ended_at_its_limit(session);
         let may_pass = LET_PASS.contains(&finding.rule.id);
-        if (may_pass && is_grown(rope, output)) || is_by_take(session, rope, output) {
+        let is_answered = (may_pass && is_grown(rope, output)) || is_by_take(session, rope, output);
+        if is_answered && !is_in_vain {
             finding.severity = Severity::Info;
             finding.is_settled = true;
             // That it was answered says nothing about the tools, where the answer is known to be no tool's.
@@ -62,6 +66,12 @@ pub fn settle(session: &Session, rope: &Rope, findings: &mut [Finding]) {
                 .retain(|offer| offer.safety != crate::actions::Safety::Safe);
         }
     }
+}
+
+fn ended_at_its_limit(session: &Session) -> bool {
+    let run = session.run.as_ref();
+    let ending = run.and_then(|run| run.ending.as_ref());
+    matches!(ending, Some(Ending::TurnLimit { .. }))
 }
 
 /// Whether a run grew by an output.

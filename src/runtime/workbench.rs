@@ -126,6 +126,11 @@ impl Workbench {
         &self.recording
     }
 
+    /// The file that was opened; of a run its journal.
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
     /// Whether it is a run: its journal holds everything, and its recording is the request that it began with.
     pub fn is_run(&self) -> bool {
         self.is_run

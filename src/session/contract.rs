@@ -22,7 +22,18 @@ pub struct Contract {
     pub goes_on: bool,
 }
 
+/// The pseudo tool in which LiteLLM lets models write a structured output. openai-agents runs it under an output schema as a tool that
+/// gives back its arguments.
+pub const JSON_TOOL_CALL: &str = "json_tool_call";
+
 impl Contract {
+    /// The schema of the arguments of a call that stands for a structured output; `None` for any other call.
+    pub fn json_output(&self, tool: &str) -> Option<&OutputSchema> {
+        self.output_schema
+            .as_ref()
+            .filter(|_| tool == JSON_TOOL_CALL)
+    }
+
     /// Whether the last turn may be unfinished: nobody said that the history is complete.
     pub fn may_go_on(&self) -> bool {
         self.goes_on || !self.is_request

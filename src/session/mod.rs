@@ -24,7 +24,7 @@ pub mod takes;
 mod turn;
 
 pub use compare::{Change, compare, operations, operations_of, recorded};
-pub use contract::{Contract, OutputSchema, Tool, ToolKind, ToolSet};
+pub use contract::{Contract, JSON_TOOL_CALL, OutputSchema, Tool, ToolKind, ToolSet};
 pub use edit::{Edit, Patch, Voice};
 pub use fragment::{Fact, Fragment, Heard, Link, LinkFlags, Mark, Place};
 pub use item::{CallId, Family, Flags, Item, Kind, Record, Shape};
@@ -37,6 +37,7 @@ pub use rope::{Growth, Origin, Piece, Rope, Splice};
 pub use source::{Source, SourceError, Span};
 pub use turn::{Speaker, Turn, number_turns};
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// How a provider spells requests, replies and streams.
@@ -108,6 +109,10 @@ pub struct Session {
     pub active: bool,
     /// Why the last reply ended, as the provider said it: `length`, `max_tokens`, `refusal`, ... by item index.
     pub stops: Vec<Stop>,
+    /// Why calls failed, by the index of the output that says so, where a run of retake itself knows.
+    pub failures: BTreeMap<u32, ledger::Failure>,
+    /// How the run stood that it is the history of, where it was read from the run's journal.
+    pub run: Option<ledger::RunState>,
 }
 
 /// Why a reply ended.
@@ -151,6 +156,8 @@ impl Session {
             pairing: Pairing::default(),
             active: true,
             stops: Vec::new(),
+            failures: BTreeMap::new(),
+            run: None,
         }
     }
 

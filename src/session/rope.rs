@@ -1,6 +1,6 @@
 //! A text with other bytes in some places of it: how a take reads. The bytes that were recorded stay where they are.
 
-use super::ledger::GrownBy;
+use super::ledger::{GrownBy, RunState};
 use super::{Source, SourceError, Span};
 use std::sync::Arc;
 
@@ -20,6 +20,8 @@ pub struct Rope {
     /// What the takes wrote and what they grew by, one piece behind the other.
     written: Vec<u8>,
     growths: Vec<Growth>,
+    /// How the run stood, where this is its history.
+    run: Option<RunState>,
     pieces: Vec<Piece>,
     length: u64,
 }
@@ -84,6 +86,7 @@ impl Rope {
             recorded,
             written: Vec::new(),
             growths: Vec::new(),
+            run: None,
             pieces: Vec::new(),
             length: 0,
         };
@@ -114,6 +117,17 @@ impl Rope {
         rope
     }
 
+    /// The same as the history of a run that stands so.
+    pub fn of_run(self, state: RunState) -> Self {
+        let run = Some(state);
+        Self { run, ..self }
+    }
+
+    /// How the run stood whose journal it was read from.
+    pub fn run(&self) -> Option<&RunState> {
+        self.run.as_ref()
+    }
+
     fn with(&self, splices: &[Splice], origin: impl Fn(Span) -> Origin) -> Self {
         let mut order: Vec<&Splice> = splices.iter().collect();
         order.sort_by_key(|splice| (splice.at.start, splice.at.end));
@@ -121,6 +135,7 @@ impl Rope {
             recorded: self.recorded.clone(),
             written: self.written.clone(),
             growths: self.growths.clone(),
+            run: None,
             pieces: Vec::with_capacity(self.pieces.len() + 2 * order.len()),
             length: 0,
         };

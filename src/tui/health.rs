@@ -101,6 +101,7 @@ fn breaker(tool: &ToolHealth, sessions: usize) -> String {
     match (tool.open, sessions) {
         _ if tool.is_not_offered() => "not offered".to_owned(),
         (0, _) => "closed".to_owned(),
+        (_, 1) if tool.open_in_run > 0 => "open".to_owned(),
         (_, 1) => "would be open".to_owned(),
         (open, _) => format!("open in {open}"),
     }

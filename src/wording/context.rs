@@ -24,6 +24,12 @@ pub struct Context {
     pub schema: Option<serde_json::Value>,
     /// The agent that made the call.
     pub agent: String,
+    /// What kind of error an output reports, in the words of reports: `timeout`, `permission`.
+    pub error_class: String,
+    /// What the caller can do about an error of that kind.
+    pub suggestion: String,
+    /// Whether the model can do better after reading it.
+    pub recoverable: bool,
 }
 
 /// One place where a value breaks its schema.
@@ -94,6 +100,21 @@ pub const VARIABLES: &[Variable] = &[
         name: "agent",
         what: "the agent that made the call",
         value: |context| Value::from(context.agent.as_str()),
+    },
+    Variable {
+        name: "error_class",
+        what: "what kind of error the tool reports, as `timeout`; empty where none is known",
+        value: |context| Value::from(context.error_class.as_str()),
+    },
+    Variable {
+        name: "suggestion",
+        what: "what can be done about an error of that kind, in one sentence; empty where none is known",
+        value: |context| Value::from(context.suggestion.as_str()),
+    },
+    Variable {
+        name: "recoverable",
+        what: "whether the model can do better after reading the error",
+        value: |context| Value::from(context.recoverable),
     },
 ];
 

@@ -28,6 +28,9 @@ fn situations() -> Vec<(&'static str, Context)> {
             "required": ["origin", "to"],
         })),
         agent: "Desk".to_owned(),
+        error_class: "timeout".to_owned(),
+        suggestion: "Ask for less at once.".to_owned(),
+        recoverable: true,
     };
     let strange = Context {
         tool: "{{ tool }}\"\n<b>".to_owned(),

@@ -117,3 +117,19 @@ pub fn verb_of(action: &str) -> Option<&'static Verb> {
         Deed::Raise | Deed::Ask => false,
     })
 }
+
+/// What a policy can never do about findings of a rule, each with the reason: it would be refused every time.
+const IN_VAIN: &[(&str, &str, &str)] = &[
+    ("tool-error", "retry", ALWAYS_RAN),
+    ("failing-tool", "retry", ALWAYS_RAN),
+];
+
+const ALWAYS_RAN: &str = "the tool has run by then and would run again; `[retry]` tries a tool again after a failure that may pass";
+
+/// Why a policy can never do what a word says about findings of a rule; `None` where it may succeed.
+pub fn in_vain(rule: &str, word: &str) -> Option<&'static str> {
+    let mut known = IN_VAIN.iter();
+    known
+        .find(|(of, verb, _)| *of == rule && *verb == word)
+        .map(|(.., why)| *why)
+}

@@ -53,6 +53,9 @@ fn contexts() -> Vec<Context> {
         call_id: "call_1".to_owned(),
         schema: Some(json!({"type": "object", "é": [null, true, 1.5]})),
         agent: "Desk".to_owned(),
+        error_class: "timeout".to_owned(),
+        suggestion: "Ask for less at once.".to_owned(),
+        recoverable: true,
     };
     let short = Context {
         tools: vec!["one".to_owned()],

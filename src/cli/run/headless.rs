@@ -1,16 +1,16 @@
 //! A run without a screen: what happens is one JSON object a line, and the policy decides.
 //!
 //! The first line is the run (`run`), the last one its end (`end`). Between them stand the findings as `check` writes them, decisions
-//! (`decision`), and the entries of the ledger under their own names (`asked`, `replied`, `started`, `finished`, ...).
+//! (`decision`), actions of the policy that could not be done (`refused`), and the entries of the ledger under their own names (`asked`, `replied`, `started`, `finished`, ...).
 
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::flatten::FileReport;
 use crate::cli::report::{write_finding, write_line};
 use crate::engine::Command;
 use crate::rules::{Cause, Finding};
-use crate::runtime::Workbench;
 use crate::runtime::live::{Input, Judged, News, Phase, Prepared, Run, WorldEvent};
-use crate::session::ledger::{Ending, LedgerEvent};
+use crate::runtime::{Workbench, note_ends};
+use crate::session::ledger::{Ending, Failure as LedgerFailure, LedgerEvent};
 use crate::session::takes::{Author, TakeId};
 use serde::Serialize;
 use std::collections::HashSet;
@@ -19,7 +19,7 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-/// How often an interrupt is looked for.
+/// How often it is looked for a signal.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Lines that are not entries of the ledger.
@@ -40,6 +40,13 @@ enum Line<'a> {
         by: Author,
         wording: Option<&'a str>,
     },
+    Refused {
+        take: TakeId,
+        rule: &'a str,
+        call_id: Option<&'a str>,
+        action: &'a str,
+        why: &'a str,
+    },
     Notice {
         message: &'a str,
     },
@@ -50,8 +57,23 @@ enum Line<'a> {
         turns: u32,
         input_tokens: u64,
         output_tokens: u64,
+        /// The calls that the model made, in all takes.
+        calls: usize,
+        /// The outputs that reported an error, in their order.
+        errors: Vec<ToolFault<'a>>,
         output: Option<String>,
     },
+}
+
+/// An output that reported an error.
+#[derive(Serialize)]
+struct ToolFault<'a> {
+    tool: &'a str,
+    call_id: &'a str,
+    /// Why it failed, where that is known.
+    failure: Option<LedgerFailure>,
+    /// Its first line, shortened.
+    text: &'a str,
 }
 
 /// Runs to the end.
@@ -61,7 +83,7 @@ pub(super) fn run(
     events: &Receiver<WorldEvent>,
     journal: &Path,
 ) -> Result<Exit, Failure> {
-    let interrupted = crate::runtime::note_interrupts();
+    let signal = note_ends();
     let Prepared {
         mut run,
         about,
@@ -80,22 +102,33 @@ pub(super) fn run(
     }
     let begun = run.begin(&mut bench, 0, TakeId::MAIN);
     let mut news = begun.map_err(|error| Failure::refused(error.to_string()))?;
-    let mut was_interrupted = false;
+    let mut ended_by = None;
+    let mut unheard = None;
     loop {
-        teller.tell(&news)?;
+        if unheard.is_none()
+            && let Err(failure) = teller.tell(&news)
+        {
+            // Nobody hears it any more, but its tools and its journal are still brought to an end.
+            unheard = Some(failure);
+            news = run.hear(&mut bench, Input::Operator(Command::Abort));
+            continue;
+        }
         if let Phase::Ended(how) = run.phase() {
-            teller.end(&run, &bench, &how)?;
-            return Ok(match was_interrupted {
-                true => Exit::Signal(2),
-                false => exit_of(&how),
-            });
+            return match (unheard, ended_by) {
+                (_, Some(number)) => {
+                    // A terminal that is gone hears nothing of the end.
+                    let _unheard = teller.end(&run, &bench, &how);
+                    Ok(Exit::Signal(number))
+                }
+                (Some(failure), None) => Err(failure),
+                (None, None) => {
+                    teller.end(&run, &bench, &how)?;
+                    Ok(exit_of(&how))
+                }
+            };
         }
         news = match events.recv_timeout(LOOK) {
             Ok(event) => run.hear(&mut bench, Input::World(event)),
-            Err(RecvTimeoutError::Timeout) if interrupted() && !was_interrupted => {
-                was_interrupted = true;
-                run.hear(&mut bench, Input::Operator(Command::Abort))
-            }
             Err(RecvTimeoutError::Timeout) => Vec::new(),
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(Failure::refused(
@@ -103,6 +136,12 @@ pub(super) fn run(
                 ));
             }
         };
+        if ended_by.is_none() {
+            ended_by = signal();
+            if ended_by.is_some() {
+                news.extend(run.hear(&mut bench, Input::Operator(Command::Abort)));
+            }
+        }
     }
 }
 
@@ -158,6 +197,19 @@ impl<W: Write> Teller<W> {
                     by: *by,
                     wording: wording.as_deref(),
                 })?,
+                News::Recorded(LedgerEvent::Refused {
+                    take,
+                    call,
+                    rule,
+                    action,
+                    why,
+                }) => self.write(&Line::Refused {
+                    take: *take,
+                    rule,
+                    call_id: call.as_ref().map(|call| call.call_id.as_str()),
+                    action,
+                    why,
+                })?,
                 News::Recorded(LedgerEvent::Ended { .. }) => {}
                 News::Recorded(event) => {
                     write_line(&mut self.out, event)?;
@@ -200,6 +252,26 @@ impl<W: Write> Teller<W> {
     fn end(&mut self, run: &Run, bench: &Workbench, how: &Ending) -> Result<(), Failure> {
         let usage = bench.ledger().usage();
         let take = run.take();
+        let replies = bench.ledger().asks();
+        let calls = replies.filter_map(|(_, asked)| Some(asked.calls.as_ref()?.len()));
+        let errors = bench.happened().iter().filter_map(|happened| {
+            let LedgerEvent::Failed {
+                call,
+                tool,
+                failure,
+                text,
+                ..
+            } = &happened.event
+            else {
+                return None;
+            };
+            Some(ToolFault {
+                tool,
+                call_id: &call.call_id,
+                failure: *failure,
+                text,
+            })
+        });
         let fallback = bench
             .takes()
             .get(take)
@@ -210,6 +282,8 @@ impl<W: Write> Teller<W> {
             turns: run.turns(),
             input_tokens: usage.input,
             output_tokens: usage.output,
+            calls: calls.sum(),
+            errors: errors.collect(),
             output: fallback.or_else(|| run.final_text()),
         })
     }

@@ -134,7 +134,7 @@ pub const KEYS: &[Key] = &[
     key(Agent, "name", Wanted::Text, "what the agent is called; needed"),
     key(Agent, "instructions", Wanted::Text, "what the model is told before all else"),
     key(Agent, "input", Wanted::Text, "the first message of the user; without it the operator begins"),
-    key(Agent, "max_turns", Wanted::Count, "the most replies that a run may take"),
+    key(Agent, "max_turns", Wanted::Count, "the most questions to the model, whatever becomes of the replies; 100 where nothing says otherwise"),
     key(Agent, "output_schema", Wanted::Table, "the JSON Schema of the final output"),
     key(Agent, "output_schema_file", Wanted::Text, "a JSON file with it"),
     key(Agent, "policy", Wanted::Table, "what is done about faults without asking"),

@@ -4,6 +4,12 @@ use super::*;
 use crate::session::ledger::Ask;
 use proptest::prelude::*;
 
+const HERE: Happening<'static> = Happening {
+    agent: "clerk",
+    run: "/runs/clerk-1.jsonl",
+    time: "2026-11-22T18:00:00Z",
+};
+
 fn call(id: impl ToString) -> CallKey {
     CallKey {
         ask: Ask(1),
@@ -16,6 +22,7 @@ fn settings() -> BreakerSettings {
         threshold: 3,
         cooldown_ms: 1000,
         webhook: None,
+        wording: None,
     }
 }
 
@@ -58,11 +65,12 @@ fn three_errors_in_a_row_switch_a_tool_off_and_no_others() {
         errors: 5,
         consecutive: 3,
         cooldown_ms: 1000,
+        last_error: String::new(),
     };
     assert_eq!(changes, [opened]);
     assert_eq!(
-        changes[0].webhook_body(),
-        r#"{"type":"breaker","tool":"pay","state":"open","calls":6,"errors":5,"consecutive":3,"cooldown_ms":1000}"#
+        changes[0].webhook_body(HERE),
+        r#"{"type":"breaker","agent":"clerk","run":"/runs/clerk-1.jsonl","time":"2026-11-22T18:00:00Z","tool":"pay","state":"open","calls":6,"errors":5,"consecutive":3,"cooldown_ms":1000,"last_error":""}"#
     );
     assert_eq!(breakers.admit("get", &call("g"), 40), Admission::Run);
 }
@@ -211,7 +219,7 @@ fn a_threshold_of_nothing_never_opens_and_names_are_cut_in_what_is_said() {
         ..settings()
     };
     let change = breakers.ended(&once, &name, &call("a"), true, 0).unwrap();
-    assert!(change.webhook_body().len() < 600);
+    assert!(change.webhook_body(HERE).len() < 600);
     let Admission::Refused { text } = breakers.admit(&name, &call("b"), 0) else {
         panic!("it runs");
     };

@@ -2,11 +2,13 @@
 
 use super::Step;
 use super::state::{Execution, Mode, StepOf};
+use crate::actions::quote;
 use crate::engine::{
     Admission, Approval, BreakerState, Effect, Nature, Outcome, Reason, Standing, StandingCall,
     Timer, delay,
 };
 use crate::session::ledger::{CallKey, Ending, Failure, LedgerEvent, Ran};
+use crate::wording;
 
 /// The longest wait before a call is tried again, in milliseconds.
 const LONGEST_WAIT: u64 = 60_000;
@@ -23,7 +25,19 @@ impl Step<'_> {
         let mut ready = Vec::new();
         for call in idle {
             match &call.ran {
-                Ran::Yes { output, is_error } => self.answer(&call.key, output.clone(), *is_error),
+                Ran::Yes {
+                    output,
+                    is_error,
+                    failure,
+                } => {
+                    let outcome = Outcome {
+                        output: output.clone(),
+                        is_error: *is_error,
+                        failure: *failure,
+                        ms: 0,
+                    };
+                    self.give((&call.key, &call.tool), &outcome);
+                }
                 Ran::MayHave if !self.runs_again(&call) => holds.push(Reason::MayHaveRun {
                     call: call.key,
                     tool: call.tool,
@@ -110,7 +124,7 @@ impl Step<'_> {
     /// Runs a call, or answers it where its tool is switched off.
     fn run(&mut self, run: Execution) {
         match self.state.breakers.admit(&run.tool, &run.call, self.now) {
-            Admission::Refused { text } => return self.answer(&run.call, text, true),
+            Admission::Refused { text } => return self.switched_off(&run, text),
             Admission::Trial => self.record(LedgerEvent::Breaker {
                 tool: run.tool.clone(),
                 state: BreakerState::HalfOpen.word().to_owned(),
@@ -136,6 +150,21 @@ impl Step<'_> {
         self.state.executions.push(run);
     }
 
+    /// Gives a call the output that the world has for it. That it is an error is recorded: not every dialect has a mark for that.
+    fn give(&mut self, (call, tool): (&CallKey, &str), outcome: &Outcome) {
+        if outcome.is_error {
+            self.record(LedgerEvent::Failed {
+                take: self.take_id(),
+                call: call.clone(),
+                tool: tool.to_owned(),
+                failure: outcome.failure,
+                text: quote(&outcome.output),
+            });
+        }
+        self.answer(call, outcome.output.clone(), outcome.is_error);
+    }
+
+    /// Gives a call its output.
     pub(super) fn answer(&mut self, call: &CallKey, output: String, is_error: bool) {
         self.state.asked.retain(|(asked, _)| asked != call);
         let open = self.state.count_open(call);
@@ -167,11 +196,14 @@ impl Step<'_> {
         if is_retried {
             return self.run_later(run, retry.backoff_ms);
         }
+        if outcome.is_error && !is_stopped {
+            self.state.breakers.failed(&run.tool, &outcome.output);
+        }
         self.judge_tool(&run, is_stopped, outcome.is_error);
         // What the operator stopped is closed by the runtime, in words that say so.
         let is_cut_short = is_stopped && self.state.mode == Mode::Ending(Ending::Aborted);
         if is_wanted && !is_cut_short {
-            self.answer(call, outcome.output, outcome.is_error);
+            self.give((call, &run.tool), &outcome);
         }
     }
 
@@ -190,9 +222,37 @@ impl Step<'_> {
             errors: change.consecutive,
         });
         if let (Some(url), BreakerState::Open) = (settings.webhook, change.state) {
-            let body = change.webhook_body();
-            self.effects.push(Effect::Webhook { url, body });
+            self.effects.push(Effect::Webhook { url, change });
         }
+    }
+
+    /// Answers a call whose tool is switched off: in the policy's words, or in those of the breaker.
+    fn switched_off(&mut self, run: &Execution, text: String) {
+        let words = self.config.policy.breaker(&run.tool).wording;
+        let context = wording::Context {
+            tool: run.tool.clone(),
+            arguments: run.arguments.clone(),
+            call_id: run.call.call_id.clone(),
+            error: self.state.breakers.last_error(&run.tool).to_owned(),
+            tools: self.config.tools.keys().cloned().collect(),
+            ..wording::Context::default()
+        };
+        let own = words.map(|template| wording::render(&template, &context));
+        let output = match own {
+            Some(Ok(own)) if !own.trim().is_empty() => own,
+            Some(Err(fault)) => {
+                self.note(format!("the wording of the breaker: {fault}"));
+                text
+            }
+            _ => text,
+        };
+        let outcome = Outcome {
+            output,
+            is_error: true,
+            failure: Some(Failure::SwitchedOff),
+            ms: 0,
+        };
+        self.give((&run.call, &run.tool), &outcome);
     }
 
     /// Forgets calls that were to be tried again.
@@ -242,7 +302,7 @@ impl Step<'_> {
     /// Records what came of a call that nothing here carried out, and gives it to the model.
     pub(super) fn supply_recorded(&mut self, call: &StandingCall, outcome: &Outcome) {
         self.record_end(&self.first_attempt(call), outcome);
-        self.answer(&call.key, outcome.output.clone(), outcome.is_error);
+        self.give((&call.key, &call.tool), outcome);
     }
 
     /// A call cannot be answered without the operator.

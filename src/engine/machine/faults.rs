@@ -2,7 +2,7 @@
 
 use super::Step;
 use super::state::{Acting, FaultId, Mode};
-use crate::engine::{Effect, Fault, Policy, Reason, Standing, Verdict};
+use crate::engine::{Decision, Effect, Fault, Policy, Reason, Standing, Verdict};
 use crate::rules::Severity;
 use crate::session::ledger::{Ending, LedgerEvent};
 use crate::session::takes::Author;
@@ -21,8 +21,11 @@ const OF_THE_END: &[&str] = &[
     "missing-final-output",
     "refused",
     "truncated-response",
-    "turn-limit",
+    TURN_LIMIT,
 ];
+
+/// The rule of which the engine itself tells the policy, when the turns are used up.
+pub const TURN_LIMIT: &str = "turn-limit";
 
 /// What faults make of a run.
 pub(super) enum Course {
@@ -80,7 +83,8 @@ impl Step<'_> {
         holds(&self.config.policy, self.config.has_operator, fault)
     }
 
-    /// What the policy makes of a fault. It acts about each fault once: an action that leaves it as it was would be repeated for ever.
+    /// What the policy makes of a fault. It acts about each fault once, and once as it says with `otherwise`: an action that
+    /// leaves it as it was would be repeated for ever.
     pub(super) fn judge(&mut self, fault: &Fault, turns: u32) -> Judged {
         let id = FaultId::of(fault, turns);
         let decided = &mut self.state.decided;
@@ -90,15 +94,25 @@ impl Step<'_> {
         if decided.left.contains(&id) {
             return Judged::Holds;
         }
+        let mut is_otherwise = decided.otherwise.contains(&id);
         if decided.acted.contains(&id) {
-            decided.left.push(id);
-            self.note(format!(
-                "what the policy did about {} did not settle it",
-                fault.rule
-            ));
-            return Judged::Holds;
+            let note = format!("what the policy did about {} did not settle it", fault.rule);
+            decided.acted.retain(|acted| *acted != id);
+            if is_otherwise {
+                decided.left.push(id);
+                self.note(note);
+                return Judged::Holds;
+            }
+            decided.otherwise.push(id.clone());
+            is_otherwise = true;
+            self.note(note);
         }
-        match self.config.policy.decide(&mut decided.counts, fault) {
+        let decided = &mut self.state.decided;
+        let verdict = match is_otherwise {
+            true => self.config.policy.otherwise(fault),
+            false => self.config.policy.decide(&mut decided.counts, fault),
+        };
+        match verdict {
             Verdict::Ask => {
                 decided.left.push(id);
                 Judged::Holds
@@ -114,20 +128,52 @@ impl Step<'_> {
                 self.state.mode = Mode::Ending(Ending::Raised { rule });
                 Judged::Taken
             }
-            Verdict::Act(decision) => {
-                decided.acted.push(id.clone());
-                let is_of_the_end = fault.call.is_none() || OF_THE_END.contains(&fault.rule);
-                let is_fallback = decision.action == "fallback" && is_of_the_end;
-                self.state.acting = Some(Acting {
-                    fault: id,
-                    is_fallback,
-                });
-                let wording = decision.wording_name();
-                self.record_about(fault, decision.action, Author::Policy, wording);
-                self.effects.push(Effect::Act(decision));
-                Judged::Taken
-            }
+            Verdict::Act(decision) => self.act(fault, id, decision),
         }
+    }
+
+    /// Has an action of the policy carried out. Another turn at the limit needs no action, unless the model is told something.
+    fn act(&mut self, fault: &Fault, id: FaultId, decision: Decision) -> Judged {
+        let grants_turn = fault.rule == TURN_LIMIT && decision.action == "retry";
+        if grants_turn && decision.wording.is_none() {
+            self.grant_turn();
+            self.record_about(fault, decision.action, Author::Policy, None);
+            return Judged::Passes;
+        }
+        let is_of_the_end = fault.call.is_none() || OF_THE_END.contains(&fault.rule);
+        self.state.decided.acted.push(id.clone());
+        self.state.acting = Some(Acting {
+            fault: id,
+            is_fallback: decision.action == "fallback" && is_of_the_end,
+            grants_turn,
+            action: decision.action.to_owned(),
+            wording: decision.words(),
+        });
+        self.effects.push(Effect::Act(decision));
+        Judged::Taken
+    }
+
+    /// What the policy decided was done.
+    pub(super) fn acted(&mut self, acting: &Acting) {
+        if acting.grants_turn {
+            self.grant_turn();
+        }
+        let take = self.take_id();
+        self.record(LedgerEvent::Decided {
+            take,
+            call: acting.fault.call.clone(),
+            rule: Some(acting.fault.rule.clone()),
+            action: acting.action.clone(),
+            by: Author::Policy,
+            wording: acting.wording.clone(),
+            proposed: None,
+            effective: None,
+        });
+    }
+
+    fn grant_turn(&mut self) {
+        let more = &mut self.state.decided.more_turns;
+        *more = more.saturating_add(1);
     }
 
     fn record_about(&mut self, fault: &Fault, action: &str, by: Author, wording: Option<String>) {
@@ -144,18 +190,26 @@ impl Step<'_> {
         });
     }
 
-    /// What a policy had decided could not be done.
+    /// What a policy had decided could not be done: what it says with `otherwise` is due, and after that the operator.
     pub(super) fn refused(&mut self, rule: &str, why: &str) {
-        match self.state.acting.take() {
-            Some(acting) => {
-                self.state.decided.left.push(acting.fault);
-                self.note(format!(
-                    "the policy's action about {rule} was refused: {why}"
-                ));
-            }
-            None => self.note(format!(
+        let Some(acting) = self.state.acting.take() else {
+            return self.note(format!(
                 "an action about {rule}, which nobody awaits, was refused: {why}"
-            )),
+            ));
+        };
+        let take = self.take_id();
+        self.record(LedgerEvent::Refused {
+            take,
+            call: acting.fault.call.clone(),
+            rule: acting.fault.rule.clone(),
+            action: acting.action,
+            why: why.to_owned(),
+        });
+        let decided = &mut self.state.decided;
+        decided.acted.retain(|acted| *acted != acting.fault);
+        match decided.otherwise.contains(&acting.fault) {
+            true => decided.left.push(acting.fault),
+            false => decided.otherwise.push(acting.fault),
         }
     }
 

@@ -53,7 +53,7 @@ mod state;
 #[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 mod tests;
 
-pub use faults::holds;
+pub use faults::{TURN_LIMIT, holds};
 pub use phase::Phase;
 pub use state::State;
 
@@ -186,9 +186,17 @@ impl Step<'_> {
 
     fn stands(&mut self, standing: Standing) {
         self.state.is_growing = false;
-        let acting = self.state.acting.take();
         let before = self.state.standing.as_ref();
         let is_elsewhere = before.is_some_and(|before| before.take != standing.take);
+        // What a policy does is a take of its own.
+        let acting = self.state.acting.take_if(|_| is_elsewhere);
+        self.state.spent = match (is_elsewhere, &acting) {
+            (true, None) => standing.turns,
+            _ => self.state.spent.max(standing.turns),
+        };
+        if let Some(acting) = &acting {
+            self.acted(acting);
+        }
         if is_elsewhere {
             self.state.answered.clear();
             self.state.model_fault = None;

@@ -1,7 +1,7 @@
 //! Questions to the model: asked, asked again, called off.
 
 use super::Step;
-use super::faults::Judged;
+use super::faults::{Judged, TURN_LIMIT};
 use super::state::{Asking, StepOf};
 use crate::engine::{
     Effect, Fault, ModelDelay, ModelFault, Reason, Standing, Timer, Whose, model_delay,
@@ -10,10 +10,13 @@ use crate::rules::Severity;
 use crate::session::ledger::{Ask, Ending, LedgerEvent};
 use crate::session::takes::TakeId;
 
+/// The most replies to the questions of a run that has no limit of its own: nothing asks a model for ever.
+pub(super) const MOST_TURNS: u32 = 100;
+
 /// What a policy is asked about when the turns are used up.
 pub(super) fn limit_fault(turns: u32) -> Fault {
     Fault {
-        rule: "turn-limit",
+        rule: TURN_LIMIT,
         severity: Severity::Info,
         item: None,
         call: None,
@@ -71,11 +74,14 @@ impl Step<'_> {
         Some(Vec::new())
     }
 
-    /// How many turns the run has taken, where it has used up those that it may take. Of an agent's exchange these are the times that the
-    /// model was asked again.
+    /// How many turns the run has taken, where it has used up those that it may take. Each reply counts, whatever became of it: one that
+    /// a policy dropped or asked for again, too. Of an agent's exchange these are the times that the model was asked again.
     pub(super) fn used_up(&self, standing: &Standing) -> Option<u32> {
         let (used, limit) = match self.config.tools_are {
-            Whose::Own => (standing.turns, self.config.max_turns),
+            Whose::Own => match self.config.max_turns {
+                Some(limit) => (standing.turns.max(self.state.spent), Some(limit)),
+                None => (self.state.replies, Some(MOST_TURNS)),
+            },
             // The first question was the agent's.
             Whose::Agents { .. } if self.state.replies == 0 => return None,
             Whose::Agents { asks } => (self.state.last_ask.saturating_sub(1), Some(asks)),
@@ -98,6 +104,7 @@ impl Step<'_> {
             self.record(entry(asking.take));
             self.state.is_growing = true;
             self.state.replies = self.state.replies.saturating_add(1);
+            self.state.spent = self.state.spent.saturating_add(1);
             self.state.pace.may_take = None;
             let standing = self.state.standing.as_ref();
             let next = standing.map_or(0, |standing| standing.turns) + 1;

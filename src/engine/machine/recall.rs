@@ -50,6 +50,8 @@ impl Machine {
             | LedgerEvent::NotReplied { .. }
             | LedgerEvent::Started { .. }
             | LedgerEvent::Finished { .. }
+            | LedgerEvent::Refused { .. }
+            | LedgerEvent::Failed { .. }
             | LedgerEvent::Breaker { .. }
             | LedgerEvent::Paused { .. }
             | LedgerEvent::Ended { .. } => {}

@@ -22,6 +22,10 @@ pub struct State {
     /// How many replies have come to its questions.
     #[serde(default)]
     pub(super) replies: u32,
+    /// How many turns count as used: the replies of the history, and those that a policy has taken out of it since the operator last
+    /// chose where the run goes on.
+    #[serde(default)]
+    pub(super) spent: u32,
     pub(super) asking: Option<Asking>,
     /// Questions that were called off, with the takes that asked them: their replies may come yet.
     pub(super) called_off: Vec<(Ask, TakeId)>,
@@ -123,6 +127,15 @@ pub(super) struct Acting {
     pub(super) fault: FaultId,
     /// Whether it accepts a result of the run.
     pub(super) is_fallback: bool,
+    /// Whether it grants a turn beyond the limit.
+    #[serde(default)]
+    pub(super) grants_turn: bool,
+    /// The id of the action.
+    #[serde(default)]
+    pub(super) action: String,
+    /// What the model is to read: the name of the wording, or the template itself.
+    #[serde(default)]
+    pub(super) wording: Option<String>,
 }
 
 /// What was decided.
@@ -136,6 +149,9 @@ pub(super) struct Decided {
     pub(super) left: Vec<FaultId>,
     /// Faults that the policy acted about, once each.
     pub(super) acted: Vec<FaultId>,
+    /// Faults about which the first thing that the policy says was refused or settled nothing: what it says with `otherwise` is due.
+    #[serde(default)]
+    pub(super) otherwise: Vec<FaultId>,
     /// Calls that may run, with the arguments that they may run with.
     pub(super) approved: Vec<(CallKey, String)>,
     /// Tools whose calls may run.
@@ -151,7 +167,12 @@ pub(super) struct Decided {
 impl Decided {
     /// A new reply of this number takes the place of what was decided about the one before it.
     pub(super) fn forget_turn(&mut self, turn: u32) {
-        for faults in [&mut self.released, &mut self.left, &mut self.acted] {
+        for faults in [
+            &mut self.released,
+            &mut self.left,
+            &mut self.acted,
+            &mut self.otherwise,
+        ] {
             faults.retain(|fault| fault.call.is_some() || fault.turn < turn);
         }
     }

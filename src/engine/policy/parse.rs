@@ -6,7 +6,7 @@ use super::settings::{BreakerSettings, PartialBreaker, PartialRetry, RetrySettin
 use super::{Approval, Entry, Policy, ToolPolicy, Words, actions_for, value};
 use crate::pattern::Pattern;
 use crate::rules::{RULES, Rule};
-use crate::wording::{self, Deed, Kind, VERBS, Verb, reads_as_name};
+use crate::wording::{self, Deed, Kind, VERBS, Verb, in_vain, reads_as_name};
 use std::collections::HashSet;
 use toml::de::DeTable;
 
@@ -30,7 +30,10 @@ const OF_AN_ENTRY: &[&str] = &[
     "include_in_history",
 ];
 const OF_RETRY: &[&str] = &["attempts", "backoff"];
-const OF_A_BREAKER: &[&str] = &["threshold", "cooldown", "webhook"];
+const OF_A_BREAKER: &[&str] = &["threshold", "cooldown", "webhook", "wording"];
+
+/// The rule about how a run ended.
+const AFTER_THE_END: &str = "run-failed";
 
 type Own<'o> = &'o dyn Fn(Kind, &str) -> Option<String>;
 
@@ -133,7 +136,18 @@ fn breaker(reader: &mut Reader<'_>, table: &DeTable<'_>) -> Option<PartialBreake
         threshold: reader.whole(members, "threshold", 0..=MOST),
         cooldown_ms: reader.duration(members, "cooldown"),
         webhook: webhook(reader, members),
+        wording: template(reader, members),
     })
+}
+
+/// A template that stands in the file.
+fn template(reader: &mut Reader<'_>, members: &DeTable<'_>) -> Option<String> {
+    let (text, at) = reader.text(members, "wording")?;
+    if let Err(fault) = wording::check(text) {
+        reader.template(&fault, at);
+        return None;
+    }
+    Some(text.to_owned())
 }
 
 fn webhook(reader: &mut Reader<'_>, members: &DeTable<'_>) -> Option<String> {
@@ -166,8 +180,14 @@ fn entries(reader: &mut Reader<'_>, table: &DeTable<'_>, own: Own<'_>) -> Vec<En
 fn rule(reader: &mut Reader<'_>, key: &Key<'_>) -> Option<&'static Rule> {
     let name = key.get_ref();
     let found = RULES.iter().find(|rule| rule.id == name.as_ref());
+    if name == AFTER_THE_END {
+        let message = format!("`{name}` is found when the run is over: no policy can act about it");
+        reader.tell(key.span().start, message);
+        return None;
+    }
     if found.is_none() {
-        let ids: Vec<&str> = RULES.iter().map(|rule| rule.id).collect();
+        let ids = RULES.iter().map(|rule| rule.id);
+        let ids: Vec<&str> = ids.filter(|id| *id != AFTER_THE_END).collect();
         reader.unknown(key.span().start, name, "no rule", &ids);
     }
     found.copied()
@@ -196,11 +216,12 @@ fn entry(
     let does = does?;
     let times = times.or(does.times);
     let said: Vec<&Verb> = [Some(does), then].into_iter().flatten().collect();
-    if times.is_none() && !members.contains_key("times") {
+    let is_action = matches!(does.deed, Deed::Act(_));
+    if times.is_none() && !members.contains_key("times") && !is_action {
         reader.forbid(
             members,
             "otherwise",
-            "comes after `times`, which is not there",
+            "comes after `times`, or after an action that could not be done",
         );
     }
     belong(reader, key, members, &said);
@@ -244,7 +265,9 @@ fn listed<'v>(verbs: impl Iterator<Item = &'v Verb>) -> String {
 /// What can be done about faults of a rule.
 fn words_for(rule: &Rule) -> Vec<&'static str> {
     let fits = |verb: &&Verb| match verb.deed {
-        Deed::Act(actions) => !actions_for(rule.id, actions).is_empty(),
+        Deed::Act(actions) => {
+            !actions_for(rule.id, actions).is_empty() && in_vain(rule.id, verb.word).is_none()
+        }
         Deed::Release | Deed::Raise | Deed::Ask => true,
     };
     VERBS.iter().filter(fits).map(|verb| verb.word).collect()
@@ -260,6 +283,11 @@ fn verb(
     let words = words_for(rule);
     if words.contains(&word) {
         return wording::verb(word);
+    }
+    if let Some(why) = in_vain(rule.id, word) {
+        let message = format!("`{word}` can never be done about {}: {why}", rule.id);
+        reader.tell(at, message);
+        return None;
     }
     let what = match wording::verb(word) {
         Some(_) => format!("nothing that can be done about {}", rule.id),

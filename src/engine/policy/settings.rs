@@ -77,6 +77,8 @@ pub struct BreakerSettings {
     pub cooldown_ms: Millis,
     /// Who wants to hear of it: an http or https URL.
     pub webhook: Option<String>,
+    /// What the model reads of a call while the tool is switched off, as a template; `None` for the breaker's own words.
+    pub wording: Option<String>,
 }
 
 impl Default for BreakerSettings {
@@ -85,6 +87,7 @@ impl Default for BreakerSettings {
             threshold: 3,
             cooldown_ms: 30_000,
             webhook: None,
+            wording: None,
         }
     }
 }
@@ -95,6 +98,7 @@ impl BreakerSettings {
             threshold: said.threshold.unwrap_or(self.threshold),
             cooldown_ms: said.cooldown_ms.unwrap_or(self.cooldown_ms),
             webhook: said.webhook.clone().or(self.webhook),
+            wording: said.wording.clone().or(self.wording),
         }
     }
 }
@@ -112,6 +116,7 @@ pub(super) struct PartialBreaker {
     pub(super) threshold: Option<u32>,
     pub(super) cooldown_ms: Option<Millis>,
     pub(super) webhook: Option<String>,
+    pub(super) wording: Option<String>,
 }
 
 /// Longest duration that can be written: a day.

@@ -39,8 +39,11 @@ pub const REFUSED_BY_PROVIDERS: &[&str] = &[
 /// Rules about outputs that a request brings: nothing can be done about them at a reply, only where a policy says what.
 pub const ABOUT_RESULTS: &[&str] = &["tool-error", "failing-tool"];
 
-/// The engine counts turns itself.
-const OF_THE_ENGINE: &str = "turn-limit";
+/// What the engine itself decides: how many turns there are, and how the run ends.
+const OF_THE_ENGINE: &[&str] = &["turn-limit", "run-failed"];
+
+/// Rules about a reply that holds no final output: where one of a certain shape is asked for, a run cannot end on it.
+const WITHOUT_AN_OUTPUT: &[&str] = &["truncated-response", "refused", "missing-final-output"];
 
 /// How a take stands. `findings` are those of the session, `line` is the takes that lead to it
 /// ([`crate::session::takes::Takes::line`]). Fails where the source cannot be read.
@@ -204,9 +207,16 @@ fn faults_of(
     let mut faults = findings
         .iter()
         .filter(is_of_turn)
-        .filter(|finding| !finding.is_settled && finding.rule.id != OF_THE_ENGINE)
+        .filter(|finding| !finding.is_settled && !OF_THE_ENGINE.contains(&finding.rule.id))
         .filter_map(|finding| fault_of(session, finding, calls))
         .collect::<Vec<_>>();
+    let is_final = calls.iter().all(|call| !call.is_open);
+    if is_final && session.contract.output_schema.is_some() {
+        let lacking = faults.iter_mut();
+        lacking
+            .filter(|fault| WITHOUT_AN_OUTPUT.contains(&fault.rule))
+            .for_each(|fault| fault.severity = Severity::Error);
+    }
     faults.sort_by_key(|fault| std::cmp::Reverse(fault.severity));
     faults
 }

@@ -2,13 +2,14 @@
 //! actions as the operator's.
 
 use super::stood::Stood;
-use crate::actions::{self, Choice, Planned};
-use crate::engine::Decision;
-use crate::rules::{self, Run};
+use crate::actions::{self, Choice, Planned, Refusal, Scene};
+use crate::engine::{Decision, TURN_LIMIT};
+use crate::rules::{self, Finding, Run};
 use crate::runtime::Workbench;
 use crate::session::ledger::Ran;
 use crate::session::takes::{Author, Cause, Outcome, Take, TakeId};
-use crate::session::{Edit, Session};
+use crate::session::{Edit, Session, Voice};
+use crate::wording;
 
 /// What the model reads of a call that the operator kept from running.
 const NOT_RUN: &str = "The run was stopped before this tool ran.";
@@ -23,10 +24,17 @@ pub(super) fn act(
     decision: &Decision,
 ) -> Result<TakeId, String> {
     let session = stood.session(number).ok_or("the session is gone")?;
-    let finding = stood.findings.iter().find(|finding| {
-        finding.rule.id == decision.rule && finding.item == decision.item && !finding.is_settled
-    });
-    let finding = finding.ok_or("the finding is gone")?;
+    let finding = match decision.rule.as_str() {
+        TURN_LIMIT => at_the_limit(session),
+        rule => stood
+            .findings
+            .iter()
+            .find(|finding| {
+                finding.rule.id == rule && finding.item == decision.item && !finding.is_settled
+            })
+            .cloned(),
+    };
+    let finding = &finding.ok_or("the finding is gone")?;
     let action = actions::find(decision.action).ok_or("there is no such action")?;
     let run = Run::new(session, None);
     let beside = rules::beside(session, &stood.findings, finding);
@@ -42,7 +50,11 @@ pub(super) fn act(
         include_in_history: decision.include_in_history,
         ..Choice::default()
     };
-    let planned = (action.plan)(&scene, &choice).map_err(|refusal| refusal.to_string())?;
+    let planned = match (decision.rule.as_str(), action.id) {
+        (TURN_LIMIT, "retry") => another_turn(&scene, decision),
+        _ => (action.plan)(&scene, &choice),
+    };
+    let planned = planned.map_err(|refusal| refusal.to_string())?;
     let about = Take {
         title: action.title.to_owned(),
         forked_at: decision.item,
@@ -52,10 +64,33 @@ pub(super) fn act(
             action: Some(action.id.to_owned()),
             by: Author::Policy,
         },
-        wording: decision.wording_name(),
+        wording: decision
+            .wording
+            .as_ref()
+            .and_then(|words| words.name.clone()),
         ..told(&planned)
     };
     fork(bench, (number, take), session, &planned.edits, about)
+}
+
+/// What is found where the turns are used up: the engine counts them, and no rule has looked yet.
+fn at_the_limit(session: &Session) -> Option<Finding> {
+    let last = session.items.len().checked_sub(1)?;
+    Some(Finding::new(rules::find(TURN_LIMIT)?, last))
+}
+
+/// The model is told something before it is asked once more.
+fn another_turn(scene: &Scene<'_>, decision: &Decision) -> Result<Planned, Refusal> {
+    let template = decision.template().unwrap_or_default();
+    let text = wording::render(template, &actions::context(scene)?)?;
+    Ok(Planned {
+        asks_model: true,
+        ..Planned::of(vec![Edit::Say {
+            after: scene.item,
+            voice: Voice::User,
+            text,
+        }])
+    })
 }
 
 /// Answers every open call with a word about why there is no output; `None` where none is open.

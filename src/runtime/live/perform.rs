@@ -3,10 +3,13 @@
 use super::news::News;
 use super::run::Run;
 use super::{act, stood};
-use crate::engine::{Decision, Effect, Event, ModelFault};
+use crate::engine::{Decision, Effect, Event, Happening, ModelFault};
 use crate::runtime::Workbench;
+use crate::runtime::moment::rfc3339;
+use crate::runtime::takes::wall_clock;
 use crate::session::Edit;
 use crate::session::ledger::{Ask, CallKey, LedgerEvent};
+use std::path::Path;
 
 impl Run {
     /// Carries out one effect; gives the event that follows from it at once.
@@ -30,7 +33,13 @@ impl Run {
             Effect::Act(decision) => return self.act(bench, &decision),
             Effect::Close => return self.close(bench),
             Effect::Wait { timer, for_ms } => self.world.wait(timer, for_ms),
-            Effect::Webhook { url, body } => {
+            Effect::Webhook { url, change } => {
+                let happening = Happening {
+                    agent: &self.name,
+                    run: &bench.path().map(Path::to_string_lossy).unwrap_or_default(),
+                    time: &rfc3339(wall_clock()),
+                };
+                let body = change.webhook_body(happening);
                 let body = self.clean(&body);
                 self.world.webhook(url, body);
             }

@@ -5,7 +5,7 @@ use super::run::{Run, Who};
 use super::world::{Report, Thread, World};
 use crate::dialects::write::request::{NoRequest, Offered};
 use crate::engine::agent::{self, By, Endpoint, Header, Via};
-use crate::engine::{Breakpoint, Config, Machine, Nature, Policy, ToolConfig, Whose};
+use crate::engine::{Approval, Breakpoint, Config, Machine, Nature, Policy, ToolConfig, Whose};
 use crate::redact::{Redactor, Vault};
 use crate::runtime::agents::AgentFile;
 use crate::runtime::model::{self, Key, Model, NoModel, Timeouts};
@@ -15,7 +15,7 @@ use crate::runtime::tools::mcp::{Listener, Reach, Server, ServerSpec};
 use crate::runtime::tools::{Keeper, Means, NoTool, Toolbox};
 use crate::runtime::{scripted, target_of};
 use crate::script::{Script, ScriptFault};
-use crate::session::{Session, Tool};
+use crate::session::{JSON_TOOL_CALL, Session, Tool};
 use std::collections::BTreeMap;
 use std::env;
 use std::io;
@@ -102,6 +102,9 @@ pub fn prepare(
     }
     for server in &agent.servers {
         cast.start(file, server, &thread, &report);
+    }
+    if agent.output_schema.is_some() {
+        cast.answer_json_output();
     }
     let (model, script) = model_of(&agent.model, &mut cast.gathered)?;
     let breakpoints = options.breakpoints.clone();
@@ -268,6 +271,19 @@ impl Cast {
         };
         self.config.insert(tool.offered.tool.name.clone(), config);
         self.offered.push(tool.offered.clone());
+    }
+
+    /// A structured output that the model writes as a call is its own output, as in openai-agents; nobody offers that tool.
+    fn answer_json_output(&mut self) {
+        if self.config.contains_key(JSON_TOOL_CALL) {
+            return;
+        }
+        let config = ToolConfig {
+            approval: Approval::Never,
+            nature: Nature::Answers,
+        };
+        self.config.insert(JSON_TOOL_CALL.to_owned(), config);
+        self.toolbox.put(JSON_TOOL_CALL, Means::Echo);
     }
 
     /// Knows the value of a variable as a secret if its name says that it is one: a tool may print it.

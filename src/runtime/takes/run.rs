@@ -112,7 +112,8 @@ fn current_rope((takes, ledger): (&Takes, &Ledger), base: FirstRequest) -> (Rope
             }
         }
     }
-    (rope, lost)
+    let state = ledger.state(takes.current());
+    (rope.of_run(state), lost)
 }
 
 /// The text of a take, made of that of its parent: what it wrote itself, then what it grew by.

@@ -33,6 +33,8 @@ pub enum Means {
     Mcp(Arc<mcp::Server>),
     /// The operator types the output.
     Operator,
+    /// What the call says is its output: a structured output that the model wrote as a call.
+    Echo,
 }
 
 /// The tools of a run.
@@ -169,6 +171,12 @@ impl Toolbox {
                 }
             }
             Some(Means::Mcp(server)) => ended(server.call(call.tool, call.arguments, cancel).await),
+            Some(Means::Echo) => ended(Outcome {
+                output: call.arguments.to_owned(),
+                is_error: false,
+                failure: None,
+                ms: 0,
+            }),
             Some(Means::Operator) => Called::NeedsOperator(String::new()),
             None => ended(Outcome {
                 output: format!("There is no tool named \"{}\" in this run.", call.tool),

@@ -59,6 +59,8 @@ pub enum Failure {
     Reported,
     /// It was stopped by the operator.
     Stopped,
+    /// It was not run: its breaker is open.
+    SwitchedOff,
     /// Anything else.
     Unknown,
 }
@@ -77,6 +79,7 @@ impl Failure {
             Self::Permission => "permission",
             Self::Reported => "reported",
             Self::Stopped => "stopped",
+            Self::SwitchedOff => "switched-off",
             Self::Unknown => "unknown",
         }
     }
@@ -203,6 +206,20 @@ pub enum LedgerEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         effective: Option<String>,
     },
+    /// What a policy decided could not be done.
+    Refused {
+        /// The take in which it was decided.
+        take: TakeId,
+        /// The call.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<CallKey>,
+        /// Id of the rule.
+        rule: String,
+        /// Id of the action.
+        action: String,
+        /// Why it could not be done.
+        why: String,
+    },
     /// The operator approved every later call of a tool.
     ApprovedAlways {
         /// The tool.
@@ -243,6 +260,20 @@ pub enum LedgerEvent {
         /// How long it took, in milliseconds.
         ms: u64,
     },
+    /// The output that a call is given next reports an error; not every dialect has a mark for that.
+    Failed {
+        /// The take that grows by the output.
+        take: TakeId,
+        /// The call.
+        call: CallKey,
+        /// The tool.
+        tool: String,
+        /// Why it failed, where that is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failure: Option<Failure>,
+        /// The first line of the output, shortened.
+        text: String,
+    },
     /// A circuit breaker changed its state.
     Breaker {
         /// The tool.
@@ -271,15 +302,17 @@ pub enum LedgerEvent {
 
 impl LedgerEvent {
     /// The word in `type` of each, by which a journal tells them from the changes of the tree of takes.
-    pub const TYPES: [&'static str; 11] = [
+    pub const TYPES: [&'static str; 13] = [
         "began",
         "asked",
         "not-replied",
         "replied",
         "decided",
+        "refused",
         "approved-always",
         "started",
         "finished",
+        "failed",
         "breaker",
         "paused",
         "ended",

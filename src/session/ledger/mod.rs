@@ -33,6 +33,9 @@ pub enum Ran {
         output: String,
         /// Whether that reports an error.
         is_error: bool,
+        /// Why it failed.
+        #[serde(default)]
+        failure: Option<Failure>,
     },
 }
 
@@ -46,6 +49,16 @@ pub struct Ledger {
     approved: Vec<String>,
     begun: BTreeSet<TakeId>,
     growths: HashMap<(TakeId, u32), GrownBy>,
+    breakers: BTreeMap<String, String>,
+}
+
+/// How a run stood when its journal was read.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RunState {
+    /// How it ended; `None` where it has not, or went on.
+    pub ending: Option<Ending>,
+    /// The state of each breaker that ever changed, by tool: `closed`, `open`, `half-open`.
+    pub breakers: BTreeMap<String, String>,
 }
 
 /// What a take grew by in one step, where that makes a difference.
@@ -60,6 +73,13 @@ pub enum GrownBy {
     },
     /// The output that the operator gave a call, or with which he rejected it.
     Operator,
+    /// An output that reports an error.
+    Error {
+        /// The id of its call.
+        call_id: String,
+        /// Why the call failed, where that is known.
+        failure: Option<Failure>,
+    },
 }
 
 /// One question to the model.
@@ -93,6 +113,7 @@ impl Ledger {
             LedgerEvent::Asked {
                 ask, take, attempt, ..
             } => {
+                self.endings.remove(take);
                 let asked = self.asks.entry(*ask).or_insert_with(|| Asked {
                     take: *take,
                     attempts: 0,
@@ -134,8 +155,16 @@ impl Ledger {
                 arguments,
                 output,
                 is_error,
+                failure,
                 ..
-            } => self.finish(call, *arguments, output, *is_error),
+            } => {
+                let ran = Ran::Yes {
+                    output: output.clone(),
+                    is_error: *is_error,
+                    failure: *failure,
+                };
+                self.finish(call, *arguments, ran);
+            }
             LedgerEvent::Ended { take, how } => {
                 self.endings.insert(*take, how.clone());
             }
@@ -143,8 +172,12 @@ impl Ledger {
             LedgerEvent::Began { take, .. } => {
                 self.begun.insert(*take);
             }
+            LedgerEvent::Breaker { tool, state, .. } => {
+                self.breakers.insert(tool.clone(), state.clone());
+            }
             LedgerEvent::Decided { .. }
-            | LedgerEvent::Breaker { .. }
+            | LedgerEvent::Refused { .. }
+            | LedgerEvent::Failed { .. }
             | LedgerEvent::Paused { .. } => {}
         }
     }
@@ -159,6 +192,16 @@ impl Ledger {
                 let stop = stop.clone();
                 let ended = *ended;
                 (*take, GrownBy::Reply { ended, stop })
+            }
+            LedgerEvent::Failed {
+                take,
+                call,
+                failure,
+                ..
+            } => {
+                let call_id = call.call_id.clone();
+                let failure = *failure;
+                (*take, GrownBy::Error { call_id, failure })
             }
             LedgerEvent::Decided {
                 take,
@@ -189,12 +232,8 @@ impl Ledger {
         }
     }
 
-    fn finish(&mut self, call: &CallKey, arguments: Digest, output: &str, is_error: bool) {
+    fn finish(&mut self, call: &CallKey, arguments: Digest, ran: Ran) {
         let runs = self.runs.entry(call.clone()).or_default();
-        let ran = Ran::Yes {
-            output: output.to_owned(),
-            is_error,
-        };
         match runs.iter_mut().find(|run| run.arguments == arguments) {
             Some(run) => run.ran = ran,
             None => runs.push(Execution { arguments, ran }),
@@ -255,9 +294,17 @@ impl Ledger {
         self.usage
     }
 
-    /// How a take ended, when it was last driven.
+    /// How a take ended; `None` where the run has not, or went on.
     pub fn ending(&self, take: TakeId) -> Option<&Ending> {
         self.endings.get(&take)
+    }
+
+    /// How the run of a take stands.
+    pub fn state(&self, take: TakeId) -> RunState {
+        RunState {
+            ending: self.ending(take).cloned(),
+            breakers: self.breakers.clone(),
+        }
     }
 
     /// Whether a take belongs to a run: one began in it, or in one that it was made of. `line` is those takes
@@ -357,6 +404,7 @@ mod tests {
             ms: 3,
         });
         let paid = Ran::Yes {
+            failure: None,
             output: "paid".to_owned(),
             is_error: false,
         };

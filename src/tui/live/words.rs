@@ -169,6 +169,23 @@ pub fn event(event: &LedgerEvent) -> (bool, String) {
             replied(event)
         }
         LedgerEvent::Decided { .. } => decided(event),
+        LedgerEvent::Refused {
+            rule, action, why, ..
+        } => {
+            is_trouble = true;
+            format!("policy about {rule}: {action} was refused: {why}")
+        }
+        LedgerEvent::Failed {
+            tool,
+            call,
+            failure,
+            text,
+            ..
+        } => {
+            is_trouble = true;
+            let class = failure.map_or(String::new(), |failure| format!(" ({})", failure.word()));
+            format!("{tool} failed{class}, {call}: {text}")
+        }
         LedgerEvent::ApprovedAlways { tool } => format!("approved for good: {tool}"),
         LedgerEvent::Started {
             call,

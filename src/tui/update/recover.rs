@@ -8,8 +8,9 @@ pub(super) use words::{flattened, previewer};
 
 use super::{Effect, Order, lab, overlay, takes};
 use crate::actions::{self, Choice, Defect, Planned, Refusal, Safety};
+use crate::engine::TURN_LIMIT;
 use crate::repair::{Repair, repair};
-use crate::rules::{Finding, Run, beside};
+use crate::rules::{self, Finding, Run, beside};
 use crate::session::takes::{Author, Cause, Outcome, Take};
 use crate::session::{Dialect, Edit, Session};
 use crate::tui::recovery::changes::changes_of;
@@ -93,6 +94,18 @@ pub(super) fn begin(state: &mut State, action: &'static str) -> Vec<Effect> {
     }
     let finding = finding_for(state, action).cloned();
     begin_with(state, action, finding)
+}
+
+/// Begins the fallback of a run that has used up its turns: a final message behind what was said last. `None` where the cursor is elsewhere.
+pub(super) fn end_at_limit(state: &mut State) -> Option<Vec<Effect>> {
+    let session = state.session()?;
+    let last = session.turns[session.last_spoken_turn()?];
+    let end = last.items().next_back()?;
+    if !last.items().contains(&state.item) || state.recovery.is_busy || !is_known(state) {
+        return None;
+    }
+    let finding = Finding::new(rules::find(TURN_LIMIT)?, end);
+    Some(begin_with(state, "fallback", Some(finding)))
 }
 
 /// Whether the rules have seen the session.

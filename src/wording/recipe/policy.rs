@@ -1,7 +1,7 @@
 //! A recovery as an entry of a policy: what to do about findings of its rule without asking.
 
 use super::{NoRecipe, Recovery};
-use crate::wording::{Kind, check, find, reads_as_name, verb_of};
+use crate::wording::{Kind, check, find, in_vain, reads_as_name, verb_of};
 use toml::{Table, Value};
 
 /// How often a policy asks the model again before it gives up.
@@ -14,6 +14,9 @@ pub fn policy(recovery: &Recovery<'_>) -> Result<String, NoRecipe> {
             "a policy cannot do this by itself: it can inject, suggest, repair, retry, fall back, drop and release",
         ));
     };
+    if let Some(why) = in_vain(recovery.rule, verb.word) {
+        return Err(NoRecipe::NoCounterpart(why));
+    }
     let mut entry = Table::new();
     entry.insert("do".to_owned(), verb.word.into());
     if verb.has_wording && !recovery.template.is_empty() {

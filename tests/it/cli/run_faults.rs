@@ -155,7 +155,7 @@ calls = [{ name = "find_user", arguments = { id = 7 } }]
     let (code, lines) = run(here.path(), Some(policy));
     let expected = [
         "warning tool-error",
-        "decided tool-error inject-error -",
+        "decided tool-error inject-error Error: no such user; try another id.",
         "end final",
     ];
     assert_eq!(

@@ -63,3 +63,20 @@ fn it_listens_on_the_loopback_only() {
     );
     assert!(code == 2 && stderr.contains("loopback"), "{stderr}");
 }
+
+#[test]
+fn what_asks_it_to_end_ends_it_with_the_code_of_that_signal() {
+    use rustix::process::{Pid, Signal, kill_process};
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_retake"))
+            .args(["scripted", "sessions/agents/flights.script.toml"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(program.stdout.take().unwrap()).lines();
+        lines.next().unwrap().unwrap();
+        let pid = Pid::from_raw(i32::try_from(program.id()).unwrap()).unwrap();
+        kill_process(pid, signal).unwrap();
+        assert_eq!(program.wait().unwrap().code(), Some(code));
+    }
+}

@@ -104,8 +104,49 @@ fn the_breaker_opens_and_its_webhook_is_told() {
     let (head, body) = heard.recv_timeout(PATIENCE).unwrap();
     assert!(head.starts_with("POST /hook "), "{head}");
     let body: Value = serde_json::from_str(&body).unwrap();
-    let text = body.to_string();
-    assert!(text.contains("work") && text.contains('3'), "{body}");
+    let told_of = |key: &str| body[key].as_str().unwrap().to_owned();
+    assert_eq!(
+        (told_of("tool"), &body["errors"]),
+        ("work".to_owned(), &3.into())
+    );
+    assert_eq!(told_of("agent"), "story");
+    assert_eq!(told_of("run"), told.journal().to_str().unwrap());
+    assert!(told_of("last_error").contains("exit code 3"), "{body}");
+    let time = told_of("time");
+    let shape: String = time
+        .chars()
+        .map(|c| if c.is_ascii_digit() { '0' } else { c })
+        .collect();
+    assert_eq!(shape, "0000-00-00T00:00:00Z");
+    let refused = told.end()["errors"].as_array().unwrap().last().unwrap();
+    let read = refused["text"].as_str().unwrap();
+    assert!(
+        read.contains("switched off") && read.contains("exit code 3"),
+        "{read}"
+    );
+}
+
+#[test]
+fn what_the_model_reads_of_a_tool_that_is_off_is_the_policys_to_say() {
+    let (stage, agent) = Stage::with_agent(SCRIPT, "");
+    let tools = marking("work", "echo no such place; exit 3");
+    let text = std::fs::read_to_string(&agent).unwrap() + &tools;
+    std::fs::write(&agent, text).unwrap();
+    let policy = "[breaker]\nthreshold = 3\ncooldown = \"1h\"\nwording = \"{{ tool }} is not open: {{ error }}\"\n";
+    let told = stage.run_by(&agent, policy);
+    assert_eq!(told.output(), "It is off.", "{}", told.out);
+    let last = told.end()["errors"].as_array().unwrap().last().unwrap();
+    let read = last["text"].as_str().unwrap();
+    assert!(
+        read.starts_with("work is not open: ") && read.contains("exit code 3"),
+        "{read}"
+    );
+    let wrong = stage.run_by(&agent, "[breaker]\nwording = \"{{ tol }}\"\n");
+    assert!(
+        wrong.code == 2 && wrong.err.contains("tol"),
+        "{}",
+        wrong.err
+    );
 }
 
 #[test]

@@ -18,6 +18,16 @@ text = "Done."
 
 #[test]
 fn an_interrupt_ends_the_tools_and_closes_the_calls() {
+    ends_in_order(Signal::INT, 130);
+}
+
+#[test]
+fn so_does_what_asks_the_process_to_end_and_a_terminal_that_is_gone() {
+    ends_in_order(Signal::TERM, 143);
+    ends_in_order(Signal::HUP, 129);
+}
+
+fn ends_in_order(signal: Signal, expected: i32) {
     let (stage, agent) = Stage::with_agent(SCRIPT, "");
     let tools = marking("work", "echo $$ > pid.$word; sleep 300");
     let text = std::fs::read_to_string(&agent).unwrap() + &tools;
@@ -56,11 +66,11 @@ fn an_interrupt_ends_the_tools_and_closes_the_calls() {
     assert_eq!(second.code, 2, "{}", second.out);
 
     let retake = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
-    kill_process(retake, Signal::INT).unwrap();
+    kill_process(retake, signal).unwrap();
     let rest: Vec<Value> = lines
         .map(|line| serde_json::from_str(&line.unwrap()).unwrap())
         .collect();
-    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(child.wait().unwrap().code(), Some(expected));
     let end = rest.last().unwrap();
     assert_eq!(
         (&end["type"], &end["how"]),
@@ -116,4 +126,30 @@ fn an_interrupt_while_the_model_is_silent_ends_at_once() {
         (&"end".into(), &"aborted".into())
     );
     assert_eq!(child.wait().unwrap().code(), Some(130));
+}
+
+#[test]
+fn a_run_that_nobody_hears_any_more_ends_its_tools_and_its_journal() {
+    let (stage, agent) = Stage::with_agent(SCRIPT, "");
+    let tools = marking("work", "sleep 1; echo done");
+    let text = std::fs::read_to_string(&agent).unwrap() + &tools;
+    std::fs::write(&agent, text).unwrap();
+    let journal = stage.path("run.jsonl");
+    let words = ["--journal", journal.to_str().unwrap()];
+    let mut child = stage
+        .run_command(&agent, &words)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let started = lines.by_ref().filter(|line| {
+        let line = line.as_ref().unwrap();
+        line.contains("\"type\":\"started\"")
+    });
+    assert_eq!(started.take(2).count(), 2);
+    drop(lines);
+    child.wait().unwrap();
+    let journal = std::fs::read_to_string(&journal).unwrap();
+    assert!(journal.contains("\"how\":\"aborted\""), "{journal}");
 }

@@ -36,7 +36,7 @@ pub(super) fn told(effect: &Effect) -> Option<String> {
             format!("pause: {}", reasons.join("; "))
         }
         Effect::Wait { timer, for_ms } => format!("wait {for_ms} ms for {timer:?}"),
-        Effect::Webhook { url, body } => format!("webhook {url} {body}"),
+        Effect::Webhook { url, change } => format!("webhook {url} {:?}", change.state),
         Effect::Note(text) => format!("note: {text}"),
         Effect::Finish(ending) => format!("finish: {ending:?}"),
     })
@@ -80,9 +80,13 @@ fn recorded(event: &LedgerEvent) -> Option<String> {
         } => {
             format!("record: {tool} is {state} after {errors} errors")
         }
+        LedgerEvent::Refused {
+            rule, action, why, ..
+        } => format!("record: {action} about {rule} was refused: {why}"),
         LedgerEvent::ApprovedAlways { tool } => format!("record: {tool} approved for good"),
         LedgerEvent::Replied { .. }
         | LedgerEvent::Began { .. }
+        | LedgerEvent::Failed { .. }
         | LedgerEvent::Asked { .. }
         | LedgerEvent::Paused { .. }
         | LedgerEvent::Ended { .. } => return None,

@@ -22,6 +22,10 @@ pub(in crate::tui::update) fn recover(
     state: &mut State,
     action: &'static str,
 ) -> Option<Vec<Effect>> {
+    let is_at_limit = |reason: &Reason| matches!(reason, Reason::TurnLimit { .. });
+    if action == "fallback" && state.live.reasons().iter().any(is_at_limit) {
+        return recoveries::end_at_limit(state);
+    }
     let reason = state.live.reason_at(state.item)?.clone();
     let effects = match (action, reason) {
         ("fallback", Reason::Fault { .. }) if !recoveries::offers_here(state, action) => {

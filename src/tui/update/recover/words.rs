@@ -2,6 +2,7 @@
 
 use super::{findings_of, plan};
 use crate::actions::{self, Defect, Safety, wording_kind};
+use crate::engine::TURN_LIMIT;
 use crate::rules::{Finding, Run};
 use crate::session::{Dialect, Item, Kind, Session};
 use crate::tui::recovery::changes::result_of;
@@ -239,7 +240,9 @@ pub(super) fn fallback_purpose(attempt: &Attempt) -> String {
     let session = attempt.document.session(attempt.place.session);
     let item = session.and_then(|session| session.items.get(attempt.place.item));
     let schema = session.and_then(|session| session.contract.output_schema.as_ref());
-    match (item.map(|item| item.kind), schema) {
+    let finding = attempt.finding.as_ref();
+    let is_end = finding.is_some_and(|finding| finding.rule.id == TURN_LIMIT);
+    match (item.map(|item| item.kind).filter(|_| !is_end), schema) {
         (Some(Kind::Call | Kind::Output), _) => "the output to go on with".to_owned(),
         (_, Some(schema)) => format!("the value to go on with: {}", outline(&schema.schema)),
         (_, None) => "the value to go on with".to_owned(),
