@@ -3,15 +3,16 @@
 //! The journal is one of format `retake-journal`; `formats::retake_journal::exchange` reads the bodies back. Every entry has a `type`, and `at`
 //! in milliseconds since 1970. Texts have lost their secrets before they get here.
 
-use super::{Ending, ExchangeId, Phase, Seen};
+use super::{Ending, ExchangeId, Found, Phase, Seen};
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// `exchange`: one that is over. `held`: one that waits for a decision, as far as it is known; if its proxy is stopped, this is what is left.
+/// `exchange`: one that is over. `began`: one whose reply takes a while, with its request. `held`: one that waits for a decision. The last two
+/// say what is known by then; if their proxy is killed, this is what is left.
 #[derive(Debug, Default, Serialize)]
 pub struct ExchangeEntry<'a> {
-    /// `exchange` or `held`.
+    /// `exchange`, `began` or `held`.
     #[serde(rename = "type")]
     pub kind: &'static str,
     /// Its number.
@@ -50,7 +51,7 @@ pub struct ExchangeEntry<'a> {
     pub holding: Option<HoldingEntry<'a>>,
     /// What was found.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub found: Vec<FoundEntry<'a>>,
+    pub found: Vec<FoundEntry>,
     /// What the operator should know of it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -130,17 +131,29 @@ pub struct HoldingEntry<'a> {
 }
 
 /// Something that was found.
-#[derive(Debug, Serialize)]
-pub struct FoundEntry<'a> {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FoundEntry {
     /// Id of the rule.
     pub rule: &'static str,
     /// How bad.
     pub severity: &'static str,
     /// The tool that it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tool: Option<&'a str>,
+    pub tool: Option<String>,
     /// The sentence.
-    pub message: &'a str,
+    pub message: String,
+}
+
+impl FoundEntry {
+    /// The entry of a finding.
+    pub fn of(found: &Found) -> Self {
+        Self {
+            rule: found.rule,
+            severity: found.severity.word(),
+            tool: found.tool.clone(),
+            message: found.message.clone(),
+        }
+    }
 }
 
 /// Headers by name, in the order in which they came.
@@ -157,12 +170,6 @@ pub struct HeadersEntry<'a> {
 impl<'a> ExchangeEntry<'a> {
     /// The entry of an exchange, without its bodies and headers.
     pub fn of(seen: &'a Seen, upstream: &'a str) -> Self {
-        let found = seen.found.iter().map(|found| FoundEntry {
-            rule: found.rule,
-            severity: found.severity.word(),
-            tool: found.tool.as_deref(),
-            message: &found.message,
-        });
         let (ending, holding) = match &seen.phase {
             Phase::Ended(ending) => (Some(ending), None),
             Phase::Held(holding) => (None, Some(holding)),
@@ -189,7 +196,7 @@ impl<'a> ExchangeEntry<'a> {
                 why: &holding.why,
                 journal: None,
             }),
-            found: found.collect(),
+            found: seen.found.iter().map(FoundEntry::of).collect(),
             notes: seen.notes.clone(),
             ..Self::default()
         }
@@ -236,6 +243,19 @@ pub enum Entry {
         from: Side,
         /// What: JSON, or a text.
         message: Value,
+    },
+    /// An exchange that is recorded was judged since: all that was found, and all notes.
+    Judged {
+        /// Its number.
+        id: ExchangeId,
+        /// When.
+        at: u64,
+        /// What was found.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        found: Vec<FoundEntry>,
+        /// What the operator should know of it.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        notes: Vec<String>,
     },
     /// Exchanges that could not be recorded.
     Lost {

@@ -5,7 +5,7 @@
 
 mod passed;
 
-pub(in crate::runtime) use passed::secrets_shown;
+pub(in crate::runtime) use passed::{secrets_shown, strip_lines_of_a_body};
 
 use bytes::{Bytes, BytesMut};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};

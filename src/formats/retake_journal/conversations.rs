@@ -36,8 +36,14 @@ pub(super) fn assemble_conversations(
         .filter(|part| part.heard.has_ended && part.has_items())
         .map(|part| part.heard.number)
         .collect();
-    for part in &parts {
-        let is_repeated = !part.heard.has_ended && ended.contains(&part.heard.number);
+    for (place, part) in parts.iter().enumerate() {
+        // What was written of an exchange before its end counts where there is none, and then what was written last.
+        let is_known = |later: &&Part| later.heard.number == part.heard.number;
+        let is_last = !parts[place + 1..]
+            .iter()
+            .take_while(is_known)
+            .any(Part::has_items);
+        let is_repeated = !part.heard.has_ended && (ended.contains(&part.heard.number) || !is_last);
         if !is_repeated && part.has_items() {
             conversations.take(part, &fragment, &mut reader)?;
         }

@@ -1,8 +1,8 @@
 //! An exchange as a proxy's journal holds it: the agent's request, the provider's reply in one piece, what the agent got instead.
 //!
 //! `{"type":"exchange","id":7,"dialect":"chat","model":..,"request":{..},"response":{..},"told":{..},"incomplete":true,"failures":[..]}`;
-//! `response` is an error body where the provider refused, and `response_text` what is no JSON. A `held` entry has the same members as far as
-//! they are known, and `notice`, a sentence for the reader who finds no `exchange` behind it. The members that are only told (times, headers,
+//! `response` is an error body where the provider refused, and `response_text` what is no JSON. A `held` or `began` entry has the same members as far
+//! as they are known, and `notice`, a sentence for the reader who finds no `exchange` behind it. The members that are only told (times, headers,
 //! status, ...) are in `exchange::entry`, which writes them.
 
 use super::super::body;
@@ -83,7 +83,9 @@ fn walk(cursor: &mut Cursor<'_>) -> Result<Members, Fault> {
     cursor.object(|cursor, key| {
         let opens = cursor.peek();
         match (key, opens) {
-            (b"type", _) => members.has_ended = cursor.string()? != Some(b"held"),
+            (b"type", _) => {
+                members.has_ended = !matches!(cursor.string()?, Some(b"held" | b"began"));
+            }
             (b"id", _) => {
                 let number = String::from_utf8_lossy(cursor.raw()?).parse();
                 members.number = number.unwrap_or_default();

@@ -5,7 +5,7 @@
 //! space and the bytes of `entry` as they stand. So a torn tail, a damaged line and a lost one are told apart, and every line is JSON.
 //!
 //! Entries: `session` (`{"path","format","label"}`, what was opened), `item` (`{"dialect","item"}`, one item as it was on the wire), and those
-//! of a proxy's journal: `exchange` and `held` (see `exchange.rs`). Types that this version does not know are kept and left alone.
+//! of a proxy's journal: `exchange`, `began` and `held` (see `exchange.rs`). Types that this version does not know are kept and left alone.
 
 mod conversations;
 mod exchange;
@@ -97,7 +97,7 @@ fn read_entry(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<
             .map(|(dialect, _)| *dialect)
     });
     match (kind, dialect, item) {
-        (Some(b"exchange" | b"held"), ..) => exchange::read(
+        (Some(b"exchange" | b"began" | b"held"), ..) => exchange::read(
             &mut Cursor::at(bytes, start),
             dialect.unwrap_or(FORMAT.dialect),
             base,

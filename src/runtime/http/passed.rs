@@ -4,29 +4,40 @@ use super::{BadHeader, Headers};
 use crate::redact::{Shown, secrets_of_header};
 use hyper::header::HeaderMap;
 
-/// Lines that are about one connection or one body, or that say how that body was packed, and would be wrong of another one (RFC 9110,
-/// 7.6.1 and 8.4). A key that marks retries of one request would let a provider give the first reply again.
-const NOT_PASSED_ON: &[&str] = &[
+/// Lines that are about one connection, and would be wrong on another one (RFC 9110, 7.6.1).
+const OF_A_CONNECTION: &[&str] = &[
     "accept-encoding",
     "connection",
-    "content-digest",
-    "content-encoding",
     "content-length",
-    "content-md5",
-    "digest",
     "expect",
     "host",
-    "idempotency-key",
     "keep-alive",
     "proxy-authenticate",
     "proxy-authorization",
     "proxy-connection",
-    "repr-digest",
     "te",
     "trailer",
     "transfer-encoding",
     "upgrade",
 ];
+
+/// Lines that are about one body: how it was packed (RFC 9110, 8.4), its digests (RFC 9530), and the key that marks retries of one request,
+/// by which a provider would give the first reply again.
+const OF_A_BODY: &[&str] = &[
+    "content-digest",
+    "content-encoding",
+    "content-md5",
+    "digest",
+    "idempotency-key",
+    "repr-digest",
+];
+
+/// Removes the lines that would be wrong of another body.
+pub(in crate::runtime) fn strip_lines_of_a_body(lines: &mut HeaderMap) {
+    for name in OF_A_BODY {
+        lines.remove(*name);
+    }
+}
 
 impl Headers {
     /// The lines of a client's request as they are sent with another body of its kind: all that are meant for the server at the end.
@@ -40,7 +51,8 @@ impl Headers {
             .collect();
         let mut passed = HeaderMap::new();
         for (name, value) in lines {
-            let is_left_out = NOT_PASSED_ON.contains(&name.as_str())
+            let is_left_out = OF_A_CONNECTION.contains(&name.as_str())
+                || OF_A_BODY.contains(&name.as_str())
                 || named.iter().any(|named| named == name.as_str());
             if !is_left_out {
                 let mut value = value.clone();

@@ -1,7 +1,7 @@
 //! Bodies as they pass: whole where they are looked at, piece by piece where they are not, and never ended where they were cut.
 
 use super::contact::Contact;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
@@ -11,6 +11,9 @@ use std::task::{Context, Poll, ready};
 
 /// Longest body of a request that is looked at, in bytes.
 pub(super) const LOOKED_AT: u64 = 64 << 20;
+
+/// Most room that is made for a body before it comes, in bytes.
+const ANNOUNCED: usize = 1 << 20;
 
 /// Longest body of a request that only passes, in bytes: files that are uploaded have up to 512 MB (OpenAI API reference, files).
 pub(super) const PASSED: u64 = 1 << 30;
@@ -45,29 +48,23 @@ pub fn whole(bytes: impl Into<Bytes>) -> Body {
 /// Reads a request's body to its end.
 pub(super) async fn collect(mut body: Incoming, contact: &Contact) -> Result<Bytes, Cut> {
     let expected = body.size_hint().exact().unwrap_or_default();
-    let mut first = Bytes::new();
-    let mut all = BytesMut::new();
+    // What a client announces is not there yet.
+    let expected = usize::try_from(expected).map_or(ANNOUNCED, |length| length.min(ANNOUNCED));
+    // A copy, for a piece that is kept would keep the buffer that the connection reads into.
+    let mut all = Vec::with_capacity(expected);
     contact.receives(!body.is_end_stream());
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame.map_err(|_| Cut::Client)?.into_data() else {
             continue; // trailers are no part of a request that is looked at
         };
-        if first.is_empty() && all.is_empty() {
-            first = data;
-            continue;
-        }
-        if all.is_empty() {
-            all.reserve(usize::try_from(expected.min(LOOKED_AT)).unwrap_or_default());
-            all.extend_from_slice(&first);
-            first = Bytes::new();
-        }
         if (all.len() + data.len()) as u64 > LOOKED_AT {
             return Err(Cut::TooLong);
         }
         all.extend_from_slice(&data);
     }
     contact.receives(false);
-    Ok(if all.is_empty() { first } else { all.freeze() })
+    all.shrink_to_fit();
+    Ok(Bytes::from(all))
 }
 
 /// The body of a request to the upstream.

@@ -16,6 +16,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 /// How often a connection is looked at.
@@ -24,6 +25,10 @@ const LOOK: Duration = Duration::from_millis(300);
 const DOUBTED: Duration = Duration::from_secs(60);
 /// How long a connection is kept without a request. Clients keep theirs for less, so that none is closed while a request comes.
 const KEPT: Duration = Duration::from_secs(180);
+/// A body that comes for longer than this gives way to other clients where there is no room,
+const SLOW: Duration = Duration::from_secs(10);
+/// if it brings fewer bytes a second.
+const SLOWEST: u64 = 1024;
 /// How long a client that was refused may go on sending, so that it reads why.
 const LINGER: Duration = Duration::from_secs(2);
 /// And how much of it is read.
@@ -82,6 +87,11 @@ pub(super) struct Contact {
     knows_interim: AtomicBool,
     is_tls: AtomicBool,
     was_read: AtomicBool,
+    /// When a body was awaited first, and how much of it has come since.
+    body_at: AtomicU64,
+    body_bytes: AtomicU64,
+    /// Another connection needs the room.
+    leave: Notify,
     ended: CancellationToken,
 }
 
@@ -98,6 +108,9 @@ impl Contact {
             knows_interim: AtomicBool::new(false),
             is_tls: AtomicBool::new(false),
             was_read: AtomicBool::new(false),
+            body_at: AtomicU64::new(0),
+            body_bytes: AtomicU64::new(0),
+            leave: Notify::new(),
             ended: CancellationToken::new(),
         })
     }
@@ -136,8 +149,35 @@ impl Contact {
 
     /// Whether a body is awaited of the client.
     pub(super) fn receives(&self, is_receiving: bool) {
-        self.read_at.store(self.now(), Relaxed);
+        let now = self.now();
+        self.read_at.store(now, Relaxed);
+        self.body_at.store(now, Relaxed);
+        self.body_bytes.store(0, Relaxed);
         self.is_receiving.store(is_receiving, Relaxed);
+    }
+
+    /// How long the connection has been of no use, where it is of none: no request has come, or a body comes so slowly that it might never
+    /// end.
+    pub(super) fn useless_for(&self) -> Option<Duration> {
+        let since =
+            |at: &AtomicU64| Duration::from_millis(self.now() - at.load(Relaxed).min(self.now()));
+        if self.is_receiving.load(Relaxed) {
+            let bytes = self.body_bytes.load(Relaxed);
+            let expected = SLOW + Duration::from_secs(bytes / SLOWEST);
+            return since(&self.body_at).checked_sub(expected);
+        }
+        let is_idle = self.is_in(Stage::Idle) && self.is_written.load(Relaxed);
+        is_idle.then(|| since(&self.stage_at))
+    }
+
+    /// The connection is used for something else than requests, or ends.
+    pub(super) fn has_no_more_requests(&self) {
+        self.enter(Stage::Asked);
+    }
+
+    /// Asks the connection to close, where it is still of no use.
+    pub(super) fn ask_to_leave(&self) {
+        self.leave.notify_one();
     }
 
     /// Whether a TLS handshake came first.
@@ -148,6 +188,7 @@ impl Contact {
     fn has_read(&self, bytes: &[u8]) {
         let Some(first) = bytes.first() else { return };
         self.read_at.store(self.now(), Relaxed);
+        self.body_bytes.fetch_add(bytes.len() as u64, Relaxed);
         if !self.was_read.swap(true, Relaxed) {
             self.is_tls.store(*first == TLS, Relaxed);
         }
@@ -249,11 +290,22 @@ impl Spare {
     /// Looks after the connection until it is of no use any more: the client is gone, or too slow.
     pub(super) async fn look_after(&self) {
         loop {
-            tokio::time::sleep(LOOK).await;
-            if self.is_of_no_use() {
-                return;
+            tokio::select! {
+                () = tokio::time::sleep(LOOK) => if self.is_of_no_use() {
+                    return;
+                },
+                () = self.contact.leave.notified() => if self.leaves() {
+                    return;
+                },
             }
         }
+    }
+
+    /// Whether the connection is of no use still: a request may have come meanwhile that nobody has read.
+    fn leaves(&self) -> bool {
+        let has_come = matches!(self.stream.peek(&mut [0]), Ok(1..));
+        let is_idle = self.contact.is_in(Stage::Idle);
+        self.contact.useless_for().is_some() && !(is_idle && has_come)
     }
 
     fn is_of_no_use(&self) -> bool {

@@ -185,23 +185,34 @@ fn check_path(path: &str) -> Result<(), Refusal> {
     if path.starts_with(CONTROL_PATH) {
         return Err(Refusal::Control);
     }
-    let is_dots = |segment: &str| {
-        let mut rest = segment;
-        let mut dots = 0;
-        while let Some(behind) = rest
-            .strip_prefix('.')
-            .or_else(|| rest.strip_prefix("%2e"))
-            .or_else(|| rest.strip_prefix("%2E"))
-        {
-            rest = behind;
-            dots += 1;
-        }
-        rest.is_empty() && (dots == 1 || dots == 2)
+    let decoded = decoded(path);
+    let mut segments = decoded.split(|byte| matches!(byte, b'/' | b'\\'));
+    let is_dots = |segment: &[u8]| {
+        // Some servers leave out what stands behind a semicolon.
+        let name = segment.split(|byte| *byte == b';').next();
+        matches!(name, Some(b"." | b".."))
     };
-    match !path.starts_with('/') || path.contains('\\') || path.split('/').any(is_dots) {
+    match !path.starts_with('/') || path.contains('\\') || segments.any(is_dots) {
         true => Err(Refusal::Path),
         false => Ok(()),
     }
+}
+
+/// A path as servers decode it (RFC 3986, 2.1).
+fn decoded(path: &str) -> Vec<u8> {
+    let digit = |byte: &u8| char::from(*byte).to_digit(16);
+    let mut rest = path.as_bytes();
+    let mut decoded = Vec::with_capacity(rest.len());
+    while let [first, behind @ ..] = rest {
+        let code = match behind {
+            [high, low, ..] if *first == b'%' => digit(high).zip(digit(low)),
+            _ => None,
+        };
+        let code = code.and_then(|(high, low)| u8::try_from(high * 16 + low).ok());
+        decoded.push(code.unwrap_or(*first));
+        rest = if code.is_some() { &behind[2..] } else { behind };
+    }
+    decoded
 }
 
 /// What a request wants to upgrade to.
@@ -270,6 +281,11 @@ mod tests {
             "/./x",
             "/x/..",
             "/\\evil/v1",
+            "/v1/%2e%2e%2fadmin",
+            "/v1/.%2E%2Fadmin",
+            "/v1/..;/admin",
+            "/v1/%2e%2e%3bx/admin",
+            "/v1/..%5cadmin",
             "*",
         ] {
             assert_eq!(asked(&[], path), Err(Refusal::Path), "{path}");
@@ -278,7 +294,15 @@ mod tests {
             asked(&[], "/__debugger/approve?id=1"),
             Err(Refusal::Control)
         );
-        for path in ["/v1/...", "/v1/.x", "//evil.example/v1", "/v1/x%0d%0ax:1"] {
+        for path in [
+            "/v1/...",
+            "/v1/.x",
+            "/v1/models/org%2Fname",
+            "/v1/a;b/x",
+            "/v1/100%",
+            "//evil.example/v1",
+            "/v1/x%0d%0ax:1",
+        ] {
             assert_eq!(asked(&[], path).unwrap(), path);
         }
     }

@@ -112,6 +112,16 @@ pub(super) fn ask_for_readable(headers: &mut HeaderMap) {
     };
 }
 
+/// How a body is encoded, by all lines that say so: codings in the order in which they were applied, in small letters. Empty where it is plain.
+pub(super) fn content_encoding(headers: &HeaderMap) -> String {
+    let lines = headers.get_all(CONTENT_ENCODING).iter();
+    let lines = lines.map(|line| String::from_utf8_lossy(line.as_bytes()).to_ascii_lowercase());
+    let lines = lines.collect::<Vec<_>>().join(",");
+    let codings = lines.split(',').map(str::trim);
+    let codings = codings.filter(|coding| !matches!(*coding, "" | "identity"));
+    codings.collect::<Vec<_>>().join(", ")
+}
+
 /// Asks for no encoding at all: a stream is read while it flows.
 pub fn ask_for_plain(headers: &mut HeaderMap) {
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
@@ -184,6 +194,29 @@ mod tests {
         sign(&mut headers);
         assert!(has_gone_round(&headers));
         assert_eq!(lines(&headers), ["via: 1.0 other", "via: 1.1 retake"]);
+    }
+
+    #[test]
+    fn all_lines_say_how_a_body_is_encoded() {
+        for (sent, read) in [
+            (&[("content-encoding", "gzip")][..], "gzip"),
+            (&[("content-encoding", "GZip, identity")], "gzip"),
+            (
+                &[("content-encoding", "gzip"), ("content-encoding", "br")],
+                "gzip, br",
+            ),
+            (
+                &[
+                    ("content-encoding", "identity"),
+                    ("content-encoding", "zstd"),
+                ],
+                "zstd",
+            ),
+            (&[("content-encoding", " ")], ""),
+            (&[], ""),
+        ] {
+            assert_eq!(content_encoding(&map(sent)), read, "{sent:?}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use hyper::http::response::Parts;
 use hyper::{Response, StatusCode};
 
 /// Tells the SDKs of OpenAI and Anthropic that the same request would fail again (openai-python, `_base_client.py`).
-const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
+pub(super) const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
 /// The head of an upstream's reply whose body passes as it comes.
 pub(super) fn same_head(upstream: &Parts) -> Parts {

@@ -100,11 +100,15 @@ impl Judge {
 
     /// A request that is to be judged, by what is known of those before it.
     pub(super) fn recall(&self, dialect: Dialect, body: Bytes) -> Arc<Reading> {
+        #[cfg(test)]
+        tests::fail_on_purpose("look", &body);
         self.memory.recall(dialect, body)
     }
 
     /// Judges a request before it leaves: what its provider would refuse.
     pub(super) fn request(&self, request: &Arc<Reading>, secrets: &Secrets) -> Verdict {
+        #[cfg(test)]
+        tests::fail_on_purpose("request", request.body());
         let Some((text, standing)) = self.refused(request) else {
             return Verdict::sound();
         };
@@ -123,6 +127,8 @@ impl Judge {
         (reply, is_whole): (&str, bool),
         secrets: &Secrets,
     ) -> Verdict {
+        #[cfg(test)]
+        tests::fail_on_purpose("reply", request.body());
         let Some((text, findings, standing)) = self.stand(request, reply) else {
             return Verdict::sound();
         };

@@ -35,6 +35,7 @@ mod ports;
 mod provider;
 mod recent;
 pub mod recorder;
+mod room;
 mod running;
 mod server;
 mod strict;

@@ -3,6 +3,7 @@
 use super::answer;
 use super::body::{Body, Gone, Outgoing, Passing, Tally};
 use super::headers;
+use super::heads::SHOULD_RETRY;
 use super::origin::{NoReply, Origin};
 use super::watch::{Passed, Question, Watch};
 use crate::exchange::Ending;
@@ -51,7 +52,11 @@ impl Watch for PassThrough {
 
 /// The reply that tells a client why there is none.
 pub fn no_reply(dialect: Option<Dialect>, error: &NoReply) -> Response<Body> {
-    answer::error(dialect, error.status(), &error.to_string())
+    let mut reply = answer::error(dialect, error.status(), &error.to_string());
+    if error.may_be_retried() {
+        reply.headers_mut().remove(SHOULD_RETRY);
+    }
+    reply
 }
 
 /// The head of an upstream's reply as it goes to the client; its body may be another.

@@ -42,7 +42,8 @@ pub(super) struct Recent {
 impl Recent {
     /// Keeps an exchange that is over, in place of the oldest ones.
     pub(super) fn keep(&mut self, recorded: Recorded, asked: Option<Asked>) {
-        let bytes = recorded.seen.sent + recorded.reply.total();
+        let decoded = asked.as_ref().map_or(0, |asked| asked.body.len());
+        let bytes = (recorded.cost() + decoded) as u64;
         self.bytes += bytes;
         self.kept.push_back(Kept {
             recorded,
@@ -94,17 +95,17 @@ mod tests {
     use crate::exchange::Seen;
     use crate::runtime::proxy::recorder::Body;
 
-    fn recorded(id: u32, sent: u64) -> Recorded {
+    fn recorded(id: u32, sent: usize) -> Recorded {
         Recorded {
             seen: Seen {
                 id: ExchangeId(id),
-                sent,
                 dialect: Some(crate::session::Dialect::Chat),
                 ..Seen::default()
             },
             request: Body::whole(Bytes::from_static(
                 br#"{"model":"m","messages":[{"role":"user","content":"hi"}]}"#,
             )),
+            sent: Some(Bytes::from(vec![b' '; sent])),
             ..Recorded::default()
         }
     }
@@ -113,7 +114,7 @@ mod tests {
     fn the_oldest_give_way_and_the_latest_opens_like_a_recording() {
         let mut recent = Recent::default();
         for id in 1..=3 {
-            recent.keep(recorded(id, MOST / 2), None);
+            recent.keep(recorded(id, 30 << 20), None);
         }
         assert!(recent.recording(ExchangeId(1), &[]).is_none());
         let input = recent.recording(ExchangeId(3), &[]).unwrap().unwrap();

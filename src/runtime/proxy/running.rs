@@ -100,7 +100,7 @@ impl Proxy {
         let (recorder, notices) = recorder(&options, (&hosts, &tokens), &report)?;
         let journal = recorder.path();
         let made = made(options, recorder, (hosts, tokens), report.clone())?;
-        let floor = Arc::new(Floor::new(made));
+        let floor = Arc::new(Floor::new(made)?);
         for (listen, origin) in listeners.iter().zip(&origins) {
             report(News::Listening {
                 address: listen.address(),
@@ -172,6 +172,7 @@ impl Drop for Proxy {
             // A panic in it was told by the panic hook.
             let _ = thread.join();
         }
+        self.floor.end();
     }
 }
 

@@ -8,6 +8,7 @@ use super::headers;
 use super::listen::{Door, Listen};
 use super::origin::Origin;
 use super::pass::{self, Count};
+use super::room::{Room, Seat};
 use super::watch::{Passed, Question, TurnedAway, Watch};
 use super::websocket::{self, Tunnel};
 use crate::exchange::Ending;
@@ -25,11 +26,10 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 use tokio::net::TcpStream;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-/// Most connections at a time; more wait. Each takes up to three open files, of which a process may have 1024 on many systems.
+/// Most connections at a time; beyond them the one that is idle for longest is closed. Each takes up to three open files, of which a process may have 1024 on many systems.
 const CONNECTIONS: usize = 256;
 /// How long nobody is let in after the system refused a connection, as it does when files run out.
 const REFUSED: Duration = Duration::from_millis(50);
@@ -77,16 +77,18 @@ pub async fn serve<W: Watch>(
         upstream,
         watch,
     });
-    let room = Arc::new(Semaphore::new(CONNECTIONS));
+    let room = Room::new(CONNECTIONS);
     let mut connections = JoinSet::new();
     let accepting = async {
-        while let Ok(permit) = room.clone().acquire_owned().await {
-            match listener.accept().await {
-                Ok((stream, client)) => {
-                    connections.spawn(converse(stream, client, place.clone(), permit));
-                }
-                Err(_) => tokio::time::sleep(REFUSED).await,
-            }
+        loop {
+            let Ok((stream, client)) = listener.accept().await else {
+                tokio::time::sleep(REFUSED).await;
+                continue;
+            };
+            let Some(seat) = room.admit().await else {
+                break;
+            };
+            connections.spawn(converse(stream, client, place.clone(), seat));
             while connections.try_join_next().is_some() {}
         }
     };
@@ -110,11 +112,12 @@ async fn converse<W: Watch>(
     stream: TcpStream,
     client: SocketAddr,
     place: Arc<Place<W>>,
-    permit: OwnedSemaphorePermit,
+    mut seat: Seat,
 ) {
     let Ok((socket, spare, contact)) = contact::take(stream, place.door.patience) else {
         return; // files have run out; the client sees a closed connection
     };
+    seat.take(contact.clone());
     let talk = Arc::new(Conversation {
         client,
         place,
@@ -138,11 +141,12 @@ async fn converse<W: Watch>(
         served = served => !served.is_err_and(|error| error.is_user()),
         () = spare.look_after() => false,
     };
+    talk.contact.has_no_more_requests();
     if talk.contact.is_tls() {
         talk.place.watch.spoke_tls(client);
     }
     talk.end(is_over, &spare).await;
-    drop(permit);
+    drop(seat);
 }
 
 impl<W: Watch> Conversation<W> {

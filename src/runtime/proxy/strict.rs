@@ -12,7 +12,7 @@ use tower_service::Service;
 /// How much of a head is read at a time.
 const PIECE: usize = 4096;
 /// What the first line of a request ends with.
-const REQUEST: &[u8] = b" HTTP/1.1\r\n";
+const REQUEST: &[u8] = b" HTTP/1.1";
 
 /// Makes connections whose replies are looked at.
 #[derive(Debug, Clone)]
@@ -42,7 +42,14 @@ where
 pub(super) struct Looked<T> {
     inner: T,
     head: Head,
+    /// A reply came before, so that the connection was kept for this request.
+    is_kept: bool,
 }
+
+/// A server has closed a connection that was kept, before a byte of the next reply came.
+#[derive(Debug, thiserror::Error)]
+#[error("the upstream closed a kept connection over the request")]
+pub(super) struct KeptClosed;
 
 /// How far the head of a reply has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,15 +75,34 @@ impl<T> Looked<T> {
         Self {
             inner,
             head: Head::BEGINS,
+            is_kept: false,
         }
     }
 
-    /// A request begins: the next that comes is the head of its reply.
-    fn writes(&mut self, bytes: &[u8]) {
-        if self.head == Head::Over && memchr::memmem::find(bytes, REQUEST).is_some() {
+    /// Whether a request was sent on a kept connection, and nothing of its reply has come.
+    fn awaits_next(&self) -> bool {
+        self.is_kept && self.head == Head::BEGINS
+    }
+
+    /// Where a request begins with what is written, the next that comes is the head of its reply.
+    fn writes(&mut self, pieces: &[&[u8]]) {
+        if self.head == Head::Over && begins_request(pieces) {
             self.head = Head::BEGINS;
+            self.is_kept = true;
         }
     }
+}
+
+/// Whether bytes begin with the first line of a request. The body of one that was answered early is still written, and may hold such a line
+/// further on.
+fn begins_request(pieces: &[&[u8]]) -> bool {
+    let bytes = pieces.iter().flat_map(|piece| piece.iter().copied());
+    let method = bytes.clone().take_while(u8::is_ascii_uppercase).count();
+    if method == 0 || bytes.clone().nth(method) != Some(b' ') {
+        return false;
+    }
+    let line: Vec<u8> = bytes.take_while(|byte| *byte != b'\r').collect();
+    line.ends_with(REQUEST)
 }
 
 impl Head {
@@ -130,7 +156,11 @@ impl<T: Read + Unpin> Read for Looked<T> {
         let mut piece = [0; PIECE];
         let room = buf.remaining().min(PIECE);
         let mut read = ReadBuf::new(&mut piece[..room]);
-        ready!(Pin::new(&mut self.inner).poll_read(cx, read.unfilled()))?;
+        let result = ready!(Pin::new(&mut self.inner).poll_read(cx, read.unfilled()));
+        if self.awaits_next() && (result.is_err() || read.filled().is_empty()) {
+            return Poll::Ready(Err(io::Error::new(ErrorKind::ConnectionReset, KeptClosed)));
+        }
+        result?;
         self.head.take(read.filled())?;
         buf.put_slice(read.filled());
         Poll::Ready(Ok(()))
@@ -143,7 +173,7 @@ impl<T: Write + Unpin> Write for Looked<T> {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.writes(bytes);
+        self.writes(&[bytes]);
         Pin::new(&mut self.inner).poll_write(cx, bytes)
     }
 
@@ -152,8 +182,8 @@ impl<T: Write + Unpin> Write for Looked<T> {
         cx: &mut Context<'_>,
         pieces: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        if let Some(first) = pieces.first() {
-            self.writes(first);
+        if self.head == Head::Over {
+            self.writes(&pieces.iter().map(|piece| &**piece).collect::<Vec<_>>());
         }
         Pin::new(&mut self.inner).poll_write_vectored(cx, pieces)
     }
@@ -187,6 +217,26 @@ mod tests {
             head.take(piece.as_bytes()).map_err(|error| error.kind())?;
         }
         Ok(head)
+    }
+
+    #[test]
+    fn a_request_is_known_by_its_first_line_wherever_it_is_cut() {
+        for pieces in [
+            &["POST /v1/messages HTTP/1.1\r\nhost: x\r\n\r\n"][..],
+            &["GET /", "a HTTP", "/1.1\r\nhost: x\r\n\r\n"],
+            &["", "GET / HTTP/1.1\r\n"],
+        ] {
+            let pieces: Vec<&[u8]> = pieces.iter().map(|piece| piece.as_bytes()).collect();
+            assert!(begins_request(&pieces), "{pieces:?}");
+        }
+        for body in [
+            "{\"text\":\"GET / HTTP/1.1\r\n\"}",
+            "Words, then\r\nGET / HTTP/1.1\r\n",
+            "GET",
+            "",
+        ] {
+            assert!(!begins_request(&[body.as_bytes()]), "{body}");
+        }
     }
 
     #[test]

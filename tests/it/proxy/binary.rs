@@ -110,6 +110,38 @@ fn kinds(lines: &[String]) -> Vec<String> {
         .collect()
 }
 
+/// A request at which nothing is judged.
+fn models(address: SocketAddr) -> String {
+    format!("GET /v1/models HTTP/1.1\r\nHost: {address}\r\n\r\n")
+}
+
+#[test]
+fn more_clients_than_there_is_room_for_are_all_served_though_they_keep_their_connections() {
+    let folder = tempfile::tempdir().unwrap();
+    let upstream = Fake::answering(ok("{}"));
+    let mut running = Running::start(folder.path(), &upstream, &[]);
+    let mut kept = Vec::new();
+    for number in 0..300 {
+        let mut client = Client::connect(running.address);
+        client.send(models(running.address).as_bytes());
+        assert_eq!(client.receive(PATIENCE).status, Some(200), "{number}");
+        kept.push(client);
+    }
+    // Those that have waited longest made room; the others are still there.
+    assert!(kept[0].is_closed_within(PATIENCE));
+    let last = kept.last_mut().unwrap();
+    last.send(models(running.address).as_bytes());
+    assert_eq!(last.receive(PATIENCE).status, Some(200));
+    let silent = (0..300).map(|_| Client::connect(running.address));
+    let silent: Vec<Client> = silent.collect();
+    let mut client = Client::connect(running.address);
+    client.send(models(running.address).as_bytes());
+    assert_eq!(client.receive(PATIENCE).status, Some(200));
+    drop(silent);
+    running.child.kill().unwrap();
+    running.child.wait().unwrap();
+}
+
 #[test]
 fn a_policy_mends_without_a_screen_and_every_line_tells_what_happened() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,14 +1,16 @@
 //! A proxy is killed while exchanges are held: the next one says so, and sends nothing of them again.
 
-use super::speech::{Agent, BAD, http, turn};
+use super::speech::{Agent, BAD, events, http, turn};
 use super::stage::{PATIENCE, Stage, keeping, options, upstream};
 use crate::proxy_wire::client::Client;
+use crate::proxy_wire::fake::{Fake, STREAM, chunk};
 use retake::runtime::proxy::{News, Proxy};
 use retake::session::Dialect;
+use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 const CHILD: &str = "RETAKE_PROXY_TEST";
@@ -40,9 +42,51 @@ fn the_child() {
     }
 }
 
+/// Starts it, and gives its process, its lines and its address.
+fn child(
+    upstream: &Fake,
+    journal: &Path,
+) -> (Child, impl Iterator<Item = String> + use<>, SocketAddr) {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--ignored",
+            "--exact",
+            "--nocapture",
+            "proxy::killed::the_child",
+        ])
+        .env(CHILD, format!("{} {}", upstream.url(), journal.display()))
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap())
+        .lines()
+        .map(Result::unwrap);
+    let address = lines
+        .find_map(|line| line.strip_prefix("at ").map(str::to_owned))
+        .unwrap();
+    (child, lines, address.parse().unwrap())
+}
+
+fn spelled(agent: &Agent, address: SocketAddr) -> String {
+    let body = agent.request();
+    format!(
+        "POST /v1/chat/completions HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
 fn checked(journal: &Path) -> (Option<i32>, String) {
+    said_by("check", journal)
+}
+
+fn shown(journal: &Path) -> (Option<i32>, String) {
+    said_by("show", journal)
+}
+
+fn said_by(command: &str, journal: &Path) -> (Option<i32>, String) {
     let mut retake = Command::new(env!("CARGO_BIN_EXE_retake"));
-    let output = retake.arg("check").arg(journal).output().unwrap();
+    let output = retake.arg(command).arg(journal).output().unwrap();
     (
         output.status.code(),
         String::from_utf8(output.stdout).unwrap(),
@@ -54,30 +98,8 @@ fn three_held_exchanges_are_told_as_interrupted_and_nothing_is_sent_again() {
     let fake = upstream(vec![http(Dialect::Chat, false, &turn("1", "", &[BAD]))]);
     let folder = tempfile::tempdir().unwrap();
     let journal = folder.path().join("first.jsonl");
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args([
-            "--ignored",
-            "--exact",
-            "--nocapture",
-            "proxy::killed::the_child",
-        ])
-        .env(CHILD, format!("{} {}", fake.url(), journal.display()))
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stderr.take().unwrap())
-        .lines()
-        .map(Result::unwrap);
-    let address = lines
-        .find_map(|line| line.strip_prefix("at ").map(str::to_owned))
-        .unwrap();
-    let address: SocketAddr = address.parse().unwrap();
-    let body = Agent::new((Dialect::Chat, false)).request();
-    let request = format!(
-        "POST /v1/chat/completions HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-        body.len()
-    );
+    let (mut child, mut lines, address) = child(&fake, &journal);
+    let request = spelled(&Agent::new((Dialect::Chat, false)), address);
     let mut clients = Vec::new();
     for id in 1..=3 {
         let mut client = Client::connect(address);
@@ -121,6 +143,71 @@ fn three_held_exchanges_are_told_as_interrupted_and_nothing_is_sent_again() {
         code == Some(1) && said.contains("unknown-tool"),
         "{code:?}: {said}"
     );
+}
+
+#[test]
+fn requests_whose_streams_were_under_way_are_in_the_journal_of_a_proxy_that_was_killed() {
+    let event = events(Dialect::Chat, &turn("1", "Let me look around.", &[])).remove(0);
+    let begun = [STREAM.as_bytes(), &chunk(&event)].concat();
+    let fake = Fake::speaking_then_silent(begun);
+    let folder = tempfile::tempdir().unwrap();
+    let journal = folder.path().join("first.jsonl");
+    let (mut child, _lines, address) = child(&fake, &journal);
+    let clients = (0..10).map(|number| {
+        let mut agent = Agent::new((Dialect::Chat, true));
+        agent.history[0]["content"] = serde_json::json!(format!("question {number} of ten"));
+        let mut client = Client::connect(address);
+        client.send(spelled(&agent, address).as_bytes());
+        client.until_comes("data: ");
+        client
+    });
+    let clients: Vec<Client> = clients.collect();
+    let since = Instant::now();
+    let text = || std::fs::read_to_string(&journal).unwrap_or_default();
+    while text().matches("\"type\":\"began\"").count() < 10 {
+        assert!(since.elapsed() < PATIENCE, "never written down");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    drop(clients);
+    let (_, said) = shown(&journal);
+    for number in 0..10 {
+        assert!(
+            said.contains(&format!("question {number} of ten")),
+            "{said}"
+        );
+    }
+    assert_eq!(
+        said.matches("no end of it is recorded").count(),
+        10,
+        "{said}"
+    );
+    let (code, said) = checked(&journal);
+    assert_eq!(code, Some(0), "{said}");
+}
+
+#[test]
+fn an_exchange_is_recorded_before_it_is_judged_and_what_was_found_follows() {
+    let replies = vec![http(Dialect::Chat, true, &turn("1", "", &[BAD]))];
+    let mut stage = Stage::new(upstream(replies), |_| {});
+    stage.turn(&mut Agent::new((Dialect::Chat, true)));
+    assert_eq!(stage.over(1).found[0].rule, "unknown-tool");
+    drop(stage.proxy.take());
+    let text = std::fs::read_to_string(stage.folder.path().join("proxy.jsonl")).unwrap();
+    let lines = text.lines().skip(1);
+    let entries = lines.map(|line| serde_json::from_str::<Value>(line).unwrap()["entry"].clone());
+    let entries = entries.filter(|entry| entry["type"] != "began");
+    let entries: Vec<Value> = entries.collect();
+    let kinds: Vec<&str> = entries
+        .iter()
+        .map(|entry| entry["type"].as_str().unwrap())
+        .collect();
+    assert_eq!(kinds, ["exchange", "judged", "closed"], "{text}");
+    assert_eq!(entries[0]["found"], Value::Null);
+    assert_eq!(entries[1]["id"], 1);
+    assert_eq!(entries[1]["found"][0]["rule"], "unknown-tool");
+    assert_eq!(entries[1]["found"][0]["tool"], "serch");
 }
 
 #[test]

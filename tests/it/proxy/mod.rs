@@ -14,6 +14,7 @@ mod policies;
 mod refusals;
 mod requests;
 mod results;
+mod sockets;
 mod speech;
 mod stage;
 mod stored;

@@ -88,6 +88,41 @@ fn a17_a_refusal_is_decoded_to_its_item_repaired_by_a_policy_and_sent_again() {
 }
 
 #[test]
+fn a_refusal_and_the_reply_to_the_mended_request_are_recorded_as_two_replies() {
+    for way in ways() {
+        let mut agent = orderly(way, 2);
+        let says = complaint(way.0, "call_1_0123456789");
+        let replies = vec![
+            refused(way.0, &says, list(way.0)),
+            http(way.0, way.1, &turn("9", "It is warm.", &[])),
+        ];
+        let mut stage = Stage::by(upstream(replies), "[on.orphan-call]\ndo = \"drop\"\n");
+        let lines = "Idempotency-Key: k-1\r\nContent-Digest: sha-256=:AA==:\r\nContent-MD5: AA==\r\nX-Mine: 1\r\n";
+        let got = stage.send(&agent, lines).receive(PATIENCE);
+        agent.reads(&got);
+        stage.over(1);
+        drop(stage.proxy.take());
+        let journal = std::fs::read_to_string(stage.folder.path().join("proxy.jsonl")).unwrap();
+        let lines = journal.lines();
+        let lines = lines.map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let mut entries = lines.map(|line| line["entry"].clone());
+        let entry = entries.find(|entry| entry["type"] == "exchange").unwrap();
+        assert_eq!(entry["response"]["error"]["message"], says, "{entry:#}");
+        assert_eq!(entry["response_text"], Value::Null);
+        assert_eq!(entry["stream"], Value::Null);
+        let told = entry["told"].to_string();
+        assert!(told.contains("It is warm."), "{way:?}: {entry:#}");
+        // What was about the agent's own request alone does not go with another one.
+        let sent = stage.upstream.requests();
+        for name in ["idempotency-key", "content-digest", "content-md5"] {
+            assert!(sent[0].header(name).is_some(), "{name}");
+            assert_eq!(sent[1].header(name), None, "{name}");
+        }
+        assert_eq!(sent[1].header("x-mine"), Some("1"));
+    }
+}
+
+#[test]
 fn a17_an_operator_sees_a_refusal_at_the_item_that_it_means_and_mends_it() {
     for way in ways() {
         let agent = orderly(way, 2);

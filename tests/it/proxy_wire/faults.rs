@@ -100,9 +100,58 @@ fn a04_a_kept_connection_that_closes_over_a_request_is_not_asked_again() {
         "{}",
         got.text()
     );
+    assert_eq!(got.header("x-should-retry"), None, "{}", got.head);
     let connections = upstream.requests();
     let connections = connections.iter().map(|arrived| arrived.connection);
     assert_eq!(connections.collect::<Vec<_>>(), [0, 0]);
+}
+
+#[test]
+fn a_kept_connection_that_closes_over_a_request_that_may_be_repeated_is_replaced_once() {
+    for (request, is_kept) in [
+        (MODELS.to_owned(), true),
+        (
+            CHAT.replace("Content-Type", "Idempotency-Key: k\r\nContent-Type"),
+            true,
+        ),
+        (MODELS.to_owned(), false),
+    ] {
+        // Each connection serves one request, and is closed over the second.
+        let upstream = Fake::start(move |arrived, stream| {
+            let is_first = arrived.header("x-first").is_some();
+            (is_first || (is_kept && arrived.connection == 1))
+                && stream.write_all(&ok("{}")).is_ok()
+        });
+        let proxy = Proxy::to(&upstream.url());
+        let first = MODELS.replace("Host", "X-First: 1\r\nHost");
+        assert_eq!(ask(proxy.address, &first).status, Some(200));
+        let got = ask(proxy.address, &request);
+        assert_eq!(
+            got.status,
+            Some(if is_kept { 200 } else { 502 }),
+            "{request}"
+        );
+        let connections = upstream.requests();
+        let connections = connections.iter().map(|arrived| arrived.connection);
+        assert_eq!(connections.collect::<Vec<_>>(), [0, 0, 1], "{request}");
+    }
+}
+
+#[test]
+fn a_switch_of_protocols_that_nobody_asked_for_is_no_reply() {
+    let upstream = Fake::answering(
+        "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n",
+    );
+    let proxy = Proxy::to(&upstream.url());
+    for request in [CHAT, MODELS] {
+        let got = ask(proxy.address, request);
+        assert_eq!(got.status, Some(502), "{}", got.text());
+        assert!(
+            got.text().contains("another protocol unasked"),
+            "{}",
+            got.text()
+        );
+    }
 }
 
 #[test]

@@ -7,5 +7,5 @@ mod faults;
 mod hostile;
 mod place;
 mod replies;
-mod sockets;
+pub(crate) mod sockets;
 mod tls;

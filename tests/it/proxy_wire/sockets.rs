@@ -36,12 +36,12 @@ impl Observer for Texts {
     }
 }
 
-const OPEN: &str = "GET /v1/responses HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nUpgrade: websocket\r\n\
+pub(crate) const OPEN: &str = "GET /v1/responses HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nUpgrade: websocket\r\n\
     Connection: Upgrade\r\nAuthorization: Bearer k\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\
     Sec-WebSocket-Version: 13\r\nSec-WebSocket-Extensions: permessage-deflate\r\n\r\n";
 
 /// Agrees to a WebSocket and answers each text with two.
-fn speaking() -> Fake {
+pub(crate) fn speaking() -> Fake {
     Fake::start(|_, stream| {
         let head = "HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: Upgrade\r\n\
             sec-websocket-accept: x\r\nsec-websocket-extensions: permessage-deflate\r\n\r\n";

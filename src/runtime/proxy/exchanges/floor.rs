@@ -1,6 +1,8 @@
 //! What all exchanges of a proxy share: their numbers, who is under way, who decides, what is recorded, what is remembered.
 
+use super::late::Late;
 use super::pump::Message;
+use super::turns::Turns;
 use crate::exchange::client::Client;
 use crate::exchange::entry::Side;
 use crate::exchange::{Ending, ExchangeId, Phase, Seen};
@@ -21,6 +23,7 @@ use hyper::HeaderMap;
 use hyper::http::uri::PathAndQuery;
 use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -44,6 +47,7 @@ pub(in crate::runtime::proxy) struct Floor {
     next: AtomicU32,
     under_way: Mutex<HashMap<ExchangeId, Under>>,
     recent: Mutex<Recent>,
+    pub(super) late: Late,
 }
 
 /// What a floor is made of.
@@ -98,6 +102,8 @@ pub(super) struct Under {
     retry: u32,
     is_held: bool,
     is_gone: bool,
+    /// What it was, is handed over to the recorder.
+    is_recorded: bool,
 }
 
 impl Under {
@@ -108,13 +114,16 @@ impl Under {
             retry,
             is_held: false,
             is_gone: false,
+            is_recorded: false,
         }
     }
 }
 
 impl Floor {
-    pub(in crate::runtime::proxy) fn new(made: Made) -> Self {
-        Self {
+    /// Fails where the system gives no thread.
+    pub(in crate::runtime::proxy) fn new(made: Made) -> io::Result<Self> {
+        Ok(Self {
+            late: Late::start()?,
             judge: made.judge,
             holds: made.holds,
             holds_requests: made.holds_requests,
@@ -129,7 +138,19 @@ impl Floor {
             next: AtomicU32::new(1),
             under_way: Mutex::default(),
             recent: Mutex::default(),
-        }
+        })
+    }
+
+    /// The proxy ends: nothing more is judged, everything is written down that was handed over, and what was not is counted.
+    pub(in crate::runtime::proxy) fn end(&self) {
+        self.late.end();
+        let under_way = lock(&self.under_way);
+        let lost = under_way
+            .values()
+            .filter(|one| !one.is_held && !one.is_recorded);
+        self.recorder.lost(lost.count() as u64);
+        drop(under_way);
+        self.recorder.close();
     }
 
     /// Does what the operator wants.
@@ -312,15 +333,38 @@ impl Floor {
         );
     }
 
-    /// An exchange is over, and is written down: it is under way until it is handed over.
-    pub(super) fn over(&self, recorded: Recorded, asked: Option<Asked>) {
-        let id = recorded.seen.id;
-        if self.judge.has_operator {
-            lock(&self.recent).keep(recorded.clone(), asked);
+    /// Writes down an exchange whose reply takes a while.
+    pub(super) fn record_began(&self, recorded: Recorded) {
+        self.recorder.began(recorded);
+    }
+
+    /// Writes down an exchange that has all that it will ever get; it may still be judged.
+    pub(super) fn record(&self, recorded: Recorded) {
+        if let Some(under) = lock(&self.under_way).get_mut(&recorded.seen.id) {
+            under.is_recorded = true;
         }
-        self.tell(&recorded.seen);
         self.recorder.exchange(recorded);
-        lock(&self.under_way).remove(&id);
+    }
+
+    /// Writes down what was found in an exchange since it was recorded.
+    pub(super) fn record_judged(&self, seen: &Seen) {
+        self.recorder.judged(seen);
+    }
+
+    /// An exchange that is recorded is over.
+    pub(super) fn over(&self, recorded: Recorded, asked: Option<Asked>) {
+        let seen = recorded.seen.clone();
+        if self.judge.has_operator {
+            lock(&self.recent).keep(recorded, asked);
+        }
+        self.tell(&seen);
+        lock(&self.under_way).remove(&seen.id);
+    }
+
+    /// An exchange about which nothing more is to be found out is over: it is written down, and told.
+    pub(super) fn over_and_recorded(&self, recorded: Recorded, asked: Option<Asked>) {
+        self.record(recorded.clone());
+        self.over(recorded, asked);
     }
 
     /// What is read along of a WebSocket.
@@ -348,8 +392,28 @@ impl Floor {
 
 /// Reads along on a WebSocket.
 pub(super) struct Along {
-    pub(super) floor: Arc<Floor>,
-    pub(super) seen: Seen,
+    floor: Arc<Floor>,
+    seen: Seen,
+    turns: Turns,
+    is_over: bool,
+}
+
+impl Along {
+    pub(super) fn new(floor: Arc<Floor>, seen: Seen) -> Self {
+        Self {
+            floor,
+            seen,
+            turns: Turns::default(),
+            is_over: false,
+        }
+    }
+}
+
+/// The proxy may end before the connection does.
+impl Drop for Along {
+    fn drop(&mut self) {
+        self.over();
+    }
 }
 
 impl Observer for Along {
@@ -366,6 +430,7 @@ impl Observer for Along {
             }
         };
         self.floor.observed(self.seen.id, from, text);
+        self.turns.hear(&self.floor, &self.seen, direction, text);
     }
 
     fn unreadable(&mut self, _: Direction) {
@@ -377,10 +442,13 @@ impl Observer for Along {
     }
 
     fn over(&mut self) {
+        if std::mem::replace(&mut self.is_over, true) {
+            return;
+        }
         self.seen.phase = Phase::Ended(Ending::Passed);
         let total = wall_clock().saturating_sub(self.seen.at_ms);
         self.seen.total_ms = Some(total);
-        self.floor.over(
+        self.floor.over_and_recorded(
             Recorded {
                 upstream: self.floor.upstream(self.seen.upstream),
                 seen: std::mem::take(&mut self.seen),

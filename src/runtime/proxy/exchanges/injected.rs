@@ -268,10 +268,10 @@ impl Injected {
             request_head: recorder::Head::of(&self.question.lines),
             reply: bodies.came,
             reply_head: reply_head.unwrap_or_default(),
-            told: bodies.told.map(Bytes::from),
+            told: bodies.told.map(|told| recorder::Body::whole(told.into())),
             sent: None,
         };
-        self.floor.over(recorded, asked);
+        self.floor.over_and_recorded(recorded, asked);
     }
 }
 

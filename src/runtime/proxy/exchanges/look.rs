@@ -1,8 +1,8 @@
 //! A request is looked at before anything is decided about it: decoded, read as far as its exchange depends on it, and made what its provider
 //! is to get.
 
-use super::REPEATED;
 use super::floor::lock;
+use super::{REPEATED, shielded};
 use crate::exchange::asked::Asked;
 use crate::exchange::views::{Conversations, Views};
 use crate::runtime::proxy::decode::decode;
@@ -47,15 +47,13 @@ const WHOLE: &str =
 impl Look {
     /// Looks, at a long body on another thread.
     pub(super) async fn look(self) -> Looked {
-        if !self.takes_long() {
-            return self.looked();
-        }
-        let beside = self.clone();
-        match spawn_blocking(move || beside.looked()).await {
-            Ok(looked) => looked,
-            // What cannot be looked at passes, as it would have without retake.
-            Err(_) => self.unread(),
-        }
+        let look = self.clone();
+        let looked = match self.takes_long() {
+            true => spawn_blocking(move || look.looked()).await.ok(),
+            false => shielded(|| look.looked()),
+        };
+        // What cannot be looked at passes, as it would have without retake.
+        looked.unwrap_or_else(|| self.unread())
     }
 
     /// Whether the thread that forwards would be kept from others. How much comes of an encoded body nobody knows.
@@ -117,7 +115,7 @@ impl Look {
     /// What is known of a body that nobody can read.
     fn unread(self) -> Looked {
         Looked {
-            reading: self.judge.recall(self.dialect, self.body.clone()),
+            reading: Arc::new(Reading::new(self.dialect, self.body.clone())),
             plain: self.body,
             asked: Asked::default(),
             is_readable: false,

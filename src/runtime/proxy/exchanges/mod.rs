@@ -5,10 +5,12 @@
 
 mod floor;
 mod injected;
+mod late;
 mod look;
 mod order;
 mod outcome;
 mod pump;
+mod turns;
 
 pub(super) use floor::{Floor, Made};
 
@@ -17,6 +19,7 @@ use super::ask_for_plain;
 use super::body::Body;
 use super::chaos::{Chaos, ReplyId};
 use super::client_side::{ClientBody, ClientSide};
+use super::headers::content_encoding;
 use super::judge::{Reading, Verdict};
 use super::origin::Origin;
 use super::recorder::Recorded;
@@ -37,6 +40,7 @@ use hyper::{HeaderMap, Response};
 use injected::Injected;
 use look::{Look, Looked};
 use pump::{Ends, Message, Pump};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::mpsc::unbounded_channel;
@@ -153,7 +157,7 @@ impl Watch for Watcher {
             views: self.views.clone(),
             conversations: self.conversations.clone(),
             dialect,
-            encoding: word(&question.lines, "content-encoding"),
+            encoding: Some(content_encoding(&question.lines)).filter(|it| !it.is_empty()),
             body: question.body.clone(),
         };
         let Looked {
@@ -265,7 +269,7 @@ impl Watch for Watcher {
             phase: Phase::Ended(passed.ending),
             ..Seen::default()
         };
-        self.floor.over(
+        self.floor.over_and_recorded(
             Recorded {
                 upstream: self.floor.upstream(self.place),
                 seen,
@@ -297,7 +301,7 @@ impl Watch for Watcher {
         let seen = self.floor.observe(self.place, &opened);
         self.floor.tell(&seen);
         let floor = self.floor.clone();
-        Some(Box::new(Along { floor, seen }))
+        Some(Box::new(Along::new(floor, seen)))
     }
 }
 
@@ -307,12 +311,19 @@ async fn judged(
     (request, secrets): (Arc<Reading>, Vec<(String, String)>),
 ) -> Verdict {
     let judge = floor.judge.clone();
-    if is_small(&request, 0) {
-        return judge.request(&request, &secrets);
-    }
-    let judged = tokio::task::spawn_blocking(move || judge.request(&request, &secrets));
-    // What cannot be judged passes, as it would have without retake.
-    judged.await.unwrap_or_else(|_| Verdict::sound())
+    let judged = if is_small(&request, 0) {
+        shielded(|| judge.request(&request, &secrets))
+    } else {
+        let judged = tokio::task::spawn_blocking(move || judge.request(&request, &secrets));
+        judged.await.ok()
+    };
+    judged.unwrap_or_else(Verdict::sound)
+}
+
+/// Does something about an exchange that must not end with it: `None` where that panics. What cannot be judged passes, as it would have
+/// without retake; the panic hook has told it.
+fn shielded<T>(work: impl FnOnce() -> T) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(work)).ok()
 }
 
 /// Whether a request, with so many bytes of a reply, is judged where it is.
@@ -331,7 +342,7 @@ fn ms(millis: u128) -> u64 {
 
 /// What the body of a reply is, by its head.
 fn shape_of(head: &Parts) -> Shape {
-    if is_encoded(&head.headers) {
+    if !content_encoding(&head.headers).is_empty() {
         return Shape::Opaque;
     }
     let kind = word(&head.headers, "content-type").unwrap_or_default();
@@ -342,12 +353,11 @@ fn shape_of(head: &Parts) -> Shape {
     }
 }
 
-fn is_encoded(headers: &HeaderMap) -> bool {
-    let encoding = word(headers, "content-encoding");
-    encoding.is_some_and(|encoding| !matches!(encoding.as_str(), "" | "identity"))
-}
-
 fn word(headers: &HeaderMap, name: &str) -> Option<String> {
     let value = headers.get(name)?.to_str().ok()?;
     Some(value.trim().to_ascii_lowercase())
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

@@ -28,8 +28,8 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 /// How often a growing reply is told of.
 const OFTEN: Duration = Duration::from_millis(100);
-/// How much of what a client was given is kept, for a retry that takes its place.
-const RECORDED: usize = 16 * 1024 * 1024;
+/// An exchange that takes longer is written down before its end.
+const WHILE: Duration = Duration::from_millis(200);
 /// So long a disk may take to write down that an exchange is held.
 const DISK: Duration = Duration::from_secs(1);
 
@@ -48,7 +48,10 @@ pub(super) enum Message {
 }
 
 mod doing;
+mod given;
 mod looking_back;
+
+use given::Given;
 
 type Asking = Pin<Box<dyn Future<Output = Result<Response<Incoming>, NoReply>> + Send>>;
 
@@ -89,14 +92,14 @@ pub(super) struct Pump {
     judging: Option<JoinHandle<Verdict>>,
     /// What was found in a reply that was judged at once.
     judged: Option<Verdict>,
-    /// What the client was given so far, for a retry that takes its place, and for the journal where it differs from what came.
-    given: Vec<Bytes>,
+    given: Given,
     begun_with: Option<Head>,
-    given_bytes: usize,
     /// What came from the upstream last.
     latest: Bytes,
-    /// What came from the upstream.
+    /// What came from the upstream in reply to the request that it was asked last.
     received: recorder::Body,
+    /// The reply to the agent's own request, where the upstream was asked another one since.
+    first: Option<(recorder::Head, recorder::Body)>,
     timers: [Option<Instant>; 3],
     clock: Pin<Box<Sleep>>,
     /// When it was told of last, and how it stood then.
@@ -122,6 +125,10 @@ pub(super) struct Pump {
     found: usize,
     /// How often the provider has refused the request.
     refusals: u32,
+    /// Whether a client that gets no reply may try again by itself.
+    may_be_retried: bool,
+    /// Whether it is written down, as far as it is known.
+    is_written: bool,
 }
 
 /// What happened next.
@@ -134,6 +141,7 @@ enum Next {
     Frame(Option<Result<Bytes, String>>),
     Rang,
     Tells,
+    TakesAWhile,
 }
 
 impl Pump {
@@ -167,11 +175,11 @@ impl Pump {
             held: None,
             judging: None,
             judged: None,
-            given: Vec::new(),
+            given: Given::default(),
             begun_with: None,
-            given_bytes: 0,
             latest: Bytes::new(),
             received: recorder::Body::default(),
+            first: None,
             timers: [None; 3],
             clock: Box::pin(sleep_until(now + Duration::from_secs(86_400))),
             told: (now, Phase::Asking),
@@ -186,6 +194,8 @@ impl Pump {
             was_doubted: false,
             found: 0,
             refusals: 0,
+            may_be_retried: false,
+            is_written: false,
         }
     }
 
@@ -215,6 +225,7 @@ impl Pump {
             () = self.question.presence.ended(), if !self.was_doubted => Next::Doubted,
             () = &mut self.clock => Next::Rang,
             () = sleep_until(self.told.0 + OFTEN), if self.is_untold => Next::Tells,
+            () = sleep_until(self.began + WHILE), if !self.is_written => Next::TakesAWhile,
         }
     }
 
@@ -235,11 +246,14 @@ impl Pump {
             }
             Next::Verdict(Err(_)) => {
                 // What cannot be judged passes, as it would have without retake.
-                self.note("the reply could not be judged".to_owned());
+                self.note(doing::NOT_JUDGED.to_owned());
                 self.drive(Event::Judged(Judgement::Sound)).await;
             }
             Next::Head(Ok(reply)) => self.begins(reply).await,
-            Next::Head(Err(error)) => self.drive(Event::NoReply(error.to_string())).await,
+            Next::Head(Err(error)) => {
+                self.may_be_retried = error.may_be_retried();
+                self.drive(Event::NoReply(error.to_string())).await;
+            }
             Next::Frame(Some(Ok(bytes))) => {
                 self.received(&bytes);
                 self.latest = bytes.clone();
@@ -255,6 +269,10 @@ impl Pump {
             }
             Next::Rang => self.rang().await,
             Next::Tells => self.tell(),
+            Next::TakesAWhile => {
+                self.is_written = true;
+                self.floor.record_began(self.recorded_so_far());
+            }
         }
     }
 
@@ -292,13 +310,13 @@ impl Pump {
         self.question.presence = presence;
         (self.was_doubted, self.is_lost) = (false, false);
         self.seen.retries += 1;
-        if self.given_bytes > RECORDED {
+        if self.given.is_cut() {
             // What the client before it has read is not there any more.
             return self.take_gone().await;
         }
         if let Some(head) = self.begun_with {
             let head = self.head_for(head, None);
-            let given = self.given.clone();
+            let given = self.given.pieces(&self.received);
             let mut result = self.client.begin(head);
             for bytes in given {
                 if result.is_ok() {
@@ -345,12 +363,14 @@ impl Pump {
         }
     }
 
-    fn keep_given(&mut self, bytes: &Bytes) {
-        self.given_bytes += bytes.len();
-        if self.given_bytes <= RECORDED {
-            self.given.push(bytes.clone());
-        } else {
-            self.given.clear();
+    /// Another request is sent to the upstream: the next reply is another one.
+    fn asks_again(&mut self) {
+        let Some(head) = &self.head else { return };
+        let received = std::mem::take(&mut self.received);
+        self.given.begin_again(&received);
+        // What came between the first reply and the last one is in the journal of the hold.
+        if self.first.is_none() {
+            self.first = Some((recorder::Head::of(&head.headers), received));
         }
     }
 
@@ -399,44 +419,58 @@ impl Pump {
 
     /// What is written down of it.
     fn recorded(&self) -> Recorded {
+        let (reply_head, reply) = match &self.first {
+            Some(first) => first.clone(),
+            None => {
+                let head = self.head.as_ref();
+                let head = head.map(|head| recorder::Head::of(&head.headers));
+                (head.unwrap_or_default(), self.received.clone())
+            }
+        };
         Recorded {
             seen: self.seen.clone(),
             upstream: self.floor.upstream(self.seen.upstream),
             request: recorder::Body::whole(self.question.body.clone()),
             request_head: recorder::Head::of(&self.question.lines),
-            reply: self.received.clone(),
-            reply_head: self
-                .head
-                .as_ref()
-                .map_or_else(recorder::Head::default, |head| {
-                    recorder::Head::of(&head.headers)
-                }),
+            reply,
+            reply_head,
             told: None,
             sent: self.sent.clone(),
         }
     }
 
-    fn finish(mut self) {
+    /// What is written down of it while its reply comes: the request alone.
+    fn recorded_so_far(&self) -> Recorded {
+        Recorded {
+            reply: recorder::Body::default(),
+            ..self.recorded()
+        }
+    }
+
+    /// What is left of it when it is over: what is written down, and what can be asked again.
+    fn end(&mut self) -> (Recorded, Option<Asked>) {
         self.seen.total_ms = Some(self.ms());
         self.seen.phase = match self.is_lost {
             true => Phase::Ended(Ending::ClientLeft),
             false => self.machine.phase(),
         };
-        let is_told_otherwise = self.gets_another_reply
+        let is_told_otherwise = self.first.is_some()
+            || self.gets_another_reply
             || matches!(
                 self.seen.phase,
                 Phase::Ended(Ending::Mended | Ending::Refused { .. } | Ending::NoReply { .. })
             );
         let mut recorded = self.recorded();
-        recorded.told = is_told_otherwise.then(|| Bytes::from(self.given.concat()));
+        recorded.told = is_told_otherwise.then(|| self.given.whole(&self.received));
         let url = self.upstream.base().join(&self.question.asked);
         let asked = url.ok().map(|url| Asked {
             method: self.question.method.to_string(),
             url: url.to_string(),
-            lines: self.question.lines,
-            body: self.plain,
+            lines: self.question.lines.clone(),
+            body: std::mem::take(&mut self.plain),
         });
-        self.floor.over(recorded, asked);
+        self.given = Given::default();
+        (recorded, asked)
     }
 }
 

@@ -109,7 +109,12 @@ impl ProxyJournal {
             is_written: false,
             acknowledge,
         });
-        while self.bytes > BACKLOG && self.waiting.len() > 1 {
+        // Unwritten entries are given up only where nothing can be written.
+        let may_go = |oldest: &Waiting| oldest.is_written || self.trouble.is_some();
+        while self.bytes > BACKLOG
+            && self.waiting.len() > 1
+            && self.waiting.front().is_some_and(may_go)
+        {
             if let Some(oldest) = self.waiting.pop_front() {
                 self.bytes -= oldest.entry.len();
                 self.lost += u64::from(!oldest.is_written);

@@ -23,20 +23,19 @@ pub(super) use stream::{assemble, looks_streamed};
 
 pub use recorded::{Body, Head, REPLY_CAP, REQUEST_CAP, Recorded};
 
-use crate::exchange::entry::{Entry, Side};
-use crate::exchange::{Ending, ExchangeId};
+use crate::exchange::entry::{Entry, FoundEntry, Side};
+use crate::exchange::{Ending, ExchangeId, Seen};
 use crate::formats::retake_journal::{encode_header, encode_line};
 use crate::runtime::takes::{Below, Clock, Mount, NotRecording, Why};
 use crate::session::takes::Author;
 use journal::{Place, ProxyJournal};
 use secrets::Secrets;
-use serde_json::Value;
 use spread::Spread;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use tokio::sync::oneshot;
 use writer::{Job, Load, Tell, What, Writer};
@@ -74,7 +73,8 @@ pub(in crate::runtime::proxy) fn as_journal(
     recorded: &Recorded,
     secrets: &[(String, String)],
 ) -> serde_json::Result<Vec<u8>> {
-    let entry = spell::exchange(recorded, None, &mut Secrets::new(secrets.to_vec()))?;
+    let mut secrets = Secrets::new(secrets.to_vec());
+    let entry = spell::exchange(recorded, spell::Kind::Over, &mut secrets)?;
     let mut text = encode_header(&serde_json::Map::new());
     text.push_str(&encode_line(1, &entry));
     Ok(text.into_bytes())
@@ -83,13 +83,13 @@ pub(in crate::runtime::proxy) fn as_journal(
 /// Records what passes through a proxy. When it is dropped, everything that was handed over is written.
 #[derive(Debug)]
 pub struct Recorder {
-    jobs: Option<Sender<Job>>,
+    jobs: Mutex<Option<Sender<Job>>>,
     load: Arc<Load>,
     clock: Clock,
     warning: Option<String>,
     /// Most bytes of bodies that wait.
     most: usize,
-    thread: Option<JoinHandle<()>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// Comes true when an entry is on the disk, and false when it cannot be written for now: it will be, as soon as that works again.
@@ -134,12 +134,12 @@ impl Recorder {
                 })
             })?;
         Ok(Self {
-            jobs: Some(jobs),
+            jobs: Mutex::new(Some(jobs)),
             load,
             clock,
             warning,
             most,
-            thread: Some(thread),
+            thread: Mutex::new(Some(thread)),
         })
     }
 
@@ -179,6 +179,30 @@ impl Recorder {
         self.hand_over(recorded, None, |recorded| {
             What::Exchange(Box::new(recorded))
         });
+    }
+
+    /// Records an exchange whose reply takes a while, as far as it is known: should the proxy be killed, its request is there.
+    pub fn began(&self, recorded: Recorded) {
+        self.hand_over(recorded, None, |recorded| What::Began(Box::new(recorded)));
+    }
+
+    /// Records what was found in an exchange that is recorded already, and its notes.
+    pub fn judged(&self, seen: &Seen) {
+        let entry = Entry::Judged {
+            id: seen.id,
+            at: (self.clock)(),
+            found: seen.found.iter().map(FoundEntry::of).collect(),
+            notes: seen.notes.clone(),
+        };
+        self.send(What::Entry(entry), 0, None);
+    }
+
+    /// Records that so many exchanges cannot be recorded.
+    pub fn lost(&self, count: u64) {
+        if count > 0 {
+            let at = (self.clock)();
+            self.send(What::Entry(Entry::Lost { at, count }), 0, None);
+        }
     }
 
     /// Records an exchange that waits for a decision, as far as it is known; `run` is the file of the run that the hold is. Nothing of it is
@@ -233,19 +257,12 @@ impl Recorder {
         let cost = message.len();
         let is_too_much =
             cost as u64 > REPLY_CAP || self.queued().0.saturating_add(cost) > self.most;
-        let (message, cost) = match serde_json::from_str(message) {
-            _ if is_too_much => (Value::from(format!("[{cost} bytes]")), 0),
-            Ok(value) => (value, cost),
-            Err(_) => (Value::from(message), cost),
+        let (message, cost) = match is_too_much {
+            true => (format!("[{cost} bytes]"), 0),
+            false => (message.to_owned(), cost),
         };
         let at = (self.clock)();
-        let entry = Entry::Observed {
-            id,
-            at,
-            from,
-            message,
-        };
-        self.send(What::Entry(entry), cost, None);
+        self.send(What::Observed(id, at, from, message), cost, None);
     }
 
     fn hand_over(
@@ -274,20 +291,29 @@ impl Recorder {
             cost,
             acknowledge,
         };
-        if let Some(jobs) = &self.jobs {
+        if let Some(jobs) = &*self.jobs.lock().unwrap_or_else(PoisonError::into_inner) {
             // The thread ends after this sender is gone. Should it have failed, the receiver of the acknowledgement is told by its end.
             let _ = jobs.send(job);
         }
     }
 }
 
-impl Drop for Recorder {
-    fn drop(&mut self) {
-        self.jobs = None;
-        if let Some(thread) = self.thread.take() {
+impl Recorder {
+    /// Ends the journal once everything is written that was handed over; what comes later is not recorded.
+    pub fn close(&self) {
+        let jobs = self.jobs.lock();
+        drop(jobs.unwrap_or_else(PoisonError::into_inner).take());
+        let thread = self.thread.lock();
+        if let Some(thread) = thread.unwrap_or_else(PoisonError::into_inner).take() {
             // A thread that failed has nothing more to write.
             let _ = thread.join();
         }
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        self.close();
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::exchange::Seen;
 use crate::redact::{Shown, header_holds_a_secret};
 use crate::runtime::http::secrets_shown;
+use crate::runtime::proxy::headers::content_encoding;
 use bytes::Bytes;
 use hyper::HeaderMap;
 
@@ -29,16 +30,17 @@ pub struct Recorded {
     /// The head of the reply.
     pub reply_head: Head,
     /// What the agent got instead: a whole reply of its dialect, or a stream of one. Without an encoding.
-    pub told: Option<Bytes>,
+    pub told: Option<Body>,
     /// What the provider was sent instead of the request. Without an encoding.
     pub sent: Option<Bytes>,
 }
 
 impl Recorded {
     /// What it keeps in memory, in bytes.
-    pub(super) fn cost(&self) -> usize {
-        let more = [&self.told, &self.sent].into_iter().flatten();
-        self.request.kept() + self.reply.kept() + more.map(Bytes::len).sum::<usize>()
+    pub(in crate::runtime::proxy) fn cost(&self) -> usize {
+        let told = self.told.as_ref().map_or(0, Body::memory);
+        let sent = self.sent.as_ref().map_or(0, Bytes::len);
+        self.request.memory() + self.reply.memory() + told + sent
     }
 
     /// The same without its bodies.
@@ -53,41 +55,68 @@ impl Recorded {
     }
 }
 
-/// A body as it came, up to a bound. The pieces are shared with whoever forwards them.
+/// Received bytes are gathered in blocks of this size.
+const BLOCK: usize = 64 * 1024;
+
+/// A body as it came, up to a bound. Clones share its blocks.
 #[derive(Debug, Clone, Default)]
 pub struct Body {
-    pieces: Vec<Bytes>,
+    blocks: Vec<Bytes>,
+    /// What came behind the blocks; shorter than one.
+    tail: Vec<u8>,
     kept: u64,
     total: u64,
 }
 
 impl Body {
-    /// A body that is there as a whole.
+    /// A body that is there as a whole; its bytes are shared, not copied.
     pub fn whole(bytes: Bytes) -> Self {
-        let mut body = Self::default();
-        body.push(&bytes, REQUEST_CAP);
-        body
+        let total = bytes.len() as u64;
+        let cap = usize::try_from(REQUEST_CAP).unwrap_or(usize::MAX);
+        let kept = bytes.slice(..bytes.len().min(cap));
+        Self {
+            kept: kept.len() as u64,
+            blocks: Some(kept)
+                .filter(|kept| !kept.is_empty())
+                .into_iter()
+                .collect(),
+            tail: Vec::new(),
+            total,
+        }
     }
 
-    /// Takes the next piece; what goes beyond `cap` bytes in all is only counted.
-    pub fn push(&mut self, piece: &Bytes, cap: u64) {
+    /// Copies the next piece; what goes beyond `cap` bytes in all is only counted.
+    ///
+    /// A piece is a slice of the buffer that the connection reads into: sharing it would keep all of that buffer in memory, up to 256 KiB
+    /// for a few bytes.
+    pub fn push(&mut self, piece: &[u8], cap: u64) {
         let room = usize::try_from(cap.saturating_sub(self.kept)).unwrap_or(usize::MAX);
+        let mut rest = &piece[..piece.len().min(room)];
         self.total += piece.len() as u64;
-        let kept = piece.slice(..piece.len().min(room));
-        if !kept.is_empty() {
-            self.kept += kept.len() as u64;
-            self.pieces.push(kept);
+        self.kept += rest.len() as u64;
+        while !rest.is_empty() {
+            let (now, later) = rest.split_at(rest.len().min(BLOCK - self.tail.len()));
+            self.tail.extend_from_slice(now);
+            rest = later;
+            if self.tail.len() == BLOCK {
+                self.blocks.push(std::mem::take(&mut self.tail).into());
+            }
         }
     }
 
     /// Takes the next piece of a reply.
-    pub fn push_reply(&mut self, piece: &Bytes) {
+    pub fn push_reply(&mut self, piece: &[u8]) {
         self.push(piece, REPLY_CAP);
     }
 
     /// How many bytes went over the wire.
     pub fn total(&self) -> u64 {
         self.total
+    }
+
+    /// How many of them are kept.
+    pub(super) fn kept(&self) -> u64 {
+        self.kept
     }
 
     /// Whether bytes are missing at its end.
@@ -97,19 +126,33 @@ impl Body {
 
     /// All of it, where it is there in one piece.
     pub(super) fn as_whole(&self) -> Option<&Bytes> {
-        match &self.pieces[..] {
-            [only] if !self.is_cut() => Some(only),
+        match &self.blocks[..] {
+            [only] if !self.is_cut() && self.tail.is_empty() => Some(only),
             _ => None,
         }
     }
 
     /// What is kept of it, in one piece.
     pub fn bytes(&self) -> Vec<u8> {
-        self.pieces.concat()
+        let mut bytes = Vec::with_capacity(usize::try_from(self.kept).unwrap_or_default());
+        for block in &self.blocks {
+            bytes.extend_from_slice(block);
+        }
+        bytes.extend_from_slice(&self.tail);
+        bytes
     }
 
-    fn kept(&self) -> usize {
-        usize::try_from(self.kept).unwrap_or(usize::MAX)
+    /// What is kept of it, piece by piece.
+    pub(in crate::runtime::proxy) fn pieces(&self) -> impl Iterator<Item = Bytes> {
+        let tail = Some(&self.tail).filter(|tail| !tail.is_empty());
+        let tail = tail.map(|tail| Bytes::copy_from_slice(tail));
+        self.blocks.iter().cloned().chain(tail)
+    }
+
+    /// What it takes in memory, in bytes.
+    pub(in crate::runtime::proxy) fn memory(&self) -> usize {
+        let blocks = self.blocks.iter().map(Bytes::len);
+        blocks.sum::<usize>() + self.tail.capacity()
     }
 
     fn nothing_of(other: &Self) -> Self {
@@ -162,6 +205,7 @@ impl Head {
     pub fn of(headers: &HeaderMap) -> Self {
         let mut head = Self {
             secrets: secrets_shown(headers),
+            encoding: content_encoding(headers),
             ..Self::default()
         };
         for (name, value) in headers {
@@ -170,12 +214,8 @@ impl Head {
             if header_holds_a_secret(name) {
                 continue;
             }
-            match name {
-                "content-encoding" => head.encoding = value.trim().to_ascii_lowercase(),
-                "content-type" => {
-                    head.is_stream = value.trim_start().starts_with("text/event-stream");
-                }
-                _ => {}
+            if name == "content-type" {
+                head.is_stream = value.trim_start().starts_with("text/event-stream");
             }
             let begins = |begin: &&str| name.starts_with(*begin);
             if ALLOWED.contains(&name) || ALLOWED_BEGINNINGS.iter().any(begins) {

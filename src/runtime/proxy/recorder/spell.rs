@@ -11,10 +11,21 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::path::Path;
 
+/// What an exchange is written as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind<'a> {
+    /// It is over.
+    Over,
+    /// Its reply takes a while.
+    Began,
+    /// It waits for a decision; the file is the journal of its hold.
+    Held(Option<&'a Path>),
+}
+
 /// What is written of an exchange: one JSON object without line feeds and without secrets.
 pub(super) fn exchange(
     recorded: &Recorded,
-    held: Option<Option<&Path>>,
+    kind: Kind<'_>,
     secrets: &mut Secrets,
 ) -> serde_json::Result<String> {
     secrets.learn(&recorded.request_head.secrets);
@@ -43,17 +54,30 @@ pub(super) fn exchange(
         reply(dialect, bytes, is_stream, secrets, notes)
     });
     if let Some(told) = &recorded.told {
-        let told = reply(dialect, told.to_vec(), false, secrets, notes);
+        if told.is_cut() {
+            notes.push(cut(told, "reply that the agent got"));
+        }
+        let told = reply(dialect, told.bytes(), false, secrets, notes);
         entry.told = Told {
             told: told.response,
             told_text: told.response_text,
         };
     }
-    if let Some(journal) = held {
-        entry.kind = "held";
-        if let Some(holding) = &mut entry.holding {
-            entry.notice = Some(notice(holding.since, holding.why));
-            holding.journal = journal.map(|path| path.to_string_lossy().into_owned());
+    match kind {
+        Kind::Over => {}
+        Kind::Began => {
+            entry.kind = "began";
+            entry.notice = Some(format!(
+                "asked at {}, and no end of it is recorded: interrupted, or still under way",
+                time(entry.at)
+            ));
+        }
+        Kind::Held(journal) => {
+            entry.kind = "held";
+            if let Some(holding) = &mut entry.holding {
+                entry.notice = Some(notice(holding.since, holding.why));
+                holding.journal = journal.map(|path| path.to_string_lossy().into_owned());
+            }
         }
     }
     let (text, had_secrets) = secrets.redacted(serde_json::to_string(&entry)?);
@@ -103,12 +127,17 @@ fn plain_request(recorded: &Recorded) -> Option<(Dialect, &Bytes)> {
 
 /// What a reader is told who finds no end of what is held.
 fn notice(since: u64, why: &str) -> String {
-    let seconds = since / 1000;
-    let (hours, minutes) = (seconds / 3600 % 24, seconds / 60 % 60);
+    let since = time(since);
     format!(
-        "held since {hours:02}:{minutes:02}:{:02} UTC ({why}), and no decision is recorded: interrupted, or still waiting",
-        seconds % 60
+        "held since {since} ({why}), and no decision is recorded: interrupted, or still waiting"
     )
+}
+
+/// The time of day of a moment in milliseconds since 1970.
+fn time(at: u64) -> String {
+    let seconds = at / 1000;
+    let (hours, minutes) = (seconds / 3600 % 24, seconds / 60 % 60);
+    format!("{hours:02}:{minutes:02}:{:02} UTC", seconds % 60)
 }
 
 fn request(recorded: &Recorded, notes: &mut Vec<String>) -> Request {
@@ -132,13 +161,16 @@ fn sent(recorded: &Recorded) -> Option<Box<RawValue>> {
     }
 }
 
+/// How much of a body that was cut is recorded.
+fn cut(body: &Body, what: &str) -> String {
+    let (kept, total) = (body.kept(), body.total());
+    format!("{kept} of {total} bytes of the {what} are recorded")
+}
+
 /// A body without its encoding; what cannot be had is noted.
 fn open(body: &Body, head: &Head, what: &str, notes: &mut Vec<String>) -> Option<Vec<u8>> {
     if body.is_cut() {
-        let (kept, total) = (body.bytes().len(), body.total());
-        notes.push(format!(
-            "{kept} of {total} bytes of the {what} are recorded"
-        ));
+        notes.push(cut(body, what));
     }
     let bytes = decoded(&head.encoding, body.bytes());
     if bytes.is_none() {

@@ -126,7 +126,7 @@ fn a_recorded_exchange_opens_with_the_findings_of_its_bodies() {
     assert_ne!(second, path, "a file is never taken over");
     let mut stream = Body::default();
     for byte in streamed().as_bytes().chunks(7) {
-        stream.push_reply(&Bytes::copy_from_slice(byte));
+        stream.push_reply(byte);
     }
     recorder.exchange(Recorded {
         reply: stream,
@@ -205,9 +205,17 @@ fn a_giant_reply_costs_its_cap_and_says_so() {
         ..chat(1, ASKS, "")
     };
     assert!(recorded.cost() as u64 <= REPLY_CAP + 1024);
+    let mut small = Body::default();
+    for _ in 0..1000 {
+        // A short piece is a slice of a long buffer, which must not be kept for it.
+        small.push_reply(&piece.slice(..181));
+    }
+    assert_eq!(small.bytes().len(), 181_000);
+    assert!(small.memory() <= 2 * 181_000, "{}", small.memory());
+    assert!(piece.is_unique(), "nothing of it is shared");
     let home = tempfile::tempdir().unwrap();
     let mut cut = Body::default();
-    cut.push(&Bytes::from_static(b"{\"choices\":[]} and more"), 14);
+    cut.push(b"{\"choices\":[]} and more", 14);
     let recorder = Recorder::begin(options(home.path())).unwrap();
     let path = recorder.path();
     recorder.exchange(Recorded {
@@ -257,9 +265,9 @@ fn a_hold_and_what_was_decided_are_on_the_disk_when_that_is_said() {
     assert_eq!(interrupted(&folder).unwrap(), []);
     let mut mended = chat(1, ASKS, CALLS);
     mended.seen.phase = Phase::Ended(Ending::Mended);
-    mended.told = Some(Bytes::from_static(
+    mended.told = Some(Body::whole(Bytes::from_static(
         br#"{"choices":[{"finish_reason":"stop","message":{"role":"assistant","content":"mended"}}]}"#,
-    ));
+    )));
     recorder.exchange(mended);
     drop(recorder);
     assert_eq!(interrupted(&folder).unwrap(), []);

@@ -3,11 +3,12 @@
 use super::journal::ProxyJournal;
 use super::recorded::Recorded;
 use super::secrets::Secrets;
-use super::spell;
+use super::spell::{self, Kind};
 use super::spread::Spread;
 use crate::exchange::ExchangeId;
-use crate::exchange::entry::Entry;
+use crate::exchange::entry::{Entry, Side};
 use crate::redact::Shown;
+use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -49,7 +50,9 @@ pub(super) struct Job {
 #[derive(Debug)]
 pub(super) enum What {
     Exchange(Box<Recorded>),
+    Began(Box<Recorded>),
     Held(Box<Recorded>, Option<PathBuf>),
+    Observed(ExchangeId, u64, Side, String),
     Entry(Entry),
     /// Secrets of header lines, to be known from now on.
     Shown(Vec<Shown>),
@@ -83,14 +86,14 @@ impl Writer {
                 Ok(job) => {
                     self.take(job);
                     for _ in 0..BATCH {
+                        if self.journal.is_full() {
+                            break;
+                        }
                         let Ok(job) = jobs.try_recv() else {
                             rests = true;
                             break;
                         };
                         self.take(job);
-                        if self.journal.is_full() {
-                            break;
-                        }
                     }
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -118,18 +121,29 @@ impl Writer {
             What::Exchange(recorded) => {
                 self.held.remove(&recorded.seen.id);
                 self.spread.ends(recorded.seen.id);
-                spell::exchange(&recorded, None, &mut self.secrets)
+                spell::exchange(&recorded, Kind::Over, &mut self.secrets)
             }
+            What::Began(recorded) => spell::exchange(&recorded, Kind::Began, &mut self.secrets),
             What::Held(recorded, run) => {
                 self.held.insert(recorded.seen.id);
-                spell::exchange(&recorded, Some(run.as_deref()), &mut self.secrets)
+                spell::exchange(&recorded, Kind::Held(run.as_deref()), &mut self.secrets)
             }
-            What::Entry(mut entry) => {
+            What::Observed(id, at, from, text) => {
+                // It is read here, and not where it passes.
+                let message = serde_json::from_str(&text);
+                let mut message = message.unwrap_or_else(|_| Value::from(text));
+                self.spread.redact(id, &mut message, &self.secrets);
+                let entry = Entry::Observed {
+                    id,
+                    at,
+                    from,
+                    message,
+                };
+                serde_json::to_string(&entry).map(|entry| self.secrets.redact(entry))
+            }
+            What::Entry(entry) => {
                 if let Entry::Ended { id, .. } = &entry {
                     self.held.remove(id);
-                }
-                if let Entry::Observed { id, message, .. } = &mut entry {
-                    self.spread.redact(*id, message, &self.secrets);
                 }
                 serde_json::to_string(&entry).map(|entry| self.secrets.redact(entry))
             }

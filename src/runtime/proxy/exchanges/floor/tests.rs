@@ -23,7 +23,7 @@ fn floor(folder: &TempDir, report: Report) -> Arc<Floor> {
         secrets: Vec::new(),
         asks: 1,
     };
-    Arc::new(Floor::new(Made {
+    let floor = Floor::new(Made {
         judge: Arc::default(),
         holds: Holder::new(settings, Arc::new(|_| {})).unwrap(),
         recorder: Arc::new(recorder.unwrap()),
@@ -33,7 +33,8 @@ fn floor(folder: &TempDir, report: Report) -> Arc<Floor> {
         report,
         intercepts: true,
         holds_requests: true,
-    }))
+    });
+    Arc::new(floor.unwrap())
 }
 
 fn request(place: usize, credentials: u64) -> Request {
@@ -112,7 +113,39 @@ fn an_exchange_is_under_way_until_it_is_handed_over() {
         },
         ..Recorded::default()
     };
-    floor.over(over, None);
+    floor.over_and_recorded(over, None);
     assert!(floor.is_settled());
     assert_eq!(*lock(&settled), [false, false]);
+}
+
+#[test]
+fn what_is_not_recorded_when_a_proxy_ends_is_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let floor = floor(&folder, Arc::new(|_| {}));
+    for _ in 0..2 {
+        let seen = Seen {
+            id: floor.number(),
+            ..Seen::default()
+        };
+        let (inbox, _messages) = unbounded_channel();
+        floor.begins(&seen, Under::new(inbox, request(0, 1), 0));
+        floor.record_began(Recorded {
+            seen,
+            ..Recorded::default()
+        });
+    }
+    floor.record(Recorded {
+        seen: Seen {
+            id: ExchangeId(1),
+            phase: Phase::Ended(Ending::Passed),
+            ..Seen::default()
+        },
+        ..Recorded::default()
+    });
+    floor.end();
+    let text = std::fs::read_to_string(folder.path().join("proxy.jsonl")).unwrap();
+    assert_eq!(text.matches("\"type\":\"began\"").count(), 2, "{text}");
+    assert!(text.contains("\"type\":\"lost\",\"at\":"), "{text}");
+    assert!(text.contains("\"count\":1}"), "{text}");
+    assert!(text.contains("\"type\":\"closed\""), "{text}");
 }

@@ -3,21 +3,25 @@
 use super::{DISK, Pump, place_of};
 use crate::exchange::Found;
 use crate::exchange::machine::{Effect, Event, Head, Held, Judgement, Timer, What};
-use crate::runtime::http::Headers;
+use crate::runtime::http::{Headers, strip_lines_of_a_body};
 use crate::runtime::proxy::client_side::Gone;
-use crate::runtime::proxy::exchanges::is_small;
 use crate::runtime::proxy::exchanges::order::order;
-use crate::runtime::proxy::heads::{error_head, reply_head, same_head, stream_head};
+use crate::runtime::proxy::exchanges::{is_small, shielded};
+use crate::runtime::proxy::heads::{
+    error_head, provider_error_head, reply_head, same_head, stream_head,
+};
 use crate::runtime::proxy::judge::{Reading, Verdict};
 use crate::runtime::proxy::{Outgoing, ask_for_plain};
 use crate::runtime::takes::wall_clock;
 use bytes::Bytes;
-use hyper::header::CONTENT_ENCODING;
 use hyper::http::response::Parts;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
+
+/// What is said of a reply over which the judge has failed.
+pub(super) const NOT_JUDGED: &str = "the reply could not be judged";
 
 impl Pump {
     /// Tells the machine, and does what it says.
@@ -48,17 +52,17 @@ impl Pump {
             }
             Effect::Pass => {
                 let bytes = std::mem::take(&mut self.latest);
-                self.keep_given(&bytes);
+                self.given.pass(&bytes);
                 return self.client.send(bytes).await;
             }
             Effect::Send(bytes) => {
                 let bytes = Bytes::from(bytes);
-                self.keep_given(&bytes);
+                self.given.send(&bytes);
                 return self.client.send(bytes).await;
             }
             Effect::Whole { head, body } => {
                 let body = Bytes::from(body);
-                self.keep_given(&body);
+                self.given.send(&body);
                 let head = self.head_for(head, Some(body.len()));
                 return self.client.give(head, body);
             }
@@ -77,6 +81,7 @@ impl Pump {
         match (head, &self.head) {
             (Head::Same, Some(upstream)) => same_head(upstream),
             (Head::Upstream, Some(upstream)) => reply_head(upstream, length),
+            (Head::Error(status), _) if self.may_be_retried => provider_error_head(status),
             (Head::Error(status), _) => error_head(status),
             (Head::Stream | Head::Upstream | Head::Same, _) => stream_head(),
         }
@@ -86,10 +91,11 @@ impl Pump {
         if let Some(body) = body {
             self.send_instead(Bytes::from(body));
         }
+        self.asks_again();
         let mut lines = self.question.lines.clone();
         let body = match &self.sent {
             Some(body) => {
-                lines.remove(CONTENT_ENCODING);
+                strip_lines_of_a_body(&mut lines);
                 body.clone()
             }
             None => self.question.body.clone(),
@@ -113,7 +119,11 @@ impl Pump {
         let secrets = self.secrets();
         let is_whole = self.machine.has_ended();
         if let Some(reply) = reply.as_ref().filter(|one| is_small(&request, one.len())) {
-            self.judged = Some(judge.reply(&request, (reply, is_whole), &secrets));
+            let verdict = shielded(|| judge.reply(&request, (reply, is_whole), &secrets));
+            if verdict.is_none() {
+                self.note(NOT_JUDGED.to_owned());
+            }
+            self.judged = Some(verdict.unwrap_or_else(Verdict::sound));
             return;
         }
         self.judging = Some(tokio::task::spawn_blocking(move || match reply {
@@ -204,6 +214,7 @@ impl Pump {
         }
         match order(self, held) {
             Ok(order) => {
+                self.is_written = true;
                 let on_disk = self
                     .floor
                     .record_held(self.recorded(), order.journal.clone());

@@ -2,17 +2,18 @@
 
 use super::Pump;
 use crate::runtime::proxy::decode::decode;
+use crate::runtime::proxy::exchanges::late::Judges;
+use crate::runtime::proxy::exchanges::shielded;
+use crate::runtime::proxy::headers::content_encoding;
 use crate::runtime::proxy::judge::Verdict;
-use crate::runtime::proxy::recorder::{assemble, looks_streamed};
+use crate::runtime::proxy::recorder::{Body, assemble, looks_streamed};
 use crate::session::Dialect;
-use hyper::header::CONTENT_ENCODING;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A reply as it came, to be read once it is over.
 struct Came {
     dialect: Dialect,
     encoding: String,
-    bytes: Vec<u8>,
+    body: Body,
 }
 
 impl Pump {
@@ -31,17 +32,33 @@ impl Pump {
                 "the reply is encoded ({encoding}) although no encoding was asked for: it passed unchecked"
             ));
         }
+        let (recorded, asked) = self.end();
+        let floor = self.floor.clone();
+        // Before anything is judged, so that nothing is lost that its client has.
+        floor.record(recorded.clone());
         if !self.is_readable || (self.was_looked_at && came.is_none()) {
-            return self.finish();
+            return floor.over(recorded, asked);
         }
-        // Nobody waits for it; a proxy that ends looks at what is under way.
-        drop(tokio::task::spawn_blocking(move || {
-            let judged = catch_unwind(AssertUnwindSafe(|| self.look_back(came)));
-            if judged.is_err() {
-                self.note("the exchange could not be judged".to_owned());
+        let bytes = recorded.cost();
+        let work = move |judges| {
+            let (mut pump, mut recorded) = (self, recorded);
+            pump.judge_late(came, judges);
+            if pump.seen != recorded.seen {
+                pump.floor.record_judged(&pump.seen);
+                recorded.seen.clone_from(&pump.seen);
             }
-            self.finish();
-        }));
+            pump.floor.over(recorded, asked);
+        };
+        floor.late.judge(bytes, Box::new(work));
+    }
+
+    fn judge_late(&mut self, came: Option<Came>, judges: Judges) {
+        if judges == Judges::No {
+            return self.note("not judged: too much waited, or retake was ended".to_owned());
+        }
+        if shielded(|| self.look_back(came)).is_none() {
+            self.note("the exchange could not be judged".to_owned());
+        }
     }
 
     /// The reply, where nobody has judged it.
@@ -53,7 +70,7 @@ impl Pump {
         (is_good && !self.was_judged && !self.received.is_cut()).then(|| Came {
             dialect: self.question.dialect,
             encoding: self.encoding(),
-            bytes: self.received.bytes(),
+            body: self.received.clone(),
         })
     }
 
@@ -62,7 +79,7 @@ impl Pump {
         if !self.was_looked_at {
             self.found_late(judge.request(&self.reading, &secrets));
         }
-        let (reply, fault) = came.map(plain).unwrap_or_default();
+        let (reply, fault) = came.as_ref().map(plain).unwrap_or_default();
         if let Some(fault) = fault {
             self.note(fault);
         }
@@ -72,14 +89,8 @@ impl Pump {
     }
 
     fn encoding(&self) -> String {
-        let lines = self.head.iter();
-        let lines = lines.flat_map(|head| head.headers.get_all(CONTENT_ENCODING));
-        let lines = lines.filter_map(|line| line.to_str().ok());
-        let encoding = lines.collect::<Vec<_>>().join(", ");
-        match encoding.trim() {
-            "identity" => String::new(),
-            encoding => encoding.to_owned(),
-        }
+        let head = self.head.as_ref();
+        head.map_or_else(String::new, |head| content_encoding(&head.headers))
     }
 
     fn found_late(&mut self, verdict: Verdict) {
@@ -95,8 +106,9 @@ impl Pump {
 }
 
 /// The reply as one document of its dialect, and why it cannot be decoded.
-fn plain(came: Came) -> (Option<String>, Option<String>) {
-    let decoded = decode(&came.encoding, &came.bytes);
+fn plain(came: &Came) -> (Option<String>, Option<String>) {
+    let bytes = came.body.bytes();
+    let decoded = decode(&came.encoding, &bytes);
     let fault = decoded.fault.map(|fault| fault.to_string());
     if fault.is_some() {
         return (None, fault);

@@ -168,3 +168,23 @@ fn ten_thousand_exchanges_before_a_disk_that_hangs_stay_within_the_bound() {
     assert_eq!(all, 10_000);
     assert!(bare > 9_000 && bare < 10_000, "{bare}");
 }
+
+#[test]
+fn long_entries_that_come_together_are_all_written_while_the_disk_is_well() {
+    let home = tempfile::tempdir().unwrap();
+    let place = place(&options(home.path())).unwrap();
+    let mount: Mount = |file| Box::new(file);
+    let mut journal = ProxyJournal::begin(place, mount, || NOW).unwrap();
+    let (acknowledge, on_disk) = tokio::sync::oneshot::channel();
+    let mut acknowledge = Some(acknowledge);
+    for id in 1..=2 {
+        let text = "x".repeat(40 << 20);
+        let entry = format!("{{\"type\":\"exchange\",\"id\":{id},\"text\":\"{text}\"}}");
+        journal.add(entry, acknowledge.take());
+    }
+    journal.flush(true);
+    assert_eq!(on_disk.blocking_recv(), Ok(true));
+    let text = text_of(journal.path());
+    assert!(text.contains("\"id\":1,") && text.contains("\"id\":2,"));
+    assert!(!text.contains("\"type\":\"lost\""));
+}

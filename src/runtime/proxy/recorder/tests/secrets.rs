@@ -52,7 +52,7 @@ fn everywhere(id: u32, place: &str, carrier: &str) -> Vec<Recorded> {
     }
     in_places.seen.notes = vec![carrier.to_owned()];
     in_places.seen.client = carrier.to_owned();
-    in_places.told = Some(reply.clone().into());
+    in_places.told = Some(Body::whole(reply.clone().into()));
     in_places.sent = Some(request.clone().into());
     let streamed = chat(id, &request, &deltas(carrier, true));
     let torn = chat(id, &request, &deltas(carrier, false));
