@@ -249,12 +249,28 @@ pub struct Http(Client);
 impl Http {
     /// A client for a target, with a limit for making a connection. The certificates of the system are read where they are needed.
     pub fn new(target: &Target, connect: Duration) -> Result<Self, NoClient> {
+        let builder = Self::builder(connect);
+        let builder = match target.is_encrypted() {
+            true => builder,
+            false => builder.tls_certs_only([]),
+        };
+        builder.build().map(Self).map_err(NoClient)
+    }
+
+    /// The same for a host that need not prove who it is, since the operator has named it.
+    pub fn unverified(_: &Target, connect: Duration) -> Result<Self, NoClient> {
+        let builder = Self::builder(connect).tls_certs_only([]);
+        let builder = builder.tls_danger_accept_invalid_certs(true);
+        builder.build().map(Self).map_err(NoClient)
+    }
+
+    fn builder(connect: Duration) -> reqwest::ClientBuilder {
         static PROVIDER: Once = Once::new();
         PROVIDER.call_once(|| {
             // Refused where one is installed already; then that one serves.
             let _ = rustls::crypto::ring::default_provider().install_default();
         });
-        let mut builder = Client::builder()
+        Client::builder()
             .user_agent(USER_AGENT)
             .redirect(redirect::Policy::none())
             .referer(false)
@@ -264,11 +280,7 @@ impl Http {
             .no_zstd()
             .no_deflate()
             .http1_only()
-            .connect_timeout(connect);
-        if !target.is_encrypted() {
-            builder = builder.tls_certs_only([]);
-        }
-        builder.build().map(Self).map_err(NoClient)
+            .connect_timeout(connect)
     }
 
     /// The client itself, for a library that sends requests of its own.

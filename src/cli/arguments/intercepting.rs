@@ -46,7 +46,8 @@ pub struct ProxyArguments {
         requires = "chaos"
     )]
     pub format: LineFormat,
-    /// The file of the proxy's journal, or with --chaos and CMD the folder of its journals; without it a new one among the operator's own data
+    /// The file of the proxy's journal, or with --chaos and CMD the folder of its journals; without it a new one among the operator's own data.
+    /// A file that is there is left as it is: the journal gets a number, as in FILE-2.jsonl
     #[arg(long, value_name = "FILE")]
     pub journal: Option<PathBuf>,
     /// Hold nothing: watch and record only

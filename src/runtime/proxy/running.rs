@@ -38,7 +38,7 @@ pub struct Proxy {
     floor: Arc<Floor>,
     journal: PathBuf,
     stop: CancellationToken,
-    thread: Option<JoinHandle<()>>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 /// Why a proxy does not run.
@@ -121,12 +121,14 @@ impl Proxy {
         }
         let stop = CancellationToken::new();
         let places = listeners.into_iter().zip(origins);
+        let tells = report.clone();
         let thread = run(places.collect(), chaos, floor.clone(), stop.clone(), report)?;
+        let earlier = tell_earlier(&journal, stop.clone(), tells)?;
         Ok(Self {
             floor,
             journal,
             stop,
-            thread: Some(thread),
+            threads: vec![earlier, thread],
         })
     }
 
@@ -168,7 +170,7 @@ impl Proxy {
 impl Drop for Proxy {
     fn drop(&mut self) {
         self.stop.cancel();
-        if let Some(thread) = self.thread.take() {
+        for thread in self.threads.drain(..) {
             // A panic in it was told by the panic hook.
             let _ = thread.join();
         }
@@ -214,7 +216,46 @@ fn listeners(options: &Options) -> Result<Vec<Listen>, NoListener> {
     Ok(named.collect())
 }
 
-/// The journal, and what is to be said of its folder: who may look into it, and what earlier proxies left held there.
+/// Tells what earlier proxies left held in the folder of a journal, on a thread of its own: there may be much to read.
+fn tell_earlier(
+    journal: &Path,
+    stop: CancellationToken,
+    report: Report,
+) -> io::Result<JoinHandle<()>> {
+    let folder = journal
+        .parent()
+        .unwrap_or_else(|| Path::new("."))
+        .to_owned();
+    let thread = std::thread::Builder::new().name("earlier journals".to_owned());
+    thread.spawn(move || {
+        let notice = |words: String| report(News::Notice(words));
+        let left = match recorder::interrupted_until(&folder, &|| stop.is_cancelled()) {
+            Ok(left) => left,
+            Err(error) => {
+                let folder = folder.display();
+                return notice(format!("earlier journals in {folder} cannot be read: {error}"));
+            }
+        };
+        for left in &left {
+            notice(format!(
+                "exchange {} was held when retake was ended: {}; nothing of it is sent again; it is in {}",
+                left.id,
+                left.why,
+                left.journal.display()
+            ));
+        }
+        if left.len() > 1 {
+            let count = left.len();
+            notice(format!("{count} exchanges were held when retake was ended"));
+        }
+        let failed = recorder::close(&left, wall_clock());
+        if failed > 0 {
+            notice(format!("{failed} of these journals cannot be written to"));
+        }
+    })
+}
+
+/// The journal, and what is to be said of it and its folder.
 fn recorder(
     options: &Options,
     (hosts, tokens): (&[String], &[(String, String)]),
@@ -231,26 +272,14 @@ fn recorder(
     })?;
     let warning = recorder.warning().map(str::to_owned);
     let mut notices: Vec<String> = warning.into_iter().collect();
-    if let Some(folder) = recorder.path().parent() {
-        let left = recorder::interrupted(folder)?;
-        for left in &left {
-            notices.push(format!(
-                "exchange {} was held when retake was ended: {}; nothing of it is sent again; it is in {}",
-                left.id,
-                left.why,
-                left.journal.display()
-            ));
-        }
-        if left.len() > 1 {
-            notices.push(format!(
-                "{} exchanges were held when retake was ended",
-                left.len()
-            ));
-        }
-        let failed = recorder::close(&left, wall_clock());
-        if failed > 0 {
-            notices.push(format!("{failed} of these journals cannot be written to"));
-        }
+    if let Some(asked) = options.journal.as_ref().filter(|asked| asked.exists())
+        && recorder.path().file_name() != asked.file_name()
+    {
+        let (asked, path) = (asked.display(), recorder.path());
+        notices.push(format!(
+            "{asked} is there already: what passes is recorded in {}",
+            path.display()
+        ));
     }
     Ok((recorder, notices))
 }

@@ -128,14 +128,15 @@ fn three_held_exchanges_are_told_as_interrupted_and_nothing_is_sent_again() {
     assert_eq!(fake.requests().len(), 3);
     let next = folder.path().join("second.jsonl");
     let stage = Stage::new(fake, |options| options.journal = Some(next));
-    let told = stage.notices();
     for id in 1..=3 {
         let words = format!("exchange {id} was held");
-        assert!(
-            told.iter()
-                .any(|one| one.starts_with(&words) && one.contains("nothing of it is sent again")),
-            "{told:?}"
-        );
+        let is_told =
+            |one: &String| one.starts_with(&words) && one.contains("nothing of it is sent again");
+        let since = Instant::now();
+        while !stage.notices().iter().any(is_told) {
+            assert!(since.elapsed() < PATIENCE, "{:?}", stage.notices());
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
     }
     assert_eq!(stage.upstream.requests().len(), 3);
     let (code, said) = checked(&journal);

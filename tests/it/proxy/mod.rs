@@ -19,3 +19,4 @@ mod speech;
 mod stage;
 mod stored;
 mod table;
+mod trusted;

@@ -8,4 +8,4 @@ mod hostile;
 mod place;
 mod replies;
 pub(crate) mod sockets;
-mod tls;
+pub(crate) mod tls;

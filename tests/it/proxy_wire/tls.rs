@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 struct Authority {
     root: CertificateDer<'static>,
@@ -37,14 +37,32 @@ impl Authority {
     }
 }
 
-/// Speaks TLS with a certificate and answers every request with `{}`, until it is dropped.
-struct Server {
+/// A server whose certificate nobody believes; it gives these replies, one a request, and the last one from then on.
+pub(crate) fn unproven(replies: Vec<Vec<u8>>) -> Server {
+    let key = KeyPair::generate().unwrap();
+    let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    let certificate = params.self_signed(&key).unwrap();
+    Server::answering(certificate.der().clone(), &key, replies)
+}
+
+/// Speaks TLS with a certificate and answers every request, until it is dropped.
+pub(crate) struct Server {
     address: SocketAddr,
     is_over: Arc<AtomicBool>,
 }
 
 impl Server {
     fn start(certificate: CertificateDer<'static>, key: &KeyPair) -> Self {
+        let reply = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}".to_vec();
+        Self::answering(certificate, key, vec![reply])
+    }
+
+    fn answering(
+        certificate: CertificateDer<'static>,
+        key: &KeyPair,
+        replies: Vec<Vec<u8>>,
+    ) -> Self {
+        let number = AtomicUsize::new(0);
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut config = ServerConfig::builder_with_provider(provider)
@@ -61,7 +79,7 @@ impl Server {
             let mut stream = Stream::new(&mut connection, &mut client);
             let mut bytes = Vec::new();
             let mut piece = [0; 1024];
-            while !bytes.ends_with(b"}") {
+            while !bytes.trim_ascii_end().ends_with(b"}") {
                 match stream.read(&mut piece) {
                     Ok(count) if count > 0 => bytes.extend_from_slice(&piece[..count]),
                     _ => return, // no trust
@@ -71,12 +89,14 @@ impl Server {
                 .split(|byte| *byte == b'\r')
                 .next()
                 .unwrap_or_default();
-            let status = match line.ends_with(b" HTTP/1.1") {
-                true => "200 OK",
-                false => "505 HTTP Version Not Supported",
+            let reply = match line.ends_with(b" HTTP/1.1") {
+                true => {
+                    let number = number.fetch_add(1, Ordering::SeqCst);
+                    &replies[number.min(replies.len() - 1)][..]
+                }
+                false => b"HTTP/1.1 505 HTTP Version Not Supported\r\ncontent-length: 2\r\n\r\n{}",
             };
-            let head = format!("HTTP/1.1 {status}\r\ncontent-length: 2\r\n\r\n{{}}");
-            let _ = stream.write_all(head.as_bytes());
+            let _ = stream.write_all(reply);
             stream.conn.send_close_notify();
             let _ = stream.flush();
         })
@@ -98,7 +118,7 @@ impl Server {
         Self { address, is_over }
     }
 
-    fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("https://localhost:{}", self.address.port())
     }
 }

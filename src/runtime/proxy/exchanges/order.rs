@@ -44,6 +44,7 @@ pub(super) fn order(pump: &Pump, held: Held) -> Result<Order, NoOrder> {
         dialect: question.dialect,
         model: pump.seen.model.clone(),
         target: Target::parse(&url).map_err(|_| NoOrder)?,
+        is_verified: pump.upstream.is_verified(),
         headers: Headers::passed_on(&question.lines),
         request: pump.asked().to_vec(),
         came,

@@ -85,7 +85,7 @@ impl Driven {
         let redactor = Redactor::sparing(secrets, words.chain([&*order.model]));
         let mut vault = Vault::default();
         let first = redactor.json(&order.request, &mut vault).into_owned();
-        let http = shared.http(&order.target)?;
+        let http = shared.http(&order.target, order.is_verified)?;
         let model = Model::of_client(order.dialect, order.target, order.headers, http);
         let world = World::in_room(model, shared.room(), hears);
         let about = About {

@@ -56,8 +56,8 @@ pub(super) struct Shared {
     breakpoints: Mutex<Vec<Breakpoint>>,
     holds: Mutex<BTreeMap<ExchangeId, Arc<Hold>>>,
     thread: Thread,
-    /// The client for http, and that for https, whose certificates take a while.
-    clients: Mutex<[Option<Http>; 2]>,
+    /// The clients: for http, for https, whose certificates take a while, and for hosts that need not prove who they are.
+    clients: Mutex<[Option<Http>; 3]>,
 }
 
 impl Shared {
@@ -66,12 +66,18 @@ impl Shared {
         self.thread.room()
     }
 
-    /// The client for a target.
-    pub(super) fn http(&self, target: &Target) -> Result<Http, String> {
+    /// The client for a target, which is believed as the exchange itself believes it.
+    pub(super) fn http(&self, target: &Target, is_verified: bool) -> Result<Http, String> {
         let mut clients = lock(&self.clients);
-        let known = &mut clients[usize::from(target.is_encrypted())];
+        let connect = Timeouts::default().connect;
+        let (place, make): (_, fn(&_, _) -> _) = match (target.is_encrypted(), is_verified) {
+            (false, _) => (0, Http::new),
+            (true, true) => (1, Http::new),
+            (true, false) => (2, Http::unverified),
+        };
+        let known = &mut clients[place];
         if known.is_none() {
-            let http = Http::new(target, Timeouts::default().connect);
+            let http = make(target, connect);
             *known = Some(http.map_err(|error| error.to_string())?);
         }
         known.clone().ok_or_else(String::new)

@@ -42,6 +42,8 @@ pub struct Order {
     pub model: String,
     /// Where the client's request goes, with its path and its query.
     pub target: Target,
+    /// Whether the server must prove who it is.
+    pub is_verified: bool,
     /// The client's own lines ([`Headers::passed_on`]).
     pub headers: Headers,
     /// The request, decoded and otherwise as it came.

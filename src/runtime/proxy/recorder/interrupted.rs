@@ -3,15 +3,18 @@
 use crate::exchange::entry::Entry;
 use crate::exchange::{Ending, ExchangeId};
 use crate::formats::retake_journal::{decode_line, encode_line};
-use crate::runtime::takes::{Below, Folder, lock, unlock};
+use crate::runtime::takes::{Below, Folder, lock, unlock, wall_clock};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// How much of the end of a journal tells whether it was closed, in bytes.
 const TAIL: u64 = 256;
+/// How much of a file is looked at to see whether it is the journal of a proxy, in bytes.
+const HEADER: usize = 64 * 1024;
 /// The longest line that is looked at, in bytes: a request and a reply as they are recorded at most, and what escaping adds.
 const LINE: u64 = 512 << 20;
 
@@ -61,26 +64,71 @@ struct Holding {
     journal: Option<PathBuf>,
 }
 
-/// The journals of a folder that no process writes to, and what was held in them. A journal that cannot be read is left out; the error is that
-/// of the folder.
+/// The proxies' journals of a folder that no process writes to, and what was held in them. A journal that cannot be read is left out; the error
+/// is that of the folder. A journal in which nothing was held is marked as closed, so that it is not read again.
 pub fn interrupted(folder: &Path) -> io::Result<Vec<Interrupted>> {
+    interrupted_until(folder, &|| false)
+}
+
+/// The same, until somebody says that it is not wanted any more.
+pub fn interrupted_until(
+    folder: &Path,
+    is_over: &dyn Fn() -> bool,
+) -> io::Result<Vec<Interrupted>> {
     let Some(open) = Folder::open(folder, Below::Nothing)? else {
         return Ok(Vec::new());
     };
     let mut found = Vec::new();
     for name in open.journals()? {
-        let Ok(Some((file, _))) = open.file(&name) else {
+        if is_over() {
+            break;
+        }
+        let Ok(Some((mut file, _))) = open.file(&name) else {
             continue;
         };
-        if !lock(&file).unwrap_or(false) {
+        if !is_of_proxy(&file) || !lock(&file).unwrap_or(false) {
             continue;
         }
-        let read = held_in(&file, &folder.join(&name));
+        let read = read_one(&mut file, &folder.join(&name), is_over);
         unlock(&file);
         // What cannot be read is said when it is opened.
         found.extend(read.unwrap_or_default());
     }
     Ok(found)
+}
+
+/// Whether a file says in its first line that it is the journal of a proxy; of another one nothing more is read.
+fn is_of_proxy(file: &File) -> bool {
+    #[derive(Deserialize)]
+    struct Header {
+        retake: String,
+        kind: String,
+    }
+    let mut head = vec![0; HEADER];
+    let Ok(length) = file.read_at(&mut head, 0) else {
+        return false;
+    };
+    let line = head[..length].split(|byte| *byte == b'\n').next();
+    let header = serde_json::from_slice::<Header>(line.unwrap_or_default());
+    header.is_ok_and(|header| header.retake == "journal" && header.kind == "proxy")
+}
+
+fn read_one(
+    file: &mut File,
+    path: &Path,
+    is_over: &dyn Fn() -> bool,
+) -> io::Result<Vec<Interrupted>> {
+    if is_closed(file)? {
+        return Ok(Vec::new());
+    }
+    let held = held_in(file, path, is_over)?;
+    if is_over() {
+        return Ok(Vec::new());
+    }
+    if held.is_empty() {
+        append_ends(file, &[], wall_clock())?;
+    }
+    Ok(held)
 }
 
 /// Notes in their journals that these exchanges are over, so that they are not listed again. Says how many journals could not be written to.
@@ -115,15 +163,11 @@ fn line_of(bytes: &[u8]) -> Option<Line> {
     serde_json::from_slice(&bytes[sound.entry]).ok()
 }
 
-fn held_in(file: &File, path: &Path) -> io::Result<Vec<Interrupted>> {
-    let mut file = file.try_clone()?;
-    if is_closed(&mut file)? {
-        return Ok(Vec::new());
-    }
-    let mut lines = BufReader::new(file);
+fn held_in(file: &File, path: &Path, is_over: &dyn Fn() -> bool) -> io::Result<Vec<Interrupted>> {
+    let mut lines = BufReader::new(file.try_clone()?);
     let mut line = Vec::new();
     let mut held = BTreeMap::new();
-    while next_line(&mut lines, &mut line)? {
+    while !is_over() && next_line(&mut lines, &mut line)? {
         let Some(entry) = line_of(&line) else {
             continue;
         };

@@ -79,7 +79,7 @@ impl ProxyJournal {
             synced: Instant::now(),
             trouble: None,
         };
-        match journal.start(true) {
+        match journal.start() {
             Ok(()) => Ok(journal),
             Err(why) => Err(NotRecording {
                 since: clock(),
@@ -192,7 +192,7 @@ impl ProxyJournal {
             }
         }
         let Some(segment) = &mut self.segment else {
-            return self.start(false);
+            return self.start();
         };
         let unwritten = self.waiting.iter().filter(|one| !one.is_written);
         let unwritten: Vec<&str> = unwritten.map(|one| one.entry.as_str()).collect();
@@ -244,7 +244,7 @@ impl ProxyJournal {
         self.waiting
             .iter_mut()
             .for_each(|one| one.is_written = false);
-        self.start(false)
+        self.start()
     }
 
     fn failed(&self, error: io::Error) -> Why {
@@ -252,8 +252,8 @@ impl ProxyJournal {
         Why::Failed { journal, error }
     }
 
-    /// Begins a file with everything that waits. The first one has the name that was asked for, and no other.
-    fn start(&mut self, is_first: bool) -> Result<(), Why> {
+    /// Begins a file with everything that waits, of the name that was asked for, or of one with a number.
+    fn start(&mut self) -> Result<(), Why> {
         let folder = Folder::create(&self.place.root, self.place.below);
         let folder = folder.map_err(|error| self.failed(error))?;
         let stem = &self.place.stem;
@@ -272,11 +272,7 @@ impl ProxyJournal {
                     self.settle();
                     return Ok(());
                 }
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                    if is_first && self.place.below == Below::Nothing {
-                        return Err(Why::Exists { journal: path });
-                    }
-                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(self.failed(error)),
             }
         }

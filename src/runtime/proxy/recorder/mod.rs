@@ -18,7 +18,7 @@ mod stream;
 mod tests;
 mod writer;
 
-pub use interrupted::{Interrupted, close, interrupted};
+pub use interrupted::{Interrupted, close, interrupted, interrupted_until};
 pub(super) use stream::{assemble, looks_streamed};
 
 pub use recorded::{Body, Head, REPLY_CAP, REQUEST_CAP, Recorded};
@@ -32,6 +32,7 @@ use journal::{Place, ProxyJournal};
 use secrets::Secrets;
 use spread::Spread;
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Sender, channel};
@@ -49,7 +50,8 @@ const NAME: usize = 80;
 
 /// What a recorder is made of.
 pub struct Options {
-    /// Where the journal is to be; `None` for [`proxies_folder`] of the operator's own folder.
+    /// Where the journal is to be, or beside it with a number where there is a file already; `None` for [`proxies_folder`] of the operator's
+    /// own folder.
     pub path: Option<PathBuf>,
     /// The operator's own folder, usually [`crate::runtime::takes::usual_root`].
     pub root: Option<PathBuf>,
@@ -338,6 +340,13 @@ fn place(options: &Options) -> Result<Place, Why> {
             about,
         });
     };
+    if fs::symlink_metadata(path).is_ok_and(|known| !known.is_file()) {
+        let why = "a journal is a file of its own; without a name it goes to retake's own folder";
+        return Err(Why::Failed {
+            journal: path.clone(),
+            error: std::io::Error::new(std::io::ErrorKind::InvalidInput, why),
+        });
+    }
     let name = path.file_name().and_then(|name| name.to_str());
     let name = name.ok_or_else(|| Why::Failed {
         journal: path.clone(),

@@ -280,6 +280,48 @@ fn a_hold_and_what_was_decided_are_on_the_disk_when_that_is_said() {
 }
 
 #[test]
+fn files_that_are_no_journals_of_a_proxy_are_neither_locked_nor_changed() {
+    let home = tempfile::tempdir().unwrap();
+    let sound = "{\"seq\":1,\"crc\":\"00000000\",\"entry\":{\"type\":\"held\",\"id\":1}}\n";
+    let foreign = [
+        ("data.jsonl", sound.repeat(3)),
+        (
+            "run.jsonl",
+            format!("{{\"retake\":\"journal\",\"version\":1}}\n{sound}"),
+        ),
+        ("words.jsonl", "x".repeat(200_000)),
+    ];
+    let locked = foreign.map(|(name, text)| {
+        let path = home.path().join(name);
+        fs::write(&path, &text).unwrap();
+        (fs::File::open(&path).unwrap(), path, text)
+    });
+    // Whoever locks a file would be kept from this one.
+    for (file, ..) in &locked {
+        assert!(crate::runtime::takes::lock(file).unwrap());
+    }
+    let recorder = Recorder::begin(Options {
+        path: Some(home.path().join("killed.jsonl")),
+        ..options(home.path())
+    });
+    let recorder = recorder.unwrap();
+    recorder.exchange(chat(1, ASKS, CALLS));
+    let killed = recorder.path();
+    drop(recorder);
+    // As a proxy leaves it that was killed with nothing held.
+    let text = text_of(&killed);
+    let text = text.trim_end().rsplit_once('\n').unwrap().0;
+    fs::write(&killed, format!("{text}\n")).unwrap();
+    assert_eq!(interrupted(home.path()).unwrap(), []);
+    for (_, path, text) in &locked {
+        assert!(fs::read_to_string(path).unwrap() == *text, "{path:?}");
+    }
+    assert!(text_of(&killed).contains("\"type\":\"closed\""));
+    let recording = read_path(&killed, &ReadOptions::default()).unwrap();
+    assert_eq!(recording.problems, []);
+}
+
+#[test]
 fn a_named_journal_is_never_written_over_and_others_are_kept_out() {
     let home = tempfile::tempdir().unwrap();
     fs::set_permissions(home.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -290,8 +332,11 @@ fn a_named_journal_is_never_written_over_and_others_are_kept_out() {
     let recorder = Recorder::begin(named()).unwrap();
     assert!(recorder.warning().unwrap().contains("0755"));
     drop(recorder);
-    let refused = Recorder::begin(named()).unwrap_err();
-    assert!(refused.to_string().contains("there is a file already"));
+    let first = fs::read(home.path().join("mine.jsonl")).unwrap();
+    let recorder = Recorder::begin(named()).unwrap();
+    assert!(recorder.path().ends_with("mine-2.jsonl"));
+    drop(recorder);
+    assert_eq!(fs::read(home.path().join("mine.jsonl")).unwrap(), first);
     let link = home.path().join("link.jsonl");
     std::os::unix::fs::symlink("/dev/null", &link).unwrap();
     let linked = Options {
@@ -299,6 +344,13 @@ fn a_named_journal_is_never_written_over_and_others_are_kept_out() {
         ..options(home.path())
     };
     assert!(Recorder::begin(linked).is_err());
+    let device = Options {
+        path: Some("/dev/null".into()),
+        ..options(home.path())
+    };
+    let refused = Recorder::begin(device).unwrap_err().to_string();
+    assert!(refused.contains("a file of its own"), "{refused}");
+    assert!(!Path::new("/dev/null.jsonl").exists());
     let folder = proxies_folder(home.path());
     fs::create_dir_all(&folder).unwrap();
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();

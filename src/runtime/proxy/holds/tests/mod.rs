@@ -162,6 +162,7 @@ impl Theatre {
             id: ExchangeId(id),
             dialect: Dialect::Chat,
             model: "m".to_owned(),
+            is_verified: true,
             target: Target::parse(url).unwrap(),
             headers: lines(),
             request: request.as_bytes().to_vec(),
