@@ -395,12 +395,16 @@ pub(super) struct Along {
     floor: Arc<Floor>,
     seen: Seen,
     turns: Turns,
+    /// What its client has shown.
+    secrets: Vec<(String, String)>,
     is_over: bool,
 }
 
 impl Along {
-    pub(super) fn new(floor: Arc<Floor>, seen: Seen) -> Self {
+    pub(super) fn new(floor: Arc<Floor>, seen: Seen, opened: &Opened) -> Self {
+        let shown = Headers::passed_on(&opened.lines).secrets();
         Self {
+            secrets: floor.tokens().iter().cloned().chain(shown).collect(),
             floor,
             seen,
             turns: Turns::default(),
@@ -430,7 +434,8 @@ impl Observer for Along {
             }
         };
         self.floor.observed(self.seen.id, from, text);
-        self.turns.hear(&self.floor, &self.seen, direction, text);
+        let socket = (&self.seen, &self.secrets[..]);
+        self.turns.hear(&self.floor, socket, direction, text);
     }
 
     fn unreadable(&mut self, _: Direction) {

@@ -301,7 +301,7 @@ impl Watch for Watcher {
         let seen = self.floor.observe(self.place, &opened);
         self.floor.tell(&seen);
         let floor = self.floor.clone();
-        Some(Box::new(Along::new(floor, seen)))
+        Some(Box::new(Along::new(floor, seen, &opened)))
     }
 }
 

@@ -4,14 +4,13 @@ use super::outcome::decision_of;
 use super::{Floor, shape_of};
 use crate::exchange::machine::{Decision, Event, Exchange, Head, Judgement, Settings, Timer};
 use crate::exchange::views::{Conversations, Keeping, Views};
-use crate::exchange::{Ending, Phase, Seen};
+use crate::exchange::{Phase, Seen};
 use crate::runtime::proxy::chaos::ReplyId;
 use crate::runtime::proxy::client_side::ClientSide;
 use crate::runtime::proxy::holds::{Outcome, Waits, Word};
 use crate::runtime::proxy::judge::{Reading, Verdict};
 use crate::runtime::proxy::origin::Origin;
-use crate::runtime::proxy::recent::Asked;
-use crate::runtime::proxy::recorder::{self, Recorded};
+use crate::runtime::proxy::recorder;
 use crate::runtime::proxy::{NoReply, Presence, Question};
 use bytes::Bytes;
 use http_body_util::BodyExt;
@@ -415,62 +414,6 @@ impl Pump {
         self.told = (Instant::now(), phase.clone());
         self.seen.phase = phase;
         self.floor.tell(&self.seen);
-    }
-
-    /// What is written down of it.
-    fn recorded(&self) -> Recorded {
-        let (reply_head, reply) = match &self.first {
-            Some(first) => first.clone(),
-            None => {
-                let head = self.head.as_ref();
-                let head = head.map(|head| recorder::Head::of(&head.headers));
-                (head.unwrap_or_default(), self.received.clone())
-            }
-        };
-        Recorded {
-            seen: self.seen.clone(),
-            upstream: self.floor.upstream(self.seen.upstream),
-            request: recorder::Body::whole(self.question.body.clone()),
-            request_head: recorder::Head::of(&self.question.lines),
-            reply,
-            reply_head,
-            told: None,
-            sent: self.sent.clone(),
-        }
-    }
-
-    /// What is written down of it while its reply comes: the request alone.
-    fn recorded_so_far(&self) -> Recorded {
-        Recorded {
-            reply: recorder::Body::default(),
-            ..self.recorded()
-        }
-    }
-
-    /// What is left of it when it is over: what is written down, and what can be asked again.
-    fn end(&mut self) -> (Recorded, Option<Asked>) {
-        self.seen.total_ms = Some(self.ms());
-        self.seen.phase = match self.is_lost {
-            true => Phase::Ended(Ending::ClientLeft),
-            false => self.machine.phase(),
-        };
-        let is_told_otherwise = self.first.is_some()
-            || self.gets_another_reply
-            || matches!(
-                self.seen.phase,
-                Phase::Ended(Ending::Mended | Ending::Refused { .. } | Ending::NoReply { .. })
-            );
-        let mut recorded = self.recorded();
-        recorded.told = is_told_otherwise.then(|| self.given.whole(&self.received));
-        let url = self.upstream.base().join(&self.question.asked);
-        let asked = url.ok().map(|url| Asked {
-            method: self.question.method.to_string(),
-            url: url.to_string(),
-            lines: self.question.lines.clone(),
-            body: std::mem::take(&mut self.plain),
-        });
-        self.given = Given::default();
-        (recorded, asked)
     }
 }
 

@@ -15,7 +15,11 @@ use crate::runtime::proxy::recorder::{Body, Recorded};
 use crate::runtime::takes::wall_clock;
 use crate::session::Dialect;
 use bytes::Bytes;
+use hyper::HeaderMap;
 use std::sync::Arc;
+
+/// The exchange that a connection is, and the secrets that its client has shown.
+type Socket<'a> = (&'a Seen, &'a [(String, String)]);
 
 /// The turn that is under way.
 #[derive(Debug, Default)]
@@ -26,7 +30,13 @@ pub(super) struct Turns {
 
 impl Turns {
     /// A message has passed on the connection that is this exchange.
-    pub(super) fn hear(&mut self, floor: &Arc<Floor>, socket: &Seen, from: Direction, text: &str) {
+    pub(super) fn hear(
+        &mut self,
+        floor: &Arc<Floor>,
+        socket: Socket<'_>,
+        from: Direction,
+        text: &str,
+    ) {
         let Some((kind, response)) = look(text.as_bytes()) else {
             return;
         };
@@ -64,7 +74,12 @@ fn look(message: &[u8]) -> Option<(&[u8], Option<&[u8]>)> {
 }
 
 /// A turn is over: it is written down, judged and told.
-fn over(floor: &Arc<Floor>, socket: &Seen, (at, asked): (u64, Bytes), reply: Bytes) {
+fn over(
+    floor: &Arc<Floor>,
+    (socket, secrets): Socket<'_>,
+    (at, asked): (u64, Bytes),
+    reply: Bytes,
+) {
     let dialect = Dialect::Responses;
     let model = Asked::read(dialect, &asked).map(|asked| asked.model);
     let seen = Seen {
@@ -75,7 +90,7 @@ fn over(floor: &Arc<Floor>, socket: &Seen, (at, asked): (u64, Bytes), reply: Byt
         method: socket.method.clone(),
         path: socket.path.clone(),
         dialect: Some(dialect),
-        model: model.unwrap_or_default(),
+        model: floor.clean(&model.unwrap_or_default(), &HeaderMap::new()),
         streams: true,
         status: socket.status,
         sent: asked.len() as u64,
@@ -96,10 +111,10 @@ fn over(floor: &Arc<Floor>, socket: &Seen, (at, asked): (u64, Bytes), reply: Byt
         ..Recorded::default()
     };
     floor.record(recorded.clone());
-    let (judging, cost) = (floor.clone(), recorded.cost());
+    let (judging, cost, secrets) = (floor.clone(), recorded.cost(), secrets.to_vec());
     let work = move |judges| {
-        let verdicts =
-            (judges == Judges::Yes).then(|| shielded(|| judged(&judging, asked, &reply)));
+        let verdicts = (judges == Judges::Yes)
+            .then(|| shielded(|| judged(&judging, (asked, &reply), &secrets)));
         let before = recorded.seen.clone();
         match verdicts.flatten() {
             Some(verdicts) => verdicts
@@ -115,13 +130,16 @@ fn over(floor: &Arc<Floor>, socket: &Seen, (at, asked): (u64, Bytes), reply: Byt
     floor.late.judge(cost, Box::new(work));
 }
 
-fn judged(floor: &Floor, request: Bytes, reply: &[u8]) -> [Verdict; 2] {
+fn judged(
+    floor: &Floor,
+    (request, reply): (Bytes, &[u8]),
+    secrets: &[(String, String)],
+) -> [Verdict; 2] {
     let request = Arc::new(Reading::new(Dialect::Responses, request));
-    let secrets = Vec::new();
     let reply = String::from_utf8_lossy(reply);
     [
-        floor.judge.request(&request, &secrets),
-        floor.judge.reply(&request, &reply, &secrets),
+        floor.judge.request(&request, secrets),
+        floor.judge.reply(&request, &reply, secrets),
     ]
 }
 

@@ -1,12 +1,15 @@
 //! What passed without being judged is judged when it is over: nothing can be decided about it any more, but it is told.
 
 use super::Pump;
+use super::given::Given;
+use crate::exchange::{Ending, Phase};
 use crate::runtime::proxy::decode::decode;
 use crate::runtime::proxy::exchanges::late::Judges;
 use crate::runtime::proxy::exchanges::shielded;
 use crate::runtime::proxy::headers::content_encoding;
 use crate::runtime::proxy::judge::Verdict;
-use crate::runtime::proxy::recorder::{Body, assemble, looks_streamed};
+use crate::runtime::proxy::recent::Asked;
+use crate::runtime::proxy::recorder::{self, Body, Recorded, assemble, looks_streamed};
 use crate::session::Dialect;
 
 /// A reply as it came, to be read once it is over.
@@ -50,6 +53,62 @@ impl Pump {
             pump.floor.over(recorded, asked);
         };
         floor.late.judge(bytes, Box::new(work));
+    }
+
+    /// What is written down of it.
+    pub(super) fn recorded(&self) -> Recorded {
+        let (reply_head, reply) = match &self.first {
+            Some(first) => first.clone(),
+            None => {
+                let head = self.head.as_ref();
+                let head = head.map(|head| recorder::Head::of(&head.headers));
+                (head.unwrap_or_default(), self.received.clone())
+            }
+        };
+        Recorded {
+            seen: self.seen.clone(),
+            upstream: self.floor.upstream(self.seen.upstream),
+            request: recorder::Body::whole(self.question.body.clone()),
+            request_head: recorder::Head::of(&self.question.lines),
+            reply,
+            reply_head,
+            told: None,
+            sent: self.sent.clone(),
+        }
+    }
+
+    /// What is written down of it while its reply comes: the request alone.
+    pub(super) fn recorded_so_far(&self) -> Recorded {
+        Recorded {
+            reply: recorder::Body::default(),
+            ..self.recorded()
+        }
+    }
+
+    /// What is left of it when it is over: what is written down, and what can be asked again.
+    fn end(&mut self) -> (Recorded, Option<Asked>) {
+        self.seen.total_ms = Some(self.ms());
+        self.seen.phase = match self.is_lost {
+            true => Phase::Ended(Ending::ClientLeft),
+            false => self.machine.phase(),
+        };
+        let is_told_otherwise = self.first.is_some()
+            || self.gets_another_reply
+            || matches!(
+                self.seen.phase,
+                Phase::Ended(Ending::Mended | Ending::Refused { .. } | Ending::NoReply { .. })
+            );
+        let mut recorded = self.recorded();
+        recorded.told = is_told_otherwise.then(|| self.given.whole(&self.received));
+        let url = self.upstream.base().join(&self.question.asked);
+        let asked = url.ok().map(|url| Asked {
+            method: self.question.method.to_string(),
+            url: url.to_string(),
+            lines: self.question.lines.clone(),
+            body: std::mem::take(&mut self.plain),
+        });
+        self.given = Given::default();
+        (recorded, asked)
     }
 
     fn judge_late(&mut self, came: Option<Came>, judges: Judges) {
