@@ -139,7 +139,7 @@ fn judged(
     let reply = String::from_utf8_lossy(reply);
     [
         floor.judge.request(&request, secrets),
-        floor.judge.reply(&request, &reply, secrets),
+        floor.judge.reply(&request, (&reply, true), secrets),
     ]
 }
 
