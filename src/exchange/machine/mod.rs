@@ -54,7 +54,7 @@ pub struct Settings {
     pub streams: bool,
     /// Whether the request says what shape the final message has: a reply without calls is judged, too.
     pub has_output_schema: bool,
-    /// Whether the words of a stream are kept back until its end was judged: they may be replaced.
+    /// Whether words are judged like calls, for which those of a stream are kept back to its end: they may be replaced.
     pub holds_text: bool,
     /// Whether the client has asked a stream of Chat to tell the tokens.
     pub tells_usage: bool,

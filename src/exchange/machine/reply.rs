@@ -115,6 +115,7 @@ impl Exchange {
             State::Keeping => {
                 let dialect = self.settings.dialect;
                 let looks = self.settings.has_output_schema
+                    || self.settings.holds_text
                     || whole::may_hold_calls(dialect, &self.kept)
                     || whole::ends_early(dialect, &self.kept);
                 if looks {

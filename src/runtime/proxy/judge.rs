@@ -81,11 +81,15 @@ impl Judge {
         self.has_operator || !self.policy.is_empty()
     }
 
-    /// Whether the final output of a stream is kept back until it was judged: the policy says what is done about it.
-    pub(super) fn holds_text(&self) -> bool {
-        ["invalid-final-output", "missing-final-output"]
-            .iter()
-            .any(|rule| self.policy.names(rule))
+    /// Whether the words of a stream are kept back until they were judged: the policy says what is done about what can only be found in
+    /// them.
+    pub(super) fn holds_text(&self, request: &Reading) -> bool {
+        let Some(asked) = request.asked() else {
+            return false;
+        };
+        let names = |rules: &[&str]| rules.iter().any(|rule| self.policy.names(rule));
+        (asked.has_output_schema && names(&["invalid-final-output", "missing-final-output"]))
+            || (asked.has_tools && names(&["leaked-tool-call"]))
     }
 
     pub(super) fn set_breakpoints(&self, breakpoints: Vec<Breakpoint>) {

@@ -325,3 +325,30 @@ fn a_secret_in_sound_arguments_is_no_fault_and_comes_to_the_agent_as_it_is() {
         }
     }
 }
+
+#[test]
+fn arguments_that_are_no_json_are_malformed_in_every_dialect() {
+    let policy =
+        "[on.malformed-arguments]\ndo = \"raise\"\n[on.invalid-arguments]\ndo = \"release\"\n";
+    for (dialect, streams) in ways() {
+        for written in [
+            r#"{"city":"Ro"#,
+            "{\"city\":\"Ro\nme\"}",
+            "{\"city\":\"Ro\tme\"}",
+            "{'city':'Rome'}",
+            "Rome",
+            "[]",
+        ] {
+            let call = ("call_torn_0123456789", "search", written);
+            let replies = vec![http(dialect, streams, &turn("1", "", &[call]))];
+            let stage = Stage::by(upstream(replies), policy);
+            stage.ask(&Agent::new((dialect, streams)));
+            let ending = stage.ending(1);
+            assert!(
+                matches!(ending, Ending::Refused { .. }),
+                "{dialect:?} {streams} {written:?}: {ending:?} {:?}",
+                stage.found()
+            );
+        }
+    }
+}

@@ -65,10 +65,15 @@ struct Stage {
 
 impl Stage {
     fn new(model: Endpoint, policy: &str) -> Self {
+        Self::with(model, policy, false)
+    }
+
+    fn with(model: Endpoint, policy: &str, has_operator: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let url = format!("http://{}", model.address());
         let mut options = options(&[url], folder.path().join("proxy.jsonl"));
         options.policy = Policy::parse(policy).unwrap();
+        options.has_operator = has_operator;
         let (report, news) = keeping();
         let proxy = Proxy::start(options, report).unwrap();
         Self {
@@ -295,5 +300,45 @@ fn what_goes_on_from_an_unknown_reply_is_not_judged_and_that_is_said() {
             _ => false,
         });
         assert!(said, "{way:?}");
+    }
+}
+
+#[test]
+fn a_refusal_about_a_thread_is_its_agents_to_answer_and_holds_nobody() {
+    for streams in [false, true] {
+        let stage = Stage::with(model(&[&[GOOD]]), INJECT, true);
+        let mut agent = Agent::new(stage.address, (Dialect::Anthropic, streams));
+        agent.last = Some("msg_of_no_thread".to_owned());
+        let refused = agent.ask(&[json!({"role": "user", "content": "Go on."})]);
+        assert_eq!(refused.status, Some(404));
+        assert!(
+            refused.text().contains("thread_not_found"),
+            "{}",
+            refused.text()
+        );
+        // Each reply can be continued once.
+        agent.last = None;
+        let first = agent.ask(&[json!({"role": "user", "content": "Where is it warm?"})]);
+        let json = match streams {
+            true => read_stream(Dialect::Anthropic, &first.body),
+            false => first.text(),
+        };
+        let reply: Value = serde_json::from_str(&json).unwrap();
+        agent.last = Some(reply["id"].as_str().unwrap().to_owned());
+        let turn = history_of(Dialect::Anthropic, &json).unwrap();
+        let turn = turn.iter().map(|text| serde_json::from_str(text).unwrap());
+        let calls = calls_in(Dialect::Anthropic, &turn.collect::<Vec<Value>>());
+        let own = answers(Dialect::Anthropic, &calls);
+        assert_eq!(agent.ask(&own).status, Some(200));
+        let again = agent.ask(&own);
+        assert_eq!(again.status, Some(400));
+        assert!(
+            again.text().contains("thread_already_continued"),
+            "{}",
+            again.text()
+        );
+        for (ending, _) in stage.ended(4) {
+            assert_eq!(ending, Ending::Passed);
+        }
     }
 }

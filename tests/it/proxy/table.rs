@@ -11,7 +11,7 @@ use retake::runtime::proxy::{News, Proxy};
 use retake::runtime::scripted::{ANY_PORT, Endpoint};
 use retake::script::Script;
 use retake::session::Dialect;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -22,6 +22,8 @@ struct Fault {
     rule: &'static str,
     model: &'static str,
     tool: &'static str,
+    /// In how many turns.
+    turns: usize,
     has_schema: bool,
     verbs: &'static [&'static str],
 }
@@ -34,6 +36,7 @@ const FAULTS: &[Fault] = &[
         rule: "unknown-tool",
         model: "calls = [{ name = \"serch\", arguments = { city = \"Rome\" } }]",
         tool: WARM,
+        turns: 1,
         has_schema: false,
         verbs: &["inject", "suggest", "retry", "drop", "release", "raise"],
     },
@@ -41,6 +44,7 @@ const FAULTS: &[Fault] = &[
         rule: "malformed-arguments",
         model: "calls = [{ name = \"search\", arguments = '{\"city\":\"Rome\",}' }]",
         tool: WARM,
+        turns: 1,
         has_schema: false,
         verbs: &["inject", "repair", "retry", "drop", "release", "raise"],
     },
@@ -48,6 +52,7 @@ const FAULTS: &[Fault] = &[
         rule: "invalid-arguments",
         model: "calls = [{ name = \"search\", arguments = { town = \"Rome\" } }]",
         tool: WARM,
+        turns: 1,
         has_schema: false,
         verbs: &["inject", "retry", "drop", "release", "raise"],
     },
@@ -55,6 +60,7 @@ const FAULTS: &[Fault] = &[
         rule: "truncated-response",
         model: "calls = [{ name = \"search\", arguments = '{\"city\":\"Ro' }]\nfinish = \"length\"",
         tool: WARM,
+        turns: 1,
         has_schema: false,
         verbs: &["inject", "retry", "drop", "release", "raise"],
     },
@@ -62,6 +68,7 @@ const FAULTS: &[Fault] = &[
         rule: "refused",
         model: "refusal = \"I cannot help with that.\"",
         tool: WARM,
+        turns: 1,
         has_schema: false,
         verbs: &["retry", "fallback", "release", "raise"],
     },
@@ -69,6 +76,7 @@ const FAULTS: &[Fault] = &[
         rule: "invalid-final-output",
         model: "text = '{\"answer\":\"one\"}'",
         tool: WARM,
+        turns: 1,
         has_schema: true,
         verbs: &["retry", "fallback", "release", "raise"],
     },
@@ -76,6 +84,7 @@ const FAULTS: &[Fault] = &[
         rule: "missing-final-output",
         model: "text = ''",
         tool: WARM,
+        turns: 1,
         has_schema: true,
         verbs: &["retry", "fallback", "release", "raise"],
     },
@@ -83,8 +92,41 @@ const FAULTS: &[Fault] = &[
         rule: "tool-error",
         model: "calls = [{ name = \"search\", arguments = { city = \"Rome\" } }]",
         tool: DOWN,
+        turns: 1,
         has_schema: false,
         verbs: &["inject", "fallback", "release", "raise"],
+    },
+    Fault {
+        rule: "failing-tool",
+        model: "calls = [{ name = \"search\", arguments = { city = \"Rome {{ turn }}\" } }]",
+        tool: DOWN,
+        turns: 3,
+        has_schema: false,
+        verbs: &["fallback", "release", "raise"],
+    },
+    Fault {
+        rule: "repeated-call",
+        model: "calls = [{ name = \"search\", arguments = { city = \"Rome\" } }]",
+        tool: WARM,
+        turns: 3,
+        has_schema: false,
+        verbs: &["inject", "retry", "release", "raise"],
+    },
+    Fault {
+        rule: "duplicate-argument-key",
+        model: "calls = [{ name = \"search\", arguments = '{\"city\":\"Rome\",\"city\":\"Oslo\"}' }]",
+        tool: WARM,
+        turns: 1,
+        has_schema: false,
+        verbs: &["inject", "retry", "release", "raise"],
+    },
+    Fault {
+        rule: "leaked-tool-call",
+        model: "text = '<tool_call>{\"name\": \"search\", \"arguments\": {\"city\": \"Rome\"}}</tool_call>'",
+        tool: WARM,
+        turns: 1,
+        has_schema: false,
+        verbs: &["retry", "release", "raise"],
     },
 ];
 
@@ -96,18 +138,25 @@ fn excuse((_, streams): (Dialect, bool), mode: &str) -> Option<&'static str> {
     (is_recorded && streams).then_some("a recording holds a streamed reply in one piece")
 }
 
-/// The model of a fault: it makes it once, and then says something sound.
-fn script(fault: &Fault) -> Script {
-    let sound = if fault.has_schema {
-        "{\"answer\":1}"
-    } else {
-        "It is warm."
+/// The model of a fault: it makes it, and then says something sound.
+fn script(fault: &Fault) -> String {
+    let mut text = "name = \"table\"\n".to_owned();
+    for turn in 1..=fault.turns {
+        let _ = write!(
+            text,
+            "[[rule]]\nturn = {turn}\nattempt = 1\n{}\n",
+            fault.model
+        );
+    }
+    let sound = match fault.has_schema {
+        true => "{\"answer\":1}",
+        false => "It is warm.",
     };
-    let text = format!(
-        "name = \"table\"\n[[rule]]\nturn = 1\nattempt = 1\n{}\n[[rule]]\ntext = '{sound}'\n",
-        fault.model
-    );
-    Script::parse("table", &text).unwrap()
+    text + &format!("[[rule]]\ntext = '{sound}'\n")
+}
+
+fn model(fault: &Fault) -> Endpoint {
+    Endpoint::start(Script::parse("table", &script(fault)).unwrap(), ANY_PORT).unwrap()
 }
 
 fn policy(fault: &Fault, verb: &str) -> String {
@@ -143,7 +192,7 @@ fn expect(decided: &[(String, String)], fault: &Fault, verb: &str) -> Cell {
 
 /// The agent asks through the proxy until nothing is called any more.
 fn proxied(fault: &Fault, verb: &str, (dialect, streams): (Dialect, bool)) -> Cell {
-    let model = Endpoint::start(script(fault), ANY_PORT).unwrap();
+    let model = model(fault);
     let folder = tempfile::tempdir().unwrap();
     let url = format!("http://{}", model.address());
     let mut options = options(&[url], folder.path().join("proxy.jsonl"));
@@ -154,7 +203,7 @@ fn proxied(fault: &Fault, verb: &str, (dialect, streams): (Dialect, bool)) -> Ce
     if fault.has_schema {
         agent.members = wants_answer(dialect);
     }
-    for _ in 0..3 {
+    for _ in 0..5 {
         let mut client = Client::connect(addresses(&news)[0]);
         client.send(&http_body(addresses(&news)[0], &agent));
         let got = client.receive(PATIENCE);
@@ -184,16 +233,7 @@ fn proxied(fault: &Fault, verb: &str, (dialect, streams): (Dialect, bool)) -> Ce
 fn live(fault: &Fault, verb: &str, (dialect, streams): (Dialect, bool), folder: &Path) -> Cell {
     let name = format!("{}-{verb}-{}-{streams}", fault.rule, dialect.word());
     let file = |end: &str, text: &str| std::fs::write(folder.join(format!("{name}.{end}")), text);
-    let sound = if fault.has_schema {
-        "{\"answer\":1}"
-    } else {
-        "It is warm."
-    };
-    let script = format!(
-        "name = \"table\"\n[[rule]]\nturn = 1\nattempt = 1\n{}\n[[rule]]\ntext = '{sound}'\n",
-        fault.model
-    );
-    file("script.toml", &script).unwrap();
+    file("script.toml", &script(fault)).unwrap();
     let schema = "[output_schema]\ntype = \"object\"\nrequired = [\"answer\"]\nproperties.answer = { type = \"number\" }\n";
     let error = if fault.tool == DOWN {
         "Error: user not found"
@@ -201,7 +241,7 @@ fn live(fault: &Fault, verb: &str, (dialect, streams): (Dialect, bool), folder: 
         WARM
     };
     let agent = format!(
-        "name = \"table\"\ninput = \"Where is it warm?\"\nmax_turns = 4\n[model]\ndialect = \"{}\"\nscript = \"{name}.script.toml\"\nstream = {streams}\n\
+        "name = \"table\"\ninput = \"Where is it warm?\"\nmax_turns = 6\n[model]\ndialect = \"{}\"\nscript = \"{name}.script.toml\"\nstream = {streams}\n\
          [[tools]]\nname = \"search\"\ncanned = \"{error}\"\n[tools.parameters]\ntype = \"object\"\nrequired = [\"city\"]\nproperties.city = {{ type = \"string\" }}\n{}",
         dialect.word(),
         if fault.has_schema { schema } else { "" }
@@ -234,29 +274,32 @@ fn live(fault: &Fault, verb: &str, (dialect, streams): (Dialect, bool), folder: 
 
 /// What `check` finds by the rule in a recording of the exchange.
 fn found(fault: &Fault, dialect: Dialect, folder: &Path) -> Option<Value> {
-    let model = Endpoint::start(script(fault), ANY_PORT).unwrap();
+    let model = model(fault);
     let mut agent = Agent::new((dialect, false));
     if fault.has_schema {
         agent.members = wants_answer(dialect);
     }
-    let mut client = Client::connect(model.address());
-    client.send(&http_body(model.address(), &agent));
-    let reply = client.receive(PATIENCE).text();
-    let request: Value = serde_json::from_str(&agent.request()).unwrap();
-    let response: Value = serde_json::from_str(&reply).unwrap();
-    let mut document = json!({"request": request, "response": response});
-    if fault.tool == DOWN {
+    let mut document = String::new();
+    for _ in 0..fault.turns {
+        let mut client = Client::connect(model.address());
+        client.send(&http_body(model.address(), &agent));
+        let reply = client.receive(PATIENCE).text();
+        let request = agent.request();
+        document = format!("{{\"request\":{request},\"response\":{reply}}}");
         let turn = history_of(dialect, &reply).unwrap();
         let turn = turn.iter().map(|text| serde_json::from_str(text).unwrap());
         let turn: Vec<Value> = turn.collect();
-        agent.history.extend(turn.clone());
-        for (id, _) in calls_in(dialect, &turn) {
-            agent.answers(&id, fault.tool);
-        }
-        document = serde_json::from_str(&agent.request()).unwrap();
+        let calls = calls_in(dialect, &turn);
+        agent.history.extend(turn);
+        calls
+            .iter()
+            .for_each(|(id, _)| agent.answers(id, fault.tool));
+    }
+    if fault.tool == DOWN {
+        document = agent.request();
     }
     let path = folder.join(format!("{}-{}.json", fault.rule, dialect.word()));
-    std::fs::write(&path, document.to_string()).unwrap();
+    std::fs::write(&path, document).unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_retake"))
         .args(["check", "--format", "json"])
         .arg(&path)

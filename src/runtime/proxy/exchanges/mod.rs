@@ -212,7 +212,7 @@ impl Watch for Watcher {
                 client,
                 streams: asked.streams,
                 has_output_schema: asked.has_output_schema,
-                holds_text: asked.has_output_schema && self.floor.judge.holds_text(),
+                holds_text: self.floor.judge.holds_text(&reading),
                 tells_usage: asked.wants_usage,
                 intercepts,
             };
