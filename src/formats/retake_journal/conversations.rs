@@ -258,17 +258,12 @@ impl Conversations {
         replied.take(&part.reply, fragment, &nothing);
         let mut used = &part.reply;
         if let Some(told) = &part.told {
-            let mut branch = match &part.sent {
-                Some(sent) => {
-                    let mut branch = History::default();
-                    branch
-                        .facts
-                        .extend(part.model.clone().map(|name| (0, Fact::Model(name))));
-                    branch.take(sent, fragment, &nothing);
-                    branch
-                }
-                None => conversation.history.clone(),
-            };
+            let mut branch = conversation.history.clone();
+            if let Some(sent) = &part.sent {
+                let model = part.model.clone().map(|name| (0, Fact::Model(name)));
+                (branch.items, branch.facts) = (Vec::new(), model.into_iter().collect());
+                branch.take(sent, fragment, &nothing);
+            }
             branch.append(std::mem::take(&mut replied));
             self.branches.push((index, part.heard.number, branch));
             replied.take(told, fragment, &nothing);
