@@ -247,9 +247,8 @@ impl Conversations {
             conversation.history.note(Fact::Model(model.clone()));
         }
         let first = conversation.history.items.len();
-        conversation
-            .history
-            .take(&part.request, fragment, &leaves_out);
+        let history = &mut conversation.history;
+        history.take(&part.request, fragment, &leaves_out);
         if first > 0 {
             outputs_first(&mut conversation.history.items[first..]);
         }
@@ -371,19 +370,14 @@ impl Conversations {
         for (number, conversation) in (1..).zip(self.all) {
             let mut history = conversation.history;
             history.append(conversation.last);
-            let built = build(
-                conversation.dialect,
-                format!("conversation {number}"),
-                history,
-            )?;
+            let label = format!("conversation {number}");
+            let built = build(conversation.dialect, label, history)?;
             contents.sessions.extend(built.sessions);
             contents.problems.extend(built.problems);
         }
         for (index, number, history) in self.branches {
-            let label = format!(
-                "conversation {}: the provider's reply of exchange {number}",
-                index + 1
-            );
+            let own = index + 1;
+            let label = format!("conversation {own}: the provider's reply of exchange {number}");
             let built = build(dialects[index], label, history)?;
             // What is wrong with its tools was said of the conversation.
             let inactive = |session| Session {
