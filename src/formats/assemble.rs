@@ -9,8 +9,8 @@ use crate::session::{
     Dialect, Fact, Flags, Fragment, Item, Kind, Names, OutputSchema, Problem, ProblemKind, Record,
     Session, Shape, Source, SourceError, Span, Stop, ToolSet,
 };
-pub(super) use requests::outputs_first;
 use requests::{Conversations, Entry, Request};
+pub(super) use requests::{chained, outputs_first};
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;

@@ -409,7 +409,7 @@ pub(in crate::formats) fn outputs_first(items: &mut [Item]) {
 }
 
 /// A digest that goes on.
-fn chained(digest: u64, more: u64) -> u64 {
+pub(in crate::formats) fn chained(digest: u64, more: u64) -> u64 {
     let mut bytes = [0; 16];
     bytes[..8].copy_from_slice(&digest.to_le_bytes());
     bytes[8..].copy_from_slice(&more.to_le_bytes());

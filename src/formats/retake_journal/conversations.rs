@@ -6,7 +6,7 @@
 //! again, or got another one from retake) is a branch of its own, up to there. Exchanges are taken in the order in which their requests came.
 
 use super::super::Contents;
-use super::super::assemble::{Folded, assemble_folded, outputs_first};
+use super::super::assemble::{Folded, assemble_folded, chained, outputs_first};
 use super::FORMAT;
 use crate::dialects::body_without_reasoning;
 use crate::session::{
@@ -488,12 +488,4 @@ impl Reader<'_> {
             .fold(kind, |digest, text| chained(digest, hash(text.as_bytes())));
         Ok(Some(chained(texts, u64::from(name.0))))
     }
-}
-
-/// A digest that goes on.
-fn chained(digest: u64, more: u64) -> u64 {
-    let mut bytes = [0; 16];
-    bytes[..8].copy_from_slice(&digest.to_le_bytes());
-    bytes[8..].copy_from_slice(&more.to_le_bytes());
-    hash(&bytes)
 }
