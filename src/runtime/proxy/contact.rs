@@ -25,6 +25,8 @@ const LOOK: Duration = Duration::from_millis(300);
 const DOUBTED: Duration = Duration::from_secs(60);
 /// How long a connection is kept without a request. Clients keep theirs for less, so that none is closed while a request comes.
 const KEPT: Duration = Duration::from_secs(180);
+/// So long a new connection may be without a byte before it gives way to others.
+const FRESH: Duration = Duration::from_secs(2);
 /// A body that comes for longer than this gives way to other clients where there is no room,
 const SLOW: Duration = Duration::from_secs(10);
 /// if it brings fewer bytes a second.
@@ -167,7 +169,12 @@ impl Contact {
             return since(&self.body_at).checked_sub(expected);
         }
         let is_idle = self.is_in(Stage::Idle) && self.is_written.load(Relaxed);
-        is_idle.then(|| since(&self.stage_at))
+        let idle = is_idle.then(|| since(&self.stage_at))?;
+        match self.was_read.load(Relaxed) {
+            true => Some(idle),
+            // Its first request may be on its way.
+            false => idle.checked_sub(FRESH),
+        }
     }
 
     /// The connection is used for something else than requests, or ends.
