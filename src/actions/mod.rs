@@ -22,6 +22,7 @@ mod relink;
 mod renew_id;
 mod repair_arguments;
 mod retry;
+mod salvage_call;
 mod sanitise_name;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -144,6 +145,12 @@ pub const ACTIONS: &[Action] = &[
         title: "supply output",
         what: "write the output that is missing",
         plan: supply_output::plan,
+    },
+    Action {
+        id: "salvage-call",
+        title: "make it a call",
+        what: "make the call of it that the model wrote as text",
+        plan: salvage_call::plan,
     },
     Action {
         id: "edit",

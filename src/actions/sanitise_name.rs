@@ -4,7 +4,7 @@ use super::{Choice, Planned, Refusal, Scene};
 use crate::dialects::Fields;
 use crate::dialects::write::rename;
 use crate::json::{Cursor, display_text};
-use crate::session::{Edit, Flags, Kind, NameId, ToolKind};
+use crate::session::{Edit, Flags, Kind, NameId, Shape, ToolKind};
 
 /// The longest name that every provider takes: that of Chat and Gemini.
 const LONGEST: usize = 64;
@@ -18,6 +18,9 @@ pub(super) fn plan(scene: &Scene<'_>, _: &Choice<'_>) -> Result<Planned, Refusal
     let name = scene.at(call)?.name;
     let old = scene.session().name(scene.at(call)?);
     if is_offered(scene, call, old) {
+        if scene.at(call)?.shape == Shape::Responses && old.contains('.') {
+            return with_namespace_apart(scene, call, old);
+        }
         return Err(Refusal::WouldBreak(format!(
             "the tool is offered as {old}: rename it where the tools are defined"
         )));
@@ -55,6 +58,19 @@ pub(super) fn plan(scene: &Scene<'_>, _: &Choice<'_>) -> Result<Planned, Refusal
     if planned.edits.is_empty() {
         return Err(Refusal::NothingToDo);
     }
+    Ok(planned)
+}
+
+/// The tool is offered in a namespace, and the call holds both in its name: Responses wants each in a member of its own.
+fn with_namespace_apart(scene: &Scene<'_>, call: u32, name: &str) -> Result<Planned, Refusal> {
+    let mut planned = Planned::default();
+    planned.note(format!(
+        "the namespace of {name} stands in a member of its own"
+    ));
+    planned.edits.push(Edit::Rewrite {
+        item: call,
+        patches: rename(scene.at(call)?, &scene.bytes(call)?, name)?,
+    });
     Ok(planned)
 }
 

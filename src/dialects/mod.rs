@@ -6,6 +6,7 @@ pub mod chat;
 mod fields;
 pub mod images;
 mod known;
+pub mod leaked;
 pub mod models;
 mod places;
 pub mod provider_errors;

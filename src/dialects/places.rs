@@ -76,7 +76,7 @@ fn outputs(session: &Session) -> impl Iterator<Item = (usize, usize)> {
 fn in_chat(session: &Session, found: &mut Vec<Misplaced>) {
     for (index, call) in outputs(session) {
         let asked = session.items[call].turn;
-        if session.items[index].turn != asked {
+        if session.items[index].turn != asked && !is_handed_on(session, call, index) {
             let end = session
                 .turns
                 .get(asked as usize)
@@ -87,6 +87,18 @@ fn in_chat(session: &Session, found: &mut Vec<Misplaced>) {
             });
         }
     }
+}
+
+/// Whether nothing but the instructions of the request that brings an output stands between it and its call: after a handoff the next
+/// agent's own stand at the head of its request, which repeats the call behind them.
+fn is_handed_on(session: &Session, call: usize, output: usize) -> bool {
+    let items = &session.items;
+    let record = items[output].record;
+    items[call].record < record
+        && items[call + 1..output].iter().all(|item| match item.kind {
+            Kind::System => item.record == record,
+            _ => item.turn == items[call].turn || item.kind == Kind::Output,
+        })
 }
 
 /// Gemini: a turn with calls follows a turn of the user or of outputs, so it cannot open the history.

@@ -1,9 +1,8 @@
 //! leaked-tool-call: the model wrote a call into its text instead of making it.
 
-mod blocks;
-
 use super::{Finding, Page, Rule, Run, Scope, Severity, Subject};
 use crate::actions::Offer;
+use crate::dialects::leaked as blocks;
 use crate::session::{Flags, Kind};
 
 /// The rule.
@@ -16,10 +15,14 @@ pub(super) static RULE: Rule = Rule {
         what: "A whole call, in the spelling of some provider or template, stands in the model's text: it names a tool that is offered, and it is closed.",
         why: "Nothing runs, the run ends as if the text were the answer, and the bad example in the history makes the model do it again.",
         example: "call\n<invoke name=\"open_record\"><parameter name=\"record\">P-2207</parameter></invoke>",
-        what_to_do: "Make a call of it by hand, or retry the turn. Deleting the text would lose the call.",
-        limits: "Half blocks, unknown names, quotations and code fences are left alone, and so is a text beside a real call of the same tool. Where tools are not recorded, only names that are called elsewhere in the session count.",
+        what_to_do: "Make the call of it that it is, which the screen shows before anything changes, or retry the turn. Deleting the text would lose the call.",
+        limits: "Half blocks, unknown names, quotations and code fences are left alone (but for one call as JSON alone in a fence at the end of the text), and so is a text beside a real call of the same tool. Where tools are not recorded, only names that are called elsewhere in the session count.",
     },
-    offers: &[Offer::manual("edit"), Offer::unsafe_("retry")],
+    offers: &[
+        Offer::unsafe_("salvage-call"),
+        Offer::manual("edit"),
+        Offer::unsafe_("retry"),
+    ],
     scope: Scope::Item {
         kinds: &[Kind::Assistant],
         glance: blocks::may_stand_in,
@@ -96,6 +99,11 @@ mod tests {
             "```tool_code\nprint(default_api.open_record(record=\"P-1\"))\n```",
             "Thought: I look.\nAction: open_record\nAction Input: {\"record\": \"P-1\"}",
             "{\"name\": \"open_record\", \"arguments\": {\"record\": \"P-1\"}}",
+            "[TOOL_CALLS][{\"name\": \"open_record\", \"arguments\": {\"record\": \"P-1\"}}]",
+            "<|channel|>commentary to=functions.open_record <|constrain|>json<|message|>{\"record\":\"P-1\"}<|call|>",
+            "<\u{ff5c}tool\u{2581}calls\u{2581}begin\u{ff5c}><\u{ff5c}tool\u{2581}call\u{2581}begin\u{ff5c}>open_record<\u{ff5c}tool\u{2581}sep\u{ff5c}>{\"record\":\"P-1\"}<\u{ff5c}tool\u{2581}call\u{2581}end\u{ff5c}>",
+            "<|python_tag|>{\"name\": \"open_record\", \"parameters\": {\"record\": \"P-1\"}}",
+            "I open it:\n```json\n{\"name\": \"open_record\", \"arguments\": {\"record\": \"P-1\"}}\n```",
         ];
         for text in spellings {
             assert_eq!(says(text).findings(&RULE).len(), 1, "{text}");
@@ -116,7 +124,7 @@ mod tests {
         let innocent = [
             "Write <invoke name=\"open_record\"></invoke> to call it.",
             "The format is:\n```xml\n<invoke name=\"open_record\">\n</invoke>\n```\nNothing more.",
-            "~~~\n{\"name\": \"open_record\", \"arguments\": {}}\n~~~",
+            "~~~\n{\"name\": \"open_record\", \"arguments\": {}}\n~~~\nis how it is written.",
             "`<tool_call>{\"name\": \"open_record\", \"arguments\": {}}</tool_call>`",
             "<invoke name=\"open_record\">\n<parameter name=\"record\">P-",
             "<tool_call>\n{\"name\": \"open_record\", \"argum",

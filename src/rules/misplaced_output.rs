@@ -138,4 +138,25 @@ mod tests {
             {"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_2","content":"x"},{"type":"tool_result","tool_use_id":"toolu_1","content":"x"},{"type":"text","text":"and?"}]}]"#;
         fixture(text).expect(&RULE, &[]);
     }
+
+    #[test]
+    fn the_next_agents_instructions_stand_between_no_pair() {
+        let exchange = |prompt: &str, repeated: &str, reply: &str| {
+            format!(
+                r#"{{"request":{{"model":"m","messages":[{{"role":"system","content":"{prompt}"}},{{"role":"user","content":"hi"}}{repeated}]}},"response":{{"choices":[{{"index":0,"message":{reply}}}]}}}}"#
+            )
+        };
+        let call = r#"{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"transfer_to_b","arguments":"{}"}}]}"#;
+        let output = r#"{"role":"tool","tool_call_id":"call_1","content":"b"}"#;
+        let answer = r#"{"role":"assistant","content":"ok"}"#;
+        let handoff = [
+            exchange("A", "", call),
+            exchange("B", &format!(",{call},{output}"), answer),
+        ];
+        fixture(&handoff.join("\n")).expect(&RULE, &[]);
+        // In one request the same order is refused.
+        let system = r#"{"role":"system","content":"B"}"#;
+        let user = r#"{"role":"user","content":"hi"}"#;
+        fixture(&format!("[{user},{call},{system},{output}]")).expect(&RULE, &["call_1"]);
+    }
 }

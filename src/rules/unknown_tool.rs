@@ -1,8 +1,8 @@
 //! unknown-tool: a call names a tool that was not offered.
 
 use super::{Digests, Finding, Page, Rule, Run, Scope, Severity};
-use crate::actions::Offer;
-use crate::session::{Family, Flags, Kind, NameId};
+use crate::actions::{Offer, Offered};
+use crate::session::{Family, Flags, Item, Kind, NameId, Shape, Tool, ToolKind};
 use crate::suggest::home_of;
 use std::collections::HashMap;
 
@@ -11,13 +11,13 @@ pub(super) static RULE: Rule = Rule {
     id: "unknown-tool",
     severity: Severity::Error,
     summary: "a call names a tool that is not offered",
-    message: "{tool} is not offered[; nearest: {nearest}][; it is a tool of {home}][; {note}]",
+    message: "{tool} is not offered[; nearest: {nearest}][ ({why})][: {kind}][; it is a tool of {home}][; {note}]",
     page: Page {
         what: "The model called a tool by a name that was not among the tools of the request at that turn.",
         why: "Most runtimes raise and the run is lost; others answer with an error, and the model may try the same name again.",
         example: "Offered: search_flights, book_flight. Called: serch_flights.",
         what_to_do: "Take the suggestion if one is near. Otherwise inject an error that names the tools which do exist, or retry the turn.",
-        limits: "Silent where the tools are not recorded: give them with --tools. Tools that arrive later (tool_search, additional_tools) count from there on. A call that was answered without an error is only a warning: the tool was offered when it ran.",
+        limits: "Silent where the tools are not recorded: give them with --tools. Calls of built-in tools (shell, apply_patch, computer) need a tool of their type. Tools that arrive later (tool_search, additional_tools) count from there on. A call that was answered without an error is only a warning: the tool was offered when it ran.",
     },
     offers: &[
         Offer::unsafe_("take-suggestion"),
@@ -36,15 +36,11 @@ fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
     if !run.session.contract.tools_known() {
         return;
     }
-    let mut suggestions: HashMap<(usize, NameId), String> = HashMap::new();
+    let mut suggestions: HashMap<(usize, NameId), (String, &'static str)> = HashMap::new();
     let mut comparisons = 0;
     for (index, item) in run.session.items.iter().enumerate() {
-        let is_named_call = item.kind == Kind::Call
-            && matches!(
-                item.family,
-                Family::Function | Family::Custom | Family::Legacy
-            );
-        if !is_named_call || item.name.is_none() || item.flags.has(Flags::FOREIGN_CALLER) {
+        let is_call = item.kind == Kind::Call && !item.flags.has(Flags::FOREIGN_CALLER);
+        if !is_call || item.name.is_none() {
             continue;
         }
         let Some(offered) = run.offered(index) else {
@@ -52,30 +48,38 @@ fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
         };
         let name = run.session.name(item);
         let is_json_output = run.session.contract.json_output(name).is_some();
-        if offered.tool(item.name).is_some() || is_json_output {
-            continue;
-        }
-        let epoch = run.epoch(index);
-        let nearest = suggestions.entry((epoch, item.name)).or_insert_with(|| {
-            comparisons += offered.count();
-            if comparisons > MOST_COMPARISONS {
-                return String::new();
+        let stands = if is_json_output {
+            Stands::Offered
+        } else {
+            standing(&offered, item, name)
+        };
+        let (nearest, why, kind) = match stands {
+            Stands::Offered => continue,
+            Stands::OtherKind(note) => (String::new(), "", note),
+            Stands::Unknown => {
+                let near = suggestions.entry((run.epoch(index), item.name));
+                let (nearest, why) = near.or_insert_with(|| {
+                    comparisons += offered.count();
+                    if comparisons > MOST_COMPARISONS {
+                        return (String::new(), "");
+                    }
+                    nearest_of(&offered, name)
+                });
+                (nearest.clone(), *why, "")
             }
-            let near = offered.catalogue().nearest(name);
-            near.iter()
-                .map(|suggestion| suggestion.name.as_str())
-                .collect::<Vec<_>>()
-                .join(", ")
-        });
+        };
         let output = run.session.pairing.partner(index);
         let ran = output.is_some_and(|output| {
             digests
                 .get_or_read(run, output)
                 .is_some_and(|digest| digest.error.is_none())
         });
+        let has_suggestion = !nearest.is_empty();
         let finding = Finding::new(&RULE, index)
             .fact("tool", name)
-            .fact("nearest", nearest.as_str())
+            .fact("nearest", nearest)
+            .fact("why", why)
+            .fact("kind", kind)
             .fact("home", home_of(name).unwrap_or_default())
             .fact(
                 "note",
@@ -91,13 +95,77 @@ fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
             } else {
                 Severity::Error
             });
-        let has_suggestion = !nearest.is_empty();
         findings.push(
             finding
                 .offering(|offer| offer.action != "take-suggestion" || has_suggestion)
                 .of_call(run.session),
         );
     }
+}
+
+/// How the tool of a call stands among those that are offered.
+enum Stands {
+    Offered,
+    /// There is a tool of the name, and it is called in another way.
+    OtherKind(&'static str),
+    Unknown,
+}
+
+fn standing(offered: &Offered<'_>, item: &Item, name: &str) -> Stands {
+    let has_type = |kind: &str| {
+        let mut tools = offered.tools();
+        tools.any(|tool| tool.kind == ToolKind::Hosted && tool.name.starts_with(kind))
+    };
+    let is_offered = match item.family {
+        Family::Function | Family::Legacy | Family::Custom => {
+            let wanted = match item.family {
+                Family::Custom => (
+                    ToolKind::Function,
+                    "it is a function, and was called as a custom tool",
+                ),
+                _ => (
+                    ToolKind::Custom,
+                    "it is a custom tool, and was called as a function",
+                ),
+            };
+            return match offered.tool(item.name) {
+                Some(tool) if tool.kind == wanted.0 && is_told_apart(item, tool) => {
+                    Stands::OtherKind(wanted.1)
+                }
+                Some(_) => Stands::Offered,
+                None => Stands::Unknown,
+            };
+        }
+        // A tool of this type is offered without a name.
+        Family::Computer => has_type("computer"),
+        Family::Shell | Family::LocalShell | Family::ApplyPatch => has_type(name),
+        Family::ToolSearch | Family::Program | Family::Hosted | Family::Approval | Family::None => {
+            true
+        }
+    };
+    if is_offered {
+        Stands::Offered
+    } else {
+        Stands::OtherKind("no tool of this type is among the tools")
+    }
+}
+
+/// Whether the dialect spells calls of functions and of custom tools differently, and the tool is known to be the one or the other: a
+/// bare name in a list may be either.
+fn is_told_apart(item: &Item, tool: &Tool) -> bool {
+    let is_known = tool.kind == ToolKind::Custom || tool.parameters.is_some();
+    is_known && matches!(item.shape, Shape::Responses | Shape::Chat)
+}
+
+/// The names that may have been meant, and why the first of them is near.
+fn nearest_of(offered: &Offered<'_>, name: &str) -> (String, &'static str) {
+    let near = offered.catalogue().nearest(name);
+    let names: Vec<&str> = near
+        .iter()
+        .map(|suggestion| suggestion.name.as_str())
+        .collect();
+    let why = near.first().map_or("", |first| first.because);
+    (names.join(", "), why)
 }
 
 #[cfg(test)]
@@ -134,7 +202,7 @@ mod tests {
         let finding = story.finding(&RULE);
         assert_eq!(
             finding.message(),
-            "serch_flights is not offered; nearest: search_flights"
+            "serch_flights is not offered; nearest: search_flights (typo)"
         );
         assert_eq!(finding.severity, Severity::Error);
         assert_eq!(finding.offers[0].action, "take-suggestion");
@@ -206,7 +274,73 @@ mod tests {
             {"type":"custom_tool_call","call_id":"c","name":"apply_patch","input":"x"}
             {"type":"shell_call","call_id":"s","action":{}}"#,
         )
-        .tools(json!([{"type": "custom", "name": "apply_patch"}]))
+        .tools(json!([{"type": "custom", "name": "apply_patch"}, {"type": "shell"}]))
+        .expect(&RULE, &[]);
+        // xAI spells what it runs for its own search as custom calls.
+        fixture(
+            r#"[{"type":"message","role":"user","content":"hi"},
+            {"type":"custom_tool_call","id":"ctc_1","call_id":"xs_1","name":"x_keyword_search","input":"{}","status":"completed"},
+            {"type":"message","role":"assistant","content":[{"type":"output_text","text":"found"}]}]"#,
+        )
+        .tools(json!([{"type": "x_search"}]))
+        .expect_all(&[]);
+    }
+
+    #[test]
+    fn built_in_calls_need_a_tool_of_their_type() {
+        let calls = r#"{"type":"local_shell_call","call_id":"l","action":{"type":"exec","command":["ls"]}}
+            {"type":"local_shell_call_output","call_id":"l","output":"x"}
+            {"type":"shell_call","call_id":"s","action":{"commands":["ls"]}}
+            {"type":"apply_patch_call","call_id":"a","operation":{}}
+            {"type":"computer_call","call_id":"c","action":{"type":"screenshot"}}"#;
+        let none = fixture(calls).tools(json!([{"type": "function", "name": "f"}]));
+        none.expect(&RULE, &["l", "s", "a", "c"]);
+        let first = &none.findings(&RULE)[0];
+        assert!(
+            first
+                .message()
+                .starts_with("local_shell is not offered: no tool of this type is among the tools"),
+            "{}",
+            first.message()
+        );
+        fixture(calls)
+            .tools(json!([{"type": "local_shell"}, {"type": "shell"}, {"type": "apply_patch"}, {"type": "computer_use_preview"}]))
+            .expect(&RULE, &[]);
+        // Where the tools are not known, nothing is said.
+        fixture(calls).expect(&RULE, &[]);
+    }
+
+    #[test]
+    fn a_custom_tool_is_no_function_and_a_function_no_custom_tool() {
+        let story = fixture(
+            r#"{"type":"function_call","call_id":"f","name":"run_sql","arguments":"{}"}
+            {"type":"custom_tool_call","call_id":"c","name":"search","input":"x"}
+            {"type":"custom_tool_call","call_id":"ok","name":"run_sql","input":"select 1"}"#,
+        )
+        .tools(json!([{"type": "custom", "name": "run_sql"}, {"type": "function", "name": "search", "parameters": {"type": "object"}}]));
+        story.expect(&RULE, &["f", "c"]);
+        let finding = &story.findings(&RULE)[0];
+        assert_eq!(
+            finding.message(),
+            "run_sql is not offered: it is a custom tool, and was called as a function"
+        );
+        assert!(
+            finding
+                .offers
+                .iter()
+                .all(|offer| offer.action != "take-suggestion")
+        );
+    }
+
+    #[test]
+    fn a_tool_that_a_search_loaded_is_called_with_its_own_name_as_the_namespace() {
+        fixture(
+            r#"{"type":"tool_search_call","call_id":"s1","execution":"server","arguments":{}}
+            {"type":"tool_search_output","call_id":"s1","execution":"server","tools":[{"type":"function","name":"rate","defer_loading":true}]}
+            {"type":"function_call","call_id":"c","name":"rate","namespace":"rate","arguments":"{}"}
+            {"type":"function_call_output","call_id":"c","output":"1.1"}"#,
+        )
+        .offering(&["search"])
         .expect(&RULE, &[]);
     }
 

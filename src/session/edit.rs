@@ -50,6 +50,13 @@ pub enum Edit {
         /// What is said.
         text: String,
     },
+    /// A new element right behind an item: one that the reply of the item goes on with.
+    Insert {
+        /// The item.
+        after: u32,
+        /// The JSON of one object as the dialect's list holds it.
+        element: String,
+    },
     /// New elements at the end of the history.
     Extend {
         /// Each the JSON of one object as the dialect's list holds it: an item of Responses, a message of Chat or Anthropic.

@@ -224,6 +224,80 @@ const SYNONYMS: &[&[&str]] = &[
     &["sendemail", "email", "sendmail", "mail"],
 ];
 
+/// What a tool does, by the verb in its name: verbs of one row are of one kind, and no name of one kind is meant by one of another. Words
+/// that are as often no verb (`order`, `open`, `run` a file) are left out.
+const VERBS: &[&[&str]] = &[
+    &[
+        "get", "fetch", "read", "list", "find", "search", "lookup", "look", "query", "show",
+        "view", "describe", "retrieve", "load", "check", "count", "browse", "inspect", "preview",
+        "export", "download",
+    ],
+    &[
+        "create", "add", "insert", "new", "make", "write", "append", "save", "register", "book",
+        "schedule", "generate", "import", "upload", "post",
+    ],
+    &[
+        "update", "edit", "modify", "set", "patch", "rename", "replace", "change", "move",
+    ],
+    &[
+        "delete", "remove", "drop", "cancel", "clear", "destroy", "purge", "erase", "discard",
+        "archive", "revoke", "void",
+    ],
+    &["send", "notify", "reply", "forward", "publish"],
+    &["start", "launch", "resume", "restart"],
+    &[
+        "stop",
+        "kill",
+        "abort",
+        "pause",
+        "suspend",
+        "terminate",
+        "halt",
+    ],
+    &["enable", "activate"],
+    &["disable", "deactivate"],
+    &["lock", "block", "freeze"],
+    &["unlock", "unblock", "unfreeze"],
+    &["approve", "accept", "confirm"],
+    &["reject", "decline", "deny"],
+    &["subscribe", "follow"],
+    &["unsubscribe", "unfollow"],
+    &["connect", "attach", "mount"],
+    &["disconnect", "detach", "unmount"],
+    &["increase", "raise", "credit", "deposit"],
+    &["decrease", "lower", "debit", "withdraw"],
+    &["buy"],
+    &["sell"],
+    &["refund"],
+    &["charge", "pay"],
+];
+
+/// The row of the verbs that take something away.
+const REMOVING: usize = 3;
+/// Shorter words are no typo of a verb: too many are near.
+const SHORTEST_TYPO: usize = 4;
+
+/// The kind of a verb, a typo in it allowed where that leads to one kind only.
+pub(super) fn verb_kind(word: &str) -> Option<usize> {
+    let exact = VERBS.iter().position(|verbs| verbs.contains(&word));
+    if exact.is_some() || word.len() < SHORTEST_TYPO || word.len() > 16 {
+        return exact;
+    }
+    let is_near =
+        |verb: &&str| verb.len() >= SHORTEST_TYPO && strsim::osa_distance(verb, word) == 1;
+    let mut near = VERBS
+        .iter()
+        .enumerate()
+        .filter(|(_, verbs)| verbs.iter().any(is_near));
+    let found = near.next().map(|(kind, _)| kind);
+    found.filter(|_| near.next().is_none())
+}
+
+/// Whether verbs of this kind take something away.
+pub(super) fn takes_away(kind: Option<usize>) -> bool {
+    kind == Some(REMOVING)
+}
+
 /// Bit set of the synonym groups of a name without separators.
 pub(super) fn groups_of(name: &str) -> u32 {
     let member = |group: &&[&str]| group.contains(&name);

@@ -2,7 +2,8 @@
 //!
 //! Names are compared word by word after taking off what models and providers put around them (`functions.`, `default_api:`,
 //! `mcp__server__`, namespaces, camel case). In this order a name is the same tool, an agent
-//! whose handoff is offered, the same words, a typo, or another word for the same thing. Nothing near means nothing offered.
+//! whose handoff is offered, the same words, a typo, another word for the same thing, or a word of its name. A name whose verb does
+//! something else (`delete_user`, `get_user`) is never near. Nothing near means nothing offered.
 
 mod known;
 mod words;
@@ -10,6 +11,7 @@ mod words;
 use std::cmp::Ordering;
 
 pub use known::home_of;
+use known::takes_away;
 use words::Name;
 
 /// Most suggestions for one name.
@@ -18,6 +20,11 @@ const MOST: usize = 3;
 const CUT_OFF: f64 = 0.6;
 /// Least edit similarity (optimal string alignment, by length) of a typo: Jaro-Winkler alone finds `search` in `bash`.
 const LEAST_EDIT: f64 = 0.5;
+
+/// Shortest word that leads to a tool by itself.
+const SHORTEST_WORD: usize = 3;
+/// Shortest beginning of a word that does.
+const SHORTEST_BEGINNING: usize = 4;
 
 /// How a suggestion was found, the surest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,6 +39,25 @@ pub enum Why {
     Spelling,
     /// Another word for the same thing (`shell`, `terminal`).
     Synonym,
+    /// The name is a word of the tool's, or the beginning of one.
+    CommonWord,
+}
+
+impl Why {
+    /// How a wrong name differs from the tool's, for people.
+    fn words(self, wanted: &Name, offered: &Name) -> &'static str {
+        match self {
+            Self::SameTool if wanted.given.eq_ignore_ascii_case(&offered.given) => "letter case",
+            Self::SameTool if offered.qualified && !wanted.qualified => "flattened namespace",
+            Self::SameTool if wanted.given.len() > offered.given.len() + 1 => "prefix",
+            Self::SameTool => "separators",
+            Self::Handoff => "name of the agent",
+            Self::SameWords => "same words",
+            Self::Spelling => "typo",
+            Self::Synonym => "another word for it",
+            Self::CommonWord => "word in common",
+        }
+    }
 }
 
 /// An offered tool that may have been meant.
@@ -43,6 +69,8 @@ pub struct Suggestion {
     pub score: f64,
     /// How it was found.
     pub why: Why,
+    /// The same for people: how the wrong name differs, as `typo`.
+    pub because: &'static str,
 }
 
 /// Offered tool names, prepared once to be compared with many wrong ones.
@@ -95,12 +123,29 @@ pub fn nearest(name: &str, offered: &[&str]) -> Vec<Suggestion> {
 }
 
 fn compare(wanted: &Name, offered: &Name) -> Option<Suggestion> {
-    let ways = [same_tool, handoff, same_words, spelling, synonym];
+    let ways = [
+        same_tool,
+        handoff,
+        same_words,
+        spelling,
+        synonym,
+        common_word,
+    ];
     let (score, why) = ways.iter().find_map(|way| way(wanted, offered))?;
+    let is_other = matches!((wanted.verb, offered.verb), (Some(one), Some(other)) if one != other);
+    let is_kept = match why {
+        Why::SameTool | Why::Handoff | Why::Synonym => true,
+        Why::SameWords => wanted.bare_words == offered.bare_words,
+        Why::Spelling | Why::CommonWord => false,
+    };
+    if is_other && !is_kept {
+        return None;
+    }
     Some(Suggestion {
         name: offered.given.clone(),
         score,
         why,
+        because: why.words(wanted, offered),
     })
 }
 
@@ -172,6 +217,25 @@ fn may_be_near(a: &str, b: &str) -> bool {
 fn synonym(wanted: &Name, offered: &Name) -> Option<(f64, Why)> {
     let shared = wanted.groups & offered.groups;
     (shared != 0).then_some((0.7, Why::Synonym))
+}
+
+/// A single word that is one of the tool's words, or the beginning of one. Where it says nothing of what is to be done, no tool that
+/// takes something away is meant.
+fn common_word(wanted: &Name, offered: &Name) -> Option<(f64, Why)> {
+    let [word] = wanted.bare_words.as_slice() else {
+        return None;
+    };
+    if word.len() < SHORTEST_WORD || (wanted.verb.is_none() && takes_away(offered.verb)) {
+        return None;
+    }
+    let words = &offered.bare_words;
+    let begins =
+        |other: &String| word.len() >= SHORTEST_BEGINNING && other.starts_with(word.as_str());
+    if words.contains(word) {
+        Some((0.6 + 0.09 * ratio(1, words.len()), Why::CommonWord))
+    } else {
+        words.iter().any(begins).then_some((0.6, Why::CommonWord))
+    }
 }
 
 fn handoff(wanted: &Name, offered: &Name) -> Option<(f64, Why)> {

@@ -241,3 +241,79 @@ fn hostile_names_are_cut_and_never_panic() {
         let _ = nearest("get_weather", &[name.as_str()]);
     }
 }
+
+#[test]
+fn a_word_of_a_name_leads_to_its_tool() {
+    let shop = ["get_weather", "search_products", "get_stock_price"];
+    means("search", &shop, "search_products", Why::CommonWord);
+    means("stock", &shop, "get_stock_price", Why::CommonWord);
+    means("prod", &shop, "search_products", Why::CommonWord);
+    means(
+        "order",
+        &["lookup_order", "get_weather"],
+        "lookup_order",
+        Why::CommonWord,
+    );
+    means(
+        "issue",
+        &["create_issue", "get_weather"],
+        "create_issue",
+        Why::CommonWord,
+    );
+    means(
+        "delete",
+        &["delete_customer_account", "get_user"],
+        "delete_customer_account",
+        Why::CommonWord,
+    );
+    // A noun alone says nothing of taking away.
+    assert_eq!(nearest("order", &["cancel_order", "delete_order"]), []);
+    assert_eq!(nearest("pro", &shop), []);
+}
+
+#[test]
+fn a_verb_is_never_changed_into_another_kind() {
+    for (name, offered) in [
+        ("delete_user", &["get_user", "create_user"][..]),
+        ("unlock_door", &["lock_door"]),
+        ("disable_alarm", &["enable_alarm"]),
+        ("get_invoice", &["set_invoice", "send_invoice"]),
+        ("createUser", &["delete_user"]),
+        ("updte_user", &["delete_user"]),
+        ("user_delete", &["user_create"]),
+        ("reject_request", &["accept_request"]),
+    ] {
+        assert_eq!(nearest(name, offered), [], "{name}");
+    }
+    means(
+        "delet_user",
+        &["get_user", "delete_user"],
+        "delete_user",
+        Why::Spelling,
+    );
+    means(
+        "find_user",
+        &["find_users", "delete_user"],
+        "find_users",
+        Why::Spelling,
+    );
+}
+
+#[test]
+fn a_suggestion_says_how_the_name_differs() {
+    for (name, offered, because) in [
+        ("serch_flights", "search_flights", "typo"),
+        ("BASH", "bash", "letter case"),
+        ("getWeather", "get_weather", "separators"),
+        ("search", "finance.search", "flattened namespace"),
+        ("finance_search", "finance.search", "flattened namespace"),
+        ("functions.get_weather", "get_weather", "prefix"),
+        ("billing", "transfer_to_billing_agent", "name of the agent"),
+        ("weather_get", "get_weather", "same words"),
+        ("shell", "terminal", "another word for it"),
+        ("search", "search_products", "word in common"),
+    ] {
+        let found = nearest(name, &[offered]);
+        assert_eq!(found[0].because, because, "{name}");
+    }
+}

@@ -1,6 +1,6 @@
 //! A tool name taken apart into namespace and words.
 
-use super::known::groups_of;
+use super::known::{groups_of, verb_kind};
 
 /// What providers and models put before a name that is no namespace of the operator's tools.
 const PREFIXES: [&str; 6] = [
@@ -33,8 +33,10 @@ pub(super) struct Name {
     pub(super) without_agent: String,
     /// Bit set of the synonym groups.
     pub(super) groups: u32,
+    /// What the tool does, by the verb that its bare name begins or ends with.
+    pub(super) verb: Option<usize>,
     /// Whether a namespace stands before the bare name.
-    qualified: bool,
+    pub(super) qualified: bool,
 }
 
 impl Name {
@@ -49,6 +51,8 @@ impl Name {
         }
         let (whole, bare) = (all.concat(), last.concat());
         let groups = groups_of(&bare) | groups_of(&whole);
+        let ends = [last.first(), last.last()].into_iter().flatten();
+        let verb = ends.map(String::as_str).find_map(verb_kind);
         last.sort_unstable();
         last.dedup();
         Self {
@@ -59,6 +63,7 @@ impl Name {
                 .filter(|word| *word != "agent")
                 .map(String::as_str)
                 .collect(),
+            verb,
             qualified: segments.len() > 1,
             bare_words: last,
             whole,

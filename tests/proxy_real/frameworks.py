@@ -1,4 +1,4 @@
-"""Runs of openai-agents: a job is `{"client", "base", "streams"}`, what came of it the answer, all items, the usage, or the error."""
+"""Runs of openai-agents: a job is `{"client", "base", "streams"}`, with `namespaced` for tools in a namespace; what came of it the answer, all items, the usage, or the error."""
 
 import asyncio
 import logging
@@ -6,7 +6,7 @@ import os
 
 os.environ["OPENAI_AGENTS_DISABLE_TRACING"] = "1"  # nothing but the scripted model is talked to
 
-from agents import Agent, OpenAIChatCompletionsModel, OpenAIResponsesModel, RunConfig, Runner, function_tool
+from agents import Agent, OpenAIChatCompletionsModel, OpenAIResponsesModel, RunConfig, Runner, function_tool, tool_namespace
 from openai import AsyncOpenAI
 
 from clients import QUESTION, TOOLS
@@ -28,10 +28,19 @@ def get_weather(city: str, date: str) -> str:
     return TOOLS["get_weather"](city=city)
 
 
+@function_tool
+def search(q: str) -> str:
+    """Looks something up."""
+    return f"all about {q}"
+
+
 async def run(job):
     client = AsyncOpenAI(base_url=f"{job['base']}/v1", api_key="none", max_retries=0)
     model = MODELS[job["client"]]("any", client)
-    agent = Agent("flights", instructions="You help people to travel.", tools=[search_flights, get_weather], model=model)
+    tools = [search_flights, get_weather]
+    if job.get("namespaced"):
+        tools = [*tool_namespace(name="library", description="What is known.", tools=[search]), get_weather]
+    agent = Agent("flights", instructions="You help people to travel.", tools=tools, model=model)
     events = []
     try:
         if job["streams"]:

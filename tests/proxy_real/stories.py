@@ -214,6 +214,22 @@ def a_conversation_that_the_provider_keeps_goes_on_behind_a_mended_turn(bench):
                 check(found, set(), f"{name}, {script.name}: what else is found")
 
 
+def a_suggestion_with_a_namespace_is_a_tool_of_the_agent(bench):
+    """The model leaves the namespace out. openai-agents finds a tool by `name` and `namespace`, each in a member of its own."""
+    jobs = [{"client": "openai responses", "streams": streams, "namespaced": True} for streams in (False, True)]
+    with scripted(bench.retake, HERE / "namespaced.script.toml") as upstream:
+        for job, came in zip(jobs, bench.agents([{**job, "base": upstream} for job in jobs]), strict=True):
+            check((came["error"] or {}).get("class"), "ModelBehaviorError", f"{told(job)}: directly")
+        if bench.is_direct:
+            return
+        with bench.proxy(upstream, "--policy", HERE / "suggest.toml") as proxy:
+            for job, came in zip(jobs, bench.agents([{**job, "base": proxy.address} for job in jobs]), strict=True):
+                where = f"{told(job)}: through the proxy"
+                check((came["error"], "all about tides" in (came["answer"] or "")), (None, True), where)
+        decided = {(line["rule"], line["action"]) for line in proxy.all("decision")}
+        check(decided, {("unknown-tool", "take-suggestion")}, "decisions")
+
+
 def a_client_that_waits_for_a_moment_only_waits_for_what_is_held(bench):
     """The model is asked again, and says nothing for longer than the client waits in silence. openai-node does not say how long that is where
     it was set for all requests, so it is longer than the time between two life signs."""
@@ -303,6 +319,7 @@ STORIES = [
     an_unknown_tool_ends_an_agent_unless_the_proxy_answers_for_it,
     a_bad_call_among_good_ones_is_answered_and_the_good_ones_go_on,
     a_conversation_that_the_provider_keeps_goes_on_behind_a_mended_turn,
+    a_suggestion_with_a_namespace_is_a_tool_of_the_agent,
     a_client_that_waits_for_a_moment_only_waits_for_what_is_held,
     b16_what_a_provider_does_wrong_reaches_its_client,
     codex_goes_on,

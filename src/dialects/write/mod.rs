@@ -4,12 +4,14 @@
 //! What an item said stays byte for byte beside the part that changes.
 
 mod draft;
+mod made_call;
 mod patch;
 mod reply;
 pub mod request;
 mod spell_reply;
 
 pub use draft::{draft_message, draft_output, draft_parts, text_block};
+pub use made_call::{Made, MadeCall, make_call, texts_of};
 pub use patch::{call_id_key, rename, replace_arguments, replace_output, set_call_id};
 pub use reply::{NoReply, calls_of, history_of};
 pub use spell_reply::{

@@ -182,7 +182,10 @@ fn remove_member(bytes: &[u8], at: usize, key: &str) -> Result<Option<Patch>, Fa
         Some(b',') => start..crate::json::skip_whitespace(bytes, behind + 1),
         _ => {
             let before = bytes[..start].trim_ascii_end();
-            before.strip_suffix(b",").map_or(start, <[u8]>::len)..value.end
+            let before = before
+                .strip_suffix(b",")
+                .map_or(&bytes[..start], <[u8]>::trim_ascii_end);
+            before.len()..value.end
         }
     };
     let with = Vec::new();
@@ -190,7 +193,7 @@ fn remove_member(bytes: &[u8], at: usize, key: &str) -> Result<Option<Patch>, Fa
 }
 
 /// Sets a member of the object at `at`: in its place, or before the first member.
-fn set_member(bytes: &[u8], at: usize, key: &str, value: &str) -> Result<Patch, Fault> {
+pub(super) fn set_member(bytes: &[u8], at: usize, key: &str, value: &str) -> Result<Patch, Fault> {
     if let Some(at) = member(bytes, at, key.as_bytes())? {
         let with = value.as_bytes().to_vec();
         return Ok(Patch { at, with });

@@ -129,6 +129,7 @@ fn dropped_by(session: &Session, edits: &[Edit]) -> BTreeSet<u32> {
             | Edit::Degrade { .. }
             | Edit::Say { .. }
             | Edit::Relink { .. }
+            | Edit::Insert { .. }
             | Edit::Extend { .. } => {}
         }
     }
@@ -190,6 +191,11 @@ impl Lowering<'_> {
             Edit::Degrade { item, text } => self.degrade(*item, text),
             Edit::Say { after, voice, text } => self.say(*after, *voice, text),
             Edit::Extend { items } => self.extend(items),
+            Edit::Insert { after, element } => {
+                let place = self.ground.place(*after)?;
+                let last = self.end_of_unit(*after, place);
+                self.put_unit(last, None, element.clone())
+            }
             Edit::Relink { item } if self.is_linked => {
                 self.lines.relink(*item);
                 Ok(())

@@ -34,7 +34,7 @@ fn items_of(edit: &Edit) -> Vec<u32> {
         }
         Edit::Answer { call, .. } => vec![*call],
         Edit::Move { output, call } => vec![*output, *call],
-        Edit::Say { after, .. } => vec![*after],
+        Edit::Say { after, .. } | Edit::Insert { after, .. } => vec![*after],
         Edit::Cut { from: item } | Edit::Relink { item } => vec![*item],
         Edit::Extend { .. } => Vec::new(),
     }

@@ -44,6 +44,7 @@ pub fn changes_of(session: &Session, edits: &[Edit]) -> (Vec<Change>, usize) {
                         .map(|beside| added(kind, "", new_message(session, beside, *voice, text))),
                 );
             }
+            Edit::Insert { element, .. } => changes.push(added(Kind::Call, "", element.clone())),
             Edit::Extend { items } => {
                 let kind = Kind::Other;
                 changes.extend(items.iter().map(|item| added(kind, "", item.clone())));

@@ -35,6 +35,20 @@ fn an_error_is_injected_with_words_of_ones_own() {
 }
 
 #[test]
+fn a_call_that_was_written_as_text_is_edited_into_the_call_that_it_is() {
+    let mut desk = Desk::of("leaked-call.json");
+    desk.press("e").sees("make it a call");
+    desk.press("enter");
+    let rules = desk.rules();
+    assert!(!rules.contains(&"leaked-tool-call".to_owned()), "{rules:?}");
+    let items = desk.items();
+    assert!(
+        items.last().is_some_and(|item| item.starts_with("call ")),
+        "{items:?}"
+    );
+}
+
+#[test]
 fn the_last_try_stands_in_the_editor_and_words_that_were_left_are_there_again() {
     let mut desk = Desk::of("unknown-tool.json");
     desk.press("i `Stop. ` ^s enter u i");

@@ -92,6 +92,15 @@ pub(super) fn begin(state: &mut State, action: &'static str) -> Vec<Effect> {
         let title = actions::find(action).map_or(action, |action| action.title);
         return wait(state, Awaited::Action(action), title);
     }
+    // A call that was written as text is edited by making the call of it.
+    let action = match finding_for(state, "salvage-call") {
+        Some(leak)
+            if action == "edit" && leak.item.is_some_and(|item| item as usize == state.item) =>
+        {
+            "salvage-call"
+        }
+        _ => action,
+    };
     let finding = finding_for(state, action).cloned();
     begin_with(state, action, finding)
 }

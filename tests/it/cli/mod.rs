@@ -10,6 +10,7 @@ mod hostile;
 mod lab;
 mod lab_trust;
 mod looking;
+mod mended;
 mod recognise;
 mod reports;
 mod run_faults;

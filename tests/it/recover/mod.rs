@@ -114,7 +114,9 @@ fn touched(session: &Session, edit: &Edit) -> Vec<usize> {
             touched
         }
         Edit::Answer { call, .. } => next_of_user(items, *call).into_iter().collect(),
-        Edit::Say { .. } | Edit::Extend { .. } | Edit::Relink { .. } => Vec::new(),
+        Edit::Say { .. } | Edit::Extend { .. } | Edit::Relink { .. } | Edit::Insert { .. } => {
+            Vec::new()
+        }
         Edit::Cut { from } => (*from as usize..items.len()).collect(),
     }
 }
@@ -136,12 +138,16 @@ fn counts(findings: &[Finding]) -> BTreeMap<&'static str, usize> {
     counts
 }
 
-/// Findings that an action brings about by what it is: repaired arguments can be read, and may break the schema; what is written by
-/// hand may name any tool and hold any arguments.
+/// Findings that an action brings about by what it is: repaired arguments can be read, and may break the schema; a call that is made of a
+/// text has no output; what is written by hand may name any tool and hold any arguments.
 fn follows(action: &str, rule: &str) -> bool {
     matches!(
         (action, rule),
         ("repair-arguments", "invalid-arguments")
+            | (
+                "salvage-call",
+                "orphan-call" | "pending-call" | "invalid-arguments"
+            )
             | (
                 "edit",
                 "malformed-arguments" | "invalid-arguments" | "unknown-tool" | "invalid-tool-name"
