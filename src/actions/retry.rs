@@ -19,7 +19,7 @@ pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Re
             ran.join(", ")
         )));
     }
-    let lost = calls_whose_output_was_lost(scene, turn);
+    let lost = calls_whose_output_was_lost(scene, turn, choice);
     if !lost.is_empty() && !choice.confirmed {
         return Err(Refusal::NeedsConfirmation(format!(
             "no output was recorded of {}: it may have run, and may run again; `supply output` records what came of it",
@@ -32,7 +32,7 @@ pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Re
     if !ran.is_empty() {
         planned.note(format!("these tools ran already: {}", ran.join(", ")));
     }
-    warn(scene, turn, &mut planned);
+    warn(scene, turn, &lost, &mut planned);
     if choice.words.is_some_and(|words| !words.trim().is_empty()) {
         let leaves = |item: &u32| planned.edits.contains(&Edit::Drop { item: *item });
         let after = (0..=before).rev().find(|item| !leaves(item));
@@ -93,13 +93,20 @@ fn tools_that_ran(scene: &Scene<'_>, turn: Turn) -> Vec<String> {
 }
 
 /// Sound calls without an output: their tools may have run before the output could be written.
-fn calls_whose_output_was_lost(scene: &Scene<'_>, turn: Turn) -> Vec<String> {
+fn calls_whose_output_was_lost(scene: &Scene<'_>, turn: Turn, choice: &Choice<'_>) -> Vec<String> {
     let known = std::iter::once(&scene.defect).chain(scene.beside);
     let never_ran = known
         .filter(|defect| NEVER_RAN.contains(&defect.rule))
         .filter_map(|defect| defect.item)
         .collect::<HashSet<_>>();
-    let may_have_run = |call: &u32| !never_ran.contains(call) && !is_unreadable(scene, *call);
+    let is_unheard = |call: u32| {
+        let id = scene.at(call).ok();
+        let id = id.and_then(|item| scene.session().call_id(item).ok());
+        id.is_some_and(|id| choice.never_ran.contains(&id))
+    };
+    let may_have_run = |call: &u32| {
+        !never_ran.contains(call) && !is_unreadable(scene, *call) && !is_unheard(*call)
+    };
     let lost = calls_of(scene, turn)
         .filter(|call| scene.is_unanswered(*call))
         .filter(may_have_run);
@@ -138,8 +145,7 @@ fn told(scene: &Scene<'_>, call: u32) -> String {
 }
 
 /// What the operator should know: calls whose tools may have run although no output was recorded, and what else leaves the take.
-fn warn(scene: &Scene<'_>, turn: Turn, planned: &mut Planned) {
-    let lost = calls_whose_output_was_lost(scene, turn);
+fn warn(scene: &Scene<'_>, turn: Turn, lost: &[String], planned: &mut Planned) {
     if !lost.is_empty() {
         planned.note(format!(
             "no output was recorded of {}: it may have run",

@@ -22,4 +22,4 @@ mod seen;
 pub mod views;
 pub mod whole;
 
-pub use seen::{Ending, ExchangeId, Found, Holding, Phase, Seen};
+pub use seen::{AgentHas, Ending, ExchangeId, Found, Holding, Phase, Seen};

@@ -96,10 +96,20 @@ pub enum Phase {
     Replying,
     /// It waits for a decision.
     Held(Holding),
-    /// The upstream is asked again, by retake.
-    AskingAgain,
+    /// It is held, and retake asks the upstream again meanwhile.
+    AskingAgain(Holding),
     /// It is over.
     Ended(Ending),
+}
+
+impl Phase {
+    /// How it is held, whether a decision is awaited or the upstream is asked again.
+    pub fn hold(&self) -> Option<&Holding> {
+        match self {
+            Self::Held(holding) | Self::AskingAgain(holding) => Some(holding),
+            _ => None,
+        }
+    }
 }
 
 /// How an exchange waits for a decision.
@@ -116,6 +126,19 @@ pub struct Holding {
     pub why: String,
     /// Whether its client has left: only a retry of the client can still be answered.
     pub is_gone: bool,
+    /// What the agent has of the held reply already.
+    pub has: AgentHas,
+}
+
+/// What an agent has of a reply that is held: what was streamed to it before.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AgentHas {
+    /// Whether anything of the turn was sent.
+    pub is_begun: bool,
+    /// Whether words of the model are among that.
+    pub text: bool,
+    /// The ids of the calls among that.
+    pub calls: Vec<String>,
 }
 
 /// How an exchange ended.

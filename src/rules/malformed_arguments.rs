@@ -128,44 +128,51 @@ fn replay(target: Dialect, shape: Shape) -> &'static str {
     }
 }
 
-/// Offers the repair as far as the text can be repaired. What is no safe repair stands behind the error, where that is safe.
+/// Offers the repair as far as the text can be repaired. What is no safe repair stands behind the error, where that is safe; what the tool
+/// would refuse all the same stands behind everything else.
 fn with_repair(finding: Finding, run: &Run<'_>, subject: &Subject<'_>, text: &str) -> Finding {
     let finding = finding.of_call(run.session);
-    let safety = if text.len() <= MOST_TRIED {
+    let (safety, is_refused) = if text.len() <= MOST_TRIED {
         safety_of_repair(run, subject, text)
     } else {
-        Some(Safety::Unsafe)
+        (Some(Safety::Unsafe), false)
     };
     let mut finding = match safety {
         Some(safety) => finding.with_safety("repair-arguments", safety),
         None => finding.offering(|offer| offer.action != "repair-arguments"),
     };
     if safety != Some(Safety::Safe) {
-        finding
-            .offers
-            .sort_by_key(|offer| offer.safety != Safety::Safe);
+        finding.offers.sort_by_key(|offer| {
+            let is_last = is_refused && offer.action == "repair-arguments";
+            (is_last, offer.safety != Safety::Safe)
+        });
     }
     finding
 }
 
-/// How safe the repair is: what two readers agree on is, if nothing was cut off and the tool would take it. `None` where there is none.
-fn safety_of_repair(run: &Run<'_>, subject: &Subject<'_>, text: &str) -> Option<Safety> {
+/// How safe the repair is, `None` where there is none: what two readers agree on is safe, if nothing was cut off and the tool would take
+/// it. And whether the tool would refuse what was repaired.
+fn safety_of_repair(run: &Run<'_>, subject: &Subject<'_>, text: &str) -> (Option<Safety>, bool) {
+    let is_refused = |meant: &str| !is_taken(run, subject, meant);
     let meant = match repair(text) {
-        Repair::Likely { .. } => certain(text),
-        Repair::OneOpinion { .. } => None,
-        Repair::Disagree { .. } => return Some(Safety::Manual),
+        Repair::Likely { text: likely } => match certain(text) {
+            Some(certain) => Some(certain),
+            None => return (Some(Safety::Unsafe), is_refused(&likely)),
+        },
+        Repair::OneOpinion { text } => return (Some(Safety::Unsafe), is_refused(&text)),
+        Repair::Disagree { a, b } => {
+            return (Some(Safety::Manual), is_refused(&a) && is_refused(&b));
+        }
         // JSON in a string: taking off the quotes changes nothing that was meant.
         Repair::Valid if is_object_in_string(text) => {
             Some(decoded_twice(text).unwrap_or_else(|| text.to_owned()))
         }
-        Repair::Valid | Repair::None => return None,
+        Repair::Valid | Repair::None => return (None, false),
     };
-    let is_safe = meant.is_some_and(|meant| is_taken(run, subject, &meant));
-    Some(if is_safe {
-        Safety::Safe
-    } else {
-        Safety::Unsafe
-    })
+    match meant.is_some_and(|meant| is_taken(run, subject, &meant)) {
+        true => (Some(Safety::Safe), false),
+        false => (Some(Safety::Unsafe), true),
+    }
 }
 
 /// Whether the tool takes these arguments, as far as its schema is known.
@@ -258,6 +265,8 @@ mod tests {
         assert_eq!(repairing(&taken), Some(Safety::Safe));
         let refused = story(json!({"type": "object", "required": ["to"]}));
         assert_eq!(repairing(&refused), Some(Safety::Unsafe));
+        let last = refused.offers.last().map(|offer| offer.action);
+        assert_eq!(last, Some("repair-arguments"));
         assert_eq!(refused.offers[0].action, "inject-error");
     }
 

@@ -122,10 +122,10 @@ impl Face<'_> {
         if gone_on.is_some_and(|nexts| !nexts.is_empty()) {
             // The exchange was decided meanwhile: its list has the screen again.
             let closed = self.debugger.take();
-            std::thread::spawn(move || drop(closed));
-            if let Some(watching) = &mut self.watching {
-                watching.closed();
+            if let (Some(watching), Some(closed)) = (&mut self.watching, &closed) {
+                watching.closed(&closed.state);
             }
+            std::thread::spawn(move || drop(closed));
         }
     }
 }

@@ -377,11 +377,11 @@ impl<'a> Face<'a> {
                 return Ok(Some(Left::Quit));
             }
             Next::Close => {
-                if let Some(watching) = &mut self.watching {
-                    watching.closed();
+                let closed = self.debugger.take();
+                if let (Some(watching), Some(closed)) = (&mut self.watching, &closed) {
+                    watching.closed(&closed.state);
                 }
                 // A large session takes a while to drop.
-                let closed = self.debugger.take();
                 std::thread::spawn(move || drop(closed));
             }
             Next::Open(path) => self.open(&path)?,
@@ -435,7 +435,13 @@ impl<'a> Face<'a> {
             return Ok(());
         };
         match watching.enter(id, self.request) {
-            Ok(entered) => self.debug(entered.opened, entered.staged, Some(entered.exchange)),
+            Ok(entered) => {
+                self.debug(entered.opened, entered.staged, Some(entered.exchange))?;
+                if let Some(debugger) = &mut self.debugger {
+                    debugger.state.recovery.drafts = entered.drafts;
+                }
+                Ok(())
+            }
             Err(why) => {
                 let words = format!("exchange {id} cannot be opened: {why}");
                 watching.board.tell(words);

@@ -301,7 +301,8 @@ fn press(state: &mut State, key: &KeyEvent) -> Vec<Effect> {
     if let Some(effects) = layers::help(state, key) {
         return effects;
     }
-    if let Some(effects) = faces::press(state, *key) {
+    if let Some(mut effects) = faces::press(state, *key) {
+        effects.extend(exchange::leave_what_is_over(state));
         return effects;
     }
     if let Some(effects) = layers::press(state, key) {

@@ -231,14 +231,23 @@ fn seen(id: u32, phase: Phase) -> News {
     }))
 }
 
-fn held(since_ms: u64) -> Phase {
-    Phase::Held(Holding {
+fn holding(since_ms: u64) -> Holding {
+    Holding {
         is_request: false,
         since_ms,
         until_ms: Some(since_ms + 600_000),
         is_gone: false,
+        has: crate::exchange::AgentHas::default(),
         why: "unknown-tool".to_owned(),
-    })
+    }
+}
+
+fn held(since_ms: u64) -> Phase {
+    Phase::Held(holding(since_ms))
+}
+
+fn asking_again(since_ms: u64) -> Phase {
+    Phase::AskingAgain(holding(since_ms))
 }
 
 #[test]
@@ -305,7 +314,7 @@ fn a_hold_is_told_when_it_begins_and_again_when_it_begins_again() {
             listening(8484),
             seen(1, held(1000)),
             seen(1, held(1000)),
-            seen(1, Phase::AskingAgain),
+            seen(1, asking_again(1000)),
             seen(1, held(2000)),
             seen(1, Phase::Ended(Ending::Cut)),
         ],
@@ -336,6 +345,7 @@ fn findings_are_those_of_check_with_the_exchange_before() {
         action: "inject".to_owned(),
         by: Author::Policy,
         wording: Some("nearest".to_owned()),
+        text_sent: false,
     };
     let came = after(
         vec![listening(8484), found(7), found(7), found(8), decided],

@@ -70,6 +70,8 @@ enum Line<'a> {
         action: &'a str,
         by: Author,
         wording: Option<&'a str>,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        text_sent: bool,
     },
     Output {
         stream: &'static str,
@@ -244,6 +246,7 @@ impl<'a, W: Write> Teller<'a, W> {
                 action,
                 by,
                 wording,
+                text_sent,
             } => {
                 self.decisions += 1;
                 self.write(&Line::Decision {
@@ -252,6 +255,7 @@ impl<'a, W: Write> Teller<'a, W> {
                     action,
                     by: *by,
                     wording: wording.as_deref(),
+                    text_sent: *text_sent,
                 })
             }
             News::Journal { id, path } => self.write(&Line::Journal {
@@ -337,7 +341,7 @@ impl<'a, W: Write> Teller<'a, W> {
                 self.counts.add(how);
                 self.ended(seen, how)
             }
-            Phase::Asking | Phase::Waiting | Phase::Replying | Phase::AskingAgain => {
+            Phase::Asking | Phase::Waiting | Phase::Replying | Phase::AskingAgain(_) => {
                 self.held.remove(&seen.id);
                 Ok(())
             }

@@ -18,13 +18,15 @@ impl Step<'_> {
     pub(super) fn calls(&mut self, standing: &Standing) -> Vec<Reason> {
         let mut idle = self.state.open_calls();
         idle.retain(|call| !self.state.is_under_way(&call.key));
-        if !idle.is_empty() && self.stops_before(StepOf::Tools(standing.turns)) {
+        let stops = !idle.is_empty() && self.stops_before(StepOf::Tools(standing.turns));
+        if stops && !self.state.pace.is_looking {
             return self.with_asked(vec![Reason::Stepped]);
         }
         let mut holds = Vec::new();
         let mut ready = Vec::new();
         for call in idle {
             match &call.ran {
+                Ran::Yes { .. } if stops => ready.push(call),
                 Ran::Yes {
                     output,
                     is_error,
@@ -60,7 +62,10 @@ impl Step<'_> {
                     .map(|call| ask_operator(call, String::new())),
             );
         }
-        if holds.is_empty() {
+        // What is only looked at says what it waits for, and does nothing.
+        if holds.is_empty() && stops {
+            holds.push(Reason::Stepped);
+        } else if holds.is_empty() {
             for call in ready {
                 self.start(&call);
             }

@@ -124,6 +124,11 @@ impl Machine {
         step.effects
     }
 
+    /// Whether the run goes on by itself in the take that the operator leads it to next.
+    pub fn lead(&mut self, goes_on: bool) {
+        self.state.pace.leads = Some(goes_on);
+    }
+
     /// What the run is doing.
     pub fn phase(&self, now: Millis) -> Phase {
         self.state.phase(now)
@@ -201,8 +206,15 @@ impl Step<'_> {
             self.state.answered.clear();
             self.state.model_fault = None;
             // Looking at a take that was there before must not set anything off.
-            self.state.pace.is_looking = standing.take <= self.state.newest;
-            self.state.pace.may_take = None;
+            let was_there = standing.take <= self.state.newest;
+            let pace = &mut self.state.pace;
+            pace.is_looking = match pace.leads.take() {
+                Some(goes_on) => !goes_on,
+                // What a policy makes of a take that is looked at is looked at as well.
+                None if acting.is_some() => pace.is_looking,
+                None => was_there,
+            };
+            pace.may_take = None;
             if let (true, Mode::Ended(_)) = (self.state.pace.is_looking, &self.state.mode) {
                 self.state.mode = Mode::Going;
             }

@@ -131,7 +131,11 @@ impl Step<'_> {
     fn about(&mut self, key: &CallKey, then: impl FnOnce(&mut Self, &StandingCall)) {
         let call = self.state.open_call(key).cloned();
         match (&self.state.mode, call) {
-            (Mode::Going, Some(call)) => then(self, &call),
+            (Mode::Going, Some(call)) => {
+                // Whoever answers for a call is no longer only looking.
+                self.state.pace.is_looking = false;
+                then(self, &call);
+            }
             (Mode::Going, None) => self.note(format!("{key} is not open")),
             _ => self.note("the run has ended; continue takes it up again"),
         }

@@ -186,6 +186,9 @@ pub(super) struct Pace {
     /// Whether the operator went to a take that was there before: nothing goes on by itself.
     #[serde(default)]
     pub(super) is_looking: bool,
+    /// Whether it goes on by itself in the take that the operator leads it to next, where he said so.
+    #[serde(default)]
+    pub(super) leads: Option<bool>,
     /// The step that may be taken.
     pub(super) may_take: Option<StepOf>,
 }

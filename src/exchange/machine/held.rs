@@ -1,12 +1,13 @@
 //! What is held: kept alive, decided, given up.
 
 use super::{Decision, Effect, Exchange, Head, Held, Millis, Over, STALL, State, Timer, What};
-use crate::exchange::Ending;
 use crate::exchange::deadline::{Hears, until_ms};
 use crate::exchange::heartbeat::{InProgress, counts_events, heartbeat, interval_ms};
 use crate::exchange::rewrite::{continuation, reply_with};
+use crate::exchange::{AgentHas, Ending};
 use crate::session::Dialect;
 use crate::session::ledger::Usage;
+use serde_json::Value;
 
 /// So long a retry of a client that has left is waited for.
 const RETRY: Millis = 30_000;
@@ -18,19 +19,49 @@ impl Exchange {
         self.state = State::Held {
             since: now,
             is_request,
+            asks_again: false,
         };
-        self.held_since = now;
+        (self.waits_since, self.beat_at) = (now, now);
+        let turn = self.sent_turn();
+        self.has = AgentHas {
+            is_begun: !turn.is_empty(),
+            text: turn.iter().any(|element| has_text(element)),
+            calls: self.sent_calls(),
+        };
         self.why = Some(why.clone());
-        let until = self.until(now, is_request);
+        let until = self.until(is_request);
         self.effects.push(Effect::Hold(Held { what, why, until }));
-        self.wait(Timer::Beat, now + interval_ms(&self.settings.client));
-        if let Some(at) = until {
-            self.wait(Timer::Deadline, at);
+    }
+
+    /// When the timers of a hold, or of words that are kept back, are to ring: they follow from how it stands, whatever has happened before.
+    fn timers(&self) -> [(Timer, Option<Millis>); 2] {
+        let (beat, deadline) = match (self.state, self.gone_since) {
+            (State::Held { .. }, Some(since)) => (None, Some(since + RETRY)),
+            (State::Held { is_request, .. }, None) => {
+                let beat = self.beat_at + interval_ms(&self.settings.client);
+                (Some(beat), self.until(is_request))
+            }
+            _ if self.keeps_text_back() => {
+                let beat = self.beat_at + interval_ms(&self.settings.client);
+                (Some(beat), None)
+            }
+            _ => (None, None),
+        };
+        [(Timer::Beat, beat), (Timer::Deadline, deadline)]
+    }
+
+    /// Says when the timers are to ring, where that has changed. One that is set and no longer wanted rings in vain.
+    pub(super) fn arm(&mut self) {
+        for (place, (timer, at)) in self.timers().into_iter().enumerate() {
+            if let Some(at) = at.filter(|_| at != self.armed[place]) {
+                self.wait(timer, at);
+            }
+            self.armed[place] = at;
         }
     }
 
     /// When the client would give up, short of which it is released.
-    pub(super) fn until(&self, since: Millis, is_request: bool) -> Option<Millis> {
+    pub(super) fn until(&self, is_request: bool) -> Option<Millis> {
         let client = &self.settings.client;
         let has_event = self
             .gate
@@ -42,28 +73,34 @@ impl Exchange {
             (_, true) if counts_events(client) && !has_event => Hears::Silence,
             _ => Hears::Heartbeats,
         };
-        until_ms(client, hears, since)
+        until_ms(client, hears, self.waits_since)
     }
 
     fn is_held(&self) -> bool {
-        matches!(self.state, State::Held { .. } | State::AskingAgain)
+        matches!(self.state, State::Held { .. })
     }
 
+    /// A time is up: whether it is, is asked of how things stand now.
     pub(super) fn rang(&mut self, now: Millis, timer: Timer) {
+        let [(_, beat), (_, deadline)] = self.timers();
+        let is_up = |at: Option<Millis>| at.is_some_and(|at| at <= now);
         match timer {
-            Timer::Beat if (self.is_held() || self.keeps_text_back()) && !self.is_gone => {
+            Timer::Beat if is_up(beat) => {
                 self.beat();
-                self.wait(Timer::Beat, now + interval_ms(&self.settings.client));
+                self.beat_at = now;
             }
-            Timer::Deadline if self.is_held() && self.is_gone => {
+            Timer::Deadline if is_up(deadline) && self.is_gone() => {
                 self.leave("the client has left");
                 self.end(Ending::ClientLeft);
             }
-            Timer::Deadline if self.is_held() => {
+            Timer::Deadline if is_up(deadline) => {
                 let by = "the client would have given up".to_owned();
                 self.leave(&by);
                 self.decided(now, Decision::AsItCame { by });
             }
+            // It rang early: the clock that it was set by is another one.
+            Timer::Beat => self.armed[0] = None,
+            Timer::Deadline => self.armed[1] = None,
             Timer::Stall if self.wants_upstream() || self.state == State::Waiting => {
                 let words = format!("nothing has come for {} s", STALL / 1000);
                 self.effects.push(Effect::Note(words));
@@ -82,8 +119,7 @@ impl Exchange {
                 (
                     State::Held {
                         is_request: false, ..
-                    }
-                    | State::AskingAgain,
+                    },
                     false,
                 ) if self.over.is_some() && (200..300).contains(&self.status) => {
                     self.send_head(Head::Upstream);
@@ -112,11 +148,10 @@ impl Exchange {
         match self.state {
             State::Over => {}
             _ if self.is_held() => {
-                if !self.is_gone {
-                    self.is_gone = true;
+                if !self.is_gone() {
+                    self.gone_since = Some(now);
                     self.effects
                         .push(Effect::Note("the client has left".to_owned()));
-                    self.wait(Timer::Deadline, now + RETRY);
                 }
             }
             _ => self.end(Ending::ClientLeft),
@@ -125,18 +160,15 @@ impl Exchange {
 
     /// Before a head was sent the connection asks by itself, with an interim answer.
     pub(super) fn client_doubted(&mut self) {
-        if self.is_held() && !self.is_gone && self.head.is_some() {
+        if self.is_held() && !self.is_gone() && self.head.is_some() {
             self.beat();
         }
     }
 
+    /// A new client begins to wait.
     pub(super) fn client_joined(&mut self, now: Millis) {
-        self.is_gone = false;
-        if let State::Held { is_request, .. } = self.state {
-            let until = self.until(now, is_request);
-            self.wait(Timer::Deadline, until.unwrap_or(Millis::MAX));
-            self.wait(Timer::Beat, now + interval_ms(&self.settings.client));
-        }
+        self.gone_since = None;
+        (self.waits_since, self.beat_at) = (now, now);
     }
 
     fn leave(&mut self, why: &str) {
@@ -148,10 +180,11 @@ impl Exchange {
     pub(super) fn decided(&mut self, now: Millis, decision: Decision) {
         let is_request = match self.state {
             State::Held { is_request, .. } => is_request,
-            State::AskingAgain => false,
+            State::Over => return,
+            _ if decision == Decision::Cut => false,
             _ => return,
         };
-        if self.is_gone {
+        if self.is_gone() {
             // There is nobody to get it.
             return self.end(Ending::ClientLeft);
         }
@@ -214,4 +247,17 @@ impl Exchange {
             self.end(self.so_far.clone());
         }
     }
+}
+
+/// Whether an element of a turn holds words of the model: text as its content, or in a part of it.
+fn has_text(element: &str) -> bool {
+    let Ok(element) = serde_json::from_str::<Value>(element) else {
+        return false;
+    };
+    let is_word = |text: &Value| text.as_str().is_some_and(|text| !text.is_empty());
+    let is_text = match &element["content"] {
+        Value::Array(parts) => parts.iter().any(|part| is_word(&part["text"])),
+        content => is_word(content),
+    };
+    is_text && element["type"] != "reasoning"
 }

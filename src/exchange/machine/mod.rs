@@ -15,9 +15,10 @@
 //! | | the client will give up soon | it passes as it came |
 //! | | the client leaves | a retry of it is waited for, a while |
 //! | | it is decided | the client gets what was decided |
+//! | anything else | the operator cuts it | the client's connection is broken off |
 //!
 //! Whoever drives it keeps three promises: effects are carried out in their order before the next event; each [`Effect::Judge`] is
-//! followed by one [`Event::Judged`], each [`Effect::Hold`] by one [`Event::Decided`] at most; nothing is handed in behind
+//! followed by one [`Event::Judged`], each [`Effect::Hold`] by one [`Event::Decided`] at most (a cut may come at any time); nothing is handed in behind
 //! [`Effect::Ended`]. It keeps one: the client's stream never ends well unless its reply did, or somebody decided so.
 
 mod event;
@@ -31,7 +32,7 @@ pub use event::{Decision, Effect, Event, Head, Held, Judgement, Millis, Shape, T
 
 use super::client::Client;
 use super::gate::Gate;
-use super::{Ending, Holding, Phase};
+use super::{AgentHas, Ending, Holding, Phase};
 use crate::dialects::stream::{Accumulator, rejoin};
 use crate::dialects::write::history_of;
 use crate::session::Dialect;
@@ -81,9 +82,16 @@ pub struct Exchange {
     why: Option<String>,
     /// How it will have ended: by a decision, where there was one.
     so_far: Ending,
-    /// The client has left, and a retry of it may come.
-    is_gone: bool,
-    held_since: Millis,
+    /// Since when the client is gone, where a retry of it may come.
+    gone_since: Option<Millis>,
+    /// Since when the client that is there waits for what is held.
+    waits_since: Millis,
+    /// What the agent has of the reply that is held.
+    has: AgentHas,
+    /// When the client that is there heard of what is held last, or began to wait for it.
+    beat_at: Millis,
+    /// When the timers of a hold were last said to ring.
+    armed: [Option<Millis>; 2],
     effects: Vec<Effect>,
 }
 
@@ -104,9 +112,12 @@ enum State {
     /// An error came although a stream was begun.
     Failed,
     /// A decision is awaited.
-    Held { since: Millis, is_request: bool },
-    /// A decision is awaited, and the upstream is asked again.
-    AskingAgain,
+    Held {
+        since: Millis,
+        is_request: bool,
+        /// Whether the hold asks the upstream again meanwhile.
+        asks_again: bool,
+    },
     /// It is over.
     Over,
 }
@@ -141,8 +152,11 @@ impl Exchange {
             over: None,
             why: None,
             so_far: Ending::Passed,
-            is_gone: false,
-            held_since: 0,
+            gone_since: None,
+            waits_since: 0,
+            has: AgentHas::default(),
+            beat_at: 0,
+            armed: [None; 2],
             effects: Vec::new(),
         }
     }
@@ -159,21 +173,13 @@ impl Exchange {
             Event::Judged(judgement) => self.judged(now, judgement),
             Event::Decided(decision) => self.decided(now, decision),
             Event::AskedAgain => {
-                if let State::Held { .. } = self.state {
-                    self.state = State::AskingAgain;
+                if let State::Held { asks_again, .. } = &mut self.state {
+                    *asks_again = true;
                 }
             }
             Event::WaitsAgain(why) => {
-                if let State::Held { .. } | State::AskingAgain = self.state {
-                    let is_request = self.state
-                        == State::Held {
-                            since: self.held_since,
-                            is_request: true,
-                        };
-                    self.state = State::Held {
-                        since: self.held_since,
-                        is_request,
-                    };
+                if let State::Held { asks_again, .. } = &mut self.state {
+                    *asks_again = false;
                     self.why = Some(why);
                 }
             }
@@ -182,6 +188,7 @@ impl Exchange {
             Event::ClientJoined => self.client_joined(now),
             Event::Rang(timer) => self.rang(now, timer),
         }
+        self.arm();
         std::mem::take(&mut self.effects)
     }
 
@@ -201,14 +208,24 @@ impl Exchange {
             State::Passing | State::Gated | State::Keeping | State::Refused | State::Failed => {
                 Phase::Replying
             }
-            State::Held { since, is_request } => Phase::Held(Holding {
+            State::Held {
+                since,
                 is_request,
-                since_ms: since,
-                until_ms: self.until(since, is_request),
-                why: self.why.clone().unwrap_or_default(),
-                is_gone: self.is_gone,
-            }),
-            State::AskingAgain => Phase::AskingAgain,
+                asks_again,
+            } => {
+                let holding = Holding {
+                    is_request,
+                    since_ms: since,
+                    until_ms: self.until(is_request),
+                    why: self.why.clone().unwrap_or_default(),
+                    is_gone: self.is_gone(),
+                    has: self.has.clone(),
+                };
+                match asks_again {
+                    true => Phase::AskingAgain(holding),
+                    false => Phase::Held(holding),
+                }
+            }
             State::Over => Phase::Ended(self.so_far.clone()),
         }
     }
@@ -229,7 +246,7 @@ impl Exchange {
 
     /// Whether the client of what is held has left.
     pub fn is_gone(&self) -> bool {
-        self.is_gone
+        self.gone_since.is_some()
     }
 
     /// Whether the reply is looked at as it comes, so that it should come as it is.
@@ -249,6 +266,11 @@ impl Exchange {
         // Where no word of a reply was sent there is no turn to begin with.
         let json = reply.finish().json;
         history_of(dialect, &rejoin(&json)).unwrap_or_default()
+    }
+
+    /// What the client has of the turn that is held.
+    pub fn agent_has(&self) -> &AgentHas {
+        &self.has
     }
 
     /// The ids of the calls that the client has of the turn already.

@@ -7,7 +7,6 @@ use super::{
 use crate::dialects::write::spell_failure;
 use crate::exchange::Ending;
 use crate::exchange::gate::{End, Gate, Limits, Step};
-use crate::exchange::heartbeat::interval_ms;
 use crate::exchange::whole;
 
 impl Exchange {
@@ -37,9 +36,7 @@ impl Exchange {
             _ => {}
         }
         self.wait(Timer::Stall, now + STALL);
-        if self.keeps_text_back() {
-            self.wait(Timer::Beat, now + interval_ms(&self.settings.client));
-        }
+        self.beat_at = now;
     }
 
     /// Whether a stream comes of which the client hears nothing before its end.
@@ -262,11 +259,10 @@ impl Exchange {
         }
         match (judgement, self.state) {
             // What the reply lacks to be judged comes at its end; nothing of the call passes before.
-            (Judgement::Unclear, State::Gated) if self.over.is_none() => {
-                if was == Judging::Stale {
-                    self.want_judgement();
-                }
-            }
+            (Judgement::Unclear, State::Gated) if self.over.is_none() => match was {
+                Judging::Stale => self.want_judgement(),
+                Judging::No | Judging::Yes => {}
+            },
             (Judgement::Sound | Judgement::Unclear, State::Keeping) => self.pass_whole(),
             (Judgement::Holds { why }, State::Keeping) => {
                 let what = What::Reply {

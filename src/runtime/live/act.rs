@@ -44,7 +44,11 @@ pub(super) fn act(
     let mut calls = stood.standing.calls.iter();
     let runs_nothing_twice =
         decision.action == "retry" && calls.all(|call| call.is_open && call.ran == Ran::No);
+    let never_ran = stood.standing.calls.iter();
+    let never_ran = never_ran.filter(|call| call.is_open && call.ran == Ran::No);
+    let never_ran: Vec<String> = never_ran.map(|call| call.key.call_id.clone()).collect();
     let choice = Choice {
+        never_ran: &never_ran,
         confirmed: runs_nothing_twice,
         words: decision.value.as_deref().or(decision.template()),
         include_in_history: decision.include_in_history,

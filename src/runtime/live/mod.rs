@@ -15,6 +15,6 @@ pub use news::{Judged, News, Phase, StreamedCall, Streaming, ToolState};
 pub use partner::Partner;
 pub(in crate::runtime) use prepare::{Gathered, model_of};
 pub use prepare::{NotPrepared, Options, Prepared, prepare};
-pub use run::{Input, Run, Who};
+pub use run::{Input, Run, Who, goes_on};
 pub use stood::CONTINUE;
 pub use world::{Report, Room, Thread, World, WorldEvent};

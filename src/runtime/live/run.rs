@@ -10,7 +10,7 @@ use super::stood::{self, Stood};
 use super::world::{World, WorldEvent};
 use crate::dialects::write::{calls_of, history_of, quoted};
 use crate::dialects::{body_of, stop_of};
-use crate::engine::{Command, Event, Machine, Millis, Outcome, Phase, Tail};
+use crate::engine::{Command, Event, Machine, Millis, Outcome, Phase, Reason, Tail};
 use crate::redact::{Redactor, Vault};
 use crate::runtime::model::Answer;
 use crate::runtime::tools::Called;
@@ -35,6 +35,27 @@ pub enum Input {
     Say(String),
     /// Something happened in the world.
     World(WorldEvent),
+}
+
+/// What the operator changes by himself, and not to answer what holds a run.
+const BY_HAND: &[&str] = &["edit", "drop-item", "drop-pair"];
+
+/// Whether a run that stands like this goes on by itself in a take that this action makes of it, `None` being a fork. It does where the
+/// action answers what the run was paused for; elsewhere nothing asks the model or runs a tool but the operator's word.
+pub fn goes_on(phase: &Phase, action: Option<&str>) -> bool {
+    let is_answer = action.is_some_and(|action| !BY_HAND.contains(&action));
+    let is_question = |reason: &Reason| {
+        !matches!(
+            reason,
+            Reason::Stepped | Reason::Breakpoint { .. } | Reason::NothingSaid
+        )
+    };
+    is_answer
+        && match phase {
+            Phase::Paused { reasons } => reasons.iter().any(is_question),
+            Phase::Asking { .. } | Phase::Running { .. } | Phase::Waiting { .. } => true,
+            Phase::Idle | Phase::Ended(_) => false,
+        }
 }
 
 /// A live run.
@@ -164,12 +185,16 @@ impl Run {
         match input {
             Input::Operator(command) => self.operator(bench, command),
             Input::Mended(take) => {
-                self.go_to(bench, take);
-                if let Phase::Ended(_) = self.phase() {
-                    self.drive(bench, Event::Operator(Command::Continue));
-                }
                 let made = bench.takes().get(take);
-                if made.is_some_and(|take| take.fallback.is_some()) {
+                let action = made.and_then(|take| take.cause.action.as_deref());
+                let is_fallback = made.is_some_and(|take| take.fallback.is_some());
+                let goes_on = match self.model.is_of_client() {
+                    true => action.is_some(),
+                    false => goes_on(&self.phase(), action),
+                };
+                self.machine.lead(goes_on);
+                self.go_to(bench, take);
+                if is_fallback {
                     self.drive(bench, Event::Operator(Command::AcceptFallback));
                 }
             }

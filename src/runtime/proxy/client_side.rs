@@ -144,6 +144,14 @@ impl ClientSide {
             .map_err(|_| Gone)
     }
 
+    /// Waits until the client takes another piece. Nothing is lost where this is dropped before.
+    pub(super) async fn ready(&mut self) -> Result<(), Gone> {
+        let Self::Reads(pieces) = self else {
+            return Err(Gone);
+        };
+        pieces.reserve().await.map(drop).map_err(|_| Gone)
+    }
+
     /// Sends a piece, as soon as the client takes it.
     pub(super) async fn send(&mut self, bytes: Bytes) -> Result<(), Gone> {
         let Self::Reads(pieces) = self else {

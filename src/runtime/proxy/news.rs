@@ -44,6 +44,8 @@ pub enum News {
         by: Author,
         /// The name of the wording.
         wording: Option<String>,
+        /// Whether words of the held reply had reached the agent before: what is decided comes behind them.
+        text_sent: bool,
     },
     /// A hold has a journal of its own now, which opens like a recording.
     Journal {

@@ -306,6 +306,7 @@ fn made(
             action,
             by,
             wording,
+            ..
         } = &news
         {
             let what = (action.as_str(), rule.as_deref(), wording.as_deref());

@@ -175,6 +175,19 @@ impl Work {
         }
     }
 
+    /// What a take reads like; of the recording itself there is one document, by which it is known.
+    fn document_of(&self, bench: &mut Workbench, id: TakeId) -> Result<Arc<Document>, NoTake> {
+        if let (TakeId::MAIN, Some(main)) = (id, self.bench.main()) {
+            return Ok(main);
+        }
+        let mut recording = bench.read(id, &|_, _| ())?;
+        self.knowledge.apply(&mut recording);
+        Ok(Arc::new(Document {
+            recording: Arc::new(recording),
+            extent: Extent::Whole,
+        }))
+    }
+
     /// Reads the current take and shows it; it is to be checked then. The cursor goes to `at`, else to where it differs from the one before.
     fn show(
         &self,
@@ -185,17 +198,7 @@ impl Work {
         said: String,
     ) -> Result<Option<Check>, NoTake> {
         let id = bench.takes().current();
-        let document = match (id, self.bench.main()) {
-            (TakeId::MAIN, Some(main)) => main,
-            _ => {
-                let mut recording = bench.read(id, &|_, _| ())?;
-                self.knowledge.apply(&mut recording);
-                Arc::new(Document {
-                    recording: Arc::new(recording),
-                    extent: Extent::Whole,
-                })
-            }
-        };
+        let document = self.document_of(bench, id)?;
         let ropes = (bench.rope(before).ok(), bench.rope(id).ok());
         let at = at.or_else(|| match (shown, &ropes) {
             (Some(shown), (Some(old), Some(new))) if bench.share_text(before, id) => {

@@ -20,7 +20,7 @@ pub(crate) struct Direct {
     /// What the world of a live run tells.
     world: Receiver<Job>,
     /// Whether a run goes on; without one its commands are left to the test.
-    has_world: bool,
+    pub(crate) has_world: bool,
     heard: Arc<Mutex<Vec<Report>>>,
     held: Mutex<Option<Vec<Check>>>,
 }

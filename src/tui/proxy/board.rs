@@ -189,6 +189,7 @@ impl Board {
                 action,
                 by,
                 wording,
+                text_sent: _,
             } => {
                 let by = match by {
                     Author::Operator => "the operator",
@@ -237,8 +238,7 @@ impl Board {
                 self.say(true, words);
             }
             Phase::Ended(ending) if was != Some(&seen.phase) => {
-                let is_known =
-                    was.is_some_and(|was| matches!(was, Phase::Held(_) | Phase::AskingAgain));
+                let is_known = was.is_some_and(|was| was.hold().is_some());
                 if is_known || words::is_trouble(ending) {
                     self.say(words::is_trouble(ending), words::outcome(seen, None));
                 }

@@ -3,12 +3,13 @@
 use super::board::{Board, Wish};
 use super::inbox::Inbox;
 use super::{Exchanges, Watched, curl};
-use crate::exchange::{ExchangeId, Phase};
+use crate::exchange::{ExchangeId, Seen};
 use crate::runtime;
 use crate::runtime::proxy::{Command, News};
 use crate::runtime::takes::wall_clock;
 use crate::tui::debugger::Opened;
 use crate::tui::loader::Staged;
+use crate::tui::recovery::wording::Drafts;
 use crate::tui::state::State;
 use crate::tui::state::exchange::Intercepted;
 use crate::tui::{Next, OpenRequest, copy, update};
@@ -24,6 +25,15 @@ pub(in crate::tui) struct Watching {
     news: Option<Receiver<News>>,
     /// The exchange that is open in the debugger.
     open: Option<ExchangeId>,
+    /// Words that were begun for the request that was open last, by which its next try is known.
+    drafts: Option<(Alike, Drafts)>,
+}
+
+/// What a request has in common with another try of it: where it goes, what it asks, how long it is.
+type Alike = (String, String, u64);
+
+fn alike(seen: &Seen) -> Alike {
+    (seen.path.clone(), seen.model.clone(), seen.sent)
 }
 
 /// An exchange that is to be shown in the debugger.
@@ -31,6 +41,8 @@ pub(in crate::tui) struct Entered {
     pub(in crate::tui) opened: Opened,
     pub(in crate::tui) staged: Staged,
     pub(in crate::tui) exchange: Intercepted,
+    /// Words that were begun for another try of the same request.
+    pub(in crate::tui) drafts: Drafts,
 }
 
 impl Watching {
@@ -41,6 +53,7 @@ impl Watching {
             inbox: Arc::default(),
             news: Some(watched.news),
             open: None,
+            drafts: None,
         }
     }
 
@@ -145,7 +158,7 @@ impl Watching {
     ) -> Result<Entered, String> {
         let seen = self.board.of(id).ok_or("it is no longer in the list")?;
         let seen = seen.clone();
-        let may_sit = matches!(seen.phase, Phase::Held(_) | Phase::AskingAgain);
+        let may_sit = seen.phase.hold().is_some();
         let seat = may_sit.then(|| self.proxy.seat(id)).flatten();
         let mut exchange = Intercepted::new(seen, seat.is_some());
         exchange.others = self.board.held_besides(id);
@@ -157,7 +170,7 @@ impl Watching {
                 let input = runtime::open(&journal).map_err(|error| error.to_string())?;
                 (input, Staged::seated(seated))
             }
-            None if may_sit => return Err("it is just being given back: once more".to_owned()),
+            None if may_sit => return Err("its hold is not ready yet: try again".to_owned()),
             None => (self.proxy.recording(id)?, Staged::default()),
         };
         let knowledge = match &input.path {
@@ -168,15 +181,26 @@ impl Watching {
         let opened = Opened::of(input, name, Arc::new(knowledge), request);
         let opened = opened.map_err(|error| error.to_string())?;
         self.open = Some(id);
+        let drafts = self.drafts.as_ref();
+        let drafts = drafts.filter(|(known, _)| *known == alike(&exchange.seen));
         Ok(Entered {
+            drafts: drafts.map(|(_, drafts)| drafts.clone()).unwrap_or_default(),
             opened,
             staged,
             exchange,
         })
     }
 
-    /// The debugger is closed: the list has the screen again.
-    pub(in crate::tui) fn closed(&mut self) {
+    /// The debugger is closed: the list has the screen again. Words that were begun there wait for the next try of the same request.
+    pub(in crate::tui) fn closed(&mut self, state: &State) {
         self.open = None;
+        let Some(open) = &state.exchange else {
+            return;
+        };
+        self.drafts = Some((alike(&open.seen), state.recovery.drafts.clone()));
+        if open.is_over {
+            let words = self.board.outcome(&open.seen);
+            self.board.tell(words);
+        }
     }
 }

@@ -10,7 +10,8 @@ pub fn phase(seen: &Seen, now: u64) -> String {
         Phase::Replying if seen.streams => "streaming".to_owned(),
         Phase::Replying => "replying".to_owned(),
         Phase::Held(holding) => held_for(holding, now),
-        Phase::AskingAgain => "asking again".to_owned(),
+        Phase::AskingAgain(holding) if holding.is_gone => "client gone".to_owned(),
+        Phase::AskingAgain(_) => "asking again".to_owned(),
         Phase::Ended(ending) => ended(ending).to_owned(),
     }
 }
@@ -99,7 +100,7 @@ pub fn outcome(seen: &Seen, decided: Option<&str>) -> String {
         }
         Phase::Replying => "goes on: the agent gets the reply".to_owned(),
         Phase::Asking | Phase::Waiting => "goes on: the upstream is asked".to_owned(),
-        Phase::AskingAgain => "the upstream is asked again".to_owned(),
+        Phase::AskingAgain(_) => "the upstream is asked again".to_owned(),
         Phase::Held(holding) => format!("held: {}", holding.why),
     };
     let decided = decided.map_or_else(String::new, |words| format!(" ({words})"));
@@ -159,6 +160,7 @@ mod tests {
         let held = |is_request, until_ms| Seen {
             phase: Phase::Held(Holding {
                 is_gone: false,
+                has: crate::exchange::AgentHas::default(),
                 is_request,
                 since_ms: 0,
                 until_ms,

@@ -60,6 +60,8 @@ pub struct Attempt {
     pub in_history: bool,
     /// Whether the operator confirmed what was warned of.
     pub confirmed: bool,
+    /// The ids of calls that nobody has yet: they are held.
+    pub never_ran: Vec<String>,
 }
 
 /// The takes, for the screen.

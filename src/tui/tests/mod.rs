@@ -6,6 +6,7 @@ mod desk;
 pub(super) mod hostile;
 mod live_phases;
 mod live_run;
+mod paused;
 mod recovering;
 mod screens;
 mod taking;

@@ -152,6 +152,19 @@ fn broken_arguments_are_repaired_where_readers_agree_and_asked_about_where_not()
 }
 
 #[test]
+fn the_suggestion_for_broken_arguments_is_their_repair_unless_the_tool_would_refuse_it() {
+    let sound = call("c", "find", "{'a': 1,}");
+    let mut desk = Desk::with("run.json", &request(&[&sound]));
+    desk.go_to(2).press("s").sees("repair arguments");
+    desk.press("enter").misses("malformed-arguments");
+    // What it would be repaired to, its tool refuses.
+    let mut desk = Desk::of("broken-json.json");
+    desk.press("enter").misses("▸ repair arguments");
+    desk.press("esc s")
+        .sees("no offered tool has a name near this one");
+}
+
+#[test]
 fn a_missing_output_is_supplied() {
     let mut desk = Desk::of("library-desk.db");
     desk.press("o ^s").sees("write the output first");

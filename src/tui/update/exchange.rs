@@ -2,8 +2,9 @@
 
 use super::{Effect, LiveCommand, overlay, recover};
 use crate::engine;
-use crate::exchange::{Phase, Seen};
+use crate::exchange::Seen;
 use crate::runtime::proxy;
+use crate::session::Kind;
 use crate::tui::keymap::Command;
 use crate::tui::recovery::forms::{Confirmation, ConfirmationOutcome};
 use crate::tui::state::exchange::Intercepted;
@@ -25,14 +26,64 @@ pub(super) fn hear(state: &mut State, seen: Arc<Seen>, others: usize) -> bool {
     if !open.is_seat {
         return true;
     }
-    if open.is_gone() {
-        if !was_gone {
-            state.overlays.clear();
-            state.notice = Some(GONE.to_owned());
-        }
+    let is_gone = open.is_gone();
+    if is_gone && was_gone {
         return true;
     }
-    matches!(open.seen.phase, Phase::Held(_) | Phase::AskingAgain)
+    if is_gone {
+        if !is_written(&state.overlays) {
+            state.overlays.clear();
+        }
+        state.notice = Some(GONE.to_owned());
+        return true;
+    }
+    let hold = open.seen.phase.hold().map(|holding| holding.since_ms);
+    // What was mended may be held again at once: that is another hold.
+    if hold.is_some_and(|since| *open.hold.get_or_insert(since) == since) {
+        return true;
+    }
+    // What is being written is not thrown away, and its keys are not for the list.
+    open.is_over = is_written(&state.overlays);
+    open.is_over
+}
+
+/// Whether words are being written for a decision.
+fn is_written(overlays: &[Overlay]) -> bool {
+    let mut overlays = overlays.iter();
+    overlays.any(|overlay| matches!(overlay, Overlay::Words(_) | Overlay::Wording(_)))
+}
+
+/// The ids of the calls of a held reply that the agent does not have.
+pub(super) fn held_calls(state: &State) -> Vec<String> {
+    let open = state.exchange.as_ref().filter(|open| open.is_seat);
+    let asked = open.and_then(|open| Some((open.asked?, open.seen.phase.hold()?)));
+    let (Some((asked, holding)), Some(session)) = (asked, state.session()) else {
+        return Vec::new();
+    };
+    let items = session.items.iter().skip(asked);
+    let calls = items.filter(|item| item.kind == Kind::Call);
+    let ids = calls.filter_map(|call| session.call_id(call).ok());
+    ids.filter(|id| !holding.has.calls.contains(id)).collect()
+}
+
+/// What whoever asks the model again has to know where the agent has words of the reply already.
+pub(super) fn text_sent(state: &State) -> Option<&'static str> {
+    let open = state.exchange.as_ref().filter(|open| open.is_seat)?;
+    let holding = open.seen.phase.hold()?;
+    holding.has.text.then_some(
+        "the agent has read the text of this reply already: the next one comes behind it",
+    )
+}
+
+/// Whether words for a decision come too late: they are kept for the next hold of the same request.
+pub(super) fn comes_too_late(state: &State) -> bool {
+    state.exchange.as_ref().is_some_and(Intercepted::is_settled)
+}
+
+/// Leaves an exchange that was decided while words for it were written, once they are left.
+pub(super) fn leave_what_is_over(state: &State) -> Option<Effect> {
+    let is_over = state.exchange.as_ref().is_some_and(|open| open.is_over);
+    (is_over && !is_written(&state.overlays)).then_some(Effect::Close)
 }
 
 /// Does what a command says where an exchange gives it a meaning of its own.
@@ -138,11 +189,13 @@ fn views(state: &mut State) -> Vec<Effect> {
     }
     open.is_agents_view = !open.is_agents_view;
     let is_agents = open.is_agents_view;
+    let is_held = state.live.is_on();
     state.show_all();
     narrow(state);
     notice(
         state,
         match is_agents {
+            true if is_held => "what the agent has so far: v shows what the provider sees",
             true => "what the agent sees: v shows what the provider sees",
             false => "what the provider sees: v shows what the agent sees",
         },
@@ -156,7 +209,8 @@ pub(super) fn narrow(state: &mut State) {
         return;
     };
     if let Some(session) = state.session() {
-        let items = open.agents_items(session);
+        let is_decided = matches!(state.live.phase, engine::Phase::Ended(_));
+        let items = open.agents_items(session, is_decided);
         state.shown = Some(Arc::new(Shown::new(session, items)));
         super::motion::stay_in_sight(state);
     }

@@ -1,6 +1,6 @@
 //! Keys and texts for the faces of recoveries, and what each of their answers leads to.
 
-use super::{Effect, TakesCommand, lab, live, recover};
+use super::{Effect, TakesCommand, exchange, lab, live, recover};
 use crate::tui::keymap::overlays::{Act, act};
 use crate::tui::keymap::{Command, Context};
 use crate::tui::live::{breakpoints, places, trust};
@@ -219,6 +219,7 @@ fn worded(state: &mut State, outcome: wording::Outcome) -> Vec<Effect> {
     match outcome {
         wording::Outcome::Pending => Vec::new(),
         wording::Outcome::Leave => leave_words(state),
+        wording::Outcome::Accept { .. } if exchange::comes_too_late(state) => leave_words(state),
         wording::Outcome::Editor(text) => vec![Effect::EditWords(text)],
         wording::Outcome::Accept {
             template,
@@ -238,6 +239,7 @@ fn written(state: &mut State, outcome: WordsOutcome) -> Vec<Effect> {
     match outcome {
         WordsOutcome::Pending => Vec::new(),
         WordsOutcome::Leave => leave_words(state),
+        WordsOutcome::Accept { .. } if exchange::comes_too_late(state) => leave_words(state),
         WordsOutcome::Editor(text) => vec![Effect::EditWords(text)],
         WordsOutcome::Accept { text, in_history } => {
             keep(state, text.clone());
@@ -347,6 +349,9 @@ fn decided(state: &mut State, outcome: proposal::Outcome) -> Vec<Effect> {
         }
         proposal::Outcome::Reword => {
             state.overlays.pop();
+        }
+        proposal::Outcome::Accept if exchange::comes_too_late(state) => {
+            recover::abandon(state);
         }
         proposal::Outcome::Accept if !super::takes::may_ask(state) => {}
         proposal::Outcome::Accept => {

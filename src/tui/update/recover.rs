@@ -6,11 +6,12 @@ mod words;
 pub(super) use stale::abandon;
 pub(super) use words::{flattened, previewer};
 
-use super::{Effect, Order, lab, overlay, takes};
+use super::{Effect, Order, exchange, lab, overlay, takes};
 use crate::actions::{self, Choice, Defect, Planned, Refusal, Safety};
 use crate::engine::TURN_LIMIT;
 use crate::repair::{Repair, repair};
 use crate::rules::{self, Finding, Run, beside};
+use crate::runtime::live::{Phase, goes_on};
 use crate::session::takes::{Author, Cause, Outcome, Take};
 use crate::session::{Dialect, Edit, Session};
 use crate::tui::recovery::changes::changes_of;
@@ -92,13 +93,12 @@ pub(super) fn begin(state: &mut State, action: &'static str) -> Vec<Effect> {
         let title = actions::find(action).map_or(action, |action| action.title);
         return wait(state, Awaited::Action(action), title);
     }
-    // A call that was written as text is edited by making the call of it.
-    let action = match finding_for(state, "salvage-call") {
-        Some(leak)
-            if action == "edit" && leak.item.is_some_and(|item| item as usize == state.item) =>
-        {
+    let action = match (action, finding_for(state, "salvage-call")) {
+        // A call that was written as text is edited by making the call of it.
+        ("edit", Some(leak)) if leak.item.is_some_and(|item| item as usize == state.item) => {
             "salvage-call"
         }
+        ("take-suggestion", _) if suggests_repair(state) => "repair-arguments",
         _ => action,
     };
     let finding = finding_for(state, action).cloned();
@@ -115,6 +115,19 @@ pub(super) fn end_at_limit(state: &mut State) -> Option<Vec<Effect>> {
     }
     let finding = Finding::new(rules::find(TURN_LIMIT)?, end);
     Some(begin_with(state, "fallback", Some(finding)))
+}
+
+/// Whether what is suggested at the cursor is other arguments, and not another name: a repair that the tool would not refuse, which would
+/// stand behind everything else that is offered.
+fn suggests_repair(state: &State) -> bool {
+    if offers_here(state, "take-suggestion") {
+        return false;
+    }
+    let repairs = |finding: &Finding| {
+        let mut offers = finding.offers.iter().rev().skip(1);
+        offers.any(|offer| offer.action == "repair-arguments")
+    };
+    finding_for(state, "repair-arguments").is_some_and(repairs)
 }
 
 /// Whether the rules have seen the session.
@@ -186,6 +199,7 @@ fn begin_with(state: &mut State, action: &'static str, finding: Option<Finding>)
         whole_turn: false,
         in_history: true,
         confirmed: false,
+        never_ran: exchange::held_calls(state),
     };
     ask(state, attempt)
 }
@@ -211,6 +225,7 @@ pub(super) fn edited(state: &mut State, text: &str) -> Vec<Effect> {
         whole_turn: false,
         in_history: true,
         confirmed: false,
+        never_ran: Vec::new(),
     });
     propose(state)
 }
@@ -257,13 +272,14 @@ pub(super) fn propose(state: &mut State) -> Vec<Effect> {
         return Vec::new();
     }
     let findings = findings_of(state, attempt.place.session);
-    let is_live = state.live.is_on();
     match plan(&attempt, &findings, state.recovery.target) {
         Ok(planned) => {
             let Some(session) = attempt.document.session(attempt.place.session) else {
                 return Vec::new();
             };
-            let proposal = Proposal::new(&proposed(session, &attempt, &planned, is_live));
+            let next = what_follows(state, &attempt, &planned).into_iter();
+            let next = next.chain(exchange::text_sent(state).filter(|_| planned.asks_model));
+            let proposal = Proposal::new(&proposed(session, &attempt, &planned, next));
             overlay(state, Overlay::Proposal(Box::new((proposal, planned))))
         }
         Err(refusal) => refused(state, &attempt, &refusal),
@@ -363,21 +379,38 @@ fn plan(
         whole_turn: attempt.whole_turn,
         include_in_history: attempt.in_history,
         confirmed: attempt.confirmed,
+        never_ran: &attempt.never_ran,
     };
     (attempt.action.plan)(&scene, &choice)
 }
 
-fn proposed(session: &Session, attempt: &Attempt, planned: &Planned, is_live: bool) -> Proposed {
+/// What follows by itself from what is proposed, or what is waited for.
+fn what_follows(state: &State, attempt: &Attempt, planned: &Planned) -> Option<&'static str> {
+    let is_held = state.exchange.as_ref().is_some_and(|open| open.is_seat);
+    let is_of_run = is_held || state.live.phase != Phase::Idle;
+    let goes_on = is_held || goes_on(&state.live.phase, Some(attempt.action.id));
+    match (is_of_run, goes_on, planned.asks_model) {
+        (false, _, true) => Some("the take ends where the model is to speak: it waits for one"),
+        (true, true, true) => Some("the model is asked next"),
+        (true, false, true) => Some("the run waits here: c asks the model"),
+        (true, false, false) if planned.result.is_none() => Some("the run waits here: c continues"),
+        (true, true, false) if !is_held && planned.result.is_none() => {
+            Some("the run goes on from here: calls that are open run next")
+        }
+        _ => None,
+    }
+}
+
+fn proposed(
+    session: &Session,
+    attempt: &Attempt,
+    planned: &Planned,
+    next: impl Iterator<Item = &'static str>,
+) -> Proposed {
     let (changes, more_removed) = changes_of(session, &planned.edits);
     let name = named(session, attempt.place.item);
     let mut notes = planned.notes.clone();
-    if planned.asks_model {
-        let next = match is_live {
-            true => "the model is asked next",
-            false => "the take ends where the model is to speak: it waits for one",
-        };
-        notes.push(next.to_owned());
-    }
+    notes.extend(next.map(str::to_owned));
     Proposed {
         title: format!("{} {name}", attempt.action.title),
         safety: attempt.safety,

@@ -6,7 +6,10 @@ use crate::tui::keymap::{Command, KEYMAP};
 use crate::tui::proxy::words;
 use crate::tui::state::State;
 use crate::tui::theme::Theme;
-use ratatui::text::Span;
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Clear, Widget};
 
 /// Most cells of the client's name.
 const CLIENT: usize = 32;
@@ -53,6 +56,38 @@ pub(super) fn reserved(state: &State) -> usize {
         Some("held: ".len() + words.len() + state.name.len() + 4)
     });
     held.unwrap_or(0)
+}
+
+/// Warns whoever is deciding of the time that is left, above whatever lies there.
+pub(super) fn warn(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
+    let Some(words) = hurry(state) else { return };
+    let area = Rect {
+        height: 1,
+        ..frame.area()
+    };
+    let words = SafeText::single_line(&words, usize::from(area.width).saturating_sub(2));
+    let mut spans = vec![Span::raw(" ")];
+    spans.extend(theme.spans(&words, theme.error));
+    Clear.render(area, frame.buffer_mut());
+    Line::from(spans).render(area, frame.buffer_mut());
+}
+
+/// What whoever writes words for a decision has to know of its time.
+fn hurry(state: &State) -> Option<String> {
+    let open = state.exchange.as_ref().filter(|_| state.has_overlay())?;
+    if open.is_settled() {
+        let why = match open.is_gone() {
+            true => "the client is gone".to_owned(),
+            false => words::outcome(&open.seen, None),
+        };
+        return Some(format!(
+            "too late: {why}; esc leaves, and the text is kept as a draft"
+        ));
+    }
+    let left = open.hurry()?;
+    Some(format!(
+        "{left} s are left: then it is released as it came, and what is written is kept as a draft"
+    ))
 }
 
 /// What stands in place of what the run does, once nobody waits for it.

@@ -56,6 +56,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
     for overlay in &state.overlays {
         overlay::draw(frame, overlay, state, theme);
     }
+    exchange::warn(frame, state, theme);
 }
 
 pub(super) fn too_small(frame: &mut Frame<'_>, size: Rect) {

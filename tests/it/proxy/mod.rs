@@ -1,5 +1,6 @@
 //! A proxy that looks, holds and mends, as stories: agents on one side, models on the other, and what both of them see.
 
+mod again;
 mod binary;
 mod chaos;
 mod clean;

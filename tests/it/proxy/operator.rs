@@ -21,7 +21,12 @@ const SHORT: &str = "User-Agent: OpenAI/Python 3.52.0\r\nX-Stainless-Lang: pytho
 /// Sits down at a held exchange and mends the finding of a rule, as the screen does it; gives the finding.
 #[track_caller]
 pub(super) fn mends(stage: &Stage, id: u32, rule: &str, action: &str) -> Finding {
-    let mut seat = sits(stage, id);
+    mends_at(&mut sits(stage, id), rule, action)
+}
+
+/// The same at a seat that is taken already, and stays taken.
+#[track_caller]
+pub(super) fn mends_at(seat: &mut Seat, rule: &str, action: &str) -> Finding {
     let (mut bench, _) = Workbench::open_run(seat.journal().unwrap(), wall_clock).unwrap();
     let news = seat.begin(&mut bench).unwrap();
     let judged = news.into_iter().rev().find_map(|news| match news {
@@ -35,7 +40,7 @@ pub(super) fn mends(stage: &Stage, id: u32, rule: &str, action: &str) -> Finding
     let scene = Run::new(session, None);
     let scene = scene.scene(finding.defect(), &beside).unwrap();
     let choice = Choice {
-        words: Some("it is not known what came of it"),
+        words: (action != "take-suggestion").then_some("it is not known what came of it"),
         confirmed: true,
         ..Choice::default()
     };
@@ -58,7 +63,7 @@ pub(super) fn mends(stage: &Stage, id: u32, rule: &str, action: &str) -> Finding
 
 /// The seat of a held exchange, as soon as it is free.
 #[track_caller]
-fn sits(stage: &Stage, id: u32) -> Seat {
+pub(super) fn sits(stage: &Stage, id: u32) -> Seat {
     let since = Instant::now();
     loop {
         let proxy = stage.proxy.as_ref().unwrap();

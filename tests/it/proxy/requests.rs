@@ -9,7 +9,7 @@ use retake::session::Dialect;
 use serde_json::json;
 
 /// An agent that has forgotten to answer a call, and goes on.
-fn forgetful(way: (Dialect, bool)) -> Agent {
+pub(super) fn forgetful(way: (Dialect, bool)) -> Agent {
     let mut agent = Agent::new(way);
     agent
         .history

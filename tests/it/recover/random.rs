@@ -111,6 +111,7 @@ impl Deed {
             whole_turn: self.whole_turn,
             include_in_history: self.include_in_history,
             confirmed: true,
+            never_ran: &[],
         };
         (self.action().plan)(&scene, &choice)
     }

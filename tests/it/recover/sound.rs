@@ -26,6 +26,7 @@ fn act_on_all(before: &Before<'_>, wrong: &mut Vec<String>) -> usize {
                 whole_turn: true,
                 include_in_history: true,
                 confirmed: true,
+                never_ran: &[],
             };
             let Ok(planned) = (action.plan)(&scene, &choice) else {
                 continue;

@@ -33,9 +33,14 @@ pub(super) struct Client {
 impl Client {
     /// Asks. The words are what the user says.
     pub(super) fn ask(port: u16, dialect: Dialect, streams: bool, words: &str) -> Self {
+        Self::send(port, dialect, &request(dialect, streams, words))
+    }
+
+    /// Sends a request.
+    pub(super) fn send(port: u16, dialect: Dialect, request: &Value) -> Self {
         let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
         stream.set_read_timeout(Some(SILENCE)).unwrap();
-        let body = request(dialect, streams, words).to_string();
+        let body = request.to_string();
         let path = match dialect {
             Dialect::Responses => "/v1/responses",
             Dialect::Chat => "/v1/chat/completions",
@@ -119,7 +124,7 @@ fn unchunked(mut rest: &str) -> Option<String> {
     }
 }
 
-fn request(dialect: Dialect, streams: bool, words: &str) -> Value {
+pub(super) fn request(dialect: Dialect, streams: bool, words: &str) -> Value {
     let schema = json!({"type": "object"});
     let tools = ["search_flights", "book_flight", "get_weather"].map(|name| match dialect {
         Dialect::Responses => json!({"type": "function", "name": name, "parameters": schema}),

@@ -1,5 +1,6 @@
 //! `retake proxy` in a real pseudo-terminal, between clients that give up soon and a scripted model.
 
+mod again;
 mod client;
 mod leaving;
 mod watching;

@@ -278,6 +278,55 @@ fn b05_a_retry_takes_the_place_of_a_client_that_has_left() {
 }
 
 #[test]
+fn a_retry_is_waited_for_and_kept_alive_while_the_model_is_asked_again() {
+    for (dialect, is_again) in ALL.into_iter().flat_map(|one| [(one, false), (one, true)]) {
+        let (mut wire, _) = held_stream(dialect);
+        wire.tell(Event::AskedAgain);
+        wire.tell(Event::ClientLeft);
+        assert!(wire.exchange.phase().hold().unwrap().is_gone);
+        wire.pass(20_000);
+        wire.tell(Event::ClientJoined);
+        if is_again {
+            wire.tell(Event::WaitsAgain("unknown-tool".to_owned()));
+        }
+        wire.heard();
+        let before = wire.read.len();
+        wire.pass(600_000);
+        assert_eq!(wire.heard(), [""; 0], "{dialect:?} {is_again}");
+        let beats = wire.read.len() - before;
+        assert!(beats > 100 * 10, "{dialect:?} {is_again}: {beats}");
+    }
+}
+
+#[test]
+fn a_request_that_is_released_while_its_hold_asks_the_model_is_sent() {
+    let mut wire = Wire::new(settings(Dialect::Chat, false));
+    wire.tell(Event::Asked(holds()));
+    wire.tell(Event::AskedAgain);
+    wire.heard();
+    let by = "operator".to_owned();
+    wire.tell(Event::Decided(Decision::AsItCame { by }));
+    assert_eq!(wire.heard(), ["ask"]);
+}
+
+#[test]
+fn what_is_under_way_can_be_cut_at_any_time() {
+    for dialect in ALL {
+        let mut asking = Wire::new(settings(dialect, true));
+        asking.tell(Event::Asked(Judgement::Sound));
+        for mut wire in [
+            asking,
+            Wire::replying(dialect, true),
+            Wire::replying(dialect, false),
+        ] {
+            wire.heard();
+            wire.tell(Event::Decided(Decision::Cut));
+            assert_eq!(wire.heard(), ["abort", "ended: Cut"], "{dialect:?}");
+        }
+    }
+}
+
+#[test]
 fn nobody_waits_for_ever_for_a_retry() {
     let (mut wire, _) = held_stream(Dialect::Chat);
     wire.tell(Event::ClientLeft);

@@ -270,11 +270,9 @@ impl Floor {
     /// An exchange stands otherwise than before.
     pub(super) fn tell(&self, seen: &Seen) {
         if let Some(under) = lock(&self.under_way).get_mut(&seen.id) {
-            (under.is_held, under.is_gone) = match &seen.phase {
-                Phase::Held(holding) => (true, holding.is_gone),
-                Phase::AskingAgain => (true, false),
-                _ => (false, false),
-            };
+            let hold = seen.phase.hold();
+            under.is_held = hold.is_some();
+            under.is_gone = hold.is_some_and(|holding| holding.is_gone);
         }
         (self.report)(News::Exchange(Arc::new(seen.clone())));
     }

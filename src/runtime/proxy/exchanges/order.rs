@@ -49,6 +49,7 @@ pub(super) fn order(pump: &Pump, held: Held) -> Result<Order, NoOrder> {
         request: pump.asked().to_vec(),
         came,
         closed: closed(pump),
+        text_sent: pump.machine.agent_has().text,
         journal: pump.floor.journal_of(pump.seen.id),
     })
 }

@@ -17,6 +17,7 @@ use http_body_util::BodyExt;
 use hyper::Response;
 use hyper::body::Incoming;
 use hyper::http::response::Parts;
+use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -82,6 +83,8 @@ pub(super) struct Pump {
     sent: Option<Bytes>,
     pub(super) client: ClientSide,
     pub(super) inbox: UnboundedReceiver<Message>,
+    /// Messages that came while the client did not read.
+    waiting: VecDeque<Message>,
     began: Instant,
     asking: Option<Asking>,
     reply: Option<Incoming>,
@@ -118,6 +121,8 @@ pub(super) struct Pump {
     gets_another_reply: bool,
     /// The client left before it had everything.
     is_lost: bool,
+    /// The operator cut the connection while the client did not read.
+    is_cut: bool,
     /// The client has closed its side, and was written to since.
     was_doubted: bool,
     /// How many of the findings stay: they were told. Behind them is what was found in the reply as far as it had come.
@@ -167,6 +172,7 @@ impl Pump {
             sent: None,
             client,
             inbox,
+            waiting: VecDeque::new(),
             began: now,
             asking: None,
             reply: None,
@@ -190,6 +196,7 @@ impl Pump {
             was_judged: false,
             gets_another_reply: false,
             is_lost: false,
+            is_cut: false,
             was_doubted: false,
             found: 0,
             refusals: 0,
@@ -212,6 +219,9 @@ impl Pump {
     async fn next(&mut self) -> Next {
         if let Some(verdict) = self.judged.take() {
             return Next::Verdict(Ok(verdict));
+        }
+        if let Some(message) = self.waiting.pop_front() {
+            return Next::Message(message);
         }
         let wants_upstream = self.machine.wants_upstream();
         tokio::select! {
@@ -319,7 +329,7 @@ impl Pump {
             let mut result = self.client.begin(head);
             for bytes in given {
                 if result.is_ok() {
-                    result = self.client.send(bytes).await;
+                    result = self.send(bytes).await;
                 }
             }
             if result.is_err() {
@@ -331,7 +341,7 @@ impl Pump {
 
     async fn take_gone(&mut self) {
         self.client.abort();
-        Box::pin(self.drive(Event::ClientLeft)).await;
+        Box::pin(self.drive(self.gone())).await;
     }
 
     async fn begins(&mut self, reply: Response<Incoming>) {

@@ -42,6 +42,8 @@ pub(super) struct Driven {
     has_operator: bool,
     /// Why the model cannot be asked again, where it cannot.
     closed: Option<String>,
+    /// Whether the agent has words of the held reply already.
+    text_sent: bool,
     report: super::holder::Report,
     deeds: Vec<Deed>,
     /// What was told as found last.
@@ -119,6 +121,7 @@ impl Driven {
             journal: order.journal,
             has_operator: settings.has_operator,
             closed,
+            text_sent: order.text_sent,
             report: shared.report.clone(),
             deeds: Vec::new(),
             found: Vec::new(),
@@ -204,6 +207,7 @@ impl Driven {
             action,
             by,
             wording,
+            text_sent: self.text_sent,
         });
     }
 

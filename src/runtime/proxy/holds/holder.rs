@@ -13,7 +13,6 @@ use crate::runtime::live::{Input, News, Room, Thread, WorldEvent};
 use crate::runtime::model::Timeouts;
 use crate::runtime::proxy::News as Told;
 use crate::session::ledger::Ending;
-use std::collections::BTreeMap;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
@@ -54,7 +53,8 @@ pub(super) struct Shared {
     pub(super) settings: Settings,
     pub(super) report: Report,
     breakpoints: Mutex<Vec<Breakpoint>>,
-    holds: Mutex<BTreeMap<ExchangeId, Arc<Hold>>>,
+    /// In the order in which they began. An exchange can be held again before its last hold has left the screen.
+    holds: Mutex<Vec<Arc<Hold>>>,
     thread: Thread,
     /// The clients: for http, for https, whose certificates take a while, and for hosts that need not prove who they are.
     clients: Mutex<[Option<Http>; 3]>,
@@ -85,11 +85,13 @@ impl Shared {
 
     /// A hold is over: nobody asks for it any more.
     fn forget(&self, hold: &Hold) {
-        lock(&self.holds).remove(&hold.id);
+        lock(&self.holds).retain(|known| !std::ptr::eq(&**known, hold));
     }
 
+    /// The latest hold of an exchange.
     fn find(&self, id: ExchangeId) -> Option<Arc<Hold>> {
-        lock(&self.holds).get(&id).cloned()
+        let holds = lock(&self.holds);
+        holds.iter().rev().find(|hold| hold.id == id).cloned()
     }
 }
 
@@ -128,7 +130,7 @@ impl Holder {
         let line = self.workers.line();
         let hold = Hold::new(order.id, line, Box::new(hears), Box::new(decided));
         let hold = Arc::new(hold);
-        lock(&self.shared.holds).insert(order.id, hold.clone());
+        lock(&self.shared.holds).push(hold.clone());
         hold.push(Job::Begin(Box::new(order)));
     }
 
@@ -166,8 +168,10 @@ impl Holder {
     /// The exchanges that are held, in order.
     pub fn held(&self) -> Vec<ExchangeId> {
         let holds = lock(&self.shared.holds);
-        let held = holds.values().filter(|hold| !hold.is_decided());
-        held.map(|hold| hold.id).collect()
+        let held = holds.iter().filter(|hold| !hold.is_decided());
+        let mut held: Vec<_> = held.map(|hold| hold.id).collect();
+        held.sort_unstable();
+        held
     }
 
     /// Other breakpoints, for what is held from now on.

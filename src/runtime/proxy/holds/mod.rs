@@ -52,6 +52,8 @@ pub struct Order {
     pub came: Came,
     /// Why the model cannot be asked again, where it cannot.
     pub closed: Option<String>,
+    /// Whether the agent has words of the held reply already.
+    pub text_sent: bool,
     /// Where the journal of the hold is to be; there is no such file yet.
     pub journal: PathBuf,
 }

@@ -63,6 +63,7 @@ fn held(mut recorded: Recorded) -> Recorded {
     recorded.seen.phase = Phase::Held(Holding {
         is_request: false,
         is_gone: false,
+        has: crate::exchange::AgentHas::default(),
         since_ms: NOW,
         until_ms: None,
         why: "unknown tool `g`".to_owned(),

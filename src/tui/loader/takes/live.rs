@@ -16,7 +16,6 @@ use crate::session::index_number;
 use crate::session::ledger::LedgerEvent;
 use crate::session::takes::TakeId;
 use crate::tui::live::trust::TrustRequest;
-use crate::tui::state::document::{Document, Extent};
 use crate::tui::state::live::AgentInfo;
 use crate::tui::update::{LiveCommand, Report, TakesReport};
 use std::path::Path;
@@ -330,12 +329,7 @@ impl Work {
     }
 
     fn show_grown(&self, bench: &mut Workbench, id: TakeId) -> Result<Check, NoTake> {
-        let mut recording = bench.read(id, &|_, _| ())?;
-        self.knowledge.apply(&mut recording);
-        let document = Arc::new(Document {
-            recording: Arc::new(recording),
-            extent: Extent::Whole,
-        });
+        let document = self.document_of(bench, id)?;
         let showing = self.bench.set_shown(id, &document);
         self.tell(Report::Takes(TakesReport::Grown {
             document: document.clone(),

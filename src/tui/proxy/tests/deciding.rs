@@ -157,10 +157,11 @@ fn a_held_exchange_is_opened_mended_with_the_usual_keys_and_left_with_a_notice()
         action: "inject-error".to_owned(),
         by: crate::session::takes::Author::Operator,
         wording: Some("nearest".to_owned()),
+        text_sent: false,
     }]);
     let next = desk.tell(exchange(4, Phase::Ended(Ending::Mended)));
     assert!(matches!(next[..], [Next::Close]), "{next:?}");
-    desk.watching.closed();
+    desk.watching.closed(&desk.state);
     let shown = screen(&desk.watching.board, (120, 14));
     let said =
         "exchange 4: mended: the agent got the corrected reply (the operator: inject-error for";
@@ -207,9 +208,10 @@ fn b2_the_client_that_leaves_leaves_nothing_to_decide() {
         ..exchange(4, Phase::Ended(Ending::ClientLeft))
     });
     assert!(next.is_empty(), "{next:?}");
-    desk.sees("client gone");
+    desk.sees("too late: the client is gone");
     assert!(began.elapsed() < Duration::from_secs(1));
-    assert!(!desk.state.has_overlay(), "what was begun is closed");
+    desk.press("esc").sees("client gone");
+    assert!(!desk.state.has_overlay());
     for key in [
         "i", "r", "a", "s", "e", "o", "x", "u", "c", "X", "A", "enter",
     ] {
@@ -224,6 +226,81 @@ fn b2_the_client_that_leaves_leaves_nothing_to_decide() {
         .misses("inject");
     desk.press("q");
     assert!(matches!(desk.left[..], [Effect::Close]), "{:?}", desk.left);
+}
+
+/// Until something is decided, the agent has what was streamed to it, and nothing of what is held.
+#[test]
+fn what_the_agent_has_of_a_held_reply_is_told_from_what_it_has_not() {
+    let mut desk = Desk::on_a_hold();
+    let provider = desk.items();
+    let asked = desk.state.exchange.as_ref().unwrap().asked.unwrap();
+    desk.press("v").sees("what the agent has so far");
+    assert_eq!(
+        desk.items(),
+        provider[..asked],
+        "it has nothing of the reply"
+    );
+    let mut seen = held(4, Some(302));
+    if let Phase::Held(holding) = &mut seen.phase {
+        (holding.has.is_begun, holding.has.text) = (true, true);
+    }
+    assert!(desk.tell(seen).is_empty());
+    desk.press("v v");
+    let has = desk.items();
+    assert!(
+        has.contains(&"assistant") && !has.contains(&"call"),
+        "{has:?}"
+    );
+    // Asking again is a turn behind the words that it has read.
+    desk.press("v ] r ^s")
+        .sees("the agent has read the text of this reply already");
+}
+
+/// What is written when the time of a hold is up is not thrown away, and its keys are not for the list.
+#[test]
+fn a_hold_whose_time_is_up_warns_whoever_writes_and_keeps_what_is_written() {
+    let mut desk = Desk::on_a_hold();
+    desk.press("i ^a ^k N o p e").misses("s are left");
+    let wall = |desk: &mut Desk, ms| desk.state.exchange.as_mut().unwrap().wall_ms = BEGAN + ms;
+    wall(&mut desk, 290_000);
+    desk.sees("12 s are left: then it is released as it came");
+    let by = "the client would have given up".to_owned();
+    let next = desk.tell(exchange(4, Phase::Ended(Ending::Released { by })));
+    assert!(next.is_empty(), "the words stay: {next:?}");
+    desk.sees("too late").press("a q !").sees("Nopeaq!");
+    assert!(desk.left.is_empty() && desk.fake.commands.lock().unwrap().is_empty());
+    // Neither way out decides anything; both keep the words.
+    desk.press("^s");
+    assert!(matches!(desk.left[..], [Effect::Close]), "{:?}", desk.left);
+    desk.watching.closed(&desk.state);
+    let shown = screen(&desk.watching.board, (120, 14));
+    assert!(shown.contains("the client would have given up"), "{shown}");
+
+    // The agent tries again: the words stand there.
+    let folder = TempDir::new().unwrap();
+    *desk.fake.seat.lock().unwrap() = Some(seat(folder.path()));
+    desk.watching
+        .board
+        .hear(vec![super::news(held(5, Some(302)))]);
+    let entered = desk.watching.enter(ExchangeId(5), &OpenRequest::default());
+    let drafts = entered.unwrap().drafts;
+    let again = desk.state.recovery.drafts.clone();
+    assert_eq!(format!("{drafts:?}"), format!("{again:?}"));
+    assert!(format!("{drafts:?}").contains("Nopeaq!"));
+}
+
+/// A mended request whose reply is held at once is another hold: the list has the screen again, and says so.
+#[test]
+fn an_exchange_that_is_held_again_leaves_the_first_hold() {
+    let mut desk = Desk::on_a_hold();
+    let mut again = held(4, Some(400));
+    if let Phase::Held(holding) = &mut again.phase {
+        holding.since_ms += 1;
+    }
+    let next = desk.tell(again);
+    assert!(matches!(next[..], [Next::Close]), "{next:?}");
+    let shown = screen(&desk.watching.board, (120, 14));
+    assert!(shown.contains("exchange 4: held: "), "{shown}");
 }
 
 #[test]
@@ -296,6 +373,6 @@ fn what_cannot_be_opened_says_why() {
         entered.err().unwrap()
     };
     assert_eq!(why(&mut watching, 1), "its body was not kept");
-    assert!(why(&mut watching, 2).contains("given back"));
+    assert!(why(&mut watching, 2).contains("not ready yet"));
     assert!(why(&mut watching, 3).contains("no longer in the list"));
 }

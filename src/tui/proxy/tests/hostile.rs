@@ -31,6 +31,7 @@ fn everywhere(text: &str) -> Board {
     };
     let holding = Holding {
         is_gone: false,
+        has: crate::exchange::AgentHas::default(),
         is_request: true,
         since_ms: 0,
         until_ms: None,
@@ -57,6 +58,7 @@ fn everywhere(text: &str) -> Board {
             action: own(),
             by: Author::Policy,
             wording: Some(own()),
+            text_sent: false,
         },
         news(seen(1, Phase::Held(holding))),
         News::Notice(own()),

@@ -279,6 +279,7 @@ fn what_is_decided_and_what_goes_wrong_stands_in_the_log() {
             action: "inject-error".to_owned(),
             by: Author::Operator,
             wording: Some("nearest".to_owned()),
+            text_sent: false,
         },
         news(exchange(4, Phase::Ended(Ending::Mended))),
         News::Notice("the journal cannot be written: disk full".to_owned()),

@@ -73,6 +73,7 @@ fn unknown_tool() -> Found {
 fn held(id: u32, until_s: Option<u64>) -> Seen {
     let holding = Holding {
         is_gone: false,
+        has: crate::exchange::AgentHas::default(),
         is_request: false,
         since_ms: BEGAN,
         until_ms: until_s.map(|seconds| BEGAN + seconds * 1000),

@@ -99,7 +99,7 @@ impl Board {
             Phase::Asking | Phase::Waiting => (theme.glyphs.dot, theme.dim),
             Phase::Replying => (theme.glyphs.down, theme.info),
             Phase::Held(_) => (theme.glyphs.run, theme.warning),
-            Phase::AskingAgain => (theme.glyphs.pair, theme.info),
+            Phase::AskingAgain(_) => (theme.glyphs.pair, theme.info),
             Phase::Ended(Ending::Passed) => (theme.glyphs.ok, theme.dim),
             Phase::Ended(Ending::Mended) => (theme.glyphs.ok, theme.ok),
             Phase::Ended(Ending::Released { .. }) => (theme.glyphs.info, theme.text),

@@ -129,9 +129,9 @@ fn jump(state: &mut State) -> bool {
     }
     if state.has_overlay() || state.follow != Follow::On {
         state.live.jumps = false;
-        let reason = state.live.reasons().first().map(words::sentence);
-        let reason = reason.unwrap_or_default();
-        state.notice = Some(format!("the run is paused: {reason}"));
+        if let Some(reason) = state.live.reasons().first().map(words::sentence) {
+            state.notice = Some(format!("the run is paused: {reason}"));
+        }
         return false;
     }
     let Some(item) = state.live.places.iter().find_map(|place| *place) else {

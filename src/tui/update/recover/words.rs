@@ -93,6 +93,7 @@ pub(in crate::tui::update) fn previewer(
         whole_turn: false,
         in_history: true,
         confirmed: false,
+        never_ran: Vec::new(),
     });
     let findings = findings_of(state, state.session);
     let target = state.recovery.target;

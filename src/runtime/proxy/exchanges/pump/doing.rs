@@ -1,8 +1,8 @@
 //! What the machine wants done: told on the wire, judged, held, waited for.
 
-use super::{DISK, Pump, place_of};
+use super::{DISK, Message, Pump, place_of};
 use crate::exchange::Found;
-use crate::exchange::machine::{Effect, Event, Head, Held, Judgement, Timer, What};
+use crate::exchange::machine::{Decision, Effect, Event, Head, Held, Judgement, Timer, What};
 use crate::runtime::http::{Headers, strip_lines_of_a_body};
 use crate::runtime::proxy::client_side::Gone;
 use crate::runtime::proxy::exchanges::order::order;
@@ -35,10 +35,18 @@ impl Pump {
                 effects.retain(|effect| {
                     !matches!(effect, Effect::Send(_) | Effect::End | Effect::Head(_))
                 });
-                effects.extend(self.machine.handle(wall_clock(), Event::ClientLeft));
+                effects.extend(self.machine.handle(wall_clock(), self.gone()));
             }
         }
         self.tell();
+    }
+
+    /// Why nothing reaches the client any more.
+    pub(super) fn gone(&self) -> Event<'static> {
+        match self.is_cut {
+            true => Event::Decided(Decision::Cut),
+            false => Event::ClientLeft,
+        }
     }
 
     async fn perform(&mut self, effect: Effect) -> Result<(), Gone> {
@@ -53,12 +61,12 @@ impl Pump {
             Effect::Pass => {
                 let bytes = std::mem::take(&mut self.latest);
                 self.given.pass(&bytes);
-                return self.client.send(bytes).await;
+                return self.send(bytes).await;
             }
             Effect::Send(bytes) => {
                 let bytes = Bytes::from(bytes);
                 self.given.send(&bytes);
-                return self.client.send(bytes).await;
+                return self.send(bytes).await;
             }
             Effect::Whole { head, body } => {
                 let body = Bytes::from(body);
@@ -66,7 +74,10 @@ impl Pump {
                 let head = self.head_for(head, Some(body.len()));
                 return self.client.give(head, body);
             }
-            Effect::End => return self.client.end().await,
+            Effect::End => {
+                self.client_reads().await?;
+                return self.client.end().await;
+            }
             Effect::Abort => self.client.abort(),
             Effect::Hold(held) => self.hold(held).await,
             Effect::LeaveHold { why } => self.leave_hold(&why),
@@ -75,6 +86,40 @@ impl Pump {
             Effect::Ended(_) => self.is_over = true,
         }
         Ok(())
+    }
+
+    /// Sends a piece to the client.
+    pub(super) async fn send(&mut self, bytes: Bytes) -> Result<(), Gone> {
+        self.client_reads().await?;
+        self.client.send(bytes).await
+    }
+
+    /// Waits until the client takes more. A client that does not read keeps nobody from cutting it, or from ending what is held.
+    async fn client_reads(&mut self) -> Result<(), Gone> {
+        loop {
+            let message = tokio::select! {
+                biased;
+                ready = self.client.ready() => return ready,
+                Some(message) = self.inbox.recv() => message,
+            };
+            match message {
+                Message::Cut => {
+                    self.floor.holds.cut(self.seen.id, "operator");
+                    self.is_cut = true;
+                    return Err(Gone);
+                }
+                Message::Release(by) => {
+                    self.floor.holds.release(self.seen.id, &by);
+                    self.waiting.push_back(Message::Release(by));
+                }
+                // Its client has given up on the connection that nobody reads.
+                joined @ Message::Joined(..) => {
+                    self.waiting.push_back(joined);
+                    return Err(Gone);
+                }
+                other => self.waiting.push_back(other),
+            }
+        }
     }
 
     pub(super) fn head_for(&self, head: Head, length: Option<usize>) -> Parts {

@@ -88,9 +88,10 @@ impl Pump {
     /// What is left of it when it is over: what is written down, and what can be asked again.
     fn end(&mut self) -> (Recorded, Option<Asked>) {
         self.seen.total_ms = Some(self.ms());
-        self.seen.phase = match self.is_lost {
-            true => Phase::Ended(Ending::ClientLeft),
-            false => self.machine.phase(),
+        self.seen.phase = match (self.is_cut, self.is_lost) {
+            (true, _) => Phase::Ended(Ending::Cut),
+            (false, true) => Phase::Ended(Ending::ClientLeft),
+            (false, false) => self.machine.phase(),
         };
         let is_told_otherwise = self.first.is_some()
             || self.gets_another_reply

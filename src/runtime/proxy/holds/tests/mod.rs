@@ -168,6 +168,7 @@ impl Theatre {
             request: request.as_bytes().to_vec(),
             came,
             closed: None,
+            text_sent: false,
             journal: self.folder.path().join(format!("{id}.jsonl")),
         }
     }
