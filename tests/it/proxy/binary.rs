@@ -461,10 +461,10 @@ fn a_turn_has_one_number_in_the_lines_in_the_hold_and_in_the_journal() {
         let (_, lines) = proxy.ended();
         let found = |lines: &[String]| {
             let lines = lines.iter().map(|line| serde_json::from_str(line).unwrap());
-            let lines = lines.filter(|line: &Value| {
+            let mut lines = lines.filter(|line: &Value| {
                 line["rule"] == "unknown-tool" && line["call_id"] == again.0
             });
-            lines.last().unwrap()
+            lines.next_back().unwrap()
         };
         let live = found(&lines);
         let hold = live["path"].as_str().unwrap();
