@@ -24,11 +24,11 @@ const OF_SHAPE: &[(&str, &str)] = &[
     ("anthropic-16", "malformed-message"),
     ("anthropic-18", "malformed-message"),
     ("anthropic-19", "malformed-message"),
-    ("anthropic-20", "malformed-message"),
+    ("anthropic-20", "missing-signature"),
     ("anthropic-23", "malformed-message"),
     ("responses-13", "invalid-tool-name"),
     ("anthropic-15", "malformed-arguments"),
-    ("anthropic-17", "invalid-tool-name"),
+    ("anthropic-17", "invalid-tool-definition"),
 ];
 
 /// Taken by the provider, and yet the model made a mistake that breaks the run; each with the rule that says so.

@@ -132,7 +132,7 @@ template = "still usable"
     insta::assert_snapshot!(desk.faults(), @r#"
     project.toml:2: `stray` is no wording: write `[stray]` and `template = "..."` below it
     project.toml:5: `colour` is not known; there are template, kinds and title
-    project.toml:10: the template, line 2: there is no `tol`; these stand ready: tool, tools, nearest, arguments, error, violations, call_id, schema, agent
+    project.toml:10: the template, line 2: there is no `tol`; these stand ready: tool, tools, nearest, arguments, error, violations, call_id, schema, agent, error_class, suggestion, recoverable
     project.toml:11: `nothing` has no `template`
     project.toml:14: `template` is a text
     project.toml:16: `sundry` is no kind of failure; there are unknown-tool, malformed-arguments, invalid-arguments, missing-output, tool-error, repeated-call, leaked-call, cut-off, invalid-final-output, missing-final-output

@@ -235,6 +235,10 @@ impl Board {
                     false => "exchange",
                 };
                 let words = format!("{what} {} is held: {}", seen.id, holding.why);
+                if self.decided.contains_key(&seen.id) {
+                    // What was last said of it, that it goes on, is no longer so.
+                    self.notice = Some(words.clone());
+                }
                 self.say(true, words);
             }
             Phase::Ended(ending) if was != Some(&seen.phase) => {

@@ -56,7 +56,7 @@ fn the_reply_behind_a_mended_request_is_held_opened_and_mended() {
     desk.sees("enter accept");
     desk.enter();
     // Back in the list by itself, which says what is held now.
-    desk.sees("exchange 1: held: unknown-tool");
+    desk.sees("held: unknown-tool");
     desk.enter();
     desk.sees("paused: unknown-tool serch_flights");
     desk.press('s');
