@@ -1,5 +1,9 @@
 //! edit: the operator writes the item anew, as JSON of the same kind.
 
+mod arguments;
+
+pub use arguments::with_open_arguments;
+
 use super::evidence::ordinal;
 use super::{Choice, Planned, Refusal, Scene};
 use crate::dialects::write::call_id_key;
@@ -25,6 +29,8 @@ pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Re
     let item = scene.item()?;
     let words = choice.needed("the new item")?.trim();
     let old_bytes = scene.bytes(scene.item)?;
+    let closed = arguments::with_arguments_as_text(item, &old_bytes, words);
+    let words = closed.as_deref().unwrap_or(words);
     let new = serde_json::from_str::<Value>(words)
         .map_err(|error| Refusal::BadWords(format!("this is no JSON: {error}")))?;
     let patches = patches(&old_bytes, &one_line(words, &old_bytes));

@@ -32,6 +32,7 @@ mod surroundings;
 mod take_suggestion;
 mod wait;
 
+pub use edit::with_open_arguments;
 pub use evidence::{context, wording_kind};
 pub(crate) use evidence::{lines, ordinal, quote};
 pub use offers::{Tried, offers_of};

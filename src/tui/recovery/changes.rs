@@ -1,6 +1,7 @@
 //! What planned edits would make of each item, before any of it is done.
 
 use super::proposal::{Change, Fate};
+use crate::actions::with_open_arguments;
 use crate::dialects::write::draft_output;
 use crate::formats::{lower, new_message};
 use crate::session::{Edit, Item, Kind, Patch, Session, Voice};
@@ -71,6 +72,24 @@ pub fn result_of(session: &Session, edits: &[Edit]) -> String {
     let made = changes.into_iter().map(|change| change.after);
     let made: Vec<String> = made.filter(|text| !text.is_empty()).collect();
     made.join("\n")
+}
+
+/// Opens the arguments of calls that are a text inside JSON, to be compared line by line. Where only one side can be opened, both stay
+/// as they are.
+pub fn open_arguments(session: &Session, changes: &mut [Change]) {
+    for change in changes {
+        let index = change.number.and_then(|number| number.checked_sub(1));
+        let Some(item) = index.and_then(|index| session.items.get(index)) else {
+            continue;
+        };
+        let open = |text: &str| match text {
+            "" => Some(String::new()),
+            text => with_open_arguments(item, text),
+        };
+        if let (Some(before), Some(after)) = (open(&change.before), open(&change.after)) {
+            (change.before, change.after) = (before, after);
+        }
+    }
 }
 
 fn text_of(session: &Session, item: &Item) -> String {

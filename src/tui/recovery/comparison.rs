@@ -153,6 +153,7 @@ mod tests {
             kind,
             tool: tool.to_owned(),
             text: text.to_owned(),
+            open: None,
         }
     }
 

@@ -41,6 +41,7 @@ fn faces(text: &str) -> Vec<View> {
     let comparison = Comparison::new([text, text], [&[1, 2], &[1, 3]], |which, _| ItemText {
         kind: Kind::Output,
         tool: own(),
+        open: None,
         text: match which {
             Which::Left => own(),
             Which::Right => serde_json::json!({text: [text, 1]}).to_string(),

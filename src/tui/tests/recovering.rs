@@ -189,6 +189,68 @@ fn an_item_is_edited_and_what_is_not_edited_keeps_its_bytes() {
     assert_eq!(desk.text(3), spelled);
 }
 
+/// A request with one call of `find`, whose arguments stand in it as the dialect wants them.
+fn flight(dialect: &str, arguments: &str) -> String {
+    let text = serde_json::Value::from(arguments);
+    let tool = r#""name": "find", "description": "finds""#;
+    match dialect {
+        "responses" => format!(
+            r#"{{"model": "m", "tools": [{{"type": "function", {tool}}}], "input": [{{"role": "user", "content": "hi"}}, {{"type": "function_call", "call_id": "a", "name": "find", "arguments": {text}}}]}}"#
+        ),
+        "chat" => format!(
+            r#"{{"model": "m", "tools": [{{"type": "function", "function": {{{tool}}}}}], "messages": [{{"role": "user", "content": "hi"}}, {{"role": "assistant", "content": null, "tool_calls": [{{"id": "a", "type": "function", "function": {{"name": "find", "arguments": {text}}}}}]}}]}}"#
+        ),
+        _ => format!(
+            r#"{{"model": "m", "max_tokens": 9, "tools": [{{{tool}, "input_schema": {{"type": "object"}}}}], "messages": [{{"role": "user", "content": "hi"}}, {{"role": "assistant", "content": [{{"type": "tool_use", "id": "a", "name": "find", "input": {arguments}}}]}}]}}"#
+        ),
+    }
+}
+
+/// The debugger on such a request, with the cursor on the call.
+fn on_flight(dialect: &str, arguments: &str) -> (Desk, usize) {
+    let mut desk = Desk::with("run.json", &flight(dialect, arguments));
+    let items = desk.items();
+    let call = items.iter().position(|item| item == "call find").unwrap() + 1;
+    desk.go_to(call);
+    (desk, call)
+}
+
+#[test]
+fn one_argument_is_edited_in_the_object_and_written_back_as_the_dialect_wants_it() {
+    let spelled = r#"{"from": "JFK",  "to": "LHR", "seats": 1.0}"#;
+    for (dialect, down) in [("responses", 6), ("chat", 7), ("anthropic", 6)] {
+        let (mut desk, call) = on_flight(dialect, spelled);
+        let recorded = desk.text(call);
+        desk.press("e").sees(r#""to": "LHR","#).misses("\\\"");
+        desk.press("^s").sees("there is nothing to change");
+        desk.press(&"down ".repeat(down))
+            .press("end left left")
+            .press("` City`");
+        desk.press("^s").sees(r#"- "#).misses("\\\"");
+        if dialect == "responses" {
+            insta::assert_snapshot!("edit_argument", desk.screen());
+        }
+        desk.press("enter");
+        let expected = recorded.replace("LHR", "LHR City");
+        assert_eq!(desk.text(call), expected, "{dialect}");
+    }
+}
+
+#[test]
+fn arguments_that_are_no_json_are_edited_as_the_text_that_they_are() {
+    for dialect in ["responses", "chat"] {
+        let (mut desk, call) = on_flight(dialect, "{'to': 1}");
+        let recorded = desk.text(call);
+        desk.press("e").sees(r#""{'to': 1}""#);
+        desk.press("^s").sees("there is nothing to change");
+        let mended = recorded.replace(r#""{'to': 1}""#, r#"{"to": 1}"#);
+        crate::tui::update::reworded(&mut desk.state, &mended);
+        desk.press("^s enter");
+        let expected = recorded.replace("{'to': 1}", r#"{\"to\": 1}"#);
+        assert_eq!(desk.text(call), expected, "{dialect}");
+    }
+}
+
 #[test]
 fn a_pair_is_dropped_or_stays_with_the_reason() {
     let mut desk = Desk::of("unknown-tool-recovered.jsonl");

@@ -14,7 +14,7 @@ use crate::rules::{self, Finding, Run, beside};
 use crate::runtime::live::{Phase, goes_on};
 use crate::session::takes::{Author, Cause, Outcome, Take};
 use crate::session::{Dialect, Edit, Session};
-use crate::tui::recovery::changes::changes_of;
+use crate::tui::recovery::changes::{changes_of, open_arguments};
 use crate::tui::recovery::forms::Confirmation;
 use crate::tui::recovery::forms::{Reading, Readings};
 use crate::tui::recovery::offers::{Group, Offered, OffersMenu};
@@ -407,7 +407,8 @@ fn proposed(
     planned: &Planned,
     next: impl Iterator<Item = &'static str>,
 ) -> Proposed {
-    let (changes, more_removed) = changes_of(session, &planned.edits);
+    let (mut changes, more_removed) = changes_of(session, &planned.edits);
+    open_arguments(session, &mut changes);
     let name = named(session, attempt.place.item);
     let mut notes = planned.notes.clone();
     notes.extend(next.map(str::to_owned));

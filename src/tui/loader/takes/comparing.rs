@@ -1,6 +1,7 @@
 //! Two takes beside each other, and where they begin to differ.
 
 use super::Work;
+use crate::actions::with_open_arguments;
 use crate::runtime::{NoTake, Recording, Workbench};
 use crate::session::takes::TakeId;
 use crate::session::{Change, Dialect, Rope, Session, compare, hash};
@@ -84,6 +85,7 @@ fn item_text(session: &Session, index: usize) -> ItemText {
         text.push_str(&format!("\n... {more} bytes more"));
     }
     ItemText {
+        open: with_open_arguments(&item, &text),
         kind: item.kind,
         tool: session.name(&item).to_owned(),
         text,

@@ -28,6 +28,8 @@ pub struct ItemText {
     pub tool: String,
     /// Its JSON.
     pub text: String,
+    /// Its JSON with the arguments of a call as an object, where the dialect holds them as a text.
+    pub open: Option<String>,
 }
 
 /// A part of the comparison.
@@ -96,14 +98,20 @@ fn pair_up(
         tool: SafeText::single_line(&item.tool, 80),
     };
     let mut push = |left: Option<usize>, right: Option<usize>| {
-        let text = |items: &[ItemText], at: Option<usize>| {
-            let item = at.and_then(|at| items.get(at));
-            item.map_or(String::new(), |item| item.text.clone())
+        let [one, other] =
+            [(&lefts, left), (&rights, right)].map(|(items, at)| at.and_then(|at| items.get(at)));
+        // What one side alone holds as an object differs in just that.
+        let is_open = one.into_iter().chain(other).all(|item| item.open.is_some());
+        let text = |item: Option<&ItemText>| {
+            item.map_or(String::new(), |item| match &item.open {
+                Some(open) if is_open => open.clone(),
+                _ => item.text.clone(),
+            })
         };
         stretches.push(Stretch::Pair(Pair {
             left: left.map(|at| heading(old.start, at, &lefts[at])),
             right: right.map(|at| heading(new.start, at, &rights[at])),
-            rows: compare(&text(&lefts, left), &text(&rights, right)),
+            rows: compare(&text(one), &text(other)),
         }));
     };
     for operation in operations_of(&kinds(&lefts), &kinds(&rights)) {

@@ -208,7 +208,12 @@ pub(super) fn words_form(state: &State, attempt: &Attempt, purpose: &str) -> Opt
         .find((item.span.start, attempt.action.id));
     let text = match (kept, attempt.action.id) {
         (Some(kept), _) => kept.to_owned(),
-        (None, "edit") => lines_of(&String::from_utf8_lossy(&session.bytes(item).ok()?)).join("\n"),
+        (None, "edit") => {
+            let bytes = session.bytes(item).ok()?;
+            let json = String::from_utf8_lossy(&bytes);
+            let open = actions::with_open_arguments(item, &json);
+            lines_of(open.as_deref().unwrap_or(&json)).join("\n")
+        }
         (None, "fallback") => final_value(session, item),
         (None, _) => String::new(),
     };
