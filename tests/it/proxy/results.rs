@@ -4,6 +4,7 @@ use super::speech::{Agent, GOOD, complaints, http, spoken, turn, ways};
 use super::stage::{Stage, upstream};
 use retake::exchange::Ending;
 use retake::session::Dialect;
+use std::process::Command;
 
 const SAID: &str = "Error: user not found";
 
@@ -65,5 +66,36 @@ fn without_an_entry_a_failed_tool_is_the_models_to_deal_with() {
         stage.turn(&mut agent);
         assert_eq!(stage.ending(1), Ending::Passed, "{way:?}");
         assert_eq!(stage.upstream.requests()[0].body, body.as_bytes());
+    }
+}
+
+#[test]
+fn a_policy_that_would_run_a_tool_again_is_refused_with_its_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let policy = "[on.tool-error]\ndo = \"retry\"\n[on.failing-tool]\ndo = \"raise\"\ntimes = 1\notherwise = \"retry\"\n[tools.pay.on.tool-error]\ndo = \"retry\"\n";
+    std::fs::write(folder.path().join("policy.toml"), policy).unwrap();
+    let refused = Command::new(env!("CARGO_BIN_EXE_retake"))
+        .current_dir(folder.path())
+        .env("XDG_STATE_HOME", folder.path().join("state"))
+        .args(["proxy", "--headless", "--policy", "policy.toml"])
+        .args([
+            "--upstream",
+            "http://127.0.0.1:1",
+            "--listen",
+            "127.0.0.1:0",
+        ])
+        .output()
+        .unwrap();
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(
+        (refused.status.code(), refused.stdout.as_slice()),
+        (Some(2), &b""[..]),
+        "{said}"
+    );
+    for (line, rule) in [(2, "tool-error"), (6, "failing-tool"), (8, "tool-error")] {
+        let told = format!(
+            "policy.toml:{line}: `retry` can never be done about {rule}: the tool has run by then"
+        );
+        assert!(said.contains(&told), "{told} is not in\n{said}");
     }
 }
