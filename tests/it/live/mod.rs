@@ -13,6 +13,7 @@ mod recorded;
 mod resumed;
 mod secrets;
 mod siblings;
+mod tool_errors;
 mod wire;
 
 use serde_json::Value;

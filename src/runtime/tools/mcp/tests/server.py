@@ -61,6 +61,8 @@ def call(request):
         for line in range(1000):
             sys.stderr.write(f"line {line}\n")
         sys.stderr.flush()
+    if how == "refuse":
+        return send({"jsonrpc": "2.0", "id": request["id"], "error": {"code": -32602, "message": "no such row"}})
     if request["params"]["name"] == "fail":
         return answer(request, {"content": [], "isError": True})
     if how == "picture":
