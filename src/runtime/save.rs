@@ -133,12 +133,8 @@ pub(super) fn write_text<W: Write + ?Sized>(
     for piece in rope.pieces() {
         match piece.from {
             Origin::Written(span) | Origin::Grown(span) => {
-                let range = usize::try_from(span.start)
-                    .ok()
-                    .zip(usize::try_from(span.end).ok());
-                let bytes = range.and_then(|(start, end)| rope.written().get(start..end));
                 let gone = SourceError::Gone { span };
-                out.write_all(bytes.ok_or(gone).map_err(unreadable)?)?;
+                out.write_all(rope.written(span).ok_or(gone).map_err(unreadable)?)?;
             }
             Origin::Recorded(span) => copy(out, &**rope.recorded(), span)?,
         }

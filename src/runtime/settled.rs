@@ -126,11 +126,8 @@ fn is_taken_out(rope: &Rope, text: &[u8]) -> bool {
         start: 0,
         end: recorded.len(),
     };
-    let written = rope.written();
     let in_growth = |gap: Span| {
-        let (start, end) = (usize::try_from(gap.start), usize::try_from(gap.end));
-        let range = start.ok().zip(end.ok());
-        let bytes = range.and_then(|(start, end)| written.get(start..end));
+        let bytes = rope.written(gap);
         bytes.is_some_and(|bytes| memchr::memmem::find(bytes, text).is_some())
     };
     let mut growths = rope.growths().iter();

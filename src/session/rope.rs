@@ -17,13 +17,21 @@ pub struct Splice {
 #[derive(Debug, Clone)]
 pub struct Rope {
     recorded: Arc<dyn Source>,
-    /// What the takes wrote and what they grew by, one piece behind the other.
-    written: Vec<u8>,
+    /// What the takes wrote and what they grew by, step by step. Takes that go on from each other share it.
+    written: Vec<Step>,
     growths: Vec<Growth>,
     /// How the run stood, where this is its history.
     run: Option<RunState>,
     pieces: Vec<Piece>,
     length: u64,
+}
+
+/// What one step wrote.
+#[derive(Debug, Clone)]
+struct Step {
+    /// How many bytes the steps before it wrote.
+    start: u64,
+    bytes: Arc<Vec<u8>>,
 }
 
 /// A stretch of a rope.
@@ -110,8 +118,8 @@ impl Rope {
         }
         let mut rope = self.with(splices, Origin::Grown);
         let span = Span {
-            start: self.written.len() as u64,
-            end: rope.written.len() as u64,
+            start: self.written_len(),
+            end: rope.written_len(),
         };
         rope.growths.push(Growth { by, span });
         rope
@@ -139,19 +147,28 @@ impl Rope {
             pieces: Vec::with_capacity(self.pieces.len() + 2 * order.len()),
             length: 0,
         };
+        let first = self.written_len();
+        let length = splices.iter().map(|splice| splice.with.len()).sum();
+        let mut bytes: Vec<u8> = Vec::with_capacity(length);
         let (mut at, mut piece) = (0, 0);
         for splice in order {
             if splice.at.start < at {
                 continue;
             }
             piece = rope.copy(self, at..splice.at.start, piece);
-            let start = rope.written.len() as u64;
-            rope.written.extend_from_slice(&splice.with);
+            let start = first + bytes.len() as u64;
+            bytes.extend_from_slice(&splice.with);
             rope.push(origin(Span {
                 start,
-                end: rope.written.len() as u64,
+                end: first + bytes.len() as u64,
             }));
             at = splice.at.end;
+        }
+        if !bytes.is_empty() {
+            rope.written.push(Step {
+                start: first,
+                bytes: Arc::new(bytes),
+            });
         }
         rope.copy(self, at..self.length, piece);
         rope
@@ -192,9 +209,21 @@ impl Rope {
         &self.pieces
     }
 
-    /// What the takes wrote and what they grew by; [`Origin::Written`] and [`Origin::Grown`] point into it.
-    pub fn written(&self) -> &[u8] {
-        &self.written
+    /// What the takes wrote and what they grew by; [`Origin::Written`] and [`Origin::Grown`] point into it. `None` for a span that does
+    /// not lie within one step.
+    pub fn written(&self, span: Span) -> Option<&[u8]> {
+        let next = self
+            .written
+            .partition_point(|step| step.start <= span.start);
+        let step = self.written.get(next.checked_sub(1)?)?;
+        let start = usize::try_from(span.start - step.start).ok()?;
+        let length = usize::try_from(span.len()).ok()?;
+        step.bytes.get(start..start.checked_add(length)?)
+    }
+
+    fn written_len(&self) -> u64 {
+        let last = self.written.last();
+        last.map_or(0, |step| step.start + step.bytes.len() as u64)
     }
 
     /// What the takes grew by, in order.
@@ -257,9 +286,8 @@ impl Source for Rope {
             match piece.from.part(at - piece.start, length as u64) {
                 Origin::Recorded(span) => self.recorded.fill(span.start, &mut rest[..length])?,
                 Origin::Written(span) | Origin::Grown(span) => {
-                    let from = usize::try_from(span.start).unwrap_or(usize::MAX);
-                    let bytes = self.written.get(from..from.saturating_add(length));
-                    rest[..length].copy_from_slice(bytes.ok_or(SourceError::Gone { span })?);
+                    let bytes = self.written(span).ok_or(SourceError::Gone { span })?;
+                    rest[..length].copy_from_slice(bytes);
                 }
             }
             filled += length;

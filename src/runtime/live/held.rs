@@ -9,6 +9,7 @@ use crate::runtime::model::Answer;
 use crate::runtime::{NoTake, Workbench};
 use crate::session::ledger::{Ask, LedgerEvent};
 use crate::session::takes::{Digest, TakeId};
+use std::borrow::Cow;
 
 /// What came of the agent's own request.
 #[derive(Debug)]
@@ -133,7 +134,11 @@ impl Run {
         if self.entered.first == Some(Digest::of(&text)) {
             return Ok(None);
         }
-        Ok(Some(self.vault.restored(&text).into_owned()))
+        let restored = match self.vault.restored(&text) {
+            Cow::Owned(restored) => Some(restored),
+            Cow::Borrowed(_) => None,
+        };
+        Ok(Some(restored.unwrap_or(text)))
     }
 
     /// The last reply that leads to the take that is driven, as its provider sent it.

@@ -103,6 +103,15 @@ enum OnDisk {
     Barred,
 }
 
+/// An entry with its time.
+#[derive(Serialize)]
+struct Timed<'a, E> {
+    #[serde(flatten)]
+    event: &'a E,
+    /// Milliseconds since 1970.
+    time: u64,
+}
+
 /// A journal that a new one takes the place of.
 #[derive(Debug)]
 struct Old {
@@ -291,11 +300,11 @@ impl Journal {
     }
 
     fn entry(&self, event: &impl Serialize) -> serde_json::Result<String> {
-        let mut entry = serde_json::to_value(event)?;
-        if let Some(members) = entry.as_object_mut() {
-            members.insert("time".to_owned(), (self.clock)().into());
-        }
-        serde_json::to_string(&entry)
+        let time = (self.clock)();
+        let mut entry = serde_json::to_string(&Timed { event, time })?;
+        // Entries stay in memory, and what a text grew by while it was written need not.
+        entry.shrink_to_fit();
+        Ok(entry)
     }
 
     fn bar(&mut self, why: Why) {
