@@ -18,8 +18,8 @@ const INJECT: &str = "[on.unknown-tool]\ndo = \"inject\"\n";
 const KEY: &str = "a-key-of-no-known-shape-93b1";
 
 /// The program as it runs.
-struct Running {
-    child: Child,
+pub(super) struct Running {
+    pub(super) child: Child,
     lines: Box<dyn Iterator<Item = String>>,
     address: SocketAddr,
 }
@@ -35,7 +35,20 @@ impl Running {
         upstream: &Fake,
         more: &[&str],
     ) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_retake"))
+        Self::start_by(&[], environment, folder, upstream, more)
+    }
+
+    /// `before` stands before the program's name in the command.
+    pub(super) fn start_by(
+        before: &[&str],
+        environment: &[(&str, String)],
+        folder: &Path,
+        upstream: &Fake,
+        more: &[&str],
+    ) -> Self {
+        let mut argv = before.iter().copied().chain([env!("CARGO_BIN_EXE_retake")]);
+        let mut child = Command::new(argv.next().unwrap())
+            .args(argv)
             .current_dir(folder)
             .env("XDG_STATE_HOME", folder.join("state"))
             .env("HOME", folder)
@@ -70,7 +83,7 @@ impl Running {
         }
     }
 
-    fn ask(&self, agent: &Agent) -> Client {
+    pub(super) fn ask(&self, agent: &Agent) -> Client {
         self.ask_with(KEY, agent)
     }
 
@@ -87,7 +100,7 @@ impl Running {
     }
 
     /// Ends it as a service manager does; gives its exit code and the lines that were not read.
-    fn ended(mut self) -> (Option<i32>, Vec<String>) {
+    pub(super) fn ended(mut self) -> (Option<i32>, Vec<String>) {
         let id = self.child.id().to_string();
         assert!(
             Command::new("kill")

@@ -9,6 +9,7 @@ mod ends;
 mod faults;
 mod handed;
 mod killed;
+mod large;
 mod operator;
 mod places;
 mod policies;

@@ -21,6 +21,8 @@ pub(super) type Wake = Arc<dyn Fn() + Send + Sync>;
 /// An exchange that is held.
 pub(super) struct Hold {
     pub(super) id: ExchangeId,
+    /// Bytes of what is held.
+    pub(super) size: usize,
     /// Taken by whoever decides: there is one decision.
     decided: Mutex<Option<Decided>>,
     hears: Hears,
@@ -71,9 +73,15 @@ pub(super) enum Stage {
 }
 
 impl Hold {
-    pub(super) fn new(id: ExchangeId, line: Line, hears: Hears, decided: Decided) -> Self {
+    pub(super) fn new(
+        (id, size): (ExchangeId, usize),
+        line: Line,
+        hears: Hears,
+        decided: Decided,
+    ) -> Self {
         Self {
             id,
+            size,
             decided: Mutex::new(Some(decided)),
             hears,
             inbox: Mutex::default(),

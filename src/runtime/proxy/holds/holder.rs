@@ -1,5 +1,6 @@
 //! The holder of exchanges: takes orders, drives their runs, and hears what the wire knows of their clients.
 
+use super::admission::{Admission, LARGE};
 use super::driven::{Begun, Driven};
 use super::hold::{Closing, Hold, Job, Stage, lock};
 use super::seat::Seat;
@@ -55,6 +56,7 @@ pub(super) struct Shared {
     breakpoints: Mutex<Vec<Breakpoint>>,
     /// In the order in which they began. An exchange can be held again before its last hold has left the screen.
     holds: Mutex<Vec<Arc<Hold>>>,
+    admission: Admission,
     thread: Thread,
     /// The clients: for http, for https, whose certificates take a while, and for hosts that need not prove who they are.
     clients: Mutex<[Option<Http>; 3]>,
@@ -85,7 +87,16 @@ impl Shared {
 
     /// A hold is over: nobody asks for it any more.
     fn forget(&self, hold: &Hold) {
-        lock(&self.holds).retain(|known| !std::ptr::eq(&**known, hold));
+        let mut holds = lock(&self.holds);
+        let before = holds.len();
+        holds.retain(|known| !std::ptr::eq(&**known, hold));
+        if holds.len() == before {
+            return;
+        }
+        drop(holds);
+        for (hold, order) in self.admission.leave(hold) {
+            hold.push(Job::Begin(Box::new(order)));
+        }
     }
 
     /// The latest hold of an exchange.
@@ -111,6 +122,7 @@ impl Holder {
             settings,
             report,
             holds: Mutex::default(),
+            admission: Admission::default(),
             thread: Thread::start()?,
             clients: Mutex::default(),
         });
@@ -127,11 +139,26 @@ impl Holder {
         hears: impl Fn(Word) + Send + Sync + 'static,
         decided: impl FnOnce(Outcome) + Send + 'static,
     ) {
-        let line = self.workers.line();
-        let hold = Hold::new(order.id, line, Box::new(hears), Box::new(decided));
+        let (id, size) = (order.id, order.size());
+        let line = self.workers.line(size >= LARGE);
+        let hold = Hold::new((id, size), line, Box::new(hears), Box::new(decided));
         let hold = Arc::new(hold);
-        lock(&self.shared.holds).push(hold.clone());
-        hold.push(Job::Begin(Box::new(order)));
+        let mut holds = lock(&self.shared.holds);
+        let admitted = self.shared.admission.enter(&hold, order);
+        if admitted.is_ok() {
+            holds.push(hold.clone());
+        }
+        // Nobody finds it before it has its place.
+        drop(holds);
+        match admitted {
+            Ok(Some(order)) => hold.push(Job::Begin(Box::new(order))),
+            Ok(None) => {}
+            Err(why) => {
+                let by = format!("it cannot be held: {why}");
+                (self.shared.report)(Told::Notice(format!("exchange {id} was released: {by}")));
+                hold.decide(Outcome::Release { by });
+            }
+        }
     }
 
     /// Everything that is held of an exchange passes as it came, now; says whether that decides. `by` is `operator`, or why nobody is waited
@@ -220,6 +247,8 @@ fn work(shared: &Arc<Shared>, hold: &Arc<Hold>, job: Job) {
             on_run(hold, driven, bench, Some(Input::World(event)))
         }
         (Stage::Here(driven, bench), Job::Close) => on_run(hold, driven, bench, None),
+        // It was decided before it could begin.
+        (Stage::New, Job::Close) => Stage::Over,
         // He is told when he comes back.
         (_, Job::GivenBack(driven)) => match hold.closing() {
             None if !has_ended(&driven) => Stage::Here(driven, None),

@@ -6,6 +6,7 @@
 //!
 //! Nobody who forwards bytes waits here: a hold is driven by a few threads with a queue, and the model is asked again on another one.
 
+mod admission;
 mod driven;
 mod hold;
 mod holder;
@@ -56,6 +57,17 @@ pub struct Order {
     pub text_sent: bool,
     /// Where the journal of the hold is to be; there is no such file yet.
     pub journal: PathBuf,
+}
+
+impl Order {
+    /// Bytes of what is held.
+    fn size(&self) -> usize {
+        let came = match &self.came {
+            Came::Reply(answer) => answer.json.len(),
+            Came::Nothing | Came::Refusal(_) => 0,
+        };
+        self.request.len() + came
+    }
 }
 
 /// What the wire is to do with an exchange.

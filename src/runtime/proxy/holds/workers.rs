@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 /// More threads than this do not help: a hold is driven for a moment, and then waits.
 const MOST: usize = 4;
 
+/// What is to be done.
 enum Work {
     Drive(Arc<Hold>),
     Stop,
@@ -17,6 +18,8 @@ enum Work {
 /// The threads.
 pub(super) struct Workers {
     queue: Sender<Work>,
+    /// For holds that take long.
+    large: Sender<Work>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -36,11 +39,13 @@ impl Workers {
     /// Starts them. `drive` does everything that a hold has to do, and gives nothing back.
     pub(super) fn start(drive: impl Fn(&Arc<Hold>) + Send + Sync + 'static) -> io::Result<Self> {
         let (queue, line) = channel();
+        let (large, large_line) = channel();
         let (line, drive) = (Arc::new(Mutex::new(line)), Arc::new(drive));
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let lines = std::iter::repeat_n(line, cores.clamp(2, MOST));
         let mut threads = Vec::new();
-        for _ in 0..cores.clamp(2, MOST) {
-            let (line, drive) = (line.clone(), drive.clone());
+        for line in lines.chain([Arc::new(Mutex::new(large_line))]) {
+            let drive = drive.clone();
             let builder = std::thread::Builder::new().name("holds".to_owned());
             threads.push(builder.spawn(move || {
                 while let Some(Work::Drive(hold)) = next(&line) {
@@ -48,12 +53,19 @@ impl Workers {
                 }
             })?);
         }
-        Ok(Self { queue, threads })
+        Ok(Self {
+            queue,
+            large,
+            threads,
+        })
     }
 
-    /// Where holds stand in line.
-    pub(super) fn line(&self) -> Line {
-        Line(self.queue.clone())
+    /// Where holds stand in line; large ones have a thread of their own.
+    pub(super) fn line(&self, is_large: bool) -> Line {
+        Line(match is_large {
+            true => self.large.clone(),
+            false => self.queue.clone(),
+        })
     }
 }
 
@@ -67,6 +79,7 @@ impl Drop for Workers {
             // A thread that is gone needs no word.
             let _ = self.queue.send(Work::Stop);
         }
+        let _ = self.large.send(Work::Stop);
         for thread in self.threads.drain(..) {
             // A panic in it was told by the panic hook.
             let _ = thread.join();
