@@ -6,6 +6,7 @@ use super::surgery::elements;
 use crate::exchange::asked::Asked;
 use crate::session::Dialect;
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// A request, cut at the elements of its list.
@@ -149,9 +150,19 @@ impl<'a> List<'a> {
         }
     }
 
-    /// Takes an element out.
-    pub(super) fn remove(&mut self, index: usize) {
-        self.slots.remove(index);
+    /// Puts others in the places of elements, all at once.
+    pub(super) fn replace_all(&mut self, mut now: BTreeMap<usize, Vec<String>>) {
+        let dialect = self.dialect;
+        let mut slots = Vec::with_capacity(self.slots.len());
+        for (place, slot) in std::mem::take(&mut self.slots).into_iter().enumerate() {
+            match now.remove(&place) {
+                None => slots.push(slot),
+                Some(texts) => {
+                    slots.extend(texts.iter().map(|text| Slot::of(dialect, text, None)));
+                }
+            }
+        }
+        self.slots = slots;
         self.change();
     }
 

@@ -4,6 +4,7 @@ use super::element::{Element, MARKS, digest};
 use super::list::List;
 use super::surgery::{elements, member, with_elements, without_member};
 use crate::session::{Dialect, hash};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// What a repair made of some elements of a list.
 #[derive(Debug)]
@@ -65,31 +66,33 @@ impl Repair {
 
     /// Repeats the repair and says so; `None` where the list does not hold what was repaired, or goes on so that it does not fit any more.
     pub(super) fn apply(&self, list: &mut List<'_>) -> Option<String> {
-        let keys = list.keys();
+        let mut at = HashMap::new();
+        for (place, key) in list.keys().iter().enumerate() {
+            at.entry(*key).or_insert(place);
+        }
         let places = self
             .changes
             .iter()
-            .map(|change| keys.iter().position(|key| *key == change.key));
+            .map(|change| at.get(&change.key).copied());
         let places = places.collect::<Option<Vec<_>>>()?;
-        let found = self.changes.iter().zip(&places);
-        if !found
-            .clone()
-            .all(|(change, place)| change.fits(list, *place, &places))
-        {
+        let changed: HashSet<usize> = places.iter().copied().collect();
+        let others = (0..list.len()).filter(|index| !changed.contains(index));
+        let answered = others.filter_map(|index| list.get(index));
+        let answered = answered.flat_map(|other| other.answers.iter().copied());
+        let answered = answered.filter(|id| *id != 0).collect();
+        if !self.changes.iter().all(|change| change.fits(&answered)) {
             return None;
         }
-        for (change, place) in found.rev() {
-            let Some(current) = list.get(*place).map(|element| element.text.clone()) else {
+        let mut now = BTreeMap::new();
+        for (change, place) in self.changes.iter().zip(&places) {
+            let Some(current) = list.get(*place).map(|element| &element.text) else {
                 continue;
             };
-            let now = change
-                .now
-                .iter()
-                .map(|element| change.respelled(list.dialect, element, &current));
-            let now = now.collect::<Vec<_>>();
-            list.remove(*place);
-            list.insert(*place, now);
+            let texts = change.now.iter();
+            let texts = texts.map(|element| change.respelled(list.dialect, element, current));
+            now.insert(*place, texts.collect::<Vec<_>>());
         }
+        list.replace_all(now);
         Some("the repair of an earlier request is made here as well".to_owned())
     }
 }
@@ -130,28 +133,19 @@ fn changes_of(
 }
 
 impl Change {
-    /// Whether what follows an element still goes with what stands in its place: no call that is taken out has got an output, no output
-    /// that is put in has come by itself.
-    fn fits(&self, list: &List<'_>, place: usize, changed: &[usize]) -> bool {
-        let others = (0..list.len()).filter(|index| *index != place && !changed.contains(index));
-        let mut others = others.filter_map(|index| list.get(index));
+    /// Whether the other elements still go with what stands in its place: no call that is taken out has got an output, no output
+    /// that is put in has come by itself. `answered` are the ids of the calls that they answer.
+    fn fits(&self, answered: &HashSet<u64>) -> bool {
         let stays = |id: u64| {
             self.now
                 .iter()
                 .any(|now| now.calls.iter().any(|call| call.id == id))
         };
-        let comes = |id: u64| {
-            id != 0
-                && !self.was.answers.contains(&id)
-                && self.now.iter().any(|now| now.answers.contains(&id))
-        };
-        let lost = self
-            .was
-            .calls
-            .iter()
-            .filter(|call| call.id != 0 && !stays(call.id));
-        let lost = lost.cloned().collect::<Vec<_>>();
-        !others.any(|other| other.answers_any(&lost) || other.answers.iter().any(|id| comes(*id)))
+        let calls = self.was.calls.iter().map(|call| call.id);
+        let lost = calls.filter(|id| !stays(*id));
+        let put = self.now.iter().flat_map(|now| now.answers.iter().copied());
+        let put = put.filter(|id| !self.was.answers.contains(id));
+        !lost.chain(put).any(|id| answered.contains(&id))
     }
 
     /// An element of the repair, in the spelling that the agent has now for what did not change.

@@ -5,6 +5,8 @@ use super::list::List;
 use super::message;
 use super::told::Told;
 use crate::session::Dialect;
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 /// A turn that the agent knows otherwise than the provider.
 #[derive(Debug)]
@@ -16,6 +18,8 @@ pub(super) struct Story {
     hidden: Vec<bool>,
     /// Where the model's last turn begins in it, and where it ends.
     last: (usize, usize),
+    /// The ids of the calls that the outputs behind it answer.
+    answered: HashSet<u64>,
     /// What the agent was sent of the first turn before the hold.
     released: Vec<Element>,
     /// What the request said before it, as a number.
@@ -46,7 +50,10 @@ impl Story {
             })
         };
         let hidden = provider.iter().map(|element| !is_seen(element)).collect();
+        let behind = provider[told.last.end..].iter();
+        let answered = behind.flat_map(|element| element.answers.iter().copied());
         let story = Self {
+            answered: answered.collect(),
             dialect,
             provider,
             hidden,
@@ -107,9 +114,7 @@ impl Story {
     }
 
     fn is_answered(&self, call: &Call) -> bool {
-        self.behind()
-            .iter()
-            .any(|element| element.answers.contains(&call.id))
+        self.answered.contains(&call.id)
     }
 
     /// Puts back what the provider knows and says so; `None` where this list does not hold the turn, or holds all of it already.
@@ -127,9 +132,11 @@ impl Story {
         let anchor = self.anchor(list)?;
         let turn = list.turn_around(anchor);
         let near = turn.start.saturating_sub(self.provider.len())..turn.end;
+        let near = by_call(list, near);
         let is_there = |of: &Element, call: &Call| {
-            let mut near = near.clone().filter_map(|index| list.get(index));
-            near.any(|element| element.holds(call, of))
+            let places = near.get(&call.id).into_iter().flatten();
+            let mut elements = places.filter_map(|index| list.get(*index));
+            elements.any(|element| element.holds(call, of))
         };
         if self.hidden_calls().any(|(of, call)| is_there(of, call)) {
             return None;
@@ -144,11 +151,17 @@ impl Story {
     /// The first element of the turn, where the list holds the turn behind what stood before it: ids alone say little, since some servers
     /// count them.
     fn anchor(&self, list: &List<'_>) -> Option<usize> {
-        let marks = self.marks().collect::<Vec<_>>();
+        let marks = self.marks().collect::<HashSet<_>>();
+        let mut seen: HashMap<u64, Vec<_>> = HashMap::new();
+        for (of, call) in self.seen_calls() {
+            seen.entry(call.id).or_default().push((of, call));
+        }
         let is_ours = |element: &Element| {
             let own = self.own_mark(element);
+            let calls = element.calls.iter();
+            let mut like = calls.filter_map(|call| seen.get(&call.id)).flatten();
             own.is_some_and(|own| marks.contains(&own))
-                || self.seen_calls().any(|(of, call)| element.holds(call, of))
+                || like.any(|(of, call)| element.holds(call, of))
         };
         let mut found = (0..list.len()).filter(|index| list.get(*index).is_some_and(is_ours));
         found.find(|index| {
@@ -160,13 +173,14 @@ impl Story {
     /// Items go where they stood: behind the last one before them that the agent repeats.
     fn put_items(&self, list: &mut List<'_>, anchor: usize) {
         let turn = list.turn_around(anchor);
+        let known = by_call(list, 0..list.len());
         let places = self
             .provider
             .iter()
             .zip(&self.hidden)
             .map(|(item, hidden)| {
                 (!hidden)
-                    .then(|| self.place_of(item, list, turn.clone()))
+                    .then(|| self.place_of(item, (list, &known), turn.clone()))
                     .flatten()
             });
         let places = places.collect::<Vec<_>>();
@@ -182,8 +196,11 @@ impl Story {
             }
         }
         puts.sort_by_key(|(at, _)| *at);
-        for (put, (at, text)) in puts.into_iter().enumerate() {
-            list.insert(at + put, [text]);
+        let mut put = 0;
+        for puts in puts.chunk_by(|(at, _), (next, _)| at == next) {
+            let at = puts.first().map_or(0, |(at, _)| *at);
+            list.insert(at + put, puts.iter().map(|(_, text)| text.clone()));
+            put += puts.len();
         }
     }
 
@@ -191,16 +208,18 @@ impl Story {
     fn place_of(
         &self,
         item: &Element,
-        list: &List<'_>,
-        mut turn: std::ops::Range<usize>,
+        (list, known): (&List<'_>, &HashMap<u64, Vec<usize>>),
+        mut turn: Range<usize>,
     ) -> Option<usize> {
         if let [call, ..] = &item.calls[..] {
             // Where ids are counted, an earlier turn may hold the same call.
+            let places = known.get(&call.id).into_iter().flatten().copied();
             let is_here = |index: &usize| {
                 list.get(*index)
                     .is_some_and(|known| known.holds(call, item))
             };
-            return turn.find(is_here).or_else(|| (0..list.len()).find(is_here));
+            let mut here = places.clone().filter(|index| turn.contains(index));
+            return here.find(is_here).or_else(|| places.clone().find(is_here));
         }
         let mark = item.own_mark();
         let by_mark = list
@@ -286,6 +305,17 @@ impl Story {
             "what the agent has not seen is put back: the call of {tools} and how it was answered"
         )
     }
+}
+
+/// Where a part of a list holds calls, by their ids.
+fn by_call(list: &List<'_>, part: Range<usize>) -> HashMap<u64, Vec<usize>> {
+    let mut places: HashMap<u64, Vec<usize>> = HashMap::new();
+    for index in part {
+        for call in list.get(index).iter().flat_map(|element| &element.calls) {
+            places.entry(call.id).or_default().push(index);
+        }
+    }
+    places
 }
 
 /// The calls of elements, each with its element.

@@ -29,6 +29,7 @@ use crate::session::{Dialect, Edit, Rope, Session, Source, Span};
 use bytes::Bytes;
 use memory::Memory;
 use reading::format_of;
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Secrets by value, each with what its placeholder calls it.
@@ -303,11 +304,11 @@ fn whole(source: &dyn Source) -> Option<Arc<Vec<u8>>> {
 
 /// The findings of the last turn.
 fn of_turn(findings: Vec<Finding>, standing: &Standing) -> Vec<Finding> {
-    let is_of_turn = |finding: &Finding| {
-        let found = |fault: &Fault| fault.rule == finding.rule.id && fault.item == finding.item;
-        standing.faults.iter().any(found)
-    };
-    findings.into_iter().filter(is_of_turn).collect()
+    let places = standing.faults.iter();
+    let places: HashSet<_> = places.map(|fault| (&*fault.rule, fault.item)).collect();
+    let findings = findings.into_iter();
+    let of_turn = findings.filter(|finding| places.contains(&(finding.rule.id, finding.item)));
+    of_turn.collect()
 }
 
 fn stands(session: &Session) -> Option<(Vec<Finding>, Standing)> {

@@ -15,6 +15,7 @@ use crate::runtime::{NoTake, Workbench, target_of};
 use crate::session::Tool;
 use crate::session::ledger::{Ending, LedgerEvent};
 use crate::session::takes::{Author, Take};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -258,12 +259,10 @@ impl Driven {
             return None;
         }
         self.found = faults.to_vec();
-        let is_fault = |rule: &str, item| {
-            let mut faults = faults.iter();
-            faults.any(|fault| fault.rule == rule && fault.item == item)
-        };
+        let places = faults.iter().map(|fault| (&*fault.rule, fault.item));
+        let places: HashSet<_> = places.collect();
         let findings = judged.findings().iter();
-        let findings = findings.filter(|one| is_fault(one.rule.id, one.item));
+        let findings = findings.filter(|one| places.contains(&(one.rule.id, one.item)));
         let findings: Vec<Finding> = findings.cloned().collect();
         let session = judged.recording().sessions.first()?;
         let found = findings.iter().map(|one| Found::of(one, session));
