@@ -1,5 +1,6 @@
 //! `proxy`: between any agent and its model, on the screen or without one.
 
+mod backlog;
 mod headless;
 mod screen;
 #[cfg(test)]
@@ -16,6 +17,7 @@ use crate::runtime::proxy::agent::{self, Order};
 use crate::runtime::proxy::{News, NotRunning, Options, Ports, Proxy, Report};
 use crate::runtime::read_policy;
 use crate::runtime::wordings::{Wordings, usual_files};
+use backlog::Backlog;
 use headless::{Watched, watch};
 use std::io::{self, IsTerminal};
 use std::path::Path;
@@ -50,9 +52,11 @@ pub(super) fn run(arguments: &ProxyArguments) -> Result<Exit, Failure> {
     let signal = note_ends();
     let upstreams = options.upstreams.clone();
     let (sender, news) = channel();
+    let backlog = Arc::new(Backlog::default());
+    let bound = backlog.clone();
     let report: Report = Arc::new(move |one: News| {
         // Whoever is told wakes up for it.
-        if !is_silent(&one) {
+        if !is_silent(&one) && bound.admits(&one) {
             // Nobody hears it when the proxy is over.
             let _over = sender.send(one);
         }
@@ -64,6 +68,7 @@ pub(super) fn run(arguments: &ProxyArguments) -> Result<Exit, Failure> {
         upstreams: &upstreams,
         journal: &journal,
         news: &news,
+        backlog: &backlog,
         report: &report,
         order,
     };

@@ -1,5 +1,6 @@
 //! A proxy without a screen: the policy decides, and what happens is told line by line.
 
+use super::backlog::Backlog;
 use super::told::Teller;
 use crate::cli::exit::{Exit, Failure, Why};
 use crate::cli::output::safe_line;
@@ -16,6 +17,8 @@ use std::time::Duration;
 
 /// So long news gather once some were told: nobody who reports has to wake a thread meanwhile, which costs more than the report.
 const REST: Duration = Duration::from_millis(5);
+/// So many news are told until the output is flushed and a signal is looked for.
+const BATCH: usize = 256;
 /// How often a signal is looked for.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -27,6 +30,8 @@ pub(super) struct Watched<'a> {
     pub(super) journal: &'a Path,
     /// What it tells.
     pub(super) news: &'a Receiver<News>,
+    /// Counts what it tells.
+    pub(super) backlog: &'a Backlog,
     /// Who hears the news; the agent tells its own there.
     pub(super) report: &'a Report,
     /// The agent to start once all listeners are ready.
@@ -56,7 +61,9 @@ pub(super) fn watch(
         }
         match watched.news.recv_timeout(LOOK) {
             Ok(first) => {
-                for news in iter::once(first).chain(watched.news.try_iter()) {
+                let more = watched.news.try_iter().take(BATCH - 1);
+                for news in iter::once(first).chain(more) {
+                    watched.backlog.take();
                     teller.tell(&news)?;
                     match news {
                         News::Listening { base, .. } => listening.add(base, watched.upstreams)?,
@@ -67,6 +74,10 @@ pub(super) fn watch(
                         _ => {}
                     }
                 }
+                if let Some(words) = watched.backlog.dropped() {
+                    teller.tell(&News::Notice(words))?;
+                }
+                teller.flush()?;
                 thread::sleep(REST);
             }
             Err(RecvTimeoutError::Timeout) => {}

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+use super::backlog::Backlog;
 use super::headless::{Watched, watch};
 use crate::cli::arguments::ProxyArguments;
 use crate::cli::exit::{Exit, Failure};
@@ -197,6 +198,7 @@ fn came(
         upstreams,
         journal: Path::new("proxy.jsonl"),
         news,
+        backlog: &Backlog::default(),
         report,
         order,
     };

@@ -277,6 +277,12 @@ impl<'a, W: Write> Teller<'a, W> {
         }
     }
 
+    /// Hands over what was told: whoever reads it wants to know it now.
+    pub(super) fn flush(&mut self) -> Result<(), Failure> {
+        self.out.flush()?;
+        Ok(())
+    }
+
     /// Tells the end.
     pub(super) fn end(mut self, why: Why) -> Result<(), Failure> {
         let line = Line::End {
@@ -307,8 +313,6 @@ impl<'a, W: Write> Teller<'a, W> {
         write_line(&mut text, line)?;
         let clean = self.redactor.json(&text, &mut Vault::default());
         self.out.write_all(&clean)?;
-        // Whoever reads it wants to know it now.
-        self.out.flush()?;
         Ok(())
     }
 
@@ -397,7 +401,6 @@ impl<'a, W: Write> Teller<'a, W> {
         while self.told.len() > REMEMBERED {
             self.told.pop_first();
         }
-        self.out.flush()?;
         Ok(())
     }
 }
