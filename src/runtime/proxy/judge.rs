@@ -305,7 +305,7 @@ fn whole(source: &dyn Source) -> Option<Arc<Vec<u8>>> {
 /// The findings of the last turn.
 fn of_turn(findings: Vec<Finding>, standing: &Standing) -> Vec<Finding> {
     let places = standing.faults.iter();
-    let places: HashSet<_> = places.map(|fault| (&*fault.rule, fault.item)).collect();
+    let places: HashSet<_> = places.map(|fault| (fault.rule, fault.item)).collect();
     let findings = findings.into_iter();
     let of_turn = findings.filter(|finding| places.contains(&(finding.rule.id, finding.item)));
     of_turn.collect()

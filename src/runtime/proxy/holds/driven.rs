@@ -259,7 +259,7 @@ impl Driven {
             return None;
         }
         self.found = faults.to_vec();
-        let places = faults.iter().map(|fault| (&*fault.rule, fault.item));
+        let places = faults.iter().map(|fault| (fault.rule, fault.item));
         let places: HashSet<_> = places.collect();
         let findings = judged.findings().iter();
         let findings = findings.filter(|one| places.contains(&(one.rule.id, one.item)));
