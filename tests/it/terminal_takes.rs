@@ -125,6 +125,36 @@ fn a_lost_output_is_answered_with_an_error_of_ones_own_and_the_take_outlives_the
 }
 
 #[test]
+fn one_argument_of_a_chat_call_is_corrected_in_its_object() {
+    let folder = TempDir::new().unwrap();
+    let arguments = r#""{\"from\": \"JFK\",  \"to\": \"LHR\"}""#;
+    let call = format!(
+        r#"{{"id": "a", "type": "function", "function": {{"name": "find", "arguments": {arguments}}}}}"#
+    );
+    let request = format!(
+        r#"{{"model": "m", "messages": [{{"role": "user", "content": "hi"}}, {{"role": "assistant", "content": null, "tool_calls": [{call}]}}]}}"#
+    );
+    fs::write(folder.path().join("flight.json"), &request).unwrap();
+    let mut terminal = open(&folder, "flight.json");
+    sees(&mut terminal, "orphan-call");
+    terminal.send(Key::Char(']'));
+    terminal.send(Key::Char('e'));
+    sees(&mut terminal, r#""to": "LHR""#);
+    for key in [[Key::Down; 7].as_slice(), &[Key::End, Key::Left]].concat() {
+        terminal.send(key);
+    }
+    types(&mut terminal, " City");
+    sees(&mut terminal, r#""to": "LHR City""#);
+    terminal.send(Key::Ctrl('s'));
+    sees(&mut terminal, r#"+       "to": "LHR City""#);
+    sees(&mut terminal, r#"-       "to": "LHR""#);
+    terminal.send(Key::Enter);
+    sees(&mut terminal, "take 1: edit");
+    sees(&mut terminal, "take 1 2/2");
+    sees(&mut terminal, r#""to": "LHR City""#);
+}
+
+#[test]
 fn what_was_acknowledged_outlives_a_killed_process() {
     let name = "broken-json.json";
     let folder = desk(name);
