@@ -27,9 +27,9 @@ PAIRING = {"orphan-call", "pending-call", "orphan-output", "misplaced-output", "
 RULES = {
     "pairing": PAIRING | {"missing-call-id", "split-pair"},
     "reasoning": {"orphan-reasoning"},
-    "name": {"invalid-tool-name"},
+    "name": {"invalid-tool-name", "invalid-tool-definition"},
     "id": {"malformed-message", "duplicate-call-id", "missing-call-id"},
-    "shape": {"malformed-message", "malformed-arguments", "missing-call-id", "orphan-call"},
+    "shape": {"malformed-message", "malformed-arguments", "missing-call-id", "orphan-call", "missing-signature"},
 }
 ANY_RULE = set().union(*RULES.values())
 
