@@ -1,5 +1,6 @@
 //! Stories of holds in every dialect: how the agent's requests look, and how the provider is to get them.
 
+mod many;
 mod repairs;
 mod spelling;
 mod stories;
