@@ -52,13 +52,11 @@ pub fn respelled(text: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(new)
 }
 
-/// A quick look at the bytes alone: most texts hold nothing that needs the strings to be walked.
+/// A quick look at the bytes alone: most texts hold nothing that needs the strings to be walked. Control characters may stand between strings,
+/// backslashes stand in strings only.
 fn may_hold_any(text: &[u8]) -> bool {
-    let odd = text.chunks(4096).any(|chunk| {
-        let odd = |byte: &u8| *byte < 0x20 || *byte == b'\\';
-        chunk.iter().fold(false, |any, byte| any | odd(byte))
-    });
-    odd || std::str::from_utf8(text).is_err()
+    let has_control = |chunk: &[u8]| chunk.iter().fold(false, |any, byte| any | (*byte < 0x20));
+    text.chunks(4096).any(has_control) || has_bad_escape(text) || std::str::from_utf8(text).is_err()
 }
 
 /// What is wrong with the inside of a string.
@@ -66,16 +64,23 @@ fn bad_spelling(inside: &[u8]) -> Option<BadSpelling> {
     if inside.iter().fold(false, |any, byte| any | (*byte < 0x20)) {
         return Some(BadSpelling::Control);
     }
-    let mut at = 0;
-    while let Some(place) = memchr::memchr(b'\\', &inside[at..]) {
-        match escape_length(&inside[at + place..]) {
-            Some(length) => at += place + length,
-            None => return Some(BadSpelling::Escape),
-        }
+    if has_bad_escape(inside) {
+        return Some(BadSpelling::Escape);
     }
     std::str::from_utf8(inside)
         .is_err()
         .then_some(BadSpelling::Encoding)
+}
+
+fn has_bad_escape(text: &[u8]) -> bool {
+    let mut at = 0;
+    while let Some(place) = memchr::memchr(b'\\', &text[at..]) {
+        match escape_length(&text[at + place..]) {
+            Some(length) => at += place + length,
+            None => return true,
+        }
+    }
+    false
 }
 
 /// The length of the escape at the start of a text; `None` for one that JSON does not know.

@@ -3,6 +3,9 @@
 use super::{Digests, Finding, Page, Rule, Run, Scope, Severity};
 use crate::redact::kinds_in_json;
 
+/// How much of a session is looked at, in bytes of its items: looking for secrets takes longer than all rules together.
+const LOOKED_AT: u64 = 16 * 1024 * 1024;
+
 /// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "exposed-secret",
@@ -14,7 +17,7 @@ pub(super) static RULE: Rule = Rule {
         why: "Recordings are sent around: with a bug report, into a repository, to a colleague. Whoever has the recording has the key.",
         example: "{\"command\": \"curl -u admin:... https://example.org\"}",
         what_to_do: "Take the secret back where it was given (rotate the key). Share a copy without it: `retake convert FILE --to DIALECT --redact`, or --redact with show, fix and export.",
-        limits: "A secret without a known shape and without a telling name is not seen; an example that looks like a key is. `check` alone reports it; it never changes the exit code.",
+        limits: "A secret without a known shape and without a telling name is not seen; an example that looks like a key is. Of a session the first 16 MB are looked at. `check` alone reports it; it never changes the exit code.",
     },
     offers: &[],
     scope: Scope::Session(check),
@@ -22,7 +25,12 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
     let mut bytes = Vec::new();
+    let mut left = LOOKED_AT;
     for (index, item) in run.session.items.iter().enumerate() {
+        let Some(rest) = left.checked_sub(item.span.len()) else {
+            break;
+        };
+        left = rest;
         // What cannot be read was reported where it was read first.
         if run.session.source.read_into(item.span, &mut bytes).is_err() {
             continue;
