@@ -1,12 +1,12 @@
 //! Recordings as the command line asks for them: read, with tools and an output schema laid under them where they are given.
 
 use super::arguments::{OpenArguments, ReadingArguments};
-use super::exit::Failure;
+use super::exit::{Failure, complain};
 use super::output::safe_line;
 use crate::formats::FORMATS;
 use crate::runtime::{
     Input, InputError, ReadOptions, Recording, open, read_definitions, read_input, read_stdin,
-    read_tools_file, tools_beside, without_secrets,
+    read_tools_file, tools_beside, unusable_tools_beside, without_secrets,
 };
 use crate::session::{Dialect, OutputSchema, Tool};
 use crate::tui::OpenRequest;
@@ -112,7 +112,14 @@ impl Inputs {
     /// The tools beside a file, where none are given.
     fn beside(&self, path: &Path) -> Option<(PathBuf, Vec<Tool>)> {
         let is_asked = self.tools.is_none() && path != Path::new("-");
-        is_asked.then(|| tools_beside(path)).flatten()
+        let found = is_asked.then(|| tools_beside(path)).flatten();
+        if is_asked && found.is_none() {
+            for (file, why) in unusable_tools_beside(path) {
+                let file = name_of(&file);
+                complain(&format!("{file} is not used: {}", safe_line(&why)), None);
+            }
+        }
+        found
     }
 
     /// Says whether any session took the tools beside the file.

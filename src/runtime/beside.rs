@@ -34,14 +34,30 @@ pub fn agent_beside(recording: &Path) -> Option<PathBuf> {
     })
 }
 
-/// `run.tools.json` or `run.jsonl.tools.json` beside `run.jsonl`. One that cannot be used is as good as none: nobody asked for it.
+/// `run.tools.json` or `run.jsonl.tools.json` beside `run.jsonl`; one that cannot be used is passed over.
 pub fn tools_beside(recording: &Path) -> Option<(PathBuf, Vec<Tool>)> {
-    let names = [recording.file_name()?, recording.file_stem()?];
-    names.into_iter().find_map(|name| {
+    let mut found = definitions_beside(recording);
+    found.find_map(|(path, tools)| Some((path, tools.ok()?)))
+}
+
+/// Such files that are there and cannot be used, each with the reason, which may hold text of the file.
+pub fn unusable_tools_beside(recording: &Path) -> Vec<(PathBuf, String)> {
+    let found = definitions_beside(recording);
+    found
+        .filter_map(|(path, tools)| Some((path, tools.err()?)))
+        .collect()
+}
+
+fn definitions_beside(
+    recording: &Path,
+) -> impl Iterator<Item = (PathBuf, Result<Vec<Tool>, String>)> {
+    let names = [recording.file_name(), recording.file_stem()];
+    names.into_iter().flatten().filter_map(|name| {
         let mut name = name.to_owned();
         name.push(TOOLS_SUFFIX);
         let beside = recording.with_file_name(name);
-        let tools = read_tools_file(&beside).ok()?;
+        beside.symlink_metadata().ok()?;
+        let tools = read_tools_file(&beside);
         Some((beside, tools))
     })
 }

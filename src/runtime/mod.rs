@@ -52,7 +52,7 @@ mod workbench;
 pub use ahead::Ahead;
 pub use background::in_background;
 pub use base::{Base, NoBase};
-pub use beside::{agent_beside, read_tools_file, tools_beside};
+pub use beside::{agent_beside, read_tools_file, tools_beside, unusable_tools_beside};
 pub use checking::{check_recording, check_run, check_session, check_with_hints};
 pub use files::{FileSource, Input, InputError, is_same_file, open, read_definitions, read_stdin};
 pub use fixture::{Fixture, NoFixture};

@@ -54,7 +54,9 @@ enum Line<'a> {
         #[serde(flatten)]
         how: &'a Ending,
         take: TakeId,
-        turns: u32,
+        /// Absent where the end itself says how many there were.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        turns: Option<u32>,
         input_tokens: u64,
         output_tokens: u64,
         /// The calls that the model made, in all takes.
@@ -279,7 +281,7 @@ impl<W: Write> Teller<W> {
         self.write(&Line::End {
             how,
             take,
-            turns: run.turns(),
+            turns: (!matches!(how, Ending::TurnLimit { .. })).then(|| run.turns()),
             input_tokens: usage.input,
             output_tokens: usage.output,
             calls: calls.sum(),

@@ -4,6 +4,7 @@ use super::fault::PolicyFaults;
 use super::reader::{Key, Node, Reader};
 use super::settings::{BreakerSettings, PartialBreaker, PartialRetry, RetrySettings};
 use super::{Approval, Entry, Policy, ToolPolicy, Words, actions_for, value};
+use crate::engine::TURN_LIMIT;
 use crate::pattern::Pattern;
 use crate::rules::{RULES, Rule};
 use crate::wording::{self, Deed, Kind, VERBS, Verb, in_vain, reads_as_name};
@@ -268,7 +269,9 @@ fn words_for(rule: &Rule) -> Vec<&'static str> {
         Deed::Act(actions) => {
             !actions_for(rule.id, actions).is_empty() && in_vain(rule.id, verb.word).is_none()
         }
-        Deed::Release | Deed::Raise | Deed::Ask => true,
+        // To go on without a limit is nothing that a policy may do.
+        Deed::Release => rule.id != TURN_LIMIT,
+        Deed::Raise | Deed::Ask => true,
     };
     VERBS.iter().filter(fits).map(|verb| verb.word).collect()
 }
