@@ -95,13 +95,15 @@ pub fn first_words(session: &Session) -> Option<String> {
         let text = body.text.trim_start();
         Some(text[..text.floor_char_boundary(LOOKED_THROUGH)].to_owned())
     });
-    let mut first: Option<String> = None;
+    let (mut command, mut first): (Option<String>, Option<String>) = (None, None);
     let own = said.find_map(|text| {
         let own = own_words(&text).to_owned();
+        command = command.take().or_else(|| command_of(&text));
         first.get_or_insert(text);
         (!own.is_empty()).then_some(own)
     });
-    let mut words = own.or_else(|| first.map(|text| command_of(&text).unwrap_or(text)))?;
+    let without = || first.map(|text| without_tags(&text));
+    let mut words = own.or(command).or_else(without)?;
     words.truncate(words.floor_char_boundary(WORDS));
     Some(words)
 }
@@ -111,16 +113,38 @@ fn own_words(text: &str) -> &str {
     let mut text = text.trim_start();
     while let Some(rest) = text.strip_prefix('<') {
         let name = rest.split(['>', ' ']).next().unwrap_or_default();
-        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
-        if name.is_empty() || !name.bytes().all(is_name) {
+        if !is_tag(name) {
             break;
         }
         let end = format!("</{name}>");
         let Some(behind) = text.find(&end) else { break };
         text = text[behind + end.len()..].trim_start();
     }
-    let is_of_program = text.starts_with("Caveat:") || text.starts_with("# AGENTS.md");
+    let of_programs = ["Caveat:", "# AGENTS.md", "[Request interrupted"];
+    let is_of_program = of_programs.iter().any(|begins| text.starts_with(begins));
     if is_of_program { "" } else { text }
+}
+
+/// A text without the marks of its tags, with what stands in them.
+fn without_tags(text: &str) -> String {
+    let mut pieces = text.split('<');
+    let mut plain = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        match piece.split_once('>') {
+            Some((tag, behind)) if is_tag(tag) => plain.push_str(behind),
+            _ => {
+                plain.push('<');
+                plain.push_str(piece);
+            }
+        }
+    }
+    plain.trim().to_owned()
+}
+
+fn is_tag(text: &str) -> bool {
+    let name = text.trim_start_matches('/');
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+    !name.is_empty() && name.bytes().all(is_name)
 }
 
 /// The command that Claude Code was given: `/review 12`.
@@ -312,6 +336,15 @@ mod tests {
             std::fs::write(&path, text).unwrap();
             inspect(&path).unwrap().words
         };
+        let cleared = "<command-name>/clear</command-name>\n <command-message>clear</command-message>\n <command-args></command-args>";
+        let tagged = "<local-command-caveat>Caveat: The messages below</local-command-caveat>";
+        assert_eq!(said(&[tagged, cleared, "Fix it"]), "Fix it");
+        assert_eq!(said(&[tagged, cleared]), "/clear");
+        assert_eq!(said(&[tagged]), "Caveat: The messages below");
+        assert_eq!(
+            said(&["<local-command-stdout>a < b</local-command-stdout>"]),
+            "a < b"
+        );
         assert_eq!(said(&[caveat, command, environment, "Fix it"]), "Fix it");
         assert_eq!(said(&[command]), "/review");
     }

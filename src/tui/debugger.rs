@@ -179,6 +179,8 @@ impl Debugger {
             Effect::Proxy(command) => return Some(Next::Proxy(command)),
             Effect::ReadTail => self.read_tail(),
             Effect::Sift(sifting) => self.loader.sift(sifting),
+            Effect::Count(counting) => self.loader.count(counting),
+            Effect::Complete(typed) => self.loader.complete(typed),
             Effect::Search(search) => self.loader.search(search),
             Effect::Copy(bytes) => {
                 let said = copy::copy(&mut std::io::stdout(), &bytes);

@@ -49,7 +49,7 @@ impl Help {
             all: with_key(all),
             shows_all: false,
             notes: notes.to_vec(),
-            find: Prompt::new("/", "in all keys"),
+            find: Prompt::new("/", "in all keys").without_help(),
             is_finding: false,
             top: 0,
             seen: Cell::new((1, 0)),
@@ -58,7 +58,7 @@ impl Help {
 
     /// Takes a key; true if the help is to be closed.
     pub fn key(&mut self, key: KeyEvent) -> bool {
-        if self.is_finding {
+        if self.is_finding && key.code != KeyCode::F(1) {
             match self.find.key(key) {
                 Typing::Pending => {}
                 Typing::Changed => self.top = 0,

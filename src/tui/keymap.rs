@@ -4,13 +4,14 @@
 mod context;
 pub mod exchanges;
 mod group;
+pub mod hints;
 pub mod lab;
 mod listing;
 pub mod overlays;
 
 pub use context::Context;
 pub use group::Group;
-pub use listing::{all_keys, commands, is_of_debugger, keys_of, keys_of_debugger, markdown_table};
+pub use listing::{all_keys, commands, help_of, is_of_debugger, keys_of_debugger, markdown_table};
 
 use super::palette;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};

@@ -1,6 +1,8 @@
 //! Reads and checks the file on a thread of its own, and watches it while it grows. Sends reports; the screen never waits for it.
 
 mod hits;
+mod paths;
+mod searching;
 mod sieve;
 mod takes;
 #[cfg(test)]
@@ -10,9 +12,8 @@ pub(super) use takes::expanded;
 pub use takes::{Conductor, Seated, Staged, StagedRun, Stir};
 
 use super::state::document::{Checked, Document, Extent};
-use super::update::{LiveCommand, Order, Report, Search, Sifting, TakesCommand};
+use super::update::{LiveCommand, Order, Report, TakesCommand};
 use crate::formats::Reading;
-use crate::runtime::search::SearchError;
 use crate::runtime::{
     Growth, InputError, Opening, Recording, check_session, in_background, line_numbers,
 };
@@ -117,6 +118,8 @@ pub struct Loader {
     watching: Arc<AtomicBool>,
     /// Calls the last search off.
     searching: Arc<AtomicBool>,
+    /// Calls the last count off.
+    counting: Arc<AtomicBool>,
     /// Calls the last filter off.
     sifting: Arc<AtomicBool>,
     opening: Arc<Opening>,
@@ -134,6 +137,7 @@ const END: Duration = Duration::from_secs(8);
 
 impl Drop for Loader {
     fn drop(&mut self) {
+        self.counting.store(true, Ordering::Relaxed);
         self.bench.set_jobs(None);
         let (closed, ends) = channel();
         if self.jobs.send(takes::Job::Close(closed)).is_ok() && self.bench.is_live() {
@@ -179,6 +183,7 @@ impl Loader {
             discarded,
             watching: Arc::new(AtomicBool::new(false)),
             searching: Arc::new(AtomicBool::new(false)),
+            counting: Arc::new(AtomicBool::new(false)),
             sifting: Arc::new(AtomicBool::new(false)),
             opening,
             read_to,
@@ -238,40 +243,6 @@ impl Loader {
             recording: Arc::new(recording),
             extent: Extent::Tail,
         }))))
-    }
-
-    /// Looks for the item that a search asks for; a new search calls the one before off.
-    pub fn search(&mut self, search: Search) {
-        self.searching.store(true, Ordering::Relaxed);
-        let cancel = Arc::new(AtomicBool::new(false));
-        self.searching = cancel.clone();
-        let reports = self.reports.clone();
-        std::thread::spawn(move || {
-            let report = match hits::find(&search, &cancel) {
-                Ok(found) => Report::Found(found),
-                Err(SearchError::Cancelled) => return,
-                Err(SearchError::Source(error)) => Report::Failed(error.to_string()),
-            };
-            reports(report);
-        });
-    }
-
-    /// Decides which items a filter lets through; a new filter calls the one before off.
-    pub fn sift(&mut self, sifting: Sifting) {
-        self.sifting.store(true, Ordering::Relaxed);
-        let cancel = Arc::new(AtomicBool::new(false));
-        self.sifting = cancel.clone();
-        let reports = self.reports.clone();
-        std::thread::spawn(move || match sieve::sift(&sifting, &cancel) {
-            Ok(Some(shown)) => reports(Report::Sifted {
-                document: sifting.document.clone(),
-                session: sifting.session,
-                shown: Arc::new(shown),
-                is_preview: sifting.is_preview,
-            }),
-            Ok(None) => {}
-            Err(error) => reports(Report::Failed(error.to_string())),
-        });
     }
 
     /// Starts or stops to watch the file.

@@ -6,6 +6,8 @@
 //! prompt.open("");  ...  match prompt.key(key) { Typing::Submitted(text) => find(text), Typing::Changed => ..., ... }
 //! ```
 
+use super::keymap::Context;
+use super::keymap::overlays::{Act, act};
 use super::textbox::TextBox;
 use super::theme::Theme;
 use crate::safe_text::SafeText;
@@ -13,6 +15,12 @@ use ratatui::Frame;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::Rect;
 
+/// The key that shows the keys of a prompt, where `?` is text.
+const HELP: &str = "F1 help";
+/// Cells that what is typed has at least, whatever stands behind it.
+const SHORTEST: usize = 8;
+/// The longest text that is pasted into a prompt, in bytes.
+const LONGEST: usize = 16 * 1024;
 /// How many entries a history keeps.
 const HISTORY: usize = 100;
 
@@ -34,6 +42,7 @@ pub enum Typing {
 pub struct Prompt {
     title: &'static str,
     hint: &'static str,
+    help: &'static str,
     textbox: TextBox,
     history: Vec<String>,
     /// Which entry of the history is shown, and what was typed before.
@@ -47,11 +56,18 @@ impl Prompt {
         Self {
             title,
             hint,
+            help: HELP,
             textbox: TextBox::single(""),
             history: Vec::new(),
             recalled: None,
             complaint: None,
         }
+    }
+
+    /// Without the key of the help, where there is none.
+    pub fn without_help(mut self) -> Self {
+        self.help = "";
+        self
     }
 
     /// Begins anew with this text.
@@ -79,16 +95,13 @@ impl Prompt {
     /// Takes a key.
     pub fn key(&mut self, key: KeyEvent) -> Typing {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
-        match key.code {
-            KeyCode::Esc => Typing::Cancelled,
-            KeyCode::Char('c' | 'g') if control => Typing::Cancelled,
-            KeyCode::Backspace if self.textbox.is_empty() => Typing::Cancelled,
-            KeyCode::Enter => self.submit(),
-            KeyCode::Char('m' | 'j') if control => self.submit(),
-            KeyCode::Up => self.recall(true),
-            KeyCode::Char('p') if control => self.recall(true),
-            KeyCode::Down => self.recall(false),
-            KeyCode::Char('n') if control => self.recall(false),
+        match (act(Context::Line, &key), key.code) {
+            (Some(Act::Leave), _) => Typing::Cancelled,
+            (Some(Act::Accept), _) => self.submit(),
+            // So some terminals send enter.
+            (None, KeyCode::Char('m' | 'j')) if control => self.submit(),
+            (Some(Act::Value(direction)), _) => self.recall(!direction.is_forward()),
+            (None, KeyCode::Backspace) if self.textbox.is_empty() => Typing::Cancelled,
             _ => {
                 let is_changed = self.textbox.key(key);
                 self.changed(is_changed)
@@ -98,6 +111,12 @@ impl Prompt {
 
     /// Takes a pasted text.
     pub fn paste(&mut self, text: &str) -> Typing {
+        if text.len() > LONGEST {
+            // What is that long was pasted by mistake, and every frame would lay it out.
+            let words = format!("{} bytes pasted; a prompt takes {LONGEST}", text.len());
+            self.complain(SafeText::from_str(&words));
+            return Typing::Pending;
+        }
         let is_changed = self.textbox.paste(text);
         self.changed(is_changed)
     }
@@ -154,17 +173,31 @@ impl Prompt {
         }
         let width = usize::from(row.width);
         let title = SafeText::from_static(self.title).truncated(width);
+        let typed = SafeText::single_line(&self.text(), width).width() + 1;
+        let room = |note: &SafeText| width.saturating_sub(title.width() + 1 + note.width() + 2);
+        let help = SafeText::from_static(self.help);
         let (note, style) = match &self.complaint {
             Some(complaint) => (complaint.truncated(width * 2 / 3), theme.error),
-            None => (SafeText::from_static(self.hint), theme.dim),
+            None => {
+                let mut note = SafeText::from_static(self.hint);
+                if !self.hint.is_empty() && !self.help.is_empty() {
+                    note.push(&SafeText::from_static("  "));
+                }
+                note.push(&help);
+                (note, theme.dim)
+            }
         };
-        // The text always has room; the hint only where there is plenty.
-        let needed = title.width() + 1 + note.width() + 2;
-        let typed = SafeText::single_line(&self.text(), width).width() + 1;
-        let shows_note = if self.complaint.is_some() {
-            needed + 8 <= width
-        } else {
-            needed + typed.max(20) <= width
+        // The text always has room; the hint only where there is plenty. The key of the help is the last to go.
+        let least = match self.complaint {
+            Some(_) => SHORTEST,
+            None => typed.max(20),
+        };
+        let (note, shows_note) = match room(&note) >= least {
+            true => (note, true),
+            false => {
+                let fits = self.complaint.is_none() && room(&help) >= SHORTEST;
+                (help, fits)
+            }
         };
         let note_width = if shows_note { note.width() + 1 } else { 0 };
         let [title_area, input_area, note_area] = columns(row, title.width() + 1, note_width);
@@ -236,10 +269,11 @@ mod tests {
         prompt.open("");
         assert_eq!(press(&mut prompt, "serch"), Typing::Changed);
         assert_eq!(
-            screen(&prompt, 50),
-            "\"find serch                      n next  N previous\"\n"
+            screen(&prompt, 60),
+            "\"find serch                       n next  N previous  F1 help\"\n"
         );
-        assert_eq!(screen(&prompt, 24), "\"find serch              \"\n");
+        assert_eq!(screen(&prompt, 24), "\"find serch       F1 help\"\n");
+        assert_eq!(screen(&prompt, 20), "\"find serch          \"\n");
         assert_eq!(
             press(&mut prompt, "\u{8}\u{8}x\n"),
             Typing::Submitted("serx".into())
@@ -291,7 +325,7 @@ mod tests {
             "\"filter .a[           no ␛closing bracket\"\n"
         );
         press(&mut prompt, "]");
-        assert!(screen(&prompt, 40).contains("esc leaves"));
+        assert!(screen(&prompt, 50).contains("esc leaves  F1 help"));
     }
 
     #[test]

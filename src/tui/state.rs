@@ -5,6 +5,7 @@ pub mod detail;
 pub mod document;
 pub mod exchange;
 pub mod frame;
+pub mod hits;
 pub mod layout;
 pub mod live;
 mod overlay;
@@ -25,6 +26,7 @@ use detail::{Line, Mode, Scroll};
 use document::{Checked, Counts, Document, Extent, Place};
 use exchange::Intercepted;
 use frame::Frame;
+use hits::Hits;
 use layout::{Layout, Pane};
 use live::Live;
 use preview::Previews;
@@ -163,6 +165,8 @@ pub struct State {
     pub find: Prompt,
     /// What is searched for.
     pub needle: Option<Arc<Needle>>,
+    /// The items that hold it.
+    pub hits: Option<Hits>,
     /// Whether the operator has moved since the file was opened.
     pub has_moved: bool,
     /// Whether the end is kept in sight.
@@ -221,6 +225,7 @@ impl State {
             notice: None,
             find: Prompt::new("/", "smart case"),
             needle: None,
+            hits: None,
             has_moved: false,
             follow: Follow::Off,
             recovery: Recovery::default(),
@@ -306,6 +311,7 @@ impl State {
         self.previews.clear();
         self.revision += 1;
         self.shown = None;
+        self.hits = None;
         let old = self.document.replace(document);
         if self.only_marked {
             self.show_marked();
@@ -462,6 +468,7 @@ impl State {
             findings,
             violations: &violations,
             note: at.and_then(|at| self.recovery.takes.note(at)),
+            decided: self.recovery.takes.decided(place).collect(),
             limit: self.detail.limit,
             mode: self.detail.mode,
         };

@@ -131,8 +131,9 @@ impl TextBox {
         if self.is_single && breaks_line {
             return false;
         }
-        // As in shells; the widget would undo.
+        // As in shells; the widget would undo. Wherever the cursor stands, the whole line goes.
         if self.is_single && control && key.code == KeyCode::Char('u') {
+            self.area.move_cursor(CursorMove::End);
             return self.area.delete_line_by_head();
         }
         self.area.input(key)

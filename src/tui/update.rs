@@ -9,15 +9,16 @@ mod live;
 mod motion;
 mod mouse;
 mod recover;
+mod search;
 mod takes;
 
 pub use live::LiveCommand;
+pub use search::{Counting, Paths, Search, Sifting};
 pub use takes::TakesReport;
 
 use super::copy;
-use super::filter::Filter;
 use super::help::Help;
-use super::keymap::{self, Command, Context, Direction};
+use super::keymap::{self, Command, Context};
 use super::lab::Subject;
 use super::live::trust::TrustRequest;
 use super::palette::Palette;
@@ -30,7 +31,6 @@ use crate::engine::Millis;
 use crate::exchange::Seen;
 use crate::runtime::live::News;
 use crate::runtime::proxy;
-use crate::runtime::search::Needle;
 use crate::session::ledger::LedgerEvent;
 use crate::session::takes::Take;
 use crate::session::{Edit, Span};
@@ -117,34 +117,10 @@ pub enum Report {
     },
     /// A search ended; the item with the text, and whether it was searched for from the other end again.
     Found(Option<(Place, bool)>),
-}
-
-/// A search for an item that holds a text.
-#[derive(Debug, Clone)]
-pub struct Search {
-    /// What is searched through.
-    pub document: Arc<Document>,
-    /// What is searched for.
-    pub needle: Arc<Needle>,
-    /// The item to begin behind, or before.
-    pub from: Place,
-    /// Where to.
-    pub direction: Direction,
-}
-
-/// A filter to be applied to a session.
-#[derive(Debug)]
-pub struct Sifting {
-    /// The document with the session.
-    pub document: Arc<Document>,
-    /// Index of the session.
-    pub session: usize,
-    /// What was found in it.
-    pub checked: Option<Arc<Checked>>,
-    /// What is to be shown.
-    pub filter: Filter,
-    /// Whether it is still being typed.
-    pub is_preview: bool,
+    /// More items with the text that is searched for, in the order of their bytes; whether there are no others.
+    Counted(Counting, Vec<Place>, bool),
+    /// What a path can be completed to.
+    Paths(Paths),
 }
 
 /// A take to be made.
@@ -239,8 +215,12 @@ pub enum Effect {
     Proxy(proxy::Command),
     /// Look for a text.
     Search(Search),
+    /// Count the items with a text.
+    Count(Counting),
     /// Apply a filter.
     Sift(Sifting),
+    /// Say what a path can be completed to; an empty one: which agent's file lies beside the recording.
+    Complete(String),
     /// Put bytes on the clipboard.
     Copy(Vec<u8>),
     /// Drop what may take a while to drop.
@@ -296,6 +276,9 @@ pub fn context_of(state: &State) -> Context {
 }
 
 fn press(state: &mut State, key: &KeyEvent) -> Vec<Effect> {
+    if takes::keep_key(state, key) {
+        return Vec::new();
+    }
     state.notice = None;
     state.recovery.awaited = None;
     if let Some(effects) = layers::help(state, key) {

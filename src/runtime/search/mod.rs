@@ -266,7 +266,8 @@ fn on_cores(tasks: u64, threads: usize, work: &(dyn Fn() + Sync)) {
     });
 }
 
-fn cores() -> usize {
+/// How many cores there are.
+pub(crate) fn cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
 

@@ -1,6 +1,6 @@
 //! Where a filter is typed.
 
-use super::{Filter, Need};
+use super::{Filter, FilterError, Need};
 use crate::safe_text::SafeText;
 use crate::tui::prompt::{Prompt, Typing};
 use crate::tui::theme::Theme;
@@ -69,6 +69,7 @@ impl FilterBar {
             Typing::Cancelled => Filtering::Cancelled,
             Typing::Changed => match Filter::parse(&self.prompt.text()) {
                 Ok(filter) if filter.need() == Need::Head => Filtering::Preview(filter),
+                Err(error @ FilterError::TooManyWords) => self.complain(&error),
                 // What is half typed is no error yet.
                 _ => Filtering::Pending,
             },
@@ -77,13 +78,15 @@ impl FilterBar {
                     self.applied = text.trim().to_owned();
                     Filtering::Apply(filter)
                 }
-                Err(error) => {
-                    let complaint = SafeText::single_line(&error.to_string(), 200);
-                    self.prompt.complain(complaint);
-                    Filtering::Pending
-                }
+                Err(error) => self.complain(&error),
             },
         }
+    }
+
+    fn complain(&mut self, error: &FilterError) -> Filtering {
+        let complaint = SafeText::single_line(&error.to_string(), 200);
+        self.prompt.complain(complaint);
+        Filtering::Pending
     }
 
     /// Draws the bar in the first row of `area`.

@@ -99,7 +99,7 @@ pub enum FilterError {
     #[error("nothing stands behind `{0}`")]
     Incomplete(String),
     /// More words than are looked for one by one.
-    #[error("more than {MOST} words; \"quotes\" look for a text as a whole")]
+    #[error("a filter takes {MOST} words; \"quotes\" look for the text as a whole")]
     TooManyWords,
     /// A word before a colon that no field has.
     #[error("no field is called `{0}`; fields: {1}; \"quotes\" look for the text")]

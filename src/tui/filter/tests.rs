@@ -186,8 +186,8 @@ fn unknown_fields_are_told_and_times_and_addresses_are_texts() {
 }
 
 #[test]
-fn a_megabyte_of_words_is_refused_before_any_is_compiled() {
-    let words = "paste line ".repeat(100_000);
+fn thousands_of_words_are_refused_before_any_is_compiled() {
+    let words = "paste line ".repeat(1_000);
     assert_eq!(
         Filter::parse(&words).unwrap_err(),
         FilterError::TooManyWords

@@ -31,6 +31,12 @@ pub enum Context {
     Takes,
     /// The save dialog.
     Saving,
+    /// One line that is asked for.
+    Line,
+    /// The palette.
+    Palette,
+    /// The menu of what can be copied.
+    Copying,
     /// A call that awaits approval.
     Approval,
     /// What an agent's file would run.

@@ -25,6 +25,8 @@ pub enum Group {
     Takes,
     /// The save dialog.
     Saving,
+    /// One line that is asked for.
+    Lines,
     /// Live runs.
     Live,
     /// What a live run asks before something runs.
@@ -43,7 +45,7 @@ pub enum Group {
 
 impl Group {
     /// Every group with its title, in the order of the help.
-    pub const ALL: [(Self, &'static str); 18] = [
+    pub const ALL: [(Self, &'static str); 19] = [
         (Self::Move, "Move"),
         (Self::Tree, "Turns"),
         (Self::Findings, "Findings"),
@@ -55,6 +57,7 @@ impl Group {
         (Self::Differences, "Differences"),
         (Self::Takes, "Takes"),
         (Self::Saving, "Save as"),
+        (Self::Lines, "Prompts of one line"),
         (Self::Live, "Live"),
         (Self::Deciding, "Approval and trust"),
         (Self::Breaking, "Breakpoints and tools"),

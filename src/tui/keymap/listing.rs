@@ -1,7 +1,9 @@
 //! The table of keys as lists: for the palette, for the help of a place, for the README.
 
 use super::{Binding, Command as C, Context, Group, KEYMAP, exchanges, lab, overlays};
+use crate::tui::help::Help;
 use crate::tui::palette;
+use crossterm::event::KeyEvent;
 
 /// Whether a command of the table can do anything in a debugger: of an exchange of a proxy, or of a recording or a run.
 pub fn is_of_debugger(number: usize, is_exchange: bool) -> bool {
@@ -15,7 +17,7 @@ pub fn commands() -> Vec<palette::Command> {
 }
 
 /// The keys that work in one of these places, for the help, by group.
-pub fn keys_of(places: &[Context]) -> Vec<palette::Command> {
+fn keys_of(places: &[Context]) -> Vec<palette::Command> {
     fn of<C>(table: &[Binding<C>], places: &[Context]) -> Vec<palette::Command> {
         let works = |binding: &&Binding<C>| {
             let mut contexts = binding.contexts.iter();
@@ -46,6 +48,12 @@ fn sort_by_group(keys: &mut [palette::Command]) {
     let place =
         |key: &palette::Command| Group::ALL.iter().position(|(_, title)| *title == key.group);
     keys.sort_by_key(place);
+}
+
+/// The keys of what lies over the screen, where this key asks for them; the first of the places decides that.
+pub fn help_of(places: &[Context], key: &KeyEvent) -> Option<Help> {
+    let asks = overlays::act(*places.first()?, key) == Some(overlays::Act::Help);
+    asks.then(|| Help::new(&keys_of(places), &all_keys(), &[]))
 }
 
 /// Every key, for the help: those of the panes and those of what lies over them, by group.

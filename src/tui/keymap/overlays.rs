@@ -3,8 +3,8 @@
 //! Moving through lists and texts is the same everywhere (the rows of [`super::KEYMAP`] under "Move") and is not repeated here.
 
 use super::Context::{
-    Answer, Approval, Breakpoints, Comparison, Library, Offers, Places, Proposal, Question,
-    Readings, Saving, Takes, Tools, Trust, Winner, Wording, Words,
+    Answer, Approval, Breakpoints, Comparison, Copying, Library, Line, Offers, Palette, Places,
+    Proposal, Question, Readings, Saving, Takes, Tools, Trust, Winner, Wording, Words,
 };
 use super::Direction::{self, Backward, Forward};
 use super::{Binding, Context, Group, bound, in_footer, row};
@@ -63,6 +63,10 @@ pub enum Act {
     Add,
     /// The same of the history.
     OfHistory,
+    /// Complete the path.
+    Complete,
+    /// Change the line, as the text box does.
+    Type,
     /// The keys.
     Help,
 }
@@ -72,8 +76,23 @@ use Act as A;
 const TEXTS: &[Context] = &[Wording, Library, Words, Answer];
 const EDITOR: &[Context] = &[Wording, Library];
 /// Where `?` is a letter.
-const TYPED: &[Context] = &[Wording, Library, Words, Answer, Takes, Saving];
-const SHOWN: &[Context] = &[Offers, Readings, Proposal, Comparison, Approval, Trust];
+const TYPED: &[Context] = &[Wording, Library, Words, Answer];
+const LINES: &[Context] = &[Line, Palette, Saving];
+const SHOWN: &[Context] = &[
+    Offers,
+    Readings,
+    Question,
+    Proposal,
+    Comparison,
+    Takes,
+    Approval,
+    Trust,
+    Places,
+    Breakpoints,
+    Tools,
+    Winner,
+    Copying,
+];
 
 /// Every key of what lies over the panes.
 #[rustfmt::skip]
@@ -88,14 +107,14 @@ pub const OVERLAYS: &[Binding<Act>] = &[
     row("PgDn", A::Preview(Forward), &[Wording, Answer], Group::Wording, "scroll what stands beside the text down"),
     row("PgUp", A::Preview(Backward), &[Wording, Answer], Group::Wording, "scroll it up"),
     row("esc ^c", A::Leave, TEXTS, Group::Wording, "leave; the text is kept").in_footer(95, "leave"),
-    row("F1", A::Help, TYPED, Group::Wording, "the keys of the editor"),
+    row("F1", A::Help, TYPED, Group::Wording, "the keys of the editor").in_footer(1, "help"),
     row("enter", A::Choose, &[Offers, Readings], Group::Asking, "take what the cursor is on").in_footer(100, "take it"),
     row("2 j down", A::Value(Forward), &[Readings], Group::Asking, "the second reading of broken arguments").in_footer(80, "second"),
     row("1 k up", A::Value(Backward), &[Readings], Group::Asking, "the first one").in_footer(85, "first"),
     row("y", A::Yes, &[Question], Group::Asking, "yes").in_footer(100, "yes"),
     row("n", A::No, &[Question], Group::Asking, "no").in_footer(95, "no"),
     row("esc q ^c", A::Leave, &[Offers, Question, Readings], Group::Asking, "leave; nothing is changed").in_footer(90, "leave"),
-    row("? F1", A::Help, SHOWN, Group::Asking, "the keys of what is shown"),
+    row("? F1", A::Help, SHOWN, Group::Asking, "the keys of what is shown").in_footer(1, "help"),
     row("enter", A::Accept, &[Proposal], Group::Differences, "take the change that is shown").in_footer(100, "accept"),
     row("e", A::Reword, &[Proposal], Group::Differences, "other words for it").in_footer(80, "other words"),
     row("]", A::Difference(Forward), &[Proposal, Comparison], Group::Differences, "next difference").in_footer(70, "next"),
@@ -111,6 +130,21 @@ pub const OVERLAYS: &[Binding<Act>] = &[
     row("tab down", A::Value(Forward), &[Saving], Group::Saving, "next format").in_footer(80, "format"),
     row("S-tab up", A::Value(Backward), &[Saving], Group::Saving, "previous format"),
     row("esc ^c", A::Leave, &[Saving], Group::Saving, "leave; nothing is written").in_footer(90, "leave"),
+    row("enter", A::Accept, &[Line], Group::Lines, "take the line"),
+    row("up ^p", A::Value(Backward), &[Line], Group::Lines, "what was typed before"),
+    row("down ^n", A::Value(Forward), &[Line], Group::Lines, "what was typed after it"),
+    row("enter", A::Choose, &[Palette], Group::Lines, "palette: run the command; a number goes to that turn, exchange or row"),
+    row("down tab ^n", A::Value(Forward), &[Palette], Group::Lines, "palette: the next command"),
+    row("up S-tab ^p", A::Value(Backward), &[Palette], Group::Lines, "palette: the previous command"),
+    row("tab", A::Complete, &[Line], Group::Lines, "complete the path of an agent's file"),
+    row("^u", A::Type, LINES, Group::Lines, "clear the line"),
+    row("^w", A::Type, LINES, Group::Lines, "delete the word before the cursor"),
+    row("^a home", A::Type, LINES, Group::Lines, "to the start of the line"),
+    row("^e end", A::Type, LINES, Group::Lines, "to its end"),
+    row("esc ^c ^g", A::Leave, &[Line, Palette], Group::Lines, "leave; nothing is changed"),
+    row("F1", A::Help, LINES, Group::Lines, "the keys of the prompt").in_footer(1, "help"),
+    row("enter", A::Choose, &[Copying], Group::Files, "copy the first of the list"),
+    row("esc q ^c", A::Leave, &[Copying], Group::Files, "leave; nothing is copied"),
     row("y", A::Yes, &[Approval], Group::Deciding, "let the call run, once it was read to its end").in_footer(100, "run it"),
     row("n i", A::No, &[Approval], Group::Deciding, "reject the call, with words for the model").in_footer(95, "reject"),
     row("A", A::Always, &[Approval], Group::Deciding, "let it and all later calls of the tool run").in_footer(80, "always"),

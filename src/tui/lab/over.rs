@@ -5,9 +5,7 @@ use super::form::Field;
 use super::state::{Lab, Over, Saved, Saving, Wish};
 use super::winning::{Becomes, Outcome};
 use crate::safe_text::SafeText;
-use crate::tui::help::Help;
-use crate::tui::keymap::overlays::{Act, act};
-use crate::tui::keymap::{self, Context, lab::Job};
+use crate::tui::keymap::{self, lab::Job};
 use crate::tui::palette::Choice;
 use crate::tui::prompt::Typing;
 use crate::tui::recovery::forms::ConfirmationOutcome;
@@ -17,6 +15,11 @@ use crossterm::event::{KeyCode, KeyEvent};
 impl Lab {
     /// Gives a key to what lies on top.
     pub(super) fn key_over(&mut self, key: KeyEvent) -> Vec<Wish> {
+        let places = self.over.last().map_or(&[][..], Over::places);
+        if let Some(help) = keymap::help_of(places, &key) {
+            self.over.push(Over::Help(Box::new(help)));
+            return Vec::new();
+        }
         match self.over.last_mut() {
             Some(Over::Help(help)) => {
                 let is_left = help.key(key);
@@ -57,11 +60,6 @@ impl Lab {
             Some(Over::SaveAs(prompt, what)) => {
                 let (typed, what) = (prompt.key(key), what.clone());
                 return self.named(typed, what);
-            }
-            Some(Over::Editor(..)) if act(Context::Wording, &key) == Some(Act::Help) => {
-                let keys = keymap::keys_of(&[Context::Wording, Context::Library]);
-                let help = Help::new(&keys, &keymap::all_keys(), &[]);
-                self.over.push(Over::Help(Box::new(help)));
             }
             Some(Over::Editor(editor, is_new)) => {
                 let (outcome, is_new) = (editor.key(key), *is_new);

@@ -104,6 +104,20 @@ pub(super) enum Over {
     Winner(Box<Winning>),
 }
 
+impl Over {
+    /// The places whose keys work in it, where it has keys of its own.
+    pub(super) fn places(&self) -> &'static [Context] {
+        match self {
+            Self::Palette(..) => &[Context::Palette],
+            Self::Sure(..) => &[Context::Question],
+            Self::Value(..) | Self::SaveAs(..) => &[Context::Line],
+            Self::Editor(..) => &[Context::Wording, Context::Library],
+            Self::Winner(_) => &[Context::Winner],
+            Self::Help(_) | Self::Words(..) => &[],
+        }
+    }
+}
+
 /// The wording lab.
 #[derive(Debug)]
 pub struct Lab {

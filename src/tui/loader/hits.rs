@@ -1,9 +1,10 @@
 //! From a hit in the bytes to the item that it stands in.
 
-use crate::runtime::search::{Place as Where, Search as ByteSearch, SearchError};
-use crate::session::Source;
+use crate::runtime::search::{Place as Where, Search as ByteSearch, SearchError, cores};
+use crate::session::{Source, Span};
 use crate::tui::state::document::{Document, Place};
-use crate::tui::update::Search;
+use crate::tui::update::{Counting, Search};
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -98,6 +99,78 @@ fn around(document: &Document, source: &Arc<dyn Source>, offset: u64) -> Around 
     around
 }
 
+/// Hands on the items with a text in the order of their bytes, a batch now and then; the last batch says that it is the last.
+pub(super) fn count(
+    counting: &Counting,
+    cancel: &AtomicBool,
+    tell: &mut (dyn FnMut(Vec<Place>, bool) + Send),
+) -> Result<(), SearchError> {
+    let document = &*counting.document;
+    let sessions = &document.recording.sessions;
+    let source = sessions
+        .get(counting.session)
+        .map_or(&document.recording.source, |session| &session.source);
+    let bytes = ByteSearch {
+        source: &**source,
+        needle: &counting.needle,
+        cancel,
+    };
+    let mut items = Items::new(document, source);
+    let (mut known, mut batch) = (HashSet::new(), Vec::new());
+    let mut told = 0;
+    // One core is left to what the operator does meanwhile.
+    bytes.each(cores().saturating_sub(1).max(1), &mut |hits, searched| {
+        let places = hits.iter().filter_map(|hit| items.at(*hit));
+        batch.extend(places.filter(|place| known.insert(*place)));
+        if searched >= told + STEP && !batch.is_empty() {
+            told = searched;
+            tell(std::mem::take(&mut batch), false);
+        }
+    })?;
+    tell(batch, true);
+    Ok(())
+}
+
+/// How many bytes lie at least between two batches.
+const STEP: u64 = 8 << 20;
+
+/// Finds items by offsets that only grow.
+struct Items {
+    /// The items that begin further behind, the next one last.
+    ahead: Vec<(Span, Place)>,
+    /// Those that have begun and not ended.
+    open: Vec<(Span, Place)>,
+}
+
+impl Items {
+    fn new(document: &Document, source: &Arc<dyn Source>) -> Self {
+        let sessions = document.recording.sessions.iter().enumerate();
+        let sessions = sessions.filter(|(_, session)| session.stands_in(source));
+        let items = sessions.flat_map(|(session, recorded)| {
+            let items = recorded.items.iter().enumerate();
+            items.map(move |(item, head)| (head.span, Place { session, item }))
+        });
+        let mut ahead: Vec<_> = items.collect();
+        // Of items with the same bytes the first one is found, as in a search.
+        ahead.sort_by_key(|(span, _)| span.start);
+        ahead.reverse();
+        Self {
+            ahead,
+            open: Vec::new(),
+        }
+    }
+
+    /// The smallest item around an offset.
+    fn at(&mut self, offset: u64) -> Option<Place> {
+        while let Some(next) = self.ahead.pop_if(|(span, _)| span.start <= offset) {
+            self.open.push(next);
+        }
+        self.open.retain(|(span, _)| span.end > offset);
+        let smallest = self.open.iter().min_by_key(|(span, _)| span.len());
+        smallest.map(|(_, place)| *place)
+    }
+}
+
 fn span_start(document: &Document, place: Place) -> u64 {
     let session = document.recording.sessions.get(place.session);
     session
@@ -135,11 +208,20 @@ mod tests {
             },
             direction: Direction::Forward,
         };
+        let counting = Counting {
+            document: search.document.clone(),
+            needle: search.needle.clone(),
+            session: 0,
+        };
+        let mut counted = Vec::new();
+        let mut tell = |places, is_done| counted.push((places, is_done));
+        count(&counting, &AtomicBool::new(false), &mut tell).unwrap();
         let found = find(&search, &AtomicBool::new(false)).unwrap();
         let expected = Place {
             session: 0,
             item: 2,
         };
         assert_eq!(found, Some((expected, false)));
+        assert_eq!(counted, [(vec![expected], true)]);
     }
 }

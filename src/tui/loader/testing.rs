@@ -1,7 +1,7 @@
 //! The loader without threads of its own: what it is asked to do is done, and what it reports is handed back.
 
 use super::takes::{Check, Job, Staged, StagedRun};
-use super::{Hear, Knowledge, Work, takes};
+use super::{Hear, Knowledge, Work, hits, paths, takes};
 use crate::runtime::agents::AgentFile;
 use crate::runtime::live::{Options, prepare};
 use crate::runtime::wordings::Wordings;
@@ -9,7 +9,7 @@ use crate::runtime::{self, Opening, ReadOptions, Workbench};
 use crate::tui::state::State;
 use crate::tui::update::{Effect, Message, Report, TakesCommand, update};
 use std::path::Path;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -118,11 +118,33 @@ impl Direct {
                 }
                 Effect::Live(command) if self.has_world => self.take_up(Job::Live(command)),
                 Effect::Discard(_) => {}
+                Effect::Search(search) => {
+                    let found = hits::find(&search, &AtomicBool::new(false)).unwrap();
+                    self.hear(Report::Found(found));
+                }
+                Effect::Count(counting) => {
+                    let heard = self.heard.clone();
+                    let mut tell = |places, is_done| {
+                        let report = Report::Counted(counting.clone(), places, is_done);
+                        heard.lock().unwrap().push(report);
+                    };
+                    hits::count(&counting, &AtomicBool::new(false), &mut tell).unwrap();
+                }
+                Effect::Complete(typed) => {
+                    let recording = self.work.opening.input().path.clone();
+                    let paths = paths::complete(typed, recording.as_deref());
+                    self.hear(Report::Paths(paths));
+                }
                 other => left.push(other),
             }
-            left.extend(self.tell(state));
+            let more = self.tell(state);
+            left.extend(self.perform(state, more));
         }
         left
+    }
+
+    fn hear(&self, report: Report) {
+        self.heard.lock().unwrap().push(report);
     }
 
     /// Does what is asked for, and checks what is shown then unless checks are held up.

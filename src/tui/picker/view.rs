@@ -3,6 +3,7 @@
 use super::{Picker, Row};
 use crate::runtime::discover::Candidate;
 use crate::safe_text::SafeText;
+use crate::tui::keymap::hints::{Hint, fitting};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -11,6 +12,13 @@ use ratatui::text::{Line, Span};
 use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, SystemTime};
 
+/// The keys of the footer, what matters most first.
+const HINTS: [Hint; 4] = [
+    ("enter", "open"),
+    ("/", "filter"),
+    ("?", "help"),
+    ("q", "quit"),
+];
 /// Cells of the columns before the name: sign, counts, age, size.
 const COUNT: usize = 5;
 const AGE: usize = 5;
@@ -156,7 +164,11 @@ impl Picker {
             self.filter.view(frame, last, theme);
             return;
         }
-        let hint = SafeText::from_static("enter open  / filter  ? help  q quit");
+        let mut hint = SafeText::default();
+        for (number, (key, words)) in fitting(HINTS.to_vec(), width + 2).into_iter().enumerate() {
+            let gap = if number == 0 { "" } else { "  " };
+            hint.push(&SafeText::from_str(&format!("{gap}{key} {words}")));
+        }
         let room = width.saturating_sub(hint.width() + 2);
         let line = match chosen.filter(|_| room >= 12) {
             Some(row) => {

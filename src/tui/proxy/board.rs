@@ -11,8 +11,8 @@ use crate::safe_text::SafeText;
 use crate::session::takes::Author;
 use crate::tui::copy;
 use crate::tui::help::Help;
-use crate::tui::keymap::Direction;
 use crate::tui::keymap::exchanges::Deed;
+use crate::tui::keymap::{Context, Direction};
 use crate::tui::list::ListCursor;
 use crate::tui::live::breakpoints::Breakpoints;
 use crate::tui::live::places::Places;
@@ -66,6 +66,21 @@ pub(super) enum Over {
     Breakpoints(Box<Breakpoints>),
     /// A breakpoint in words.
     Break(Box<Prompt>),
+}
+
+impl Over {
+    /// The places whose keys work in it, where it has keys of its own.
+    pub(super) fn places(&self) -> &'static [Context] {
+        match self {
+            Self::Palette(..) => &[Context::Palette],
+            Self::Sure(..) => &[Context::Question],
+            Self::Find | Self::Filter | Self::Break(_) => &[Context::Line],
+            Self::Places(_) => &[Context::Places],
+            Self::Breakpoints(_) => &[Context::Breakpoints],
+            Self::Copy | Self::Connect => &[Context::Copying],
+            Self::Help(_) | Self::Log(_) => &[],
+        }
+    }
 }
 
 /// Something that has happened.

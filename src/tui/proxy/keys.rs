@@ -235,6 +235,11 @@ impl Board {
     }
 
     fn key_over(&mut self, key: KeyEvent) -> Vec<Wish> {
+        let places = self.over.last().map_or(&[][..], Over::places);
+        if let Some(help) = keymap::help_of(places, &key) {
+            self.over.push(Over::Help(Box::new(help)));
+            return Vec::new();
+        }
         match self.over.last_mut() {
             Some(Over::Help(help)) => {
                 let is_left = help.key(key);

@@ -9,6 +9,7 @@ use super::words;
 use crate::safe_text::SafeText;
 use crate::tui::keymap::Command as Shared;
 use crate::tui::keymap::exchanges::{Deed, hints};
+use crate::tui::keymap::hints::{Hint, cells, cells_of_help, fitting};
 use crate::tui::recovery::popup::{rows, write};
 use crate::tui::state::layout::{LEAST, WIDE};
 use crate::tui::theme::Theme;
@@ -279,19 +280,18 @@ impl Board {
     fn view_footer(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
         let width = usize::from(area.width);
         let hints = self.hints();
-        let needed = |hint: &(&str, &str)| hint.0.len() + hint.1.len() + 3;
-        let help = hints.iter().find(|hint| hint.0 == "?").map_or(0, needed);
+        let help = cells_of_help(&hints);
         let (said, style) = match (&self.notice, self.said()) {
             (Some(notice), _) => (SafeText::single_line(notice, LONGEST), theme.warning),
             (None, Some(said)) => (said, theme.text),
             (None, None) => (SafeText::default(), theme.text),
         };
-        let decides = |hint: &&(&str, &str)| matches!(hint.0, "enter" | "a");
+        let decides = |hint: &&Hint| matches!(hint.0, "enter" | "a");
         let most = match (&self.notice, hints.iter().any(|hint| hint.0 == "a")) {
-            (Some(_), _) => width.saturating_sub(2),
+            (Some(_), _) => width.saturating_sub(2 + help),
             // What decides is seen before why.
             (None, true) => {
-                let keys: usize = hints.iter().filter(decides).map(needed).sum();
+                let keys: usize = hints.iter().filter(decides).map(cells).sum();
                 width.saturating_sub(3 + help + keys).min(width / 2)
             }
             (None, false) => width / 2,
@@ -308,17 +308,10 @@ impl Board {
         };
         let mut left = vec![Span::raw(" ")];
         left.extend(theme.spans(&said, style));
-        let mut room = width.saturating_sub(said.width() + 3 + help);
         let mut keys = Vec::new();
-        for hint in hints {
-            // The help has its room, unless a notice needs all there is.
-            let is_help = hint.0 == "?" && said.width() + 3 + help <= width;
-            let cells = if is_help { 0 } else { needed(&hint) };
-            if cells <= room {
-                room -= cells;
-                keys.push(Span::styled(hint.0, theme.key));
-                keys.push(Span::raw(format!(" {}  ", hint.1)));
-            }
+        for (key, words) in fitting(hints, width.saturating_sub(said.width() + 3)) {
+            keys.push(Span::styled(key, theme.key));
+            keys.push(Span::raw(format!(" {words}  ")));
         }
         let keys = Line::from(keys);
         let start = width.saturating_sub(keys.width());

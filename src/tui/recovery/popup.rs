@@ -2,6 +2,7 @@
 
 use crate::safe_text::SafeText;
 use crate::tui::keymap::Context;
+use crate::tui::keymap::hints::fitting;
 use crate::tui::keymap::overlays::{Act, hints};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
@@ -44,13 +45,9 @@ impl Popup<'_> {
     /// The keys that fit, what matters most first.
     fn keys(&self, room: usize, theme: &Theme) -> Vec<Span<'static>> {
         let mut spans = Vec::new();
-        let mut left = room;
-        for (key, words, act) in hints(self.context) {
-            let needed = key.len() + words.len() + 3;
-            if self.without.contains(&act) || needed > left {
-                continue;
-            }
-            left -= needed;
+        let useful = hints(self.context).filter(|(.., act)| !self.without.contains(act));
+        let hints = useful.map(|(key, words, _)| (key, words)).collect();
+        for (key, words) in fitting(hints, room) {
             spans.push(Span::styled(format!(" {key}"), theme.key));
             spans.push(Span::raw(format!(" {words} ")));
         }

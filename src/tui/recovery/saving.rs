@@ -117,12 +117,20 @@ impl SaveDialog {
         self.complaint = Some(SafeText::from_str(complaint));
     }
 
-    /// Where the keys go.
-    pub fn context(&self) -> Context {
+    /// The place whose keys work.
+    fn context(&self) -> Context {
         if self.asks_to_overwrite {
             Context::Question
         } else {
             Context::Saving
+        }
+    }
+
+    /// The same for the help.
+    pub fn places(&self) -> &'static [Context] {
+        match self.asks_to_overwrite {
+            true => &[Context::Question],
+            false => &[Context::Saving],
         }
     }
 
@@ -144,10 +152,9 @@ impl SaveDialog {
                 }
                 self.complaint = None;
             }
-            Some(_) => {}
-            None if self.asks_to_overwrite => {}
-            None if self.path.key(key) => self.complaint = None,
-            None => {}
+            None | Some(Act::Type) if self.asks_to_overwrite => {}
+            None | Some(Act::Type) if self.path.key(key) => self.complaint = None,
+            _ => {}
         }
         SaveOutcome::Pending
     }

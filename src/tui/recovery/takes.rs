@@ -136,6 +136,11 @@ impl TakeTree {
         Outcome::Pending
     }
 
+    /// Whether a note or a name is being typed.
+    pub fn is_typing(&self) -> bool {
+        self.asked.is_some()
+    }
+
     /// Takes a pasted text.
     pub fn paste(&mut self, text: &str) {
         if self.asked.is_some() {
@@ -317,7 +322,9 @@ mod tests {
     fn notes_and_names_are_typed_below() {
         let mut tree = tree();
         press(&mut tree, "j n");
-        assert!(shown(&tree, (80, 16)).contains("note asks the user"));
+        let asked = shown(&tree, (100, 16));
+        assert!(asked.contains("note asks the user"), "{asked}");
+        assert!(!asked.contains("? help"), "{asked}");
         assert_eq!(
             press(&mut tree, "^u \"better\" enter"),
             Outcome::Note(2, "better".to_owned())

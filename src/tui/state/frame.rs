@@ -62,6 +62,8 @@ pub struct TurnRow {
     pub preview: SafeText,
     /// Whether the cursor is on it.
     pub has_cursor: bool,
+    /// Whether a policy did something about one of its items.
+    pub is_decided: bool,
     /// Whether it holds the item with the cursor.
     pub is_current: bool,
 }
@@ -87,6 +89,8 @@ pub struct ItemRow {
     pub preview: SafeText,
     /// Whether the operator marked it.
     pub is_marked: bool,
+    /// Whether a policy did something about it.
+    pub is_decided: bool,
     /// Whether the operator wrote a note on it.
     pub has_note: bool,
     /// Whether the cursor is on it.
@@ -228,8 +232,22 @@ impl Painter<'_> {
             counts,
             preview: self.preview(speaks, true),
             has_cursor,
+            is_decided: {
+                let mut items = self.session.turns[turn].items();
+                items.any(|item| self.is_decided(item))
+            },
             is_current: self.state.turn() == turn,
         }
+    }
+
+    /// Whether a policy did something about an item.
+    fn is_decided(&self, item: usize) -> bool {
+        let place = Place {
+            session: self.state.session,
+            item,
+        };
+        let mut decided = self.state.recovery.takes.decided(place);
+        decided.next().is_some()
     }
 
     fn items(&mut self, frame: &mut Frame) {
@@ -284,6 +302,7 @@ impl Painter<'_> {
                 .and_then(|partner| self.number(partner)),
             preview: self.preview(index, false),
             is_marked: self.state.marks.contains(&item.span.start),
+            is_decided: self.is_decided(index),
             has_note: self.state.recovery.takes.note(item.span.start).is_some(),
             has_cursor,
         }

@@ -103,11 +103,21 @@ impl Overlay {
             Self::Readings(_) => &[Context::Readings],
             Self::Proposal(_) => &[Context::Proposal],
             Self::Comparison(_) => &[Context::Comparison],
+            Self::Takes(tree) if tree.is_typing() => &[Context::Line],
             Self::Takes(_) => &[Context::Takes],
-            Self::Saving(_) => &[Context::Saving],
+            Self::Saving(dialog) => dialog.places(),
+            Self::Find | Self::Filter | Self::Note | Self::Line(..) => &[Context::Line],
+            Self::Palette(_) => &[Context::Palette],
+            Self::Copy(_) => &[Context::Copying],
+            Self::Question(_) | Self::Leaving(..) | Self::Sure(..) | Self::Cutting(_) => {
+                &[Context::Question]
+            }
+            Self::Places(_) => &[Context::Places],
+            Self::Breakpoints(_) => &[Context::Breakpoints],
+            Self::Tools(_) => &[Context::Tools],
             Self::Approval(_) => &[Context::Approval],
             Self::Trust(_) => &[Context::Trust],
-            _ => &[],
+            Self::Help(_) | Self::Log | Self::Health(..) => &[],
         }
     }
 }

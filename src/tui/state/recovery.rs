@@ -7,6 +7,8 @@ use crate::session::Dialect;
 use crate::tui::recovery::takes::TakeRow;
 use crate::tui::recovery::wording::Drafts;
 use crate::tui::state::document::{Document, Place};
+use crate::tui::update::TakesCommand;
+use crossterm::event::KeyEvent;
 use std::sync::Arc;
 
 /// The part of the state that recoveries are made in.
@@ -24,6 +26,10 @@ pub struct Recovery {
     pub takes: Arc<TakesView>,
     /// Whether something is being done to the takes.
     pub is_busy: bool,
+    /// What is to be done to the takes as soon as that is done.
+    pub queued: Option<TakesCommand>,
+    /// The keys since the save dialog was asked for, while it is not there: they are its own.
+    pub typed: Option<Vec<KeyEvent>>,
     /// The take whose end is to be shown as soon as the file is read and checked.
     pub wanted: Option<u32>,
     /// What was asked for before the rules had seen the session.
@@ -79,6 +85,17 @@ pub struct TakesView {
     pub bookmarks: Vec<u64>,
     /// Notes on items of the current take, by their first byte.
     pub notes: Vec<(u64, String)>,
+    /// What a policy did on the way to the current take, in order.
+    pub decided: Vec<Decided>,
+}
+
+/// What a policy did about an item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decided {
+    /// The item, in the current take.
+    pub place: Place,
+    /// The action and the rule: `policy: retry the turn (unknown-tool)`.
+    pub words: String,
 }
 
 impl TakesView {
@@ -98,6 +115,12 @@ impl TakesView {
         let mut notes = self.notes.iter();
         let found = notes.find(|(place, _)| *place == at);
         found.map(|(_, text)| text.as_str())
+    }
+
+    /// What a policy did about an item, in order.
+    pub fn decided(&self, place: Place) -> impl Iterator<Item = &str> {
+        let here = self.decided.iter().filter(move |it| it.place == place);
+        here.map(|it| it.words.as_str())
     }
 
     /// The name of the current take; empty where it has none.

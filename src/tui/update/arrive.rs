@@ -42,10 +42,7 @@ pub(super) fn arrive(state: &mut State, report: Report) -> Vec<Effect> {
         }
         Report::Takes(report) => takes::arrive(state, report),
         Report::Live(news) => live::hear(state, news),
-        Report::PastAgent(path) => {
-            live::past_agent(state, path);
-            Vec::new()
-        }
+        Report::PastAgent(path) => live::past_agent(state, path),
         Report::Asked(items) => {
             if let Some(open) = state.exchange.as_mut().filter(|open| open.is_seat) {
                 open.asked = Some(items);
@@ -95,10 +92,11 @@ pub(super) fn arrive(state: &mut State, report: Report) -> Vec<Effect> {
             }
             Vec::new()
         }
-        Report::Found(found) => {
-            layers::found(state, found);
-            Vec::new()
+        Report::Found(found) => layers::found(state, found),
+        Report::Counted(counting, places, is_done) => {
+            layers::counted(state, &counting, places, is_done)
         }
+        Report::Paths(paths) => live::completed(state, &paths),
         Report::Failed(reason) => {
             state.stage = Stage::Failed(reason);
             Vec::new()

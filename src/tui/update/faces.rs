@@ -9,7 +9,7 @@ use crate::tui::recovery::forms::ReadingsOutcome;
 use crate::tui::recovery::forms::WordsOutcome;
 use crate::tui::recovery::saving::SaveOutcome;
 use crate::tui::recovery::{comparison, offers, proposal, takes, wording};
-use crate::tui::state::{Overlay, State};
+use crate::tui::state::{Asked, Overlay, State};
 use crossterm::event::{KeyEvent, MouseEvent};
 
 /// Gives a key to the face on top; `None` where none lies there.
@@ -96,6 +96,9 @@ fn of_the_run(state: &mut State, key: KeyEvent) -> Option<Vec<Effect>> {
         Overlay::Cutting(question) => {
             let outcome = question.key(key);
             super::exchange::cutting(state, outcome)
+        }
+        Overlay::Line(_, Asked::Agent) if act(Context::Line, &key) == Some(Act::Complete) => {
+            live::complete(state)
         }
         Overlay::Line(prompt, asked) => {
             let (typed, asked) = (prompt.key(key), *asked);

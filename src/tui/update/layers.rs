@@ -1,19 +1,18 @@
 //! What lies over the panes and takes the keys: the prompt, the palette, the menus.
 
-use super::{Effect, Search, Sifting, motion, obey, overlay};
+use super::{Counting, Effect, Search, Sifting, motion, obey, overlay};
 use crate::dialects::body_of;
 use crate::rules::Health;
 use crate::runtime::search::Needle;
 use crate::session::{Item, Kind};
 use crate::tui::copy::{Copied, CopyMenu, Copying};
 use crate::tui::filter::{Filter, Filtering};
-use crate::tui::help::Help;
-use crate::tui::keymap::overlays::{Act, act};
 use crate::tui::keymap::{self, Direction, KEYMAP};
 use crate::tui::live::words;
 use crate::tui::palette::Choice;
 use crate::tui::prompt::Typing;
 use crate::tui::state::document::Place;
+use crate::tui::state::hits::Hits;
 use crate::tui::state::layout::Pane;
 use crate::tui::state::tree::Shown;
 use crate::tui::state::{Overlay, State};
@@ -75,13 +74,7 @@ pub(super) fn press(state: &mut State, key: &KeyEvent) -> Option<Vec<Effect>> {
 
 /// Shows the keys of what lies on top, where the key asks for that.
 pub(super) fn help(state: &mut State, key: &KeyEvent) -> Option<Vec<Effect>> {
-    let places = state.overlays.last()?.places();
-    let first = places.first()?;
-    if act(*first, key) != Some(Act::Help) {
-        return None;
-    }
-    let keys = keymap::keys_of(places);
-    let help = Help::new(&keys, &keymap::all_keys(), &[]);
+    let help = keymap::help_of(state.overlays.last()?.places(), key)?;
     Some(overlay(state, Overlay::Help(Box::new(help))))
 }
 
@@ -210,7 +203,12 @@ pub(super) fn next_hit(state: &mut State, direction: Direction) -> Vec<Effect> {
     }
     state.has_moved = true;
     state.notice = Some("searching".to_owned());
-    vec![Effect::Search(Search {
+    let counting = Counting {
+        document: document.clone(),
+        needle: needle.clone(),
+        session: state.session,
+    };
+    let mut effects = vec![Effect::Search(Search {
         document,
         needle,
         from: Place {
@@ -218,14 +216,23 @@ pub(super) fn next_hit(state: &mut State, direction: Direction) -> Vec<Effect> {
             item: state.item,
         },
         direction,
-    })]
+    })];
+    if !state
+        .hits
+        .as_ref()
+        .is_some_and(|hits| hits.is_of(&counting))
+    {
+        state.hits = Some(Hits::new(counting.clone()));
+        effects.push(Effect::Count(counting));
+    }
+    effects
 }
 
 /// Goes to the item that was found.
-pub(super) fn found(state: &mut State, found: Option<(Place, bool)>) {
+pub(super) fn found(state: &mut State, found: Option<(Place, bool)>) -> Vec<Effect> {
     state.notice = match found {
         None => Some("not found".to_owned()),
-        Some((_, true)) => Some("from the other end again".to_owned()),
+        Some((_, true)) => Some("search wrapped".to_owned()),
         Some((_, false)) => None,
     };
     if let Some((place, _)) = found {
@@ -234,6 +241,21 @@ pub(super) fn found(state: &mut State, found: Option<(Place, bool)>) {
         state.go_to(place.item);
         state.detail.seeks = true;
     }
+    Vec::new()
+}
+
+/// Takes more of the items that hold the text.
+pub(super) fn counted(
+    state: &mut State,
+    counting: &Counting,
+    places: Vec<Place>,
+    is_done: bool,
+) -> Vec<Effect> {
+    let hits = state.hits.as_mut();
+    if let Some(hits) = hits.filter(|hits| hits.is_of(counting)) {
+        hits.take(places, is_done);
+    }
+    Vec::new()
 }
 
 /// Opens the log at its end.

@@ -9,9 +9,10 @@ pub(super) use breaks::{changed as breakpoints_changed, placed, write_breakpoint
 pub(super) use decide::{answered, approved, recover, trusted};
 pub(super) use hear::{agent, grown, hear, past_agent, resume_following, shown, trust};
 
-use super::{Effect, overlay, takes};
+use super::{Effect, Paths, overlay, takes};
 use crate::engine::{self, Breakpoint, Reason};
 use crate::runtime::live::Phase;
+use crate::safe_text::SafeText;
 use crate::tui::keymap::Command;
 use crate::tui::list::ListCursor;
 use crate::tui::prompt::{Prompt, Typing};
@@ -148,9 +149,16 @@ fn begin(state: &mut State) -> Vec<Effect> {
         Some(agent) if !agent.path.is_empty() => go_on_with(state, agent.path.clone()),
         _ => {
             let proposed = live.proposed_agent.clone().unwrap_or_default();
-            let mut prompt = Prompt::new("agent", "the file of the agent that goes on from here");
+            let mut prompt = Prompt::new(
+                "agent",
+                "the agent's file that goes on from here  tab completes",
+            );
             prompt.open(&proposed);
-            overlay(state, Overlay::Line(Box::new(prompt), Asked::Agent))
+            let mut effects = overlay(state, Overlay::Line(Box::new(prompt), Asked::Agent));
+            if proposed.is_empty() {
+                effects.push(Effect::Complete(proposed));
+            }
+            effects
         }
     }
 }
@@ -253,9 +261,61 @@ pub(super) fn line(state: &mut State, typed: Typing, asked: Asked) -> Vec<Effect
     }
 }
 
+/// Asks what the path that is typed can be completed to.
+pub(super) fn complete(state: &State) -> Vec<Effect> {
+    match state.overlays.last() {
+        Some(Overlay::Line(prompt, Asked::Agent)) => vec![Effect::Complete(prompt.text())],
+        _ => Vec::new(),
+    }
+}
+
+/// Completes the path of the agent's file as far as that is certain; says what it may be where there are several.
+pub(super) fn completed(state: &mut State, paths: &Paths) -> Vec<Effect> {
+    let Some(Overlay::Line(prompt, Asked::Agent)) = state.overlays.last_mut() else {
+        return Vec::new();
+    };
+    // What was typed meanwhile counts.
+    if prompt.text() != paths.typed {
+        return Vec::new();
+    }
+    let Some(first) = paths.found.first() else {
+        if !paths.typed.is_empty() {
+            prompt.complain(SafeText::from_static(
+                "no folder and no .toml file begins so",
+            ));
+        }
+        return Vec::new();
+    };
+    let same = |one: &str, other: &str| {
+        let letters = one.char_indices().zip(other.chars());
+        let shared = letters.take_while(|((_, one), other)| one == other);
+        shared
+            .last()
+            .map_or(0, |((at, letter), _)| at + letter.len_utf8())
+    };
+    let common = paths
+        .found
+        .iter()
+        .fold(first.len(), |most, path| most.min(same(first, path)));
+    prompt.open(&first[..common]);
+    if paths.found.len() > 1 {
+        let name = |path: &String| {
+            let path = path.trim_end_matches('/');
+            path.rsplit('/').next().unwrap_or_default().to_owned()
+        };
+        let names: Vec<String> = paths.found.iter().take(NAMED).map(name).collect();
+        let words = format!("{}: {}", paths.found.len(), names.join("  "));
+        prompt.complain(SafeText::single_line(&words, 200));
+    }
+    Vec::new()
+}
+
+/// How many paths are named that a text can be completed to.
+const NAMED: usize = 8;
+
 fn complain(state: &mut State, complaint: &str) -> Vec<Effect> {
     if let Some(Overlay::Line(prompt, _)) = state.overlays.last_mut() {
-        prompt.complain(crate::safe_text::SafeText::single_line(complaint, 200));
+        prompt.complain(SafeText::single_line(complaint, 200));
     }
     Vec::new()
 }

@@ -3,7 +3,8 @@
 use super::{Effect, Order, TakesCommand, layers, live, motion, overlay, recover};
 use crate::session::Edit;
 use crate::session::takes::{Cause, Outcome, Take};
-use crate::tui::keymap::Command;
+use crate::tui::keymap::overlays::{Act, act};
+use crate::tui::keymap::{Command, Context};
 use crate::tui::recovery::comparison::Comparison;
 use crate::tui::recovery::forms::Confirmation;
 use crate::tui::recovery::saving::{SaveDialog, SaveFormat};
@@ -11,6 +12,7 @@ use crate::tui::recovery::takes::TakeTree;
 use crate::tui::state::document::{Document, Place};
 use crate::tui::state::recovery::TakesView;
 use crate::tui::state::{Overlay, Stage, State};
+use crossterm::event::KeyEvent;
 use std::sync::Arc;
 
 /// Why a file may have takes that were made of another one.
@@ -55,8 +57,17 @@ pub enum TakesReport {
     Done,
 }
 
-/// Asks for something to be done to the takes; one thing at a time.
+/// Asks for something to be done to the takes; one thing at a time. To save is no answer to what is shown: it waits for its turn.
 pub(super) fn ask(state: &mut State, command: TakesCommand) -> Vec<Effect> {
+    let is_formats = matches!(command, TakesCommand::Formats(_));
+    let can_wait = is_formats || matches!(command, TakesCommand::Save { .. });
+    if is_formats && state.is_whole() {
+        state.recovery.typed.get_or_insert_default();
+    }
+    if can_wait && state.recovery.is_busy && state.is_whole() {
+        state.recovery.queued = Some(command);
+        return Vec::new();
+    }
     if !may_ask(state) {
         return Vec::new();
     }
@@ -75,6 +86,32 @@ pub(super) fn may_ask(state: &mut State) -> bool {
     };
     state.notice = Some(reason.to_owned());
     false
+}
+
+/// Keeps a key for the save dialog that was asked for and is not there yet; whether it did. Leaving it calls the keys off.
+pub(super) fn keep_key(state: &mut State, key: &KeyEvent) -> bool {
+    let Some(typed) = &mut state.recovery.typed else {
+        return false;
+    };
+    if act(Context::Saving, key) == Some(Act::Leave) {
+        state.recovery.typed = None;
+        state.recovery.queued = None;
+    } else {
+        typed.push(*key);
+    }
+    true
+}
+
+/// The last thing that was asked for is done: what waits is next.
+fn done(state: &mut State) -> Vec<Effect> {
+    state.recovery.is_busy = false;
+    match state.recovery.queued.take() {
+        Some(command) => ask(state, command),
+        None => {
+            state.recovery.typed = None;
+            Vec::new()
+        }
+    }
 }
 
 /// Leaves, unless takes would be lost by that: then the operator is asked.
@@ -207,7 +244,7 @@ pub(super) fn note(state: &mut State, text: String) -> Vec<Effect> {
 /// Takes news of the takes.
 pub(super) fn arrive(state: &mut State, report: TakesReport) -> Vec<Effect> {
     match report {
-        TakesReport::Done => state.recovery.is_busy = false,
+        TakesReport::Done => return done(state),
         TakesReport::Found(view) => {
             // A take of a held exchange is what is held, not one from before.
             match view.count() - 1 {
@@ -241,7 +278,11 @@ pub(super) fn arrive(state: &mut State, report: TakesReport) -> Vec<Effect> {
         TakesReport::Formats(name, formats) => {
             let take = state.recovery.takes.current;
             let dialog = SaveDialog::new(&name, take, formats);
-            return overlay(state, Overlay::Saving(Box::new(dialog)));
+            let mut effects = overlay(state, Overlay::Saving(Box::new(dialog)));
+            for key in state.recovery.typed.take().unwrap_or_default() {
+                effects.extend(super::press(state, &key));
+            }
+            return effects;
         }
         TakesReport::Saved(said) => {
             if matches!(state.overlays.last(), Some(Overlay::Saving(_))) {

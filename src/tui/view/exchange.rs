@@ -2,6 +2,7 @@
 
 use crate::exchange::Phase;
 use crate::safe_text::SafeText;
+use crate::tui::keymap::hints::Hint;
 use crate::tui::keymap::{Command, KEYMAP};
 use crate::tui::proxy::words;
 use crate::tui::state::State;
@@ -105,7 +106,7 @@ pub(super) fn others(state: &State) -> Option<String> {
 }
 
 /// The keys that are left once the client is gone.
-pub(super) fn hints(state: &State) -> Option<Vec<super::footer::Hint>> {
+pub(super) fn hints(state: &State) -> Option<Vec<Hint>> {
     let open = state.exchange.as_ref()?;
     let left = [
         (Command::Close, "close"),

@@ -4,8 +4,10 @@ use super::{rect, sign};
 use crate::engine::Reason;
 use crate::rules::Finding;
 use crate::safe_text::SafeText;
+use crate::tui::keymap::hints::{Hint, cells_of_help, fitting};
 use crate::tui::keymap::{self, Binding, Command, Context, Direction};
 use crate::tui::state::State;
+use crate::tui::state::document::Place;
 use crate::tui::state::layout::WIDE;
 use crate::tui::theme::Theme;
 use crate::tui::update::context_of;
@@ -15,9 +17,10 @@ use ratatui::text::{Line, Span};
 pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
     let area = rect(state.layout.footer);
     let width = usize::from(area.width);
+    let hints = hints(state);
     // What is said goes away with the next key: until then it may have all the room.
     let room = match state.notice {
-        Some(_) => width.saturating_sub(1),
+        Some(_) => width.saturating_sub(1 + cells_of_help(&hints)),
         // What holds a run is in the header too: the keys that settle it matter more.
         None if state.live.is_paused() => width * 4 / 10,
         None => width * 6 / 10,
@@ -30,19 +33,8 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
         None => said(state, theme, room),
     };
     let said = Line::from(said);
-    let hints = hints(state);
-    let needed = |hint: &Hint| hint.0.len() + hint.1.len() + 3;
-    // The way to all keys is always named.
-    let help = hints.iter().find(|hint| hint.0 == HELP).map_or(0, needed);
-    let mut room = width.saturating_sub(said.width() + 2 + help);
     let mut keys: Vec<Span<'static>> = Vec::new();
-    for hint in hints {
-        let (key, words) = hint;
-        let needed = if key == HELP { 0 } else { needed(&hint) };
-        if needed > room {
-            continue;
-        }
-        room -= needed;
+    for (key, words) in fitting(hints, width.saturating_sub(said.width() + 2)) {
         keys.push(Span::styled(key, theme.key));
         keys.push(Span::raw(format!(" {words}  ")));
     }
@@ -58,14 +50,10 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
         .set_line(area.x + start, area.y, &keys, area.width - start);
 }
 
-/// A key with its words.
-pub(super) type Hint = (&'static str, &'static str);
 /// How many offers of a finding stand before the keys of the run.
 const BEFORE: usize = 2;
 /// Most cells of what is told.
 const LONGEST: usize = 1000;
-/// The key that shows all keys.
-const HELP: &str = "?";
 
 /// Keys with their words, what matters most first: on a finding what it offers, in its order.
 fn hints(state: &State) -> Vec<Hint> {
@@ -152,6 +140,14 @@ fn long(state: &State, room: usize) -> Option<SafeText> {
 
 fn said(state: &State, theme: &Theme, room: usize) -> Vec<Span<'static>> {
     let mut spans = vec![Span::raw(" ")];
+    let here = Place {
+        session: state.session,
+        item: state.item,
+    };
+    let hit = state.hits.as_ref().and_then(|hits| hits.label(here));
+    let hit = hit.map_or_else(String::new, |hit| format!("{hit}  "));
+    let room = room.saturating_sub(hit.len());
+    spans.push(Span::styled(hit, theme.title));
     if let Some(notice) = &state.notice {
         spans.extend(theme.spans(&SafeText::single_line(notice, room), theme.warning));
         return spans;

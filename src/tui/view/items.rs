@@ -53,7 +53,7 @@ fn row(item: &ItemRow, kinds: usize, width: u16, theme: &Theme, has_keys: bool) 
         format!(" {:<kinds$} ", item.kind.word()),
         kind_style(theme, item.kind),
     ));
-    let right = match (item.finding, item.partner) {
+    let mut right = match (item.finding, item.partner) {
         _ if item.is_settled => vec![Span::styled("settled", theme.dim)],
         (Some((severity, rule)), _) => {
             let style = match severity {
@@ -69,6 +69,9 @@ fn row(item: &ItemRow, kinds: usize, width: u16, theme: &Theme, has_keys: bool) 
         )],
         (None, None) => Vec::new(),
     };
+    if item.is_decided {
+        right.splice(0..0, policy(theme));
+    }
     if !item.tool.is_empty() {
         let column = tool_cells(width);
         let room = usize::from(width).saturating_sub(cells(&left) + cells(&right) + 1);
@@ -83,6 +86,11 @@ fn row(item: &ItemRow, kinds: usize, width: u16, theme: &Theme, has_keys: bool) 
         right,
         style: row_style(theme, item.has_cursor, has_keys),
     }
+}
+
+/// What says that a policy did something here; what it did stands in the item.
+pub(super) fn policy(theme: &Theme) -> [Span<'static>; 2] {
+    [Span::styled("policy", theme.marked), Span::raw(" ")]
 }
 
 /// What the operator left on an item: a mark, or a note.

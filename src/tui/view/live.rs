@@ -1,12 +1,12 @@
 //! The live run: what it does in the header, what holds it and the keys that settle that in the footer, the reply that is on its way,
 //! the events.
 
-use super::footer::Hint;
 use super::{Row, cells, kind_style};
 use crate::engine::Reason;
 use crate::runtime::live::Phase;
 use crate::safe_text::SafeText;
 use crate::session::Speaker;
+use crate::tui::keymap::hints::Hint;
 use crate::tui::keymap::{Command, KEYMAP};
 use crate::tui::live::reply::Part;
 use crate::tui::live::words;

@@ -1,6 +1,6 @@
 //! The turns pane: turns, and items below those that are unfolded.
 
-use super::items::{mark, standing};
+use super::items::{mark, policy, standing};
 use super::{Row, counts, kind_style, row_style, title};
 use crate::safe_text::SafeText;
 use crate::session::Speaker;
@@ -69,9 +69,13 @@ fn turn_row(turn: &TurnRow, digits: usize, theme: &Theme, has_keys: bool) -> Row
         Span::styled(format!("{:<9.10} ", turn.word), style),
     ];
     left.extend(theme.spans(&turn.preview, theme.dim));
+    let mut right = counts(theme, turn.counts);
+    if turn.is_decided {
+        right.splice(0..0, policy(theme));
+    }
     Row {
         left,
-        right: counts(theme, turn.counts),
+        right,
         style: row_style(theme, turn.has_cursor, has_keys),
     }
 }

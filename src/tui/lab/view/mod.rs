@@ -15,6 +15,7 @@ use crate::lab::words::phase;
 use crate::lab::{Origin, Phase};
 use crate::safe_text::SafeText;
 use crate::tui::keymap::Command as Shared;
+use crate::tui::keymap::hints::{cells_of_help, fitting};
 use crate::tui::keymap::lab::{Job, hints};
 use crate::tui::recovery::popup::{rows, write};
 use crate::tui::state::layout::LEAST;
@@ -151,27 +152,23 @@ impl Lab {
 
     fn view_footer(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
         let width = usize::from(area.width);
+        let hints = self.hints();
         let (said, style) = match &self.notice {
             Some(notice) => (SafeText::single_line(notice, width), theme.warning),
             None => (self.said(width), theme.text),
         };
         let most = match self.notice {
-            Some(_) => width.saturating_sub(2),
+            Some(_) => width.saturating_sub(2 + cells_of_help(&hints)),
             None => width / 2,
         };
         let said = said.truncated(most);
         let mut left = vec![Span::raw(" ")];
         left.extend(theme.spans(&said, style));
         write(frame, area, left, Style::new());
-        let mut room = width.saturating_sub(said.width() + 3);
         let mut keys = Vec::new();
-        for (key, words) in self.hints() {
-            let needed = key.len() + words.len() + 3;
-            if needed <= room {
-                room -= needed;
-                keys.push(Span::styled(key, theme.key));
-                keys.push(Span::raw(format!(" {words}  ")));
-            }
+        for (key, words) in fitting(hints, width.saturating_sub(said.width() + 3)) {
+            keys.push(Span::styled(key, theme.key));
+            keys.push(Span::raw(format!(" {words}  ")));
         }
         let keys = Line::from(keys);
         let start = width.saturating_sub(keys.width());

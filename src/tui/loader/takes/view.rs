@@ -4,9 +4,10 @@ use super::WHOLE;
 use crate::actions;
 use crate::runtime::live::CONTINUE;
 use crate::runtime::{AS_REQUEST, Workbench};
-use crate::session::takes::{ItemMark, Take, TakeId, Tally};
+use crate::session::takes::{Author, ItemMark, Take, TakeId, Takes, Tally};
 use crate::tui::recovery::takes::TakeRow;
-use crate::tui::state::recovery::TakesView;
+use crate::tui::state::document::Place;
+use crate::tui::state::recovery::{Decided, TakesView};
 use std::sync::Arc;
 
 /// The takes, for the screen.
@@ -40,7 +41,42 @@ pub(super) fn view_of(bench: &mut Workbench, current: TakeId) -> Arc<TakesView> 
         current: current.0,
         bookmarks,
         notes,
+        decided: decided(bench.takes(), current),
     })
+}
+
+/// What a policy did about items that the current take still has in their places.
+fn decided(takes: &Takes, current: TakeId) -> Vec<Decided> {
+    let mut decided = Vec::new();
+    for take in takes
+        .line(current)
+        .into_iter()
+        .filter_map(|id| takes.get(id))
+    {
+        if take.own.is_some() {
+            // The history was written anew: its items have other numbers.
+            decided.clear();
+        }
+        let cause = &take.cause;
+        let item = cause.item.or(take.forked_at);
+        let (Author::Policy, Some(id), Some(item)) = (cause.by, cause.action.as_deref(), item)
+        else {
+            continue;
+        };
+        let action = actions::find(id).map_or(id, |action| action.title);
+        let rule = cause
+            .rule
+            .as_deref()
+            .map_or_else(String::new, |rule| format!(" ({rule})"));
+        decided.push(Decided {
+            place: Place {
+                session: take.session as usize,
+                item: item as usize,
+            },
+            words: format!("policy: {action}{rule}"),
+        });
+    }
+    decided
 }
 
 fn whole() -> ItemMark {

@@ -23,7 +23,10 @@ impl TakeTree {
         let title = SafeText::from_static("takes");
         let popup = Popup {
             title: &title,
-            context: Context::Takes,
+            context: match self.is_typing() {
+                true => Context::Line,
+                false => Context::Takes,
+            },
             without: &[],
         };
         let inside = popup.view(frame, area, theme);

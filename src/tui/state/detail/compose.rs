@@ -28,6 +28,8 @@ pub struct Subject<'a> {
     pub violations: &'a [Violation],
     /// What the operator noted about it.
     pub note: Option<&'a str>,
+    /// What a policy did about it.
+    pub decided: Vec<&'a str>,
     /// How much of it is read.
     pub limit: u64,
     /// How it is shown.
@@ -87,6 +89,10 @@ fn heading(subject: &Subject<'_>, item: &Item) -> Vec<Line> {
     }
     for finding in subject.findings {
         push_finding(finding, &mut lines);
+    }
+    for words in &subject.decided {
+        let words = SafeText::single_line(words, LONGEST);
+        lines.push(Line::new(Tone::Title, words));
     }
     if let Some(note) = subject.note {
         let mut line = Line::new(Tone::Title, SafeText::from_static("note: "));

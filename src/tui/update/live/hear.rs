@@ -63,10 +63,11 @@ pub(in crate::tui::update) fn agent(state: &mut State, agent: AgentInfo) {
 }
 
 /// Takes note of the agent that ran here before: going on means going on with it.
-pub(in crate::tui::update) fn past_agent(state: &mut State, path: String) {
+pub(in crate::tui::update) fn past_agent(state: &mut State, path: String) -> Vec<Effect> {
     state.live.is_of_recording = true;
     state.live.proposed_agent = Some(path.clone());
     state.live.agent.get_or_insert_default().path = path;
+    Vec::new()
 }
 
 /// Asks whether an agent's file is trusted; later, where the operator is at something else.

@@ -1,0 +1,207 @@
+//! Prompts, searches and what footers name: keys in, screens out.
+
+use super::desk::Desk;
+use super::{BROKEN_JSON, opened, press, screen};
+use crate::tui::update::{Message, Report, TakesReport};
+use std::fs;
+
+/// What the help says above the keys.
+const HELP: &str = "help: the keys of this screen";
+
+#[test]
+fn every_footer_names_the_help_however_narrow_it_is() {
+    for width in [40, 60, 80, 120] {
+        let mut state = opened(BROKEN_JSON, (width, 24));
+        for (keys, key) in [
+            ("", "? help"),
+            ("]", "? help"),
+            ("3", "? help"),
+            ("4", "? help"),
+            ("4 L", "? help"),
+            ("y", "? help"),
+            ("/", "F1 help"),
+            ("f", "F1 help"),
+            (":", "F1 help"),
+            ("i", "F1 help"),
+            ("w", "? help"),
+        ] {
+            press(&mut state, keys);
+            // What is said for a moment takes no room from it.
+            state.notice = Some("a notice ".repeat(20));
+            let shown = screen(&state);
+            assert!(shown.contains(key), "{width} {keys}\n{shown}");
+            press(&mut state, "esc esc esc");
+            state.recovery.typed = None;
+        }
+    }
+}
+
+#[test]
+fn the_help_comes_on_in_prompts_and_dialogs_and_what_was_typed_stays() {
+    let mut desk = Desk::of("unknown-tool.json");
+    for (keys, there) in [
+        ("/", "clear the line"),
+        ("f", "clear the line"),
+        ("'", "clear the line"),
+        (":", "palette: run the command"),
+        ("B a", "clear the line"),
+    ] {
+        desk.press(keys).press("`ab?c`").misses(HELP);
+        desk.press("F1").sees(HELP).sees(there);
+        desk.press("F1").misses(HELP).sees("ab?c");
+        desk.press("F1 / `zz` F1").misses(HELP).sees("ab?c");
+        desk.press("^u").misses("ab?c").press("esc esc");
+    }
+    for (keys, key, there) in [
+        ("y", "?", "leave; nothing is copied"),
+        ("x", "F1", "take the change that is shown"),
+        ("enter", "?", "take what the cursor is on"),
+        ("i", "F1", "accept the text"),
+        ("b", "?", "set the breakpoint"),
+        ("B", "F1", "on or off"),
+        ("w", "F1", "next format"),
+    ] {
+        desk.press(keys).press(key).sees(HELP).sees(there);
+        desk.press("esc").misses(HELP).press("esc esc");
+    }
+    desk.press("i ^s enter").press("T ?").sees("go to the take");
+    desk.press("esc n `a?b` F1").sees("clear the line");
+    desk.press("esc").sees("a?b").press("esc esc");
+}
+
+#[test]
+fn a_line_is_cleared_and_a_word_is_deleted_wherever_one_is_asked_for() {
+    let mut desk = Desk::of("unknown-tool.json");
+    for (keys, text) in [
+        ("/", "one two"),
+        ("f", "one two"),
+        (":", "one two"),
+        ("'", "one two"),
+        ("w", "one two"),
+        ("B a", "one two"),
+    ] {
+        desk.press(keys).press("^u").press(&format!("`{text}`"));
+        desk.sees(text);
+        desk.press("^w").misses("two").sees("one");
+        // Wherever the cursor stands.
+        desk.press("`x` ^a ^u `new`").sees("new").misses("onex");
+        desk.press("^u esc esc");
+    }
+}
+
+#[test]
+fn a_search_says_which_of_how_many_items_it_found() {
+    let text = r#"[{"role":"user","content":"a needle"},
+        {"role":"assistant","content":"nothing"},
+        {"role":"user","content":"needle and needle"},
+        {"role":"assistant","content":"the last needle"}]"#;
+    let mut desk = Desk::with("a.json", text);
+    desk.press("/ `needle` enter").sees("2/3");
+    desk.press("n").sees("3/3").press("n").sees("1/3 ");
+    desk.sees("search wrapped").press("N").sees("3/3");
+    desk.press("k").misses("3/3").press("j").sees("3/3");
+    desk.press("/ `last` enter").sees("1/1");
+    desk.press("/ `absent` enter").sees("not found");
+}
+
+#[test]
+fn a_count_grows_while_it_is_made() {
+    let text = r#"[{"role":"user","content":"x needle"},{"role":"assistant","content":"needle"}]"#;
+    let mut desk = Desk::with("a.json", text);
+    let counting = {
+        desk.press("/ `needle` enter").sees("2/2");
+        desk.state.hits.as_ref().unwrap().counting().clone()
+    };
+    desk.state.hits = Some(crate::tui::state::hits::Hits::new(counting.clone()));
+    desk.misses("2/");
+    let place = |item| crate::tui::state::document::Place { session: 0, item };
+    let counted = |place, is_done| {
+        let counting = counting.clone();
+        Message::Report(Report::Counted(counting, vec![place], is_done))
+    };
+    desk.send(counted(place(1), false));
+    desk.sees("1/1+");
+    desk.send(counted(place(0), true));
+    desk.sees("1/2 ");
+}
+
+#[test]
+fn what_is_typed_for_the_save_dialog_waits_for_it() {
+    let mut desk = Desk::of("unknown-tool.json");
+    let path = desk.file("mine.json");
+    desk.press("i ^s enter").sees("take 1: inject error");
+    // As it is until the loader says that the take is made.
+    desk.state.recovery.is_busy = true;
+    desk.press("w ^u").press(&format!("`{}`", path.display()));
+    desk.press("enter").misses("save the take");
+    assert!(!path.exists());
+    desk.send(Message::Report(Report::Takes(TakesReport::Done)));
+    desk.sees("take 1 is saved as").misses("save the take");
+    assert!(fs::read_to_string(&path).unwrap().contains("function_call"));
+
+    // Leaving calls it off.
+    desk.state.recovery.is_busy = true;
+    desk.press("w `x` esc");
+    desk.send(Message::Report(Report::Takes(TakesReport::Done)));
+    desk.misses("save the take");
+    desk.press("j w").sees("save the take");
+}
+
+#[test]
+fn the_prompt_for_an_agent_proposes_the_one_beside_the_recording_and_completes_paths() {
+    let mut desk = Desk::of("broken-json.json");
+    for name in ["broken-json.toml", "broken-two.toml", "other.toml"] {
+        fs::write(desk.file(name), "[model]\nscript = \"no\"\n").unwrap();
+    }
+    desk.state.size = (200, 30);
+    desk.press("c").sees("broken-json.toml");
+    let typed = desk.file("bro").display().to_string();
+    desk.press("^u").press(&format!("`{typed}`"));
+    desk.misses("broken-json.toml").press("tab");
+    desk.sees("2: broken-json.toml  broken-two.toml");
+    desk.sees(&desk.file("broken-").display().to_string());
+    desk.press("`t` tab")
+        .sees("broken-two.toml")
+        .misses("2: broken");
+    desk.press("`x` tab")
+        .sees("no folder and no .toml file begins so");
+}
+
+#[test]
+fn what_a_policy_did_stays_at_the_item_that_it_did_it_to() {
+    let mut desk = Desk::run("final.toml");
+    desk.comes("ended: final message");
+    desk.state.size = (160, 30);
+    let row = |desk: &Desk, begins: &str| {
+        let screen = desk.screen();
+        let row = screen.lines().find(|row| row.contains(begins));
+        row.map(str::to_owned).unwrap_or_default()
+    };
+    let mark = "policy: retry turn (invalid-final-output)";
+    desk.press("esc").misses(mark);
+    assert!(row(&desk, " 3 user").contains("policy"));
+    assert!(!row(&desk, " 4 assistant").contains("policy"));
+    desk.press("K").sees(mark);
+    // Whatever is pressed, it stays.
+    desk.press("esc T esc j k").sees(mark);
+    desk.press("2").sees(mark);
+    let marks = desk.screen().matches("policy").count();
+    assert_eq!(marks, 3, "turn, item and detail\n{}", desk.screen());
+}
+
+#[test]
+fn what_was_pasted_by_mistake_is_turned_away_at_once_with_the_limit() {
+    let mut desk = Desk::of("unknown-tool.json");
+    for keys in ["/", "f", ":", "'"] {
+        desk.press(keys).press("`ab`");
+        desk.send(Message::Paste("word ".repeat(200_000)));
+        desk.sees("1000000 bytes pasted; a prompt takes 16384");
+        desk.sees("ab").press("`c`").sees("abc").misses("pasted");
+        desk.press("^u esc");
+    }
+    // The limit of a filter is told before enter is pressed.
+    desk.press("f");
+    desk.send(Message::Paste("word ".repeat(101)));
+    desk.sees("a filter takes 100 words; \"quotes\" look for the text");
+    desk.press("^u").misses("a filter takes");
+}
