@@ -6,6 +6,7 @@
 //! something else (`delete_user`, `get_user`) is never near. Nothing near means nothing offered.
 
 mod known;
+mod reason;
 mod words;
 
 use std::cmp::Ordering;
@@ -41,23 +42,6 @@ pub enum Why {
     Synonym,
     /// The name is a word of the tool's, or the beginning of one.
     CommonWord,
-}
-
-impl Why {
-    /// How a wrong name differs from the tool's, for people.
-    fn words(self, wanted: &Name, offered: &Name) -> &'static str {
-        match self {
-            Self::SameTool if wanted.given.eq_ignore_ascii_case(&offered.given) => "letter case",
-            Self::SameTool if offered.qualified && !wanted.qualified => "flattened namespace",
-            Self::SameTool if wanted.given.len() > offered.given.len() + 1 => "prefix",
-            Self::SameTool => "separators",
-            Self::Handoff => "name of the agent",
-            Self::SameWords => "same words",
-            Self::Spelling => "typo",
-            Self::Synonym => "another word for it",
-            Self::CommonWord => "word in common",
-        }
-    }
 }
 
 /// An offered tool that may have been meant.
@@ -145,7 +129,7 @@ fn compare(wanted: &Name, offered: &Name) -> Option<Suggestion> {
         name: offered.given.clone(),
         score,
         why,
-        because: why.words(wanted, offered),
+        because: reason::of(wanted, offered, why),
     })
 }
 

@@ -303,17 +303,37 @@ fn a_verb_is_never_changed_into_another_kind() {
 fn a_suggestion_says_how_the_name_differs() {
     for (name, offered, because) in [
         ("serch_flights", "search_flights", "typo"),
+        ("get_wether", "get_weather", "typo"),
+        ("delet_user", "delete_user", "typo"),
+        ("remove_user", "delete_user", "another verb"),
+        ("delete_user", "remove_user", "another verb"),
+        ("fetch_orders", "search_orders", "another verb"),
+        (
+            "create_invoice_draft",
+            "create_invoice_graph",
+            "word in common",
+        ),
         ("BASH", "bash", "letter case"),
         ("getWeather", "get_weather", "separators"),
-        ("search", "finance.search", "flattened namespace"),
+        ("get weather", "get_weather", "separators"),
+        ("search", "finance.search", "namespace left out"),
         ("finance_search", "finance.search", "flattened namespace"),
         ("functions.get_weather", "get_weather", "prefix"),
+        ("mcp__weather__get_weather", "get_weather", "prefix"),
+        ("crm.search", "wiki.search", "another namespace"),
+        ("web.google", "search.google", "another namespace"),
+        ("google_google", "google", "a word twice"),
         ("billing", "transfer_to_billing_agent", "name of the agent"),
-        ("weather_get", "get_weather", "same words"),
+        ("weather_get", "get_weather", "same words in another order"),
+        ("get_details", "get_user_details", "words in common"),
+        ("get_weather", "get_current_weather", "words in common"),
         ("shell", "terminal", "another word for it"),
+        ("google", "web_search", "another word for it"),
         ("search", "search_products", "word in common"),
+        ("prod", "search_products", "beginning of a word"),
     ] {
         let found = nearest(name, &[offered]);
-        assert_eq!(found[0].because, because, "{name}");
+        let told = found.first().map(|found| found.because);
+        assert_eq!(told, Some(because), "{name} for {offered}");
     }
 }
