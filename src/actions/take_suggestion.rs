@@ -56,9 +56,22 @@ fn wanted(scene: &Scene<'_>, call: u32, choice: &Choice<'_>) -> Result<String, R
         };
     }
     let near = nearest(scene, &scene.defect, call).into_iter().next();
-    near.ok_or_else(|| {
-        let reason = "no offered tool has a name near this one";
-        Refusal::WouldBreak(reason.to_owned())
+    near.map_or_else(|| Err(nothing_to_suggest(scene, call)), Ok)
+}
+
+/// Why there is no name to take.
+fn nothing_to_suggest(scene: &Scene<'_>, call: u32) -> Refusal {
+    let offered = scene.around.offered(call as usize);
+    let name = scene.at(call).ok().map(|item| item.name);
+    Refusal::WouldBreak(match (offered, name) {
+        (Some(offered), Some(name)) if offered.tool(name).is_some() => {
+            format!(
+                "{} is offered: its name is as it should be",
+                scene.tool(call)
+            )
+        }
+        (Some(_), _) => "no offered tool has a name near this one".to_owned(),
+        (None, _) => "it is not known which tools were offered".to_owned(),
     })
 }
 
@@ -154,6 +167,30 @@ mod tests {
         assert!(
             matches!(refusal, Err(Refusal::WouldBreak(_))),
             "{refusal:?}"
+        );
+    }
+
+    #[test]
+    fn it_is_said_truly_why_there_is_no_name_to_take() {
+        let refused = |stage: crate::actions::stage::Stage| {
+            let refusal = stage.act(1, "take-suggestion", &Choice::default());
+            refusal.unwrap_err().to_string()
+        };
+        let offers = |name: &str| stage(&history(&[USER, CALL])).tools(json!([{"name": name}]));
+        let own = refused(offers("serch_flights"));
+        assert!(
+            own.contains("serch_flights is offered: its name is as it should be"),
+            "{own}"
+        );
+        let far = refused(offers("zebra"));
+        assert!(
+            far.contains("no offered tool has a name near this one"),
+            "{far}"
+        );
+        let unknown = refused(stage(&history(&[USER, CALL])));
+        assert!(
+            unknown.contains("it is not known which tools were offered"),
+            "{unknown}"
         );
     }
 

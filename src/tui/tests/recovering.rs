@@ -161,7 +161,7 @@ fn the_suggestion_for_broken_arguments_is_their_repair_unless_the_tool_would_ref
     let mut desk = Desk::of("broken-json.json");
     desk.press("enter").misses("▸ repair arguments");
     desk.press("esc s")
-        .sees("no offered tool has a name near this one");
+        .sees("is offered: its name is as it should be");
 }
 
 #[test]
