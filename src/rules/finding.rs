@@ -279,16 +279,18 @@ impl Finding {
             return format!("the provider refuses this: {said}");
         }
         let cause = self.cause.map(Cause::words);
-        let settled = if self.is_settled {
-            "; settled in this take"
-        } else {
-            ""
+        let settled = match self.is_settled {
+            true => format!(
+                "; {}",
+                self.get("settled").unwrap_or("settled in this take")
+            ),
+            false => String::new(),
         };
         fill(self.rule.message, |name| match name {
             "cause" => cause.map(str::to_owned),
             "pointer" => self.pointer.clone(),
             _ => self.get(name).map(str::to_owned),
-        }) + settled
+        }) + &settled
     }
 
     /// The tool it is about: that of its item, that of the call which its item answers, or the one that its evidence names.

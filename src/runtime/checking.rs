@@ -1,6 +1,6 @@
 //! Runs the rules on all cores: items in parts side by side, then the session as a whole.
 
-use super::{Recording, settle};
+use super::{Recording, settle, settle_mended};
 use crate::rules::{self, Digests, Finding, HINTS, RULES, Rule, Run};
 use crate::session::{Dialect, Rope, Session, SourceError};
 use rayon::prelude::*;
@@ -9,7 +9,8 @@ use std::any::Any;
 /// How many items one task checks.
 const PART: usize = 4096;
 
-/// The findings of a session, in the order of the history. What a take has answered is marked so, in a take of it and in a run.
+/// The findings of a session, in the order of the history. What a take has answered is marked so, in a take of it and in a run, and what
+/// was mended on its way to a client.
 pub fn check_session(
     session: &Session,
     target: Option<Dialect>,
@@ -17,6 +18,9 @@ pub fn check_session(
     let (mut findings, _) = check_run(&Run::new(session, target), RULES)?;
     if let Some(rope) = (&*session.source as &dyn Any).downcast_ref::<Rope>() {
         settle(session, rope, &mut findings);
+    }
+    if session.was_mended {
+        settle_mended(&mut findings);
     }
     Ok(findings)
 }

@@ -66,7 +66,7 @@ pub use policies::{PolicyError, read_policy};
 pub use reading::{Progress, ReadOptions, Recording, read_input, read_path};
 pub use refusal::add_refusal;
 pub use save::{SaveError, WriteError, save_take, write_take};
-pub use settled::settle;
+pub use settled::{settle, settle_mended};
 pub use sharing::without_secrets;
 pub use sqlite::{DatabaseError, read_database};
 pub use sqlite_save::SaveDatabaseError;

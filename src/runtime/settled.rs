@@ -68,6 +68,19 @@ pub fn settle(session: &Session, rope: &Rope, findings: &mut [Finding]) {
     }
 }
 
+/// Marks what is wrong with a reply that was mended on its way, and with the history before it: the client got another reply, and the
+/// history is judged where it goes on.
+pub fn settle_mended(findings: &mut [Finding]) {
+    for finding in findings {
+        finding.severity = Severity::Info;
+        finding.is_settled = true;
+        finding
+            .facts
+            .push(("settled", "mended on the way".to_owned()));
+        finding.offers.clear();
+    }
+}
+
 fn ended_at_its_limit(session: &Session) -> bool {
     let run = session.run.as_ref();
     let ending = run.and_then(|run| run.ending.as_ref());

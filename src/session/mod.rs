@@ -107,6 +107,8 @@ pub struct Session {
     pub pairing: Pairing,
     /// Whether this is the history that the run would go on from; side chains and abandoned branches are not.
     pub active: bool,
+    /// Whether its last reply was mended on the way: the client got another one, which is the history that the run goes on from.
+    pub was_mended: bool,
     /// Why the last reply ended, as the provider said it: `length`, `max_tokens`, `refusal`, ... by item index.
     pub stops: Vec<Stop>,
     /// Why calls failed, by the index of the output that says so, where a run of retake itself knows.
@@ -155,6 +157,7 @@ impl Session {
             turns: Vec::new(),
             pairing: Pairing::default(),
             active: true,
+            was_mended: false,
             stops: Vec::new(),
             failures: BTreeMap::new(),
             run: None,

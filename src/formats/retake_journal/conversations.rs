@@ -8,7 +8,7 @@
 use super::super::Contents;
 use super::super::assemble::{Folded, assemble_folded, chained, outputs_first};
 use super::FORMAT;
-use crate::dialects::body_without_reasoning;
+use super::meaning::Reader;
 use crate::session::{
     Dialect, Fact, Flags, Fragment, Heard, Item, Kind, Names, Record, Session, Source, SourceError,
     hash, index_number,
@@ -26,11 +26,7 @@ pub(super) fn assemble_conversations(
     // An exchange is written when all of its reply has passed, which may be after the next one that its client began meanwhile.
     parts.sort_by_key(|part| part.heard.number);
     let mut conversations = Conversations::default();
-    let mut reader = Reader {
-        source,
-        records: &fragment.records,
-        line: (u32::MAX, Vec::new()),
-    };
+    let mut reader = Reader::new(source, &fragment.records);
     let ended: HashSet<u32> = parts
         .iter()
         .filter(|part| part.heard.has_ended && part.has_items())
@@ -201,11 +197,23 @@ impl Conversation {
     }
 }
 
+/// A reply that no request repeats, behind the history that it answers.
+#[derive(Debug)]
+struct Branch {
+    /// The conversation that it left.
+    conversation: usize,
+    /// The exchange that the reply came in.
+    number: u32,
+    history: History,
+    /// Whether the client got another reply instead.
+    was_mended: bool,
+}
+
 #[derive(Debug, Default)]
 struct Conversations {
     all: Vec<Conversation>,
-    /// Branches that nobody went on from, each with the conversation that it left.
-    branches: Vec<(usize, u32, History)>,
+    /// Branches that nobody went on from.
+    branches: Vec<Branch>,
     /// The conversations that stand at a digest, the latest last.
     at: HashMap<u64, Vec<usize>>,
     /// The conversations that the provider keeps, by their ids.
@@ -264,8 +272,13 @@ impl Conversations {
                 branch.take(sent, fragment, &nothing);
             }
             branch.append(std::mem::take(&mut replied));
-            self.branches.push((index, part.heard.number, branch));
             replied.take(told, fragment, &nothing);
+            self.branches.push(Branch {
+                conversation: index,
+                number: part.heard.number,
+                history: branch,
+                was_mended: replied.has_reply(),
+            });
             used = told;
         }
         conversation.last = replied;
@@ -319,8 +332,12 @@ impl Conversations {
         } else {
             let mut branch = conversation.history.clone();
             branch.append(last);
-            self.branches
-                .push((index, conversation.last_number, branch));
+            self.branches.push(Branch {
+                conversation: index,
+                number: conversation.last_number,
+                history: branch,
+                was_mended: false,
+            });
         }
     }
 
@@ -375,13 +392,14 @@ impl Conversations {
             contents.sessions.extend(built.sessions);
             contents.problems.extend(built.problems);
         }
-        for (index, number, history) in self.branches {
-            let own = index + 1;
+        for branch in self.branches {
+            let (own, number) = (branch.conversation + 1, branch.number);
             let label = format!("conversation {own}: the provider's reply of exchange {number}");
-            let built = build(dialects[index], label, history)?;
+            let built = build(dialects[branch.conversation], label, branch.history)?;
             // What is wrong with its tools was said of the conversation.
             let inactive = |session| Session {
                 active: false,
+                was_mended: branch.was_mended,
                 ..session
             };
             contents
@@ -434,58 +452,5 @@ impl Asked {
     fn system_digest(&self) -> u64 {
         let texts = self.system.iter();
         texts.fold(0, |digest, (_, text)| chained(digest, *text))
-    }
-}
-
-/// Reads what items say; the items of one line are read at once.
-struct Reader<'a> {
-    source: &'a Arc<dyn Source>,
-    records: &'a [Record],
-    /// The line that was read last, by the number of its record.
-    line: (u32, Vec<u8>),
-}
-
-impl Reader<'_> {
-    fn bytes(&mut self, item: &Item) -> Result<&[u8], SourceError> {
-        let span = self.records.get(item.record as usize).map(|one| one.span);
-        let span = span.unwrap_or(item.span);
-        if self.line.0 != item.record {
-            self.source.read_into(span, &mut self.line.1)?;
-            self.line.0 = item.record;
-        }
-        let place = |at: u64| usize::try_from(at.saturating_sub(span.start)).unwrap_or(usize::MAX);
-        let inside = place(item.span.start)..place(item.span.end);
-        let gone = SourceError::Gone { span: item.span };
-        self.line.1.get(inside).ok_or(gone)
-    }
-
-    /// What an item says, apart from how this or that side spells it: a call is its id, a message its text. `None` for what a request
-    /// need not repeat.
-    fn meaning(&mut self, item: &Item) -> Result<Option<u64>, SourceError> {
-        let is_compared = matches!(
-            item.kind,
-            Kind::User | Kind::Assistant | Kind::Call | Kind::Output | Kind::ApprovalResponse
-        );
-        if !is_compared {
-            return Ok(None);
-        }
-        let kind = u64::from(item.kind as u8);
-        if !item.call_id.is_none() {
-            return Ok(Some(chained(kind, item.call_id.hash)));
-        }
-        let name = item.name;
-        let bytes = self.bytes(item)?;
-        let Ok(body) = body_without_reasoning(item, bytes) else {
-            return Ok(Some(chained(kind, hash(bytes))));
-        };
-        let text = body.text.trim();
-        if text.is_empty() && item.kind == Kind::Assistant {
-            return Ok(None);
-        }
-        let said = [text, body.arguments.as_written()];
-        let texts = said
-            .iter()
-            .fold(kind, |digest, text| chained(digest, hash(text.as_bytes())));
-        Ok(Some(chained(texts, u64::from(name.0))))
     }
 }

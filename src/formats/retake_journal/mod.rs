@@ -10,6 +10,7 @@
 mod conversations;
 mod exchange;
 mod line;
+mod meaning;
 
 pub use line::{Sound, decode_line, encode_header, encode_line, seal_header, unsealed};
 
