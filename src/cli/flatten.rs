@@ -4,7 +4,7 @@ use super::arguments::FailOn;
 use super::inputs::Inputs;
 use crate::actions::Offer;
 use crate::formats::Reading;
-use crate::rules::{Cause, Finding, Rule, Severity};
+use crate::rules::{Cause, ErrorClass, Finding, Rule, Severity};
 use crate::runtime::{InputError, Recording, check_with_hints, line_numbers};
 use crate::session::{Dialect, Kind, Record, Session, SourceError};
 use std::collections::HashMap;
@@ -21,7 +21,7 @@ pub(super) struct FileReport {
     pub(super) tools_from: Option<String>,
     /// Its sessions.
     pub(super) sessions: Vec<SessionReport>,
-    /// What could not be read, where there is no session at all.
+    /// What could not be read where there is no session at all, and files beside it that cannot be used.
     pub(super) problems: Vec<ProblemReport>,
 }
 
@@ -71,6 +71,8 @@ pub(super) struct FindingReport {
     pub(super) pointer: Option<String>,
     /// What made it.
     pub(super) cause: Option<&'static str>,
+    /// What kind of error an output is that reports one.
+    pub(super) class: Option<ErrorClass>,
     /// What can be done about it.
     pub(super) offers: Vec<Offer>,
 }
@@ -138,14 +140,21 @@ impl Totals {
 impl FileReport {
     /// Reads and checks a file. With `with_lines`, findings get the line of their item.
     pub(super) fn read(inputs: &Inputs, path: &Path, with_lines: bool) -> Result<Self, InputError> {
-        let opened = inputs.read(path)?;
+        let opened = inputs.read_quietly(path)?;
         let findings = check_with_hints(&opened.recording, inputs.target)?;
+        let mut report = Self::of(&opened.recording, &findings, inputs.target, with_lines)?;
         let tools_from = opened.tools_from;
-        let tools_from = tools_from.map(|tools| tools.to_string_lossy().into_owned());
-        Ok(Self {
-            tools_from,
-            ..Self::of(&opened.recording, &findings, inputs.target, with_lines)?
-        })
+        report.tools_from = tools_from.map(|tools| tools.to_string_lossy().into_owned());
+        let unusable = opened.unusable.into_iter();
+        report
+            .problems
+            .extend(unusable.map(|message| ProblemReport {
+                line: None,
+                byte: 0,
+                message,
+                is_unread: true,
+            }));
+        Ok(report)
     }
 
     /// A recording and what was found in each of its sessions.
@@ -313,6 +322,7 @@ impl FindingReport {
             message: finding.message(),
             pointer: finding.pointer.clone(),
             cause: finding.cause.map(Cause::words),
+            class: finding.get("class").and_then(ErrorClass::of_words),
             offers: finding.offers.clone(),
         })
     }

@@ -37,6 +37,8 @@ pub struct Opened {
     pub recording: Recording,
     /// The file beside the recording that its tools were taken from.
     pub tools_from: Option<PathBuf>,
+    /// What is wrong with files of tools beside the recording, each in a safe line: none of them was used.
+    pub unusable: Vec<String>,
 }
 
 impl Inputs {
@@ -65,11 +67,18 @@ impl Inputs {
         Self { redacts, ..self }
     }
 
-    /// Reads a recording; `-` is standard input.
+    /// Reads a recording; `-` is standard input. Files of tools beside it that cannot be used are told on standard error.
     pub fn read(&self, path: &Path) -> Result<Opened, InputError> {
+        let opened = self.read_quietly(path)?;
+        tell_unusable(&opened.unusable);
+        Ok(opened)
+    }
+
+    /// The same for a report that tells by itself which files of tools cannot be used.
+    pub(super) fn read_quietly(&self, path: &Path) -> Result<Opened, InputError> {
         if path == Path::new("-") {
             let recording = self.read_input(read_stdin()?)?;
-            return Ok(self.prepare(recording, None));
+            return Ok(self.prepare(recording, Beside::default()));
         }
         let recording = self.read_input(open(path)?)?;
         Ok(self.prepare(recording, self.beside(path)))
@@ -106,20 +115,27 @@ impl Inputs {
     /// Adds what is known from outside of a file to a recording that was made of it.
     pub(super) fn complete(&self, path: &Path, recording: &mut Recording) {
         let beside = self.beside(path);
-        self.supplement(recording, beside.as_ref().map(|(_, tools)| &tools[..]));
+        tell_unusable(&beside.unusable);
+        self.supplement(recording, beside.tools());
     }
 
     /// The tools beside a file, where none are given.
-    fn beside(&self, path: &Path) -> Option<(PathBuf, Vec<Tool>)> {
-        let is_asked = self.tools.is_none() && path != Path::new("-");
-        let found = is_asked.then(|| tools_beside(path)).flatten();
-        if is_asked && found.is_none() {
-            for (file, why) in unusable_tools_beside(path) {
-                let file = name_of(&file);
-                complain(&format!("{file} is not used: {}", safe_line(&why)), None);
-            }
+    fn beside(&self, path: &Path) -> Beside {
+        if self.tools.is_some() || path == Path::new("-") {
+            return Beside::default();
         }
-        found
+        let found = tools_beside(path);
+        let unusable = match found {
+            Some(_) => Vec::new(),
+            None => unusable_tools_beside(path),
+        };
+        let told = unusable.iter();
+        let told =
+            told.map(|(file, why)| format!("{} is not used: {}", name_of(file), safe_line(why)));
+        Beside {
+            found,
+            unusable: told.collect(),
+        }
     }
 
     /// Says whether any session took the tools beside the file.
@@ -130,13 +146,35 @@ impl Inputs {
         took.fold(false, |any, took| any | took)
     }
 
-    fn prepare(&self, mut recording: Recording, beside: Option<(PathBuf, Vec<Tool>)>) -> Opened {
-        let tools = beside.as_ref().map(|(_, tools)| &tools[..]);
-        let took_those_beside = self.supplement(&mut recording, tools);
+    fn prepare(&self, mut recording: Recording, beside: Beside) -> Opened {
+        let took_those_beside = self.supplement(&mut recording, beside.tools());
+        let found = beside.found.filter(|_| took_those_beside);
         Opened {
             recording,
-            tools_from: beside.filter(|_| took_those_beside).map(|(path, _)| path),
+            tools_from: found.map(|(path, _)| path),
+            unusable: beside.unusable,
         }
+    }
+}
+
+/// Files of tools beside a recording.
+#[derive(Debug, Default)]
+struct Beside {
+    /// The one that is used.
+    found: Option<(PathBuf, Vec<Tool>)>,
+    /// What is wrong with those that cannot be used, where there is no other.
+    unusable: Vec<String>,
+}
+
+impl Beside {
+    fn tools(&self) -> Option<&[Tool]> {
+        self.found.as_ref().map(|(_, tools)| &tools[..])
+    }
+}
+
+fn tell_unusable(unusable: &[String]) {
+    for told in unusable {
+        complain(told, None);
     }
 }
 

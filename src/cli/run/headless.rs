@@ -7,13 +7,13 @@ use crate::cli::exit::{Exit, Failure};
 use crate::cli::flatten::FileReport;
 use crate::cli::report::{write_finding, write_line};
 use crate::engine::Command;
-use crate::rules::{Cause, Finding};
+use crate::rules::{Cause, ErrorClass, Finding};
 use crate::runtime::live::{Input, Judged, News, Phase, Prepared, Run, WorldEvent};
 use crate::runtime::{Workbench, note_ends};
-use crate::session::ledger::{Ending, Failure as LedgerFailure, LedgerEvent};
+use crate::session::ledger::{Ending, LedgerEvent};
 use crate::session::takes::{Author, TakeId};
 use serde::Serialize;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -72,8 +72,8 @@ enum Line<'a> {
 struct ToolFault<'a> {
     tool: &'a str,
     call_id: &'a str,
-    /// Why it failed, where that is known.
-    failure: Option<LedgerFailure>,
+    /// What kind of error it is, in the words of `health` and of `tool-error`.
+    class: &'static str,
     /// Its first line, shortened.
     text: &'a str,
 }
@@ -163,6 +163,8 @@ struct Teller<W> {
     out: W,
     /// Findings that were told: rule, place, sentence.
     told: HashSet<(&'static str, Option<u32>, String)>,
+    /// What kinds of errors outputs were found to be, by their calls.
+    classes: HashMap<String, ErrorClass>,
 }
 
 impl<W: Write> Teller<W> {
@@ -170,6 +172,7 @@ impl<W: Write> Teller<W> {
         Self {
             out,
             told: HashSet::new(),
+            classes: HashMap::new(),
         }
     }
 
@@ -241,6 +244,9 @@ impl<W: Write> Teller<W> {
         let report = report.map_err(|error| Failure::refused(error.to_string()))?;
         for session in &report.sessions {
             for finding in &session.findings {
+                let class = finding.class.zip(finding.call_id.clone());
+                self.classes
+                    .extend(class.map(|(class, call)| (call, class)));
                 let known = (finding.rule.id, finding.item, finding.message.clone());
                 if self.told.insert(known) {
                     write_finding(&mut self.out, None, &report, session, finding)?;
@@ -267,10 +273,13 @@ impl<W: Write> Teller<W> {
             else {
                 return None;
             };
+            let found = self.classes.get(call.call_id.as_str()).copied();
+            let seen = failure.and_then(ErrorClass::of_failure);
+            let class = seen.or(found).unwrap_or(ErrorClass::Exception);
             Some(ToolFault {
                 tool,
                 call_id: &call.call_id,
-                failure: *failure,
+                class: class.words(),
                 text,
             })
         });

@@ -180,9 +180,8 @@ fn definitions_that_are_no_files_are_left_alone() {
     };
     let beside = path.join("run.tools.json");
     std::os::unix::fs::symlink("/dev/zero", &beside).unwrap();
-    for command in ["check", "show"] {
-        assert_eq!(limited(&[command, "run.json"]).0, Some(0), "{command}");
-    }
+    assert_eq!(limited(&["check", "run.json"]).0, Some(3));
+    assert_eq!(limited(&["show", "run.json"]).0, Some(0));
     std::fs::remove_file(&beside).unwrap();
     assert!(
         std::process::Command::new("mkfifo")
@@ -191,9 +190,8 @@ fn definitions_that_are_no_files_are_left_alone() {
             .unwrap()
             .success()
     );
-    for command in ["check", "show"] {
-        assert_eq!(limited(&[command, "run.json"]).0, Some(0), "{command}");
-    }
+    assert_eq!(limited(&["check", "run.json"]).0, Some(3));
+    assert_eq!(limited(&["show", "run.json"]).0, Some(0));
     for option in ["--tools", "--output-schema"] {
         for (file, what) in [
             ("/dev/zero", "a device"),
@@ -205,5 +203,99 @@ fn definitions_that_are_no_files_are_left_alone() {
                 "{option} {file}: {err}"
             );
         }
+    }
+}
+
+#[test]
+fn a_file_of_tools_beside_a_recording_that_cannot_be_used_is_a_problem_in_every_format() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let body = r#"{"model":"m","messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"yes"}]}"#;
+    std::fs::write(path.join("run.json"), body).unwrap();
+    let beside = path.join("run.tools.json");
+    let spoil: [(&str, &dyn Fn()); 4] = [
+        ("a named pipe", &|| {
+            let made = std::process::Command::new("mkfifo").arg(&beside).status();
+            assert!(made.unwrap().success());
+        }),
+        ("a device", &|| {
+            std::os::unix::fs::symlink("/dev/zero", &beside).unwrap();
+        }),
+        ("not JSON", &|| {
+            std::fs::write(&beside, "[{").unwrap();
+        }),
+        ("16384 KB", &|| {
+            let file = std::fs::File::create(&beside).unwrap();
+            file.set_len(17 << 20).unwrap();
+        }),
+    ];
+    let check = |format: &str| {
+        let output = assert_cmd::Command::cargo_bin("retake")
+            .unwrap()
+            .args(["check", "run.json", "--format", format])
+            .current_dir(path)
+            .timeout(Duration::from_secs(120))
+            .output()
+            .unwrap();
+        let told = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (
+            output.status.code(),
+            told(output.stdout),
+            told(output.stderr),
+        )
+    };
+    for (why, spoil) in spoil {
+        spoil();
+        for format in ["text", "json", "github", "junit", "sarif"] {
+            let (code, out, err) = check(format);
+            let what = format!("{why} {format}: {out}{err}");
+            assert_eq!(code, Some(3), "{what}");
+            assert!(
+                out.contains("run.tools.json is not used") && out.contains(why),
+                "{what}"
+            );
+            assert!(!err.contains("run.tools.json"), "told once: {what}");
+        }
+        std::fs::remove_file(&beside).unwrap();
+    }
+    assert_eq!(check("text").0, Some(0));
+}
+
+/// A rollout that was forked begins with a copy of its parent's lines, the parent's own first line among them.
+const FORKED: &[&str] = &[
+    r#"{"timestamp":"2026-01-02T00:00:00Z","type":"session_meta","payload":{"id":"child","forked_from_id":"parent","cwd":"/x","cli_version":"1"}}"#,
+    r#"{"timestamp":"2026-01-02T00:00:00Z","type":"session_meta","payload":{"id":"parent","cwd":"/x","cli_version":"1"}}"#,
+    r#"{"timestamp":"2026-01-02T00:00:00Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}}"#,
+    r#"{"timestamp":"2026-01-02T00:00:00Z","type":"response_item","payload":{"type":"function_call","name":"exec_command","arguments":"{}","call_id":"c1"}}"#,
+    r#"{"timestamp":"2026-01-02T00:00:00Z","type":"response_item","payload":{"type":"function_call_output","call_id":"c1","output":"ok"}}"#,
+    r#"{"timestamp":"2026-01-02T00:00:01Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"and?"}]}}"#,
+    r#"{"timestamp":"2026-01-02T00:00:01Z","type":"response_item","payload":{"type":"function_call","name":"exec_command","arguments":"{\"a\":1}","call_id":"c2"}}"#,
+    r#"{"timestamp":"2026-01-02T00:00:01Z","type":"response_item","payload":{"type":"function_call_output","call_id":"c2","output":"ok"}}"#,
+];
+
+/// One message in two lines, with the tokens that were spent by then.
+const GROWING: &[&str] = &[
+    r#"{"type":"user","uuid":"u1","parentUuid":null,"sessionId":"s","message":{"role":"user","content":"hi"}}"#,
+    r#"{"type":"assistant","uuid":"a1","parentUuid":"u1","sessionId":"s","message":{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"let me"}],"usage":{"input_tokens":10,"output_tokens":1}}}"#,
+    r#"{"type":"assistant","uuid":"a2","parentUuid":"a1","sessionId":"s","message":{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"ls"}}],"usage":{"input_tokens":10,"output_tokens":25}}}"#,
+    r#"{"type":"user","uuid":"u2","parentUuid":"a2","sessionId":"s","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"x"}]}}"#,
+    r#"{"type":"assistant","uuid":"a3","parentUuid":"u2","sessionId":"s","message":{"id":"msg_2","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"done"}],"usage":{"input_tokens":30,"output_tokens":3}}}"#,
+];
+
+#[test]
+fn a_forked_rollout_and_a_message_in_several_lines_hold_nothing_twice() {
+    for (lines, items, calls) in [(FORKED, 6, 2), (GROWING, 5, 1)] {
+        let here = folder(&[("run.jsonl", &lines.join("\n"))]);
+        let (code, out, err) = told(here.path(), &["check", "run.jsonl", "--format", "json"]);
+        assert_eq!((code, err.as_str()), (0, ""), "{out}");
+        let [line] = out.lines().collect::<Vec<_>>()[..] else {
+            panic!("one session and no finding: {out}");
+        };
+        let session: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(
+            (&session["items"], &session["calls"]),
+            (&items.into(), &calls.into()),
+            "{out}"
+        );
     }
 }
