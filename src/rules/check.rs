@@ -168,6 +168,13 @@ pub(super) fn text_of(run: &Run<'_>, index: usize) -> String {
     body.map(|body| body.text).unwrap_or_default()
 }
 
+/// The arguments of a call, for rules of the session; `None` where they are no JSON.
+pub(super) fn arguments_of(run: &Run<'_>, index: usize) -> Option<serde_json::Value> {
+    let item = run.session.items.get(index)?;
+    let body = read_body(run, item, &mut Vec::new()).ok().flatten()?;
+    serde_json::from_str(body.arguments.json()?).ok()
+}
+
 /// The first line of an item that says something, for rules of the session that quote it; empty where it cannot be read.
 pub(super) fn quote_item(run: &Run<'_>, index: usize) -> String {
     quote(&text_of(run, index))

@@ -1,7 +1,7 @@
 //! failing-tool: one tool fails several times in a row.
 
-use super::check::quote_item;
-use super::{Digests, Finding, Page, Rule, Run, Scope, Severity};
+use super::check::{arguments_of, quote_item};
+use super::{Digests, ErrorClass, Finding, Page, Rule, Run, Scope, Severity};
 use crate::actions::Offer;
 use crate::session::{Flags, Kind, NameId};
 use std::collections::HashMap;
@@ -17,7 +17,7 @@ pub(super) static RULE: Rule = Rule {
         why: "It is the tool that does not work, not the call: the model goes on trying, and each try costs a turn.",
         example: "start_print fails with other arguments each time: printer offline.",
         what_to_do: "Switch the tool off until it works (the breaker does so in a live run), supply its output by hand, or accept a fallback.",
-        limits: "Calls that were rejected or interrupted count neither way; a tool that does not exist is unknown-tool.",
+        limits: "Calls that were rejected or interrupted, and calls that their tool would refuse, count neither way; a tool that does not exist is unknown-tool.",
     },
     offers: &[
         Offer::manual("supply-output"),
@@ -51,14 +51,18 @@ fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
         if call.name.is_none() || call.flags.has(Flags::FOREIGN_CALLER) {
             continue;
         }
-        match digests.error(index) {
+        let error = digests.error(index);
+        let is_counted = error.map_or(streaks.contains_key(&call.name), ErrorClass::is_of_the_tool);
+        if !is_counted || is_not_run(run, digests, index) {
+            continue;
+        }
+        match error {
             None => {
                 let ended = streaks.remove(&call.name);
                 ended
                     .iter()
                     .for_each(|streak| report(run, call.name, streak, findings));
             }
-            Some(class) if !class.is_of_the_tool() => {}
             Some(_) => {
                 let streak = streaks.entry(call.name).or_insert(Streak {
                     first: index,
@@ -74,6 +78,24 @@ fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
     rest.sort_unstable_by_key(|(_, streak)| streak.last);
     rest.iter()
         .for_each(|(name, streak)| report(run, *name, streak, findings));
+}
+
+/// Whether an output answers a call that its tool would refuse, or that is no tool's: it says nothing about the tool, however it is marked.
+fn is_not_run(run: &Run<'_>, digests: &Digests, output: usize) -> bool {
+    let Some(call) = run.session.pairing.partner(output) else {
+        return false;
+    };
+    if digests.get(call).is_some_and(|digest| digest.is_malformed) {
+        return true;
+    }
+    let (Some(offered), Some(item)) = (run.offered(call), run.session.items.get(call)) else {
+        return false;
+    };
+    let Some(Ok(validator)) = offered.validator(item.name) else {
+        return offered.tool(item.name).is_none();
+    };
+    let violations = arguments_of(run, call).map(|arguments| validator.violations(&arguments));
+    violations.is_some_and(|found| found.is_ok_and(|found| !found.is_empty()))
 }
 
 fn report(run: &Run<'_>, name: NameId, streak: &Streak, findings: &mut Vec<Finding>) {
