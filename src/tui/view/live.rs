@@ -153,7 +153,14 @@ pub(super) fn hints(state: &State) -> Vec<LiveHint> {
             return of(&rows, true);
         }
         Phase::Paused { .. } => match live.reason_at(state.item) {
-            None => return of(go_on, false),
+            None => match live.reasons().first() {
+                Some(Reason::Fault { .. }) => {
+                    let rows = [(Command::Always, "release"), (Command::Abort, abort)];
+                    return of(&rows, false);
+                }
+                Some(Reason::MayHaveRun { .. }) => return of(&go_on[2..], false),
+                _ => return of(go_on, false),
+            },
             Some(reason) => settling(reason),
         },
     };

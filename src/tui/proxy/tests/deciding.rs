@@ -240,6 +240,7 @@ fn what_the_agent_has_of_a_held_reply_is_told_from_what_it_has_not() {
         provider[..asked],
         "it has nothing of the reply"
     );
+    desk.misses("c continue").misses(". step").sees("A release");
     let mut seen = held(4, Some(302));
     if let Phase::Held(holding) = &mut seen.phase {
         (holding.has.is_begun, holding.has.text) = (true, true);
