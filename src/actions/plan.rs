@@ -171,6 +171,8 @@ pub struct Choice<'a> {
     pub include_in_history: bool,
     /// Whether the operator confirmed what was warned of: tools that ran and may run again, two readings of broken arguments.
     pub confirmed: bool,
+    /// Whether arguments that break the schema of their tool are no repair: nobody is there to look at them.
+    pub keeps_schema: bool,
     /// The ids of calls that are known not to have run, although they have no output: nobody has them yet.
     pub never_ran: &'a [String],
 }

@@ -24,7 +24,7 @@ pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Re
             meant(&arguments, is_odd, choice.confirmed, &mut planned)?
         }
     };
-    check(scene, call, &json, choice.words.is_some(), &mut planned)?;
+    check(scene, call, &json, choice, &mut planned)?;
     let patch = replace_arguments(item, &scene.bytes(call)?, &json)?;
     planned.edits.push(Edit::Rewrite {
         item: call,
@@ -80,14 +80,14 @@ fn check(
     scene: &Scene<'_>,
     call: u32,
     json: &str,
-    is_own: bool,
+    choice: &Choice<'_>,
     planned: &mut Planned,
 ) -> Result<(), Refusal> {
     let value = serde_json::from_str::<Value>(json)
         .ok()
         .filter(Value::is_object);
     let Some(value) = value else {
-        return Err(if is_own {
+        return Err(if choice.words.is_some() {
             Refusal::BadWords("arguments are a JSON object".to_owned())
         } else {
             Refusal::WouldBreak(format!("they would be {json}, which is no object"))
@@ -98,11 +98,12 @@ fn check(
     if let Some(Ok(validator)) = offered.and_then(|offered| offered.validator(name)) {
         let found = violations(validator, &value);
         if !found.is_empty() {
-            planned.note(format!(
-                "repaired, they break the schema of {}: {}",
-                scene.tool(call),
-                one_line(&found)
-            ));
+            let (tool, broken) = (scene.tool(call), one_line(&found));
+            let told = format!("repaired, they break the schema of {tool}: {broken}");
+            if choice.keeps_schema {
+                return Err(Refusal::WouldBreak(told));
+            }
+            planned.note(told);
         }
     }
     Ok(())

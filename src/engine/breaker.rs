@@ -101,6 +101,8 @@ pub struct Change {
     pub errors: u64,
     /// Errors in a row.
     pub consecutive: u32,
+    /// How many errors in a row open it.
+    pub threshold: u32,
     /// How long nothing is tried; 0 where it is closed.
     pub cooldown_ms: Millis,
     /// What the last error said, shortened; empty where there was none.
@@ -131,6 +133,7 @@ impl Change {
             "calls": self.calls,
             "errors": self.errors,
             "consecutive": self.consecutive,
+            "threshold": self.threshold,
             "cooldown_ms": self.cooldown_ms,
             "last_error": self.last_error,
         })
@@ -226,6 +229,7 @@ impl Breakers {
             calls: breaker.calls,
             errors: breaker.errors,
             consecutive: breaker.consecutive,
+            threshold: settings.threshold,
             cooldown_ms,
             last_error: breaker.last_error.clone(),
         })

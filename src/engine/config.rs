@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 /// How a run is to be led.
 #[derive(Debug, Clone, Default)]
 pub struct Config {
+    /// The name of the agent, for templates.
+    pub agent: String,
     /// Whether somebody is there to decide. Where nobody is, breakpoints and steps hold nothing, and what has to be decided ends the
     /// run.
     pub has_operator: bool,

@@ -24,6 +24,9 @@ use reader::Reader;
 use settings::{PartialBreaker, PartialRetry};
 use toml::de::DeTable;
 
+/// The rule about arguments that their tool's schema does not allow.
+const BROKEN_SCHEMA: &str = "invalid-arguments";
+
 /// What the model is to read, as a policy says it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Words {
@@ -50,6 +53,8 @@ pub struct Decision {
     pub value: Option<String>,
     /// Whether a fallback enters the history.
     pub include_in_history: bool,
+    /// Whether repaired arguments have to fit the schema of their tool: no entry says what is done where they do not.
+    pub keeps_schema: bool,
 }
 
 impl Decision {
@@ -114,8 +119,8 @@ struct ToolPolicy {
 }
 
 impl Entry {
-    /// What a word of the entry comes to for a fault.
-    fn verdict(&self, verb: &Verb, fault: &Fault) -> Verdict {
+    /// What a word of the entry comes to for a fault, in its policy.
+    fn verdict(&self, policy: &Policy, verb: &Verb, fault: &Fault) -> Verdict {
         match verb.deed {
             Deed::Release => Verdict::Release,
             Deed::Raise => Verdict::Raise,
@@ -128,6 +133,9 @@ impl Entry {
                 wording: self.wording.clone().filter(|_| verb.has_wording),
                 value: self.value.clone().filter(|_| verb.has_value),
                 include_in_history: verb.has_value && self.include_in_history,
+                keeps_schema: policy
+                    .entry_for(BROKEN_SCHEMA, fault.tool.as_deref())
+                    .is_none(),
             }),
         }
     }
@@ -182,13 +190,13 @@ impl Policy {
                 entry.does
             }
         };
-        entry.verdict(verb, fault)
+        entry.verdict(self, verb, fault)
     }
 
     /// What is to be done about a fault where the first thing that the policy says could not be done, or settled nothing.
     pub fn otherwise(&self, fault: &Fault) -> Verdict {
         let entry = self.entry(fault);
-        entry.map_or(Verdict::Ask, |entry| entry.verdict(entry.then, fault))
+        entry.map_or(Verdict::Ask, |entry| entry.verdict(self, entry.then, fault))
     }
 
     /// Whether there is an entry for a fault. Where nobody can be asked, a warning without an entry passes, while an error, and what an
@@ -239,14 +247,17 @@ impl Policy {
     }
 
     fn entry<'p>(&'p self, fault: &'p Fault) -> Option<&'p Entry> {
-        let tool = fault.tool.as_deref();
-        let of_tool = tool.and_then(|tool| self.of(tool).find_map(|said| about(&said.on, fault)));
-        of_tool.or_else(|| about(&self.on, fault))
+        self.entry_for(fault.rule, fault.tool.as_deref())
+    }
+
+    fn entry_for<'p>(&'p self, rule: &str, tool: Option<&'p str>) -> Option<&'p Entry> {
+        let of_tool = tool.and_then(|tool| self.of(tool).find_map(|said| about(&said.on, rule)));
+        of_tool.or_else(|| about(&self.on, rule))
     }
 }
 
-fn about<'p>(entries: &'p [Entry], fault: &Fault) -> Option<&'p Entry> {
-    entries.iter().find(|entry| entry.rule == fault.rule)
+fn about<'p>(entries: &'p [Entry], rule: &str) -> Option<&'p Entry> {
+    entries.iter().find(|entry| entry.rule == rule)
 }
 
 /// The action that the rule offers, of those that a word stands for: a call leaves with its output, any other item alone.

@@ -281,6 +281,7 @@ impl Attempt<'_> {
             include_in_history: recovered.include_in_history,
             // No tool runs here; an action that is named is taken with its guesses.
             confirmed: self.desk.arguments.recovery.action.is_some(),
+            keeps_schema: false,
             never_ran: &[],
         };
         (self.action.plan)(&scene, &choice)

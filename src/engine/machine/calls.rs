@@ -7,6 +7,7 @@ use crate::engine::{
     Admission, Approval, BreakerState, Effect, Nature, Outcome, Reason, Standing, StandingCall,
     Timer, delay,
 };
+use crate::rules::ErrorClass;
 use crate::session::ledger::{CallKey, Ending, Failure, LedgerEvent, Ran};
 use crate::wording;
 
@@ -239,6 +240,9 @@ impl Step<'_> {
             arguments: run.arguments.clone(),
             call_id: run.call.call_id.clone(),
             error: self.state.breakers.last_error(&run.tool).to_owned(),
+            agent: self.config.agent.clone(),
+            error_class: ErrorClass::SwitchedOff.words().to_owned(),
+            suggestion: ErrorClass::SwitchedOff.advice().to_owned(),
             tools: self.config.tools.keys().cloned().collect(),
             ..wording::Context::default()
         };

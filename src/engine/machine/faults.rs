@@ -60,7 +60,7 @@ impl Step<'_> {
             if !self.holds(fault) {
                 continue;
             }
-            match self.judge(fault, standing.turns) {
+            match self.judge(fault, &standing.faults, standing.turns) {
                 Judged::Passes => {}
                 Judged::Taken => return Course::Taken,
                 Judged::Holds => reasons.push(Reason::Fault {
@@ -83,10 +83,10 @@ impl Step<'_> {
         holds(&self.config.policy, self.config.has_operator, fault)
     }
 
-    /// What the policy makes of a fault. It acts about each fault once, and once as it says with `otherwise`: an action that
+    /// What the policy makes of a fault, one `among` all that were found. It acts about each fault once, and once as it says with `otherwise`: an action that
     /// leaves it as it was would be repeated for ever.
-    pub(super) fn judge(&mut self, fault: &Fault, turns: u32) -> Judged {
-        let id = FaultId::of(fault, turns);
+    pub(super) fn judge(&mut self, fault: &Fault, among: &[Fault], turns: u32) -> Judged {
+        let id = FaultId::of(fault, among, turns);
         let decided = &mut self.state.decided;
         if decided.released.contains(&id) {
             return Judged::Passes;
@@ -224,7 +224,7 @@ impl Step<'_> {
         for fault in standing.faults.iter().chain(&limit) {
             let is_limit = Some(fault) == limit.as_ref();
             let turns = used.filter(|_| is_limit).unwrap_or(standing.turns);
-            let id = FaultId::of(fault, turns);
+            let id = FaultId::of(fault, &standing.faults, turns);
             if (!self.holds(fault) && !is_limit) || self.state.decided.released.contains(&id) {
                 continue;
             }

@@ -36,7 +36,7 @@ impl Step<'_> {
         }
         let turns = standing.turns;
         if let Some(turns) = self.used_up(standing) {
-            match self.judge(&limit_fault(turns), turns) {
+            match self.judge(&limit_fault(turns), &[], turns) {
                 Judged::Passes => {}
                 Judged::Taken => return Vec::new(),
                 Judged::Holds if self.config.has_operator => {

@@ -36,6 +36,7 @@ impl Machine {
                         rule: rule.clone(),
                         call: Some(call.clone()),
                         turn: 0,
+                        others: 0,
                     };
                     match (action.as_str(), by) {
                         ("release", _) => state.decided.released.push(id),

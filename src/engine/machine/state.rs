@@ -4,6 +4,7 @@ use super::super::{Breakers, Breakpoint, Counts, Fault, Millis, Reason, Standing
 use crate::session::ledger::{Ask, CallKey, Ending};
 use crate::session::takes::TakeId;
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 
 /// What a machine remembers. What holds and what is to be done next is not in it: both follow from the standing, the ledger and this.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -109,14 +110,28 @@ pub(super) struct FaultId {
     pub(super) call: Option<CallKey>,
     /// The number of replies, for a fault about no call.
     pub(super) turn: u32,
+    /// How many other items have the same fault and the same call id, as calls of an id that is used again do: with each that an action
+    /// settles, those that are left are another fault.
+    #[serde(default)]
+    pub(super) others: usize,
 }
 
 impl FaultId {
-    pub(super) fn of(fault: &Fault, turns: u32) -> Self {
+    /// The id of a fault among all that were found with it.
+    pub(super) fn of(fault: &Fault, among: &[Fault], turns: u32) -> Self {
+        let is_alike = |other: &&Fault| {
+            fault.call.is_some()
+                && other.item != fault.item
+                && other.rule == fault.rule
+                && other.call == fault.call
+        };
+        let others = among.iter().filter(is_alike).map(|other| other.item);
+        let others: HashSet<_> = others.collect();
         Self {
             rule: fault.rule.to_owned(),
             call: fault.call.clone(),
             turn: if fault.call.is_some() { 0 } else { turns },
+            others: others.len(),
         }
     }
 }

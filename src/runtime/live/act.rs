@@ -52,6 +52,7 @@ pub(super) fn act(
         confirmed: runs_nothing_twice,
         words: decision.value.as_deref().or(decision.template()),
         include_in_history: decision.include_in_history,
+        keeps_schema: decision.keeps_schema,
         ..Choice::default()
     };
     let planned = match (decision.rule.as_str(), action.id) {

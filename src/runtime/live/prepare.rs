@@ -110,6 +110,7 @@ pub fn prepare(
     let breakpoints = options.breakpoints.clone();
     let policy = options.policy.unwrap_or_else(|| agent.policy.clone());
     let config = Config {
+        agent: agent.name.clone(),
         has_operator: options.has_operator,
         max_turns: policy.max_turns().or(agent.max_turns),
         tools_are: Whose::Own,

@@ -379,6 +379,7 @@ fn plan(
         whole_turn: attempt.whole_turn,
         include_in_history: attempt.in_history,
         confirmed: attempt.confirmed,
+        keeps_schema: false,
         never_ran: &attempt.never_ran,
     };
     (attempt.action.plan)(&scene, &choice)

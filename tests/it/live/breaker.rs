@@ -109,7 +109,10 @@ fn the_breaker_opens_and_its_webhook_is_told() {
         (told_of("tool"), &body["errors"]),
         ("work".to_owned(), &3.into())
     );
-    assert_eq!(told_of("agent"), "story");
+    assert_eq!(
+        (told_of("agent"), &body["threshold"]),
+        ("story".to_owned(), &3.into())
+    );
     assert_eq!(told_of("run"), told.journal().to_str().unwrap());
     assert!(told_of("last_error").contains("exit code 3"), "{body}");
     let time = told_of("time");
@@ -139,6 +142,17 @@ fn what_the_model_reads_of_a_tool_that_is_off_is_the_policys_to_say() {
     let read = last["text"].as_str().unwrap();
     assert!(
         read.starts_with("work is not open: ") && read.contains("exit code 3"),
+        "{read}"
+    );
+    let all = "{{ tool }} is not open: {{ error }}; {{ agent }}: {{ error_class }}. {{ suggestion }} {{ recoverable }}";
+    let policy = format!("[breaker]\nthreshold = 2\nwording = \"{all}\"\n");
+    let told = stage.run_by(&agent, &policy);
+    assert_eq!(told.of_type("started").len(), 2, "{}", told.out);
+    let last = told.end()["errors"].as_array().unwrap().last().unwrap();
+    let read = last["text"].as_str().unwrap();
+    assert!(
+        read.ends_with("; story: switched off. Go on with another tool, or without it. False")
+            && read.contains("exit code 3"),
         "{read}"
     );
     let wrong = stage.run_by(&agent, "[breaker]\nwording = \"{{ tol }}\"\n");

@@ -187,6 +187,39 @@ fn a_suggestion_a_repair_and_a_drop_need_no_question() {
     }
 }
 
+#[test]
+fn a_refused_action_goes_on_with_otherwise() {
+    let unlike = ("call_far_0123456789", "zzz", r#"{"city":"Rome"}"#);
+    let (unreadable, cut) = (
+        ("call_torn_0123456789", "search", "<<<"),
+        ("call_cut_0123456789", "search", r#"{"city": "#),
+    );
+    let cases = [
+        ("unknown-tool", "suggest", unlike),
+        ("malformed-arguments", "repair", unreadable),
+        // What can be read of them is null, and the tool wants a string.
+        ("malformed-arguments", "repair", cut),
+    ];
+    for (dialect, streams) in ways() {
+        for (rule, word, call) in cases {
+            // Arguments of Anthropic are JSON where the reply is whole.
+            if dialect == Dialect::Anthropic && !streams && word == "repair" {
+                continue;
+            }
+            let policy = format!("[on.{rule}]\ndo = \"{word}\"\notherwise = \"inject\"\n");
+            let replies = [turn("1", "", &[call]), turn("2", "", &[THEN])];
+            let replies = replies.iter().map(|reply| http(dialect, streams, reply));
+            let stage = Stage::by(upstream(replies.collect()), &policy);
+            let mut agent = Agent::new((dialect, streams));
+            let what = format!("{dialect:?} {streams} {word} {}", call.2);
+            let expected = (THEN.0.to_owned(), "search".to_owned());
+            assert_eq!(stage.turn(&mut agent), [expected], "{what}");
+            assert_eq!(stage.ending(1), Ending::Mended, "{what}");
+            assert_eq!(stage.decided(), ["inject-error"], "{what}");
+        }
+    }
+}
+
 /// The members of a request whose final output has to be an object with the number `answer`.
 pub(super) fn wants_answer(dialect: Dialect) -> Value {
     let schema = json!({"type": "object", "properties": {"answer": {"type": "number"}}, "required": ["answer"], "additionalProperties": false});

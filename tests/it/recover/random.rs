@@ -107,6 +107,7 @@ impl Deed {
         let item = u32::try_from(item).unwrap();
         let scene = Scene::without_finding(&around, target, item);
         let choice = Choice {
+            keeps_schema: false,
             words: words.as_deref(),
             whole_turn: self.whole_turn,
             include_in_history: self.include_in_history,

@@ -22,6 +22,7 @@ fn act_on_all(before: &Before<'_>, wrong: &mut Vec<String>) -> usize {
         let scene = Scene::without_finding(&around, target, item);
         for action in ACTIONS {
             let choice = Choice {
+                keeps_schema: false,
                 words: Some("well").filter(|_| action.id != "repair-arguments"),
                 whole_turn: true,
                 include_in_history: true,
