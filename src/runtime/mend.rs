@@ -39,7 +39,7 @@ pub struct Mended {
     pub respelled: usize,
     /// What was found at first, and what is left: what a check of the mended text says.
     pub found: [Tally; 2],
-    /// How many errors of those that are left are about calls that a take has answered.
+    /// How many errors of those that are left are about calls that were answered with an error, now or before.
     pub answered: usize,
     /// The sessions as they read now.
     pub recording: Arc<Recording>,
@@ -102,6 +102,9 @@ pub enum Reason {
 /// Mending ends after so many rounds: two actions that undo each other would go on for ever.
 const MOST_ROUNDS: usize = 8;
 
+/// The action that answers a call with an error.
+const ANSWER: &str = "inject-error";
+
 /// A plan of one finding.
 struct Plan {
     applied: Applied,
@@ -153,6 +156,8 @@ struct Round {
     unwritten: Vec<(Plan, CannotWrite)>,
     /// Safe offers that their actions refused.
     refused: Vec<Refused>,
+    /// How many errors are about calls whose outputs say so already.
+    answered: usize,
 }
 
 /// The offers that cannot be written in a text as it is: session, item, rule, action.
@@ -193,13 +198,14 @@ impl Mending<'_> {
             state = self.follow(&state, &spelling, &mut faultless)?;
         }
         let (mut best, mut kept) = (state.clone(), 0);
-        let mut applied = Vec::new();
+        let (mut applied, mut answered) = (Vec::new(), 0);
         let mut refused = loop {
             let number = applied
                 .last()
                 .map_or(1, |applied: &Applied| applied.round + 1);
             let (round, refused) = self.round(number, &state.recording, &state.checked.findings);
             if round.done.is_empty() {
+                answered = round.answered;
                 break refused;
             }
             if number > MOST_ROUNDS {
@@ -230,7 +236,7 @@ impl Mending<'_> {
             rope,
             applied,
             respelled,
-            answered: checked.answered,
+            answered: checked.answered + answered,
             found: [first, checked.tally.clone()],
             recording,
             refused,
@@ -281,8 +287,15 @@ impl Mending<'_> {
             *faultless = Faultless::of(&run, |span| recorded(rope, span), &findings, &digests);
             count(&findings, &mut tally);
             let before = errors(&findings);
+            let offers = findings.iter().map(|finding| finding.offers.clone());
+            let offers = offers.collect::<Vec<_>>();
             settle(session, rope, &mut findings);
             answered += before - errors(&findings);
+            if self.may_go_before_answers() {
+                for (finding, offers) in findings.iter_mut().zip(offers) {
+                    keep_before_answer(finding, offers);
+                }
+            }
             Ok(findings)
         });
         let findings = found.collect::<Result<_, InputError>>()?;
@@ -291,6 +304,12 @@ impl Mending<'_> {
             tally,
             answered,
         })
+    }
+
+    /// Whether what was answered is still mended by what its rule offers before an answer: who reads the copy does not know that it was
+    /// answered. In what a run grew, somebody let it pass.
+    fn may_go_before_answers(&self) -> bool {
+        self.base.rope().growths().is_empty()
     }
 
     /// Carries out what can be done to the text as it is. Where nothing can be, what is refused comes with the reasons.
@@ -306,7 +325,7 @@ impl Mending<'_> {
             for (index, (session, findings)) in recording.sessions.iter().zip(findings).enumerate()
             {
                 let place = (number, index);
-                let plans = self.plans(place, session, findings, &barred, &mut round.refused);
+                let plans = self.plans(place, session, findings, &barred, &mut round);
                 carry_out(session, plans, &mut round);
             }
             if !round.done.is_empty() || round.unwritten.is_empty() {
@@ -336,7 +355,7 @@ impl Mending<'_> {
         session: &Session,
         findings: &[Finding],
         barred: &Barred,
-        refused: &mut Vec<Refused>,
+        told: &mut Round,
     ) -> Vec<Plan> {
         let run = Run::new(session, self.target);
         let mut touched = HashSet::new();
@@ -352,6 +371,7 @@ impl Mending<'_> {
                 place: (number, item),
                 finding,
                 up_to: self.up_to,
+                goes_before_answers: self.may_go_before_answers(),
             };
             let own = session.items.get(item as usize).map(|item| item.turn);
             // Findings are in the order of the history: one turn after the other.
@@ -359,7 +379,7 @@ impl Mending<'_> {
                 turn = Some((own, of_turn(session, findings, finding)));
             }
             let beside = turn.as_ref().map_or(&[][..], |(_, defects)| defects);
-            let Some((offer, planned)) = offers.first(&run, beside, is_barred, refused) else {
+            let Some((offer, planned)) = offers.first(&run, beside, is_barred, told) else {
                 continue;
             };
             let items = touched_by(session, item, &planned.edits);
@@ -389,6 +409,7 @@ struct Offers<'a> {
     place: (usize, u32),
     finding: &'a Finding,
     up_to: Safety,
+    goes_before_answers: bool,
 }
 
 impl Offers<'_> {
@@ -398,12 +419,15 @@ impl Offers<'_> {
         run: &Run<'_>,
         beside: &[Defect<'_>],
         is_barred: impl Fn(&'static str) -> bool,
-        refused: &mut Vec<Refused>,
+        told: &mut Round,
     ) -> Option<(Offer, Planned)> {
-        // What the provider accepts is no reason to change what the model saw. That is also what a take has answered, which would be
-        // answered again and again.
+        let Round {
+            refused, answered, ..
+        } = told;
+        // What the provider accepts is no reason to change what the model saw.
         let up_to = match self.finding.severity {
             Severity::Error => self.up_to,
+            _ if self.finding.is_settled && self.goes_before_answers => self.up_to,
             Severity::Warning | Severity::Info => Safety::Safe,
         };
         let mut offers = self
@@ -423,7 +447,10 @@ impl Offers<'_> {
                     return Some((*offer, planned));
                 }
                 // The model was told already: no other offer is to undo that.
-                Err(Refusal::NothingToDo) if offer.action == "inject-error" => return None,
+                Err(Refusal::NothingToDo) if offer.action == ANSWER => {
+                    *answered += usize::from(self.finding.severity == Severity::Error);
+                    return None;
+                }
                 Err(refusal) if self.is_worth_telling(*offer, &refusal) => refused.push(Refused {
                     session: self.place.0,
                     item: self.place.1,
@@ -441,6 +468,16 @@ impl Offers<'_> {
         offer.safety == Safety::Safe
             && self.finding.severity > Severity::Info
             && !matches!(refusal, Refusal::Elsewhere(_))
+    }
+}
+
+/// Gives what was settled the offers that stand before an answer; it would be answered again and again.
+fn keep_before_answer(finding: &mut Finding, offers: Vec<Offer>) {
+    if finding.is_settled {
+        let before = offers
+            .into_iter()
+            .take_while(|offer| offer.action != ANSWER);
+        finding.offers = before.collect();
     }
 }
 

@@ -9,8 +9,8 @@ mod tests;
 
 pub(super) use reading::{Reading, common, common_end};
 
+use crate::dialects::stop_of;
 use crate::dialects::write::history_of;
-use crate::dialects::{stop_of, stops_early};
 use crate::engine::{
     ABOUT_RESULTS, Breakpoint, Fault, Policy, REFUSED_BY_PROVIDERS, Ready, Standing, hits, holds,
     standing_of, standing_of_request,
@@ -90,7 +90,7 @@ impl Judge {
         };
         let names = |rules: &[&str]| rules.iter().any(|rule| self.policy.names(rule));
         (asked.has_output_schema && names(&["invalid-final-output", "missing-final-output"]))
-            || (asked.has_tools && names(&["leaked-tool-call"]))
+            || (asked.has_tools && names(&["leaked-tool-call", "stop-reason-mismatch"]))
     }
 
     pub(super) fn set_breakpoints(&self, breakpoints: Vec<Breakpoint>) {
@@ -161,7 +161,7 @@ impl Judge {
                 ..Verdict::sound()
             };
         }
-        let stop = stop_of(reply).filter(|word| stops_early(word));
+        let stop = stop_of(reply);
         let found_in = (text, request.dialect(), true, stop.as_deref());
         let secrets = (secrets, tools_of(request));
         told(found_in, judgement, secrets, &standing, |session| {
@@ -199,7 +199,7 @@ impl Judge {
         }
         let splices = lower(self.read(request)?, &[Edit::Extend { items }]).ok()?;
         let rope = Arc::new(Rope::new(request.source()).grown(&splices, None));
-        let stop = stop_of(reply).filter(|word| stops_early(word));
+        let stop = stop_of(reply);
         let Some(mut recording) = request.behind(&rope, &splices) else {
             let text = whole(&*rope)?;
             let mut recording = read_anew(request.dialect(), text.clone(), &text, true)?;

@@ -18,7 +18,7 @@ mod told;
 
 pub(in crate::runtime) use folder::{Below, Folder, lock, unlock};
 pub use identity::About;
-pub use run::{Unfinished, runs_folder, unfinished};
+pub use run::runs_folder;
 pub(super) use run::{is_run, is_run_file, lay, read_run};
 pub use scan::Damage;
 #[cfg(test)]

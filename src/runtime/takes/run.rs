@@ -1,14 +1,13 @@
 //! The journal of a run: one file that holds the first request, the takes and what happened. It opens like any recording.
 
 use super::find::find_run;
-use super::folder::unlock;
 use super::scan::Scan;
 use super::segment::Mount;
 use super::shelf::Shelf;
-use super::told::{FirstRequest, Happened, Told};
+use super::told::{FirstRequest, Told};
 use super::{About, Clock, Damage, Journal, NotRecording, Opened, Why};
 use crate::formats::{self, Format};
-use crate::session::ledger::{Ledger, LedgerEvent};
+use crate::session::ledger::Ledger;
 use crate::session::takes::{Lost, TakeId, Takes, settle};
 use crate::session::{Problem, ProblemKind, Rope};
 use memchr::memmem;
@@ -221,50 +220,6 @@ fn open_on(mount: Mount, path: &Path, clock: Clock) -> Opened {
         Err(error) => opened.journal.bar(failed(error)),
     }
     opened
-}
-
-/// A run that did not end, and that nobody has open.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unfinished {
-    /// What its journal says of it.
-    pub about: About,
-    /// Why it waited at last; `None` where it never did.
-    pub why: Option<String>,
-    /// When its journal was written last, in milliseconds since 1970; 0 where that was not told.
-    pub at_ms: u64,
-}
-
-/// Reads whether the run of this journal was broken off: its journal tells no end, and no process has it open.
-pub fn unfinished(path: &Path) -> std::io::Result<Option<Unfinished>> {
-    use std::io::Read;
-    let mut file = File::open(path)?;
-    if !super::folder::lock(&file)? {
-        return Ok(None);
-    }
-    let mut bytes = Vec::new();
-    let read = file.read_to_end(&mut bytes);
-    unlock(&file);
-    read?;
-    if !is_run(&bytes) {
-        return Ok(None);
-    }
-    let mut told = Told::default();
-    for line in &Scan::of(&bytes).lines {
-        // What is damaged is told when it is opened.
-        let _ = told.tell(line);
-    }
-    let mut happened = told.happened.iter().rev();
-    let has_ended = |one: &&Happened| matches!(one.event, LedgerEvent::Ended { .. });
-    if happened.clone().any(|one| has_ended(&one)) {
-        return Ok(None);
-    }
-    let at_ms = happened.clone().next().map_or(0, |last| last.time);
-    let why = happened.find_map(|one| match &one.event {
-        LedgerEvent::Paused { why, .. } => Some(why.clone()),
-        _ => None,
-    });
-    let about = about_of(path)?;
-    Ok(Some(Unfinished { about, why, at_ms }))
 }
 
 /// What the first line of a run's journal says.

@@ -148,3 +148,65 @@ fn what_providers_say_of_these_faults_leads_to_their_rules() {
         "{out}{err}"
     );
 }
+
+#[test]
+fn a_fix_that_is_not_safe_leaves_nothing_for_a_second_one_and_tells_the_same() {
+    let call = |name: &str, arguments: &str| {
+        json!({"role": "assistant", "content": null, "tool_calls": [
+            {"id": "c", "type": "function", "function": {"name": name, "arguments": arguments}}]})
+    };
+    let item = |name: &str, arguments: &str| json!({"type": "function_call", "call_id": "c", "name": name, "arguments": arguments});
+    let user = |text: &str| json!({"role": "user", "content": text});
+    let told_after = |err: &str| {
+        err.split(" applied, ")
+            .nth(1)
+            .unwrap()
+            .lines()
+            .next()
+            .unwrap()
+            .to_owned()
+    };
+    let schema =
+        json!({"type": "object", "required": ["city"], "properties": {"city": {"type": "string"}}});
+    for (name, arguments) in [
+        ("zzzzzz", r#"{"city":"Rome",}"#),
+        ("zzzzzz", r#"{"city":"Rome"}"#),
+        ("serch", r#"{"city":"Rome",}"#),
+        ("search", r#"{"city":9,}"#),
+        ("search", r#"{"city":9}"#),
+        ("zzzzzz", r#"{"city":"Rome","city":"Oslo"}"#),
+    ] {
+        for is_answered in [false, true] {
+            let mut chat = vec![user("hi"), call(name, arguments)];
+            let mut items = vec![user("hi"), item(name, arguments)];
+            if is_answered {
+                chat.push(json!({"role": "tool", "tool_call_id": "c", "content": "Error: no"}));
+                items.push(
+                    json!({"type": "function_call_output", "call_id": "c", "output": "Error: no"}),
+                );
+            }
+            chat.push(user("so?"));
+            items.push(user("so?"));
+            let bodies = [
+                json!({"model": "m", "messages": chat, "tools": [{"type": "function", "function": {"name": "search", "parameters": schema}}]}),
+                json!({"model": "m", "input": items, "tools": [{"type": "function", "name": "search", "parameters": schema}]}),
+            ];
+            for body in bodies {
+                let here = folder(&[("run.json", &body.to_string())]);
+                let path = here.path();
+                let fix = |from: &str, to: &str| told(path, &["fix", "--unsafe", from, "-o", to]);
+                let (first, _, err) = fix("run.json", "one.json");
+                let (second, _, again) = fix("one.json", "two.json");
+                let [one, two] = ["one.json", "two.json"]
+                    .map(|name| std::fs::read_to_string(path.join(name)).unwrap());
+                assert_eq!(one, two, "{body}: {err}{again}");
+                assert_eq!(
+                    (first, told_after(&err)),
+                    (second, told_after(&again)),
+                    "{body}"
+                );
+                assert!(again.contains("0 actions applied"), "{again}");
+            }
+        }
+    }
+}

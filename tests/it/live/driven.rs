@@ -1,7 +1,7 @@
 //! A run driven through the library, as the screen drives it.
 
 use super::PATIENCE;
-use retake::actions::{self, Choice};
+use retake::actions::{self, Choice, Planned, Refusal, Scene};
 use retake::engine::Command;
 use retake::rules;
 use retake::runtime::agents::AgentFile;
@@ -18,15 +18,15 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Instant;
 
 /// A run, its takes, and all that it told.
-pub(super) struct Driven {
-    pub(super) run: Run,
-    pub(super) bench: Workbench,
+pub(crate) struct Driven {
+    pub(crate) run: Run,
+    pub(crate) bench: Workbench,
     events: Receiver<WorldEvent>,
-    pub(super) news: Vec<News>,
+    pub(crate) news: Vec<News>,
 }
 
 /// Options of a run with an operator.
-pub(super) fn attended() -> Options {
+pub(crate) fn attended() -> Options {
     Options {
         has_operator: true,
         keeper: Some(Keeper::at(env!("CARGO_BIN_EXE_retake"))),
@@ -46,7 +46,7 @@ fn prepared(agent: &Path, options: Options) -> (Prepared, Receiver<WorldEvent>) 
 
 impl Driven {
     /// A new run with a journal of its own.
-    pub(super) fn new(agent: &Path, journal: &Path, options: Options) -> Self {
+    pub(crate) fn new(agent: &Path, journal: &Path, options: Options) -> Self {
         let (prepared, events) = prepared(agent, options);
         let bench =
             Workbench::begin_run(journal, prepared.about.clone(), &prepared.first, wall_clock);
@@ -54,7 +54,7 @@ impl Driven {
     }
 
     /// A run goes on from its journal, in the take that was looked at last.
-    pub(super) fn again(agent: &Path, journal: &Path, options: Options) -> Self {
+    pub(crate) fn again(agent: &Path, journal: &Path, options: Options) -> Self {
         let (prepared, events) = prepared(agent, options);
         let (bench, _) = Workbench::open_run(journal, wall_clock).unwrap();
         let from = bench.takes().current();
@@ -62,7 +62,7 @@ impl Driven {
     }
 
     /// A recording goes on.
-    pub(super) fn of_recording(agent: &Path, bench: Workbench, options: Options) -> Self {
+    pub(crate) fn of_recording(agent: &Path, bench: Workbench, options: Options) -> Self {
         let (prepared, events) = prepared(agent, options);
         let from = bench.takes().current();
         Self::begun(prepared, events, bench, from)
@@ -84,17 +84,17 @@ impl Driven {
         }
     }
 
-    pub(super) fn hear(&mut self, input: Input) {
+    pub(crate) fn hear(&mut self, input: Input) {
         let news = self.run.hear(&mut self.bench, input);
         self.news.extend(news);
     }
 
-    pub(super) fn command(&mut self, command: Command) {
+    pub(crate) fn command(&mut self, command: Command) {
         self.hear(Input::Operator(command));
     }
 
     /// Goes on until the run waits for somebody, or ended.
-    pub(super) fn rest(&mut self) -> Phase {
+    pub(crate) fn rest(&mut self) -> Phase {
         let begun = Instant::now();
         loop {
             let phase = self.run.phase();
@@ -110,7 +110,23 @@ impl Driven {
     }
 
     /// The operator mends the fault of a rule with an action of these words, as the screen does it: a take, in which the run goes on.
-    pub(super) fn mend(&mut self, rule: &str, action: &str, words: Option<&str>) -> TakeId {
+    pub(crate) fn mend(&mut self, rule: &str, action: &str, words: Option<&str>) -> TakeId {
+        let choice = Choice {
+            words,
+            ..Choice::default()
+        };
+        let plan = actions::find(action).unwrap().plan;
+        let mended = self.mend_by(rule, action, |scene| plan(scene, &choice));
+        mended.unwrap()
+    }
+
+    /// The same as it is planned, or why it is not done.
+    pub(crate) fn mend_by(
+        &mut self,
+        rule: &str,
+        action: &str,
+        plan: impl FnOnce(&Scene<'_>) -> Result<Planned, Refusal>,
+    ) -> Result<TakeId, String> {
         let judged = self.news.iter().rev().find_map(|news| match news {
             News::Judged(judged) => Some(judged.clone()),
             _ => None,
@@ -118,16 +134,12 @@ impl Driven {
         let judged = judged.unwrap();
         let (recording, findings) = (judged.recording(), judged.findings());
         let finding = findings.iter().find(|finding| finding.rule.id == rule);
-        let finding = finding.unwrap();
+        let finding = finding.ok_or("it is not found")?;
         let session = &recording.sessions[0];
         let beside = rules::beside(session, findings, finding);
         let judged = rules::Run::new(session, None);
         let scene = judged.scene(finding.defect(), &beside).unwrap();
-        let choice = Choice {
-            words,
-            ..Choice::default()
-        };
-        let planned = (actions::find(action).unwrap().plan)(&scene, &choice).unwrap();
+        let planned = plan(&scene).map_err(|refusal| refusal.to_string())?;
         let about = Take {
             title: action.to_owned(),
             cause: Cause {
@@ -146,21 +158,21 @@ impl Driven {
         self.bench.go_to(self.run.take()).unwrap();
         let take = self.bench.take(0, session, &planned.edits, about).unwrap();
         self.hear(Input::Mended(take));
-        take
+        Ok(take)
     }
 
     /// The operator goes to a take.
-    pub(super) fn go_to(&mut self, take: TakeId) {
+    pub(crate) fn go_to(&mut self, take: TakeId) {
         self.bench.go_to(take).unwrap();
         self.hear(Input::Went(take));
     }
 
-    pub(super) fn read(&mut self, take: TakeId) -> Recording {
+    pub(crate) fn read(&mut self, take: TakeId) -> Recording {
         self.bench.read(take, &|_, _| ()).unwrap()
     }
 
     /// What differs between two takes.
-    pub(super) fn compared(&mut self, one: TakeId, other: TakeId) -> Vec<Change> {
+    pub(crate) fn compared(&mut self, one: TakeId, other: TakeId) -> Vec<Change> {
         let [left, right] =
             [one, other].map(|take| (self.read(take), self.bench.rope(take).unwrap()));
         compare(
@@ -171,7 +183,7 @@ impl Driven {
     }
 
     /// How often a tool was started, by the ledger.
-    pub(super) fn starts(&self, name: &str) -> usize {
+    pub(crate) fn starts(&self, name: &str) -> usize {
         use retake::session::ledger::LedgerEvent::Started;
         let happened = self.bench.happened().iter();
         let started =
@@ -181,7 +193,7 @@ impl Driven {
 }
 
 /// Why a run waits, in words; nothing where it does not.
-pub(super) fn reasons(phase: &Phase) -> String {
+pub(crate) fn reasons(phase: &Phase) -> String {
     match phase {
         Phase::Paused { reasons, .. } => {
             let words = reasons.iter().map(retake::engine::Reason::words);

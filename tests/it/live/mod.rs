@@ -3,7 +3,7 @@
 mod breaker;
 mod contract;
 mod demo;
-mod driven;
+pub(crate) mod driven;
 mod interrupted;
 mod journal;
 mod journals;

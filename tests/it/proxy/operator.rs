@@ -2,13 +2,13 @@
 
 use super::speech::{Agent, BAD, GOOD, body, http, turn, ways};
 use super::stage::{PATIENCE, Stage, upstream};
-use retake::actions::{self, Choice};
+use retake::actions::{self, Choice, Planned, Refusal, Scene};
 use retake::exchange::{Ending, ExchangeId, Phase};
 use retake::rules::{Finding, Run, beside};
 use retake::runtime::Workbench;
 use retake::runtime::live::{Input, News};
-use retake::runtime::proxy::Command;
 use retake::runtime::proxy::holds::Seat;
+use retake::runtime::proxy::{Command, Proxy};
 use retake::runtime::takes::wall_clock;
 use retake::session::Dialect;
 use retake::session::takes::{Cause, Take};
@@ -27,6 +27,23 @@ pub(super) fn mends(stage: &Stage, id: u32, rule: &str, action: &str) -> Finding
 /// The same at a seat that is taken already, and stays taken.
 #[track_caller]
 pub(super) fn mends_at(seat: &mut Seat, rule: &str, action: &str) -> Finding {
+    let choice = Choice {
+        words: (action != "take-suggestion").then_some("it is not known what came of it"),
+        confirmed: true,
+        ..Choice::default()
+    };
+    let plan = actions::find(action).unwrap().plan;
+    let mended = mends_by(seat, rule, action, |scene| plan(scene, &choice));
+    mended.unwrap()
+}
+
+/// The same as it is planned, or why it is not done.
+pub(super) fn mends_by(
+    seat: &mut Seat,
+    rule: &str,
+    action: &str,
+    plan: impl FnOnce(&Scene<'_>) -> Result<Planned, Refusal>,
+) -> Result<Finding, String> {
     let (mut bench, _) = Workbench::open_run(seat.journal().unwrap(), wall_clock).unwrap();
     let news = seat.begin(&mut bench).unwrap();
     let judged = news.into_iter().rev().find_map(|news| match news {
@@ -35,16 +52,12 @@ pub(super) fn mends_at(seat: &mut Seat, rule: &str, action: &str) -> Finding {
     });
     let judged = judged.unwrap();
     let (session, findings) = (&judged.recording().sessions[0], judged.findings());
-    let finding = findings.iter().find(|one| one.rule.id == rule).unwrap();
+    let finding = findings.iter().find(|one| one.rule.id == rule);
+    let finding = finding.ok_or("it is not found")?;
     let beside = beside(session, findings, finding);
     let scene = Run::new(session, None);
     let scene = scene.scene(finding.defect(), &beside).unwrap();
-    let choice = Choice {
-        words: (action != "take-suggestion").then_some("it is not known what came of it"),
-        confirmed: true,
-        ..Choice::default()
-    };
-    let planned = (actions::find(action).unwrap().plan)(&scene, &choice).unwrap();
+    let planned = plan(&scene).map_err(|refusal| refusal.to_string())?;
     let about = Take {
         title: action.to_owned(),
         cause: Cause {
@@ -58,15 +71,20 @@ pub(super) fn mends_at(seat: &mut Seat, rule: &str, action: &str) -> Finding {
     bench.go_to(seat.take()).unwrap();
     let take = bench.take(0, session, &planned.edits, about).unwrap();
     seat.hear(&mut bench, Input::Mended(take));
-    finding.clone()
+    Ok(finding.clone())
 }
 
 /// The seat of a held exchange, as soon as it is free.
 #[track_caller]
 pub(super) fn sits(stage: &Stage, id: u32) -> Seat {
+    seat_of(stage.proxy.as_ref().unwrap(), id)
+}
+
+/// The same at a proxy.
+#[track_caller]
+pub(super) fn seat_of(proxy: &Proxy, id: u32) -> Seat {
     let since = Instant::now();
     loop {
-        let proxy = stage.proxy.as_ref().unwrap();
         if let Some(seat) = proxy.seat(ExchangeId(id), Arc::new(|| ())) {
             return seat;
         }

@@ -27,12 +27,6 @@ pub(super) const NAME: &str = "exchange";
 const TRIES: u32 = 20;
 const BETWEEN: Duration = Duration::from_millis(50);
 
-/// The exchange that a run of this name is about.
-pub(super) fn number(name: &str) -> Option<ExchangeId> {
-    let number = name.strip_prefix(NAME)?.trim_start().parse().ok()?;
-    Some(ExchangeId(number))
-}
-
 /// A run with what belongs to its exchange.
 pub(super) struct Driven {
     id: ExchangeId,

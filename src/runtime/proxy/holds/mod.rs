@@ -10,7 +10,6 @@ mod admission;
 mod driven;
 mod hold;
 mod holder;
-mod interrupted;
 mod seat;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -18,7 +17,6 @@ mod tests;
 mod workers;
 
 pub use holder::{Holder, Settings};
-pub use interrupted::{Interrupted, interrupted};
 pub use seat::Seat;
 
 use crate::exchange::{ExchangeId, Found};
