@@ -9,8 +9,8 @@ mod tests;
 
 pub(super) use reading::{Reading, common, common_end};
 
-use crate::dialects::stop_of;
 use crate::dialects::write::history_of;
+use crate::dialects::{stop_of, stops_early};
 use crate::engine::{
     ABOUT_RESULTS, Breakpoint, Fault, Policy, REFUSED_BY_PROVIDERS, Ready, Standing, hits, holds,
     standing_of, standing_of_request,
@@ -34,6 +34,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Secrets by value, each with what its placeholder calls it.
 type Secrets = [(String, String)];
+
+/// The rule about a reason for the end of a reply that the reply contradicts.
+const STOP_MISMATCH: &str = "stop-reason-mismatch";
 
 /// By what is judged. Breakpoints come and go while a proxy runs.
 #[derive(Debug, Default)]
@@ -90,7 +93,7 @@ impl Judge {
         };
         let names = |rules: &[&str]| rules.iter().any(|rule| self.policy.names(rule));
         (asked.has_output_schema && names(&["invalid-final-output", "missing-final-output"]))
-            || (asked.has_tools && names(&["leaked-tool-call", "stop-reason-mismatch"]))
+            || (asked.has_tools && names(&["leaked-tool-call", STOP_MISMATCH]))
     }
 
     pub(super) fn set_breakpoints(&self, breakpoints: Vec<Breakpoint>) {
@@ -161,12 +164,19 @@ impl Judge {
                 ..Verdict::sound()
             };
         }
-        let stop = stop_of(reply);
+        let stop = self.stop_of(reply);
         let found_in = (text, request.dialect(), true, stop.as_deref());
         let secrets = (secrets, tools_of(request));
         told(found_in, judgement, secrets, &standing, |session| {
             check_session(session, None).ok()
         })
+    }
+
+    /// Why a reply ended, where that is judged: early, or in any way where the policy says what is done about a reason that the reply
+    /// contradicts.
+    fn stop_of(&self, reply: &str) -> Option<String> {
+        let is_judged = |word: &String| stops_early(word) || self.policy.names(STOP_MISMATCH);
+        stop_of(reply).filter(is_judged)
     }
 
     /// The request as it was read, now or before.
@@ -199,7 +209,7 @@ impl Judge {
         }
         let splices = lower(self.read(request)?, &[Edit::Extend { items }]).ok()?;
         let rope = Arc::new(Rope::new(request.source()).grown(&splices, None));
-        let stop = stop_of(reply);
+        let stop = self.stop_of(reply);
         let Some(mut recording) = request.behind(&rope, &splices) else {
             let text = whole(&*rope)?;
             let mut recording = read_anew(request.dialect(), text.clone(), &text, true)?;
