@@ -65,7 +65,7 @@ pub fn reason(reason: &Reason, tool: &str) -> String {
         Reason::AskOperator { tool, .. } => format!("you are the tool {tool}"),
         Reason::MayHaveRun { tool, .. } => format!("{tool} may have run"),
         Reason::Model { .. } => "the model cannot be asked".to_owned(),
-        Reason::TurnLimit { turns } => format!("all {turns} turns are used"),
+        Reason::TurnLimit { turns } => format!("all {turns} replies are used"),
         Reason::Stepped => "c continues".to_owned(),
         Reason::NothingSaid => "nothing is said yet".to_owned(),
     }
@@ -89,7 +89,9 @@ pub fn sentence(reason: &Reason) -> String {
             format!("{tool} started before retake was ended, and may have run")
         }
         Reason::Model { why } => format!("the model cannot be asked: {why}"),
-        Reason::TurnLimit { turns } => format!("the run has used all of its {turns} turns"),
+        Reason::TurnLimit { turns } => {
+            format!("the run has used all of its {turns} replies (max_turns)")
+        }
         Reason::Stepped => "the run waits: c continues".to_owned(),
         Reason::NothingSaid => "nothing is said yet: o writes the first message".to_owned(),
     }
@@ -112,7 +114,7 @@ pub fn ending(ending: &Ending) -> String {
         Ending::Final => "final message".to_owned(),
         Ending::Fallback => "fallback accepted".to_owned(),
         Ending::HandedOver => "handed over to the agent".to_owned(),
-        Ending::TurnLimit { turns } => format!("turn limit of {turns}"),
+        Ending::TurnLimit { turns } => format!("limit of {turns} replies"),
         Ending::Aborted => "aborted".to_owned(),
         Ending::Raised { rule } => format!("raised by the policy: {rule}"),
         Ending::ModelFailed { why } => format!("the model failed: {why}"),

@@ -268,7 +268,12 @@ impl Board {
 
     /// What came of an exchange for its agent, in a sentence.
     pub fn outcome(&self, seen: &Seen) -> String {
-        words::outcome(seen, self.decided.get(&seen.id).map(String::as_str))
+        words::outcome(seen, self.decided(seen.id))
+    }
+
+    /// Who did what about an exchange last: `the policy: inject-error for unknown-tool`.
+    pub fn decided(&self, id: ExchangeId) -> Option<&str> {
+        self.decided.get(&id).map(String::as_str)
     }
 
     /// How the agent is doing that the proxy has started.
@@ -447,6 +452,8 @@ impl Board {
                     holding.why
                 )
             }
+            // What was done about it is seen as long as the exchange is.
+            (Phase::Ended(_), ..) if self.decided(seen.id).is_some() => self.outcome(seen),
             (_, Some(found), _) => format!("{}  {}", found.rule, found.message),
             (_, _, Some(note)) => note.clone(),
             (Phase::Ended(ending), ..) if words::is_trouble(ending) => words::outcome(seen, None),

@@ -161,6 +161,7 @@ impl Watching {
         let may_sit = seen.phase.hold().is_some();
         let seat = may_sit.then(|| self.proxy.seat(id)).flatten();
         let mut exchange = Intercepted::new(seen, seat.is_some());
+        exchange.decided = self.board.decided(id).map(str::to_owned);
         exchange.others = self.board.held_besides(id);
         exchange.is_intercepting = self.board.is_intercepting();
         exchange.wall_ms = wall_clock();

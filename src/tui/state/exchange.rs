@@ -20,6 +20,8 @@ pub struct Intercepted {
     pub is_over: bool,
     /// How many items its request has, once that is known.
     pub asked: Option<usize>,
+    /// Who did what about it last, in words.
+    pub decided: Option<String>,
     /// How many other exchanges are held.
     pub others: usize,
     /// Whether only what the agent is to see is shown, and not what the provider sees.
@@ -39,6 +41,7 @@ impl Intercepted {
             is_seat,
             is_over: false,
             asked: None,
+            decided: None,
             others: 0,
             is_agents_view: false,
             is_intercepting: true,

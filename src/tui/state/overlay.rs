@@ -86,7 +86,7 @@ pub enum Overlay {
 pub enum Asked {
     /// The file of the agent that goes on.
     Agent,
-    /// How many more turns the run may take.
+    /// How many more replies the model may give.
     MoreTurns,
     /// A breakpoint in words.
     Breakpoint,

@@ -127,7 +127,12 @@ fn other_pauses_are_left_by_their_keys() {
     desk.tell(paused(&[Reason::Stepped])).press("c .");
     assert_eq!(desk.asked_engine(), [Command::Continue, Command::Step]);
     desk.tell(paused(&[Reason::TurnLimit { turns: 10 }]));
-    desk.press("c").sees("more turns 10").press("^u `x` enter");
+    // A turn is what the list counts; what is limited are replies, as in the header.
+    desk.sees("all 10 replies are used")
+        .misses("turns are used");
+    desk.press("c")
+        .sees("more replies 10")
+        .press("^u `x` enter");
     desk.sees("a number from 1 is needed").press("^u `3` enter");
     assert_eq!(desk.asked_engine(), [Command::MoreTurns(3)]);
     let why = "401: no key".to_owned();

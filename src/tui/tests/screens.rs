@@ -51,6 +51,76 @@ fn the_row_with_the_cursor_is_of_one_colour() {
     }
 }
 
+/// In every list the row with the cursor is reversed from end to end, in one colour, also where there are no colours and no signs.
+#[test]
+fn the_row_with_the_cursor_is_seen_in_every_list_without_colours_and_signs() {
+    let reversed = |desk: &super::desk::Desk, theme: &Theme| -> Vec<(usize, _)> {
+        let terminal = terminal(&desk.state, theme);
+        let cells = terminal.backend().buffer().content.iter().enumerate();
+        cells
+            .filter(|(_, cell)| cell.modifier.contains(ratatui::style::Modifier::REVERSED))
+            .map(|(at, cell)| (at, (cell.fg, cell.bg)))
+            .collect()
+    };
+    for (variant, _) in Variant::ALL {
+        for glyphs in [Glyphs::UNICODE, Glyphs::ASCII] {
+            let theme = Theme::new(variant, glyphs);
+            let mut desk = super::desk::Desk::of("unknown-tool.json");
+            desk.press("B a `tool x` enter esc i ^s enter");
+            let mut last = Vec::new();
+            for keys in ["", "2", "4", "5", "1 :", "1 enter", "B", "b", "T"] {
+                desk.press(keys);
+                let cells = reversed(&desk, &theme);
+                assert!(
+                    cells.len() > 10 && cells != last,
+                    "{keys}\n{}",
+                    desk.screen()
+                );
+                let colour = cells[0].1;
+                assert!(cells.iter().all(|cell| cell.1 == colour), "{keys}");
+                last = cells;
+                desk.press("esc");
+            }
+        }
+    }
+}
+
+/// A turn has one number: in the list, in the title of its pane, in a breakpoint, in what is found and counted.
+#[test]
+fn every_place_counts_turns_alike() {
+    let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus");
+    let files = [
+        "claude_code_jsonl/agentcmd-full-session-three.jsonl",
+        "claude_code_jsonl/ccv-sidechains.jsonl",
+    ];
+    for name in files {
+        let path = corpus.join(name);
+        let Ok(bytes) = std::fs::read(&path) else {
+            println!("skipped: {} is not there", path.display());
+            continue;
+        };
+        let options = crate::runtime::ReadOptions::default();
+        let summary = crate::runtime::inspect::inspect(&path, &options, &|_, _| None).unwrap();
+        let mut desk = super::desk::Desk::on("a.jsonl", &bytes, None);
+        desk.state.size = (160, 40);
+        let document = desk.state.document.clone().unwrap();
+        let sessions = &document.recording.sessions;
+        let all: usize = sessions.iter().map(|session| session.turns.len()).sum();
+        assert_eq!(summary.turns, all, "{name}: the picker");
+        desk.press("G");
+        let last = desk.state.session().unwrap().turns.len();
+        desk.sees(&format!("{last} turns"))
+            .sees(&format!(" Turn {last} "));
+        desk.press(": `3` enter").sees(" Turn 3 ");
+    }
+    let mut desk = super::desk::Desk::run("flights.toml");
+    desk.comes("paused: unknown-tool");
+    desk.press("B a `turn 4` enter esc s enter");
+    desk.comes("breakpoint 1, turn 4")
+        .press("G")
+        .sees(" Turn 4 ");
+}
+
 #[test]
 fn a_number_in_the_palette_goes_to_that_turn() {
     let mut state = opened(BROKEN_JSON, (120, 16));

@@ -118,7 +118,7 @@ fn settle(state: &mut State, command: engine::Command) -> Vec<Effect> {
         Some(Reason::Approval { .. }) => decide::open_approval(state),
         Some(Reason::AskOperator { .. } | Reason::NothingSaid) => decide::open_answer(state, false),
         Some(Reason::TurnLimit { turns }) => {
-            let mut prompt = Prompt::new("more turns", "how many more the run may take");
+            let mut prompt = Prompt::new("more replies", "how many more the model may give");
             prompt.open(&turns.to_string());
             overlay(state, Overlay::Line(Box::new(prompt), Asked::MoreTurns))
         }

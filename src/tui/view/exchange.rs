@@ -14,6 +14,8 @@ use ratatui::widgets::{Clear, Widget};
 
 /// Most cells of the client's name.
 const CLIENT: usize = 32;
+/// Most cells of who did what about it.
+const DECIDED: usize = 60;
 
 /// How long the exchange waits, or what else it is doing.
 pub(super) fn waits(state: &State, theme: &Theme) -> Option<Vec<Span<'static>>> {
@@ -46,6 +48,10 @@ pub(super) fn facts(state: &State, theme: &Theme) -> Vec<Vec<Span<'static>>> {
             false => "provider sees",
         };
         facts.push(vec![Span::styled(view, theme.dim)]);
+    }
+    if let Some(decided) = open.decided.as_ref().filter(|_| !open.is_seat) {
+        let words = SafeText::single_line(decided, DECIDED);
+        facts.push(theme.spans(&words, theme.marked));
     }
     facts
 }

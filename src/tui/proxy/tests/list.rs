@@ -290,6 +290,29 @@ fn what_is_decided_and_what_goes_wrong_stands_in_the_log() {
 }
 
 #[test]
+fn who_did_what_about_an_exchange_stays_in_its_footer() {
+    let mut board = busy();
+    board.hear(vec![
+        News::Decided {
+            id: ExchangeId(4),
+            rule: Some("unknown-tool".to_owned()),
+            action: "inject-error".to_owned(),
+            by: Author::Policy,
+            wording: None,
+            text_sent: false,
+        },
+        news(exchange(4, Phase::Ended(Ending::Mended))),
+    ]);
+    board.go_to(ExchangeId(4));
+    for keys in ["", "k j", "? esc"] {
+        press(&mut board, keys);
+        let shown = screen(&board, (200, 20));
+        let words = "(the policy: inject-error for unknown-tool)";
+        assert!(shown.contains(words), "{keys}\n{shown}");
+    }
+}
+
+#[test]
 fn an_upstream_whose_tls_is_not_verified_is_never_out_of_sight() {
     let mut board = busy();
     board.about.unverified = vec!["localhost:8443".to_owned()];
