@@ -19,41 +19,51 @@ pub(super) fn plan(scene: &Scene<'_>, _: &Choice<'_>) -> Result<Planned, Refusal
     let texts = texts_of(&bytes)?;
     let wanted = scene.defect.fact("tool");
     let found = texts.iter().find_map(|(at, text)| {
-        let mut blocks = find(text).into_iter();
-        let block = blocks.find(|block| wanted.is_none_or(|tool| tool == block.tool))?;
-        Some((at, text, block))
+        let mut blocks = find(text);
+        let mut wanted = blocks
+            .iter()
+            .filter(|block| wanted.is_none_or(|tool| tool == block.tool));
+        let place = wanted.next()?.at.clone();
+        // A list is one thing: all its calls are made.
+        blocks.retain(|block| block.at == place);
+        Some((at, text, place, blocks))
     });
-    let (at, text, block) = found.ok_or(Refusal::NothingToDo)?;
+    let (at, text, place, blocks) = found.ok_or(Refusal::NothingToDo)?;
     if item.shape == Shape::Chat && has_call_beside(scene) {
         return Err(Refusal::WouldBreak(
             "the message makes a call already: edit that".to_owned(),
         ));
     }
     let mut planned = Planned::default();
-    let arguments = arguments(scene, &block, &mut planned)?;
-    let id = fresh_id(scene);
-    let before = without_mark(text[..block.at.start].trim_end());
-    let behind = text[block.at.end..].trim();
+    let arguments = blocks
+        .iter()
+        .map(|block| arguments(scene, block, &mut planned))
+        .collect::<Result<Vec<_>, _>>()?;
+    let ids = fresh_ids(scene, blocks.len());
+    let before = without_mark(text[..place.start].trim_end());
+    let behind = text[place.end..].trim();
     let left = match (before, behind) {
         ("", text) | (text, "") => text.to_owned(),
         (before, behind) => format!("{before}\n\n{behind}"),
     };
-    let call = MadeCall {
-        id: &id,
+    let calls = blocks.iter().zip(&ids).zip(&arguments);
+    let calls = calls.map(|((block, id), arguments)| MadeCall {
+        id,
         tool: block.tool,
-        arguments: &arguments,
-        left: left.trim(),
-    };
-    let made = make_call(item, &bytes, at.clone(), &call)?;
+        arguments,
+    });
+    let calls = calls.collect::<Vec<_>>();
+    let made = make_call(item, &bytes, at.clone(), &calls, left.trim())?;
     let made = made.ok_or_else(|| Refusal::NotInDialect("no call can stand here".to_owned()))?;
-    planned.note(format!("the text was written as {}", block.form));
+    let form = blocks.first().map_or("", |block| block.form);
+    planned.note(format!("the text was written as {form}"));
     planned.edits.push(Edit::Rewrite {
         item: scene.item,
         patches: made.patches,
     });
     planned
         .edits
-        .extend(made.behind.map(|element| Edit::Insert {
+        .extend(made.behind.into_iter().map(|element| Edit::Insert {
             after: scene.item,
             element,
         }));
@@ -144,19 +154,19 @@ fn typed(named: &[(&str, &str)], schema: Option<&Value>) -> Map<String, Value> {
     members.collect()
 }
 
-/// An id that no call of the session has.
-fn fresh_id(scene: &Scene<'_>) -> String {
+/// So many ids that no call of the session has.
+fn fresh_ids(scene: &Scene<'_>, count: usize) -> Vec<String> {
     let prefix = match scene.item().map(|item| item.shape) {
         Ok(Shape::Anthropic) => "toolu",
         _ => "call",
     };
     let own = ordinal(scene.item);
-    let mut ids = (1..).map(|number| match number {
+    let ids = (1..).map(|number| match number {
         1 => format!("{prefix}_text_{own}"),
         number => format!("{prefix}_text_{own}_{number}"),
     });
     let is_free = |id: &String| !scene.around.has_call_id(CallId::new(id.as_bytes(), 0).hash);
-    ids.find(is_free).unwrap_or_default()
+    ids.filter(is_free).take(count).collect()
 }
 
 #[cfg(test)]
@@ -164,6 +174,8 @@ fn fresh_id(scene: &Scene<'_>) -> String {
 mod tests {
     use super::*;
     use crate::actions::stage::{Stage, USER, anthropic, history, stage};
+    use crate::formats::lower;
+    use crate::session::{Rope, Source, Span};
     use serde_json::json;
 
     const LEAK: &str = "I look.\\n<tool_call>\\n{\\\"name\\\": \\\"read\\\", \\\"arguments\\\": {\\\"path\\\": \\\"a\\\"}}\\n</tool_call>";
@@ -192,6 +204,44 @@ mod tests {
         assert_eq!(call["function"]["name"], "read");
         assert_eq!(call["function"]["arguments"], r#"{"path":"a"}"#);
         assert_eq!(call["id"], "call_text_2");
+    }
+
+    #[test]
+    fn all_calls_of_a_list_are_made_in_its_order() {
+        let list = r#"I look.[TOOL_CALLS][{\"name\": \"read\", \"arguments\": {\"path\": \"a\"}}, {\"name\": \"read\", \"arguments\": {\"path\": \"b\"}}]"#;
+        let chat = format!(r#"{{"role":"assistant","content":"{list}"}}"#);
+        let item = format!(
+            r#"{{"type":"message","role":"assistant","content":[{{"type":"output_text","text":"{list}"}}]}}"#
+        );
+        let system = r#"{"model":"m","max_tokens":9,"system":"s","messages":["#;
+        for text in [
+            history(&[USER, &chat]),
+            format!("{system}{USER},{chat}]}}"),
+            history(&[r#"{"type":"message","role":"user","content":"hi"}"#, &item]),
+        ] {
+            let stage = offered(&text);
+            let planned = salvaged(&stage);
+            let splices = lower(&stage.session, &planned.edits).unwrap();
+            let rope = Rope::new(stage.session.source.clone()).spliced(&splices);
+            let end = rope.len();
+            let after = rope.read(Span { start: 0, end }).unwrap();
+            let after = String::from_utf8(after).unwrap();
+            let [one, two] = ["a", "b"].map(|path| {
+                let spelled = [
+                    format!(r#"{{\"path\":\"{path}\"}}"#),
+                    format!(r#"{{"path":"{path}"}}"#),
+                ];
+                spelled
+                    .iter()
+                    .find_map(|spelled| after.find(spelled))
+                    .unwrap()
+            });
+            assert!(one < two && !after.contains("TOOL_CALLS"), "{after}");
+            assert!(after.contains("I look."), "{after}");
+            let ids = after.matches("_text_").collect::<Vec<_>>();
+            assert_eq!(ids.len(), 2, "{after}");
+            assert!(serde_json::from_str::<Value>(&after).is_ok(), "{after}");
+        }
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub struct Block<'a> {
     pub form: &'static str,
     /// The line where it begins, counted from 1.
     pub line: usize,
-    /// Where it stands in the text.
+    /// Where it stands in the text; for the calls of a list, where the list does.
     pub at: Range<usize>,
     /// What it is called with.
     pub arguments: Written<'a>,
@@ -92,15 +92,18 @@ pub fn find(text: &str) -> Vec<Block<'_>> {
                 let block = match begins_like_one(trimmed) {
                     true => {
                         let indent = line.len() - line.trim_start().len();
-                        Some((start + indent, block_at(&text[start + indent..], indent)))
+                        let block = block_at(&text[start + indent..], indent);
+                        Some((start + indent, Vec::from_iter(block)))
                     }
                     false => tokens::begin(line)
-                        .map(|at| (start + at, tokens::block_at(&text[start + at..]))),
+                        .map(|at| (start + at, tokens::blocks_at(&text[start + at..]))),
                 };
                 match block {
-                    Some((begin, Some(block))) => {
-                        behind = begin + block.length;
-                        found.push(block.block(number, begin, 0));
+                    Some((begin, blocks)) if !blocks.is_empty() => {
+                        for block in blocks {
+                            behind = begin + block.length;
+                            found.push(block.block(number, begin, 0));
+                        }
                     }
                     Some(_) if misses == MOST_MISSES => break,
                     Some(_) => misses += 1,

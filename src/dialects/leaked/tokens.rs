@@ -49,30 +49,41 @@ pub(super) fn begin(line: &str) -> Option<usize> {
     (!is_quoted).then_some(at)
 }
 
-/// The call at the start of a text.
-pub(super) fn block_at(rest: &str) -> Option<Found<'_>> {
-    mistral(rest)
+/// The calls at the start of a text: one, or all of a list, each as long as the list.
+pub(super) fn blocks_at(rest: &str) -> Vec<Found<'_>> {
+    let block = mistral(rest)
         .or_else(|| deepseek(rest))
         .or_else(|| llama(rest))
-        .or_else(|| harmony(rest))
+        .or_else(|| harmony(rest));
+    match block {
+        Some(block) => vec![block],
+        None => mistral_list(rest).unwrap_or_default(),
+    }
 }
 
-/// `[TOOL_CALLS][{"name": X, "arguments": {...}}]`, `[TOOL_CALLS]X{...}`, `[TOOL_CALLS]X[ARGS]{...}`.
-fn mistral(rest: &str) -> Option<Found<'_>> {
-    const FORM: &str = "[TOOL_CALLS]";
-    let inside = rest.strip_prefix(FORM)?.trim_start();
-    let start = rest.len() - inside.len();
-    if let Some(list) = inside.strip_prefix('[') {
-        let end = skip_value(inside.as_bytes(), 0).ok()?;
-        let list = list.trim_start();
-        let found = json_call(list, FORM)?;
-        // A list of several calls cannot become one.
-        let is_only = list[found.length..].trim_start().starts_with(']');
-        return is_only.then_some(Found {
-            length: start + end,
-            ..found
-        });
+/// What Mistral's templates put before calls.
+const MISTRAL: &str = "[TOOL_CALLS]";
+
+/// `[TOOL_CALLS][{"name": X, "arguments": {...}}, ...]`.
+fn mistral_list(rest: &str) -> Option<Vec<Found<'_>>> {
+    let inside = rest.strip_prefix(MISTRAL)?.trim_start();
+    let length = rest.len() - inside.len() + skip_value(inside.as_bytes(), 0).ok()?;
+    let mut list = inside.strip_prefix('[')?.trim_start();
+    let mut found = Vec::new();
+    loop {
+        let call = json_call(list, MISTRAL)?;
+        list = list[call.length..].trim_start();
+        found.push(Found { length, ..call });
+        match list.strip_prefix(',') {
+            Some(next) => list = next.trim_start(),
+            None => return list.starts_with(']').then_some(found),
+        }
     }
+}
+
+/// `[TOOL_CALLS]X{...}`, `[TOOL_CALLS]X[ARGS]{...}`.
+fn mistral(rest: &str) -> Option<Found<'_>> {
+    let inside = rest.strip_prefix(MISTRAL)?.trim_start();
     let (tool, arguments) = inside.split_at(inside.find(['{', '['])?);
     let arguments = match arguments.strip_prefix("[CALL_ID]") {
         Some(id) => &id[id.find('[')?..],
@@ -82,7 +93,7 @@ fn mistral(rest: &str) -> Option<Found<'_>> {
         .strip_prefix("[ARGS]")
         .unwrap_or(arguments)
         .trim_start();
-    object(rest, tool.trim(), FORM, arguments)
+    object(rest, tool.trim(), MISTRAL, arguments)
 }
 
 /// `<|channel|>commentary to=functions.X <|constrain|>json<|message|>{...}<|call|>`.

@@ -15,8 +15,6 @@ pub struct MadeCall<'a> {
     pub tool: &'a str,
     /// The arguments, a JSON object.
     pub arguments: &'a str,
-    /// What is left of the text; empty where it was the call and nothing else.
-    pub left: &'a str,
 }
 
 /// How an item changes for the call to be made.
@@ -24,8 +22,8 @@ pub struct MadeCall<'a> {
 pub struct Made {
     /// What becomes of the item.
     pub patches: Vec<Patch>,
-    /// The call, where it is an item of its own behind it.
-    pub behind: Option<String>,
+    /// The calls that are items of their own behind it.
+    pub behind: Vec<String>,
 }
 
 /// The texts of a message of the model, each with the place of its string in the bytes of the item.
@@ -65,53 +63,56 @@ fn take(cursor: &mut Cursor<'_>, found: &mut Vec<(Range<usize>, String)>) -> Res
     Ok(())
 }
 
-/// Makes a call of a part of the text that stands at `at` in an item. `None` where the dialect has no place for it.
+/// Makes calls of a part of the text that stands at `at` in an item; `left` is what is left of the text, empty where it was calls and
+/// nothing else. `None` where the dialect has no place for them.
 pub fn make_call(
     item: &Item,
     bytes: &[u8],
     at: Range<usize>,
-    call: &MadeCall<'_>,
+    calls: &[MadeCall<'_>],
+    left: &str,
 ) -> Result<Option<Made>, Fault> {
-    let (id, tool) = (quoted(call.id), quoted(call.tool));
     let whole = |with: String| {
         let at = 0..bytes.len();
         let with = with.into_bytes();
         Made {
             patches: vec![Patch { at, with }],
-            behind: None,
+            behind: Vec::new(),
         }
     };
-    let left = |spelled: String| Patch {
+    let text_is = |spelled: String| Patch {
         at: at.clone(),
         with: spelled.into_bytes(),
     };
     Ok(match item.shape {
         Shape::Chat => {
             let is_whole_content = bytes[..at.start].trim_ascii_end().ends_with(b":");
-            let text = match call.left {
+            let text = match left {
                 "" if is_whole_content => "null".to_owned(),
                 text => quoted(text),
             };
-            let entry = format!(
-                r#"[{{"id":{id},"type":"function","function":{{"name":{tool},"arguments":{}}}}}]"#,
-                quoted(call.arguments)
-            );
-            let mut patches = vec![left(text), set_member(bytes, 0, "tool_calls", &entry)?];
+            let entries = calls.iter().map(|call| {
+                let [id, tool, arguments] = [call.id, call.tool, call.arguments].map(quoted);
+                format!(
+                    r#"{{"id":{id},"type":"function","function":{{"name":{tool},"arguments":{arguments}}}}}"#
+                )
+            });
+            let entries = format!("[{}]", entries.collect::<Vec<_>>().join(","));
+            let mut patches = vec![text_is(text), set_member(bytes, 0, "tool_calls", &entries)?];
             patches.sort_by_key(|patch| patch.at.start);
             Some(Made {
                 patches,
-                behind: None,
+                behind: Vec::new(),
             })
         }
         Shape::Anthropic => {
-            let block = format!(
-                r#"{{"type":"tool_use","id":{id},"name":{tool},"input":{}}}"#,
-                call.arguments
-            );
-            let blocks = match call.left {
-                "" => block,
-                text => format!("{},{block}", text_block(text)),
-            };
+            let text = (!left.is_empty()).then(|| text_block(left).to_string());
+            let blocks = calls.iter().map(|call| {
+                let [id, tool] = [call.id, call.tool].map(quoted);
+                let input = call.arguments;
+                format!(r#"{{"type":"tool_use","id":{id},"name":{tool},"input":{input}}}"#)
+            });
+            let blocks = text.into_iter().chain(blocks).collect::<Vec<_>>().join(",");
             let is_bare = bytes.first() == Some(&b'"');
             Some(whole(if is_bare {
                 format!("[{blocks}]")
@@ -120,16 +121,19 @@ pub fn make_call(
             }))
         }
         Shape::Responses => {
-            let entry = format!(
-                r#"{{"type":"function_call","call_id":{id},"name":{tool},"arguments":{}}}"#,
-                quoted(call.arguments)
-            );
-            Some(match call.left {
-                "" => whole(entry),
-                text => Made {
-                    patches: vec![left(quoted(text))],
-                    behind: Some(entry),
-                },
+            let mut entries = calls.iter().map(|call| {
+                let [id, tool, arguments] = [call.id, call.tool, call.arguments].map(quoted);
+                format!(
+                    r#"{{"type":"function_call","call_id":{id},"name":{tool},"arguments":{arguments}}}"#
+                )
+            });
+            let patches = match left {
+                "" => whole(entries.next().unwrap_or_default()).patches,
+                text => vec![text_is(quoted(text))],
+            };
+            Some(Made {
+                patches,
+                behind: entries.collect(),
             })
         }
         Shape::Format => None,
