@@ -212,7 +212,16 @@ fn unspelled_arguments(way: Way) -> Option<String> {
         },
         |_| (),
     );
-    sends(way, elements)
+    if dialect != Dialect::Anthropic {
+        return sends(way, elements);
+    }
+    // What is missing is mended to no arguments, which the tool takes.
+    let tool = json!({"name": "search", "input_schema": {"type": "object"}});
+    Some(spelled(way, |agent| {
+        agent.members = json!({"tools": [tool]});
+        agent.history.extend(elements);
+        agent.history.push(user("Well?"));
+    }))
 }
 
 fn odd_content(way: Way) -> Option<String> {
