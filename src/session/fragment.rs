@@ -107,6 +107,8 @@ pub struct Heard {
     pub dialect: Dialect,
     /// Whether the journal says how it ended; one that was held when its proxy was stopped has no end.
     pub has_ended: bool,
+    /// Whether the journal says that the client got a mended reply.
+    pub was_mended: bool,
     /// Keyed hash of the id by which the request names what the provider keeps; 0 for none.
     pub earlier: u64,
     /// Keyed hash of the reply's own id; 0 for none.

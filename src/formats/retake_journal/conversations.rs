@@ -277,7 +277,7 @@ impl Conversations {
                 conversation: index,
                 number: part.heard.number,
                 history: branch,
-                was_mended: replied.has_reply(),
+                was_mended: part.heard.was_mended,
             });
             used = told;
         }

@@ -15,6 +15,7 @@ use std::ops::Range;
 struct Members {
     number: u32,
     has_ended: bool,
+    was_mended: bool,
     incomplete: bool,
     model: Option<String>,
     request: Option<Range<usize>>,
@@ -47,6 +48,7 @@ pub(super) fn read(
         number: members.number,
         dialect,
         has_ended: members.has_ended,
+        was_mended: members.was_mended,
         earlier: member(
             &members.request,
             &[b"previous_response_id", b"conversation", b"thread"],
@@ -93,6 +95,14 @@ fn walk(cursor: &mut Cursor<'_>) -> Result<Members, Fault> {
             (b"model", _) => {
                 let model = cursor.string()?.filter(|model| !model.is_empty());
                 members.model = model.map(|model| display_text(model).into_owned());
+            }
+            (b"ending", Some(b'{')) => {
+                cursor.object(|cursor, key| {
+                    if key == b"how" {
+                        members.was_mended = cursor.string()? == Some(b"mended");
+                    }
+                    Ok(())
+                })?;
             }
             (b"incomplete", _) => members.incomplete = cursor.raw()? == b"true",
             (b"request", Some(b'{')) => members.request = Some(cursor.skip()?),

@@ -281,3 +281,70 @@ fn a_recorded_tool_answers_while_the_calls_are_the_same_and_then_the_operator_is
     retake::runtime::write_take(driven.bench.base(take).unwrap(), &rope, &mut out).unwrap();
     assert!(String::from_utf8(out).unwrap().contains("shelf 4"));
 }
+
+/// A history that ends on a call, in the words of a dialect, with the tool that was offered.
+fn ends_on(dialect: Dialect, name: &str, arguments: &str) -> String {
+    let schema = serde_json::json!({"type": "object", "required": ["id"], "properties": {"id": {"type": "integer"}}});
+    let user = serde_json::json!({"role": "user", "content": "Who is 7?"});
+    let body = match dialect {
+        Dialect::Responses => serde_json::json!({"model": "m",
+            "tools": [{"type": "function", "name": "look", "parameters": schema}],
+            "input": [user, {"type": "function_call", "call_id": "c1", "name": name, "arguments": arguments}]}),
+        Dialect::Chat => serde_json::json!({"model": "m",
+            "tools": [{"type": "function", "function": {"name": "look", "parameters": schema}}],
+            "messages": [user, {"role": "assistant", "content": null, "tool_calls": [
+                {"id": "c1", "type": "function", "function": {"name": name, "arguments": arguments}}]}]}),
+        Dialect::Anthropic | Dialect::Gemini => serde_json::json!({"model": "m", "max_tokens": 9,
+            "tools": [{"name": "look", "input_schema": schema}],
+            "messages": [user, {"role": "assistant", "content": [
+                {"type": "tool_use", "id": "toolu_1", "name": name, "input": {"id": 7}}]}]}),
+    };
+    body.to_string()
+}
+
+#[test]
+fn what_a_policy_cannot_do_about_a_recording_is_followed_by_otherwise() {
+    let policy = "[policy.on.unknown-tool]\ndo = \"suggest\"\notherwise = \"inject\"\n\
+                  [policy.on.malformed-arguments]\ndo = \"repair\"\notherwise = \"inject\"\n";
+    let tool = "[[tools]]\nname = \"look\"\ncanned = \"Ann\"\n[tools.parameters]\ntype = \"object\"\nrequired = [\"id\"]\nproperties.id = { type = \"integer\" }\n";
+    for dialect in [Dialect::Responses, Dialect::Chat, Dialect::Anthropic] {
+        for (name, arguments) in [
+            ("zzz", "{\"id\":7}"),
+            ("look", "<<<"),
+            ("look", "{\"id\": "),
+        ] {
+            // Arguments of Anthropic are JSON where the reply is whole.
+            if dialect == Dialect::Anthropic && name == "look" {
+                continue;
+            }
+            let stage = Stage::new();
+            let wire = Wire::to(SCRIPT);
+            let file = agent(&stage, &wire, dialect);
+            let text = std::fs::read_to_string(&file).unwrap() + policy + tool;
+            std::fs::write(&file, text).unwrap();
+            let path = stage.write("run.json", &ends_on(dialect, name, arguments));
+            let recording = Arc::new(read_path(&path, &ReadOptions::default()).unwrap());
+            let state = stage.path("state");
+            let (bench, _) = Workbench::open(recording, Some(&path), Some(&state), wall_clock);
+            let options = Options {
+                has_operator: false,
+                ..attended()
+            };
+            let mut driven = Driven::of_recording(&file, bench, options);
+            let what = format!("{dialect:?} {name} {arguments}");
+            assert_eq!(
+                driven.rest(),
+                Phase::Ended(Ending::Final),
+                "{what}: {:#?}",
+                driven.news
+            );
+            let line = driven.bench.line(driven.run.take());
+            let actions = line.iter().filter_map(|take| {
+                let take = driven.bench.takes().get(*take)?;
+                take.cause.action.clone()
+            });
+            let actions: Vec<String> = actions.collect();
+            assert_eq!(actions, ["continue", "inject-error"], "{what}");
+        }
+    }
+}

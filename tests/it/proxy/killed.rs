@@ -212,20 +212,28 @@ fn an_exchange_is_recorded_before_it_is_judged_and_what_was_found_follows() {
 }
 
 #[test]
-fn a_journal_opens_like_any_recording_with_what_was_found() {
-    let policy = "[on.unknown-tool]\ndo = \"inject\"\n";
-    let replies = [turn("1", "", &[BAD]), turn("2", "It is warm.", &[])];
-    let replies = replies
-        .iter()
-        .map(|reply| http(Dialect::Anthropic, true, reply))
-        .collect();
-    let mut stage = Stage::by(upstream(replies), policy);
-    stage.turn(&mut Agent::new((Dialect::Anthropic, true)));
-    stage.over(1);
-    drop(stage.proxy.take());
-    let (code, said) = checked(&stage.folder.path().join("proxy.jsonl"));
-    assert!(
-        code == Some(1) && said.contains("unknown-tool"),
-        "{code:?}: {said}"
-    );
+fn a_journal_opens_like_any_recording_and_what_the_client_got_is_judged() {
+    let mends = "[on.unknown-tool]\ndo = \"inject\"\n";
+    let releases = "[on.unknown-tool]\ndo = \"release\"\n";
+    let raises = "[on.unknown-tool]\ndo = \"raise\"\n";
+    // What was refused on its way was mended no more than what passed as it was.
+    for (policy, is_mended) in [(mends, true), (releases, false), (raises, false)] {
+        let replies = [turn("1", "", &[BAD]), turn("2", "It is warm.", &[])];
+        let replies = replies
+            .iter()
+            .map(|reply| http(Dialect::Anthropic, true, reply))
+            .collect();
+        let mut stage = Stage::by(upstream(replies), policy);
+        stage.ask(&Agent::new((Dialect::Anthropic, true)));
+        stage.over(1);
+        drop(stage.proxy.take());
+        let (code, said) = checked(&stage.folder.path().join("proxy.jsonl"));
+        let told = (code, said.contains("; mended on the way"));
+        assert_eq!(
+            told,
+            (Some(i32::from(!is_mended)), is_mended),
+            "{policy}{said}"
+        );
+        assert!(said.contains("unknown-tool"), "{policy}{said}");
+    }
 }
