@@ -108,13 +108,18 @@ impl Rope {
     /// This text with splices. They are taken in the order of their places; of two insertions at one place the first stays first.
     /// What overlaps a splice before it is left out.
     pub fn spliced(&self, splices: &[Splice]) -> Self {
-        self.with(splices, Origin::Written)
+        self.with(&owned(splices), Origin::Written)
     }
 
     /// The same where the splices are what a take grew by in one step. What the operator said is his decision, as in any take.
     pub fn grown(&self, splices: &[Splice], by: Option<GrownBy>) -> Self {
+        self.grown_by(&owned(splices), by)
+    }
+
+    /// The same with bytes that others hold, too.
+    pub fn grown_by(&self, splices: &[(Span, Arc<Vec<u8>>)], by: Option<GrownBy>) -> Self {
         if by == Some(GrownBy::Operator) {
-            return self.spliced(splices);
+            return self.with(splices, Origin::Written);
         }
         let mut rope = self.with(splices, Origin::Grown);
         let span = Span {
@@ -136,9 +141,9 @@ impl Rope {
         self.run.as_ref()
     }
 
-    fn with(&self, splices: &[Splice], origin: impl Fn(Span) -> Origin) -> Self {
-        let mut order: Vec<&Splice> = splices.iter().collect();
-        order.sort_by_key(|splice| (splice.at.start, splice.at.end));
+    fn with(&self, splices: &[(Span, Arc<Vec<u8>>)], origin: impl Fn(Span) -> Origin) -> Self {
+        let mut order: Vec<_> = splices.iter().collect();
+        order.sort_by_key(|(at, _)| (at.start, at.end));
         let mut rope = Self {
             recorded: self.recorded.clone(),
             written: self.written.clone(),
@@ -148,26 +153,34 @@ impl Rope {
             length: 0,
         };
         let first = self.written_len();
-        let length = splices.iter().map(|splice| splice.with.len()).sum();
-        let mut bytes: Vec<u8> = Vec::with_capacity(length);
+        // One splice alone is not copied.
+        let alone = match splices {
+            [(_, with)] => Some(with.clone()),
+            _ => None,
+        };
+        let mut bytes: Vec<u8> = Vec::new();
+        let mut length = 0;
         let (mut at, mut piece) = (0, 0);
-        for splice in order {
-            if splice.at.start < at {
+        for (place, with) in order {
+            if place.start < at {
                 continue;
             }
-            piece = rope.copy(self, at..splice.at.start, piece);
-            let start = first + bytes.len() as u64;
-            bytes.extend_from_slice(&splice.with);
+            piece = rope.copy(self, at..place.start, piece);
+            if alone.is_none() {
+                bytes.extend_from_slice(with);
+            }
+            let start = first + length;
+            length += with.len() as u64;
             rope.push(origin(Span {
                 start,
-                end: first + bytes.len() as u64,
+                end: first + length,
             }));
-            at = splice.at.end;
+            at = place.end;
         }
-        if !bytes.is_empty() {
+        if length > 0 {
             rope.written.push(Step {
                 start: first,
-                bytes: Arc::new(bytes),
+                bytes: alone.unwrap_or_else(|| Arc::new(bytes)),
             });
         }
         rope.copy(self, at..self.length, piece);
@@ -243,6 +256,14 @@ impl Rope {
     pub fn recorded(&self) -> &Arc<dyn Source> {
         &self.recorded
     }
+}
+
+/// Splices whose bytes can be shared.
+fn owned(splices: &[Splice]) -> Vec<(Span, Arc<Vec<u8>>)> {
+    let owned = splices.iter();
+    owned
+        .map(|splice| (splice.at, Arc::new(splice.with.clone())))
+        .collect()
 }
 
 impl Source for Rope {

@@ -84,7 +84,7 @@ impl Run {
                     },
                 );
                 self.drive(bench, Event::AgentAsked { take });
-                self.answered(bench, Ask(1), &answer);
+                self.answered(bench, Ask(1), answer);
                 if self.entered.replies.is_empty() {
                     return Err(NotHeld::Empty);
                 }
@@ -116,11 +116,11 @@ impl Run {
     }
 
     /// Remembers a reply that has entered the history.
-    pub(super) fn note_reply(&mut self, bench: &mut Workbench, answer: &Answer) {
+    pub(super) fn note_reply(&mut self, bench: &mut Workbench, answer: Answer) {
         if !self.model.is_of_client() {
             return;
         }
-        self.entered.replies.push((self.take, answer.json.clone()));
+        self.entered.replies.push((self.take, answer.json));
         if self.entered.first.is_none() {
             // A take that cannot be read has changed, as far as anybody can say.
             let text = stood::text(bench, self.take).ok();

@@ -122,7 +122,7 @@ impl Run {
             text,
             is_error,
         };
-        match self.grow(bench, &[answer]) {
+        match self.grow(bench, vec![answer]) {
             Ok(standing) => Some(standing),
             Err(error) => {
                 self.say(error.to_string());

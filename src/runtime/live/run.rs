@@ -243,7 +243,7 @@ impl Run {
             voice: Voice::User,
             text,
         };
-        let standing = self.grow(bench, &[say]);
+        let standing = self.grow(bench, vec![say]);
         self.drive_or_say(bench, standing);
         if let Phase::Ended(_) = self.phase() {
             self.drive(bench, Event::Operator(Command::Continue));
@@ -288,7 +288,7 @@ impl Run {
                 self.news.push(News::Streaming(streaming));
             }
             WorldEvent::Answered { ask, answer } => match *answer {
-                Ok(answer) => self.answered(bench, ask, &answer),
+                Ok(answer) => self.answered(bench, ask, answer),
                 Err(mut fault) => {
                     fault.why = self.clean(&fault.why);
                     self.drive(bench, Event::NotReplied { ask, fault });
@@ -318,7 +318,7 @@ impl Run {
     }
 
     /// A reply enters the history.
-    pub(super) fn answered(&mut self, bench: &mut Workbench, ask: Ask, answer: &Answer) {
+    pub(super) fn answered(&mut self, bench: &mut Workbench, ask: Ask, answer: Answer) {
         let dialect = self.model.dialect();
         let history = history_of(dialect, &answer.json);
         let items = match history {
@@ -352,7 +352,7 @@ impl Run {
         let extend = Edit::Extend {
             items: items.collect(),
         };
-        match self.grow(bench, &[extend]) {
+        match self.grow(bench, vec![extend]) {
             Ok(standing) => {
                 self.note_reply(bench, answer);
                 self.drive(bench, standing);
@@ -397,7 +397,11 @@ impl Run {
     }
 
     /// The take grows; how it stands then is given.
-    pub(super) fn grow(&mut self, bench: &mut Workbench, edits: &[Edit]) -> Result<Event, NoTake> {
+    pub(super) fn grow(
+        &mut self,
+        bench: &mut Workbench,
+        edits: Vec<Edit>,
+    ) -> Result<Event, NoTake> {
         if self.stood.is_none() {
             self.stand(bench)?;
         }
@@ -406,8 +410,10 @@ impl Run {
             .as_ref()
             .and_then(|stood| stood.session(self.session));
         if let Some(session) = session {
-            bench.grow(self.take, session, edits)?;
+            bench.grow(self.take, session, &edits)?;
         }
+        // They may be long, and the take holds what they say.
+        drop(edits);
         self.news.push(News::Grown(self.take));
         self.stand(bench)
     }

@@ -10,6 +10,7 @@ use crate::runtime::{NoTake, Recording, Workbench, add_refusal, as_sent, check_s
 use crate::session::ledger::CallKey;
 use crate::session::takes::{Cause, Take, TakeId};
 use crate::session::{Dialect, Edit, Session, Shape, Source, Span, Tool, Voice};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The action of a take in which a run goes on from another one.
@@ -157,11 +158,17 @@ pub(super) fn request(
     model: &Partner,
     vault: &Vault,
 ) -> Result<Vec<u8>, String> {
-    let body = text(bench, take).map_err(|error| error.to_string())?;
-    let body = model
-        .wire_request(&body)
-        .map_err(|error| error.to_string())?;
-    Ok(vault.restored(&body).into_owned())
+    let text = text(bench, take).map_err(|error| error.to_string())?;
+    let body = model.wire_request(&text);
+    let body = body.map_err(|error| error.to_string())?;
+    // Neither changes most requests, and a request may be long.
+    if let Cow::Owned(restored) = vault.restored(&body) {
+        return Ok(restored);
+    }
+    Ok(match body {
+        Cow::Owned(body) => body,
+        Cow::Borrowed(_) => text,
+    })
 }
 
 /// All of a take.

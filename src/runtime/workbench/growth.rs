@@ -5,7 +5,7 @@ use crate::formats::lower;
 use crate::runtime::takes::{About, Clock, Damage, FirstRequest, Happened, Journal, NotRecording};
 use crate::runtime::{Input, InputError, ReadOptions, Recording, read_input};
 use crate::session::ledger::{Ledger, LedgerEvent};
-use crate::session::takes::{TakeId, anchor};
+use crate::session::takes::{Anchored, TakeId, anchor};
 use crate::session::{Edit, Session};
 use std::path::Path;
 use std::sync::Arc;
@@ -50,11 +50,12 @@ impl Workbench {
     pub fn grow(&mut self, id: TakeId, session: &Session, edits: &[Edit]) -> Result<(), NoTake> {
         let rope = self.rope(id)?;
         let splices = lower(session, edits)?;
-        let anchored = anchor(&*rope, splices.clone(), false)?;
+        let anchored = anchor(&*rope, splices, false)?;
+        let shared: Vec<_> = anchored.iter().map(Anchored::shared).collect();
         let step = self.takes.growth(id);
         let event = self.takes.grow(id, anchored)?;
         let by = self.ledger.grown_by(id, step).cloned();
-        self.ropes.insert(id, Arc::new(rope.grown(&splices, by)));
+        self.ropes.insert(id, Arc::new(rope.grown_by(&shared, by)));
         self.keep(&event);
         Ok(())
     }

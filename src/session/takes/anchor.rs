@@ -7,6 +7,7 @@
 use crate::session::{Source, SourceError, Span, Splice};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
+use std::sync::Arc;
 
 /// How many bytes before a splice are looked at.
 const BEFORE: u64 = 64;
@@ -88,8 +89,8 @@ pub struct Anchored {
     #[serde(with = "super::spelling::span")]
     at: Span,
     /// What stands there instead.
-    #[serde(with = "super::spelling::bytes")]
-    with: Vec<u8>,
+    #[serde(with = "super::spelling::shared")]
+    with: Arc<Vec<u8>>,
     /// The digest of the bytes that it removes.
     removed: Digest,
     /// The digest of up to 64 bytes before it.
@@ -111,8 +112,13 @@ impl Anchored {
     pub fn splice(&self) -> Splice {
         Splice {
             at: self.at,
-            with: self.with.clone(),
+            with: self.with.to_vec(),
         }
+    }
+
+    /// Where the splice was made, and what stands there instead.
+    pub fn shared(&self) -> (Span, Arc<Vec<u8>>) {
+        (self.at, self.with.clone())
     }
 
     /// Whether it removes everything up to the end of the records, also those that were appended later.
@@ -180,7 +186,7 @@ pub fn anchor(
             before: Digest::of_span(source, before(at))?,
             rest: (rest == Some(index)).then(suffix).transpose()?,
             at,
-            with,
+            with: Arc::new(with),
         })
     };
     splices.into_iter().enumerate().map(anchored).collect()
@@ -284,7 +290,6 @@ fn before(at: Span) -> Span {
 mod tests {
     use super::*;
     use crate::session::Rope;
-    use std::sync::Arc;
 
     fn splice(text: &str, what: &str, with: &str) -> Splice {
         let start = text.find(what).unwrap() as u64;

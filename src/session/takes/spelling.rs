@@ -2,6 +2,7 @@
 
 use crate::session::Span;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::sync::Arc;
 
 /// A span as `[start, end]`.
 pub(crate) mod span {
@@ -46,5 +47,18 @@ pub(crate) mod bytes {
             Spelled::Text(text) => Ok(text.into_owned().into_bytes()),
             Spelled::Packed { base64 } => STANDARD.decode(base64).map_err(serde::de::Error::custom),
         }
+    }
+}
+
+/// Bytes that several hold, spelled as [`bytes`] are.
+pub(crate) mod shared {
+    use super::{Arc, Deserializer, Serializer, bytes};
+
+    pub(crate) fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
+        bytes::serialize(bytes, to)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<Vec<u8>>, D::Error> {
+        bytes::deserialize(from).map(Arc::new)
     }
 }

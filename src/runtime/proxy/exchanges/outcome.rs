@@ -63,7 +63,7 @@ fn reply(pump: &mut Pump, dialect: Dialect, mended: Mended) -> Decision {
         pump.seen.notes.push(by.clone());
         return Decision::AsItCame { by };
     }
-    let is_first_turn = pump.held.as_deref() == Some(mended.last_reply.as_str());
+    let is_first_turn = pump.held_reply().as_deref() == Some(mended.last_reply.as_str());
     let elements = match is_first_turn {
         true => behind(dialect, &sent, &told.agent),
         false => told.agent.clone(),
@@ -85,7 +85,7 @@ fn reply(pump: &mut Pump, dialect: Dialect, mended: Mended) -> Decision {
 /// A reply of the provider whose other members count; the held one where there is no later one.
 fn template(pump: &Pump, mended: &Mended) -> String {
     match mended.last_reply.is_empty() {
-        true => pump.held.clone().unwrap_or_default(),
+        true => pump.held_reply().unwrap_or_default(),
         false => mended.last_reply.clone(),
     }
 }

@@ -89,8 +89,8 @@ pub(super) struct Pump {
     asking: Option<Asking>,
     reply: Option<Incoming>,
     head: Option<Parts>,
-    /// The reply that is held.
-    pub(super) held: Option<String>,
+    /// Whether what is held is a reply.
+    holds_reply: bool,
     judging: Option<JoinHandle<Verdict>>,
     /// What was found in a reply that was judged at once.
     judged: Option<Verdict>,
@@ -177,7 +177,7 @@ impl Pump {
             asking: None,
             reply: None,
             head: None,
-            held: None,
+            holds_reply: false,
             judging: None,
             judged: None,
             given: Given::default(),

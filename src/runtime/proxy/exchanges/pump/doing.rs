@@ -184,6 +184,11 @@ impl Pump {
         tokens.chain(shown).collect()
     }
 
+    /// The reply that is held, if it is one.
+    pub(in crate::runtime::proxy::exchanges) fn held_reply(&self) -> Option<String> {
+        self.machine.reply().filter(|_| self.holds_reply)
+    }
+
     /// What the upstream was asked, decoded.
     pub(in crate::runtime::proxy::exchanges) fn asked(&self) -> Bytes {
         self.reading.body().clone()
@@ -246,10 +251,7 @@ impl Pump {
 
     /// A hold begins, once it is on the disk that it does; what it waits for and how it ends comes back as messages.
     async fn hold(&mut self, held: Held) {
-        self.held = match &held.what {
-            What::Reply { json, .. } => Some(json.clone()),
-            What::Request | What::Refusal { .. } => None,
-        };
+        self.holds_reply = matches!(held.what, What::Reply { .. });
         self.seen.phase = self.machine.phase();
         self.refusals += u32::from(matches!(held.what, What::Refusal { .. }));
         if self.refusals > self.floor.holds.asks().max(1) {
