@@ -3,12 +3,13 @@
 use super::Standing;
 use crate::session::ledger::{Ask, CallKey, Ending, Failure, Usage};
 use crate::session::takes::TakeId;
+use std::sync::Arc;
 
 /// What happened.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// The history stands like this now: at the beginning, after the run has grown, after the operator went to another take or made one.
-    Stands(Standing),
+    Stands(Arc<Standing>),
     /// An agent asked the model by itself: that question is under way, and what comes of it is told as of any other.
     AgentAsked {
         /// The take whose history was sent.

@@ -55,6 +55,17 @@ pub struct Decision {
     pub include_in_history: bool,
     /// Whether repaired arguments have to fit the schema of their tool: no entry says what is done where they do not.
     pub keeps_schema: bool,
+    /// Faults of other calls about which the same was decided: one take holds all of it.
+    pub also: Vec<Also>,
+}
+
+/// Another fault that a decision is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Also {
+    /// Id of the rule.
+    pub rule: String,
+    /// The item of the take that it is about.
+    pub item: Option<u32>,
 }
 
 impl Decision {
@@ -119,6 +130,15 @@ struct ToolPolicy {
 }
 
 impl Entry {
+    /// The word that is due for a fault, and whether it is one of those that are counted.
+    fn verb(&self, counts: &Counts, fault: &Fault) -> (&Verb, bool) {
+        let done = counts.of(fault.rule, fault.tool.as_deref());
+        match self.times {
+            Some(times) if done >= times => (&self.then, false),
+            _ => (&self.does, true),
+        }
+    }
+
     /// What a word of the entry comes to for a fault, in its policy.
     fn verdict(&self, policy: &Policy, verb: &Verb, fault: &Fault) -> Verdict {
         match verb.deed {
@@ -136,6 +156,7 @@ impl Entry {
                 keeps_schema: policy
                     .entry_for(BROKEN_SCHEMA, fault.tool.as_deref())
                     .is_none(),
+                also: Vec::new(),
             }),
         }
     }
@@ -182,15 +203,19 @@ impl Policy {
         let Some(entry) = self.entry(fault) else {
             return Verdict::Ask;
         };
-        let done = counts.of(fault.rule, fault.tool.as_deref());
-        let verb = match entry.times {
-            Some(times) if done >= times => entry.then,
-            _ => {
-                counts.add(fault.rule, fault.tool.as_deref());
-                entry.does
-            }
-        };
+        let (verb, counts_as_done) = entry.verb(counts, fault);
+        if counts_as_done {
+            counts.add(fault.rule, fault.tool.as_deref());
+        }
         entry.verdict(self, verb, fault)
+    }
+
+    /// What [`Self::decide`] would say.
+    pub fn would_decide(&self, counts: &Counts, fault: &Fault) -> Verdict {
+        let entry = self.entry(fault);
+        entry.map_or(Verdict::Ask, |entry| {
+            entry.verdict(self, entry.verb(counts, fault).0, fault)
+        })
     }
 
     /// What is to be done about a fault where the first thing that the policy says could not be done, or settled nothing.

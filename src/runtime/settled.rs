@@ -5,6 +5,7 @@ use crate::rules::{Finding, Severity};
 use crate::session::ledger::Ending;
 use crate::session::{Item, Kind, Origin, Rope, Session, Source, Span};
 use serde_json::value::RawValue;
+use std::cell::OnceCell;
 use std::ops::Range;
 
 /// Rules about what a call or its output says, whatever the provider makes of it: an answer settles them.
@@ -31,6 +32,7 @@ const LONGEST_GAP: u64 = 16 << 20;
 
 /// Marks the findings that a take has settled, and gives the rest as they are.
 pub fn settle(session: &Session, rope: &Rope, findings: &mut [Finding]) {
+    let left_out = OnceCell::new();
     for finding in findings
         .iter_mut()
         .filter(|finding| ANSWERED.contains(&finding.rule.id))
@@ -55,7 +57,8 @@ pub fn settle(session: &Session, rope: &Rope, findings: &mut [Finding]) {
         // A loop that went on until the run had used up its turns was answered in vain.
         let is_in_vain = finding.rule.id == "repeated-call" && ended_at_its_limit(session);
         let may_pass = LET_PASS.contains(&finding.rule.id);
-        let is_answered = (may_pass && is_grown(rope, output)) || is_by_take(session, rope, output);
+        let is_answered =
+            (may_pass && is_grown(rope, output)) || is_by_take(session, rope, output, &left_out);
         if is_answered && !is_in_vain {
             finding.severity = Severity::Info;
             finding.is_settled = true;
@@ -94,7 +97,7 @@ fn is_grown(rope: &Rope, output: &Item) -> bool {
 }
 
 /// Whether a take wrote what an output says. Another call id is no other answer, nor is another place.
-fn is_by_take(session: &Session, rope: &Rope, output: &Item) -> bool {
+fn is_by_take(session: &Session, rope: &Rope, output: &Item, left_out: &OnceCell<LeftOut>) -> bool {
     let Ok(bytes) = session.source.read(output.span) else {
         return false;
     };
@@ -106,7 +109,8 @@ fn is_by_take(session: &Session, rope: &Rope, output: &Item) -> bool {
         end: output.span.start + said.end as u64,
     });
     let is_written = own.any(|piece| matches!(piece.from, Origin::Written(_)));
-    is_written && !is_taken_out(rope, &bytes[said])
+    let left_out = left_out.get_or_init(|| LeftOut::of(rope));
+    is_written && !left_out.holds(rope, &bytes[said])
 }
 
 /// Where the value stands in an output that the model reads.
@@ -124,32 +128,51 @@ fn said(output: &[u8]) -> Option<Range<usize>> {
     Some(start..start + value.len())
 }
 
-/// Whether a text stands in what a take left out, of the recording or of what a run grew by: then it stands at another place now.
-fn is_taken_out(rope: &Rope, text: &[u8]) -> bool {
-    let recorded = rope.recorded();
-    let (mut of_recording, mut of_growth) = (Vec::new(), Vec::new());
-    for piece in rope.pieces() {
-        match piece.from {
-            Origin::Recorded(span) => of_recording.push(span),
-            Origin::Grown(span) => of_growth.push(span),
-            Origin::Written(_) => {}
-        }
-    }
-    let whole = Span {
-        start: 0,
-        end: recorded.len(),
-    };
-    let in_growth = |gap: Span| {
-        let bytes = rope.written(gap);
-        bytes.is_some_and(|bytes| memchr::memmem::find(bytes, text).is_some())
-    };
-    let mut growths = rope.growths().iter();
-    gaps(whole, &of_recording, text).any(|gap| holds(&**recorded, gap, text))
-        || growths.any(|growth| gaps(growth.span, &of_growth, text).any(in_growth))
+/// What a take left out, of the recording and of what a run grew by.
+struct LeftOut {
+    of_recording: Vec<Span>,
+    of_growth: Vec<Span>,
 }
 
-/// The parts of a span that are not kept and are long enough for a text. What is kept is in order.
-fn gaps(whole: Span, kept: &[Span], text: &[u8]) -> impl Iterator<Item = Span> {
+impl LeftOut {
+    fn of(rope: &Rope) -> Self {
+        let (mut of_recording, mut of_growth) = (Vec::new(), Vec::new());
+        for piece in rope.pieces() {
+            match piece.from {
+                Origin::Recorded(span) => of_recording.push(span),
+                Origin::Grown(span) => of_growth.push(span),
+                Origin::Written(_) => {}
+            }
+        }
+        let whole = Span {
+            start: 0,
+            end: rope.recorded().len(),
+        };
+        let growths = rope.growths().iter();
+        Self {
+            of_recording: gaps(whole, &of_recording).collect(),
+            of_growth: growths
+                .flat_map(|growth| gaps(growth.span, &of_growth))
+                .collect(),
+        }
+    }
+
+    /// Whether a text stands there: then it stands at another place now.
+    fn holds(&self, rope: &Rope, text: &[u8]) -> bool {
+        let least = text.len() as u64;
+        let fits = |gap: &&Span| (least..=LONGEST_GAP).contains(&gap.len());
+        let in_growth = |gap: &Span| {
+            let bytes = rope.written(*gap);
+            bytes.is_some_and(|bytes| memchr::memmem::find(bytes, text).is_some())
+        };
+        let mut of_recording = self.of_recording.iter().filter(fits);
+        of_recording.any(|gap| holds(&**rope.recorded(), *gap, text))
+            || self.of_growth.iter().filter(fits).any(in_growth)
+    }
+}
+
+/// The parts of a span that are not kept. What is kept is in order.
+fn gaps(whole: Span, kept: &[Span]) -> impl Iterator<Item = Span> {
     let end = Span {
         start: whole.end,
         end: whole.end,
@@ -158,15 +181,13 @@ fn gaps(whole: Span, kept: &[Span], text: &[u8]) -> impl Iterator<Item = Span> {
         .iter()
         .filter(move |kept| whole.start <= kept.start && kept.end <= whole.end);
     let mut from = whole.start;
-    let least = text.len() as u64;
     inside.copied().chain([end]).filter_map(move |kept| {
         let gap = Span {
             start: from,
             end: kept.start,
         };
         from = kept.end;
-        let fits = gap.start < gap.end && (least..=LONGEST_GAP).contains(&gap.len());
-        fits.then_some(gap)
+        (gap.start < gap.end).then_some(gap)
     })
 }
 

@@ -2,10 +2,11 @@
 
 use super::Step;
 use super::state::{Acting, FaultId, Mode};
-use crate::engine::{Decision, Effect, Fault, Policy, Reason, Standing, Verdict};
+use crate::engine::{Also, Counts, Decision, Effect, Fault, Policy, Reason, Standing, Verdict};
 use crate::rules::Severity;
 use crate::session::ledger::{Ending, LedgerEvent};
 use crate::session::takes::Author;
+use std::collections::{HashMap, HashSet};
 
 /// Rules that hold a run for its operator although they are no errors: what they are about would run half, or end the run.
 const HOLD_AS_WARNINGS: &[&str] = &[
@@ -56,13 +57,16 @@ impl Step<'_> {
     /// Asks the policy about every fault that holds.
     pub(super) fn faults(&mut self, standing: &Standing) -> Course {
         let mut reasons = Vec::new();
-        for fault in &standing.faults {
+        for (place, fault) in standing.faults.iter().enumerate() {
             if !self.holds(fault) {
                 continue;
             }
             match self.judge(fault, &standing.faults, standing.turns) {
                 Judged::Passes => {}
-                Judged::Taken => return Course::Taken,
+                Judged::Taken => {
+                    self.join(&standing.faults, place);
+                    return Course::Taken;
+                }
                 Judged::Holds => reasons.push(Reason::Fault {
                     rule: fault.rule.to_owned(),
                     item: fault.item,
@@ -74,6 +78,62 @@ impl Step<'_> {
             Course::Clear
         } else {
             Course::Holds(reasons)
+        }
+    }
+
+    /// Has an error injected into every call for which the policy says the same, in one take: a reply may hold thousands of them. What is
+    /// to be done about a fault otherwise is asked once that is done.
+    fn join(&mut self, faults: &[Fault], place: usize) {
+        let first = &faults[place];
+        let (Some(Effect::Act(decision)), Some(acting)) =
+            (self.effects.last_mut(), &mut self.state.acting)
+        else {
+            return;
+        };
+        if decision.action != "inject-error" || first.call.is_none() {
+            return;
+        }
+        let (config, decided) = (self.config, &mut self.state.decided);
+        acting.counted = decided.counts.clone();
+        let lists = [
+            &decided.released,
+            &decided.left,
+            &decided.acted,
+            &decided.otherwise,
+        ];
+        let mut alike: HashMap<_, HashSet<_>> = HashMap::new();
+        for fault in faults {
+            let items = alike.entry((fault.rule, &fault.call)).or_default();
+            items.insert(fault.item);
+        }
+        // Calls of an id that is used again are decided about one after the other.
+        let is_alone = |fault: &Fault| alike[&(fault.rule, &fault.call)].len() == 1;
+        let mut known: HashSet<FaultId> = lists.into_iter().flatten().cloned().collect();
+        let mut items = HashSet::from([first.item]);
+        for fault in &faults[place + 1..] {
+            let can_join = fault.call.is_some() && !items.contains(&fault.item) && is_alone(fault);
+            if !can_join || !holds(&config.policy, config.has_operator, fault) {
+                continue;
+            }
+            let id = FaultId::of(fault, &[], 0);
+            if !known.insert(id.clone()) {
+                continue;
+            }
+            match config.policy.would_decide(&decided.counts, fault) {
+                Verdict::Act(other)
+                    if other.action == decision.action && other.wording == decision.wording => {}
+                Verdict::Ask => continue,
+                _ => break,
+            }
+            // It counts.
+            config.policy.decide(&mut decided.counts, fault);
+            items.insert(fault.item);
+            decided.acted.push(id.clone());
+            acting.also.push(id);
+            decision.also.push(Also {
+                rule: fault.rule.to_owned(),
+                item: fault.item,
+            });
         }
     }
 
@@ -148,6 +208,8 @@ impl Step<'_> {
             grants_turn,
             action: decision.action.to_owned(),
             wording: decision.words(),
+            also: Vec::new(),
+            counted: Counts::default(),
         });
         self.effects.push(Effect::Act(decision));
         Judged::Taken
@@ -159,16 +221,18 @@ impl Step<'_> {
             self.grant_turn();
         }
         let take = self.take_id();
-        self.record(LedgerEvent::Decided {
-            take,
-            call: acting.fault.call.clone(),
-            rule: Some(acting.fault.rule.clone()),
-            action: acting.action.clone(),
-            by: Author::Policy,
-            wording: acting.wording.clone(),
-            proposed: None,
-            effective: None,
-        });
+        for fault in std::iter::once(&acting.fault).chain(&acting.also) {
+            self.record(LedgerEvent::Decided {
+                take,
+                call: fault.call.clone(),
+                rule: Some(fault.rule.clone()),
+                action: acting.action.clone(),
+                by: Author::Policy,
+                wording: acting.wording.clone(),
+                proposed: None,
+                effective: None,
+            });
+        }
     }
 
     fn grant_turn(&mut self) {
@@ -192,6 +256,7 @@ impl Step<'_> {
 
     /// What a policy had decided could not be done: what it says with `otherwise` is due, and after that the operator.
     pub(super) fn refused(&mut self, rule: &str, why: &str) {
+        self.state.act_alone();
         let Some(acting) = self.state.acting.take() else {
             return self.note(format!(
                 "an action about {rule}, which nobody awaits, was refused: {why}"

@@ -63,6 +63,7 @@ use super::{
 };
 use crate::session::ledger::{Ending, LedgerEvent};
 use state::{Mode, StepOf};
+use std::sync::Arc;
 
 /// A live run.
 #[derive(Debug, Clone)]
@@ -129,6 +130,11 @@ impl Machine {
         self.state.pace.leads = Some(goes_on);
     }
 
+    /// The action that is being carried out cannot be done about all faults at once: it is about its first one alone.
+    pub fn act_alone(&mut self) {
+        self.state.act_alone();
+    }
+
     /// What the run is doing.
     pub fn phase(&self, now: Millis) -> Phase {
         self.state.phase(now)
@@ -189,7 +195,7 @@ impl Step<'_> {
         }
     }
 
-    fn stands(&mut self, standing: Standing) {
+    fn stands(&mut self, standing: Arc<Standing>) {
         self.state.is_growing = false;
         let before = self.state.standing.as_ref();
         let is_elsewhere = before.is_some_and(|before| before.take != standing.take);

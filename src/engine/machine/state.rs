@@ -5,13 +5,14 @@ use crate::session::ledger::{Ask, CallKey, Ending};
 use crate::session::takes::TakeId;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
+use std::sync::Arc;
 
 /// What a machine remembers. What holds and what is to be done next is not in it: both follow from the standing, the ledger and this.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct State {
     pub(super) mode: Mode,
     /// How the history stands, as far as the machine was told.
-    pub(super) standing: Option<Standing>,
+    pub(super) standing: Option<Arc<Standing>>,
     /// The history has grown by a reply, and how it stands now is still to come.
     pub(super) is_growing: bool,
     /// What a policy decided and is being carried out.
@@ -104,7 +105,7 @@ impl Execution {
 }
 
 /// A fault as decisions remember it: by its rule and its call, or its turn where it is about no call.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct FaultId {
     pub(super) rule: String,
     pub(super) call: Option<CallKey>,
@@ -151,6 +152,12 @@ pub(super) struct Acting {
     /// What the model is to read: the name of the wording, or the template itself.
     #[serde(default)]
     pub(super) wording: Option<String>,
+    /// Faults of other calls that the same action settles.
+    #[serde(default)]
+    pub(super) also: Vec<FaultId>,
+    /// What was counted before those.
+    #[serde(default)]
+    pub(super) counted: Counts,
 }
 
 /// What was decided.
@@ -238,17 +245,28 @@ impl State {
         self.answered.iter().any(|(answered, _)| answered == key)
     }
 
+    /// What is being carried out is about its own fault alone: nothing was decided about the others yet.
+    pub(super) fn act_alone(&mut self) {
+        let Some(acting) = self
+            .acting
+            .as_mut()
+            .filter(|acting| !acting.also.is_empty())
+        else {
+            return;
+        };
+        let also: HashSet<FaultId> = acting.also.drain(..).collect();
+        self.decided.acted.retain(|acted| !also.contains(acted));
+        self.decided.counts = std::mem::take(&mut acting.counted);
+    }
+
     /// Every such call, in the order of the reply.
     pub(super) fn open_calls(&self) -> Vec<StandingCall> {
         let calls = self.standing.iter().flat_map(|standing| &standing.calls);
-        let mut open: Vec<StandingCall> = Vec::new();
-        for call in calls.filter(|call| call.is_open) {
-            let is_known = open.iter().any(|known| known.key == call.key);
-            if !is_known && !self.is_answered(&call.key) {
-                open.push(call.clone());
-            }
-        }
-        open
+        let mut known = HashSet::new();
+        let open = calls.filter(|call| call.is_open && known.insert(&call.key));
+        open.filter(|call| !self.is_answered(&call.key))
+            .cloned()
+            .collect()
     }
 
     /// Whether a call is being carried out, in whatever take and with whatever arguments, or its output is asked for.

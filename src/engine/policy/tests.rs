@@ -90,6 +90,7 @@ fn the_example_of_the_design_is_read_word_for_word() {
         value: None,
         include_in_history: false,
         keeps_schema: true,
+        also: Vec::new(),
     };
     let nearest = wording::find(Kind::UnknownTool, "nearest").unwrap();
     assert_eq!(injected.template(), Some(nearest.template));
@@ -109,6 +110,7 @@ fn the_example_of_the_design_is_read_word_for_word() {
         value: Some(r#"{"answer":"unknown"}"#.to_owned()),
         include_in_history: true,
         keeps_schema: true,
+        also: Vec::new(),
     };
     assert_eq!(verdict, Verdict::Act(fallback));
     assert_eq!(

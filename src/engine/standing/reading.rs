@@ -6,6 +6,7 @@ use crate::rules::{Finding, REFUSAL, Severity};
 use crate::session::ledger::{Ledger, LedgerEvent};
 use crate::session::takes::TakeId;
 use crate::session::{Item, Kind, Session, SourceError, Speaker, Turn, index_number};
+use std::collections::HashMap;
 
 /// Rules about what a call says: once it has an output, the model was told.
 const TOLD_BY_AN_OUTPUT: &[&str] = &[
@@ -204,11 +205,12 @@ fn faults_of(
         Some(item) => turn.items().contains(&(item as usize)),
         None => true,
     };
+    let calls_at: HashMap<_, _> = calls.iter().map(|call| (call.item, call)).collect();
     let mut faults = findings
         .iter()
         .filter(is_of_turn)
         .filter(|finding| !finding.is_settled && !OF_THE_ENGINE.contains(&finding.rule.id))
-        .filter_map(|finding| fault_of(session, finding, calls))
+        .filter_map(|finding| fault_of(session, finding, &calls_at))
         .collect::<Vec<_>>();
     let is_final = calls.iter().all(|call| !call.is_open);
     if is_final && session.contract.output_schema.is_some() {
@@ -222,12 +224,16 @@ fn faults_of(
 }
 
 /// The fault that a finding is; `None` where an open call is all that it is about, or an output has told the model.
-fn fault_of(session: &Session, finding: &Finding, calls: &[StandingCall]) -> Option<Fault> {
+fn fault_of(
+    session: &Session,
+    finding: &Finding,
+    calls: &HashMap<u32, &StandingCall>,
+) -> Option<Fault> {
     let rule = finding.rule.id;
     let half = finding.item.and_then(|item| {
-        let partner = session.pairing.partner(item as usize).map(index_number);
-        let is_it = |call: &&StandingCall| call.item == item || Some(call.item) == partner;
-        calls.iter().find(is_it)
+        let partner = || session.pairing.partner(item as usize).map(index_number);
+        let own = calls.get(&item);
+        own.or_else(|| calls.get(&partner()?)).copied()
     });
     let own = half.filter(|call| finding.item == Some(call.item));
     let waits = own.is_some_and(|call| call.is_open) && OF_OPEN_CALLS.contains(&rule);

@@ -5,6 +5,7 @@ use super::surgery::{elements, member, with_elements, with_value, without_member
 use super::told::call_list;
 use crate::dialects::write::{quoted, text_block};
 use crate::session::Dialect;
+use std::collections::HashMap;
 
 /// A message with the calls of `turn` that were answered for the agent, each behind the call that stood before it.
 pub(super) fn with_calls(
@@ -17,13 +18,9 @@ pub(super) fn with_calls(
         return text.to_owned();
     };
     let known = Element::read(dialect, text);
-    let of = |at: usize| {
-        known
-            .calls
-            .iter()
-            .find(|call| call.at.start == at)
-            .map(|call| call.id)
-    };
+    let calls = known.calls.iter();
+    let ids: HashMap<_, _> = calls.rev().map(|call| (call.at.start, call.id)).collect();
+    let of = |at: usize| ids.get(&at).copied();
     let inside = elements(text, &list).into_iter();
     // Each element with the id of its call.
     let mut parts = inside

@@ -39,15 +39,10 @@ impl Story {
                 .collect::<Vec<_>>()
         };
         let (provider, released, agent) = (read(&told.provider), read(released), read(&told.agent));
+        let seen = Seen::of(released.iter().chain(&agent));
         let is_seen = |element: &Element| {
             let mark = element.own_mark().filter(|_| dialect == Dialect::Responses);
-            let digest = element.digest(PASSING);
-            let mut seen = released.iter().chain(&agent);
-            seen.any(|seen| match (&seen.calls[..], &element.calls[..], mark) {
-                ([own, ..], [call, ..], _) => own.is(seen, call, element),
-                (_, _, Some(mark)) if seen.own_mark().is_some() => seen.own_mark() == Some(mark),
-                _ => seen.digest(PASSING) == digest,
-            })
+            seen.holds(element, mark)
         };
         let hidden = provider.iter().map(|element| !is_seen(element)).collect();
         let behind = provider[told.last.end..].iter();
@@ -279,8 +274,8 @@ impl Story {
         let place = list
             .iter()
             .position(|element| element.answers_any(&calls))?;
-        let is_known =
-            |element: &Element| list.iter().any(|known| known.answers == element.answers);
+        let known: HashSet<_> = list.iter().map(|known| &known.answers).collect();
+        let is_known = |element: &Element| known.contains(&element.answers);
         let is_alone = self.before().is_empty() && calls.iter().any(|call| call.is_drawn);
         if !is_alone || self.behind().iter().any(is_known) {
             return None;
@@ -304,6 +299,65 @@ impl Story {
         format!(
             "what the agent has not seen is put back: the call of {tools} and how it was answered"
         )
+    }
+}
+
+/// What an agent has, to look an element up.
+#[derive(Default)]
+struct Seen<'e> {
+    /// Elements with calls, by the id of their first one.
+    by_call: HashMap<u64, Vec<(&'e Element, &'e Call)>>,
+    with_calls: Words,
+    without_calls: Words,
+}
+
+/// What elements say, and what they are marked with.
+#[derive(Default)]
+struct Words {
+    marks: HashSet<u64>,
+    /// What is said by those without a mark.
+    unmarked: HashSet<u64>,
+    said: HashSet<u64>,
+}
+
+impl<'e> Seen<'e> {
+    fn of(elements: impl Iterator<Item = &'e Element>) -> Self {
+        let mut seen = Self::default();
+        for element in elements {
+            let words = match element.calls.first() {
+                Some(call) => {
+                    let like = seen.by_call.entry(call.id).or_default();
+                    like.push((element, call));
+                    &mut seen.with_calls
+                }
+                None => &mut seen.without_calls,
+            };
+            let digest = element.digest(PASSING);
+            words.said.insert(digest);
+            match element.own_mark() {
+                Some(mark) => words.marks.insert(mark),
+                None => words.unmarked.insert(digest),
+            };
+        }
+        seen
+    }
+
+    /// Whether it holds an element: calls are compared as calls, items with marks of their own by those, all else by what it says.
+    fn holds(&self, element: &Element, mark: Option<u64>) -> bool {
+        let digest = element.digest(PASSING);
+        let is_in = |words: &Words| match mark {
+            Some(mark) => words.marks.contains(&mark) || words.unmarked.contains(&digest),
+            None => words.said.contains(&digest),
+        };
+        let is_like = match element.calls.first() {
+            Some(call) => {
+                let like = self.by_call.get(&call.id).into_iter().flatten();
+                let mut like = like.filter(|(seen, own)| own.is(seen, call, element));
+                like.next().is_some()
+            }
+            None => is_in(&self.with_calls),
+        };
+        is_like || is_in(&self.without_calls)
     }
 }
 

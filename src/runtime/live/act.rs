@@ -10,19 +10,28 @@ use crate::session::ledger::Ran;
 use crate::session::takes::{Author, Cause, Outcome, Take, TakeId};
 use crate::session::{Edit, Session, Voice};
 use crate::wording;
+use std::collections::HashMap;
 
 /// What the model reads of a call that the operator kept from running.
 const NOT_RUN: &str = "The run was stopped before this tool ran.";
 /// What it reads of one that had started.
 const MAY_HAVE_RUN: &str = "The run was stopped while this tool ran. It may have done its work: check before you call it again.";
 
-/// Carries out what a policy decided about a finding; gives the take, or why it could not be done.
+/// What became of a policy's action.
+pub(super) enum Acted {
+    /// It was done, in this take.
+    All(TakeId),
+    /// It was done in this take about the first fault alone, since one of the others cannot be settled so.
+    Alone(TakeId),
+}
+
+/// Carries out what a policy decided about a finding, or about several; gives the take, or why it could not be done.
 pub(super) fn act(
     bench: &mut Workbench,
     (number, take): (u32, TakeId),
     stood: &Stood,
     decision: &Decision,
-) -> Result<TakeId, String> {
+) -> Result<Acted, String> {
     let session = stood.session(number).ok_or("the session is gone")?;
     let finding = match decision.rule.as_str() {
         TURN_LIMIT => at_the_limit(session),
@@ -59,7 +68,19 @@ pub(super) fn act(
         (TURN_LIMIT, "retry") => another_turn(&scene, decision),
         _ => (action.plan)(&scene, &choice),
     };
-    let planned = planned.map_err(|refusal| refusal.to_string())?;
+    let mut planned = planned.map_err(|refusal| refusal.to_string())?;
+    let is_whole = match others(&run, stood, decision, &choice) {
+        Some(others) => {
+            let asks_model = others.last().map(|last| last.asks_model);
+            planned.asks_model = asks_model.unwrap_or(planned.asks_model);
+            for other in others {
+                planned.edits.extend(other.edits);
+                planned.notes.extend(other.notes);
+            }
+            true
+        }
+        None => false,
+    };
     let about = Take {
         title: action.title.to_owned(),
         forked_at: decision.item,
@@ -75,7 +96,33 @@ pub(super) fn act(
             .and_then(|words| words.name.clone()),
         ..told(&planned)
     };
-    fork(bench, (number, take), session, &planned.edits, about)
+    let take = fork(bench, (number, take), session, &planned.edits, about)?;
+    Ok(match is_whole {
+        true => Acted::All(take),
+        false => Acted::Alone(take),
+    })
+}
+
+/// What the same action does about the other findings of a decision; `None` where it cannot be done about one of them.
+fn others(
+    run: &Run<'_>,
+    stood: &Stood,
+    decision: &Decision,
+    choice: &Choice<'_>,
+) -> Option<Vec<Planned>> {
+    let action = actions::find(decision.action)?;
+    let open = stood.findings.iter().filter(|finding| !finding.is_settled);
+    let findings: HashMap<_, _> = open
+        .map(|finding| ((finding.rule.id, finding.item), finding))
+        .collect();
+    let planned = decision.also.iter().map(|also| {
+        let finding = findings.get(&(also.rule.as_str(), also.item))?;
+        let beside = rules::beside(run.session, &stood.findings, finding);
+        let scene = run.scene(finding.defect(), &beside)?;
+        // Why not is said once it is decided about alone.
+        (action.plan)(&scene, choice).ok()
+    });
+    planned.collect()
 }
 
 /// What is found where the turns are used up: the engine counts them, and no rule has looked yet.

@@ -1,5 +1,6 @@
 //! Carrying out what the machine wants: the ledger, the model, the tools, the history.
 
+use super::act::Acted;
 use super::news::News;
 use super::run::Run;
 use super::{act, stood};
@@ -60,6 +61,19 @@ impl Run {
             self.unrecorded = Some((call, trouble.clone()));
         }
         self.say(trouble);
+    }
+
+    /// Enters what was decided. The disk is asked once for all of it.
+    pub(super) fn record_decisions(&mut self, bench: &mut Workbench, decisions: Vec<LedgerEvent>) {
+        if decisions.is_empty() {
+            return;
+        }
+        let trouble = bench.record_all(&decisions).err().map(ToString::to_string);
+        let told = decisions.into_iter().map(News::Recorded);
+        self.news.extend(told);
+        if let Some(trouble) = trouble {
+            self.say(trouble);
+        }
     }
 
     /// Carries out a call.
@@ -142,7 +156,14 @@ impl Run {
             return Some(refused("the history is not read".to_owned()));
         };
         match act::act(bench, (self.session, self.take), stood, decision) {
-            Ok(take) => {
+            Ok(acted) => {
+                let take = match acted {
+                    Acted::All(take) => take,
+                    Acted::Alone(take) => {
+                        self.machine.act_alone();
+                        take
+                    }
+                };
                 self.take = take;
                 self.news.push(News::Grown(take));
                 Some(

@@ -10,7 +10,7 @@ use super::stood::{self, Stood};
 use super::world::{World, WorldEvent};
 use crate::dialects::write::{calls_of, history_of, quoted};
 use crate::dialects::{body_of, stop_of};
-use crate::engine::{Command, Event, Machine, Millis, Outcome, Phase, Reason, Tail};
+use crate::engine::{Command, Effect, Event, Machine, Millis, Outcome, Phase, Reason, Tail};
 use crate::redact::{Redactor, Vault};
 use crate::runtime::model::Answer;
 use crate::runtime::tools::Called;
@@ -382,9 +382,17 @@ impl Run {
     pub(super) fn drive(&mut self, bench: &mut Workbench, event: Event) {
         let mut events = VecDeque::from([event]);
         while let Some(event) = events.pop_front() {
+            let mut decisions = Vec::new();
             for effect in self.machine.handle(self.now(), event) {
+                if let Effect::Record(decided @ LedgerEvent::Decided { .. }) = effect {
+                    decisions.push(decided);
+                    continue;
+                }
+                // Nothing else is done before they are on the disk.
+                self.record_decisions(bench, std::mem::take(&mut decisions));
                 events.extend(self.perform(bench, effect));
             }
+            self.record_decisions(bench, decisions);
         }
         self.tell(bench);
     }

@@ -20,7 +20,7 @@ pub const CONTINUE: &str = "continue";
 pub(super) struct Stood {
     pub(super) recording: Arc<Recording>,
     pub(super) findings: Vec<Finding>,
-    pub(super) standing: Standing,
+    pub(super) standing: Arc<Standing>,
 }
 
 impl Stood {
@@ -50,7 +50,7 @@ impl Stood {
         Ok(Self {
             recording: Arc::new(recording),
             findings,
-            standing,
+            standing: Arc::new(standing),
         })
     }
 

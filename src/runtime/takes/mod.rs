@@ -245,11 +245,21 @@ impl Journal {
 
     /// Keeps what changed. With `Ok` it is on the disk; otherwise it is in memory, and will be written when that works again.
     pub fn append<'a>(&mut self, entry: impl Into<Entry<'a>>) -> Result<(), &NotRecording> {
-        match self.entry(&entry.into()) {
-            Ok(entry) => self.entries.push(entry),
-            Err(error) => {
-                let why = self.failed(error.into());
-                self.trouble(why);
+        self.append_all([entry])
+    }
+
+    /// The same for several: the disk is asked once for all of them.
+    pub fn append_all<'a>(
+        &mut self,
+        entries: impl IntoIterator<Item = impl Into<Entry<'a>>>,
+    ) -> Result<(), &NotRecording> {
+        for entry in entries {
+            match self.entry(&entry.into()) {
+                Ok(entry) => self.entries.push(entry),
+                Err(error) => {
+                    let why = self.failed(error.into());
+                    self.trouble(why);
+                }
             }
         }
         match self.is_gathering {

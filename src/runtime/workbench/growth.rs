@@ -63,13 +63,20 @@ impl Workbench {
     /// Enters what happened. With `Ok` it is on the disk. Otherwise it is in memory and is written when that works again
     /// ([`Self::catch_up`]): nothing must be started before.
     pub fn record(&mut self, event: &LedgerEvent) -> Result<(), &NotRecording> {
-        self.ledger.apply_beside(event, &self.takes);
-        self.happened.push(Happened {
-            event: event.clone(),
-            current: self.takes.current(),
-            time: self.journal.now(),
-        });
-        match self.journal.append(event) {
+        self.record_all(std::slice::from_ref(event))
+    }
+
+    /// The same for events that happened at once: the disk is asked once for all of them.
+    pub fn record_all(&mut self, events: &[LedgerEvent]) -> Result<(), &NotRecording> {
+        for event in events {
+            self.ledger.apply_beside(event, &self.takes);
+            self.happened.push(Happened {
+                event: event.clone(),
+                current: self.takes.current(),
+                time: self.journal.now(),
+            });
+        }
+        match self.journal.append_all(events) {
             Ok(()) => {
                 self.in_memory = 0;
                 Ok(())

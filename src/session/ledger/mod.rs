@@ -10,7 +10,7 @@ mod event;
 pub use event::{Ask, CallKey, Ending, Failure, LedgerEvent, Usage};
 
 use super::takes::{Author, Digest, TakeId, Takes};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// Decisions of the operator that give a call its output.
 const GIVES_AN_OUTPUT: &[&str] = &["reject", "supply-output"];
@@ -97,6 +97,8 @@ pub struct Asked {
     pub total_ms: u64,
     /// What the provider said, where it refused the request for what it holds.
     pub refusal: Option<String>,
+    /// The ids of the calls, to look one up.
+    ids: HashSet<String>,
 }
 
 /// One execution of a call.
@@ -121,6 +123,7 @@ impl Ledger {
                     usage: Usage::default(),
                     total_ms: 0,
                     refusal: None,
+                    ids: HashSet::new(),
                 });
                 asked.attempts = asked.attempts.max(*attempt);
             }
@@ -133,6 +136,7 @@ impl Ledger {
             } => {
                 self.usage.add(usage);
                 if let Some(asked) = self.asks.get_mut(ask) {
+                    asked.ids = calls.iter().cloned().collect();
                     asked.calls = Some(calls.clone());
                     asked.usage = *usage;
                     asked.total_ms = *total_ms;
@@ -265,11 +269,7 @@ impl Ledger {
     /// How a call of this id, seen from a take, is known: by the last question of the takes that lead there whose reply has such a
     /// call. `line` is those takes ([`super::takes::Takes::line`]).
     pub fn key(&self, call_id: &str, line: &[TakeId]) -> CallKey {
-        let made = |asked: &Asked| {
-            let calls = asked.calls.as_ref();
-            line.contains(&asked.take)
-                && calls.is_some_and(|calls| calls.iter().any(|id| id == call_id))
-        };
+        let made = |asked: &Asked| asked.ids.contains(call_id) && line.contains(&asked.take);
         let ask = self.asks.iter().rev().find(|(_, asked)| made(asked));
         CallKey {
             ask: ask.map_or(Ask::default(), |(ask, _)| *ask),

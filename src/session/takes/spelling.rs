@@ -58,7 +58,9 @@ pub(crate) mod shared {
         bytes::serialize(bytes, to)
     }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<Vec<u8>>, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Arc<Vec<u8>>, D::Error> {
         bytes::deserialize(from).map(Arc::new)
     }
 }

@@ -113,7 +113,7 @@ impl World {
         while !queue.is_empty() {
             let event = queue.remove(0);
             let event = match event {
-                Event::Stands(_) => Event::Stands(self.standing()),
+                Event::Stands(_) => Event::Stands(self.standing().into()),
                 other => other,
             };
             if matches!(event, Event::Operator(_)) {
@@ -129,7 +129,7 @@ impl World {
                 grows |= self.carry_out(effect, &mut queue);
             }
             if grows {
-                queue.push(Event::Stands(self.standing()));
+                queue.push(Event::Stands(self.standing().into()));
             }
         }
         if !matches!(self.machine.phase(self.now), Phase::Ended(_)) {
@@ -337,7 +337,7 @@ impl World {
             };
         }
         self.recover(decision.action, decision.call.clone());
-        Event::Stands(self.standing())
+        Event::Stands(self.standing().into())
     }
 
     /// What the actions of recordings do, as far as a machine can see it.
@@ -392,7 +392,7 @@ impl World {
         history.asks = false;
         history.replies.push(Reply { calls, text });
         self.handle_reply(ask, ids, ended);
-        self.handle(Event::Stands(self.standing()));
+        self.handle(Event::Stands(self.standing().into()));
     }
 
     pub(super) fn handle_reply(&mut self, ask: Ask, calls: Vec<String>, ended: bool) {
@@ -458,7 +458,7 @@ impl World {
         self.timers.clear();
         self.paused.clear();
         self.is_stopping = false;
-        self.handle(Event::Stands(self.standing()));
+        self.handle(Event::Stands(self.standing().into()));
     }
 
     /// What must hold after every event.
