@@ -2,9 +2,10 @@
 
 use super::binary::Running;
 use super::speech::{Agent, BAD, http, turn};
-use super::stage::{Stage, upstream};
+use super::stage::Stage;
 use crate::proxy_wire::fake::Fake;
-use retake::exchange::Phase;
+use retake::exchange::{Ending, ExchangeId, Phase, Seen};
+use retake::runtime::proxy::{Command, News};
 use retake::session::Dialect;
 use serde_json::json;
 use std::io::Write;
@@ -13,6 +14,12 @@ use std::time::Duration;
 const INJECT: &str = "[on.unknown-tool]\ndo = \"inject\"\n";
 /// Longer than a debug build takes for all that is asked here on a busy machine.
 const LONG: Duration = Duration::from_secs(400);
+
+/// At its peak a hold takes so many times the memory of its reply, and so many replies are still kept when it is over.
+const PEAK: usize = 16;
+const KEPT: usize = 4;
+/// What the program, its threads and its buffers take beside that, in megabytes.
+const BESIDE: usize = 64;
 
 /// A reply that calls a tool that there is not, with so many megabytes of arguments.
 fn large(megabytes: usize) -> Vec<u8> {
@@ -25,31 +32,169 @@ fn mended() -> Vec<u8> {
     http(Dialect::Chat, false, &turn("2", "Here you are.", &[]))
 }
 
-#[test]
-fn a_large_call_is_mended_in_bounded_memory() {
-    let megabytes = match std::env::var_os("RETAKE_LONG").is_some() {
-        true => 10,
-        false => 3,
-    };
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("policy.toml"), INJECT).unwrap();
-    let upstream = upstream(vec![large(megabytes), mended()]);
-    // Beside what threads and the program itself reserve: forty times the reply.
-    let limit = 150_000 + megabytes * 40 * 1024;
-    let limit = format!("ulimit -v {limit}; exec \"$@\"");
-    let shell = ["sh", "-c", &limit, "sh"];
+/// The sizes of large replies are those that users meet under RETAKE_LONG, and smaller ones otherwise.
+fn megabytes(long: usize, short: usize) -> usize {
+    match std::env::var_os("RETAKE_LONG").is_some() {
+        true => long,
+        false => short,
+    }
+}
+
+/// Kilobytes, or another number, that Linux tells of a process under this name.
+#[cfg(target_os = "linux")]
+fn status(running: &Running, name: &str) -> usize {
+    let path = format!("/proc/{}/status", running.child.id());
+    let status = std::fs::read_to_string(path).unwrap();
+    let line = status.lines().find(|line| line.starts_with(name)).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+/// Seconds of the processors that a process has used, in hundredths.
+#[cfg(target_os = "linux")]
+fn used(running: &Running) -> u64 {
+    let path = format!("/proc/{}/stat", running.child.id());
+    let stat = std::fs::read_to_string(path).unwrap();
+    let (_, behind) = stat.rsplit_once(')').unwrap();
+    let numbers = behind.split_whitespace().skip(11).take(2);
+    numbers.map(|number| number.parse::<u64>().unwrap()).sum()
+}
+
+/// An upstream that answers what is asked for the first time with this, and is content with what comes then.
+fn mending(bad: Vec<u8>) -> Fake {
+    Fake::start(move |request, stream| {
+        let is_second = memchr::memmem::find(&request.body, b"call_bad").is_some();
+        let reply = if is_second { &mended() } else { &bad };
+        stream.write_all(reply).is_ok()
+    })
+}
+
+/// The program with a policy that injects errors.
+fn injecting(upstream: &Fake, folder: &std::path::Path) -> Running {
+    std::fs::write(folder.join("policy.toml"), INJECT).unwrap();
     let policy = ["--policy", "policy.toml"];
-    // An arena of the allocator reserves 64 MiB, whatever is in it.
-    let one_arena = [("MALLOC_ARENA_MAX", "1".to_owned())];
-    let running = Running::start_by(&shell, &one_arena, folder.path(), &upstream, &policy);
+    Running::start_by(&[], &[], folder, upstream, &policy)
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_large_call_is_mended_in_bounded_memory_which_is_given_back() {
+    let size = megabytes(10, 3);
+    let upstream = mending(large(size));
+    let folder = tempfile::tempdir().unwrap();
+    let running = injecting(&upstream, folder.path());
+    let before = status(&running, "VmRSS:");
+    for number in 0..3 {
+        let mut agent = Agent::new((Dialect::Chat, false));
+        agent.members = json!({"user": format!("user {number}")});
+        let got = running.ask(&agent).receive(LONG);
+        assert_eq!(got.status, Some(200));
+        assert!(got.text().contains("Here you are."), "{}", got.body.len());
+        assert!(!got.text().contains("xxxx"));
+    }
+    let peak = status(&running, "VmHWM:").saturating_sub(before);
+    let most = (PEAK * size + BESIDE) * 1024;
+    assert!(peak < most, "{peak} kB above {before} kB, and not {most}");
+    // What is free is given back after a moment.
+    let since = std::time::Instant::now();
+    let most = before + (KEPT * size + BESIDE) * 1024;
+    loop {
+        let after = status(&running, "VmRSS:");
+        if after < most {
+            break;
+        }
+        let is_late = since.elapsed() > Duration::from_secs(60);
+        assert!(!is_late, "{after} kB after {before} kB, and not {most}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let (code, lines) = running.ended();
+    assert_eq!(code, Some(143), "{lines:?}");
+}
+
+/// Milliseconds of the processors, in tens, that a reply with so many bad calls of one tool takes.
+#[cfg(target_os = "linux")]
+fn time_of(count: usize) -> u64 {
+    let ids: Vec<_> = (0..count)
+        .map(|number| format!("call_bad_{number:05}"))
+        .collect();
+    let calls: Vec<_> = ids.iter().map(|id| (id.as_str(), BAD.1, BAD.2)).collect();
+    let upstream = mending(http(Dialect::Chat, false, &turn("1", "", &calls)));
+    let folder = tempfile::tempdir().unwrap();
+    let running = injecting(&upstream, folder.path());
+    let before = used(&running);
     let got = running
         .ask(&Agent::new((Dialect::Chat, false)))
         .receive(LONG);
-    assert_eq!(got.status, Some(200));
     assert!(got.text().contains("Here you are."), "{}", got.body.len());
-    assert!(!got.text().contains("xxxx"));
+    let took = used(&running) - before;
+    // Each call has an answer of its own.
+    let requests = upstream.requests();
+    let asked: serde_json::Value = serde_json::from_slice(&requests[1].body).unwrap();
+    let outputs = asked["messages"].as_array().unwrap().iter();
+    let outputs = outputs.filter(|message| message["role"] == "tool");
+    assert_eq!(outputs.count(), count);
     let (code, lines) = running.ended();
-    assert_eq!(code, Some(143), "{lines:?}");
+    assert_eq!(code, Some(143));
+    let decided = lines.iter().filter(|line| line.contains("inject-error"));
+    assert_eq!(decided.count(), count, "one line for each decision");
+    took
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_time_for_bad_calls_of_one_reply_goes_with_their_number() {
+    let few = time_of(500);
+    let many = time_of(2000);
+    // Four times as many; sixteen times as long where each is compared with each.
+    assert!(many < 9 * few, "{few} for 500 calls, {many} for 2,000");
+}
+
+/// Exchanges whose holds have begun: each has a journal.
+fn begun(stage: &Stage) -> Vec<u32> {
+    let news = stage.news.lock().unwrap();
+    let begun = news.iter().filter_map(|one| match one {
+        News::Journal { id, .. } => Some(id.0),
+        _ => None,
+    });
+    begun.collect()
+}
+
+#[test]
+fn large_holds_wait_for_their_turn_and_what_is_too_much_passes_as_it_came() {
+    let is_long = std::env::var_os("RETAKE_LONG").is_some();
+    // Two of them are more than may be held at once; six are more than may wait as well.
+    let (size, count) = if is_long { (15, 6) } else { (13, 2) };
+    let reply = large(size);
+    let stage = Stage::attended(Fake::start(move |_, stream| {
+        stream.write_all(&reply).is_ok()
+    }));
+    let mut clients = Vec::new();
+    for number in 1..=count {
+        let mut agent = Agent::new((Dialect::Chat, false));
+        agent.members = json!({"user": format!("user {number}")});
+        clients.push(stage.send(&agent, ""));
+        let is_there = |seen: &Seen| matches!(seen.phase, Phase::Held(_) | Phase::Ended(_));
+        stage.until_within(LONG, number, "held", is_there);
+    }
+    if is_long {
+        let said = "it cannot be held: too much is held: 64 MiB more wait";
+        let by = said.to_owned();
+        assert_eq!(stage.ending(6), Ending::Released { by });
+        assert!(
+            stage
+                .notices()
+                .contains(&format!("exchange 6 was released: {said}"))
+        );
+        let got = clients.pop().unwrap().receive(LONG);
+        assert!(got.is_whole && got.body.len() > size << 20);
+    }
+    for (number, client) in (1..).zip(&mut clients) {
+        stage.until_within(LONG, number, "begun", |_| begun(&stage).contains(&number));
+        let all = begun(&stage);
+        assert_eq!(all, (1..=number).collect::<Vec<_>>(), "one after the other");
+        stage.command(&Command::Release(ExchangeId(number)));
+        let got = client.receive(LONG);
+        assert!(got.is_whole && got.body.len() > size << 20, "{number}");
+    }
 }
 
 #[test]

@@ -156,13 +156,25 @@ impl Stage {
     /// Waits until an exchange stands so.
     #[track_caller]
     pub(super) fn until(&self, id: u32, what: &str, is: impl Fn(&Seen) -> bool) -> Seen {
+        self.until_within(PATIENCE, id, what, is)
+    }
+
+    /// The same where that takes long.
+    #[track_caller]
+    pub(super) fn until_within(
+        &self,
+        patience: Duration,
+        id: u32,
+        what: &str,
+        is: impl Fn(&Seen) -> bool,
+    ) -> Seen {
         let since = Instant::now();
         loop {
             let seen = self.seen(id);
             if let Some(seen) = seen.as_ref().filter(|seen| is(seen)) {
                 return seen.clone();
             }
-            assert!(since.elapsed() < PATIENCE, "never {what}: {seen:#?}");
+            assert!(since.elapsed() < patience, "never {what}: {seen:#?}");
             std::thread::sleep(Duration::from_millis(5));
         }
     }
