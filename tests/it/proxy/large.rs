@@ -59,11 +59,12 @@ fn used(running: &Running) -> u64 {
     numbers.map(|number| number.parse::<u64>().unwrap()).sum()
 }
 
-/// An upstream that answers what is asked for the first time with this, and is content with what comes then.
+/// An upstream that answers what is asked for the first time with this, and is content with what comes then. Small agents it gives an answer.
 fn mending(bad: Vec<u8>) -> Fake {
     Fake::start(move |request, stream| {
-        let is_second = memchr::memmem::find(&request.body, b"call_bad").is_some();
-        let reply = if is_second { &mended() } else { &bad };
+        let has = |what: &[u8]| memchr::memmem::find(&request.body, what).is_some();
+        let is_sound = has(b"call_bad") || has(b"small");
+        let reply = if is_sound { &mended() } else { &bad };
         stream.write_all(reply).is_ok()
     })
 }
@@ -94,10 +95,14 @@ fn a_large_call_is_mended_in_bounded_memory_which_is_given_back() {
     let peak = status(&running, "VmHWM:").saturating_sub(before);
     let most = (PEAK * size + BESIDE) * 1024;
     assert!(peak < most, "{peak} kB above {before} kB, and not {most}");
-    // What is free is given back after a moment.
+    // What is free is given back a moment later, while others are served.
+    let mut small = Agent::new((Dialect::Chat, false));
+    small.members = json!({"user": "small"});
     let since = std::time::Instant::now();
     let most = before + (KEPT * size + BESIDE) * 1024;
     loop {
+        let got = running.ask(&small).receive(LONG);
+        assert!(got.text().contains("Here you are."));
         let after = status(&running, "VmRSS:");
         if after < most {
             break;
@@ -134,8 +139,11 @@ fn time_of(count: usize) -> u64 {
     assert_eq!(outputs.count(), count);
     let (code, lines) = running.ended();
     assert_eq!(code, Some(143));
-    let decided = lines.iter().filter(|line| line.contains("inject-error"));
-    assert_eq!(decided.count(), count, "one line for each decision");
+    let decided = lines.iter().filter(|line| {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        line["type"] == "decision" && line["action"] == "inject-error"
+    });
+    assert_eq!(decided.count(), count, "each decision is told");
     took
 }
 
