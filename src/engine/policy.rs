@@ -134,8 +134,8 @@ impl Entry {
     fn verb(&self, counts: &Counts, fault: &Fault) -> (&Verb, bool) {
         let done = counts.of(fault.rule, fault.tool.as_deref());
         match self.times {
-            Some(times) if done >= times => (&self.then, false),
-            _ => (&self.does, true),
+            Some(times) if done >= times => (self.then, false),
+            _ => (self.does, true),
         }
     }
 
