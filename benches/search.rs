@@ -6,8 +6,8 @@
 #![allow(clippy::unwrap_used)]
 
 use divan::Bencher;
-use retake::runtime::search::{Needle, Place, Search};
-use retake::session::Span;
+use retake_core::session::Span;
+use retake_live::search::{Needle, Place, Search};
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
@@ -40,7 +40,7 @@ fn file() -> &'static PathBuf {
 
 /// A text that stands at the end of the file only, or nearly so.
 fn text(kind: &str) -> String {
-    let source = retake::runtime::open(file()).unwrap().source;
+    let source = retake_live::open(file()).unwrap().source;
     let end = source.len();
     let tail = source
         .read(Span {
@@ -71,7 +71,7 @@ fn backward(bencher: Bencher<'_, '_>, kind: &str) {
 }
 
 fn bench(bencher: Bencher<'_, '_>, kind: &str, place: Place) {
-    let source = retake::runtime::open(file()).unwrap().source;
+    let source = retake_live::open(file()).unwrap().source;
     let needle = Needle::new(&text(kind)).unwrap();
     let cancel = AtomicBool::new(false);
     let search = Search {
@@ -85,7 +85,7 @@ fn bench(bencher: Bencher<'_, '_>, kind: &str, place: Place) {
 /// All hits of a frequent word, on all cores.
 #[divan::bench(sample_count = 5, sample_size = 1)]
 fn count_frequent(bencher: Bencher<'_, '_>) {
-    let source = retake::runtime::open(file()).unwrap().source;
+    let source = retake_live::open(file()).unwrap().source;
     let needle = Needle::new("content").unwrap();
     let cancel = AtomicBool::new(false);
     let search = Search {

@@ -9,8 +9,8 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     let first = std::env::args_os().nth(1);
-    if let Some(exit) = retake::runtime::tools::keep_if_asked(first.as_deref()) {
+    if let Some(exit) = retake_live::tools::keep_if_asked(first.as_deref()) {
         return exit;
     }
-    retake::cli::run(std::env::args_os())
+    retake_app::cli::run(std::env::args_os())
 }

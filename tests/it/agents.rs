@@ -1,7 +1,7 @@
 //! The bundled agents: each runs without a key, without a question, and begins with a request that nothing is wrong with.
 
-use retake::engine::agent::{Agent, Beside, Endpoint};
-use retake::runtime::{ReadOptions, check_recording, read_path};
+use retake_core::engine::agent::{Agent, Beside, Endpoint};
+use retake_live::{ReadOptions, check_recording, read_path};
 use std::path::{Path, PathBuf};
 
 const FOLDER: &str = "sessions/agents";
@@ -65,8 +65,9 @@ fn the_first_request_of_each_bundled_agent_is_read_without_a_finding() {
             offered.collect::<Vec<_>>(),
             "{name}"
         );
-        let schema =
-            |known: Option<&retake::session::OutputSchema>| known.map(|known| known.schema.clone());
+        let schema = |known: Option<&retake_core::session::OutputSchema>| {
+            known.map(|known| known.schema.clone())
+        };
         let known = schema(session.contract.output_schema.as_ref());
         assert_eq!(known, schema(agent.output_schema.as_ref()), "{name}");
         let findings = check_recording(&recording, None).unwrap();

@@ -2,9 +2,11 @@
 //! a million items take.
 
 use proptest::prelude::*;
-use retake::runtime::{Input, ReadOptions, read_input};
-use retake::session::boundary::{Boundaries, Cut};
-use retake::session::{CallId, Dialect, Family, Flags, Item, Kind, NameId, Session, Shape, Span};
+use retake_core::session::boundary::{Boundaries, Cut};
+use retake_core::session::{
+    CallId, Dialect, Family, Flags, Item, Kind, NameId, Session, Shape, Span,
+};
+use retake_live::{Input, ReadOptions, read_input};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -2,14 +2,14 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
 use proptest::prelude::*;
-use retake::dialects::body_of;
-use retake::formats::convert::{Converted, LossKind, Options, To, convert};
-use retake::formats::{FORMATS, read_buffer};
-use retake::json::skip_value;
-use retake::repair::likely;
-use retake::rules::{Finding, Run, check};
-use retake::runtime::{Input, ReadOptions, read_input, read_path};
-use retake::session::{Flags, Kind, Problem, ProblemKind, Session, Source, SourceError};
+use retake_core::dialects::body_of;
+use retake_core::formats::convert::{Converted, LossKind, Options, To, convert};
+use retake_core::formats::{FORMATS, read_buffer};
+use retake_core::json::skip_value;
+use retake_core::repair::likely;
+use retake_core::rules::{Finding, Run, check};
+use retake_core::session::{Flags, Kind, Problem, ProblemKind, Session, Source, SourceError};
+use retake_live::{Input, ReadOptions, read_input, read_path};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};

@@ -1,9 +1,9 @@
 //! Conversions told: one transcript of each dialect in the others, with what it loses, and the repairs that a target asks for.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use retake::formats::convert::{LossKind, Options, To, convert};
-use retake::formats::{find, read_buffer};
-use retake::session::{Session, Source, SourceError};
+use retake_core::formats::convert::{LossKind, Options, To, convert};
+use retake_core::formats::{find, read_buffer};
+use retake_core::session::{Session, Source, SourceError};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Every real recording is read or named, and what is read of it agrees with the counts of an independent reader.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
-use retake::runtime::{InputError, ReadOptions, Recording, read_database, read_path};
-use retake::session::{Kind, Session, Standing};
+use retake_core::session::{Kind, Session, Standing};
+use retake_live::{InputError, ReadOptions, Recording, read_database, read_path};
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -179,7 +179,7 @@ fn unanswered_of(session: &Session) -> usize {
 }
 
 fn parallel_turns_of(session: &Session) -> usize {
-    let calls = |turn: &retake::session::Turn| {
+    let calls = |turn: &retake_core::session::Turn| {
         let items = &session.items[turn.items()];
         items.iter().filter(|item| item.kind == Kind::Call).count()
     };

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use base64::prelude::{BASE64_STANDARD, Engine};
-use retake::formats::{self, Contents, Sample};
-use retake::session::{Item, Kind, Problem, ProblemKind, Session, Source};
+use retake_core::formats::{self, Contents, Sample};
+use retake_core::session::{Item, Kind, Problem, ProblemKind, Session, Source};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ fn assert_nothing_is_passed_over(id: &str, bytes: &[u8], contents: &Contents) {
     let mut at = 0;
     let ends = session.records.iter().map(|record| record.span);
     let last = bytes.len() as u64;
-    for span in ends.chain([retake::session::Span {
+    for span in ends.chain([retake_core::session::Span {
         start: last,
         end: last,
     }]) {
@@ -148,7 +148,7 @@ fn what_is_whole_is_shown_without_a_word() {
 
 #[test]
 fn trouble_has_a_name_and_costs_its_record_only() {
-    use retake::session::ProblemKind::*;
+    use retake_core::session::ProblemKind::*;
     let user = vec![Kind::User];
     let both = vec![Kind::User, Kind::Assistant];
     let torn = vec![Kind::User, Kind::Unreadable];

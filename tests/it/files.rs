@@ -1,11 +1,11 @@
 //! Files as a disk holds them: kinds, names, sizes, packing, and changes while they are open. The letters are the cases of
 //! `hostile/file_hostile.json`; those that are bytes alone are tested in `file_hostile.rs`.
 
-use retake::formats::Format;
-use retake::runtime::{Growth, InputError, Opening, ReadOptions, Recording, check_recording};
-use retake::runtime::{open, read_input, read_path};
-use retake::safe_text::SafeText;
-use retake::session::{Kind, ProblemKind, Source, SourceError, Span};
+use retake_core::formats::Format;
+use retake_core::safe_text::SafeText;
+use retake_core::session::{Kind, ProblemKind, Source, SourceError, Span};
+use retake_live::{Growth, InputError, Opening, ReadOptions, Recording, check_recording};
+use retake_live::{open, read_input, read_path};
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -649,7 +649,7 @@ fn work(text: &str, format: &Format) -> f64 {
         bytes: text.as_bytes().to_vec(),
         read: Default::default(),
     });
-    let input = retake::runtime::Input {
+    let input = retake_live::Input {
         name: "counted".into(),
         path: None,
         source: source.clone(),
@@ -673,7 +673,7 @@ fn records_that_never_end_are_read_in_linear_work() {
         eprintln!("skipped: RETAKE_LONG=1 reads a hundred megabytes of hostile text");
         return;
     }
-    let format = retake::formats::find("openai-chat").unwrap();
+    let format = retake_core::formats::find("openai-chat").unwrap();
     for (first, flood) in [
         ("", "[\n"),
         ("", "{\"a\":\n"),
@@ -689,11 +689,11 @@ fn records_that_never_end_are_read_in_linear_work() {
 /// In memory there is nothing to count but time: four times the text may take eight times as long, and a little on top of that.
 #[test]
 fn hostile_texts_are_read_in_linear_time() {
-    let format = retake::formats::find("openai-chat").unwrap();
+    let format = retake_core::formats::find("openai-chat").unwrap();
     let seconds = |text: &str| {
         let source: std::sync::Arc<dyn Source> = std::sync::Arc::new(text.as_bytes().to_vec());
         let began = std::time::Instant::now();
-        retake::formats::read_buffer(format, &source, text.as_bytes()).unwrap();
+        retake_core::formats::read_buffer(format, &source, text.as_bytes()).unwrap();
         began.elapsed().as_secs_f64()
     };
     for flood in [

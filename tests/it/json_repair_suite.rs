@@ -9,7 +9,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use base64::Engine as _;
-use retake::repair::{Repair, decoded_twice, defects, first_error, repair};
+use retake_core::repair::{Repair, decoded_twice, defects, first_error, repair};
 use serde_json::Value;
 
 /// How long one case may take.

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
 use base64::prelude::{BASE64_STANDARD, Engine};
-use retake::formats::{self, Contents, Sample};
-use retake::session::{Kind, Source};
+use retake_core::formats::{self, Contents, Sample};
+use retake_core::session::{Kind, Source};
 use serde_json::Value;
 use std::sync::Arc;
 

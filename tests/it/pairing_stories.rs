@@ -1,10 +1,10 @@
 //! Stories of broken pairs as they were reported against real agents, told again with made-up transcripts.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use retake::actions::Safety;
-use retake::formats::{Contents, Sample, read_buffer, recognise};
-use retake::rules::{Cause, Finding, Run, Severity, check};
-use retake::session::{Dialect, Source};
+use retake_core::actions::Safety;
+use retake_core::formats::{Contents, Sample, read_buffer, recognise};
+use retake_core::rules::{Cause, Finding, Run, Severity, check};
+use retake_core::session::{Dialect, Source};
 use std::fmt::Write;
 use std::sync::Arc;
 

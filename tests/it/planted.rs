@@ -1,7 +1,7 @@
 //! Transcripts with planted defects: check finds exactly those, in every format and at every size, also when parts are read side by side.
 
-use retake::dialects::tools::read_tools;
-use retake::runtime::{ReadOptions, check_recording, read_path};
+use retake_core::dialects::tools::read_tools;
+use retake_live::{ReadOptions, check_recording, read_path};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -54,12 +54,12 @@ fn finds_exactly_what_was_planted(format: &str, bytes: &str) {
     let session = &recording.sessions[0];
     let counted = |kind| Value::from(session.count(kind));
     assert_eq!(
-        counted(retake::session::Kind::Call),
+        counted(retake_core::session::Kind::Call),
         truth["calls"],
         "{format}"
     );
     assert_eq!(
-        counted(retake::session::Kind::Output),
+        counted(retake_core::session::Kind::Output),
         truth["outputs"],
         "{format}"
     );

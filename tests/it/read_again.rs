@@ -4,12 +4,12 @@ use super::read_properties::{input, transcripts};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::strategy::ValueTree;
-use retake::formats::lower;
-use retake::rules::{Faultless, Finding, Run, check_by, mending_rules};
-use retake::runtime::{Base, ReadOptions, Recording, read_input};
-use retake::session::{
+use retake_core::formats::lower;
+use retake_core::rules::{Faultless, Finding, Run, check_by, mending_rules};
+use retake_core::session::{
     Edit, Patch, Rope, Session, Source, SourceError, Span, Splice, Tool, ToolKind, Voice, recorded,
 };
+use retake_live::{Base, ReadOptions, Recording, read_input};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -310,7 +310,7 @@ fn the_corpus_reads_again_as_it_reads_in_full() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let (mut files, mut edits) = (0, 0);
     for path in files_below(Path::new("../shared/corpus")) {
-        let Ok(recording) = retake::runtime::read_path(&path, &KEEPS) else {
+        let Ok(recording) = retake_live::read_path(&path, &KEEPS) else {
             continue;
         };
         files += 1;

@@ -3,9 +3,9 @@
 
 use proptest::prelude::*;
 use proptest::sample::select;
-use retake::formats::{self, FORMATS, Sample};
-use retake::runtime::{Growth, Input, Opening, ReadOptions, Recording, open, read_input};
-use retake::session::{Kind, Problem, Session, Source, Span};
+use retake_core::formats::{self, FORMATS, Sample};
+use retake_core::session::{Kind, Problem, Session, Source, Span};
+use retake_live::{Growth, Input, Opening, ReadOptions, Recording, open, read_input};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::sync::Arc;

@@ -1,11 +1,11 @@
 //! The tables of the README are the tables of the program. `UPDATE=1 cargo test readme` writes them.
 
-use retake::engine::PLACES;
-use retake::engine::agent::{Place, keys_table};
-use retake::formats::FORMATS;
-use retake::lab::{CLASSES, SpecPlace, spec_keys_table};
-use retake::rules;
-use retake::wording::VERBS;
+use retake_core::engine::PLACES;
+use retake_core::engine::agent::{Place, keys_table};
+use retake_core::formats::FORMATS;
+use retake_core::lab::{CLASSES, SpecPlace, spec_keys_table};
+use retake_core::rules;
+use retake_core::wording::VERBS;
 use std::fmt::Write as _;
 
 fn formats() -> String {
@@ -62,7 +62,7 @@ fn spec_keys() -> String {
 
 fn chaos_keys() -> String {
     let mut table = "| key | says | without it |\n|---|---|---|\n".to_owned();
-    for key in retake::chaos::KEYS {
+    for key in retake_core::chaos::KEYS {
         let name = match key.section {
             "" => format!("`{}`", key.name),
             section => format!("`{}` in `[{section}]`", key.name),
@@ -75,7 +75,7 @@ fn chaos_keys() -> String {
 fn chaos_faults() -> String {
     let mut table =
         "| fault | the agent receives | one that handles it |\n|---|---|---|\n".to_owned();
-    for fault in retake::chaos::FAULTS {
+    for fault in retake_core::chaos::FAULTS {
         writeln!(
             table,
             "| `{}` | {} | {} |",
@@ -107,9 +107,9 @@ fn readme_tables_are_true() {
     let tables = [
         ("formats", formats()),
         ("rules", rules()),
-        ("keys", retake::tui::keymap::markdown_table()),
-        ("scripted", retake::script::markdown_table()),
-        ("compared", retake::replay::markdown_table()),
+        ("keys", retake_app::tui::keymap::markdown_table()),
+        ("scripted", retake_core::script::markdown_table()),
+        ("compared", retake_core::replay::markdown_table()),
         ("agent-file", keys_table(Place::Agent)),
         ("agent-model", keys_table(Place::Model)),
         ("agent-tools", keys_table(Place::Tool)),
@@ -119,7 +119,7 @@ fn readme_tables_are_true() {
         ("places", places()),
         ("lab-classes", classes()),
         ("lab-spec", spec_keys()),
-        ("agents", retake::runtime::proxy::connect::markdown_table()),
+        ("agents", retake_live::proxy::connect::markdown_table()),
         ("chaos-keys", chaos_keys()),
         ("chaos-faults", chaos_faults()),
     ];

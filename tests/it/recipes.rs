@@ -1,11 +1,11 @@
 //! Recipes: the Python compiles and says what the wording says, a policy entry reads back, a fixture is checked as a recording.
 #![allow(clippy::print_stderr)]
 
-use retake::rules::RULES;
-use retake::runtime::{ReadOptions, check_recording, read_path};
-use retake::session::{Dialect, OutputSchema, Tool, ToolKind};
-use retake::wording::recipe::{History, NoRecipe, Recovery, fixture, openai_agents, policy};
-use retake::wording::{Context, Kind, Violation, default_of, library, recorded, render};
+use retake_core::rules::RULES;
+use retake_core::session::{Dialect, OutputSchema, Tool, ToolKind};
+use retake_core::wording::recipe::{History, NoRecipe, Recovery, fixture, openai_agents, policy};
+use retake_core::wording::{Context, Kind, Violation, default_of, library, recorded, render};
+use retake_live::{ReadOptions, check_recording, read_path};
 use serde_json::{Value, json};
 use std::process::Command;
 

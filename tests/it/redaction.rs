@@ -1,7 +1,7 @@
 //! Made-up secrets in every place where a run can hold one: none is left in what would be written, and all of them come back on the wire.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
-use retake::redact::{Redactor, Vault};
+use retake_core::redact::{Redactor, Vault};
 use serde_json::Value;
 use std::process::Command;
 

@@ -1,6 +1,6 @@
 //! Replacing a file when the process dies in the middle (D10 of `hostile/faults.json`).
 
-use retake::runtime::replace::{Backup, replace};
+use retake_live::replace::{Backup, replace};
 use std::env;
 use std::fs;
 use std::io::Write as _;

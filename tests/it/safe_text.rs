@@ -14,7 +14,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Block, Cell, List, Paragraph, Row, Table};
 use ratatui::{Frame, Terminal, TerminalOptions, Viewport};
-use retake::safe_text::{Flags, Mark, SafeText, confusable};
+use retake_core::safe_text::{Flags, Mark, SafeText, confusable};
 use serde::Deserialize;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;

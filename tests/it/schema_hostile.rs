@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use retake::schema::Validator;
+use retake_core::schema::Validator;
 use serde_json::{Map, Value, json};
 
 /// Most time for compiling, judging and explaining one case. The bound of the room is static: this only tells a check that ends

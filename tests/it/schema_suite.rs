@@ -1,7 +1,7 @@
 //! The official JSON Schema test suite: no wrong verdict; what the guard refuses counts as "cannot check".
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
-use retake::schema::Validator;
+use retake_core::schema::Validator;
 use serde_json::{Value, json};
 
 /// Files and cases whose verdict differs on purpose.

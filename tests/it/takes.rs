@@ -1,8 +1,8 @@
 //! The journal of takes when processes die, and when one reads while another writes (D1, D13 and D14 of `hostile/faults.json`).
 
-use retake::runtime::takes::{Damage, Journal, Opened};
-use retake::session::takes::{Take, TakeEvent, anchor};
-use retake::session::{Span, Splice};
+use retake_core::session::takes::{Take, TakeEvent, anchor};
+use retake_core::session::{Span, Splice};
+use retake_live::takes::{Damage, Journal, Opened};
 use std::env;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};

@@ -105,7 +105,7 @@ fn every_bundled_session_that_can_be_changed_has_fixtures_that_say_the_truth() {
     let sessions = Path::new(env!("CARGO_MANIFEST_DIR")).join("sessions");
     let here = folder(&[]);
     let mut made = 0;
-    for rule in retake::rules::RULES {
+    for rule in retake_core::rules::RULES {
         for entry in std::fs::read_dir(&sessions).unwrap() {
             let path = entry.unwrap().path();
             let name = path.to_str().unwrap();
@@ -283,10 +283,10 @@ fn a_faulty_template_is_refused_and_never_exported_as_it_stands() {
 
 #[test]
 fn a_take_of_the_debugger_is_exported_with_its_words() {
-    use retake::runtime::takes::wall_clock;
-    use retake::runtime::{ReadOptions, Workbench, read_path};
-    use retake::session::Edit;
-    use retake::session::takes::{Cause, Take};
+    use retake_core::session::Edit;
+    use retake_core::session::takes::{Cause, Take};
+    use retake_live::takes::wall_clock;
+    use retake_live::{ReadOptions, Workbench, read_path};
     let here = folder(&[("run.json", STORY)]);
     let path = here.path().join("run.json");
     let state = here.path().join("state");
@@ -300,7 +300,7 @@ fn a_take_of_the_debugger_is_exported_with_its_words() {
     let words = "There is no tool named {{ of that name }}.";
     let edit = Edit::Rewrite {
         item: 2,
-        patches: vec![retake::session::Patch {
+        patches: vec![retake_core::session::Patch {
             at: at..at + "KS 218 at nine".len(),
             with: words.into(),
         }],
@@ -335,7 +335,7 @@ fn a_take_of_the_debugger_is_exported_with_its_words() {
     let policy: toml::Table = toml::from_str(&run("policy")).unwrap();
     let template = policy["on"]["unknown-tool"]["wording"].as_str().unwrap();
     assert_eq!(
-        retake::wording::render(template, &Default::default()).unwrap(),
+        retake_core::wording::render(template, &Default::default()).unwrap(),
         words
     );
     let fixture: Value = serde_json::from_str(&run("fixture")).unwrap();

@@ -1,7 +1,7 @@
 //! `fix`: a copy with everything safe applied; what it writes, where, and what it never does.
 
 use super::{CLEAN, STORY, folder, retake, told};
-use retake::runtime::read_database;
+use retake_live::read_database;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::Stdio;

@@ -72,8 +72,8 @@ fn a_session_is_chosen_by_name_or_number() {
 fn every_rule_has_its_page_and_a_near_name_is_offered() {
     let here = folder(&[]);
     let (_, list, _) = told(here.path(), &["explain"]);
-    assert_eq!(list.lines().count(), retake::rules::all().count());
-    for rule in retake::rules::all() {
+    assert_eq!(list.lines().count(), retake_core::rules::all().count());
+    for rule in retake_core::rules::all() {
         assert!(list.contains(rule.id) && list.contains(rule.summary));
         let (code, page, _) = told(here.path(), &["explain", rule.id]);
         assert_eq!(code, 0);

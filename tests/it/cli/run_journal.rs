@@ -1,12 +1,12 @@
 //! The journal of a run reads like any recording, and is never written over.
 
 use super::{folder, told};
-use retake::rules::Severity;
-use retake::runtime::takes::About;
-use retake::runtime::{ReadOptions, Workbench, check_session, read_path};
-use retake::session::ledger::{Ask, CallKey, LedgerEvent, Usage};
-use retake::session::takes::{Author, Take, TakeId};
-use retake::session::{Edit, Kind, Patch};
+use retake_core::rules::Severity;
+use retake_core::session::ledger::{Ask, CallKey, LedgerEvent, Usage};
+use retake_core::session::takes::{Author, Take, TakeId};
+use retake_core::session::{Edit, Kind, Patch};
+use retake_live::takes::About;
+use retake_live::{ReadOptions, Workbench, check_session, read_path};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -112,7 +112,7 @@ fn what_is_wrong_in_a_run_is_found_and_its_journal_is_not_written_over() {
 
 #[test]
 fn a_recording_goes_on_in_any_dialect_and_reads_the_same_after_a_restart() {
-    use retake::formats::convert::To;
+    use retake_core::formats::convert::To;
     let recorded = super::STORY;
     let here = folder(&[("run.json", recorded)]);
     let path = here.path().join("run.json");
@@ -147,7 +147,7 @@ fn a_recording_goes_on_in_any_dialect_and_reads_the_same_after_a_restart() {
             let rope = workbench.rope(take).unwrap();
             let mut out = Vec::new();
             let base = workbench.base(take).unwrap();
-            retake::runtime::write_take(base, &rope, &mut out).unwrap();
+            retake_live::write_take(base, &rope, &mut out).unwrap();
             out
         };
         let before = text(&mut workbench);
@@ -256,7 +256,8 @@ fn a_reply_that_broke_off_is_known_as_such_until_a_take_mends_it() {
     let cut = workbench.read(run, &|_, _| ()).unwrap();
     // The first reply and its output are whole.
     let session = &cut.sessions[0];
-    let is_cut = |item: &retake::session::Item| item.flags.has(retake::session::Flags::INCOMPLETE);
+    let is_cut =
+        |item: &retake_core::session::Item| item.flags.has(retake_core::session::Flags::INCOMPLETE);
     let marks: Vec<bool> = session.items.iter().map(is_cut).collect();
     assert_eq!(marks, [false, false, false, true]);
     let text = session.bytes(&session.items[3]).unwrap();

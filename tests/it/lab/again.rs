@@ -3,8 +3,8 @@
 use super::{
     count, is_over, prepared, run, scripted, spec, start, stock, stock_script, wait, which,
 };
-use retake::lab::{Board, Class, End, Named, Phase, Spec};
-use retake::session::Dialect;
+use retake_core::lab::{Board, Class, End, Named, Phase, Spec};
+use retake_core::session::Dialect;
 use std::path::Path;
 use std::sync::Arc;
 

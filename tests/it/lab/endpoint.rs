@@ -1,7 +1,7 @@
 //! An endpoint that answers as a test wants it to, and counts what it is asked.
 
-use retake::engine::agent::{Endpoint, Model};
-use retake::session::Dialect;
+use retake_core::engine::agent::{Endpoint, Model};
+use retake_core::session::Dialect;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;

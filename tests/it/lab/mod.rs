@@ -7,11 +7,11 @@ mod requests;
 mod resumed;
 mod spending;
 
-use retake::engine::agent::{Endpoint, Model};
-use retake::lab::{Board, Caps, End, Named, Phase, Spec, Stop, Wanted, Which};
-use retake::runtime::lab::{Beside, Lab, News, NoLab, Prepared, prepare};
-use retake::runtime::wordings::Wordings;
-use retake::session::Dialect;
+use retake_core::engine::agent::{Endpoint, Model};
+use retake_core::lab::{Board, Caps, End, Named, Phase, Spec, Stop, Wanted, Which};
+use retake_core::session::Dialect;
+use retake_live::lab::{Beside, Lab, News, NoLab, Prepared, prepare};
+use retake_live::wordings::Wordings;
 use serde_json::Map;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! What is measured is what is there: a script whose rates are known.
 
 use super::{count, is_over, run, stock};
-use retake::lab::{Class, End, Phase, standings};
+use retake_core::lab::{Class, End, Phase, standings};
 use std::collections::BTreeMap;
 
 /// What `sessions/lab/stock.script.toml` says of itself.

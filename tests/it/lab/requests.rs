@@ -1,12 +1,12 @@
 //! What is sent: every bundled finding that words can mend, in every dialect, ends on a question that its provider would take.
 
 use super::{prepared, scripted, sessions, spec, try_prepare, which};
-use retake::lab::{Class, Meant, Named, Origin, Which};
-use retake::rules::Severity;
-use retake::runtime::{ReadOptions, Workbench, check_session, read_path};
-use retake::session::Dialect;
-use retake::session::takes::TakeId;
-use retake::wording::Kind;
+use retake_core::lab::{Class, Meant, Named, Origin, Which};
+use retake_core::rules::Severity;
+use retake_core::session::Dialect;
+use retake_core::session::takes::TakeId;
+use retake_core::wording::Kind;
+use retake_live::{ReadOptions, Workbench, check_session, read_path};
 
 /// A script that says one word.
 const DONE: &str = "[[rule]]\ntext = \"Done.\"\n";
@@ -87,7 +87,7 @@ fn each_bundled_finding_is_told_in_each_dialect_and_answered() {
 
 /// No request holds what its provider would refuse: a call without output before the end, an output without call.
 fn sound(journal: &std::path::Path, what: &str) {
-    let (mut bench, _) = Workbench::open_run(journal, retake::runtime::takes::wall_clock).unwrap();
+    let (mut bench, _) = Workbench::open_run(journal, retake_live::takes::wall_clock).unwrap();
     for take in bench.takes().children(TakeId::MAIN).to_vec() {
         let read = bench.read(take, &|_, _| ()).unwrap();
         for finding in check_session(&read.sessions[0], None).unwrap() {
@@ -165,13 +165,13 @@ fn words_of_the_recording_come_first_and_read_as_they_did() {
 fn asking_again_without_a_word_is_tried_unless_the_spec_leaves_it_out() {
     let which = which("invalid-final-output.jsonl", "invalid-final-output");
     let mut spec = spec(which, vec![scripted(Dialect::Responses, DONE)], 1);
-    let tried = |spec: &retake::lab::Spec| {
+    let tried = |spec: &retake_core::lab::Spec| {
         let folder = tempfile::tempdir().unwrap();
         let prepared = prepared(spec, folder.path());
         let variants = prepared.experiment.trials[0].variants.iter();
         variants.map(|it| it.name.clone()).collect::<Vec<_>>()
     };
-    let library = retake::wording::library(Kind::InvalidFinalOutput);
+    let library = retake_core::wording::library(Kind::InvalidFinalOutput);
     let library: Vec<&str> = library.map(|wording| wording.name).collect();
     assert_eq!(tried(&spec), [&["plain"], &library[..]].concat());
     spec.wordings.recorded = false;

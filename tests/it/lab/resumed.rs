@@ -1,11 +1,11 @@
 //! Samples are takes in a journal: they survive whatever ends the experiment, and each can be opened.
 
 use super::{count, is_over, run, start, stock, wait};
-use retake::lab::{End, Phase};
-use retake::runtime::lab::Command;
-use retake::runtime::takes::wall_clock;
-use retake::runtime::{ReadOptions, Workbench, check_session, read_path};
-use retake::session::takes::TakeId;
+use retake_core::lab::{End, Phase};
+use retake_core::session::takes::TakeId;
+use retake_live::lab::Command;
+use retake_live::takes::wall_clock;
+use retake_live::{ReadOptions, Workbench, check_session, read_path};
 
 #[test]
 fn an_experiment_that_was_ended_goes_on_where_it_was() {

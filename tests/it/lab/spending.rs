@@ -2,9 +2,9 @@
 
 use super::endpoint::{Counting, says};
 use super::{count, is_over, spec, start, wait, which};
-use retake::lab::{Board, Class, End, Named, Phase, Spec};
-use retake::runtime::lab::{Command, News};
-use retake::session::Dialect;
+use retake_core::lab::{Board, Class, End, Named, Phase, Spec};
+use retake_core::session::Dialect;
+use retake_live::lab::{Command, News};
 use std::path::Path;
 use std::sync::mpsc::{channel, sync_channel};
 use std::sync::{Arc, Mutex};

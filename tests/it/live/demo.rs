@@ -1,8 +1,8 @@
 //! The demo and the other bundled agents, each with policies that bring it to an end.
 
 use super::{Stage, Told, bundled};
-use retake::runtime::{ReadOptions, read_path};
-use retake::session::Kind;
+use retake_core::session::Kind;
+use retake_live::{ReadOptions, read_path};
 use serde_json::Value;
 
 fn inject(wording: &str) -> String {

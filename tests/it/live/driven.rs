@@ -1,17 +1,17 @@
 //! A run driven through the library, as the screen drives it.
 
 use super::PATIENCE;
-use retake::actions::{self, Choice, Planned, Refusal, Scene};
-use retake::engine::Command;
-use retake::rules;
-use retake::runtime::agents::AgentFile;
-use retake::runtime::live::{Input, News, Options, Phase, Prepared, Run, WorldEvent, prepare};
-use retake::runtime::takes::wall_clock;
-use retake::runtime::tools::Keeper;
-use retake::runtime::wordings::Wordings;
-use retake::runtime::{Recording, Workbench};
-use retake::session::takes::{Cause, Outcome, Take, TakeId};
-use retake::session::{Change, compare};
+use retake_core::actions::{self, Choice, Planned, Refusal, Scene};
+use retake_core::engine::Command;
+use retake_core::rules;
+use retake_core::session::takes::{Cause, Outcome, Take, TakeId};
+use retake_core::session::{Change, compare};
+use retake_live::agents::AgentFile;
+use retake_live::live::{Input, News, Options, Phase, Prepared, Run, WorldEvent, prepare};
+use retake_live::takes::wall_clock;
+use retake_live::tools::Keeper;
+use retake_live::wordings::Wordings;
+use retake_live::{Recording, Workbench};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
@@ -184,7 +184,7 @@ impl Driven {
 
     /// How often a tool was started, by the ledger.
     pub(crate) fn starts(&self, name: &str) -> usize {
-        use retake::session::ledger::LedgerEvent::Started;
+        use retake_core::session::ledger::LedgerEvent::Started;
         let happened = self.bench.happened().iter();
         let started =
             happened.filter(|one| matches!(&one.event, Started { tool, .. } if tool == name));
@@ -196,7 +196,7 @@ impl Driven {
 pub(crate) fn reasons(phase: &Phase) -> String {
     match phase {
         Phase::Paused { reasons, .. } => {
-            let words = reasons.iter().map(retake::engine::Reason::words);
+            let words = reasons.iter().map(retake_core::engine::Reason::words);
             words.collect::<Vec<_>>().join("; ")
         }
         _ => String::new(),

@@ -1,8 +1,8 @@
 //! An interrupt ends a run in order; and nobody else writes its journal meanwhile.
 
 use super::{Stage, marking, until};
-use retake::runtime::Workbench;
-use retake::runtime::takes::wall_clock;
+use retake_live::Workbench;
+use retake_live::takes::wall_clock;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};

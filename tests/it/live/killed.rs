@@ -2,11 +2,11 @@
 
 use super::driven::{Driven, attended, reasons};
 use super::{PATIENCE, Stage, marking};
-use retake::engine::Command;
-use retake::runtime::Workbench;
-use retake::runtime::live::Phase;
-use retake::runtime::takes::{Damage, wall_clock};
-use retake::session::ledger::{CallKey, Ending, LedgerEvent};
+use retake_core::engine::Command;
+use retake_core::session::ledger::{CallKey, Ending, LedgerEvent};
+use retake_live::Workbench;
+use retake_live::live::Phase;
+use retake_live::takes::{Damage, wall_clock};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -184,7 +184,7 @@ fn where_nobody_is_there_a_call_that_may_have_run_ends_the_run_again() {
     super::until("the tool ran", || stage.marks("one") == 1);
     child.kill().unwrap();
     child.wait().unwrap();
-    let options = retake::runtime::live::Options {
+    let options = retake_live::live::Options {
         has_operator: false,
         ..attended()
     };

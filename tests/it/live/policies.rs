@@ -1,8 +1,8 @@
 //! What a policy says is done in live runs: every word about every rule, in every dialect, and never without end.
 
 use super::{Stage, Told};
-use retake::rules::RULES;
-use retake::wording::VERBS;
+use retake_core::rules::RULES;
+use retake_core::wording::VERBS;
 use std::fmt::Write;
 
 const DIALECTS: [&str; 3] = ["responses", "chat", "anthropic"];
@@ -135,7 +135,7 @@ fn words(rule: &str) -> Vec<&'static str> {
             ""
         };
         let text = format!("[on.{rule}]\ndo = \"{word}\"\n{value}");
-        retake::engine::Policy::parse(&text).is_ok()
+        retake_core::engine::Policy::parse(&text).is_ok()
     };
     VERBS.iter().map(|verb| verb.word).filter(takes).collect()
 }

@@ -3,14 +3,14 @@
 use super::Stage;
 use super::driven::{Driven, attended, reasons};
 use super::wire::Wire;
-use retake::dialects::body_of;
-use retake::engine::{Command, Reason};
-use retake::runtime::live::{Options, Phase};
-use retake::runtime::takes::wall_clock;
-use retake::runtime::{AS_REQUEST, ReadOptions, Recording, Workbench, read_path};
-use retake::session::ledger::{CallKey, Ending};
-use retake::session::takes::{Take, TakeId};
-use retake::session::{Dialect, Edit, Kind, Session};
+use retake_core::dialects::body_of;
+use retake_core::engine::{Command, Reason};
+use retake_core::session::ledger::{CallKey, Ending};
+use retake_core::session::takes::{Take, TakeId};
+use retake_core::session::{Dialect, Edit, Kind, Session};
+use retake_live::live::{Options, Phase};
+use retake_live::takes::wall_clock;
+use retake_live::{AS_REQUEST, ReadOptions, Recording, Workbench, read_path};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -104,7 +104,7 @@ fn goes_on(path: &Path, recording: Recording, dialect: Dialect) -> Went {
     let mut phase = driven.rest();
     // Where the history ends on an answer, the user says something more.
     if phase == Phase::Ended(Ending::Final) && wire.bodies().is_empty() {
-        driven.hear(retake::runtime::live::Input::Say("And then?".to_owned()));
+        driven.hear(retake_live::live::Input::Say("And then?".to_owned()));
         phase = driven.rest();
     }
     // Calls that wait for their outputs get them by hand.
@@ -278,7 +278,7 @@ fn a_recorded_tool_answers_while_the_calls_are_the_same_and_then_the_operator_is
         driven.run.take(),
         driven.bench.rope(driven.run.take()).unwrap(),
     );
-    retake::runtime::write_take(driven.bench.base(take).unwrap(), &rope, &mut out).unwrap();
+    retake_live::write_take(driven.bench.base(take).unwrap(), &rope, &mut out).unwrap();
     assert!(String::from_utf8(out).unwrap().contains("shelf 4"));
 }
 

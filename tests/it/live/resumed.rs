@@ -2,9 +2,9 @@
 
 use super::driven::{Driven, attended, reasons};
 use super::{Stage, marking};
-use retake::engine::{Command, Policy};
-use retake::runtime::live::{Options, Phase};
-use retake::session::ledger::Ending;
+use retake_core::engine::{Command, Policy};
+use retake_core::session::ledger::Ending;
+use retake_live::live::{Options, Phase};
 
 const SCRIPT: &str = r#"
 [[rule]]
@@ -108,7 +108,7 @@ fn an_ended_run_asks_nothing_when_it_is_taken_up() {
     assert_eq!(driven.bench.ledger().asks().count(), 1);
     driven.command(Command::Continue);
     assert_eq!(driven.rest(), Phase::Ended(Ending::Final));
-    driven.hear(retake::runtime::live::Input::Say("And now?".to_owned()));
+    driven.hear(retake_live::live::Input::Say("And now?".to_owned()));
     assert_eq!(driven.rest(), Phase::Ended(Ending::Final));
     assert_eq!(
         driven.bench.ledger().asks().count(),

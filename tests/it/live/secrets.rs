@@ -2,7 +2,7 @@
 
 use super::wire::Wire;
 use super::{Stage, Told};
-use retake::session::Dialect;
+use retake_core::session::Dialect;
 use std::path::Path;
 
 const SCRIPT: &str = r#"

@@ -2,10 +2,10 @@
 
 use super::driven::{Driven, attended, reasons};
 use super::{Stage, bundled, marking};
-use retake::runtime::live::Phase;
-use retake::session::Change;
-use retake::session::ledger::Ending;
-use retake::wording::{Kind, find};
+use retake_core::session::Change;
+use retake_core::session::ledger::Ending;
+use retake_core::wording::{Kind, find};
+use retake_live::live::Phase;
 
 const SCRIPT: &str = r#"
 [[rule]]
@@ -73,7 +73,7 @@ fn one_wording_helps_and_the_other_does_not_and_the_good_call_ran_once() {
         let rope = driven.bench.rope(take).unwrap();
         let mut out = Vec::new();
         let base = driven.bench.base(take).unwrap();
-        retake::runtime::write_take(base, &rope, &mut out).unwrap();
+        retake_live::write_take(base, &rope, &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
         let place = text.find("did-it-").unwrap();
         text[place..].split(['"', '\\']).next().unwrap().to_owned()

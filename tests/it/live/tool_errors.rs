@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 const DIALECTS: [&str; 3] = ["responses", "chat", "anthropic"];
 
 /// An MCP server that goes wrong in the way its first argument names.
-const SERVER: &str = include_str!("../../../src/runtime/tools/mcp/tests/server.py");
+const SERVER: &str = include_str!("../../../src/live/tools/mcp/tests/server.py");
 
 /// An agent whose first reply calls a tool, and which ends with the second one.
 fn stage(dialect: &str, tool: &str, tools: &str) -> (Stage, std::path::PathBuf) {

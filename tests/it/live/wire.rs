@@ -1,8 +1,8 @@
 //! A scripted model whose wire is listened to: every byte that it is sent is kept.
 
-use retake::runtime::scripted::{ANY_PORT, Endpoint};
-use retake::script::Script;
-use retake::session::Dialect;
+use retake_core::script::Script;
+use retake_core::session::Dialect;
+use retake_live::scripted::{ANY_PORT, Endpoint};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};

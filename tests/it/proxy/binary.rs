@@ -4,7 +4,7 @@ use super::speech::{Agent, BAD, DIALECTS, THEN, body, http, turn};
 use super::stage::{PATIENCE, upstream};
 use crate::proxy_wire::client::Client;
 use crate::proxy_wire::fake::{Fake, ok};
-use retake::session::Dialect;
+use retake_core::session::Dialect;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;

@@ -4,9 +4,9 @@ use super::speech::{Agent, BAD, GOOD, THEN, body, http, turn, ways};
 use super::stage::{PATIENCE, Stage, addresses, upstream};
 use crate::proxy_wire::client::Client;
 use crate::proxy_wire::fake::{Fake, STREAM, chunk};
-use retake::exchange::{Ending, ExchangeId, Phase};
-use retake::runtime::proxy::{Command, News};
-use retake::session::Dialect;
+use retake_core::exchange::{Ending, ExchangeId, Phase};
+use retake_core::session::Dialect;
+use retake_live::proxy::{Command, News};
 use std::io::Write;
 use std::time::{Duration, Instant};
 

@@ -3,8 +3,8 @@
 use super::speech::{Agent, BAD, DIALECTS, events, turn};
 use super::stage::{PATIENCE, Stage, upstream};
 use crate::proxy_wire::fake::{Fake, STREAM, chunk};
-use retake::exchange::Ending;
-use retake::session::Dialect;
+use retake_core::exchange::Ending;
+use retake_core::session::Dialect;
 use std::io::Write;
 
 const INJECT: &str = "[on.unknown-tool]\ndo = \"inject\"\n";
@@ -108,7 +108,7 @@ fn an_upstream_that_is_not_there_is_told_in_the_words_of_the_dialect() {
         let fake = upstream(vec![Vec::new()]);
         let stage = Stage::new(fake, |options| {
             options.upstreams =
-                vec![retake::runtime::proxy::Upstream::parse(&format!("http://{nobody}")).unwrap()];
+                vec![retake_live::proxy::Upstream::parse(&format!("http://{nobody}")).unwrap()];
         });
         let got = stage
             .send(&Agent::new((dialect, true)), "")

@@ -3,8 +3,8 @@
 use super::speech::{Agent, BAD, GOOD, THEN, calls_stop, complaints, events, http, stop, turn};
 use super::stage::{PATIENCE, Stage};
 use crate::proxy_wire::fake::{Fake, STREAM, chunk};
-use retake::exchange::Ending;
-use retake::session::Dialect;
+use retake_core::exchange::Ending;
+use retake_core::session::Dialect;
 use std::io::Write;
 use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};

@@ -2,16 +2,16 @@
 
 use super::speech::{Agent, BAD, GOOD, body, http, turn, ways};
 use super::stage::{PATIENCE, Stage, upstream};
-use retake::actions::{self, Choice, Planned, Refusal, Scene};
-use retake::exchange::{Ending, ExchangeId, Phase};
-use retake::rules::{Finding, Run, beside};
-use retake::runtime::Workbench;
-use retake::runtime::live::{Input, News};
-use retake::runtime::proxy::holds::Seat;
-use retake::runtime::proxy::{Command, Proxy};
-use retake::runtime::takes::wall_clock;
-use retake::session::Dialect;
-use retake::session::takes::{Cause, Take};
+use retake_core::actions::{self, Choice, Planned, Refusal, Scene};
+use retake_core::exchange::{Ending, ExchangeId, Phase};
+use retake_core::rules::{Finding, Run, beside};
+use retake_core::session::Dialect;
+use retake_core::session::takes::{Cause, Take};
+use retake_live::Workbench;
+use retake_live::live::{Input, News};
+use retake_live::proxy::holds::Seat;
+use retake_live::proxy::{Command, Proxy};
+use retake_live::takes::wall_clock;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

@@ -3,9 +3,9 @@
 use super::speech::{Agent, BAD, THEN, http, turn, ways};
 use super::stage::{PATIENCE, Stage, addresses, keeping, options, upstream};
 use crate::proxy_wire::client::Client;
-use retake::exchange::Ending;
-use retake::runtime::proxy::{Proxy, Upstream};
-use retake::session::Dialect;
+use retake_core::exchange::Ending;
+use retake_core::session::Dialect;
+use retake_live::proxy::{Proxy, Upstream};
 use std::path::{Path, PathBuf};
 
 const INJECT: &str = "[on.unknown-tool]\ndo = \"inject\"\n";

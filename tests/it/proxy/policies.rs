@@ -2,8 +2,8 @@
 
 use super::speech::{Agent, BAD, GOOD, THEN, calls_stop, complaints, http, stop, turn, ways};
 use super::stage::{PATIENCE, Stage, upstream};
-use retake::exchange::Ending;
-use retake::session::Dialect;
+use retake_core::exchange::Ending;
+use retake_core::session::Dialect;
 use serde_json::{Value, json};
 
 const INJECT: &str = "[on.unknown-tool]\ndo = \"inject\"\n";

@@ -4,8 +4,8 @@ use super::operator::mends;
 use super::speech::{Agent, GOOD, calls_in, http, list, output, spoken, turn, ways};
 use super::stage::{PATIENCE, Stage, upstream};
 use crate::proxy_wire::fake::{Fake, reply};
-use retake::exchange::Ending;
-use retake::session::Dialect;
+use retake_core::exchange::Ending;
+use retake_core::session::Dialect;
 use serde_json::{Value, json};
 use std::io::Write;
 

@@ -3,9 +3,9 @@
 use super::speech::{Agent, GOOD, THEN, complaints, http, output, spoken, turn, ways};
 use super::stage::{PATIENCE, Stage, upstream};
 use crate::proxy_wire::fake::reply;
-use retake::exchange::{Ending, Phase};
-use retake::runtime::proxy::Command;
-use retake::session::Dialect;
+use retake_core::exchange::{Ending, Phase};
+use retake_core::session::Dialect;
+use retake_live::proxy::Command;
 use serde_json::json;
 
 /// An agent that has forgotten to answer a call, and goes on.

@@ -2,8 +2,8 @@
 
 use super::speech::{Agent, GOOD, complaints, http, spoken, turn, ways};
 use super::stage::{Stage, upstream};
-use retake::exchange::Ending;
-use retake::session::Dialect;
+use retake_core::exchange::Ending;
+use retake_core::session::Dialect;
 use std::process::Command;
 
 const SAID: &str = "Error: user not found";

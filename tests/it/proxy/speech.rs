@@ -2,12 +2,12 @@
 
 use crate::proxy_wire::client::Got;
 use crate::proxy_wire::fake::{STREAM, chunk, ok};
-use retake::dialects::stop_of;
-use retake::dialects::stream::{Accumulator, Splitter, event_value, rejoin};
-use retake::dialects::write::{NewCall, NewReply, history_of};
-use retake::rules::Severity;
-use retake::runtime::{ReadOptions, check_recording, read_path};
-use retake::session::Dialect;
+use retake_core::dialects::stop_of;
+use retake_core::dialects::stream::{Accumulator, Splitter, event_value, rejoin};
+use retake_core::dialects::write::{NewCall, NewReply, history_of};
+use retake_core::rules::Severity;
+use retake_core::session::Dialect;
+use retake_live::{ReadOptions, check_recording, read_path};
 use serde_json::{Value, json};
 
 pub(super) const DIALECTS: [Dialect; 3] = [Dialect::Responses, Dialect::Chat, Dialect::Anthropic];

@@ -3,9 +3,9 @@
 use super::speech::{Agent, path};
 use crate::proxy_wire::client::{Client, Got};
 use crate::proxy_wire::fake::Fake;
-use retake::engine::Policy;
-use retake::exchange::{Ending, ExchangeId, Phase, Seen};
-use retake::runtime::proxy::{Command, News, Options, Ports, Proxy, Report, Upstream};
+use retake_core::engine::Policy;
+use retake_core::exchange::{Ending, ExchangeId, Phase, Seen};
+use retake_live::proxy::{Command, News, Options, Ports, Proxy, Report, Upstream};
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;

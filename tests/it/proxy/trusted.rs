@@ -4,9 +4,9 @@ use super::speech::{Agent, BAD, THEN, http, path, turn};
 use super::stage::{PATIENCE, addresses, keeping, options};
 use crate::proxy_wire::client::Client;
 use crate::proxy_wire::tls::unproven;
-use retake::engine::Policy;
-use retake::runtime::proxy::Proxy;
-use retake::session::Dialect;
+use retake_core::engine::Policy;
+use retake_core::session::Dialect;
+use retake_live::proxy::Proxy;
 
 #[test]
 fn a_hold_asks_an_insecure_upstream_again_as_its_exchange_did() {

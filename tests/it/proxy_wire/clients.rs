@@ -3,8 +3,8 @@
 use super::client::{CHAT, Client, LONG, MODELS, addressed};
 use super::fake::{Fake, STREAM, chunk, ok};
 use super::place::{LOCAL, Proxy};
-use retake::exchange::Ending;
-use retake::runtime::proxy::{Listen, Patience, Trust};
+use retake_core::exchange::Ending;
+use retake_live::proxy::{Listen, Patience, Trust};
 use std::io::Write;
 use std::net::Shutdown;
 use std::sync::Arc;

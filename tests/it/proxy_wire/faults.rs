@@ -3,8 +3,8 @@
 use super::client::{CHAT, Client, MODELS, addressed, ask};
 use super::fake::{Fake, STREAM, chunk, ok, reply};
 use super::place::{LOCAL, Proxy};
-use retake::exchange::Ending;
-use retake::runtime::proxy::{Base, Listen, NotServed, Origin, PassThrough, Trust, serve};
+use retake_core::exchange::Ending;
+use retake_live::proxy::{Base, Listen, NotServed, Origin, PassThrough, Trust, serve};
 use serde_json::Value;
 use std::io::Write;
 use std::net::TcpListener;

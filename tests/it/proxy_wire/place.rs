@@ -1,6 +1,6 @@
 //! A proxy that passes everything on, on a thread of its own, until it is dropped.
 
-use retake::runtime::proxy::{
+use retake_live::proxy::{
     Base, Body, Listen, Observer, Opened, Origin, PassThrough, Passed, Question, Trust, TurnedAway,
     Watch, serve,
 };

@@ -3,7 +3,7 @@
 use super::client::{Client, LONG, addressed, ask};
 use super::fake::{Fake, reply};
 use super::place::Proxy;
-use retake::runtime::proxy::{Direction, Observer};
+use retake_live::proxy::{Direction, Observer};
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};

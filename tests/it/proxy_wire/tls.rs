@@ -3,7 +3,7 @@
 use super::client::{CHAT, ask};
 use super::place::Proxy;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
-use retake::runtime::proxy::{Base, Origin, Trust};
+use retake_live::proxy::{Base, Origin, Trust};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, ServerConnection, Stream};
 use serde_json::Value;

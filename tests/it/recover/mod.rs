@@ -12,10 +12,10 @@ mod twice;
 mod untouched;
 
 use recordings::Case;
-use retake::formats::{CannotWrite, lower};
-use retake::rules::Finding;
-use retake::runtime::{Base, check_session, settle};
-use retake::session::{Change, Edit, Item, Kind, Rope, Session, compare};
+use retake_core::formats::{CannotWrite, lower};
+use retake_core::rules::Finding;
+use retake_core::session::{Change, Edit, Item, Kind, Rope, Session, compare};
+use retake_live::{Base, check_session, settle};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -98,7 +98,7 @@ fn touched(session: &Session, edit: &Edit) -> Vec<usize> {
         Edit::Rewrite { item, .. } | Edit::Drop { item } | Edit::Degrade { item, .. } => {
             // In Chat the words of a message are the whole message, with its calls in it.
             let own = items[*item as usize].span;
-            let around = |other: &retake::session::Item| {
+            let around = |other: &retake_core::session::Item| {
                 other.span.start <= own.start && own.end <= other.span.end
             };
             items

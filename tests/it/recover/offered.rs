@@ -2,9 +2,9 @@
 
 use super::recordings::{Case, bundled, corpus, told, wire_cases};
 use super::{Before, counts};
-use retake::actions::{Choice, Refusal, Safety, Tried, offers_of};
-use retake::rules::{Finding, RULES, Run};
-use retake::runtime::{Base, check_session};
+use retake_core::actions::{Choice, Refusal, Safety, Tried, offers_of};
+use retake_core::rules::{Finding, RULES, Run};
+use retake_live::{Base, check_session};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How often one action is tried for one rule in one recording; all of them in long runs.
@@ -142,7 +142,7 @@ impl Score {
 /// The offers of a finding, tried as an operator would who says what is asked for.
 fn tried(before: &Before<'_>, own: &Finding) -> Vec<Tried> {
     let run = Run::new(before.session, before.case.target);
-    let beside = retake::rules::beside(before.session, before.findings, own);
+    let beside = retake_core::rules::beside(before.session, before.findings, own);
     let Some(scene) = run.scene(own.defect(), &beside) else {
         assert!(own.offers.is_empty(), "{own:?}");
         return Vec::new();

@@ -6,13 +6,13 @@ use super::{follows, untouched_but_changed};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::test_runner::TestRunner;
-use retake::actions::{ACTIONS, Action, Choice, Planned, Refusal, Scene, Surroundings};
-use retake::rules::Severity;
-use retake::runtime::{
+use retake_core::actions::{ACTIONS, Action, Choice, Planned, Refusal, Scene, Surroundings};
+use retake_core::rules::Severity;
+use retake_core::session::takes::{Take, TakeId};
+use retake_core::session::{Dialect, Kind, Rope, Session, Source, Span};
+use retake_live::{
     ReadOptions, Recording, Workbench, check_session, read_path, settle, write_take,
 };
-use retake::session::takes::{Take, TakeId};
-use retake::session::{Dialect, Kind, Rope, Session, Source, Span};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 

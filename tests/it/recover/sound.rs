@@ -2,10 +2,10 @@
 
 use super::Before;
 use super::recordings::{Case, bundled, corpus, told, wire_cases};
-use retake::actions::{ACTIONS, Choice, Scene, Surroundings};
-use retake::rules::Severity;
-use retake::runtime::{Base, check_session};
-use retake::session::Source;
+use retake_core::actions::{ACTIONS, Choice, Scene, Surroundings};
+use retake_core::rules::Severity;
+use retake_core::session::Source;
+use retake_live::{Base, check_session};
 
 /// Longer sessions are left to the test of offers: here each item is tried with each action.
 const LONG: usize = 60;

@@ -1,10 +1,10 @@
 //! `fix` is done when it is done: a fixed recording has no more errors than before, and fixing it again changes nothing.
 
 use super::recordings::{Case, bundled, corpus, wire_cases};
-use retake::actions::Safety;
-use retake::rules::Severity;
-use retake::runtime::{Base, Mended, Mending, Recording, Tally};
-use retake::session::{Rope, Source, Span};
+use retake_core::actions::Safety;
+use retake_core::rules::Severity;
+use retake_core::session::{Rope, Source, Span};
+use retake_live::{Base, Mended, Mending, Recording, Tally};
 use std::sync::Arc;
 
 /// Larger recordings are for long runs.

@@ -1,10 +1,10 @@
 //! What nobody touched is saved byte for byte: hostile files as they are, and every JSON text of the parsing suite beside an edit.
 
 use base64::prelude::{BASE64_STANDARD, Engine};
-use retake::formats::lower;
-use retake::runtime::replace::Backup;
-use retake::runtime::{Base, ReadOptions, Recording, read_path, save_take};
-use retake::session::{Edit, Kind};
+use retake_core::formats::lower;
+use retake_core::session::{Edit, Kind};
+use retake_live::replace::Backup;
+use retake_live::{Base, ReadOptions, Recording, read_path, save_take};
 use serde_json::Value;
 use std::path::Path;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ fn hostile_files_are_saved_as_they_are() {
             continue;
         };
         // A text in another encoding, or packed, is saved as the text that was read.
-        let read = recording.source.read(retake::session::Span {
+        let read = recording.source.read(retake_core::session::Span {
             start: 0,
             end: recording.source.len(),
         });

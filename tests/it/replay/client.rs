@@ -1,6 +1,6 @@
 //! A client as small as can be, and the requests that it sends.
 
-use retake::session::Dialect;
+use retake_core::session::Dialect;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};

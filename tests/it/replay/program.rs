@@ -1,10 +1,10 @@
 //! `retake replay` as a process: its lines, its agent, its exit codes.
 
 use super::client::{DIALECTS, ask, recording, request};
-use retake::runtime::takes::wall_clock;
-use retake::runtime::{ReadOptions, Workbench, read_path};
-use retake::session::takes::Take;
-use retake::session::{Dialect, Edit, Patch};
+use retake_core::session::takes::Take;
+use retake_core::session::{Dialect, Edit, Patch};
+use retake_live::takes::wall_clock;
+use retake_live::{ReadOptions, Workbench, read_path};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Lines, Read};

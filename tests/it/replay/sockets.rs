@@ -3,11 +3,11 @@
 use super::client::{DIALECTS, PATIENCE, ask, ask_with, recording, request};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use retake::dialects::body_of;
-use retake::formats::{Sample, find, read_buffer, recognise};
-use retake::replay::{Matching, Tape};
-use retake::runtime::replay::{ANY_PORT, Endpoint, Event, Options};
-use retake::session::{Dialect, Kind, Session, Source};
+use retake_core::dialects::body_of;
+use retake_core::formats::{Sample, find, read_buffer, recognise};
+use retake_core::replay::{Matching, Tape};
+use retake_core::session::{Dialect, Kind, Session, Source};
+use retake_live::replay::{ANY_PORT, Endpoint, Event, Options};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::net::TcpStream;

@@ -1,9 +1,9 @@
 //! The bundled scripts: each is read, each of its rules is reached, and each story goes as its comments say.
 
 use super::dialogue::{answered, calls, opening, read, text, told};
-use retake::runtime::scripted::read_script;
-use retake::script::{Asked, Script, ScriptedFault};
-use retake::session::{Dialect, Session};
+use retake_core::script::{Asked, Script, ScriptedFault};
+use retake_core::session::{Dialect, Session};
+use retake_live::scripted::read_script;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

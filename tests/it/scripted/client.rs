@@ -1,7 +1,7 @@
 //! A client as small as can be: what it sends and gets is bytes.
 
-use retake::runtime::scripted::Endpoint;
-use retake::session::Dialect;
+use retake_core::session::Dialect;
+use retake_live::scripted::Endpoint;
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::TcpStream;

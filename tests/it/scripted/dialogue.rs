@@ -1,8 +1,8 @@
 //! Conversations with a scripted model: requests that grow by what was replied.
 
-use retake::formats::{Sample, read_buffer, recognise};
-use retake::json::display_text;
-use retake::session::{Dialect, Kind, Session, Source};
+use retake_core::formats::{Sample, read_buffer, recognise};
+use retake_core::json::display_text;
+use retake_core::session::{Dialect, Kind, Session, Source};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ pub(super) fn calls(session: &Session) -> Vec<Call> {
     let calls = session.items.iter().filter(|item| item.kind == Kind::Call);
     let read = calls.map(|item| {
         let bytes = session.bytes(item).unwrap();
-        let body = retake::dialects::body_of(item, &bytes).unwrap();
+        let body = retake_core::dialects::body_of(item, &bytes).unwrap();
         let id = session.call_id(item).unwrap();
         let id = display_text(id.as_bytes()).into_owned();
         let arguments = body.arguments.as_written().to_owned();
@@ -74,7 +74,7 @@ pub(super) fn text(session: &Session) -> String {
                 let message: Value = serde_json::from_slice(&bytes).unwrap();
                 message["content"].as_str().unwrap_or_default().to_owned()
             }
-            _ => retake::dialects::body_of(item, &bytes).unwrap().text,
+            _ => retake_core::dialects::body_of(item, &bytes).unwrap().text,
         }
     });
     said.collect()

@@ -2,10 +2,10 @@
 
 use super::client::{PATIENCE, ask, connect, path, receive, send};
 use super::dialogue::{DIALECTS, opening, read};
-use retake::dialects::stream::{Accumulator, Splitter};
-use retake::runtime::scripted::{ANY_PORT, Endpoint, NoScript, read_script};
-use retake::script::Script;
-use retake::session::{Dialect, Flags};
+use retake_core::dialects::stream::{Accumulator, Splitter};
+use retake_core::script::Script;
+use retake_core::session::{Dialect, Flags};
+use retake_live::scripted::{ANY_PORT, Endpoint, NoScript, read_script};
 use serde_json::Value;
 use std::io::{ErrorKind, Read};
 use std::net::TcpStream;

@@ -2,9 +2,9 @@
 
 use super::client::{ask, connect, receive, send, send_with};
 use super::dialogue::{DIALECTS, answered, calls, opening, read, text};
-use retake::runtime::scripted::{ANY_PORT, Endpoint, read_script};
-use retake::script::Script;
-use retake::session::Dialect;
+use retake_core::script::Script;
+use retake_core::session::Dialect;
+use retake_live::scripted::{ANY_PORT, Endpoint, read_script};
 
 fn flights() -> Endpoint {
     let script = read_script("sessions/agents/flights.script.toml".as_ref()).unwrap();

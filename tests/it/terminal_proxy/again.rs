@@ -3,7 +3,7 @@
 use super::client::{Client, request};
 use super::{BROKEN, Desk, WIDE};
 use crate::proxy_wire::fake::{Fake, STREAM, chunk};
-use retake::session::Dialect;
+use retake_core::session::Dialect;
 use serde_json::json;
 use tempfile::TempDir;
 use termlens::Key;

@@ -1,6 +1,6 @@
 //! An agent's client: it asks in a thread of its own, and gives up when nothing comes for longer than it is ready to wait.
 
-use retake::session::Dialect;
+use retake_core::session::Dialect;
 use serde_json::{Value, json};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};

@@ -1,7 +1,7 @@
 //! How a proxy is left while something is held, and what is there after it was killed.
 
 use super::{BROKEN, Came, Desk, SOUND, WIDE, spawn};
-use retake::session::Dialect;
+use retake_core::session::Dialect;
 use std::fs;
 use std::io::ErrorKind;
 use std::net::TcpListener;

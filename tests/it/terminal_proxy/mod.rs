@@ -6,8 +6,8 @@ mod leaving;
 mod watching;
 
 use client::{Came, Client, SILENCE};
-use retake::runtime::scripted::{ANY_PORT, Endpoint, read_script};
-use retake::session::Dialect;
+use retake_core::session::Dialect;
+use retake_live::scripted::{ANY_PORT, Endpoint, read_script};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! What is seen of a client that leaves, of a screen that shrinks, of an agent that the proxy has started.
 
 use super::{BROKEN, Came, Desk, WIDE};
-use retake::session::Dialect;
+use retake_core::session::Dialect;
 use termlens::Key;
 
 #[test]

@@ -26,11 +26,11 @@ impl Source {
         }
     }
 
-    /// The room it belongs to; `None` for `lib.rs` and `main.rs`.
+    /// The room of the core that it belongs to; `None` for other crates and for `lib.rs`.
     pub(super) fn room(&self) -> Option<&str> {
-        let first = self.path.split('/').next()?;
+        let first = self.path.strip_prefix("core/")?.split('/').next()?;
         match first.strip_suffix(".rs") {
-            Some("lib" | "main") => None,
+            Some("lib") => None,
             Some(room) => Some(room),
             None => Some(first),
         }
@@ -170,9 +170,10 @@ pub(super) fn rooms_used(source: &Source) -> Vec<(String, usize)> {
     used
 }
 
-/// How many `super::` lead from a file to the top of the crate.
+/// How many `super::` lead from a file to the top of its crate.
 fn depth(path: &str) -> usize {
-    let folders = path.matches('/').count();
+    // The first folder is the crate.
+    let folders = path.matches('/').count() - 1;
     if path.ends_with("/mod.rs") {
         folders
     } else {

@@ -4,8 +4,8 @@ mod rows;
 mod survivors;
 mod toolbox;
 
-use retake::runtime::tools::Keeper;
-use retake::runtime::tools::command::{CommandTool, Ran, run};
+use retake_live::tools::Keeper;
+use retake_live::tools::command::{CommandTool, Ran, run};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;

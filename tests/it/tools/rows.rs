@@ -1,8 +1,8 @@
 //! One story for each row.
 
 use super::{block_on, lives, program, script, wait_until};
-use retake::runtime::tools::command::{CommandTool, run};
-use retake::session::ledger::Failure;
+use retake_core::session::ledger::Failure;
+use retake_live::tools::command::{CommandTool, run};
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -359,7 +359,7 @@ fn e9_files_that_retake_was_started_with_are_not_passed_on() {
             .tool
             .clone()
     };
-    let keeper = retake::runtime::tools::Keeper::at(keeper);
+    let keeper = retake_live::tools::Keeper::at(keeper);
     let ran = block_on(run(&tool, &keeper, "{}", &CancellationToken::new()));
     assert_eq!(ran.outcome.output, "files:\n0\n1\n2\n3\n");
 }

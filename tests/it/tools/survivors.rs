@@ -1,8 +1,8 @@
 //! Row E3: commands that leave processes behind, however they hide them.
 
 use super::{Script, keeper, lives, program, script, wait_until};
-use retake::runtime::tools::command::run;
-use retake::session::ledger::Failure;
+use retake_core::session::ledger::Failure;
+use retake_live::tools::command::run;
 use std::io::Write;
 use std::process::{Command, Stdio};
 use tokio_util::sync::CancellationToken;

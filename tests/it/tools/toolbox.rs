@@ -1,10 +1,10 @@
 //! An agent file's tools, each called by its name.
 
 use super::{block_on, keeper};
-use retake::runtime::agents::AgentFile;
-use retake::runtime::tools::{Call, Called, NoTool, Toolbox};
-use retake::runtime::wordings::Wordings;
-use retake::session::ledger::Failure;
+use retake_core::session::ledger::Failure;
+use retake_live::agents::AgentFile;
+use retake_live::tools::{Call, Called, NoTool, Toolbox};
+use retake_live::wordings::Wordings;
 use std::path::Path;
 use tokio_util::sync::CancellationToken;
 

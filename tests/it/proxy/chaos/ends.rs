@@ -3,7 +3,7 @@
 use crate::proxy::speech::{Agent, GOOD, http, turn};
 use crate::proxy::stage::{PATIENCE, upstream};
 use crate::proxy_wire::client::Client;
-use retake::session::Dialect;
+use retake_core::session::Dialect;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};

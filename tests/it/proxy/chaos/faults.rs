@@ -2,10 +2,10 @@
 
 use crate::proxy::speech::{Agent, Call, DIALECTS, GOOD, THEN, list, turn};
 use proptest::prelude::*;
-use retake::chaos::{Deed, Dice, FAULTS, Fault, NotHere, Request, Told, inject};
-use retake::dialects::write::{NewReply, history_of};
-use retake::runtime::{Input, ReadOptions, check_recording, read_input};
-use retake::session::Dialect;
+use retake_core::chaos::{Deed, Dice, FAULTS, Fault, NotHere, Request, Told, inject};
+use retake_core::dialects::write::{NewReply, history_of};
+use retake_core::session::Dialect;
+use retake_live::{Input, ReadOptions, check_recording, read_input};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -204,7 +204,7 @@ fn a_whole_reply_that_holds_arguments_as_an_object_has_no_broken_ones() {
         let mut agent = asked(dialect, false);
         agent.streams = false;
         for fault in ["malformed-arguments", "cut-arguments"] {
-            let fault = retake::chaos::find(fault).unwrap();
+            let fault = retake_core::chaos::find(fault).unwrap();
             let holds_object = dialect == Dialect::Anthropic;
             let wanted = holds_object.then_some(NotHere::HoldsObject);
             assert_eq!(injected(fault, &agent, &reply, 1).err(), wanted);
@@ -215,7 +215,7 @@ fn a_whole_reply_that_holds_arguments_as_an_object_has_no_broken_ones() {
 #[test]
 fn where_any_json_is_asked_for_the_wrong_output_is_prose() {
     let format = json!({"type": "json_object"});
-    let fault = retake::chaos::find("wrong-final-output").unwrap();
+    let fault = retake_core::chaos::find("wrong-final-output").unwrap();
     for (dialect, members) in [
         (Dialect::Chat, json!({"response_format": format})),
         (Dialect::Responses, json!({"text": {"format": format}})),
@@ -239,6 +239,6 @@ fn a_tool_whose_schema_allows_everything_cannot_be_broken() {
     let mut agent = asked(Dialect::Anthropic, false);
     agent.members = json!({"tools": [{"name": "search", "input_schema": {"type": "object"}}]});
     let reply = turn("1", "", &[GOOD]).spell(agent.dialect).unwrap();
-    let fault = retake::chaos::find("schema-break").unwrap();
+    let fault = retake_core::chaos::find("schema-break").unwrap();
     assert_eq!(injected(fault, &agent, &reply, 1), Err(NotHere::NoSchema));
 }

@@ -4,12 +4,12 @@ use crate::proxy::speech::{Agent, GOOD, body, events, http, read_stream, turn, w
 use crate::proxy::stage::{PATIENCE, keeping, options, upstream};
 use crate::proxy_wire::client::{Client, Got};
 use crate::proxy_wire::fake::Fake;
-use retake::chaos::{How, Injection, Plan, Spec};
-use retake::dialects::stream::visible;
-use retake::dialects::write::{calls_of, history_of};
-use retake::runtime::proxy::{Chaos, Proxy};
-use retake::runtime::{ReadOptions, check_recording, read_path};
-use retake::session::Dialect;
+use retake_core::chaos::{How, Injection, Plan, Spec};
+use retake_core::dialects::stream::visible;
+use retake_core::dialects::write::{calls_of, history_of};
+use retake_core::session::Dialect;
+use retake_live::proxy::{Chaos, Proxy};
+use retake_live::{ReadOptions, check_recording, read_path};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tempfile::TempDir;

@@ -3,7 +3,7 @@
 use super::proxied::spelled;
 use super::{Fault, Makes, Way};
 use crate::proxy::speech::{Agent, GOOD, THEN, output, spoken, turn};
-use retake::session::Dialect;
+use retake_core::session::Dialect;
 use serde_json::{Value, json};
 
 /// The text of a history; `None` where a dialect has no way to say it.

@@ -4,7 +4,7 @@ use super::recorded::planned;
 use super::replies::{DOWN, Model, Reply, Says};
 use super::{Fault, Way, policy};
 use crate::live::driven::{Driven, attended};
-use retake::runtime::live::Phase;
+use retake_live::live::Phase;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

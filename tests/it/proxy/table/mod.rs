@@ -8,10 +8,10 @@ mod recorded;
 mod replies;
 
 use super::speech::ways;
-use retake::engine::Policy;
-use retake::rules;
-use retake::session::Dialect;
-use retake::wording::verb_of;
+use retake_core::engine::Policy;
+use retake_core::rules;
+use retake_core::session::Dialect;
+use retake_core::wording::verb_of;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;

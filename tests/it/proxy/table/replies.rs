@@ -5,8 +5,8 @@ use crate::proxy::policies::wants_answer;
 use crate::proxy::speech::{Agent, events, turn};
 use crate::proxy::stage::upstream;
 use crate::proxy_wire::fake::{Fake, STREAM, chunk, ok};
-use retake::runtime::scripted::{ANY_PORT, Endpoint};
-use retake::script::Script;
+use retake_core::script::Script;
+use retake_live::scripted::{ANY_PORT, Endpoint};
 use std::fmt::Write as _;
 
 /// A turn of a model.

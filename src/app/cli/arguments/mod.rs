@@ -1,0 +1,218 @@
+//! The command line as clap reads it. Only what works stands here.
+
+mod changing;
+mod intercepting;
+mod looking;
+mod measuring;
+mod running;
+mod serving;
+
+pub(super) use changing::{
+    ConvertArguments, ExportArguments, ExportForm, FixArguments, LossFormat,
+};
+pub use intercepting::ProxyArguments;
+pub(super) use looking::{
+    CheckArguments, ExplainArguments, FailOn, LookArguments, OpenArguments, ReportFormat,
+    ShowArguments,
+};
+pub(super) use measuring::{
+    HealthArguments, LabArguments, LabFormat, LabLimits, LineFormat, SplitArguments, SplitWish,
+    StopWish, TrialWish, WinnerForm,
+};
+pub(super) use running::RunArguments;
+pub(super) use serving::{Delay, ReplayArguments, ScriptedArguments};
+
+use crate::tui::theme::Variant;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap_complete::Shell;
+use retake_core::actions::ACTIONS;
+use retake_core::formats::FORMATS;
+use retake_core::formats::convert::To;
+use retake_core::rules::RULES;
+use retake_core::session::Dialect;
+use serde_json::Value;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+const AFTER_HELP: &str = "\
+Exit codes: 0 clean, 1 findings at or above --fail-on or errors left by fix, 2 usage or nothing readable, 3 some input unreadable, 4 the model failed, 130 interrupted.
+A file that has the name of a command is opened as ./NAME.";
+
+/// A terminal debugger for tool-calling agents: opens a recorded run, shows each turn, marks what is broken, and mends it.
+#[derive(Debug, Parser)]
+#[command(
+    name = "retake",
+    version,
+    max_term_width = 100,
+    args_conflicts_with_subcommands = true,
+    disable_help_subcommand = true,
+    after_help = AFTER_HELP
+)]
+pub struct Arguments {
+    /// What to do; without a command the debugger opens.
+    #[command(subcommand)]
+    pub command: Option<Task>,
+    /// What to open.
+    #[command(flatten)]
+    pub open: OpenArguments,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+#[allow(clippy::large_enum_variant)] // there is one of them in a run
+pub enum Task {
+    /// Report what is broken in recordings
+    Check(CheckArguments),
+    /// Print the transcript of a recording with its findings
+    Show(ShowArguments),
+    /// Apply what is safe of that which the rules offer, to a copy
+    Fix(FixArguments),
+    /// Tell what a rule finds, or decode a provider's error to the item that caused it
+    Explain(ExplainArguments),
+    /// Write a recording as the items or messages of a provider; what that loses is listed
+    Convert(ConvertArguments),
+    /// Find where a recording can be cut without splitting what belongs together
+    Split(SplitArguments),
+    /// Tell how each tool fares: calls, errors, rates, and whether a circuit breaker would be open
+    Health(HealthArguments),
+    /// Write a recovery as code for a framework, as an entry of a policy, or as a fixture for a test
+    Export(ExportArguments),
+    /// Run an agent under the debugger: its model is asked, its calls are checked before they are carried out
+    Run(RunArguments),
+    /// Stand between any agent and its model: what passes is checked and recorded, what would break the run is held
+    Proxy(ProxyArguments),
+    /// Compare wordings: a failing call is told in several, each several times, and what the model does next is counted
+    Lab(LabArguments),
+    /// Serve a scripted model on the loopback, in the dialects of OpenAI and Anthropic
+    Scripted(ScriptedArguments),
+    /// Serve the model turns of a recording, so that an agent runs again offline
+    Replay(ReplayArguments),
+    /// Print the completions of a shell
+    Completions(CompletionsArguments),
+    /// Print the manual page
+    Man,
+}
+
+/// How recordings are read and judged.
+#[derive(Debug, Args, Default, Clone)]
+pub struct ReadingArguments {
+    /// Read input in this format instead of recognising it by content
+    #[arg(long = "as", value_name = "FORMAT", value_parser = formats())]
+    pub read_as: Option<String>,
+    /// The tools that the agent was offered: a request, an MCP tools/list, or a bare list [default: FILE.tools.json beside FILE, where the recording has none]
+    #[arg(long, value_name = "FILE")]
+    pub tools: Option<PathBuf>,
+    /// The JSON Schema that the final output has to satisfy
+    #[arg(long, value_name = "FILE")]
+    pub output_schema: Option<PathBuf>,
+    /// Judge for this provider's dialect; auto is that of the recording
+    #[arg(long, value_name = "DIALECT", default_value = "auto", value_parser = dialects())]
+    pub target: Target,
+}
+
+/// The dialect that recordings are judged for.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Target(pub Option<Dialect>);
+
+/// Arguments of `completions`.
+#[derive(Debug, Args)]
+pub struct CompletionsArguments {
+    /// The shell
+    #[arg(value_enum)]
+    pub shell: Shell,
+}
+
+/// The command line. Where no report has a format, `--format` forces that of the input, as `--as` does everywhere.
+pub(in crate::cli) fn command() -> Command {
+    let alias = |command: Command| command.mut_arg("read_as", |arg| arg.visible_alias("format"));
+    alias(Arguments::command())
+        .mut_subcommand("show", alias)
+        .mut_subcommand("fix", alias)
+        .mut_subcommand("explain", alias)
+        .mut_subcommand("export", alias)
+}
+
+/// Reads the arguments of the process.
+pub(in crate::cli) fn parse(
+    arguments: impl IntoIterator<Item = OsString>,
+) -> Result<Arguments, clap::Error> {
+    Arguments::from_arg_matches(&command().try_get_matches_from(arguments)?)
+}
+
+fn formats() -> PossibleValuesParser {
+    PossibleValuesParser::new(
+        FORMATS
+            .iter()
+            .map(|format| PossibleValue::new(format.id).help(format.title)),
+    )
+}
+
+fn themes() -> impl TypedValueParser<Value = Variant> {
+    let words = Variant::ALL.iter().map(|(_, word)| *word);
+    PossibleValuesParser::new(words).map(|word| {
+        let chosen = Variant::ALL.iter().find(|(_, known)| *known == word);
+        chosen.map_or(Variant::Ansi16, |(variant, _)| *variant)
+    })
+}
+
+fn conversions() -> impl TypedValueParser<Value = To> {
+    let words = To::ALL.iter().map(|to| to.dialect().word());
+    PossibleValuesParser::new(words).try_map(|word| {
+        let mut all = To::ALL.into_iter();
+        all.find(|to| to.dialect().word() == word)
+            .ok_or("no such dialect")
+    })
+}
+
+fn dialects() -> impl TypedValueParser<Value = Target> {
+    let words = std::iter::once("auto").chain(Dialect::ALL.iter().map(|(_, word)| *word));
+    PossibleValuesParser::new(words).map(|word| {
+        let chosen = Dialect::ALL.iter().find(|(_, known)| *known == word);
+        Target(chosen.map(|(dialect, _)| *dialect))
+    })
+}
+fn rules() -> PossibleValuesParser {
+    PossibleValuesParser::new(RULES.iter().map(|rule| rule.id))
+}
+
+fn actions() -> PossibleValuesParser {
+    let actions = ACTIONS.iter();
+    PossibleValuesParser::new(actions.map(|action| PossibleValue::new(action.id).help(action.what)))
+}
+
+fn json(text: &str) -> Result<Value, String> {
+    serde_json::from_str(text)
+        .map_err(|error| format!("not JSON: {error}; a text stands in quotes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn a_path_opens_and_a_command_commands() {
+        let parse = |words: &[&str]| super::parse(words.iter().map(OsString::from)).unwrap();
+        let open = parse(&[
+            "retake",
+            "a.json",
+            "--target",
+            "chat",
+            "--format",
+            "openai-chat",
+        ]);
+        assert!(open.command.is_none());
+        assert_eq!(open.open.paths, [PathBuf::from("a.json")]);
+        assert_eq!(open.open.reading.target.0, Some(Dialect::Chat));
+        assert_eq!(open.open.reading.read_as.as_deref(), Some("openai-chat"));
+        assert!(matches!(
+            parse(&["retake", "check", "-"]).command,
+            Some(Task::Check(_))
+        ));
+    }
+}

@@ -1,0 +1,82 @@
+//! What a file may run or send is shown and confirmed before anything of it happens, once for each content of the file.
+
+use super::exit::{Failure, complain};
+use super::output::safe_line;
+use retake_live::agents::AgentFile;
+use retake_live::takes::usual_root;
+use retake_live::trust::{Content, Trust};
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+/// What the operator is asked to confirm.
+#[derive(Debug)]
+pub(super) struct Confirmation {
+    /// The file that asks for it.
+    path: PathBuf,
+    /// What it is known by when it asks again.
+    content: Content,
+    /// What it would do, a sentence each; they hold text of the file.
+    powers: Vec<String>,
+}
+
+impl Confirmation {
+    /// What this file asks for; `None` where there is nothing to confirm.
+    pub(super) fn new(path: &Path, content: Content, powers: Vec<String>) -> Option<Self> {
+        (!powers.is_empty()).then(|| Self {
+            path: path.to_owned(),
+            content,
+            powers,
+        })
+    }
+
+    /// What an agent file asks for.
+    pub(super) fn of_agent(file: &AgentFile) -> Option<Self> {
+        Self::new(&file.path, file.content.clone(), file.powers())
+    }
+
+    /// Asks the operator, unless the file was confirmed before as it is now, or the command line says `--trust`.
+    ///
+    /// # Errors
+    ///
+    /// Where the operator does not confirm it, or cannot be asked.
+    pub(super) fn ask(&self, is_trusted: bool) -> Result<(), Failure> {
+        let trust = Trust::open(usual_root().as_deref());
+        if trust.is_confirmed(&self.path, &self.content) {
+            return Ok(());
+        }
+        let powers = self.powers.iter().map(|power| safe_line(power));
+        let powers = powers.collect::<Vec<_>>().join("\n  ");
+        let name = safe_line(&self.path.to_string_lossy());
+        if !is_trusted && !is_confirmed_on_terminal(&name, &powers)? {
+            let message = format!("{name} was not confirmed; it would:\n  {powers}");
+            return Err(Failure::with_hint(
+                message,
+                "--trust confirms it without asking",
+            ));
+        }
+        if let Err(error) = trust.confirm(&self.path, &self.content) {
+            let error = safe_line(&error.to_string());
+            complain(
+                &format!("the confirmation is not remembered: {error}"),
+                None,
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Whether the operator says yes; without a terminal to ask on, nobody does.
+fn is_confirmed_on_terminal(name: &str, powers: &str) -> Result<bool, Failure> {
+    let (stdin, mut stderr) = (io::stdin(), io::stderr());
+    if !stdin.is_terminal() || !stderr.is_terminal() {
+        return Ok(false);
+    }
+    let ask = format!("{name} asks to:\n  {powers}\nGo ahead? [y/N] ");
+    let mut answer = String::new();
+    let read = stderr
+        .write_all(ask.as_bytes())
+        .and_then(|()| stderr.flush())
+        .and_then(|()| stdin.lock().read_line(&mut answer));
+    read.map_err(|error| Failure::refused(error.to_string()))?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}

@@ -1,0 +1,249 @@
+//! `convert`: a recording as the items or messages of a provider on stdout or in a file, and on stderr what that lost.
+
+use super::arguments::{ConvertArguments, LossFormat};
+use super::exit::{Exit, Failure, complain};
+use super::flatten::session_names;
+use super::inputs::{Inputs, Opened, describe, hint_for, name_of, session_named};
+use super::output::{JsonOutput, counted, safe_line};
+use super::report::write_line;
+use super::saving::{refuse_to_overwrite, save};
+use retake_core::formats::convert::{Converted, Loss, LossKind, Options, To, convert};
+use retake_core::repair::likely;
+use retake_core::session::{Problem, Session, SourceError};
+use retake_live::{InputError, exit_on_interrupt};
+use serde_json::{Map, Value};
+use std::io::{self, Write};
+
+/// How many problems of the recording are listed.
+const FEW: usize = 5;
+
+/// Converts one session of a recording.
+pub(super) fn run(arguments: &ConvertArguments) -> Result<Exit, Failure> {
+    let inputs = Inputs::new(&arguments.reading())?.redacting(arguments.redact);
+    exit_on_interrupt();
+    if let Some(output) = &arguments.output {
+        refuse_to_overwrite(output, arguments.force, &arguments.path)?;
+    }
+    let unreadable = |error: &InputError| Failure::Refused {
+        message: describe(&arguments.path, error),
+        hint: hint_for(error),
+    };
+    if arguments.path.is_dir() {
+        let reason = "a folder; `retake convert` takes one recording".to_owned();
+        return Err(unreadable(&InputError::Refused(reason)));
+    }
+    let opened = inputs
+        .read(&arguments.path)
+        .map_err(|error| unreadable(&error))?;
+    let session = choose(arguments, &opened)?;
+    tell_problems(arguments, &opened.recording.problems);
+    let options = Options {
+        as_request: arguments.request,
+        repair: likely,
+    };
+    let converted = write(arguments, session, options)?;
+    tell(arguments, &converted);
+    Ok(Exit::Clean)
+}
+
+/// Says what of the recording could not be read.
+fn tell_problems(arguments: &ConvertArguments, problems: &[Problem]) {
+    let place = name_of(&arguments.path);
+    for problem in problems.iter().take(FEW) {
+        let message = safe_line(&problem.kind.to_string());
+        complain(&format!("{place}: byte {}: {message}", problem.at), None);
+    }
+    if problems.len() > FEW {
+        let more = counted(problems.len() - FEW, "more problem");
+        complain(
+            &format!("{place}: {more}"),
+            Some("`retake check` lists them"),
+        );
+    }
+}
+
+/// The session that was asked for, or the first active one.
+fn choose<'a>(arguments: &ConvertArguments, opened: &'a Opened) -> Result<&'a Session, Failure> {
+    let sessions = &opened.recording.sessions;
+    let names = session_names(sessions);
+    let place = match &arguments.session {
+        None => sessions
+            .iter()
+            .position(|session| session.active)
+            .unwrap_or(0),
+        Some(wanted) => session_named(&arguments.path, &names, wanted)?,
+    };
+    let path = name_of(&arguments.path);
+    let Some(session) = sessions.get(place) else {
+        return Err(Failure::refused(format!("{path}: no session in it")));
+    };
+    if arguments.session.is_none() && sessions.len() > 1 {
+        let (number, count) = (place + 1, sessions.len());
+        let message = format!("{path}: session {number} of {count} is converted");
+        complain(&message, Some("--session N takes another one"));
+    }
+    Ok(session)
+}
+
+/// Why a conversion stopped.
+enum Stopped {
+    Source(SourceError),
+    Output(io::Error),
+}
+
+impl From<SourceError> for Stopped {
+    fn from(error: SourceError) -> Self {
+        Self::Source(error)
+    }
+}
+
+impl From<Stopped> for io::Error {
+    fn from(stopped: Stopped) -> Self {
+        match stopped {
+            Stopped::Source(error) => Self::other(error),
+            Stopped::Output(error) => error,
+        }
+    }
+}
+
+fn write(
+    arguments: &ConvertArguments,
+    session: &Session,
+    options: Options,
+) -> Result<Converted, Failure> {
+    let mut converted = Converted::default();
+    let mut write = |out: &mut dyn Write| {
+        converted = write_to(out, session, arguments.to, options)?;
+        Ok::<(), Stopped>(())
+    };
+    if let Some(path) = &arguments.output {
+        save(path, |out| Ok(write(out)?))?;
+        return Ok(converted);
+    }
+    let mut output = JsonOutput::stdout();
+    match write(&mut output) {
+        Ok(()) => output.finish()?,
+        Err(Stopped::Output(error)) => return Err(error.into()),
+        Err(Stopped::Source(error)) => {
+            let message = describe(&arguments.path, &InputError::Source(error));
+            return Err(Failure::refused(message));
+        }
+    }
+    Ok(converted)
+}
+
+fn write_to(
+    output: &mut dyn Write,
+    session: &Session,
+    to: To,
+    options: Options,
+) -> Result<Converted, Stopped> {
+    convert(session, to, options, &mut |piece| {
+        output.write_all(piece).map_err(Stopped::Output)
+    })
+}
+
+/// Says on stderr what was lost.
+fn tell(arguments: &ConvertArguments, converted: &Converted) {
+    let mut stderr = io::stderr().lock();
+    // Without stderr there is nobody to tell.
+    let _ = match arguments.format {
+        LossFormat::Text => tell_people(&mut stderr, arguments, converted),
+        LossFormat::Json => tell_programs(&mut stderr, arguments, converted),
+    };
+}
+
+fn tell_people(
+    out: &mut dyn Write,
+    arguments: &ConvertArguments,
+    converted: &Converted,
+) -> io::Result<()> {
+    let items = counted(converted.items, "item");
+    let to = arguments.to.dialect().word();
+    let losses = match converted.losses.len() {
+        0 => "nothing lost".to_owned(),
+        1 => "1 loss or change".to_owned(),
+        count => format!("{count} losses and changes"),
+    };
+    writeln!(out, "{items} to {to}: {losses}")?;
+    if arguments.losses {
+        for loss in &converted.losses {
+            writeln!(out, "  {}{}", place_of(loss, 0), words_of(loss))?;
+        }
+        return Ok(());
+    }
+    let kinds = by_kind(&converted.losses);
+    for (first, more) in &kinds {
+        writeln!(out, "  {}{}", place_of(first, *more), words_of(first))?;
+    }
+    if kinds.len() < converted.losses.len() {
+        writeln!(out, "  --losses lists each")?;
+    }
+    Ok(())
+}
+
+/// The first loss of each kind, and how many more there are of it.
+fn by_kind(losses: &[Loss]) -> Vec<(&Loss, usize)> {
+    let mut kinds: Vec<(&Loss, usize)> = Vec::new();
+    for loss in losses {
+        let known = kinds
+            .iter_mut()
+            .find(|(first, _)| first.kind.id() == loss.kind.id());
+        match known {
+            Some((_, more)) => *more += 1,
+            None => kinds.push((loss, 0)),
+        }
+    }
+    kinds
+}
+
+fn place_of(loss: &Loss, more: usize) -> String {
+    let item = loss
+        .item
+        .map(|item| format!("item {}", u64::from(item) + 1));
+    match (item, more) {
+        (Some(item), 0) => format!("{item}: "),
+        (Some(item), more) => format!("{item} and {more} more: "),
+        (None, 0) => String::new(),
+        (None, more) => format!("{} times: ", more + 1),
+    }
+}
+
+fn words_of(loss: &Loss) -> String {
+    safe_line(&loss.kind.to_string())
+}
+
+fn tell_programs(
+    out: &mut dyn Write,
+    arguments: &ConvertArguments,
+    converted: &Converted,
+) -> io::Result<()> {
+    for loss in &converted.losses {
+        write_line(out, &loss_object(loss))?;
+    }
+    let summary = serde_json::json!({
+        "type": "conversion",
+        "path": arguments.path.to_string_lossy(),
+        "to": arguments.to.dialect().word(),
+        "items": converted.items,
+        "losses": converted.losses.len(),
+    });
+    write_line(out, &summary)
+}
+
+/// `{"type":"loss","item","kind","from","to","message"}`; items count from 1, absent members are null.
+fn loss_object(loss: &Loss) -> Value {
+    let mut object = Map::new();
+    let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
+    put("type", "loss".into());
+    put("item", loss.item.map(|item| u64::from(item) + 1).into());
+    put("kind", loss.kind.id().into());
+    let (from, to) = match &loss.kind {
+        LossKind::Renamed { from, to } | LossKind::NewId { from, to } => (Some(from), Some(to)),
+        _ => (None, None),
+    };
+    put("from", from.cloned().into());
+    put("to", to.cloned().into());
+    put("message", loss.kind.to_string().into());
+    Value::Object(object)
+}

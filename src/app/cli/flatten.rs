@@ -1,0 +1,349 @@
+//! A recording with its findings as plain values: what every report format prints, without the recording itself.
+
+use super::arguments::FailOn;
+use super::inputs::Inputs;
+use retake_core::actions::Offer;
+use retake_core::formats::Reading;
+use retake_core::rules::{Cause, ErrorClass, Finding, Rule, Severity};
+use retake_core::session::{Dialect, Kind, Record, Session, SourceError};
+use retake_live::{InputError, Recording, check_with_hints, line_numbers};
+use std::collections::HashMap;
+use std::path::Path;
+
+/// One file with what was found in it.
+#[derive(Debug)]
+pub(super) struct FileReport {
+    /// Its path as it was named.
+    pub(super) path: String,
+    /// Id of its format.
+    pub(super) format: &'static str,
+    /// The file that its tools were taken from, where they were not recorded and not given.
+    pub(super) tools_from: Option<String>,
+    /// Its sessions.
+    pub(super) sessions: Vec<SessionReport>,
+    /// What could not be read where there is no session at all, and files beside it that cannot be used.
+    pub(super) problems: Vec<ProblemReport>,
+}
+
+/// One session with what was found in it.
+#[derive(Debug)]
+pub(super) struct SessionReport {
+    /// Its label where that tells it from the others, else its number in the file, counted from 1.
+    pub(super) name: String,
+    /// The dialect that it was judged for.
+    pub(super) target: Dialect,
+    /// Number of turns.
+    pub(super) turns: usize,
+    /// Number of items.
+    pub(super) items: usize,
+    /// Number of calls that the client answers.
+    pub(super) calls: usize,
+    /// Number of their outputs.
+    pub(super) outputs: usize,
+    /// Whether the offered tools are known.
+    pub(super) tools_known: bool,
+    /// The findings, in the order of the history.
+    pub(super) findings: Vec<FindingReport>,
+    /// What could not be read within its part of the file.
+    pub(super) problems: Vec<ProblemReport>,
+}
+
+/// One finding.
+#[derive(Debug)]
+pub(super) struct FindingReport {
+    /// The line of its item, counted from 1; `None` where the file has no lines, or they were not asked for.
+    pub(super) line: Option<u64>,
+    /// The turn, counted from 1.
+    pub(super) turn: Option<u32>,
+    /// The item, counted from 1.
+    pub(super) item: Option<u32>,
+    /// The rule.
+    pub(super) rule: &'static Rule,
+    /// How bad it is.
+    pub(super) severity: Severity,
+    /// The tool it is about.
+    pub(super) tool: Option<String>,
+    /// The call id of its item.
+    pub(super) call_id: Option<String>,
+    /// The sentence; text from the recording is in it.
+    pub(super) message: String,
+    /// JSON pointer into the arguments or the output.
+    pub(super) pointer: Option<String>,
+    /// What made it.
+    pub(super) cause: Option<&'static str>,
+    /// What kind of error an output is that reports one.
+    pub(super) class: Option<ErrorClass>,
+    /// What can be done about it.
+    pub(super) offers: Vec<Offer>,
+}
+
+/// One thing that could not be read.
+#[derive(Debug)]
+pub(super) struct ProblemReport {
+    /// The line, counted from 1; `None` where the file has no lines.
+    pub(super) line: Option<u64>,
+    /// The byte, counted from 0.
+    pub(super) byte: u64,
+    /// What it is.
+    pub(super) message: String,
+    /// Whether something was not read for it.
+    pub(super) is_unread: bool,
+}
+
+/// What was found in all files.
+#[derive(Debug, Default)]
+pub(super) struct Totals {
+    /// Files that were read.
+    pub(super) files: usize,
+    /// Their sessions.
+    pub(super) sessions: usize,
+    /// Sessions with calls whose tools are not known.
+    pub(super) without_tools: usize,
+    /// Findings by severity: info, warning, error.
+    pub(super) findings: [usize; 3],
+    /// Things that could not be read as they stand.
+    pub(super) problems: usize,
+    /// Whether some of them were not read at all.
+    pub(super) is_unread: bool,
+    /// The first rule of the worst severity.
+    pub(super) worst: Option<(Severity, &'static str)>,
+    /// Whether a finding is at or above `--fail-on`.
+    pub(super) failed: bool,
+}
+
+impl Totals {
+    /// Counts a file.
+    pub(super) fn add(&mut self, file: &FileReport, fail_on: FailOn) {
+        self.files += 1;
+        self.sessions += file.sessions.len();
+        self.problems += file.problems.len();
+        let of_sessions = file.sessions.iter().flat_map(|session| &session.problems);
+        self.is_unread |= file
+            .problems
+            .iter()
+            .chain(of_sessions)
+            .any(|problem| problem.is_unread);
+        for session in &file.sessions {
+            self.problems += session.problems.len();
+            self.without_tools += usize::from(!session.tools_known && session.calls > 0);
+            for finding in &session.findings {
+                self.findings[finding.severity as usize] += 1;
+                self.failed |= fail_on.includes(finding.severity);
+                if self.worst.is_none_or(|(worst, _)| finding.severity > worst) {
+                    self.worst = Some((finding.severity, finding.rule.id));
+                }
+            }
+        }
+    }
+}
+
+impl FileReport {
+    /// Reads and checks a file. With `with_lines`, findings get the line of their item.
+    pub(super) fn read(inputs: &Inputs, path: &Path, with_lines: bool) -> Result<Self, InputError> {
+        let opened = inputs.read_quietly(path)?;
+        let findings = check_with_hints(&opened.recording, inputs.target)?;
+        let mut report = Self::of(&opened.recording, &findings, inputs.target, with_lines)?;
+        let tools_from = opened.tools_from;
+        report.tools_from = tools_from.map(|tools| tools.to_string_lossy().into_owned());
+        let unusable = opened.unusable.into_iter();
+        report
+            .problems
+            .extend(unusable.map(|message| ProblemReport {
+                line: None,
+                byte: 0,
+                message,
+                is_unread: true,
+            }));
+        Ok(report)
+    }
+
+    /// A recording and what was found in each of its sessions.
+    pub(super) fn of(
+        recording: &Recording,
+        findings: &[Vec<Finding>],
+        target: Option<Dialect>,
+        with_lines: bool,
+    ) -> Result<Self, SourceError> {
+        let lines = Lines::new(recording, with_lines.then_some(findings))?;
+        let mut problems = problems_by_session(recording, &lines);
+        let sessions = recording.sessions.iter().zip(findings);
+        let sessions = sessions
+            .zip(session_names(&recording.sessions))
+            .zip(&mut problems)
+            .map(|(((session, findings), name), problems)| {
+                let flat = |finding| flatten(recording, session, finding, &lines);
+                Ok(SessionReport {
+                    name,
+                    target: target.unwrap_or(session.dialect),
+                    turns: session.turns.len(),
+                    items: session.items.len(),
+                    calls: session.count(Kind::Call),
+                    outputs: session.count(Kind::Output),
+                    tools_known: session.contract.tools_known(),
+                    findings: findings.iter().map(flat).collect::<Result<_, _>>()?,
+                    problems: std::mem::take(problems),
+                })
+            })
+            .collect::<Result<_, SourceError>>()?;
+        Ok(Self {
+            path: recording.name.clone(),
+            format: recording.format.id,
+            tools_from: None,
+            sessions,
+            problems: problems.into_iter().flatten().collect(),
+        })
+    }
+}
+
+/// The sessions of a recording by what people call them; see [`SessionReport::name`].
+pub(super) fn session_names(sessions: &[Session]) -> Vec<String> {
+    let mut uses: HashMap<&str, usize> = HashMap::new();
+    for session in sessions {
+        *uses.entry(&session.label).or_default() += 1;
+    }
+    let name = |(index, session): (usize, &Session)| {
+        if session.label.is_empty() || uses[session.label.as_str()] > 1 {
+            (index + 1).to_string()
+        } else {
+            session.label.clone()
+        }
+    };
+    sessions.iter().enumerate().map(name).collect()
+}
+
+/// The lines of the positions that a report names.
+struct Lines(HashMap<u64, u64>);
+
+impl Lines {
+    /// Counts the lines of the problems, and of the items of findings where these are given.
+    fn new(recording: &Recording, findings: Option<&[Vec<Finding>]>) -> Result<Self, SourceError> {
+        if matches!(recording.format.reading, Reading::Database) {
+            return Ok(Self(HashMap::new()));
+        }
+        let problems = recording.problems.iter().map(|problem| problem.at);
+        let mut positions = problems.collect::<Vec<_>>();
+        for (session, findings) in recording
+            .sessions
+            .iter()
+            .zip(findings.into_iter().flatten())
+        {
+            let places = findings
+                .iter()
+                .filter_map(|finding| place_of(recording, session, finding));
+            positions.extend(places);
+        }
+        line_numbers(&*recording.source, lined_records(recording), positions).map(Self)
+    }
+
+    /// The line of the item of a finding.
+    fn of(&self, recording: &Recording, session: &Session, finding: &Finding) -> Option<u64> {
+        let place = place_of(recording, session, finding)?;
+        self.0.get(&place).copied()
+    }
+}
+
+fn place_of(recording: &Recording, session: &Session, finding: &Finding) -> Option<u64> {
+    position_of(recording, session, finding.item? as usize)
+}
+
+/// Where in the file an item begins; `None` where the file does not hold the item as it is.
+pub(super) fn position_of(recording: &Recording, session: &Session, item: usize) -> Option<u64> {
+    let item = session
+        .items
+        .get(item)
+        .filter(|_| session.stands_in(&recording.source))?;
+    Some(item.span.start)
+}
+
+/// The records of a file that know their lines: those of formats that are read record by record.
+pub(super) fn lined_records(recording: &Recording) -> &[Record] {
+    match (recording.format.reading, recording.sessions.first()) {
+        (Reading::Records(_), Some(session)) => &session.records,
+        _ => &[],
+    }
+}
+
+/// The problems of each session: of those that the run would go on from, the last one that begins before the problem.
+/// The list behind the last session is for files without any.
+fn problems_by_session(recording: &Recording, lines: &Lines) -> Vec<Vec<ProblemReport>> {
+    let sessions = &recording.sessions;
+    let begins = |session: &Session| session.items.iter().map(|item| item.span.start).min();
+    let mut starts = sessions
+        .iter()
+        .enumerate()
+        .filter(|(_, session)| session.active)
+        .filter_map(|(number, session)| Some((begins(session)?, number)))
+        .collect::<Vec<_>>();
+    starts.sort_unstable();
+    let mut problems: Vec<Vec<ProblemReport>> = Vec::new();
+    problems.resize_with(sessions.len() + 1, Vec::new);
+    for problem in &recording.problems {
+        let behind = starts.partition_point(|(start, _)| *start <= problem.at);
+        let owner = starts[..behind].last().map_or(0, |(_, number)| *number);
+        problems[owner].push(ProblemReport {
+            line: lines.0.get(&problem.at).copied(),
+            byte: problem.at,
+            message: problem.kind.to_string(),
+            is_unread: problem.kind.is_unread(),
+        });
+    }
+    problems
+}
+
+fn flatten(
+    recording: &Recording,
+    session: &Session,
+    finding: &Finding,
+    lines: &Lines,
+) -> Result<FindingReport, SourceError> {
+    let line = lines.of(recording, session, finding);
+    FindingReport::new(session, finding, line)
+}
+
+impl FindingReport {
+    /// The plain values of a finding.
+    pub(super) fn new(
+        session: &Session,
+        finding: &Finding,
+        line: Option<u64>,
+    ) -> Result<Self, SourceError> {
+        let item = finding
+            .item
+            .and_then(|index| session.items.get(index as usize));
+        let call_id = item.map(|item| session.call_id(item)).transpose()?;
+        Ok(Self {
+            line,
+            turn: item.map(|item| item.turn + 1),
+            item: finding.item.map(|index| index + 1),
+            rule: finding.rule,
+            severity: finding.severity,
+            tool: finding.tool(session).map(str::to_owned),
+            call_id: call_id.filter(|id| !id.is_empty()),
+            message: finding.message(),
+            pointer: finding.pointer.clone(),
+            cause: finding.cause.map(Cause::words),
+            class: finding.get("class").and_then(ErrorClass::of_words),
+            offers: finding.offers.clone(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use retake_live::{ReadOptions, read_path};
+    use std::io::Write;
+
+    #[test]
+    fn a_problem_belongs_to_the_session_it_stands_in() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        let session = r#"{"task_id": 1, "traj": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "yes"}]}"#;
+        writeln!(file, "{session}\n{session}\n{{\"broken").unwrap();
+        let recording = read_path(file.path(), &ReadOptions::default()).unwrap();
+        let lines = Lines::new(&recording, None).unwrap();
+        let problems = problems_by_session(&recording, &lines);
+        let counts = problems.iter().map(Vec::len).collect::<Vec<_>>();
+        assert_eq!(counts, [0, 1, 0], "{problems:?}");
+        assert_eq!(problems[1][0].line, Some(3));
+    }
+}

@@ -1,0 +1,262 @@
+//! Recordings as the command line asks for them: read, with tools and an output schema laid under them where they are given.
+
+use super::arguments::{OpenArguments, ReadingArguments};
+use super::exit::{Failure, complain};
+use super::output::safe_line;
+use crate::tui::OpenRequest;
+use crate::tui::loader::{Knowledge, Staged};
+use crate::tui::theme::Wish;
+use retake_core::formats::FORMATS;
+use retake_core::session::{Dialect, OutputSchema, Tool};
+use retake_live::{
+    Input, InputError, ReadOptions, Recording, open, read_definitions, read_input, read_stdin,
+    read_tools_file, tools_beside, unusable_tools_beside, without_secrets,
+};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// How recordings are read and judged in this run of the program.
+#[derive(Debug, Clone, Default)]
+pub struct Inputs {
+    /// How files are read.
+    pub options: ReadOptions,
+    /// The tools that were given.
+    pub tools: Option<Vec<Tool>>,
+    /// The schema of the final output that was given.
+    pub output_schema: Option<OutputSchema>,
+    /// The dialect to judge for; that of the recording if `None`.
+    pub target: Option<Dialect>,
+    /// Whether a recording is read as if it held no secrets.
+    pub redacts: bool,
+}
+
+/// A recording that is ready to be judged.
+#[derive(Debug, Clone)]
+pub struct Opened {
+    /// The recording.
+    pub recording: Recording,
+    /// The file beside the recording that its tools were taken from.
+    pub tools_from: Option<PathBuf>,
+    /// What is wrong with files of tools beside the recording, each in a safe line: none of them was used.
+    pub unusable: Vec<String>,
+}
+
+impl Inputs {
+    /// Reads what the arguments name; the tools and the schema must be usable.
+    pub(super) fn new(arguments: &ReadingArguments) -> Result<Self, Failure> {
+        let tools = arguments.tools.as_deref().map(tools_of).transpose();
+        let schema = arguments
+            .output_schema
+            .as_deref()
+            .map(schema_of)
+            .transpose();
+        Ok(Self {
+            options: ReadOptions {
+                format: arguments.read_as.clone(),
+                ..ReadOptions::default()
+            },
+            tools: tools.map_err(Failure::refused)?,
+            output_schema: schema.map_err(Failure::refused)?,
+            target: arguments.target.0,
+            redacts: false,
+        })
+    }
+
+    /// The same; recordings are read as if they held no secrets where `redacts`.
+    pub(super) fn redacting(self, redacts: bool) -> Self {
+        Self { redacts, ..self }
+    }
+
+    /// Reads a recording; `-` is standard input. Files of tools beside it that cannot be used are told on standard error.
+    pub fn read(&self, path: &Path) -> Result<Opened, InputError> {
+        let opened = self.read_quietly(path)?;
+        tell_unusable(&opened.unusable);
+        Ok(opened)
+    }
+
+    /// The same for a report that tells by itself which files of tools cannot be used.
+    pub(super) fn read_quietly(&self, path: &Path) -> Result<Opened, InputError> {
+        if path == Path::new("-") {
+            let recording = self.read_input(read_stdin()?)?;
+            return Ok(self.prepare(recording, Beside::default()));
+        }
+        let recording = self.read_input(open(path)?)?;
+        Ok(self.prepare(recording, self.beside(path)))
+    }
+
+    fn read_input(&self, input: Input) -> Result<Recording, InputError> {
+        let input = match self.redacts {
+            true => without_secrets(input)?,
+            false => input,
+        };
+        read_input(input, &self.options)
+    }
+
+    /// The same for the debugger, which reads by itself.
+    pub(super) fn request(self, arguments: &OpenArguments) -> OpenRequest {
+        OpenRequest {
+            paths: arguments.paths.clone(),
+            options: self.options,
+            knowledge: Knowledge::new(
+                self.tools,
+                |path| Some(tools_beside(path)?.1),
+                self.output_schema,
+                self.target,
+            ),
+            wish: Wish {
+                variant: arguments.look.theme,
+                ascii: arguments.look.ascii,
+            },
+            without_mouse: arguments.look.no_mouse,
+            staged: Staged::default(),
+        }
+    }
+
+    /// Adds what is known from outside of a file to a recording that was made of it.
+    pub(super) fn complete(&self, path: &Path, recording: &mut Recording) {
+        let beside = self.beside(path);
+        tell_unusable(&beside.unusable);
+        self.supplement(recording, beside.tools());
+    }
+
+    /// The tools beside a file, where none are given.
+    fn beside(&self, path: &Path) -> Beside {
+        if self.tools.is_some() || path == Path::new("-") {
+            return Beside::default();
+        }
+        let found = tools_beside(path);
+        let unusable = match found {
+            Some(_) => Vec::new(),
+            None => unusable_tools_beside(path),
+        };
+        let told = unusable.iter();
+        let told =
+            told.map(|(file, why)| format!("{} is not used: {}", name_of(file), safe_line(why)));
+        Beside {
+            found,
+            unusable: told.collect(),
+        }
+    }
+
+    /// Says whether any session took the tools beside the file.
+    fn supplement(&self, recording: &mut Recording, beside: Option<&[Tool]>) -> bool {
+        let (given, schema) = (self.tools.as_deref(), self.output_schema.as_ref());
+        let sessions = recording.sessions.iter_mut();
+        let took = sessions.map(|session| session.contract.supplement(given, beside, schema));
+        took.fold(false, |any, took| any | took)
+    }
+
+    fn prepare(&self, mut recording: Recording, beside: Beside) -> Opened {
+        let took_those_beside = self.supplement(&mut recording, beside.tools());
+        let found = beside.found.filter(|_| took_those_beside);
+        Opened {
+            recording,
+            tools_from: found.map(|(path, _)| path),
+            unusable: beside.unusable,
+        }
+    }
+}
+
+/// Files of tools beside a recording.
+#[derive(Debug, Default)]
+struct Beside {
+    /// The one that is used.
+    found: Option<(PathBuf, Vec<Tool>)>,
+    /// What is wrong with those that cannot be used, where there is no other.
+    unusable: Vec<String>,
+}
+
+impl Beside {
+    fn tools(&self) -> Option<&[Tool]> {
+        self.found.as_ref().map(|(_, tools)| &tools[..])
+    }
+}
+
+fn tell_unusable(unusable: &[String]) {
+    for told in unusable {
+        complain(told, None);
+    }
+}
+
+/// The tools of a file, or what is wrong with it.
+fn tools_of(path: &Path) -> Result<Vec<Tool>, String> {
+    read_tools_file(path).map_err(|error| format!("{}: {}", name_of(path), safe_line(&error)))
+}
+
+/// A schema by itself, or as requests carry it: `{name, schema}`, within `json_schema` or not.
+fn schema_of(path: &Path) -> Result<OutputSchema, String> {
+    let value = json_of(path)?;
+    if let Some(schema) = OutputSchema::carried_by(&value) {
+        return Ok(schema);
+    }
+    if !(value.is_object() || value.is_boolean()) {
+        return Err(format!("{}: not a JSON Schema", name_of(path)));
+    }
+    Ok(OutputSchema {
+        name: String::new(),
+        schema: value,
+    })
+}
+
+fn json_of(path: &Path) -> Result<Value, String> {
+    read_definitions(path).map_err(|error| format!("{}: {}", name_of(path), safe_line(&error)))
+}
+
+/// A path for a message.
+pub(super) fn name_of(path: &Path) -> String {
+    if path == Path::new("-") {
+        "standard input".to_owned()
+    } else {
+        safe_line(&path.to_string_lossy())
+    }
+}
+
+/// The session that was asked for, by its name or its number from 1, among those of these names.
+pub(super) fn session_named(path: &Path, names: &[String], wanted: &str) -> Result<usize, Failure> {
+    let number = wanted.parse::<usize>().ok();
+    let by_number = number.and_then(|number| number.checked_sub(1));
+    let by_name = names.iter().position(|name| name == wanted);
+    let place = by_name.or(by_number).filter(|place| *place < names.len());
+    place.ok_or_else(|| {
+        let known = names.iter().map(|name| format!("\"{}\"", safe_line(name)));
+        Failure::with_hint(
+            format!("{}: no session {}", name_of(path), safe_line(wanted)),
+            format!("its sessions: {}", known.collect::<Vec<_>>().join(", ")),
+        )
+    })
+}
+
+/// What to do about an input that cannot be read.
+pub(super) fn hint_for(error: &InputError) -> Option<String> {
+    match error {
+        InputError::EmptyFolder => Some(
+            "recordings are .json, .jsonl, .sse or .db files; Claude Code keeps its own in ~/.claude/projects, Codex in ~/.codex/sessions"
+                .to_owned(),
+        ),
+        InputError::Unrecognised => Some(format!(
+            "`--as FORMAT` forces one of {}",
+            FORMATS
+                .iter()
+                .map(|format| format.id)
+                .collect::<Vec<_>>()
+                .join(", ")
+        )),
+        InputError::Alike { format, .. } => Some(format!("`--as {format}` reads it all the same")),
+        InputError::Foreign { hint, .. } if !hint.is_empty() => Some((*hint).to_owned()),
+        _ => None,
+    }
+}
+
+/// How a command gets at the history of a recording that cannot be changed where it stands.
+pub(super) fn as_request_first(path: &Path, command: &str, does: &str) -> String {
+    let (path, is_stdin) = (name_of(path), path == Path::new("-"));
+    let path = if is_stdin { "-" } else { &path };
+    format!(
+        "`retake convert {path} --to DIALECT --request | retake {command} -` {does} as a request"
+    )
+}
+
+/// What is wrong with an input, in one safe line.
+pub(super) fn describe(path: &Path, error: &InputError) -> String {
+    format!("{}: {}", name_of(path), safe_line(&error.to_string()))
+}

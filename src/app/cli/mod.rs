@@ -1,0 +1,91 @@
+//! The headless face: one file per subcommand, one file per report format.
+//!
+//! stdout is data, stderr is for progress and complaints. What comes from a recording is printed through
+//! [`retake_core::safe_text::SafeText`]; the JSON report keeps every character and spells the dangerous ones as `\uXXXX`.
+//! A closed pipe ends a command quietly.
+
+mod arguments;
+mod chaos;
+mod check;
+mod completions;
+mod confirm;
+mod convert;
+mod exit;
+mod explain;
+mod explain_error;
+mod export;
+mod fix;
+mod fix_diff;
+mod fix_report;
+mod flatten;
+mod health;
+mod inputs;
+mod lab;
+mod man;
+mod open;
+mod ordered;
+mod output;
+mod progress;
+mod proxy;
+mod replay;
+mod report;
+mod run;
+mod saving;
+mod scripted;
+mod show;
+mod split;
+mod style;
+mod transcript;
+mod walk;
+
+pub use arguments::{Arguments, ProxyArguments, Task};
+pub use exit::Exit;
+pub use inputs::{Inputs, Opened};
+
+use exit::Failure;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// Runs the command that the arguments name, and says how it ended.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments = match arguments::parse(arguments) {
+        Ok(arguments) => arguments,
+        Err(answer) => return answer_of_clap(&answer),
+    };
+    match dispatch(&arguments) {
+        Ok(exit) => exit.into(),
+        Err(failure) => failure.report(),
+    }
+}
+
+fn dispatch(arguments: &Arguments) -> Result<Exit, Failure> {
+    match &arguments.command {
+        None => open::run(&arguments.open),
+        Some(Task::Check(arguments)) => check::run(arguments),
+        Some(Task::Show(arguments)) => show::run(arguments),
+        Some(Task::Fix(arguments)) => fix::run(arguments),
+        Some(Task::Explain(arguments)) => explain::run(arguments),
+        Some(Task::Convert(arguments)) => convert::run(arguments),
+        Some(Task::Split(arguments)) => split::run(arguments),
+        Some(Task::Health(arguments)) => health::run(arguments),
+        Some(Task::Export(arguments)) => export::run(arguments),
+        Some(Task::Run(arguments)) => run::run(arguments),
+        Some(Task::Proxy(arguments)) => proxy::run(arguments),
+        Some(Task::Lab(arguments)) => lab::run(arguments),
+        Some(Task::Scripted(arguments)) => scripted::run(arguments),
+        Some(Task::Replay(arguments)) => replay::run(arguments),
+        Some(Task::Completions(arguments)) => completions::run(arguments),
+        Some(Task::Man) => man::run(),
+    }
+}
+
+/// Help, the version, or a usage error; clap chooses the stream.
+fn answer_of_clap(answer: &clap::Error) -> ExitCode {
+    // The answer is all there is to say; a closed pipe leaves nobody to say more to.
+    let _ = answer.print();
+    if answer.use_stderr() {
+        Exit::Usage.into()
+    } else {
+        Exit::Clean.into()
+    }
+}

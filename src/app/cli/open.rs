@@ -1,0 +1,85 @@
+//! Without a command: the debugger, on a terminal.
+
+use super::arguments::{LookArguments, OpenArguments};
+use super::exit::{Exit, Failure, complain, tell_where};
+use super::inputs::{Inputs, describe, hint_for};
+use super::output::safe_line;
+use crate::tui::loader::{Staged, StagedRun};
+use crate::tui::{self, Left, OpenError, OpenRequest};
+use retake_core::suggest;
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+
+/// Opens the debugger; without a terminal there is only help to give.
+pub(super) fn run(arguments: &OpenArguments) -> Result<Exit, Failure> {
+    if let Some(missing) = arguments.paths.iter().find(|path| is_missing(path)) {
+        return Err(no_such_path(missing));
+    }
+    if arguments.paths.len() > 1 && arguments.paths.iter().any(|path| path == Path::new("-")) {
+        let message = "-: standard input is opened alone, not among other files";
+        return Err(Failure::refused(message));
+    }
+    if !io::stdout().is_terminal() {
+        let help = super::arguments::command().render_help();
+        // Help is no data: it must not end up in the file that stdout is directed to.
+        let _ = writeln!(io::stderr(), "{help}");
+        let hint = "`retake check` and `retake show` need none";
+        complain("the debugger needs a terminal", Some(hint));
+        return Ok(Exit::Usage);
+    }
+    open(arguments, Staged::default())
+}
+
+/// The one place where the screen is entered.
+fn open(arguments: &OpenArguments, staged: Staged) -> Result<Exit, Failure> {
+    let request = OpenRequest {
+        staged,
+        ..Inputs::new(&arguments.reading)?.request(arguments)
+    };
+    match tui::run(&request) {
+        Ok(Left::Quit) => Ok(Exit::Clean),
+        Ok(Left::Signal(signal)) => Ok(Exit::Signal(signal)),
+        Ok(Left::Panicked) => Ok(Exit::Panicked),
+        Err(OpenError::Input { path, error }) => Err(match hint_for(&error) {
+            Some(hint) => Failure::with_hint(describe(&path, &error), hint),
+            None => Failure::refused(describe(&path, &error)),
+        }),
+        Err(error @ OpenError::Terminal(_)) => Err(Failure::refused(error.to_string())),
+    }
+}
+
+/// Opens the debugger on the journal of a run, which begins then.
+pub(super) fn open_run(
+    look: &LookArguments,
+    run: StagedRun,
+    journal: &Path,
+) -> Result<Exit, Failure> {
+    let arguments = OpenArguments {
+        paths: vec![journal.to_owned()],
+        look: look.clone(),
+        ..OpenArguments::default()
+    };
+    let exit = open(&arguments, Staged::new(run))?;
+    tell_where("the run", journal);
+    Ok(exit)
+}
+
+fn is_missing(path: &Path) -> bool {
+    path != Path::new("-") && !path.exists() && path.symlink_metadata().is_err()
+}
+
+/// A path that is not there may be a command that was mistyped.
+fn no_such_path(path: &Path) -> Failure {
+    let name = path.to_string_lossy();
+    let command = super::arguments::command();
+    let names = command
+        .get_subcommands()
+        .map(|subcommand| subcommand.get_name().to_owned())
+        .collect::<Vec<_>>();
+    let names = names.iter().map(String::as_str).collect::<Vec<_>>();
+    let message = format!("{}: no such file, folder or command", safe_line(&name));
+    match suggest::nearest(&name, &names).first() {
+        Some(near) => Failure::with_hint(message, format!("did you mean `retake {}`?", near.name)),
+        None => Failure::with_hint(message, "`retake --help` lists the commands"),
+    }
+}

@@ -1,0 +1,150 @@
+//! A proxy without a screen: the policy decides, and what happens is told line by line.
+
+use super::backlog::Backlog;
+use super::told::Teller;
+use crate::cli::exit::{Exit, Failure, Why};
+use crate::cli::output::safe_line;
+use retake_live::proxy::agent::{Agent, Order};
+use retake_live::proxy::connect::{self, Reach};
+use retake_live::proxy::{News, Report, Upstream};
+use std::io::{self, Write};
+use std::iter;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+/// So long news gather once some were told: nobody who reports has to wake a thread meanwhile, which costs more than the report.
+const REST: Duration = Duration::from_millis(5);
+/// So many news are told until the output is flushed and a signal is looked for.
+const BATCH: usize = 256;
+/// How often a signal is looked for.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// A proxy that was started, as far as its news tell of it.
+pub(super) struct Watched<'a> {
+    /// Who is asked.
+    pub(super) upstreams: &'a [Upstream],
+    /// Its journal.
+    pub(super) journal: &'a Path,
+    /// What it tells.
+    pub(super) news: &'a Receiver<News>,
+    /// Counts what it tells.
+    pub(super) backlog: &'a Backlog,
+    /// Who hears the news; the agent tells its own there.
+    pub(super) report: &'a Report,
+    /// The agent to start once all listeners are ready.
+    pub(super) order: Option<Order>,
+}
+
+/// Watches a proxy until a signal comes (`signal` tells its number) or the agent that was started has ended, stops it, and says how it
+/// ended. What is told goes to `out`, how agents are pointed at it to `hints`.
+pub(super) fn watch(
+    watched: Watched<'_>,
+    signal: impl Fn() -> Option<i32>,
+    stop: impl FnOnce(),
+    out: impl Write,
+    hints: impl Write,
+) -> Result<Exit, Failure> {
+    let mut teller = Teller::new(out, watched.upstreams, watched.journal);
+    let mut listening = Listening {
+        reaches: Vec::new(),
+        order: watched.order,
+        report: watched.report,
+        agent: None,
+        hints,
+    };
+    let why = 'told: loop {
+        if let Some(signal) = signal() {
+            break 'told Why::Signal { signal };
+        }
+        match watched.news.recv_timeout(LOOK) {
+            Ok(first) => {
+                let more = watched.news.try_iter().take(BATCH - 1);
+                for news in iter::once(first).chain(more) {
+                    watched.backlog.take();
+                    teller.tell(&news)?;
+                    match news {
+                        News::Listening { base, .. } => listening.add(base, watched.upstreams)?,
+                        News::AgentEnded(status) => {
+                            let (code, signal) = (status.code(), status.signal());
+                            break 'told Why::Agent { code, signal };
+                        }
+                        _ => {}
+                    }
+                }
+                if let Some(words) = watched.backlog.dropped() {
+                    teller.tell(&News::Notice(words))?;
+                }
+                teller.flush()?;
+                thread::sleep(REST);
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Failure::refused("the proxy ended by itself"));
+            }
+        }
+    };
+    // The agent first: what it still asks would only be refused.
+    drop(listening);
+    stop();
+    for news in watched.news.try_iter() {
+        teller.tell(&news)?;
+    }
+    teller.end(why)?;
+    Ok(match why {
+        Why::Signal { signal } => Exit::Signal(signal),
+        Why::Agent { code, signal } => exit_of(code, signal),
+    })
+}
+
+/// The exit code of an agent is passed on.
+fn exit_of(code: Option<i32>, signal: Option<i32>) -> Exit {
+    match (code.map(u8::try_from), signal) {
+        (Some(Ok(code)), _) => Exit::Command(code),
+        (_, Some(signal)) => Exit::Signal(signal),
+        // Unix has no other codes, and no third way to end.
+        _ => Exit::Command(u8::MAX),
+    }
+}
+
+/// Listeners until all are ready; then the agent that was started, or the lines for others.
+struct Listening<'a, H> {
+    reaches: Vec<Reach>,
+    order: Option<Order>,
+    report: &'a Report,
+    agent: Option<Agent>,
+    hints: H,
+}
+
+impl<H: Write> Listening<'_, H> {
+    fn add(&mut self, base: String, upstreams: &[Upstream]) -> Result<(), Failure> {
+        let Some(upstream) = upstreams.get(self.reaches.len()).cloned() else {
+            return Ok(());
+        };
+        self.reaches.push(Reach { base, upstream });
+        if self.reaches.len() < upstreams.len() {
+            return Ok(());
+        }
+        match self.order.take() {
+            Some(order) => {
+                let name = order.argv.first().cloned().unwrap_or_default();
+                let started = Agent::start(order, &self.reaches, self.report);
+                let agent = started.map_err(|error| not_started(&name.to_string_lossy(), &error));
+                self.agent = Some(agent?);
+            }
+            None => {
+                // Without stderr there is nobody to tell.
+                let _unread = self
+                    .hints
+                    .write_all(connect::text(&self.reaches).as_bytes());
+            }
+        }
+        Ok(())
+    }
+}
+
+fn not_started(name: &str, error: &io::Error) -> Failure {
+    Failure::refused(format!("{} cannot be started: {error}", safe_line(name)))
+}

@@ -1,0 +1,195 @@
+//! A proxy on the screen: the operator decides.
+
+use crate::cli::arguments::{LookArguments, OpenArguments};
+use crate::cli::exit::{Exit, Failure, tell_where};
+use crate::cli::inputs::Inputs;
+use crate::tui::loader::{Seated, Stir};
+use crate::tui::proxy::{About, Exchanges, Request, Watched};
+use crate::tui::state::live::AgentInfo;
+use crate::tui::{self, Left};
+use retake_core::engine::Breakpoint;
+use retake_core::exchange::ExchangeId;
+use retake_live::Input;
+use retake_live::proxy::agent::{Agent, Order};
+use retake_live::proxy::connect::{self, Reach};
+use retake_live::proxy::{Asked, Command, News, Options, Proxy, Report, Upstream};
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A proxy as the screen sees it.
+struct Seen {
+    proxy: Proxy,
+    /// Where exchanges are held although nothing is wrong.
+    breakpoints: Mutex<Vec<Breakpoint>>,
+}
+
+impl Exchanges for Seen {
+    fn obey(&self, command: Command) {
+        if let Command::Breakpoints(breakpoints) = &command {
+            let mut known = self
+                .breakpoints
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            known.clone_from(breakpoints);
+        }
+        self.proxy.command(&command);
+    }
+
+    fn seat(&self, id: ExchangeId) -> Option<(PathBuf, Seated)> {
+        let (sender, events) = channel();
+        let wake = Arc::new(move || {
+            // Nobody sits there any more.
+            let _ = sender.send(Stir::Wake);
+        });
+        let seat = self.proxy.seat(id, wake)?;
+        let journal = seat.journal()?.to_owned();
+        let breakpoints = self
+            .breakpoints
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        let seated = Seated {
+            conductor: Box::new(seat),
+            events,
+            agent: AgentInfo {
+                name: format!("exchange {id}"),
+                ..AgentInfo::default()
+            },
+            breakpoints,
+        };
+        Some((journal, seated))
+    }
+
+    fn recording(&self, id: ExchangeId) -> Result<Input, String> {
+        match self.proxy.recording(id) {
+            Some(input) => input.map_err(|error| error.to_string()),
+            None => Err(format!(
+                "exchange {id} is no longer at hand; it is in {}",
+                self.proxy.journal().display()
+            )),
+        }
+    }
+
+    fn request(&self, id: ExchangeId) -> Option<Request> {
+        let Asked {
+            method,
+            url,
+            lines,
+            body,
+        } = self.proxy.asked(id)?;
+        let headers = lines.iter().map(|(name, value)| {
+            let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
+            (name.to_string(), value)
+        });
+        Some(Request {
+            method,
+            url,
+            headers: headers.collect(),
+            body: body.to_vec(),
+        })
+    }
+}
+
+/// Starts a proxy, with the agent where one is named, and shows it until the operator leaves.
+pub(super) fn show(
+    look: &LookArguments,
+    options: Options,
+    order: Option<Order>,
+) -> Result<Exit, Failure> {
+    let request = OpenArguments {
+        look: look.clone(),
+        ..OpenArguments::default()
+    };
+    let request = Inputs::new(&request.reading)?.request(&request);
+    let (sender, news) = channel();
+    let report: Report = Arc::new(move |one: News| {
+        // Nobody hears it when the screen is closed.
+        let _ = sender.send(one);
+    });
+    let upstreams = options.upstreams.clone();
+    let (breakpoints, is_intercepting) = (options.breakpoints.clone(), options.intercepts);
+    let unverified = options.insecure.clone();
+    let proxy = Proxy::start(options, report.clone());
+    let proxy = proxy.map_err(super::not_running)?;
+    let (reaches, news) = listening(&upstreams, news);
+    let child = order.as_ref().map(|order| {
+        let words = order.argv.iter().map(|word| word.to_string_lossy());
+        words.collect::<Vec<_>>().join(" ")
+    });
+    let agent = order.map(|order| Agent::start(order, &reaches, &report));
+    let agent = agent
+        .transpose()
+        .map_err(|error| Failure::refused(format!("the agent cannot be started: {error}")))?;
+    let about = About {
+        unverified: upstreams
+            .iter()
+            .filter_map(|upstream| upstream.uri.host())
+            .filter(|host| {
+                unverified
+                    .iter()
+                    .any(|name| name.eq_ignore_ascii_case(host))
+            })
+            .map(str::to_owned)
+            .collect(),
+        upstreams: upstreams
+            .into_iter()
+            .map(|upstream| upstream.name)
+            .collect(),
+        connect: connect::text(&reaches).lines().map(str::to_owned).collect(),
+        recording: Some(proxy.journal().to_owned()),
+        child,
+        is_intercepting,
+        breakpoints: breakpoints.clone(),
+    };
+    let seen = Arc::new(Seen {
+        proxy,
+        breakpoints: Mutex::new(breakpoints),
+    });
+    let watched = Watched {
+        proxy: seen.clone(),
+        news,
+        about,
+    };
+    let left = tui::watch(&request, watched);
+    if matches!(left, Ok(Left::Panicked)) {
+        // Whoever waits for a decision that nobody can make any more gets what came.
+        seen.proxy.release_all();
+    }
+    // The agent first: what it still asks would only be refused.
+    drop(agent);
+    tell_where("the recording", seen.proxy.journal());
+    match left {
+        Ok(Left::Quit) => Ok(Exit::Clean),
+        Ok(Left::Signal(signal)) => Ok(Exit::Signal(signal)),
+        Ok(Left::Panicked) => Ok(Exit::Panicked),
+        Err(error) => Err(Failure::refused(error.to_string())),
+    }
+}
+
+/// Where the listeners are, which is told first, and the news with that in their place.
+fn listening(upstreams: &[Upstream], news: Receiver<News>) -> (Vec<Reach>, Receiver<News>) {
+    let (sender, again) = channel();
+    let mut reaches = Vec::new();
+    while reaches.len() < upstreams.len()
+        && let Ok(one) = news.recv()
+    {
+        if let (News::Listening { base, .. }, Some(upstream)) = (&one, upstreams.get(reaches.len()))
+        {
+            reaches.push(Reach {
+                base: base.clone(),
+                upstream: upstream.clone(),
+            });
+        }
+        // Its receiver is given back.
+        let _ = sender.send(one);
+    }
+    std::thread::spawn(move || {
+        for one in news {
+            if sender.send(one).is_err() {
+                return;
+            }
+        }
+    });
+    (reaches, again)
+}

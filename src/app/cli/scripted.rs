@@ -1,0 +1,56 @@
+//! `scripted`: a script as a model that any client can talk to.
+
+use super::arguments::ScriptedArguments;
+use super::exit::{Exit, Failure};
+use super::output::safe_line;
+use retake_core::script::Script;
+use retake_live::note_ends;
+use retake_live::scripted::{Endpoint, NoScript, read_script};
+use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
+
+/// How often it is looked for a signal.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Serves until a signal ends it: an interrupt, SIGTERM, the end of its terminal. Its first line is the address.
+pub(super) fn run(arguments: &ScriptedArguments) -> Result<Exit, Failure> {
+    let script = script(&arguments.path)?;
+    let signal = note_ends();
+    let model = script.model();
+    let listen = arguments.listen;
+    let endpoint = Endpoint::start(script, listen).map_err(|error| {
+        let message = format!("cannot listen on {listen}: {error}");
+        Failure::with_hint(message, "--listen 127.0.0.1:0 takes any free port")
+    })?;
+    let mut stdout = std::io::stdout().lock();
+    writeln!(stdout, "http://{}", endpoint.address())?;
+    writeln!(
+        stdout,
+        "model {model}: /v1/responses, /v1/chat/completions, /v1/messages"
+    )?;
+    stdout.flush()?;
+    drop(stdout);
+    loop {
+        if let Some(number) = signal() {
+            return Ok(Exit::Signal(number));
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Reads the script; everything that is wrong with it stands in the refusal.
+fn script(path: &Path) -> Result<Script, Failure> {
+    let name = safe_line(&path.to_string_lossy());
+    read_script(path).map_err(|why| match why {
+        NoScript::File { error, .. } => {
+            Failure::refused(format!("{name}: {}", safe_line(&error.to_string())))
+        }
+        NoScript::Faults { faults, .. } => {
+            let lines = faults.iter();
+            let lines = lines.map(|fault| format!("{name}: {}", safe_line(&fault.to_string())));
+            let lines = lines.collect::<Vec<_>>().join("\n");
+            Failure::with_hint(lines, "the README lists what a script can say")
+        }
+    })
+}

@@ -1,0 +1,121 @@
+//! `show`: the transcript of a recording with its findings, as text.
+
+use super::arguments::ShowArguments;
+use super::exit::{Exit, Failure};
+use super::flatten::session_names;
+use super::inputs::{Inputs, Opened, describe, hint_for, name_of, session_named};
+use super::output::{Output, counted, safe_line};
+use super::style::Palette;
+use super::transcript::Transcript;
+use retake_core::session::Session;
+use retake_live::{InputError, check_session, exit_on_interrupt};
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Prints a transcript.
+pub(super) fn run(arguments: &ShowArguments) -> Result<Exit, Failure> {
+    let inputs = Inputs::new(&arguments.reading)?.redacting(arguments.redact);
+    exit_on_interrupt();
+    let unreadable = |error: &InputError| Failure::Refused {
+        message: describe(&arguments.path, error),
+        hint: hint_for(error),
+    };
+    let opened = read(&inputs, &arguments.path).map_err(|error| unreadable(&error))?;
+    let chosen = choose(arguments, &opened)?;
+    let palette = Palette::of_stdout(arguments.color);
+    let mut output = Output::paged();
+    for problem in &opened.recording.problems {
+        let (word, message) = (palette.warning("problem"), problem.kind.to_string());
+        writeln!(
+            output,
+            "{word} at byte {}: {}",
+            problem.at,
+            safe_line(&message)
+        )?;
+    }
+    for (index, (name, session)) in chosen.iter().enumerate() {
+        let failed = |error| unreadable(&InputError::Source(error));
+        let findings = check_session(session, inputs.target).map_err(failed)?;
+        let transcript = Transcript::new(session, &findings, palette, arguments.full);
+        if index > 0 {
+            writeln!(output)?;
+        }
+        let told = Named {
+            name,
+            session,
+            opened: &opened,
+            palette,
+        };
+        told.heading(&mut output)?;
+        transcript
+            .write(&mut output, arguments.turn)
+            .map_err(|error| match error {
+                super::transcript::Stopped::Output(error) => Failure::from(error),
+                super::transcript::Stopped::Source(error) => failed(error),
+            })?;
+    }
+    output.finish()?;
+    Ok(Exit::Clean)
+}
+
+/// A folder holds many transcripts; one is shown.
+fn read(inputs: &Inputs, path: &Path) -> Result<Opened, InputError> {
+    if path.is_dir() {
+        return Err(InputError::Refused(
+            "a folder; `retake show` prints one recording".to_owned(),
+        ));
+    }
+    inputs.read(path)
+}
+
+/// The sessions to show, with their names.
+fn choose<'a>(
+    arguments: &ShowArguments,
+    opened: &'a Opened,
+) -> Result<Vec<(String, &'a Session)>, Failure> {
+    let sessions = &opened.recording.sessions;
+    let named = session_names(sessions).into_iter().zip(sessions);
+    let mut named = named.collect::<Vec<_>>();
+    if let Some(wanted) = &arguments.session {
+        let names = session_names(sessions);
+        let place = session_named(&arguments.path, &names, wanted)?;
+        named = vec![named.swap_remove(place)];
+    }
+    let longest = named.iter().map(|(_, session)| session.turns.len()).max();
+    match (arguments.turn, longest) {
+        (Some(turn), Some(turns)) if turn as usize > turns => Err(Failure::refused(format!(
+            "{}: no turn {turn}, there are {turns}",
+            name_of(&arguments.path)
+        ))),
+        _ => Ok(named),
+    }
+}
+
+/// A session with what its heading says.
+struct Named<'a> {
+    name: &'a str,
+    session: &'a Session,
+    opened: &'a Opened,
+    palette: Palette,
+}
+
+impl Named<'_> {
+    fn heading(&self, out: &mut impl Write) -> io::Result<()> {
+        let recording = &self.opened.recording;
+        let mut words = name_of(Path::new(&recording.name));
+        if recording.sessions.len() > 1 {
+            words.push_str(&format!(", session {}", safe_line(self.name)));
+        }
+        words.push_str(&format!("  {}", recording.format.id));
+        if let Some(model) = &self.session.model {
+            words.push_str(&format!(", {}", safe_line(model)));
+        }
+        let turns = counted(self.session.turns.len(), "turn");
+        let items = counted(self.session.items.len(), "item");
+        words.push_str(&format!(", {turns}, {items}"));
+        if let Some(tools) = &self.opened.tools_from {
+            words.push_str(&format!(", tools from {}", name_of(tools)));
+        }
+        writeln!(out, "{}", self.palette.bold(words))
+    }
+}

@@ -1,0 +1,269 @@
+//! `split`: where a recording can be cut so that no pair is split, or what a given cut splits.
+
+mod report;
+
+use super::arguments::{LineFormat, ReadingArguments, SplitArguments, SplitWish};
+use super::exit::{Exit, Failure};
+use super::flatten::session_names;
+use super::inputs::{Inputs, describe, hint_for, name_of};
+use super::output::Output;
+use super::style::Palette;
+use report::{Answer, Broken, Unpaired, Verdict};
+use retake_core::dialects::{Survivors, survivors};
+use retake_core::session::boundary::{Bond, Boundaries, Cut, unpaired};
+use retake_core::session::{Kind, Session, SourceError};
+use retake_live::{InputError, Recording, exit_on_interrupt};
+use std::path::Path;
+
+/// Answers for each session of a recording.
+pub(super) fn run(arguments: &SplitArguments) -> Result<Exit, Failure> {
+    let inputs = Inputs::new(&ReadingArguments {
+        read_as: arguments.read_as.clone(),
+        ..ReadingArguments::default()
+    })?;
+    exit_on_interrupt();
+    let recording = read(&inputs, &arguments.path)?;
+    let after = match &arguments.wish.against {
+        Some(path) => Some((name_of(path), read(&inputs, path)?)),
+        None => None,
+    };
+    let palette = Palette::of_stdout(arguments.color);
+    let mut output = Output::stdout();
+    // Until a session answers, the question did not fit the recording.
+    let mut exit = Exit::Usage;
+    let names = session_names(&recording.sessions);
+    for (session, name) in recording.sessions.iter().zip(&names) {
+        let subject = Subject {
+            session,
+            boundaries: Boundaries::of(session),
+        };
+        let answer = match &after {
+            Some((path, after)) => subject.against(path, after),
+            None => subject.wished(&arguments.wish),
+        };
+        let mut answer = answer.map_err(|error| unreadable(&arguments.path, &error.into()))?;
+        answer.path = arguments.path.to_string_lossy().into_owned();
+        answer.session.clone_from(name);
+        exit = match (answer.verdict, exit) {
+            (Verdict::None | Verdict::Splits, _) => Exit::Findings,
+            (Verdict::NoSuchItem | Verdict::Unrelated, so_far) => so_far,
+            (_, Exit::Usage) => Exit::Clean,
+            (_, so_far) => so_far,
+        };
+        match arguments.format {
+            LineFormat::Json => answer.write_json(&mut output)?,
+            LineFormat::Text => answer.write_text(&mut output, palette, names.len() > 1)?,
+        }
+    }
+    output.finish()?;
+    Ok(exit)
+}
+
+fn read(inputs: &Inputs, path: &Path) -> Result<Recording, Failure> {
+    if path.is_dir() {
+        let refusal = "a folder; `retake split` looks at one recording".to_owned();
+        return Err(unreadable(path, &InputError::Refused(refusal)));
+    }
+    let opened = inputs
+        .read(path)
+        .map_err(|error| unreadable(path, &error))?;
+    if opened.recording.sessions.is_empty() {
+        return Err(Failure::refused(format!("{}: no session", name_of(path))));
+    }
+    Ok(opened.recording)
+}
+
+fn unreadable(path: &Path, error: &InputError) -> Failure {
+    Failure::Refused {
+        message: describe(path, error),
+        hint: hint_for(error),
+    }
+}
+
+/// A session that is to be cut.
+struct Subject<'a> {
+    session: &'a Session,
+    boundaries: Boundaries,
+}
+
+impl Subject<'_> {
+    /// The nearest boundary for what is to be kept, or what a given one splits.
+    fn wished(&self, wish: &SplitWish) -> Result<Answer, SourceError> {
+        let (items, turns) = (&self.session.items, &self.session.turns);
+        if let Some(item) = wish.at {
+            return self.judge(item as usize - 1);
+        }
+        let wished = match (wish.keep, wish.keep_turns) {
+            (_, Some(keep)) => turns
+                .get(turns.len().saturating_sub(keep as usize))
+                .map_or(0, |turn| turn.first as usize),
+            (keep, None) => items.len().saturating_sub(keep.unwrap_or(0) as usize),
+        };
+        let found = self.boundaries.at_or_before(wished);
+        let broken = match found {
+            Cut::Nothing => Vec::new(),
+            _ => self.boundaries.split_at(wished),
+        };
+        let (verdict, boundary) = match found {
+            Cut::Nothing => (Verdict::NothingToCut, None),
+            Cut::Nowhere => (Verdict::None, None),
+            Cut::Before(boundary) if boundary == wished => (Verdict::Clean, Some(boundary)),
+            Cut::Before(boundary) => (Verdict::Moved, Some(boundary)),
+        };
+        let behind = match verdict {
+            Verdict::Moved | Verdict::None => self.boundaries.behind(wished),
+            _ => None,
+        };
+        self.answer(verdict, wished, boundary, behind, &broken)
+    }
+
+    /// What a given boundary splits.
+    fn judge(&self, boundary: usize) -> Result<Answer, SourceError> {
+        let broken = match boundary < self.session.items.len() {
+            true => self.boundaries.split_at(boundary),
+            // There is no such item: nothing of the history would be kept.
+            false => return self.answer(Verdict::NoSuchItem, boundary, None, None, &[]),
+        };
+        if boundary <= self.boundaries.opening() {
+            return self.answer(Verdict::NothingToCut, boundary, None, None, &[]);
+        }
+        if broken.is_empty() {
+            return self.answer(Verdict::Clean, boundary, Some(boundary), None, &[]);
+        }
+        let before = match self.boundaries.at_or_before(boundary) {
+            Cut::Before(before) => Some(before),
+            Cut::Nothing | Cut::Nowhere => None,
+        };
+        let behind = self.boundaries.behind(boundary);
+        self.answer(Verdict::Splits, boundary, before, behind, &broken)
+    }
+
+    fn answer(
+        &self,
+        verdict: Verdict,
+        wished: usize,
+        boundary: Option<usize>,
+        behind: Option<usize>,
+        broken: &[Bond],
+    ) -> Result<Answer, SourceError> {
+        let cut_before = match verdict {
+            Verdict::NothingToCut => 0,
+            Verdict::Splits | Verdict::None => wished,
+            _ => boundary.unwrap_or(wished),
+        };
+        Ok(Answer {
+            verdict,
+            items: self.session.items.len(),
+            asked: Some(wished + 1),
+            boundary: boundary.map(|boundary| boundary + 1),
+            behind: behind.map(|behind| behind + 1),
+            opens_with: boundary
+                .and_then(|boundary| Some(self.session.items.get(boundary)?.kind.word())),
+            splits: self.broken(broken)?,
+            unpaired: self.unpaired(|index| index >= cut_before)?,
+            ..Answer::default()
+        })
+    }
+
+    /// What the cut broke that made one of the sessions of `after`: the one that shares most items.
+    fn against(&self, path: &str, after: &Recording) -> Result<Answer, SourceError> {
+        let mut best: Option<(usize, Survivors, &Session)> = None;
+        for session in &after.sessions {
+            let found = survivors(self.session, session)?;
+            let shared = found.kept.iter().filter(|kept| **kept).count();
+            if best.as_ref().is_none_or(|(most, ..)| shared > *most) {
+                best = Some((shared, found, session));
+            }
+        }
+        let Some((shared, found, later)) = best else {
+            return Ok(Answer::default());
+        };
+        let is_kept = |index: usize| found.kept.get(index).copied().unwrap_or_default();
+        let broken = match shared {
+            0 => Vec::new(),
+            _ => self.boundaries.broken(is_kept),
+        };
+        let unpaired = self.unpaired(is_kept)?;
+        let verdict = match (shared, broken.is_empty()) {
+            (0, _) => Verdict::Unrelated,
+            (_, true) => Verdict::Clean,
+            (_, false) => Verdict::Splits,
+        };
+        Ok(Answer {
+            verdict,
+            items: self.session.items.len(),
+            against: Some(path.to_owned()),
+            kept: Some(shared),
+            new: Some(found.new.len()),
+            splits: self.broken(&broken)?,
+            unpaired: [unpaired, strangers(later, &found.new)?].concat(),
+            ..Answer::default()
+        })
+    }
+
+    fn broken(&self, bonds: &[Bond]) -> Result<Vec<Broken>, SourceError> {
+        let one = |bond: &Bond| {
+            let first = &self.session.items[bond.first as usize];
+            let last = bond.last.map(|last| &self.session.items[last as usize]);
+            // The name stands on the call, which is the second of two where reasoning or text comes first.
+            let named = std::iter::once(first).chain(last);
+            let named = named
+                .clone()
+                .find(|item| !self.session.name(item).is_empty())
+                .unwrap_or(first);
+            Ok(Broken {
+                kind: bond.kind.word(),
+                item: bond.first as usize + 1,
+                item_kind: first.kind.word(),
+                other: bond.last.map(|last| last as usize + 1),
+                other_kind: last.map(|last| last.kind.word()),
+                tool: Some(self.session.name(named).to_owned()).filter(|name| !name.is_empty()),
+                call_id: call_id(self.session, named)?,
+            })
+        };
+        bonds.iter().map(one).collect()
+    }
+
+    /// What has no other half to be split from, and where it goes.
+    fn unpaired(&self, is_kept: impl Fn(usize) -> bool) -> Result<Vec<Unpaired>, SourceError> {
+        let one = |index: usize| Unpaired::new(self.session, index, Some(is_kept(index)));
+        unpaired(self.session).into_iter().map(one).collect()
+    }
+}
+
+/// Items without another half that only the later history holds.
+fn strangers(later: &Session, new: &[usize]) -> Result<Vec<Unpaired>, SourceError> {
+    let lonely = unpaired(later);
+    let lonely = lonely
+        .into_iter()
+        .filter(|index| new.binary_search(index).is_ok());
+    lonely
+        .map(|index| Unpaired::new(later, index, None))
+        .collect()
+}
+
+impl Unpaired {
+    fn new(session: &Session, index: usize, kept: Option<bool>) -> Result<Self, SourceError> {
+        let item = &session.items[index];
+        Ok(Self {
+            item: index + 1,
+            kind: item.kind.word(),
+            missing: match item.kind {
+                Kind::Call | Kind::HostedCall => "output",
+                Kind::ApprovalResponse => "request",
+                Kind::ApprovalRequest => "decision",
+                _ => "call",
+            },
+            call_id: call_id(session, item)?,
+            kept,
+        })
+    }
+}
+
+fn call_id(
+    session: &Session,
+    item: &retake_core::session::Item,
+) -> Result<Option<String>, SourceError> {
+    let id = session.call_id(item)?;
+    Ok(Some(id).filter(|id| !id.is_empty()))
+}

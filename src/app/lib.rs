@@ -1,0 +1,4 @@
+//! What the operator sees: the terminal UI and the command line.
+
+pub mod cli;
+pub mod tui;

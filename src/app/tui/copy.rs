@@ -1,0 +1,261 @@
+//! The copy menu: what to copy, and the way to the clipboard.
+//!
+//! The clipboard is reached through the terminal (OSC 52), so it works over SSH and needs no display server. The text is copied
+//! as it was recorded, not as it is drawn.
+//!
+//! ```text
+//! match menu.key(key) { Copying::Copy(what) => copy(&mut stdout, &bytes_of(what))?, ... }
+//! ```
+
+use super::theme::Theme;
+use ratatui::Frame;
+use ratatui::crossterm::clipboard::CopyToClipboard;
+use ratatui::crossterm::event::{KeyCode, KeyEvent};
+use ratatui::crossterm::execute;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Clear;
+use retake_core::safe_text::SafeText;
+use std::io::{self, Write};
+
+/// For the help.
+pub const NOTE: &str = "Copying goes through the terminal (OSC 52), also over SSH. tmux needs `set -g set-clipboard on`; \
+                        some terminals want to be asked for permission in their settings.";
+
+/// The longest text in base64 that terminals take: xterm and hterm cut or drop longer ones.
+const BASE64_LIMIT: usize = 74_994;
+/// The same before base64, which makes four letters of three bytes.
+pub const LIMIT: usize = BASE64_LIMIT / 4 * 3;
+
+/// What can be copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Copied {
+    /// What the item says.
+    Text,
+    /// The arguments of the call.
+    Arguments,
+    /// The output of the call.
+    Output,
+    /// The call id.
+    CallId,
+    /// The path of the file.
+    Path,
+    /// The jq path of what the cursor stands on.
+    JqPath,
+    /// The bytes of the item as they stand in the file.
+    Raw,
+}
+
+impl Copied {
+    /// Everything, with its key and its name.
+    pub const ALL: [(Self, char, &'static str); 7] = [
+        (Self::Text, 'y', "item text"),
+        (Self::Arguments, 'a', "arguments"),
+        (Self::Output, 'o', "output"),
+        (Self::CallId, 'i', "call id"),
+        (Self::Path, 'p', "path"),
+        (Self::JqPath, 'q', "jq path"),
+        (Self::Raw, 'r', "raw"),
+    ];
+}
+
+/// What a key did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Copying {
+    /// Nothing yet.
+    Pending,
+    /// This is to be copied.
+    Copy(Copied),
+    /// Nothing is to be copied.
+    Left,
+}
+
+/// The open menu.
+#[derive(Debug, Clone)]
+pub struct CopyMenu {
+    available: Vec<Copied>,
+}
+
+impl CopyMenu {
+    /// A menu of what the item has; the rest is shown dim and does nothing.
+    pub fn new(available: &[Copied]) -> Self {
+        Self {
+            available: available.to_vec(),
+        }
+    }
+
+    /// Takes a key.
+    pub fn key(&mut self, key: KeyEvent) -> Copying {
+        match key.code {
+            KeyCode::Enter => Copying::Copy(Copied::Text),
+            KeyCode::Char(letter) => {
+                let wanted = Copied::ALL.iter().find(|(_, key, _)| *key == letter);
+                match wanted {
+                    Some((what, ..)) if self.available.contains(what) => Copying::Copy(*what),
+                    Some(_) => Copying::Pending,
+                    None => Copying::Left,
+                }
+            }
+            _ => Copying::Left,
+        }
+    }
+
+    /// Draws the menu at the bottom right of `area`.
+    pub fn view(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+        let area = area.intersection(frame.area());
+        let (width, height) = (18.min(area.width), 9.min(area.height));
+        let popup = Rect {
+            x: area.right() - width,
+            y: area.bottom() - height,
+            width,
+            height,
+        };
+        let pane = theme.pane(Line::from(" copy "), true);
+        let inner = pane.inner(popup);
+        frame.render_widget(Clear, popup);
+        frame.render_widget(pane, popup);
+        for (y, (what, key, name)) in (inner.y..inner.bottom()).zip(Copied::ALL) {
+            let is_available = self.available.contains(&what);
+            let (key_style, style) = if is_available {
+                (theme.key, theme.text)
+            } else {
+                (theme.dim, theme.dim)
+            };
+            let key = if is_available { key } else { ' ' };
+            let line = Line::from(vec![
+                Span::styled(format!(" {key}  "), key_style),
+                Span::styled(name, style),
+            ]);
+            let row = Rect {
+                y,
+                height: 1,
+                ..inner
+            };
+            frame.render_widget(line, row);
+        }
+    }
+}
+
+/// Sends bytes to the terminal's clipboard. Gives the words that say what happened; whether the terminal obeys, it does not say.
+pub fn copy(terminal: &mut impl Write, bytes: &[u8]) -> io::Result<SafeText> {
+    if bytes.len() > LIMIT {
+        return Ok(SafeText::from_str(&format!(
+            "too long for the clipboard: {} bytes, a terminal takes {LIMIT}; ^e opens it in the editor",
+            bytes.len()
+        )));
+    }
+    execute!(terminal, CopyToClipboard::to_clipboard_from(bytes))?;
+    Ok(SafeText::from_str(&format!("copied {} bytes", bytes.len())))
+}
+
+/// A step into a JSON value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Into the member of an object.
+    Key(String),
+    /// Into the element of an array.
+    Index(usize),
+}
+
+/// The steps as a jq path: `.messages[3]."content type"`.
+pub fn jq_path(steps: &[Step]) -> String {
+    let mut path = String::new();
+    for step in steps {
+        match step {
+            Step::Key(key) if is_identifier(key) => {
+                path.push('.');
+                path.push_str(key);
+            }
+            Step::Key(key) => {
+                path.push('.');
+                path.push_str(&serde_json::Value::from(key.as_str()).to_string());
+            }
+            Step::Index(index) => {
+                if path.is_empty() {
+                    path.push('.');
+                }
+                path.push_str(&format!("[{index}]"));
+            }
+        }
+    }
+    if path.is_empty() {
+        path.push('.');
+    }
+    path
+}
+
+fn is_identifier(key: &str) -> bool {
+    let mut bytes = key.bytes();
+    bytes
+        .next()
+        .is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
+        && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::theme::{Glyphs, Variant};
+    use super::*;
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+
+    #[test]
+    fn letters_choose_what_the_item_has() {
+        let mut menu = CopyMenu::new(&[Copied::Text, Copied::Arguments]);
+        assert_eq!(
+            menu.key(KeyCode::Char('a').into()),
+            Copying::Copy(Copied::Arguments)
+        );
+        assert_eq!(menu.key(KeyCode::Char('o').into()), Copying::Pending);
+        assert_eq!(menu.key(KeyCode::Enter.into()), Copying::Copy(Copied::Text));
+        assert_eq!(menu.key(KeyCode::Esc.into()), Copying::Left);
+        let theme = Theme::new(Variant::Mono, Glyphs::UNICODE);
+        for (width, height) in [(1, 1), (2, 3), (40, 10)] {
+            let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+            terminal
+                .draw(|frame| menu.view(frame, frame.area(), &theme))
+                .unwrap();
+            let shown = terminal.backend().to_string();
+            assert!(
+                width < 40 || shown.contains("│ a  arguments   │"),
+                "{shown}"
+            );
+            assert!(
+                width < 40 || shown.contains("│    output      │"),
+                "{shown}"
+            );
+        }
+    }
+
+    #[test]
+    fn bytes_are_copied_as_they_are_and_too_many_are_refused() {
+        let mut sent = Vec::new();
+        let said = copy(&mut sent, b"a\x1b[m\xff").unwrap();
+        assert_eq!(sent, b"\x1b]52;c;YRtbbf8=\x1b\\");
+        assert_eq!(said.as_plain(), "copied 5 bytes");
+        sent.clear();
+        copy(&mut sent, &vec![b'x'; LIMIT]).unwrap();
+        assert!(sent.len() <= BASE64_LIMIT + 16, "{}", sent.len());
+        sent.clear();
+        let said = copy(&mut sent, &vec![b'x'; LIMIT + 1]).unwrap();
+        assert!(sent.is_empty());
+        assert!(
+            said.as_plain()
+                .starts_with("too long for the clipboard: 56245 bytes")
+        );
+    }
+
+    #[test]
+    fn jq_paths_quote_what_is_no_word() {
+        let key = |text: &str| Step::Key(text.to_owned());
+        assert_eq!(jq_path(&[]), ".");
+        assert_eq!(jq_path(&[Step::Index(2), key("role")]), ".[2].role");
+        let path = [
+            key("messages"),
+            Step::Index(3),
+            key("content type"),
+            key("a\"b"),
+        ];
+        assert_eq!(jq_path(&path), ".messages[3].\"content type\".\"a\\\"b\"");
+    }
+}

@@ -1,0 +1,274 @@
+//! A file that is open: its state, its loader, and what effects ask for between the two.
+
+use super::keymap::Command;
+use super::lab::Subject;
+use super::loader::{Knowledge, Loader, Staged};
+use super::state::State;
+use super::state::document::{Document, Extent};
+use super::update::{self, Effect, LiveCommand, Message, Report};
+use super::{Next, OpenRequest, copy};
+use crossterm::event::Event;
+use retake_core::session::Span;
+use retake_core::session::takes::TakeId;
+use retake_live::wordings::{Wordings, usual_files};
+use retake_live::{Input, InputError, Opening, editor, proxy};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A file whose head is read.
+pub(super) struct Opened {
+    name: String,
+    opening: Arc<Opening>,
+    head: Option<Arc<Document>>,
+    knowledge: Arc<Knowledge>,
+}
+
+impl Opened {
+    /// Opens a file; `-` is standard input.
+    pub(super) fn new(path: &Path, request: &OpenRequest) -> Result<Self, InputError> {
+        let input = if path.as_os_str() == "-" {
+            retake_live::read_stdin()?
+        } else {
+            retake_live::open(path)?
+        };
+        let name = path.to_string_lossy().into_owned();
+        Self::of(
+            input,
+            name,
+            Arc::new(request.knowledge.of_file(path)),
+            request,
+        )
+    }
+
+    /// Opens an input that is known by this name.
+    pub(super) fn of(
+        input: Input,
+        name: String,
+        knowledge: Arc<Knowledge>,
+        request: &OpenRequest,
+    ) -> Result<Self, InputError> {
+        let opening = Opening::begin(input, &request.options)?;
+        let head = opening.head()?.map(|recording| {
+            Arc::new(Document {
+                recording: Arc::new(recording),
+                extent: Extent::Head,
+            })
+        });
+        Ok(Self {
+            name,
+            opening: Arc::new(opening),
+            head,
+            knowledge,
+        })
+    }
+
+    /// What is shown of it at first.
+    pub(super) fn state(&self, size: (u16, u16)) -> State {
+        let mut state = State::new(self.name.clone(), size);
+        state.recovery.target = self.knowledge.target();
+        if let Some(head) = &self.head {
+            state.head = Some(head.clone());
+            state.show(head.clone());
+        }
+        state
+    }
+}
+
+/// A file that is open.
+pub(super) struct Debugger {
+    pub(super) state: State,
+    /// Tells the file from those that were opened before.
+    pub(super) number: u32,
+    loader: Loader,
+    /// Where the file is.
+    path: Option<PathBuf>,
+    knowledge: Arc<Knowledge>,
+    /// When it was opened: what time it is counts from there.
+    opened: Instant,
+}
+
+impl Debugger {
+    /// Starts to read the rest of a file; `report` hears of it, in other threads.
+    pub(super) fn start(
+        mut state: State,
+        number: u32,
+        opened: Opened,
+        staged: Staged,
+        report: impl Fn(Report) + Send + Sync + 'static,
+    ) -> Self {
+        let wordings = Wordings::read(&usual_files(Path::new(".")));
+        if let Some(fault) = wordings.faults.first() {
+            state.notice = Some(format!("a wording cannot be used: {fault}"));
+        }
+        state.recovery.wordings = Arc::new(wordings);
+        let agent = retake_live::agent_beside(Path::new(&state.name));
+        state.live.proposed_agent = agent.map(|path| path.to_string_lossy().into_owned());
+        Self {
+            state,
+            number,
+            path: opened.opening.input().path.clone(),
+            knowledge: opened.knowledge.clone(),
+            loader: Loader::start(opened.opening, opened.knowledge, staged, Arc::new(report)),
+            opened: Instant::now(),
+        }
+    }
+
+    /// Takes an event of the terminal.
+    pub(super) fn take(&mut self, event: Event) -> Vec<Next> {
+        let message = match event {
+            Event::Key(key) => Message::Key(key),
+            Event::Mouse(event) => Message::Mouse(event),
+            Event::Paste(text) => Message::Paste(text),
+            Event::Resize(width, height) => Message::Resize(width, height),
+            Event::FocusGained | Event::FocusLost => return Vec::new(),
+        };
+        self.update(message)
+    }
+
+    /// The operator wants to quit from what lay over it.
+    pub(super) fn quit(&mut self) -> Vec<Next> {
+        let effects = update::obey(&mut self.state, Command::Quit);
+        let effects = effects.into_iter();
+        effects.filter_map(|effect| self.perform(effect)).collect()
+    }
+
+    /// Takes news of the file and of the run; a run that has ended may be what the operator waits for to leave.
+    pub(super) fn hear(&mut self, report: Report) -> Vec<Next> {
+        self.update(Message::Report(report))
+    }
+
+    /// Tells the state what time it is.
+    pub(super) fn look_at_the_clock(&mut self) {
+        let now = self.opened.elapsed().as_millis();
+        let now = Message::Now(u64::try_from(now).unwrap_or(u64::MAX));
+        update::update(&mut self.state, now);
+    }
+
+    fn update(&mut self, message: Message) -> Vec<Next> {
+        self.look_at_the_clock();
+        let effects = update::update(&mut self.state, message);
+        // The next key of a burst moves by the pages of the screen as it is now.
+        self.state.lay_out();
+        effects
+            .into_iter()
+            .filter_map(|effect| self.perform(effect))
+            .collect()
+    }
+
+    /// Does what concerns this file alone; gives what is left to do.
+    fn perform(&mut self, effect: Effect) -> Option<Next> {
+        match effect {
+            Effect::Quit => return Some(Next::Leave),
+            Effect::Close => return Some(Next::Close),
+            Effect::Suspend => return Some(Next::Suspend),
+            Effect::Redraw => return Some(Next::Redraw),
+            Effect::Edit(span) => return self.text(span).map(Next::Edit),
+            Effect::EditWords(text) => return Some(Next::EditWords(text)),
+            Effect::Take(order) => self.loader.make_take(*order),
+            Effect::Takes(command) => {
+                self.loader
+                    .command_takes(command, self.state.document.clone());
+            }
+            Effect::Live(command) => {
+                let told = self.told_to_proxy(&command);
+                self.loader.command_live(command);
+                return told;
+            }
+            Effect::Lab(subject) => return Some(Next::Lab(Box::new(self.located(*subject)))),
+            Effect::Proxy(command) => return Some(Next::Proxy(command)),
+            Effect::ReadTail => self.read_tail(),
+            Effect::Sift(sifting) => self.loader.sift(sifting),
+            Effect::Count(counting) => self.loader.count(counting),
+            Effect::Complete(typed) => self.loader.complete(typed),
+            Effect::Search(search) => self.loader.search(search),
+            Effect::Copy(bytes) => {
+                let said = copy::copy(&mut std::io::stdout(), &bytes);
+                self.state.notice = Some(match said {
+                    Ok(said) => said.as_plain().to_owned(),
+                    Err(error) => error.to_string(),
+                });
+            }
+            Effect::Watch(on) => self.loader.watch(on),
+            Effect::Discard(document) => self.loader.discard(document),
+        }
+        None
+    }
+
+    /// Says of a finding in which file it stands, where the file holds exactly what is shown.
+    fn located(&self, subject: Subject) -> Subject {
+        let has_tools_from_outside = self.knowledge.has_tools();
+        let is_file = subject.is_main && !has_tools_from_outside;
+        Subject {
+            file: self.path.clone().filter(|_| is_file),
+            has_tools_from_outside,
+            ..subject
+        }
+    }
+
+    /// Goes to the end of a take as soon as the file is read: what came last is what it was made for.
+    pub(super) fn go_to_take(&mut self, take: TakeId) {
+        self.state.recovery.wanted = Some(take.0);
+    }
+
+    /// Breakpoints that are set in an exchange hold for all others as well.
+    fn told_to_proxy(&self, command: &LiveCommand) -> Option<Next> {
+        match command {
+            LiveCommand::SetBreakpoints(breakpoints) if self.state.exchange.is_some() => {
+                let command = proxy::Command::Breakpoints(breakpoints.clone());
+                Some(Next::Proxy(command))
+            }
+            _ => None,
+        }
+    }
+
+    /// Takes over an item that was edited outside: it is proposed as an edit.
+    pub(super) fn take_item(&mut self, edited: Result<Option<String>, String>) {
+        match edited {
+            Ok(None) => {}
+            Ok(Some(text)) => {
+                let effects = update::edited(&mut self.state, &text);
+                for effect in effects {
+                    self.perform(effect);
+                }
+            }
+            Err(reason) => self.state.notice = Some(reason),
+        }
+    }
+
+    /// Takes over words that were edited outside.
+    pub(super) fn take_words(&mut self, edited: Result<Option<String>, String>) {
+        match edited {
+            Ok(None) => {}
+            Ok(Some(text)) => update::reworded(&mut self.state, &text),
+            Err(reason) => self.state.notice = Some(reason),
+        }
+    }
+
+    fn read_tail(&mut self) {
+        match self.loader.tail() {
+            // The end of a file asks for nothing that would be left to do.
+            Ok(Some(report)) => drop(self.hear(report)),
+            Ok(None) => {
+                self.state.notice = Some("the end is shown once the file is read".to_owned());
+            }
+            Err(error) => self.state.notice = Some(error.to_string()),
+        }
+    }
+
+    fn text(&mut self, span: Span) -> Option<String> {
+        match self.state.session()?.source.read(span) {
+            Ok(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+            Err(error) => {
+                self.state.notice = Some(error.to_string());
+                None
+            }
+        }
+    }
+}
+
+/// Gives a text to the operator's editor: what was made of it, or why nothing.
+pub(super) fn edit(text: &str, suffix: &str) -> Result<Option<String>, String> {
+    let command = editor::editor_command(&|name| std::env::var(name).ok());
+    editor::edit(text, suffix, &command).map_err(|error| error.to_string())
+}

@@ -1,0 +1,266 @@
+//! The lab with what works for it: the bench on threads of its own, the mailbox of its news, files and the clipboard.
+
+use super::models::read_models;
+use super::state::{Lab, Saved, Saving, Wish};
+use super::{Bench, Order, Running, Subject};
+use crate::tui::loader::expanded;
+use crate::tui::{Next, copy};
+use crossterm::event::Event;
+use retake_core::lab::Board;
+use retake_live::lab::{News, Report};
+use retake_live::replace::{Backup, replace};
+use retake_live::wordings::Wordings;
+use std::collections::VecDeque;
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Most notices that wait for the screen.
+const NOTICES: usize = 100;
+/// How a script ends that is proposed.
+const SCRIPT: &str = ".script.toml";
+/// Where the order of questions comes from: the same experiment asks in the same order, and goes on where it stopped.
+const SEED: u64 = 1;
+
+/// What the bench tells, until the screen looks.
+#[derive(Default)]
+struct Mailbox {
+    mail: Mutex<Mail>,
+    is_woken: AtomicBool,
+}
+
+#[derive(Default)]
+struct Mail {
+    begun: Option<Result<Box<dyn Running>, String>>,
+    board: Option<Arc<Board>>,
+    notices: VecDeque<String>,
+    /// The lab is left: nobody looks any more.
+    is_closed: bool,
+}
+
+impl Mailbox {
+    fn mail(&self) -> MutexGuard<'_, Mail> {
+        self.mail.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn put(&self, news: News) {
+        let mut mail = self.mail();
+        match news {
+            News::Board(board) => mail.board = Some(board),
+            News::Notice(words) => {
+                if mail.notices.len() >= NOTICES {
+                    mail.notices.pop_front();
+                }
+                mail.notices.push_back(words);
+            }
+        }
+    }
+
+    /// Takes in what has begun; what nobody waits for any more ends here.
+    fn begun(&self, begun: Result<Box<dyn Running>, String>) {
+        let late = {
+            let mut mail = self.mail();
+            match mail.is_closed {
+                true => Some(begun),
+                false => {
+                    mail.begun = Some(begun);
+                    None
+                }
+            }
+        };
+        drop(late);
+    }
+}
+
+/// The lab of a finding.
+pub(in crate::tui) struct Desk {
+    pub(in crate::tui) lab: Lab,
+    bench: Arc<dyn Bench>,
+    wordings: Arc<Wordings>,
+    running: Option<Box<dyn Running>>,
+    mailbox: Arc<Mailbox>,
+    wake: Arc<dyn Fn() + Send + Sync>,
+}
+
+impl Drop for Desk {
+    fn drop(&mut self) {
+        let uncollected = {
+            let mut mail = self.mailbox.mail();
+            mail.is_closed = true;
+            mail.begun.take()
+        };
+        // It would keep the mailbox, which would keep it.
+        drop(uncollected);
+    }
+}
+
+impl Desk {
+    /// The lab for a finding; `wake` is called in other threads when there is something to collect.
+    pub(in crate::tui) fn new(
+        subject: Subject,
+        bench: Arc<dyn Bench>,
+        wordings: Arc<Wordings>,
+        wake: impl Fn() + Send + Sync + 'static,
+    ) -> Self {
+        let proposed = subject.agent.clone();
+        let proposed = proposed.or_else(|| script_beside(Path::new(&subject.name)));
+        let proposed = proposed.unwrap_or_default();
+        let models = read_models(&proposed, subject.dialect, &wordings);
+        Self {
+            lab: Lab::new(subject, proposed, models, SEED),
+            bench,
+            wordings,
+            running: None,
+            mailbox: Arc::default(),
+            wake: Arc::new(wake),
+        }
+    }
+
+    /// Takes an event of the terminal.
+    pub(in crate::tui) fn take(&mut self, event: Event) -> Vec<Next> {
+        let wishes = match event {
+            Event::Key(key) => self.lab.key(key),
+            Event::Mouse(event) => self.lab.mouse(event),
+            Event::Paste(text) => {
+                self.lab.paste(&text);
+                Vec::new()
+            }
+            Event::Resize(..) | Event::FocusGained | Event::FocusLost => Vec::new(),
+        };
+        let wishes = wishes.into_iter();
+        wishes.filter_map(|wish| self.fulfil(wish)).collect()
+    }
+
+    /// The operator wants to quit from a sample.
+    pub(in crate::tui) fn quit(&mut self) -> Vec<Next> {
+        let wishes = self.lab.quit().into_iter();
+        wishes.filter_map(|wish| self.fulfil(wish)).collect()
+    }
+
+    fn fulfil(&mut self, wish: Wish) -> Option<Next> {
+        match wish {
+            Wish::Begin(order) => self.begin(*order),
+            Wish::Tell(command) => {
+                if let Some(running) = &self.running {
+                    running.command(command);
+                }
+            }
+            Wish::ReadModels(written) => {
+                let dialect = self.lab.subject().dialect;
+                let models = read_models(&written, dialect, &self.wordings);
+                self.lab.learn_models(models);
+            }
+            Wish::Open { journal, take } => return Some(Next::Sample(journal, take)),
+            Wish::Becomes(order) => match self.bench.spec(&order, Path::new("")) {
+                Ok(spec) => self.lab.show_winner(&spec),
+                Err(why) => self.lab.say(why),
+            },
+            Wish::Save(saving) => self.save(saving),
+            Wish::Copy(bytes) => self.copy(&bytes),
+            Wish::Editor(text) => return Some(Next::EditWords(text)),
+            Wish::Leave => return Some(Next::Close),
+            Wish::Quit => return Some(Next::QuitLab),
+            Wish::Suspend => return Some(Next::Suspend),
+            Wish::Redraw => return Some(Next::Redraw),
+        }
+        None
+    }
+
+    /// Begins an experiment beside the screen.
+    fn begin(&mut self, order: Order) {
+        let (bench, mailbox, wake) = (self.bench.clone(), self.mailbox.clone(), self.wake.clone());
+        let report: Report = {
+            let (mailbox, wake) = (mailbox.clone(), wake.clone());
+            Arc::new(move |news| {
+                mailbox.put(news);
+                notify(&mailbox, &*wake);
+            })
+        };
+        std::thread::spawn(move || {
+            let begun = bench.begin(&order, report);
+            mailbox.begun(begun);
+            notify(&mailbox, &*wake);
+        });
+    }
+
+    /// Takes in what waits.
+    pub(in crate::tui) fn collect(&mut self) {
+        // Before it is looked at: what comes from now on wakes again.
+        self.mailbox.is_woken.store(false, Ordering::Release);
+        let mail = {
+            let mut mail = self.mailbox.mail();
+            let is_closed = mail.is_closed;
+            std::mem::replace(
+                &mut *mail,
+                Mail {
+                    is_closed,
+                    ..Mail::default()
+                },
+            )
+        };
+        for words in mail.notices {
+            self.lab.tell(words);
+        }
+        if let Some(board) = mail.board {
+            self.lab.hear(board);
+        }
+        match mail.begun {
+            Some(Ok(running)) => self.running = Some(running),
+            Some(Err(why)) => self.lab.cannot_begin(why),
+            None => {}
+        }
+    }
+
+    fn save(&mut self, saving: Saving) {
+        let path = expanded(&saving.path);
+        if path.exists() && !saving.force {
+            return self.lab.ask_to_replace(saving);
+        }
+        let folder = path.parent().unwrap_or_else(|| Path::new(""));
+        let text = match &saving.what {
+            Saved::Text(text) => Ok(text.clone()),
+            Saved::Spec(order) => self.bench.spec(order, folder).map(|spec| spec.write()),
+        };
+        let written = text.and_then(|text| {
+            let written = replace(&path, Backup::None, |out| out.write_all(text.as_bytes()));
+            written.map_err(|error| error.to_string())
+        });
+        self.lab.say(match written {
+            Ok(replaced) => format!("saved as {}", replaced.path.display()),
+            Err(why) => why,
+        });
+    }
+
+    fn copy(&mut self, bytes: &[u8]) {
+        if bytes.len() > copy::LIMIT {
+            let words = format!("too long for the clipboard: {} bytes", bytes.len());
+            return self.lab.say(words);
+        }
+        let said = match copy::copy(&mut std::io::stdout(), bytes) {
+            Ok(said) => said.as_plain().to_owned(),
+            Err(error) => error.to_string(),
+        };
+        self.lab.say(said);
+    }
+}
+
+/// Wakes the screen, unless it was woken already and has not looked yet.
+fn notify(mailbox: &Mailbox, wake: &(dyn Fn() + Send + Sync)) {
+    if !mailbox.is_woken.swap(true, Ordering::AcqRel) {
+        wake();
+    }
+}
+
+/// The first script in the folder of a recording.
+fn script_beside(recording: &Path) -> Option<String> {
+    let folder = recording.parent()?;
+    let folder = match folder.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => folder,
+    };
+    let entries = fs::read_dir(folder).ok()?.flatten();
+    let names = entries.map(|entry| entry.path().to_string_lossy().into_owned());
+    names.filter(|name| name.ends_with(SCRIPT)).min()
+}

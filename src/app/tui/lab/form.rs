@@ -1,0 +1,367 @@
+//! What is measured, as the operator puts it together: wordings that are in or out, and a few values.
+
+use super::models::Asked;
+use super::{Order, Subject};
+use crate::tui::list::ListCursor;
+use retake_core::lab::{
+    Added, Caps, MOST_CONCURRENCY, Named, Origin, RESERVED, Spec, Stop, USUAL_CONCURRENCY,
+    USUAL_SAMPLES, Wanted, Which,
+};
+use retake_core::wording::Channel;
+use std::sync::Arc;
+
+/// How likely a leader is named wrongly, where the experiment stops when one is clear.
+pub(super) const ERROR_RATE: f64 = 0.05;
+/// Most questions on their way at once.
+const MOST_AT_ONCE: u32 = MOST_CONCURRENCY;
+/// Most samples of a wording.
+const MOST_SAMPLES: u32 = 10_000;
+
+/// A wording that can be compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    /// Its name.
+    pub name: String,
+    /// What it does, in a few words.
+    pub title: String,
+    /// Where it stands on the axes along which wordings vary, in words.
+    pub axes: String,
+    /// The template.
+    pub text: String,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// How it reaches the model; of words of one's own this can be chosen.
+    pub channel: Channel,
+}
+
+/// A value of the form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Field {
+    /// Who is asked.
+    Models,
+    /// The tool that was meant.
+    Meant,
+    /// Samples of each wording.
+    Samples,
+    /// Questions at once.
+    Concurrency,
+    /// Most questions.
+    Requests,
+    /// Most tokens.
+    Tokens,
+    /// Whether it ends when a wording is clearly the best.
+    Stop,
+    /// Whether what was answered before is left alone.
+    Fresh,
+}
+
+/// Every value with its name and what stands beside an empty one.
+pub(super) const FIELDS: [(Field, &str, &str); 8] = [
+    (
+        Field::Models,
+        "model",
+        "an agent's file, a .script.toml, or a name; several with commas",
+    ),
+    (
+        Field::Meant,
+        "meant",
+        "the tool that a corrected call goes to; empty: the nearest name",
+    ),
+    (Field::Samples, "samples", "of each wording"),
+    (Field::Concurrency, "at once", "questions on their way"),
+    (Field::Requests, "requests", "at most; empty: no cap"),
+    (Field::Tokens, "tokens", "at most; empty: no cap"),
+    (
+        Field::Stop,
+        "stop when clear",
+        "ends as soon as one wording is better than all others",
+    ),
+    (
+        Field::Fresh,
+        "fresh",
+        "asks anew, whatever was answered before",
+    ),
+];
+
+/// A row of the form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Row {
+    /// The wording of this number.
+    Wording(usize),
+    /// A value.
+    Field(Field),
+}
+
+/// The form.
+#[derive(Debug)]
+pub struct Form {
+    pub(super) subject: Arc<Subject>,
+    /// The wordings and whether they are in.
+    pub(super) wordings: Vec<(Candidate, bool)>,
+    pub(super) models: Result<Vec<Asked>, String>,
+    pub(super) cursor: ListCursor,
+    written_models: String,
+    meant: String,
+    samples: u32,
+    concurrency: u32,
+    caps: Caps,
+    stops: bool,
+    is_fresh: bool,
+    seed: u64,
+}
+
+impl Form {
+    /// A form with everything as it is usually wanted; `written_models` is proposed, `models` what it names.
+    pub fn new(
+        subject: Arc<Subject>,
+        written_models: String,
+        models: Result<Vec<Asked>, String>,
+        seed: u64,
+    ) -> Self {
+        let candidates = subject.candidates.iter().cloned();
+        Self {
+            wordings: candidates.map(|candidate| (candidate, true)).collect(),
+            subject,
+            models,
+            cursor: ListCursor::default(),
+            written_models,
+            meant: String::new(),
+            samples: USUAL_SAMPLES,
+            concurrency: USUAL_CONCURRENCY,
+            caps: Caps::default(),
+            stops: false,
+            is_fresh: false,
+            seed,
+        }
+    }
+
+    pub(super) fn rows(&self) -> Vec<Row> {
+        let wordings = (0..self.wordings.len()).map(Row::Wording);
+        let fields = FIELDS.iter().map(|(field, ..)| Row::Field(*field));
+        wordings.chain(fields).collect()
+    }
+
+    pub(super) fn row(&self) -> Option<Row> {
+        self.rows().get(self.cursor.get()).copied()
+    }
+
+    /// The wording with the cursor.
+    pub(super) fn here(&self) -> Option<&(Candidate, bool)> {
+        match self.row()? {
+            Row::Wording(number) => self.wordings.get(number),
+            Row::Field(_) => None,
+        }
+    }
+
+    /// A value as it is written.
+    pub(super) fn value(&self, field: Field) -> String {
+        let number = |number: Option<u64>| number.map_or_else(String::new, |it| it.to_string());
+        match field {
+            Field::Models => self.written_models.clone(),
+            Field::Meant => self.meant.clone(),
+            Field::Samples => self.samples.to_string(),
+            Field::Concurrency => self.concurrency.to_string(),
+            Field::Requests => number(self.caps.requests.map(u64::from)),
+            Field::Tokens => number(self.caps.tokens),
+            Field::Stop | Field::Fresh => String::new(),
+        }
+    }
+
+    /// Whether a value that is on or off is on; `None` for the others.
+    pub(super) fn is_on(&self, field: Field) -> Option<bool> {
+        match field {
+            Field::Stop => Some(self.stops),
+            Field::Fresh => Some(self.is_fresh),
+            _ => None,
+        }
+    }
+
+    /// Switches what the cursor is on; false where there is nothing to switch.
+    pub(super) fn switch(&mut self) -> bool {
+        match self.row() {
+            Some(Row::Wording(number)) => {
+                if let Some((_, is_in)) = self.wordings.get_mut(number) {
+                    *is_in = !*is_in;
+                }
+            }
+            Some(Row::Field(Field::Stop)) => self.stops = !self.stops,
+            Some(Row::Field(Field::Fresh)) => self.is_fresh = !self.is_fresh,
+            _ => return false,
+        }
+        true
+    }
+
+    /// Takes a value over as it was written, or says what is wrong with it. The models are read elsewhere.
+    pub(super) fn set(&mut self, field: Field, written: &str) -> Result<(), String> {
+        let written = written.trim();
+        match field {
+            Field::Models => written.clone_into(&mut self.written_models),
+            Field::Meant => written.clone_into(&mut self.meant),
+            Field::Samples => self.samples = number(written, MOST_SAMPLES)?,
+            Field::Concurrency => self.concurrency = number(written, MOST_AT_ONCE)?,
+            Field::Requests => {
+                let cap = cap(written)?;
+                self.caps.requests = cap.map(|cap| u32::try_from(cap).unwrap_or(u32::MAX));
+            }
+            Field::Tokens => self.caps.tokens = cap(written)?,
+            Field::Stop | Field::Fresh => {}
+        }
+        Ok(())
+    }
+
+    /// Adds words of the operator's own behind the others, and puts the cursor there.
+    pub(super) fn add(&mut self, text: String) {
+        let name = (1..)
+            .map(|number| format!("own-{number}"))
+            .find(|name| self.wordings.iter().all(|(known, _)| known.name != *name));
+        let own = Candidate {
+            name: name.unwrap_or_default(),
+            title: "words of your own".to_owned(),
+            axes: String::new(),
+            text,
+            origin: Origin::Spec,
+            channel: Channel::default(),
+        };
+        self.cursor.set(self.wordings.len());
+        self.wordings.push((own, true));
+    }
+
+    /// The words of the operator's own that have the cursor.
+    pub(super) fn own(&mut self) -> Option<&mut Candidate> {
+        let Some(Row::Wording(number)) = self.row() else {
+            return None;
+        };
+        let (candidate, _) = self.wordings.get_mut(number)?;
+        (candidate.origin == Origin::Spec).then_some(candidate)
+    }
+
+    /// Takes the words of the operator's own that have the cursor away; false where there are none.
+    pub(super) fn remove(&mut self) -> bool {
+        if self.own().is_none() {
+            return false;
+        }
+        self.wordings.remove(self.cursor.get());
+        true
+    }
+
+    /// How many wordings are in.
+    pub(super) fn chosen(&self) -> usize {
+        self.wordings.iter().filter(|(_, is_in)| *is_in).count()
+    }
+
+    /// How many questions the experiment asks at most.
+    pub(super) fn requests(&self) -> u64 {
+        let models = self.models.as_ref().map_or(0, Vec::len) as u64;
+        let all = self.chosen() as u64 * models * u64::from(self.samples);
+        let cap = self.caps.requests.map_or(u64::MAX, u64::from);
+        all.min(cap)
+    }
+
+    /// What is ordered, or what is missing for that.
+    pub(super) fn order(&self) -> Result<Order, String> {
+        let models = self.models.clone()?;
+        if self.chosen() == 0 {
+            return Err("no wording is chosen: space takes one in".to_owned());
+        }
+        Ok(Order {
+            spec: self.spec(models),
+            subject: self.subject.clone(),
+            is_fresh: self.is_fresh,
+        })
+    }
+
+    /// Whether an order is to be confirmed first: what is asked of the operator then.
+    pub(super) fn warning(&self) -> Option<String> {
+        let mut models = self.models.iter().flatten();
+        let untrusted = models.find(|asked| asked.is_untrusted)?;
+        Some(format!(
+            "You have not trusted this agent's file yet. The lab {}, {} times at most.",
+            untrusted.does,
+            self.requests()
+        ))
+    }
+
+    fn spec(&self, models: Vec<Asked>) -> Spec {
+        let subject = &self.subject;
+        let count = |index: usize| u32::try_from(index + 1).ok();
+        Spec {
+            name: match subject.tool.is_empty() {
+                true => subject.rule.to_owned(),
+                false => format!("{} {}", subject.rule, subject.tool),
+            },
+            findings: vec![Which {
+                path: subject.name.clone(),
+                session: count(subject.place.session),
+                item: count(subject.place.item),
+                rule: Some(subject.rule.to_owned()),
+                meant: Some(self.meant.clone()).filter(|meant| !meant.is_empty()),
+                tools: None,
+            }],
+            wordings: self.wanted(),
+            models: models.into_iter().map(|asked| asked.model).collect(),
+            samples: self.samples,
+            stop: match self.stops {
+                true => Stop::Clear {
+                    error_rate: ERROR_RATE,
+                },
+                false => Stop::Never,
+            },
+            caps: self.caps,
+            concurrency: self.concurrency,
+            seed: self.seed,
+            assertions: Vec::new(),
+        }
+    }
+
+    fn wanted(&self) -> Wanted {
+        let is_reserved = |it: &Candidate| RESERVED.iter().any(|one| one.name == it.name);
+        let known = || {
+            let wordings = self.wordings.iter();
+            wordings.filter(|(it, _)| it.origin != Origin::Spec && !is_reserved(it))
+        };
+        let mut baseline = self.wordings.iter().filter(|(it, _)| is_reserved(it));
+        let names = known().filter(|(_, is_in)| *is_in);
+        let added = self.wordings.iter();
+        let added = added.filter(|(it, is_in)| it.origin == Origin::Spec && *is_in);
+        Wanted {
+            recorded: baseline.any(|(_, is_in)| *is_in),
+            named: match known().all(|(_, is_in)| *is_in) {
+                true => Named::All,
+                false => Named::These(names.map(|(it, _)| it.name.clone()).collect()),
+            },
+            added: added
+                .map(|(it, _)| Added {
+                    name: it.name.clone(),
+                    text: it.text.clone(),
+                    channel: it.channel,
+                })
+                .collect(),
+        }
+    }
+}
+
+fn number(written: &str, most: u32) -> Result<u32, String> {
+    let number = written.parse().ok();
+    let number = number.filter(|number| (1..=most).contains(number));
+    number.ok_or_else(|| format!("a number from 1 to {most}"))
+}
+
+/// `20000`, `20k`, `1M`; empty for none.
+fn cap(written: &str) -> Result<Option<u64>, String> {
+    if written.is_empty() {
+        return Ok(None);
+    }
+    let thousands = written.strip_suffix(['k', 'K']);
+    let millions = written.strip_suffix('M');
+    let (digits, times) = match (thousands, millions) {
+        (Some(digits), _) => (digits, 1000),
+        (_, Some(digits)) => (digits, 1_000_000),
+        _ => (written, 1),
+    };
+    let number = digits.parse::<u64>().ok();
+    let number = number.and_then(|number| number.checked_mul(times));
+    match number.filter(|number| *number > 0) {
+        Some(number) => Ok(Some(number)),
+        None => Err("a number from 1 on, or nothing".to_owned()),
+    }
+}

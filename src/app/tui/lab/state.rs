@@ -1,0 +1,271 @@
+//! The lab as it stands: the form, then the table, and what lies over them.
+
+use super::form::{Field, Form};
+use super::models::Asked;
+use super::table::Table;
+use super::winning::Winning;
+use super::{Order, Subject};
+use crate::tui::help::Help;
+use crate::tui::keymap::Context;
+use crate::tui::keymap::lab::Job;
+use crate::tui::palette::Palette;
+use crate::tui::prompt::Prompt;
+use crate::tui::recovery::forms::Confirmation;
+use crate::tui::recovery::page::Page;
+use crate::tui::recovery::wording::WordingEditor;
+use retake_core::lab::Board;
+use retake_core::lab::words::ended;
+use retake_core::safe_text::SafeText;
+use retake_core::session::takes::TakeId;
+use retake_live::lab::Command;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What is wanted of the program around the lab.
+#[derive(Debug, Clone)]
+pub enum Wish {
+    /// Begin an experiment.
+    Begin(Box<Order>),
+    /// Tell the experiment.
+    Tell(Command),
+    /// Say which models these names mean.
+    ReadModels(String),
+    /// Open a take of a journal in the debugger.
+    Open {
+        /// The journal.
+        journal: PathBuf,
+        /// The take.
+        take: TakeId,
+    },
+    /// Say what a wording becomes, for which the spec of this order is needed.
+    Becomes(Box<Order>),
+    /// Write a file.
+    Save(Saving),
+    /// Put bytes on the clipboard.
+    Copy(Vec<u8>),
+    /// Give words to the operator's editor and take them over.
+    Editor(String),
+    /// Back to the debugger; an experiment that runs ends.
+    Leave,
+    /// Quit.
+    Quit,
+    /// Give the terminal back until the shell calls again.
+    Suspend,
+    /// Draw everything anew.
+    Redraw,
+}
+
+/// A file that is to be written.
+#[derive(Debug, Clone)]
+pub struct Saving {
+    /// Where to, as it was typed.
+    pub path: String,
+    /// What it is to hold.
+    pub what: Saved,
+    /// Whether a file that is there already may be replaced.
+    pub force: bool,
+}
+
+/// What a file is to hold.
+#[derive(Debug, Clone)]
+pub enum Saved {
+    /// The spec of an experiment.
+    Spec(Box<Order>),
+    /// A text.
+    Text(String),
+}
+
+/// What the lab is at.
+#[derive(Debug)]
+pub(super) enum Stage {
+    /// The operator says what is measured.
+    Ordering,
+    /// It is being prepared.
+    Beginning,
+    /// It is measured, or was.
+    Measuring(Box<Table>),
+}
+
+/// What lies over the lab; the last one has the keys.
+#[derive(Debug)]
+pub(super) enum Over {
+    Help(Box<Help>),
+    Palette(Box<Palette>, Vec<Job>),
+    Sure(Box<Confirmation>, Wish),
+    /// A value of the form is asked for.
+    Value(Box<Prompt>, Field),
+    /// Words of the operator's own: new ones, or those of the row with the cursor.
+    Editor(Box<WordingEditor>, bool),
+    /// Words in full.
+    Words(SafeText, Box<Page>),
+    /// The name of a file is asked for.
+    SaveAs(Box<Prompt>, Saved),
+    /// What the best wording becomes.
+    Winner(Box<Winning>),
+}
+
+impl Over {
+    /// The places whose keys work in it, where it has keys of its own.
+    pub(super) fn places(&self) -> &'static [Context] {
+        match self {
+            Self::Palette(..) => &[Context::Palette],
+            Self::Sure(..) => &[Context::Question],
+            Self::Value(..) | Self::SaveAs(..) => &[Context::Line],
+            Self::Editor(..) => &[Context::Wording, Context::Library],
+            Self::Winner(_) => &[Context::Winner],
+            Self::Help(_) | Self::Words(..) => &[],
+        }
+    }
+}
+
+/// The wording lab.
+#[derive(Debug)]
+pub struct Lab {
+    pub(super) subject: Arc<Subject>,
+    pub(super) form: Form,
+    pub(super) stage: Stage,
+    pub(super) over: Vec<Over>,
+    pub(super) notice: Option<String>,
+    /// What was told while the experiment was prepared and ran.
+    pub(super) notes: Vec<String>,
+    /// What was ordered last.
+    pub(super) ordered: Option<Order>,
+}
+
+impl Lab {
+    /// The lab for a finding; `written_models` is proposed, `models` what it names.
+    pub fn new(
+        subject: Subject,
+        written_models: String,
+        models: Result<Vec<Asked>, String>,
+        seed: u64,
+    ) -> Self {
+        let subject = Arc::new(subject);
+        Self {
+            form: Form::new(subject.clone(), written_models, models, seed),
+            subject,
+            stage: Stage::Ordering,
+            over: Vec::new(),
+            notice: None,
+            notes: Vec::new(),
+            ordered: None,
+        }
+    }
+
+    /// Where the keys go.
+    pub(super) fn context(&self) -> Context {
+        match &self.stage {
+            Stage::Ordering => Context::LabForm,
+            Stage::Measuring(table) if table.samples.is_some() => Context::LabSamples,
+            Stage::Beginning | Stage::Measuring(_) => Context::LabTable,
+        }
+    }
+
+    pub(super) fn table(&self) -> Option<&Table> {
+        match &self.stage {
+            Stage::Measuring(table) => Some(table),
+            Stage::Ordering | Stage::Beginning => None,
+        }
+    }
+
+    pub(super) fn table_mut(&mut self) -> Option<&mut Table> {
+        match &mut self.stage {
+            Stage::Measuring(table) => Some(table),
+            Stage::Ordering | Stage::Beginning => None,
+        }
+    }
+
+    /// Whether questions are still asked.
+    pub fn is_running(&self) -> bool {
+        match &self.stage {
+            Stage::Ordering => false,
+            Stage::Beginning => true,
+            Stage::Measuring(table) => table.is_running(),
+        }
+    }
+
+    /// The experiment cannot begin.
+    pub fn cannot_begin(&mut self, why: String) {
+        if matches!(self.stage, Stage::Beginning) {
+            self.stage = Stage::Ordering;
+            self.notice = Some(why);
+        }
+    }
+
+    /// It stands so now.
+    pub fn hear(&mut self, board: Arc<Board>) {
+        match &mut self.stage {
+            Stage::Ordering => {}
+            Stage::Beginning => {
+                let table = Table::new(board);
+                self.stage = Stage::Measuring(Box::new(table));
+            }
+            Stage::Measuring(table) => {
+                let was_running = table.is_running();
+                table.learn(board);
+                if let (true, Some(end)) = (was_running, table.ended()) {
+                    let words = ended(&table.board.experiment, table.trial(), end);
+                    self.notice = Some(format!("{words}: y shows what a wording becomes"));
+                }
+            }
+        }
+    }
+
+    /// What the lab was opened for.
+    pub fn subject(&self) -> &Subject {
+        &self.subject
+    }
+
+    /// Says something until the next key.
+    pub fn say(&mut self, words: impl Into<String>) {
+        self.notice = Some(words.into());
+    }
+
+    /// Tells the operator something that stays to be read.
+    pub fn tell(&mut self, words: impl Into<String>) {
+        let words = words.into();
+        self.notes.push(words.clone());
+        self.notice = Some(words);
+    }
+
+    /// Takes over which models the form names.
+    pub fn learn_models(&mut self, models: Result<Vec<Asked>, String>) {
+        self.notice = models.as_ref().err().cloned();
+        self.form.models = models;
+    }
+
+    /// Takes over words that were edited outside.
+    pub fn take_words(&mut self, edited: Result<Option<String>, String>) {
+        match (edited, self.over.last_mut()) {
+            (Ok(Some(text)), Some(Over::Editor(editor, _))) => editor.take_over(&text),
+            (Err(why), _) => self.notice = Some(why),
+            _ => {}
+        }
+    }
+
+    /// There is a file of this name already: whether it may be replaced is asked.
+    pub fn ask_to_replace(&mut self, saving: Saving) {
+        let question = format!("{} exists: replace it?", saving.path);
+        let question = Confirmation::new("save", "", &question);
+        let saving = Saving {
+            force: true,
+            ..saving
+        };
+        self.over
+            .push(Over::Sure(Box::new(question), Wish::Save(saving)));
+    }
+
+    /// The order that stands in the form, or that was given.
+    pub(super) fn order(&self) -> Result<Order, String> {
+        match &self.ordered {
+            Some(order) if self.table().is_some() => Ok(order.clone()),
+            _ => self.form.order(),
+        }
+    }
+
+    /// The journal of a trial.
+    pub(super) fn journal(&self, trial: usize) -> Option<&Path> {
+        let journals = &self.table()?.board.journals;
+        journals.get(trial).map(PathBuf::as_path)
+    }
+}

@@ -1,0 +1,176 @@
+//! Stories of the table and of samples.
+
+use super::*;
+use crossterm::event::{KeyModifiers, MouseEvent, MouseEventKind};
+use ratatui::style::Color;
+use retake_core::lab::End;
+use retake_live::lab::Command;
+
+#[test]
+fn the_table_fills_in_as_samples_arrive() {
+    let mut lab = lab();
+    press(&mut lab, "enter");
+    lab.hear(board(&[], Phase::Running));
+    insta::assert_snapshot!("table_empty", screen(&lab, (100, 30)));
+    lab.hear(halfway(Phase::Running));
+    press(&mut lab, "j");
+    insta::assert_snapshot!("table", screen(&lab, (100, 30)));
+    insta::assert_snapshot!("table_80", screen(&lab, (80, 24)));
+    insta::assert_snapshot!("table_wide", screen(&lab, (160, 30)));
+    insta::assert_snapshot!("table_40", screen(&lab, (40, 10)));
+    assert!(screen(&lab, (39, 10)).contains("too small"));
+}
+
+#[test]
+fn the_best_stand_first_and_the_cursor_stays_on_its_wording() {
+    let mut lab = measuring(Phase::Running);
+    let nearest_stands_first = |lab: &Lab| {
+        let shown = screen(lab, (100, 30));
+        let at = |name: &str| shown.lines().position(|row| row.contains(name)).unwrap();
+        at("nearest  ") < at("recorded  ")
+    };
+    assert!(!nearest_stands_first(&lab));
+    press(&mut lab, "s");
+    assert!(nearest_stands_first(&lab));
+    assert!(screen(&lab, (100, 30)).contains("recorded as the model reads it"));
+    press(&mut lab, "g");
+    lab.hear(halfway(Phase::Paused));
+    assert!(screen(&lab, (100, 30)).contains("nearest as the model reads it"));
+}
+
+#[test]
+fn an_experiment_pauses_goes_on_takes_more_and_stops_after_a_question() {
+    let mut lab = measuring(Phase::Running);
+    let told = |wishes: Vec<Wish>| match &wishes[..] {
+        [Wish::Tell(command)] => Some(*command),
+        _ => None,
+    };
+    assert_eq!(told(press(&mut lab, "p")), Some(Command::Pause));
+    lab.hear(halfway(Phase::Paused));
+    let shown = screen(&lab, (100, 30));
+    assert!(
+        shown.contains("paused") && shown.contains("p go on"),
+        "{shown}"
+    );
+    assert_eq!(told(press(&mut lab, "space")), Some(Command::Resume));
+    assert_eq!(told(press(&mut lab, "+")), Some(Command::More(10)));
+    assert_eq!(told(press(&mut lab, "X")), None);
+    assert!(screen(&lab, (100, 30)).contains("End the experiment?"));
+    assert_eq!(told(press(&mut lab, "n X y")), Some(Command::Stop));
+    lab.hear(halfway(Phase::Ended(End::Stopped)));
+    assert!(
+        screen(&lab, (100, 30))
+            .contains("stopped before the last sample: y shows what a wording becomes")
+    );
+    assert_eq!(told(press(&mut lab, "p")), None);
+    assert!(screen(&lab, (100, 30)).contains("it is over: + takes more samples"));
+    assert_eq!(told(press(&mut lab, "X")), None);
+}
+
+#[test]
+fn who_leaves_while_it_runs_is_asked() {
+    let mut lab = measuring(Phase::Running);
+    assert!(press(&mut lab, "q").is_empty());
+    assert!(screen(&lab, (100, 30)).contains("End it and leave?"));
+    assert!(matches!(press(&mut lab, "n q y")[..], [Wish::Leave]));
+    assert!(press(&mut lab, "Q").is_empty());
+    assert!(matches!(press(&mut lab, "y")[..], [Wish::Quit]));
+    let mut lab = measuring(Phase::Ended(End::Complete));
+    assert!(matches!(press(&mut lab, "q")[..], [Wish::Leave]));
+}
+
+#[test]
+fn each_sample_opens_its_take() {
+    let mut lab = measuring(Phase::Ended(End::Complete));
+    press(&mut lab, "j enter");
+    insta::assert_snapshot!("samples", screen(&lab, (100, 30)));
+    insta::assert_snapshot!("samples_80", screen(&lab, (80, 24)));
+    let wishes = press(&mut lab, "j enter");
+    let [Wish::Open { journal, take }] = &wishes[..] else {
+        panic!("{wishes:?}");
+    };
+    assert_eq!(journal.to_str(), Some("/state/labs/trial-1.jsonl"));
+    assert_eq!(*take, TakeId(22));
+    assert!(press(&mut lab, "esc j enter G enter").is_empty());
+    let shown = screen(&lab, (100, 30));
+    assert!(
+        shown.contains("there is no take: 503 overloaded"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn samples_that_come_while_they_are_listed_move_nothing() {
+    let mut lab = measuring(Phase::Running);
+    let wishes = press(&mut lab, "j enter j j enter");
+    let counts: [&[(Class, u32)]; 2] = [
+        &[(Class::Corrected, 2), (Class::SameMistake, 8)],
+        &[(Class::Corrected, 9), (Class::GaveUp, 5)],
+    ];
+    lab.hear(board(&counts, Phase::Running));
+    let again = press(&mut lab, "enter");
+    assert_eq!(format!("{wishes:?}"), format!("{again:?}"));
+    assert!(screen(&lab, (100, 30)).contains("nearest: 14 samples"));
+}
+
+#[test]
+fn several_models_are_looked_at_one_after_the_other() {
+    let mut lab = lab();
+    press(&mut lab, "enter");
+    let mut experiment = experiment();
+    let mut second = experiment.trials[0].clone();
+    second.model = "sonnet".to_owned();
+    second.is_scripted = true;
+    experiment.trials.push(second);
+    let journals = vec!["one.jsonl".into(), "two.jsonl".into()];
+    lab.hear(Arc::new(Board::new(Arc::new(experiment), journals)));
+    assert!(screen(&lab, (100, 30)).contains("1/2  gpt-5.2"));
+    press(&mut lab, "tab");
+    assert!(screen(&lab, (100, 30)).contains("2/2  sonnet  [scripted]"));
+    press(&mut lab, "tab");
+    assert!(screen(&lab, (100, 30)).contains("1/2"));
+    let mut lab = measuring(Phase::Running);
+    press(&mut lab, "tab");
+    assert!(screen(&lab, (100, 30)).contains("one model is asked"));
+}
+
+#[test]
+fn what_cannot_begin_is_said_in_the_form() {
+    let mut lab = lab();
+    press(&mut lab, "enter");
+    lab.cannot_begin("sessions/x.json: there is no finding".to_owned());
+    let shown = screen(&lab, (100, 30));
+    assert!(shown.contains("there is no finding"), "{shown}");
+    assert!(!press(&mut lab, "enter").is_empty());
+}
+
+#[test]
+fn the_wheel_moves_through_wordings() {
+    let mut lab = measuring(Phase::Running);
+    screen(&lab, (100, 30));
+    lab.mouse(MouseEvent {
+        kind: MouseEventKind::ScrollDown,
+        column: 5,
+        row: 3,
+        modifiers: KeyModifiers::NONE,
+    });
+    assert!(screen(&lab, (100, 30)).contains("own-1 as the model reads it"));
+}
+
+#[test]
+fn without_colour_and_without_utf_8_everything_is_still_told() {
+    let theme = Theme::new(Looks::Mono, Glyphs::ASCII);
+    let mut lab = measuring(Phase::Running);
+    press(&mut lab, "j");
+    for (name, keys) in [("table_ascii", ""), ("samples_ascii", "enter")] {
+        press(&mut lab, keys);
+        let backend = drawn(&lab, (100, 30), &theme);
+        for cell in backend.buffer().content() {
+            assert!(cell.symbol().is_ascii(), "{:?}", cell.symbol());
+            assert_eq!((cell.fg, cell.bg), (Color::Reset, Color::Reset));
+        }
+        insta::assert_snapshot!(name, backend);
+    }
+    let backend = drawn(&super::lab(), (80, 24), &theme);
+    insta::assert_snapshot!("form_ascii", backend);
+}

@@ -1,0 +1,298 @@
+//! How the table looks: a row for each wording, and below it the words of the one with the cursor and what is to be said of it all.
+
+use super::super::state::Lab;
+use super::super::table::Table;
+use super::super::words;
+use super::bar::bar;
+use super::columns::{Column, fit};
+use super::{pane, paragraphs};
+use crate::tui::recovery::popup::{rows, write};
+use crate::tui::state::layout::WIDE;
+use crate::tui::theme::Theme;
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::Span;
+use retake_core::lab::words::{interval, rate};
+use retake_core::lab::{CLASSES, Class, Standing, Trial, Variant};
+use retake_core::safe_text::SafeText;
+
+/// Rows of the table besides those of wordings: its frame, and its titles.
+const AROUND: u16 = 3;
+/// Rows of remarks where they stand above the words.
+const REMARKS: u16 = 7;
+
+impl Lab {
+    pub(super) fn view_table(
+        &self,
+        table: &Table,
+        frame: &mut Frame<'_>,
+        area: Rect,
+        theme: &Theme,
+    ) {
+        let count = table.order().len();
+        let wanted = u16::try_from(count)
+            .unwrap_or(u16::MAX)
+            .saturating_add(AROUND);
+        let high = wanted.min((area.height * 3 / 5).max(5)).min(area.height);
+        let above = Rect {
+            height: high,
+            ..area
+        };
+        self.view_wordings(table, frame, above, theme);
+        let below = Rect {
+            y: area.y + high,
+            height: area.height - high,
+            ..area
+        };
+        if below.height < 3 {
+            return;
+        }
+        let (left, right) = match area.width >= WIDE {
+            true => {
+                let right = area.width / 2;
+                let left = area.width - right;
+                let words = Rect {
+                    width: left,
+                    ..below
+                };
+                let remarks = Rect {
+                    x: below.x + left,
+                    width: right,
+                    ..below
+                };
+                (words, remarks)
+            }
+            false => {
+                let high = REMARKS.min(below.height.saturating_sub(3));
+                let remarks = Rect {
+                    height: high,
+                    ..below
+                };
+                let words = Rect {
+                    y: below.y + high,
+                    height: below.height - high,
+                    ..below
+                };
+                (words, remarks)
+            }
+        };
+        if right.height > 2 {
+            self.view_remarks(table, frame, right, theme);
+        }
+        self.view_words(table, frame, left, theme);
+    }
+
+    fn view_wordings(&self, table: &Table, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+        let order = table.order();
+        let experiment = &table.board.experiment;
+        let sorted = if table.is_sorted {
+            ", the best first"
+        } else {
+            ""
+        };
+        let title = format!(
+            "{} to {}{sorted}",
+            words::count(order.len() as u64, "wording"),
+            words::count(u64::from(experiment.samples), "sample")
+        );
+        let mut inside = pane(frame, area, &SafeText::from_str(&title), true, theme);
+        let columns = fit(usize::from(inside.width).saturating_sub(1));
+        if inside.height > 2 {
+            let titles = columns.iter().map(|(column, title, width)| {
+                let title: String = title.chars().take(*width).collect();
+                let title = match is_number(*column) {
+                    true => format!("{title:>width$} "),
+                    false => format!("{title:<width$} "),
+                };
+                Span::styled(title, theme.dim)
+            });
+            let titles = [Span::raw(" ")].into_iter().chain(titles);
+            write(frame, inside, titles.collect(), Style::new());
+            inside = Rect {
+                y: inside.y + 1,
+                height: inside.height - 1,
+                ..inside
+            };
+        }
+        let standings = table.standings();
+        let window = table.cursor.window(inside, order.len());
+        for (row, number) in rows(inside).zip(window) {
+            let standing = order.get(number).and_then(|it| standings.get(*it));
+            let (Some(trial), Some(standing)) = (table.trial(), standing) else {
+                break;
+            };
+            let asked = table.asked(standing.variant);
+            let is_chosen = number == table.cursor.get();
+            let style = match is_chosen {
+                true => theme.selected,
+                false => Style::new(),
+            };
+            let mut spans = vec![Span::raw(match is_chosen {
+                true => theme.glyphs.cursor,
+                false => " ",
+            })];
+            for (column, _, width) in &columns {
+                let cell = cell(*column, (trial, standing, asked), *width, theme);
+                spans.extend(filled(cell, *width, is_number(*column)));
+            }
+            write(frame, row, spans, style);
+        }
+    }
+
+    fn view_remarks(&self, table: &Table, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+        let inside = pane(
+            frame,
+            area,
+            &SafeText::from_static("what it says"),
+            false,
+            theme,
+        );
+        let mut texts = Vec::new();
+        let standings = table.standings();
+        if let Some(standing) = table.variant().and_then(|it| standings.get(it)) {
+            texts.push((counted(standing, theme), theme.dim));
+        }
+        let remarks = table
+            .remarks()
+            .into_iter()
+            .chain(self.notes.iter().cloned());
+        texts.extend(remarks.map(|remark| (SafeText::single_line(&remark, 600), theme.text)));
+        paragraphs(frame, inside, &texts, theme);
+    }
+
+    fn view_words(&self, table: &Table, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+        let Some(variant) = table.wording() else {
+            return;
+        };
+        let title = format!("{} as the model reads it", variant.name);
+        let inside = pane(
+            frame,
+            area,
+            &SafeText::single_line(&title, 100),
+            false,
+            theme,
+        );
+        let about = (SafeText::single_line(&about(variant), 400), theme.dim);
+        let text = (SafeText::from_str(&variant.words), theme.text);
+        paragraphs(frame, inside, &[about, text], theme);
+    }
+}
+
+/// Where a wording comes from, and where it stands on the axes.
+fn about(variant: &Variant) -> String {
+    match variant.axes {
+        Some(axes) => format!("{}: {axes}", variant.origin.word()),
+        None if variant.title == variant.name => variant.origin.word().to_owned(),
+        None => format!("{}: {}", variant.origin.word(), variant.title),
+    }
+}
+
+/// `13 corrected, 4 same-mistake`: what became of the samples of a wording.
+fn counted(standing: &Standing, theme: &Theme) -> SafeText {
+    let classes = CLASSES.iter().zip(standing.measured.counts);
+    let there = classes.filter(|(_, count)| *count > 0);
+    let parts = there.map(|((class, word, ..), count)| {
+        format!("{} {count} {word}", words::mark(*class, &theme.glyphs))
+    });
+    let parts: Vec<String> = parts.collect();
+    match parts.is_empty() {
+        true => SafeText::from_static("no sample yet"),
+        false => SafeText::from_str(&parts.join("  ")),
+    }
+}
+
+fn is_number(column: Column) -> bool {
+    matches!(
+        column,
+        Column::Rate | Column::Interval | Column::Samples | Column::Tokens | Column::Time
+    )
+}
+
+/// A cell with the spaces that fill it up, and one behind it.
+fn filled(cell: Vec<Span<'static>>, width: usize, is_number: bool) -> Vec<Span<'static>> {
+    let used: usize = cell.iter().map(Span::width).sum();
+    let gap = Span::raw(" ".repeat(width.saturating_sub(used)));
+    let behind = Span::raw(" ");
+    match is_number {
+        true => [gap].into_iter().chain(cell).chain([behind]).collect(),
+        false => cell.into_iter().chain([gap, behind]).collect(),
+    }
+}
+
+fn cell(
+    column: Column,
+    (trial, standing, asked): (&Trial, &Standing, u32),
+    width: usize,
+    theme: &Theme,
+) -> Vec<Span<'static>> {
+    let plain = |text: String, style| vec![Span::styled(text, style)];
+    let measured = &standing.measured;
+    let number =
+        |number: Option<u64>| plain(number.map_or_else(String::new, words::short), theme.dim);
+    let is_baseline = standing.variant == trial.baseline();
+    match column {
+        Column::Name => {
+            let variant = trial.variants.get(standing.variant);
+            let name = variant.map_or("", |variant| &variant.name);
+            let style = if is_baseline { theme.info } else { theme.text };
+            theme.spans(&SafeText::single_line(name, width), style)
+        }
+        Column::Bar => bar(measured.corrected, width, theme),
+        Column::Rate => plain(rate(measured.rate()), theme.title),
+        Column::Interval if measured.answered() == 0 => Vec::new(),
+        Column::Interval => plain(interval(measured.interval()), theme.text),
+        Column::Difference if is_baseline => plain("compared with".to_owned(), theme.dim),
+        Column::Difference => {
+            let Some(difference) = standing.difference else {
+                return Vec::new();
+            };
+            let style = match (difference.tells_apart(), difference.value > 0.0) {
+                (true, true) => theme.ok,
+                (true, false) => theme.error,
+                (false, _) => theme.dim,
+            };
+            plain(words::difference(difference), style)
+        }
+        Column::Samples => {
+            let mut spans = plain(measured.answered().to_string(), theme.text);
+            if asked > 0 {
+                spans.push(Span::styled(format!("+{asked}"), theme.info));
+            }
+            spans
+        }
+        Column::Classes => classes(standing, width, theme),
+        Column::Tokens => {
+            let both = measured.input.zip(measured.output);
+            number(both.map(|(sent, answered)| sent + answered))
+        }
+        Column::Time => number(measured.ms),
+    }
+}
+
+/// The mark of each class with how many samples are of it, as far as they fit.
+fn classes(standing: &Standing, width: usize, theme: &Theme) -> Vec<Span<'static>> {
+    let mut spans: Vec<Span<'static>> = Vec::new();
+    let mut room = width;
+    for ((class, ..), count) in CLASSES.iter().zip(standing.measured.counts) {
+        let gap = if spans.is_empty() { "" } else { " " };
+        let text = format!("{gap}{}{count}", words::mark(*class, &theme.glyphs));
+        let cells = text.chars().count();
+        if count == 0 || cells > room {
+            continue;
+        }
+        room -= cells;
+        spans.push(Span::styled(text, class_style(*class, theme)));
+    }
+    spans
+}
+
+/// The style of a class.
+pub(super) fn class_style(class: Class, theme: &Theme) -> Style {
+    match class {
+        Class::Corrected => theme.ok,
+        Class::SameMistake | Class::Looped | Class::Failed => theme.error,
+        Class::OtherMistake => theme.warning,
+        Class::GaveUp | Class::AskedUser => theme.dim,
+    }
+}

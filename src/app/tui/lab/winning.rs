@@ -1,0 +1,183 @@
+//! What a wording becomes once it was measured: texts to copy or to save.
+
+use crate::tui::keymap::Context;
+use crate::tui::keymap::overlays::{Act, act};
+use crate::tui::recovery::page::Page;
+use crate::tui::recovery::popup::{Popup, rows, write};
+use crate::tui::state::detail::{Line, Tone};
+use crate::tui::theme::Theme;
+use crossterm::event::{KeyEvent, MouseEvent};
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::Span;
+use retake_core::lab::{Board, Spec, winner};
+use retake_core::safe_text::SafeText;
+use retake_core::wording::recipe::NoRecipe;
+
+/// What a key did.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Outcome {
+    /// Nothing that concerns others.
+    Pending,
+    /// Nothing is to be done.
+    Leave,
+    /// This is to be copied.
+    Copy(String),
+    /// This is to be saved.
+    Save {
+        /// The name that is proposed.
+        name: String,
+        /// What is to be saved.
+        what: Becomes,
+    },
+}
+
+/// What is to be saved.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Becomes {
+    /// This text.
+    Text(String),
+    /// The spec of a test, whose paths depend on where it is saved.
+    Spec(Box<Spec>),
+}
+
+/// Something that a wording becomes.
+#[derive(Debug, Clone)]
+struct Becoming {
+    /// What it is.
+    title: &'static str,
+    /// What a file of it is called.
+    file: String,
+    /// The text, or the reason why there is none.
+    text: String,
+    /// `None` where it is not possible.
+    what: Option<Becomes>,
+}
+
+/// What a wording becomes.
+#[derive(Debug)]
+pub(super) struct Winning {
+    title: SafeText,
+    becomings: Vec<Becoming>,
+    chosen: usize,
+    page: Page,
+}
+
+impl Winning {
+    /// What the variant of a trial becomes; `spec` is what the experiment was ordered with. `None` where there is no such variant.
+    pub(super) fn of(
+        board: &Board,
+        spec: &Spec,
+        (trial, variant): (usize, usize),
+        is_custom: bool,
+    ) -> Option<Self> {
+        let becomes = winner(board, spec, (trial, variant), is_custom)?;
+        let name = &board
+            .experiment
+            .trials
+            .get(trial)?
+            .variants
+            .get(variant)?
+            .name;
+        let rule = &board.experiment.trials.get(trial)?.subject.rule;
+        let told = |what: Result<Becomes, String>| match what {
+            Ok(Becomes::Text(text)) => (text.clone(), Some(Becomes::Text(text))),
+            Ok(Becomes::Spec(spec)) => (spec.write(), Some(Becomes::Spec(spec))),
+            Err(why) => (format!("not possible: {why}"), None),
+        };
+        let text = |text: Result<String, NoRecipe>| {
+            let text = text.map(Becomes::Text);
+            told(text.map_err(|error| error.to_string()))
+        };
+        let (policy, recipe) = (text(becomes.policy), text(becomes.recipe));
+        let test = becomes.test.map(|spec| Becomes::Spec(Box::new(spec)));
+        let test = told(test.map_err(|error| error.to_string()));
+        let becoming = |title, file: String, (text, what)| Becoming {
+            title,
+            file,
+            text,
+            what,
+        };
+        let mut winning = Self {
+            title: SafeText::single_line(&format!("what {name} becomes"), 100),
+            becomings: vec![
+                becoming("policy", format!("{rule}.policy.toml"), policy),
+                becoming(
+                    "openai-agents",
+                    format!("{}_recipe.py", rule.replace('-', "_")),
+                    recipe,
+                ),
+                becoming("regression test", format!("{rule}.lab.toml"), test),
+            ],
+            chosen: 0,
+            page: Page::default(),
+        };
+        winning.show();
+        Some(winning)
+    }
+
+    fn show(&mut self) {
+        let text = self.becomings.get(self.chosen);
+        let text = SafeText::from_str(text.map_or("", |it| &it.text));
+        let lines = text.lines().map(|line| Line::new(Tone::Plain, line));
+        self.page = Page::new(lines.collect());
+    }
+
+    /// Takes a key.
+    pub(super) fn key(&mut self, key: KeyEvent) -> Outcome {
+        let chosen = self.becomings.get(self.chosen);
+        let possible = chosen.and_then(|it| it.what.as_ref().map(|what| (it, what)));
+        match (act(Context::Winner, &key), possible) {
+            (Some(Act::Leave), _) => return Outcome::Leave,
+            (Some(Act::Choose), Some((it, _))) => return Outcome::Copy(it.text.clone()),
+            (Some(Act::Accept), Some((it, what))) => {
+                return Outcome::Save {
+                    name: it.file.clone(),
+                    what: what.clone(),
+                };
+            }
+            (Some(Act::Value(direction)), _) => {
+                let count = self.becomings.len().max(1);
+                let step = if direction.is_forward() { 1 } else { count - 1 };
+                self.chosen = (self.chosen + step) % count;
+                self.show();
+            }
+            _ => drop(self.page.key(key)),
+        }
+        Outcome::Pending
+    }
+
+    /// Takes the wheel.
+    pub(super) fn mouse(&mut self, event: MouseEvent) {
+        self.page.mouse(event);
+    }
+
+    /// Draws it over `area`.
+    pub(super) fn view(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+        let popup = Popup {
+            title: &self.title,
+            context: Context::Winner,
+            without: &[],
+        };
+        let inside = popup.view(frame, area, theme);
+        let mut tabs = Vec::new();
+        for (number, becoming) in self.becomings.iter().enumerate() {
+            let style = match number == self.chosen {
+                true => theme.selected,
+                false => theme.dim,
+            };
+            tabs.push(Span::styled(format!(" {} ", becoming.title), style));
+            tabs.push(Span::raw(" "));
+        }
+        if let Some(row) = rows(inside).next() {
+            write(frame, row, tabs, Style::new());
+        }
+        let below = Rect {
+            y: inside.y + 2.min(inside.height),
+            height: inside.height.saturating_sub(2),
+            ..inside
+        };
+        self.page.view(frame, below, theme);
+    }
+}

@@ -1,0 +1,216 @@
+//! A text that the run asks for: the output of a call where the operator is the tool, why a call is rejected, the first message. What
+//! it answers stands above it.
+
+use crate::tui::keymap::overlays::{Act, act};
+use crate::tui::keymap::{Context, Direction};
+use crate::tui::recovery::page::Page;
+use crate::tui::recovery::popup::{Popup, centred, rows, rule, write};
+use crate::tui::state::detail::Line;
+use crate::tui::textbox::TextBox;
+use crate::tui::theme::Theme;
+use ratatui::Frame;
+use ratatui::crossterm::event::KeyEvent;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::Span;
+use retake_core::safe_text::SafeText;
+use retake_core::session::ledger::CallKey;
+
+/// The widest that the form grows.
+const WIDEST: u16 = 96;
+/// Least rows of the text.
+const LEAST: u16 = 4;
+
+/// What a text is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answering {
+    /// The output of a call.
+    Supply(CallKey),
+    /// Why a call may not run.
+    Reject(CallKey),
+    /// The first message.
+    Say,
+}
+
+impl Answering {
+    /// The call that it is about.
+    pub fn call(&self) -> Option<&CallKey> {
+        match self {
+            Self::Supply(call) | Self::Reject(call) => Some(call),
+            Self::Say => None,
+        }
+    }
+}
+
+/// What a key did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// Nothing that concerns others.
+    Pending,
+    /// The operator leaves; the text is to be kept for the next time.
+    Leave,
+    /// The operator wants to edit this text outside.
+    Editor(String),
+    /// This is the text.
+    Accept {
+        /// The text.
+        text: String,
+        /// Whether it reports an error.
+        is_error: bool,
+    },
+}
+
+/// The open form.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    title: SafeText,
+    told: Page,
+    text: TextBox,
+    /// `None` where that is no question.
+    is_error: Option<bool>,
+    complaint: Option<&'static str>,
+}
+
+impl Answer {
+    /// Opens the form with what it answers above it.
+    pub fn new(title: &str, told: Vec<Line>, text: &str, is_error: Option<bool>) -> Self {
+        Self {
+            title: SafeText::single_line(title, 200),
+            told: Page::new(told),
+            text: TextBox::multi(text),
+            is_error,
+            complaint: None,
+        }
+    }
+
+    /// The text so far.
+    pub fn text(&self) -> String {
+        self.text.text()
+    }
+
+    /// Says what is wrong with the text, until it changes.
+    pub fn complain(&mut self, complaint: &'static str) {
+        self.complaint = Some(complaint);
+    }
+
+    /// Takes a key.
+    pub fn key(&mut self, key: KeyEvent) -> Outcome {
+        match act(Context::Answer, &key) {
+            Some(Act::Leave) => return Outcome::Leave,
+            Some(Act::Editor) => return Outcome::Editor(self.text()),
+            Some(Act::Accept) => {
+                return Outcome::Accept {
+                    text: self.text(),
+                    is_error: self.is_error.unwrap_or(false),
+                };
+            }
+            Some(Act::Toggle) => self.is_error = self.is_error.map(|answer| !answer),
+            Some(Act::Preview(Direction::Forward)) => self.told.turn(Direction::Forward),
+            Some(Act::Preview(Direction::Backward)) => self.told.turn(Direction::Backward),
+            Some(Act::Undo) if self.text.undo() => self.complaint = None,
+            Some(Act::Redo) if self.text.redo() => self.complaint = None,
+            Some(_) => {}
+            None if self.text.key(key) => self.complaint = None,
+            None => {}
+        }
+        Outcome::Pending
+    }
+
+    /// Takes a pasted text.
+    pub fn paste(&mut self, text: &str) {
+        if self.text.paste(text) {
+            self.complaint = None;
+        }
+    }
+
+    /// Takes over a text that was edited outside; it can be undone.
+    pub fn take_over(&mut self, text: &str) {
+        self.text.replace(text.strip_suffix('\n').unwrap_or(text));
+        self.complaint = None;
+    }
+
+    /// Draws the form in the middle of `area`.
+    pub fn view(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+        let area = area.intersection(frame.area());
+        let mut without = Vec::new();
+        if self.is_error.is_none() {
+            without.push(Act::Toggle);
+        }
+        if self.told.is_empty() {
+            without.extend([
+                Act::Preview(Direction::Forward),
+                Act::Preview(Direction::Backward),
+            ]);
+        }
+        let popup = Popup {
+            title: &self.title,
+            context: Context::Answer,
+            without: &without,
+        };
+        let wide = WIDEST.min(area.width).saturating_sub(4);
+        let told = self.told.rows(wide.into(), area.height.into());
+        let told = u16::try_from(told).unwrap_or(area.height);
+        let foot = u16::from(self.is_error.is_some()) + u16::from(self.complaint.is_some());
+        let text = self.text.rows(wide, area.height).max(LEAST);
+        let needed = told.saturating_add(text).saturating_add(foot + 4);
+        let inside = popup.view(frame, centred(area, WIDEST, needed), theme);
+        // The text has its rows before what it answers: that can be scrolled.
+        let least = (LEAST + foot + 1).min(inside.height);
+        let told = told.min(inside.height - least);
+        let above = Rect {
+            height: told,
+            ..inside
+        };
+        let has_more = self.told.view(frame, above, theme);
+        let mut below = Rect {
+            y: inside.y + told,
+            height: inside.height - told,
+            ..inside
+        };
+        if told > 0 && below.height > 0 {
+            let words = match has_more || self.told.top() > 0 {
+                true => vec![Span::styled("PgDn PgUp scroll this", theme.dim)],
+                false => Vec::new(),
+            };
+            let bar = Rect { height: 1, ..below };
+            rule(frame, bar, words, theme);
+            below.y += 1;
+            below.height -= 1;
+        }
+        let foot = foot.min(below.height);
+        let text = Rect {
+            height: below.height - foot,
+            ..below
+        };
+        self.text.view(frame, text, theme);
+        let foot = Rect {
+            y: text.bottom(),
+            height: foot,
+            ..below
+        };
+        let mut foot = rows(foot);
+        if let Some((is_error, row)) = self.is_error.and_then(|it| Some((it, foot.next()?))) {
+            write(frame, row, question(is_error, theme), Style::new());
+        }
+        if let Some((complaint, row)) = self.complaint.and_then(|it| Some((it, foot.next()?))) {
+            let words = SafeText::from_static(complaint).truncated(row.width.into());
+            write(frame, row, theme.spans(&words, theme.error), Style::new());
+        }
+    }
+}
+
+/// `reports an error: yes [no]   ^t`.
+fn question(is_error: bool, theme: &Theme) -> Vec<Span<'static>> {
+    let (yes, no) = if is_error {
+        ("[yes]", " no ")
+    } else {
+        (" yes ", "[no]")
+    };
+    let style = |is_chosen| if is_chosen { theme.title } else { theme.dim };
+    vec![
+        Span::raw("reports an error: "),
+        Span::styled(yes, style(is_error)),
+        Span::styled(no, style(!is_error)),
+        Span::styled("  ^t", theme.key),
+    ]
+}

@@ -1,0 +1,22 @@
+//! The faces of a live run: what it does in words, what is asked before something runs, breakpoints, tools.
+//!
+//! Each face is data that takes keys and draws itself; what its answers lead to is decided in [`super::update`]. Nothing here knows the
+//! conductor: news come in as [`retake_live::live::News`], decisions go out as [`super::update::LiveCommand`].
+//!
+//! | face | question |
+//! |---|---|
+//! | [`approval`] | may this call run? |
+//! | [`trust`] | may what this agent's file names run at all? |
+//! | [`answer`] | what does the tool say, why is the call rejected, what is said first? |
+//! | [`places`], [`breakpoints`] | where is the run to stop? |
+//! | [`tools`] | how do the tools fare, which is switched off? |
+
+pub mod answer;
+pub mod approval;
+pub mod breakpoints;
+pub mod places;
+pub mod reply;
+pub mod tools;
+pub mod trust;
+pub mod vetting;
+pub mod words;

@@ -1,0 +1,119 @@
+//! What a breakpoint may be set on here: the tool of the call, the kind, the rule of the finding, the turn, the arguments.
+
+use crate::tui::keymap::Context;
+use crate::tui::keymap::overlays::{Act, act};
+use crate::tui::list::ListCursor;
+use crate::tui::recovery::popup::{Popup, centred, rows, write};
+use crate::tui::theme::Theme;
+use ratatui::Frame;
+use ratatui::crossterm::event::{KeyEvent, MouseEvent};
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::Span;
+use retake_core::engine::Place;
+use retake_core::safe_text::SafeText;
+
+/// The widest that the menu grows.
+const WIDEST: u16 = 72;
+
+/// A row of the menu.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Choice {
+    /// This place.
+    Place(Place),
+    /// What the operator writes, beginning with this.
+    Written(String),
+}
+
+/// What a key did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// Nothing that concerns others.
+    Pending,
+    /// No breakpoint.
+    Leave,
+    /// This one.
+    Set {
+        /// Where.
+        choice: Choice,
+        /// Whether it goes once it has stopped the run.
+        is_one_shot: bool,
+    },
+}
+
+/// The open menu.
+#[derive(Debug, Clone)]
+pub struct Places {
+    choices: Vec<Choice>,
+    cursor: ListCursor,
+    is_one_shot: bool,
+}
+
+impl Places {
+    /// The menu of these places; the first one is proposed.
+    pub fn new(choices: Vec<Choice>) -> Self {
+        Self {
+            choices,
+            cursor: ListCursor::default(),
+            is_one_shot: false,
+        }
+    }
+
+    /// Takes a key.
+    pub fn key(&mut self, key: KeyEvent) -> Outcome {
+        match act(Context::Places, &key) {
+            Some(Act::Leave) => return Outcome::Leave,
+            Some(Act::Choose) => {
+                if let Some(choice) = self.choices.get(self.cursor.get()) {
+                    return Outcome::Set {
+                        choice: choice.clone(),
+                        is_one_shot: self.is_one_shot,
+                    };
+                }
+            }
+            Some(Act::Once) => self.is_one_shot = !self.is_one_shot,
+            _ => {
+                self.cursor.key(key, self.choices.len());
+            }
+        }
+        Outcome::Pending
+    }
+
+    /// Takes the mouse.
+    pub fn mouse(&mut self, event: MouseEvent) {
+        self.cursor.mouse(event, self.choices.len());
+    }
+
+    /// Draws the menu in the middle of `area`.
+    pub fn view(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+        let title = match self.is_one_shot {
+            true => "stop once at",
+            false => "stop at",
+        };
+        let popup = Popup {
+            title: &SafeText::from_static(title),
+            context: Context::Places,
+            without: &[],
+        };
+        let high = u16::try_from(self.choices.len() + 2).unwrap_or(u16::MAX);
+        let inside = popup.view(frame, centred(area, WIDEST, high), theme);
+        let window = self.cursor.window(inside, self.choices.len());
+        for (row, number) in rows(inside).zip(window) {
+            let Some(choice) = self.choices.get(number) else {
+                break;
+            };
+            let text = match choice {
+                Choice::Place(place) => place.to_string(),
+                Choice::Written(_) => "other words: tool, kind, rule, arg, turn".to_owned(),
+            };
+            let text = SafeText::single_line(&text, row.width.into());
+            let style = match number == self.cursor.get() {
+                true => theme.selected,
+                false => Style::new(),
+            };
+            let mut spans = theme.spans(&text, theme.text);
+            spans.push(Span::raw(" "));
+            write(frame, row, spans, style);
+        }
+    }
+}

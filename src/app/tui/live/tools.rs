@@ -1,0 +1,85 @@
+//! The tools of a live run: calls, errors, the breaker, and the key that switches one on again.
+
+use crate::tui::keymap::Context;
+use crate::tui::list::ListCursor;
+use crate::tui::recovery::popup::{Popup, centred, rows, write};
+use crate::tui::theme::Theme;
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::Span;
+use retake_core::safe_text::SafeText;
+use retake_live::live::ToolState;
+
+/// The widest that the table grows.
+const WIDEST: u16 = 80;
+/// Cells of the figures behind the name.
+const FIGURES: u16 = 42;
+
+/// Draws the table in the middle of `area`.
+pub fn view(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    theme: &Theme,
+    tools: &[ToolState],
+    cursor: &ListCursor,
+) {
+    let popup = Popup {
+        title: &SafeText::from_static("tools of the run"),
+        context: Context::Tools,
+        without: &[],
+    };
+    let high = u16::try_from(tools.len() + 3).unwrap_or(u16::MAX);
+    let inside = popup.view(frame, centred(area, WIDEST, high), theme);
+    if inside.is_empty() {
+        return;
+    }
+    let names = usize::from(inside.width.saturating_sub(FIGURES).max(8));
+    let heading = format!(
+        "{:<names$} {:>6} {:>6} {:>5} {:>6}  breaker",
+        "tool", "calls", "errors", "rate", "in row"
+    );
+    write(
+        frame,
+        inside,
+        vec![Span::styled(heading, theme.title)],
+        Style::new(),
+    );
+    let body = Rect {
+        y: inside.y + 1,
+        height: inside.height - 1,
+        ..inside
+    };
+    let window = cursor.window(body, tools.len());
+    for (row, number) in rows(body).zip(window) {
+        let Some(tool) = tools.get(number) else { break };
+        let style = match number == cursor.get() {
+            true => theme.selected,
+            false => Style::new(),
+        };
+        write(frame, row, line(tool, names, theme), style);
+    }
+}
+
+fn line(tool: &ToolState, names: usize, theme: &Theme) -> Vec<Span<'static>> {
+    let style = match tool.breaker {
+        "closed" => theme.text,
+        "open" => theme.error,
+        _ => theme.warning,
+    };
+    let name = SafeText::single_line(&tool.tool, names);
+    let gap = names.saturating_sub(name.width());
+    let rate = match tool.calls {
+        0 => "-".to_owned(),
+        calls => format!("{}%", u128::from(tool.errors) * 100 / u128::from(calls)),
+    };
+    let mut spans = theme.spans(&name, style);
+    spans.push(Span::styled(
+        format!(
+            "{:gap$} {:>6} {:>6} {rate:>5} {:>6}  {}",
+            "", tool.calls, tool.errors, tool.consecutive, tool.breaker
+        ),
+        style,
+    ));
+    spans
+}

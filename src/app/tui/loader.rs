@@ -1,0 +1,454 @@
+//! Reads and checks the file on a thread of its own, and watches it while it grows. Sends reports; the screen never waits for it.
+
+mod hits;
+mod paths;
+mod searching;
+mod sieve;
+mod takes;
+#[cfg(test)]
+pub(super) mod testing;
+
+pub(super) use takes::expanded;
+pub use takes::{Conductor, Seated, Staged, StagedRun, Stir};
+
+use super::state::document::{Checked, Document, Extent};
+use super::update::{LiveCommand, Order, Report, TakesCommand};
+use retake_core::formats::Reading;
+use retake_core::session::takes::Tally;
+use retake_core::session::{Dialect, OutputSchema, Tool};
+use retake_live::{
+    Growth, InputError, Opening, Recording, check_session, in_background, line_numbers,
+};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+/// Least time between two reports of progress.
+const PROGRESS: Duration = Duration::from_millis(50);
+/// How often a followed file is looked at.
+const LOOK: Duration = Duration::from_millis(4);
+/// How many problems get the number of their line: it takes a pass over the file.
+const NUMBERED: usize = 1000;
+/// How long a large file that grew is left in peace before it is put together.
+const QUIET: Duration = Duration::from_millis(500);
+/// Followed files of up to so many bytes are put together at once.
+const SMALL: u64 = 1 << 20;
+
+/// Finds the tools that belong to a file, outside of it.
+pub type FindTools = fn(&Path) -> Option<Vec<Tool>>;
+
+/// What is known about the runs besides the files.
+#[derive(Debug, Clone, Default)]
+pub struct Knowledge {
+    tools: Option<Vec<Tool>>,
+    tools_beside: Option<FindTools>,
+    output_schema: Option<OutputSchema>,
+    target: Option<Dialect>,
+    /// The file that this is about.
+    path: PathBuf,
+}
+
+impl Knowledge {
+    /// What the command line says: the tools that were offered, whatever the file says; how the tools of a file are found that does not
+    /// tell; the schema of the final output; the dialect to judge for, if not that of the recording.
+    pub fn new(
+        tools: Option<Vec<Tool>>,
+        tools_beside: FindTools,
+        output_schema: Option<OutputSchema>,
+        target: Option<Dialect>,
+    ) -> Self {
+        Self {
+            tools,
+            tools_beside: Some(tools_beside),
+            output_schema,
+            target,
+            path: PathBuf::new(),
+        }
+    }
+
+    /// What is known about the runs of a file.
+    pub fn of_file(&self, path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            ..self.clone()
+        }
+    }
+
+    /// Whether tools are known that the file itself may not tell.
+    pub fn has_tools(&self) -> bool {
+        self.tools.is_some()
+    }
+
+    /// Adds what is known about a file to its recording; returns the dialect to judge for, if not that of the recording.
+    pub fn judge(&self, path: &Path, recording: &mut Recording) -> Option<Dialect> {
+        self.of_file(path).apply(recording);
+        self.target
+    }
+
+    /// The dialect to judge for, if not that of the recording.
+    pub fn target(&self) -> Option<Dialect> {
+        self.target
+    }
+
+    /// Adds what is known to the sessions of a recording.
+    fn apply(&self, recording: &mut Recording) {
+        let beside = match (&self.tools, self.tools_beside) {
+            (None, Some(find)) => find(&self.path),
+            _ => None,
+        };
+        for session in &mut recording.sessions {
+            session.contract.supplement(
+                self.tools.as_deref(),
+                beside.as_deref(),
+                self.output_schema.as_ref(),
+            );
+        }
+    }
+}
+
+/// Hears reports, in any thread.
+type Hear = Arc<dyn Fn(Report) + Send + Sync>;
+
+/// The loader from outside.
+pub struct Loader {
+    /// Documents that nobody needs any more: to free a large one takes a while.
+    discarded: Sender<Arc<Document>>,
+    watching: Arc<AtomicBool>,
+    /// Calls the last search off.
+    searching: Arc<AtomicBool>,
+    /// Calls the last count off.
+    counting: Arc<AtomicBool>,
+    /// Calls the last filter off.
+    sifting: Arc<AtomicBool>,
+    opening: Arc<Opening>,
+    read_to: Arc<AtomicU64>,
+    knowledge: Arc<Knowledge>,
+    bench: Arc<takes::Bench>,
+    /// What is to be done to the takes.
+    jobs: Sender<takes::Job>,
+    staged: Staged,
+    reports: Hear,
+}
+
+/// How long the end of a live run is waited for when its file is closed.
+const END: Duration = Duration::from_secs(8);
+
+impl Drop for Loader {
+    fn drop(&mut self) {
+        self.counting.store(true, Ordering::Relaxed);
+        self.bench.set_jobs(None);
+        let (closed, ends) = channel();
+        if self.jobs.send(takes::Job::Close(closed)).is_ok() && self.bench.is_live() {
+            // What does not end in time ends with the process.
+            let _ = ends.recv_timeout(END);
+        }
+    }
+}
+
+impl Loader {
+    /// Starts to read; `reports` hears of it.
+    pub fn start(
+        opening: Arc<Opening>,
+        knowledge: Arc<Knowledge>,
+        staged: Staged,
+        reports: Hear,
+    ) -> Self {
+        let (discarded, received) = channel::<Arc<Document>>();
+        let read_to = Arc::new(AtomicU64::new(opening.length()));
+        let bench = Arc::new(takes::Bench::default());
+        let work = Work {
+            opening: opening.clone(),
+            read_to: read_to.clone(),
+            knowledge: knowledge.clone(),
+            bench: bench.clone(),
+            staged: staged.clone(),
+            reports: reports.clone(),
+        };
+        let jobs = takes::start(work.clone());
+        bench.set_jobs(Some(jobs.clone()));
+        let begin = staged.is_there().then(|| jobs.clone());
+        std::thread::spawn(move || {
+            if let Err(error) = in_background(|| work.read()) {
+                work.tell(Report::Failed(error.to_string()));
+            } else if let Some(jobs) = begin {
+                let agent = String::new();
+                // Nobody is there to begin it when the file is closed already.
+                let _ = jobs.send(takes::Job::Live(LiveCommand::Begin { agent }));
+            }
+            received.iter().for_each(drop);
+        });
+        Self {
+            discarded,
+            watching: Arc::new(AtomicBool::new(false)),
+            searching: Arc::new(AtomicBool::new(false)),
+            counting: Arc::new(AtomicBool::new(false)),
+            sifting: Arc::new(AtomicBool::new(false)),
+            opening,
+            read_to,
+            knowledge,
+            bench,
+            jobs,
+            staged,
+            reports,
+        }
+    }
+
+    fn work(&self) -> Work {
+        Work {
+            opening: self.opening.clone(),
+            read_to: self.read_to.clone(),
+            knowledge: self.knowledge.clone(),
+            bench: self.bench.clone(),
+            staged: self.staged.clone(),
+            reports: self.reports.clone(),
+        }
+    }
+
+    /// Makes a take.
+    pub fn make_take(&self, order: Order) {
+        self.ask(takes::Job::Make(Box::new(order)));
+    }
+
+    /// Does something to the live run.
+    pub fn command_live(&self, command: LiveCommand) {
+        self.ask(takes::Job::Live(command));
+    }
+
+    /// Does something to the takes; `shown` is what the screen shows.
+    pub fn command_takes(&self, command: TakesCommand, shown: Option<Arc<Document>>) {
+        self.ask(takes::Job::Obey(command, shown));
+    }
+
+    fn ask(&self, job: takes::Job) {
+        if self.jobs.send(job).is_err() {
+            let said = "nothing can be done to the takes any more: open the file again";
+            (self.reports)(Report::Notice(said.to_owned()));
+        }
+    }
+
+    /// Drops a document where nobody waits for it.
+    pub fn discard(&self, document: Arc<Document>) {
+        // Without a thread to do it, it is dropped here.
+        let _ = self.discarded.send(document);
+    }
+
+    /// The end of the file, read on its own.
+    pub fn tail(&self) -> Result<Option<Report>, InputError> {
+        let Some(recording) = self.opening.tail()? else {
+            return Ok(None);
+        };
+        Ok(Some(Report::Tail(Arc::new(Document {
+            recording: Arc::new(recording),
+            extent: Extent::Tail,
+        }))))
+    }
+
+    /// Starts or stops to watch the file.
+    pub fn watch(&self, on: bool) {
+        let was_on = self.watching.swap(on, Ordering::Relaxed);
+        if !on || was_on {
+            return;
+        }
+        let mut work = self.work();
+        let watching = self.watching.clone();
+        std::thread::spawn(move || {
+            if let Err(error) = work.watch(&watching) {
+                work.tell(Report::Failed(error.to_string()));
+            }
+        });
+    }
+}
+
+/// Why a file is no longer watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Watched {
+    /// Nobody wants it, or it cannot be followed.
+    Enough,
+    /// It was cut, or another file has its name.
+    Replaced,
+}
+
+#[derive(Clone)]
+struct Work {
+    opening: Arc<Opening>,
+    /// How long the file was when it was read.
+    read_to: Arc<AtomicU64>,
+    knowledge: Arc<Knowledge>,
+    bench: Arc<takes::Bench>,
+    staged: Staged,
+    reports: Hear,
+}
+
+impl Work {
+    fn tell(&self, report: Report) {
+        (self.reports)(report);
+    }
+
+    fn read(&self) -> Result<(), InputError> {
+        self.read_to.store(self.opening.length(), Ordering::Relaxed);
+        let last = std::sync::Mutex::new(Instant::now());
+        let recording = self.opening.read(&|done, total| {
+            if let Ok(mut last) = last.lock()
+                && last.elapsed() >= PROGRESS
+            {
+                *last = Instant::now();
+                self.tell(Report::Progress { done, total });
+            }
+        })?;
+        let document = self.whole(recording);
+        self.bench.begin(&document);
+        self.tell(Report::Whole(document.clone()));
+        self.check(&document)?;
+        self.find_takes();
+        self.number_lines(&document)
+    }
+
+    /// Tells the lines of the first problems.
+    fn number_lines(&self, document: &Document) -> Result<(), InputError> {
+        let recording = &document.recording;
+        if matches!(recording.format.reading, Reading::Database) {
+            return Ok(());
+        }
+        let places: Vec<u64> = recording
+            .problems
+            .iter()
+            .take(NUMBERED)
+            .map(|problem| problem.at)
+            .collect();
+        if !places.is_empty() {
+            let lines = line_numbers(&*recording.source, &[], places)?;
+            self.tell(Report::Lines(lines));
+        }
+        Ok(())
+    }
+
+    fn whole(&self, mut recording: Recording) -> Arc<Document> {
+        self.knowledge.apply(&mut recording);
+        Arc::new(Document {
+            recording: Arc::new(recording),
+            extent: Extent::Whole,
+        })
+    }
+
+    fn check(&self, document: &Arc<Document>) -> Result<(), InputError> {
+        let mut tally = Tally::default();
+        for (number, session) in document.recording.sessions.iter().enumerate() {
+            let findings = check_session(session, self.knowledge.target)?;
+            takes::add(&mut tally, &findings);
+            self.tell(Report::Checked {
+                document: document.clone(),
+                session: number,
+                checked: Arc::new(Checked::new(findings)),
+            });
+        }
+        self.bench.set_tally(document, tally);
+        self.tell(Report::Finished(document.clone()));
+        Ok(())
+    }
+
+    /// Looks for growth until told to stop. What is appended to a large file is shown from its end at once; the rest is put together
+    /// beside that, whenever the file is quiet.
+    fn watch(&mut self, watching: &AtomicBool) -> Result<(), InputError> {
+        while self.watch_file(watching)? == Watched::Replaced {
+            self.tell(Report::Notice(
+                "the file was cut or replaced: it is read anew".to_owned(),
+            ));
+            match self.opening.anew() {
+                Ok(opening) => {
+                    self.opening = Arc::new(opening);
+                    self.read()?;
+                }
+                // Nobody has written to it yet.
+                Err(InputError::Empty | InputError::Missing) => std::thread::sleep(LOOK),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn watch_file(&self, watching: &AtomicBool) -> Result<Watched, InputError> {
+        if !self.opening.can_follow() {
+            self.tell(Report::Notice(
+                "a file of this format cannot be followed".to_owned(),
+            ));
+            return Ok(Watched::Enough);
+        }
+        std::thread::scope(|scope| {
+            let (quiet, asked) = channel();
+            scope.spawn(move || {
+                if let Err(error) = in_background(move || self.follow(&asked)) {
+                    self.tell(Report::Failed(error.to_string()));
+                }
+            });
+            self.look(watching, &quiet)
+        })
+    }
+
+    fn look(&self, watching: &AtomicBool, quiet: &Sender<()>) -> Result<Watched, InputError> {
+        let mut length = self.read_to.load(Ordering::Relaxed);
+        let mut grown_at = None;
+        while watching.load(Ordering::Relaxed) {
+            let now = self.opening.length();
+            if now < length || self.opening.is_replaced() {
+                return Ok(Watched::Replaced);
+            }
+            if now > length && self.opening.ends_with_line()? {
+                length = now;
+                grown_at = Some(Instant::now());
+                if length > SMALL {
+                    self.show_end()?;
+                }
+            }
+            let wait = if length > SMALL {
+                QUIET
+            } else {
+                Duration::ZERO
+            };
+            if grown_at.is_some_and(|at: Instant| at.elapsed() >= wait) {
+                grown_at = None;
+                // The other thread ends when this loop does, or has told why it failed.
+                let _ = quiet.send(());
+            }
+            std::thread::sleep(LOOK);
+        }
+        Ok(Watched::Enough)
+    }
+
+    fn show_end(&self) -> Result<(), InputError> {
+        if let Some(recording) = self.opening.tail()? {
+            self.tell(Report::Tail(Arc::new(Document {
+                recording: Arc::new(recording),
+                extent: Extent::Tail,
+            })));
+        }
+        Ok(())
+    }
+
+    /// Reads what was appended whenever it is asked to.
+    fn follow(&self, asked: &Receiver<()>) -> Result<(), InputError> {
+        let mut follower = None;
+        while asked.recv().is_ok() {
+            let follower = match &mut follower {
+                Some(follower) => follower,
+                None => match self.opening.follow()? {
+                    Some(new) => follower.insert(new),
+                    None => return Ok(()),
+                },
+            };
+            if follower.advance()? == Growth::Shrunk {
+                return Ok(());
+            }
+            let length = self.opening.length();
+            let document = self.whole(follower.recording()?);
+            // What was appended meanwhile is on the screen already; it is put together the next time.
+            if self.opening.length() == length {
+                self.bench.set_main(&document);
+                self.tell(Report::Grown(document.clone()));
+                self.check(&document)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,67 @@
+//! Finding, counting and filtering items, each in a thread of its own; the next of its kind calls the one before off.
+
+use super::{Loader, hits, paths, sieve};
+use crate::tui::update::{Counting, Report, Search, Sifting};
+use retake_live::search::SearchError;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+impl Loader {
+    /// Looks for the item that a search asks for; a new search calls the one before off.
+    pub fn search(&mut self, search: Search) {
+        self.searching.store(true, Ordering::Relaxed);
+        let cancel = Arc::new(AtomicBool::new(false));
+        self.searching = cancel.clone();
+        let reports = self.reports.clone();
+        std::thread::spawn(move || {
+            let report = match hits::find(&search, &cancel) {
+                Ok(found) => Report::Found(found),
+                Err(SearchError::Cancelled) => return,
+                Err(SearchError::Source(error)) => Report::Failed(error.to_string()),
+            };
+            reports(report);
+        });
+    }
+
+    /// Counts the items with a text behind; a new count calls the one before off.
+    pub fn count(&mut self, counting: Counting) {
+        self.counting.store(true, Ordering::Relaxed);
+        let cancel = Arc::new(AtomicBool::new(false));
+        self.counting = cancel.clone();
+        let reports = self.reports.clone();
+        std::thread::spawn(move || {
+            let mut tell =
+                |places, is_done| reports(Report::Counted(counting.clone(), places, is_done));
+            match hits::count(&counting, &cancel, &mut tell) {
+                Ok(()) | Err(SearchError::Cancelled) => {}
+                Err(SearchError::Source(error)) => reports(Report::Failed(error.to_string())),
+            }
+        });
+    }
+
+    /// Says behind what a path can be completed to.
+    pub fn complete(&self, typed: String) {
+        let (reports, recording) = (self.reports.clone(), self.opening.input().path.clone());
+        std::thread::spawn(move || {
+            reports(Report::Paths(paths::complete(typed, recording.as_deref())))
+        });
+    }
+
+    /// Decides which items a filter lets through; a new filter calls the one before off.
+    pub fn sift(&mut self, sifting: Sifting) {
+        self.sifting.store(true, Ordering::Relaxed);
+        let cancel = Arc::new(AtomicBool::new(false));
+        self.sifting = cancel.clone();
+        let reports = self.reports.clone();
+        std::thread::spawn(move || match sieve::sift(&sifting, &cancel) {
+            Ok(Some(shown)) => reports(Report::Sifted {
+                document: sifting.document.clone(),
+                session: sifting.session,
+                shown: Arc::new(shown),
+                is_preview: sifting.is_preview,
+            }),
+            Ok(None) => {}
+            Err(error) => reports(Report::Failed(error.to_string())),
+        });
+    }
+}

@@ -1,0 +1,90 @@
+//! Which items a filter lets through, decided on all cores.
+
+use crate::tui::filter::{Filter, Head, ItemView};
+use crate::tui::state::document::{Checked, Place};
+use crate::tui::state::preview::{Previews, tool_of};
+use crate::tui::state::tree::Shown;
+use crate::tui::update::Sifting;
+use rayon::prelude::*;
+use retake_core::session::{Session, SourceError};
+use retake_live::in_background;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// How many items one task decides.
+const PART: usize = 4096;
+
+/// The items that a filter lets through; `None` if it was called off.
+pub(super) fn sift(sifting: &Sifting, cancel: &AtomicBool) -> Result<Option<Shown>, SourceError> {
+    let Some(session) = sifting.document.session(sifting.session) else {
+        return Ok(None);
+    };
+    in_background(|| {
+        let count = session.items.len();
+        let parts = (0..count)
+            .into_par_iter()
+            .step_by(PART)
+            .map(|from| {
+                let to = (from + PART).min(count);
+                sift_part(sifting, session, from..to, cancel)
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let items = parts.into_iter().flatten().collect();
+        let is_done = !cancel.load(Ordering::Relaxed);
+        Ok(is_done.then(|| Shown::new(session, items)))
+    })
+}
+
+fn sift_part(
+    sifting: &Sifting,
+    session: &Session,
+    part: std::ops::Range<usize>,
+    cancel: &AtomicBool,
+) -> Result<Vec<u32>, SourceError> {
+    let mut filter = sifting.filter.clone();
+    let mut previews = Previews::default();
+    let mut bytes = Vec::new();
+    let mut passed = Vec::new();
+    for index in part {
+        if cancel.load(Ordering::Relaxed) {
+            break;
+        }
+        let item = &session.items[index];
+        let findings: Vec<_> = sifting
+            .checked
+            .as_deref()
+            .map_or(&[][..], |checked: &Checked| checked.of_item(index))
+            .iter()
+            .map(|finding| (finding.rule.id, finding.severity))
+            .collect();
+        let head = Head {
+            kind: item.kind,
+            tool: tool_of(session, index),
+            findings: &findings,
+        };
+        let passes = match filter.matches_head(&head) {
+            Some(passes) => passes,
+            None => {
+                session.source.read_into(item.span, &mut bytes)?;
+                let place = Place {
+                    session: sifting.session,
+                    item: index,
+                };
+                let row = match &filter {
+                    Filter::Terms(_) => {
+                        format!("{} {}", head.tool, previews.of(session, place))
+                    }
+                    Filter::Everything | Filter::Jq(_) => String::new(),
+                };
+                filter.matches(&ItemView {
+                    head,
+                    row: &row,
+                    bytes: &bytes,
+                })
+            }
+        };
+        if passes && let Ok(index) = u32::try_from(index) {
+            passed.push(index);
+        }
+    }
+    Ok(passed)
+}

@@ -1,0 +1,88 @@
+//! What cannot be changed where it stands (a log of exchanges, a stream) is changed as one request: the same change, carried over.
+
+use super::checking::Check;
+use super::{Work, is_parallel};
+use crate::tui::state::document::{Document, Place};
+use retake_core::session::takes::Take;
+use retake_core::session::{Edit, Session, index_number};
+use retake_live::{NoTake, Workbench, target_of};
+use std::sync::Arc;
+
+impl Work {
+    /// Writes the history as one request and makes the take there. Where the request has other items, it is shown with the cursor on
+    /// the item that was meant, and the operator says again what is to be done.
+    pub(super) fn take_as_request(
+        &self,
+        bench: &mut Workbench,
+        (document, session): (&Arc<Document>, usize),
+        edits: &[Edit],
+        about: Take,
+        error: &NoTake,
+    ) -> Result<Option<Check>, NoTake> {
+        let missing = || NoTake::NoSession(index_number(session));
+        let history = document.recording.sessions.get(session);
+        let history = history.ok_or_else(missing)?;
+        let before = bench.takes().current();
+        let id = bench.as_request(index_number(session), target_of(history.dialect), &[])?;
+        let request = bench.read(id, &|_, _| ())?;
+        let found = self.tally_of(&request.sessions)?;
+        self.judge(bench, id, found)?;
+        let request = request.sessions.first().ok_or_else(missing)?;
+        let meant = about.cause.item.map_or(0, |item| item as usize);
+        if can_carry(history, request, edits) {
+            let id = bench.take(index_number(session), request, edits, about)?;
+            let said = format!("take {id}, of the history as one request; u takes it back");
+            return self.show(bench, before, None, carried_to(bench, id, meant), said);
+        }
+        let at = Some(Place {
+            session: 0,
+            item: counterpart(history, request, meant),
+        });
+        let said = format!("{error}: this is its history as one request; now do it again");
+        self.show(bench, before, None, at, said)
+    }
+}
+
+/// Behind the item, where the take wrote something.
+fn carried_to(
+    bench: &Workbench,
+    id: retake_core::session::takes::TakeId,
+    meant: usize,
+) -> Option<Place> {
+    let asks = bench.takes().get(id)?.outcome.asks_model;
+    (!asks).then_some(Place {
+        session: 0,
+        item: meant,
+    })
+}
+
+/// Whether edits mean the same in the request: its items stand for those of the history, and what is rewritten is spelled the same.
+fn can_carry(history: &Session, request: &Session, edits: &[Edit]) -> bool {
+    let same_bytes = |item: u32| {
+        let bytes = |session: &Session| session.bytes(session.items.get(item as usize)?).ok();
+        bytes(history).is_some_and(|old| bytes(request) == Some(old))
+    };
+    is_parallel(history, request)
+        && edits.iter().all(|edit| match edit {
+            Edit::Rewrite { item, .. } => same_bytes(*item),
+            _ => true,
+        })
+}
+
+/// The item of the request that stands for one of the history: the same half of the same call, else the one of this number.
+fn counterpart(history: &Session, request: &Session, meant: usize) -> usize {
+    let last = request.items.len().saturating_sub(1);
+    let number = meant.min(last);
+    let Some(item) = history.items.get(meant) else {
+        return number;
+    };
+    let Ok(id) = history.call_id(item) else {
+        return number;
+    };
+    let same = request.items.iter().rposition(|other| {
+        other.kind == item.kind
+            && !id.is_empty()
+            && request.call_id(other).is_ok_and(|other| other == id)
+    });
+    same.unwrap_or(number)
+}

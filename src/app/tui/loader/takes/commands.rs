@@ -1,0 +1,122 @@
+//! What the operator asks for about takes that there are.
+
+use super::checking::Check;
+use super::{WHOLE, Work, view_of};
+use crate::tui::state::document::{Document, Place};
+use crate::tui::update::{Report, TakesCommand, TakesReport};
+use retake_core::session::takes::{ItemMark, TakeId};
+use retake_live::{NoTake, Workbench};
+use std::sync::Arc;
+
+impl Work {
+    /// Does something to the takes; `shown` is what the screen shows.
+    pub(super) fn command_takes(
+        &self,
+        command: TakesCommand,
+        shown: Option<&Arc<Document>>,
+    ) -> Option<Check> {
+        let is_awaited = !matches!(command, TakesCommand::Mark { .. });
+        let check = self.on_takes(|work, bench| work.obey(bench, command, shown));
+        if is_awaited {
+            self.tell(Report::Takes(TakesReport::Done));
+        }
+        check
+    }
+
+    fn obey(
+        &self,
+        bench: &mut Workbench,
+        command: TakesCommand,
+        shown: Option<&Arc<Document>>,
+    ) -> Result<Option<Check>, NoTake> {
+        let before = bench.takes().current();
+        match command {
+            TakesCommand::Undo => return self.undo(bench, shown),
+            TakesCommand::Redo => match bench.redo() {
+                Some(id) => {
+                    let said = format!("forward to take {id}");
+                    return self.show(bench, before, shown, None, said);
+                }
+                None => self.refuse("nothing to redo"),
+            },
+            TakesCommand::GoTo(id) => {
+                let is_back = bench.takes().parent(before) == Some(TakeId(id));
+                let at = begun_at(bench, before).filter(|_| is_back);
+                bench.go_to(TakeId(id))?;
+                let said = format!("take {}", TakeId(id));
+                return self.show(bench, before, shown, at, said);
+            }
+            TakesCommand::Compare(left, right) => {
+                let comparison = self.comparison(bench, TakeId(left), TakeId(right))?;
+                self.tell(Report::Takes(TakesReport::Compared(Box::new(comparison))));
+            }
+            TakesCommand::NoteTake(id, text) => {
+                bench.note(TakeId(id), ItemMark::new(0, WHOLE), text)?;
+                self.tell_tree(bench);
+            }
+            TakesCommand::Rename(id, name) => {
+                bench.rename(TakeId(id), name)?;
+                self.tell_tree(bench);
+            }
+            TakesCommand::NoteItem { at, bytes, text } => {
+                let (home, at) = bench.home_of(before, at);
+                bench.note(home, ItemMark::new(at, &bytes), text)?;
+                self.tell_tree(bench);
+            }
+            TakesCommand::Mark { at, bytes, set } => {
+                let (home, at) = bench.home_of(before, at);
+                bench.bookmark(home, ItemMark::new(at, &bytes), set)?;
+                self.tell_tree(bench);
+            }
+            TakesCommand::Formats(session) => self.tell_formats(bench, shown, session),
+            TakesCommand::Save {
+                session,
+                path,
+                format,
+                force,
+            } => {
+                let report = self.save(bench, shown, session, &path, format, force);
+                self.tell(Report::Takes(report));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Goes back; the cursor goes to the item that the take was about.
+    fn undo(
+        &self,
+        bench: &mut Workbench,
+        shown: Option<&Arc<Document>>,
+    ) -> Result<Option<Check>, NoTake> {
+        let before = bench.takes().current();
+        let at = begun_at(bench, before);
+        match bench.undo() {
+            Some(id) => {
+                let said = format!("back in take {id}; ^r goes forward again");
+                self.show(bench, before, shown, at, said)
+            }
+            None => {
+                self.refuse("nothing to undo: this is the recording");
+                Ok(None)
+            }
+        }
+    }
+
+    pub(super) fn refuse(&self, reason: &str) {
+        self.tell(Report::Takes(TakesReport::Refused(reason.to_owned())));
+    }
+
+    fn tell_tree(&self, bench: &mut Workbench) {
+        let view = view_of(bench, bench.takes().current());
+        self.tell(Report::Takes(TakesReport::Tree(view)));
+    }
+}
+
+/// The item of the parent that a take was about.
+fn begun_at(bench: &Workbench, id: TakeId) -> Option<Place> {
+    let take = bench.takes().get(id)?;
+    Some(Place {
+        session: take.session as usize,
+        item: take.forked_at? as usize,
+    })
+}

@@ -1,0 +1,122 @@
+//! Two takes beside each other, and where they begin to differ.
+
+use super::Work;
+use crate::tui::recovery::comparison::{Comparison, ItemText, Which};
+use crate::tui::state::document::{Document, Place};
+use retake_core::actions::with_open_arguments;
+use retake_core::session::takes::TakeId;
+use retake_core::session::{Change, Dialect, Rope, Session, compare, hash};
+use retake_live::{NoTake, Recording, Workbench};
+use std::sync::Arc;
+
+/// How much of an item is read to be compared, in bytes.
+const READ: u64 = 256 * 1024;
+
+impl Work {
+    pub(super) fn comparison(
+        &self,
+        bench: &mut Workbench,
+        left: TakeId,
+        right: TakeId,
+    ) -> Result<Comparison, NoTake> {
+        let sessions = [left, right].map(|id| {
+            let recording = bench.read(id, &|_, _| ())?;
+            let session = bench
+                .takes()
+                .get(id)
+                .map_or(0, |take| take.session as usize);
+            Ok::<_, NoTake>((recording, session))
+        });
+        let [left_read, right_read] = sessions;
+        let ((left_recording, left_session), (right_recording, right_session)) =
+            (left_read?, right_read?);
+        // The recording itself has no session of its own: it is compared by that of the other side.
+        let session = if left == TakeId::MAIN {
+            right_session
+        } else {
+            left_session
+        };
+        let empty = || Session::empty(left_recording.source.clone(), "", Dialect::Responses);
+        let of = |recording: &Recording| {
+            let sessions = &recording.sessions;
+            sessions
+                .get(session)
+                .or(sessions.first())
+                .cloned()
+                .unwrap_or_else(empty)
+        };
+        let (one, other) = (of(&left_recording), of(&right_recording));
+        let digests = [digests(&one)?, digests(&other)?];
+        let read = |which: Which, index: usize| {
+            let session = match which {
+                Which::Left => &one,
+                Which::Right => &other,
+            };
+            item_text(session, index)
+        };
+        let names = [left, right].map(|id| format!("take {id}"));
+        Ok(Comparison::new(
+            [&names[0], &names[1]],
+            [&digests[0], &digests[1]],
+            read,
+        ))
+    }
+}
+
+/// Digests of items that are the same wherever an item stands.
+fn digests(session: &Session) -> Result<Vec<u64>, NoTake> {
+    let mut bytes = Vec::new();
+    let digests = session.items.iter().map(|item| {
+        session.source.read_into(item.span, &mut bytes)?;
+        Ok(hash(&bytes))
+    });
+    digests.collect()
+}
+
+fn item_text(session: &Session, index: usize) -> ItemText {
+    let item = session.items[index];
+    let head = item.span.head(READ);
+    let mut text = session.source.read(head).map_or_else(
+        |error| error.to_string(),
+        |bytes| String::from_utf8_lossy(&bytes).into_owned(),
+    );
+    if head.len() < item.span.len() {
+        let more = item.span.len() - head.len();
+        text.push_str(&format!("\n... {more} bytes more"));
+    }
+    ItemText {
+        open: with_open_arguments(&item, &text),
+        kind: item.kind,
+        tool: session.name(&item).to_owned(),
+        text,
+    }
+}
+
+/// Where two takes begin to differ, in the second.
+pub(super) fn first_change(
+    before: (&Arc<Document>, &Rope),
+    after: (&Arc<Document>, &Rope),
+) -> Option<Place> {
+    let pairs = before
+        .0
+        .recording
+        .sessions
+        .iter()
+        .zip(&after.0.recording.sessions);
+    for (number, (old, new)) in pairs.enumerate() {
+        let changes = compare((old, before.1), (new, after.1)).ok()?;
+        let first = changes.into_iter().find_map(|change| match change {
+            Change::Same { .. } => None,
+            Change::Changed { after, .. } | Change::Added { after } => Some(after),
+            Change::Removed { before } => Some(before),
+        });
+        if let Some(item) = first {
+            let last = new.items.len().saturating_sub(1);
+            return Some(Place {
+                session: number,
+                item: item.min(last),
+            });
+        }
+    }
+    None
+}

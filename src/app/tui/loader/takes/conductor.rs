@@ -1,0 +1,157 @@
+//! Who drives the take of a recording that grows: a live run, or whoever has taken a held exchange over.
+
+use crate::tui::state::live::AgentInfo;
+use retake_core::engine::Breakpoint;
+use retake_core::session::takes::TakeId;
+use retake_live::agents::AgentFile;
+use retake_live::live::{Input, News, Phase, Prepared, Run, WorldEvent};
+use retake_live::proxy::holds::Seat;
+use retake_live::{NoTake, Workbench};
+use std::fmt;
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Drives a take. It owns none: each time it is handed the workbench of the recording.
+pub trait Conductor: Send {
+    /// Begins to drive a take, or goes on with it.
+    fn begin(
+        &mut self,
+        bench: &mut Workbench,
+        session: u32,
+        from: TakeId,
+    ) -> Result<Vec<News>, NoTake>;
+
+    /// Hears something, and does what follows from it.
+    fn hear(&mut self, bench: &mut Workbench, input: Input) -> Vec<News>;
+
+    /// The take that it drives.
+    fn take(&self) -> TakeId;
+
+    /// What it is doing.
+    fn phase(&self) -> Phase;
+
+    /// Hears what has happened where it was woken from.
+    fn wake(&mut self, _bench: &mut Workbench) -> Vec<News> {
+        Vec::new()
+    }
+}
+
+/// What comes from outside of the screen for whoever drives a take.
+#[derive(Debug)]
+pub enum Stir {
+    /// Something happened in the world of a run.
+    World(WorldEvent),
+    /// Something waits to be heard ([`Conductor::wake`]).
+    Wake,
+}
+
+impl Conductor for Run {
+    fn begin(
+        &mut self,
+        bench: &mut Workbench,
+        session: u32,
+        from: TakeId,
+    ) -> Result<Vec<News>, NoTake> {
+        Run::begin(self, bench, session, from)
+    }
+
+    fn hear(&mut self, bench: &mut Workbench, input: Input) -> Vec<News> {
+        Run::hear(self, bench, input)
+    }
+
+    fn take(&self) -> TakeId {
+        Run::take(self)
+    }
+
+    fn phase(&self) -> Phase {
+        Run::phase(self)
+    }
+}
+
+impl Conductor for Seat {
+    fn begin(&mut self, bench: &mut Workbench, _: u32, _: TakeId) -> Result<Vec<News>, NoTake> {
+        Seat::begin(self, bench)
+    }
+
+    fn hear(&mut self, bench: &mut Workbench, input: Input) -> Vec<News> {
+        Seat::hear(self, bench, input)
+    }
+
+    fn take(&self) -> TakeId {
+        Seat::take(self)
+    }
+
+    fn phase(&self) -> Phase {
+        Seat::phase(self)
+    }
+
+    fn wake(&mut self, bench: &mut Workbench) -> Vec<News> {
+        self.hear_world(bench)
+    }
+}
+
+/// A run that was prepared before the screen was taken.
+pub struct StagedRun {
+    /// The agent.
+    pub agent: AgentFile,
+    /// The run.
+    pub prepared: Prepared,
+    /// What its world tells.
+    pub events: Receiver<WorldEvent>,
+}
+
+/// A held exchange that the screen takes over. It is given back when the conductor is dropped, once nobody has its journal open.
+pub struct Seated {
+    /// Who drives its take.
+    pub conductor: Box<dyn Conductor>,
+    /// What comes for it: replies that retake itself has asked for, times that are up, decisions elsewhere.
+    pub events: Receiver<Stir>,
+    /// Whose calls are held.
+    pub agent: AgentInfo,
+    /// Where it stops although nothing is wrong.
+    pub breakpoints: Vec<Breakpoint>,
+}
+
+/// What begins as soon as the recording is read.
+pub(super) enum Begins {
+    Run(Box<StagedRun>),
+    Seat(Seated),
+}
+
+/// What is to begin in the recording that is opened first; it begins once.
+#[derive(Clone, Default)]
+pub struct Staged(Arc<Mutex<Option<Begins>>>);
+
+impl fmt::Debug for Staged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Staged").field(&self.is_there()).finish()
+    }
+}
+
+impl Staged {
+    /// A run that is to begin as soon as its journal is read.
+    pub fn new(run: StagedRun) -> Self {
+        Self::of(Begins::Run(Box::new(run)))
+    }
+
+    /// A held exchange that is driven from here as soon as its journal is read.
+    pub fn seated(seat: Seated) -> Self {
+        Self::of(Begins::Seat(seat))
+    }
+
+    fn of(begins: Begins) -> Self {
+        Self(Arc::new(Mutex::new(Some(begins))))
+    }
+
+    pub(in crate::tui::loader) fn is_there(&self) -> bool {
+        self.held().is_some()
+    }
+
+    pub(super) fn take(&self) -> Option<Begins> {
+        self.held().take()
+    }
+
+    fn held(&self) -> MutexGuard<'_, Option<Begins>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

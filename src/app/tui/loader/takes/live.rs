@@ -1,0 +1,379 @@
+//! The live run behind the screen: the worker of the takes drives it, since a run is a take that grows.
+
+use super::Work;
+use super::checking::Check;
+use super::conductor::{Begins, Conductor, Seated, StagedRun, Stir};
+use super::view::view_of;
+use super::worker::Job;
+use crate::tui::live::trust::TrustRequest;
+use crate::tui::state::live::AgentInfo;
+use crate::tui::update::{LiveCommand, Report, TakesReport};
+use retake_core::engine::agent::By;
+use retake_core::engine::{Breakpoint, Command};
+use retake_core::session::index_number;
+use retake_core::session::ledger::LedgerEvent;
+use retake_core::session::takes::TakeId;
+use retake_live::agents::AgentFile;
+use retake_live::live::{Input, News, Options, Phase, Prepared, prepare};
+use retake_live::trust::Trust;
+use retake_live::wordings::{Wordings, usual_files};
+use retake_live::{NoTake, Workbench, in_background};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, Sender};
+use std::sync::{Arc, MutexGuard};
+
+/// How many entries of the ledger the screen is told when a recording is opened.
+const TOLD: usize = 1000;
+
+/// The run of the recording that is open, if there is one.
+#[derive(Default)]
+pub(in crate::tui::loader) struct Live {
+    run: Option<Box<dyn Conductor>>,
+    /// The number of the session that it goes on in.
+    session: usize,
+    /// A command that waits until the agent's file is trusted.
+    waiting: Option<LiveCommand>,
+    breakpoints: Vec<Breakpoint>,
+}
+
+impl Live {
+    pub(super) fn is_there(&self) -> bool {
+        self.run.is_some()
+    }
+
+    /// Whether a run goes on in this session: its open calls wait for nothing but the run.
+    fn runs(&self, session: usize) -> bool {
+        let run = self.run.as_ref();
+        let is_on = run.is_some_and(|run| !matches!(run.phase(), Phase::Idle | Phase::Ended(_)));
+        self.session == session && is_on
+    }
+}
+
+/// Where a run begins.
+struct Begin {
+    session: u32,
+    from: TakeId,
+    agent: AgentInfo,
+    conductor: Box<dyn Conductor>,
+    breakpoints: Vec<Breakpoint>,
+    notes: Vec<String>,
+}
+
+impl Begin {
+    fn of(file: &AgentFile, prepared: Prepared, session: u32, from: TakeId) -> Self {
+        Self {
+            session,
+            from,
+            agent: info(file),
+            conductor: Box::new(prepared.run),
+            breakpoints: prepared.breakpoints,
+            notes: prepared.notes,
+        }
+    }
+}
+
+impl Work {
+    /// Does what the operator wants of the run.
+    pub(super) fn command_live(&self, command: LiveCommand) -> Option<Check> {
+        match command {
+            LiveCommand::Begin { agent } => self.begin(&agent, 0, TakeId::MAIN),
+            LiveCommand::GoOnFrom {
+                agent,
+                take,
+                session,
+            } => self.begin(&agent, session, TakeId(take)),
+            LiveCommand::ConfirmTrust(is_trusted) => self.trusted(is_trusted),
+            LiveCommand::SetBreakpoints(breakpoints) => {
+                self.live().breakpoints.clone_from(&breakpoints);
+                self.hear(Input::Operator(Command::Breakpoints(breakpoints)))
+            }
+            LiveCommand::Say(text) => self.hear(Input::Say(text)),
+            LiveCommand::Engine(command) => self.hear(Input::Operator(command)),
+        }
+    }
+
+    /// Tells what happened in the runs of this recording before, and which agent ran last.
+    pub(super) fn tell_past(&self, bench: &Workbench) {
+        let happened = bench.happened();
+        let last = happened
+            .iter()
+            .rev()
+            .find_map(|happened| match &happened.event {
+                LedgerEvent::Began { file, .. } if !file.is_empty() => Some(file),
+                _ => None,
+            });
+        if let Some(file) = last {
+            self.tell(Report::PastAgent(file.clone()));
+        }
+        for happened in happened.iter().skip(happened.len().saturating_sub(TOLD)) {
+            let event = Box::new(happened.event.clone());
+            self.tell(Report::Past(event, happened.time));
+        }
+    }
+
+    /// The run hears something.
+    pub(super) fn hear(&self, input: Input) -> Option<Check> {
+        self.on_run(|run, bench| Ok(run.hear(bench, input)))
+    }
+
+    /// Tells the run where the operator went, if it is elsewhere.
+    pub(super) fn lead(&self, is_mended: bool) -> Option<Check> {
+        self.on_run(|run, bench| {
+            let current = bench.takes().current();
+            if run.take() == current {
+                return Ok(Vec::new());
+            }
+            let input = match is_mended {
+                true => Input::Mended(current),
+                false => Input::Went(current),
+            };
+            Ok(run.hear(bench, input))
+        })
+    }
+
+    /// Whether a run goes on in a session.
+    pub(super) fn runs(&self, session: usize) -> bool {
+        self.live().runs(session)
+    }
+
+    /// Ends the run: what is under way is stopped.
+    fn end_run(&self) {
+        let run = self.live().run.take();
+        drop(run);
+    }
+
+    /// The file is closed. A hold that is given back opens its journal again: the takes let go of it first.
+    pub(super) fn close(&self) {
+        self.bench.close();
+        self.end_run();
+    }
+
+    fn live(&self) -> MutexGuard<'_, Live> {
+        self.bench.live()
+    }
+
+    /// Begins a run with this agent, unless it has to be trusted first.
+    fn begin(&self, agent: &str, session: usize, from: TakeId) -> Option<Check> {
+        let begin = match self.staged.take() {
+            Some(Begins::Run(staged)) => Ok(Some(self.staged(*staged))),
+            Some(Begins::Seat(seat)) => Ok(Some(self.seated(seat))),
+            None => self.prepare(agent, session, from),
+        };
+        match begin {
+            Ok(begin) => self.go(begin?),
+            Err(error) => {
+                self.refuse(&error);
+                None
+            }
+        }
+    }
+
+    /// A run that the command line has prepared.
+    fn staged(&self, staged: StagedRun) -> Begin {
+        self.listen(staged.events, Stir::World);
+        Begin::of(&staged.agent, staged.prepared, 0, TakeId::MAIN)
+    }
+
+    /// A held exchange goes on in the take in which it was left.
+    fn seated(&self, seat: Seated) -> Begin {
+        self.listen(seat.events, |stir| stir);
+        Begin {
+            session: 0,
+            from: self.bench.shown(),
+            agent: seat.agent,
+            conductor: seat.conductor,
+            breakpoints: seat.breakpoints,
+            notes: Vec::new(),
+        }
+    }
+
+    /// Hears what a world tells.
+    fn listen<T: Send + 'static>(&self, events: Receiver<T>, stir: fn(T) -> Stir) {
+        if let Some(jobs) = self.bench.jobs() {
+            std::thread::spawn(move || forward(&events, &jobs, stir));
+        }
+    }
+
+    /// Reads the agent's file; `None` where it has to be trusted before anything of it runs.
+    fn prepare(&self, agent: &str, session: usize, from: TakeId) -> Result<Option<Begin>, String> {
+        let wordings = Wordings::read(&usual_files(Path::new(".")));
+        let file = AgentFile::read(Path::new(agent), &wordings);
+        let file = file.map_err(|error| error.to_string())?;
+        let trust = Trust::open(self.bench.root.as_deref());
+        let powers = file.powers();
+        if !powers.is_empty() && !trust.is_confirmed(&file.path, &file.content) {
+            self.live().waiting = Some(LiveCommand::GoOnFrom {
+                agent: agent.to_owned(),
+                take: from.0,
+                session,
+            });
+            self.tell(Report::Trust(TrustRequest {
+                agent: file.path.to_string_lossy().into_owned(),
+                why: "this file, as it is now, was not run before".to_owned(),
+                powers,
+            }));
+            return Ok(None);
+        }
+        let jobs = self.bench.jobs();
+        let report = Arc::new(move |event| {
+            if let Some(jobs) = &jobs {
+                // Nobody hears it when the file is closed.
+                let _ = jobs.send(Job::Stir(Stir::World(event)));
+            }
+        });
+        let at_hand = self.bench.main();
+        let at_hand = at_hand.and_then(|main| main.recording.sessions.get(session).cloned());
+        let options = Options {
+            has_operator: true,
+            breakpoints: self.live().breakpoints.clone(),
+            at_hand,
+            ..Options::default()
+        };
+        // The old run ends before the new one begins: they may use the same servers.
+        self.end_run();
+        let prepared = prepare(&file, options, report).map_err(|error| error.to_string())?;
+        let session = index_number(session);
+        Ok(Some(Begin::of(&file, prepared, session, from)))
+    }
+
+    fn go(&self, begin: Begin) -> Option<Check> {
+        let (session, from) = (begin.session, begin.from);
+        self.tell(Report::Agent(Box::new(begin.agent)));
+        for note in begin.notes {
+            self.tell(Report::Live(News::Notice(note)));
+        }
+        self.tell(Report::Breakpoints(begin.breakpoints.clone()));
+        {
+            let mut live = self.live();
+            live.breakpoints = begin.breakpoints;
+            live.run = Some(begin.conductor);
+            live.session = session as usize;
+        }
+        self.on_run(|run, bench| {
+            let asked = bench.recording().sessions.get(session as usize);
+            let asked = asked.map_or(0, |session| session.items.len());
+            self.tell(Report::Asked(asked));
+            run.begin(bench, session, from)
+        })
+    }
+
+    /// The operator has read what the agent's file would run.
+    fn trusted(&self, is_trusted: bool) -> Option<Check> {
+        let waiting = self.live().waiting.take();
+        let Some(LiveCommand::GoOnFrom { agent, .. }) = &waiting else {
+            return None;
+        };
+        if !is_trusted {
+            self.refuse("the agent is not trusted: nothing of it runs");
+            return None;
+        }
+        let wordings = Wordings::read(&usual_files(Path::new(".")));
+        let confirmed = AgentFile::read(Path::new(agent), &wordings);
+        let confirmed = confirmed
+            .map_err(|error| error.to_string())
+            .and_then(|file| {
+                let trust = Trust::open(self.bench.root.as_deref());
+                let confirmed = trust.confirm(&file.path, &file.content);
+                confirmed.map_err(|error| format!("the confirmation cannot be kept: {error}"))
+            });
+        match confirmed {
+            Ok(()) => self.command_live(waiting?),
+            Err(error) => {
+                self.refuse(&error);
+                None
+            }
+        }
+    }
+
+    /// Something comes from outside of the screen.
+    pub(super) fn stirred(&self, stir: Stir) -> Option<Check> {
+        match stir {
+            Stir::World(event) => self.hear(Input::World(event)),
+            Stir::Wake => self.on_run(|run, bench| Ok(run.wake(bench))),
+        }
+    }
+
+    /// Does something with the run and the takes, and tells what came of it.
+    fn on_run(
+        &self,
+        work: impl FnOnce(&mut dyn Conductor, &mut Workbench) -> Result<Vec<News>, NoTake> + Send,
+    ) -> Option<Check> {
+        let done = in_background(|| {
+            self.with_bench(|this, bench| {
+                let mut live = this.live();
+                let Some(run) = &mut live.run else {
+                    return Ok(None);
+                };
+                let news = work(run.as_mut(), bench)?;
+                drop(live);
+                this.tell_news(bench, news)
+            })
+        });
+        done.unwrap_or_else(|error| {
+            self.refuse(&error.to_string());
+            None
+        })
+    }
+
+    /// What has grown is shown first, so that what is said about it finds its place.
+    fn tell_news(&self, bench: &mut Workbench, news: Vec<News>) -> Result<Option<Check>, NoTake> {
+        let grown = news.iter().rev().find_map(|news| match news {
+            News::Grown(take) => Some(*take),
+            _ => None,
+        });
+        let check = grown.map(|take| self.show_grown(bench, take)).transpose()?;
+        for news in news {
+            self.tell(Report::Live(news));
+        }
+        Ok(check)
+    }
+
+    fn show_grown(&self, bench: &mut Workbench, id: TakeId) -> Result<Check, NoTake> {
+        let document = self.document_of(bench, id)?;
+        let showing = self.bench.set_shown(id, &document);
+        self.tell(Report::Takes(TakesReport::Grown {
+            document: document.clone(),
+            view: view_of(bench, id),
+        }));
+        Ok(Check {
+            showing,
+            opened: self.bench.opened(),
+            id,
+            parent: bench.takes().parent(id),
+            rope: Some(bench.rope(id)?),
+            refusal: bench.ledger().refusal(id).map(str::to_owned),
+            document,
+        })
+    }
+}
+
+/// What the screen says of an agent.
+pub(in crate::tui::loader) fn info(file: &AgentFile) -> AgentInfo {
+    let agent = &file.agent;
+    let tools = agent.tools.iter().map(|tool| {
+        let what = match &tool.by {
+            By::Command(command) => command.argv.join(" "),
+            By::Canned(_) => "canned answers".to_owned(),
+            By::Operator => "the operator".to_owned(),
+            By::Recorded(_) => "a recording".to_owned(),
+        };
+        (tool.offered.tool.name.clone(), what)
+    });
+    AgentInfo {
+        path: file.path.to_string_lossy().into_owned(),
+        name: agent.name.clone(),
+        model: agent.model.name.clone(),
+        is_scripted: agent.model.is_scripted(),
+        max_turns: agent.turn_limit(),
+        tools: tools.collect(),
+    }
+}
+
+/// Hands on what a world tells until it ends, or nobody hears it any more.
+fn forward<T>(events: &Receiver<T>, jobs: &Sender<Job>, stir: fn(T) -> Stir) {
+    for event in events {
+        if jobs.send(Job::Stir(stir(event))).is_err() {
+            return;
+        }
+    }
+}

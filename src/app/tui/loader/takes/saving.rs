@@ -1,0 +1,224 @@
+//! Saves takes, in the format of their recording or converted, and says what each of these would lose.
+
+use super::Work;
+use crate::tui::recovery::saving::SaveFormat;
+use crate::tui::state::document::Document;
+use crate::tui::update::{Report, TakesReport};
+use retake_core::formats::convert::{Options, To, convert};
+use retake_core::formats::is_written;
+use retake_core::repair::likely;
+use retake_core::session::takes::TakeId;
+use retake_core::session::{Session, SourceError};
+use retake_live::replace::{Backup, replace};
+use retake_live::{Workbench, is_same_file, save_take};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Of larger sessions the losses of a conversion are told when it is made.
+const COUNTED: usize = 50_000;
+
+impl Work {
+    pub(super) fn tell_formats(
+        &self,
+        bench: &mut Workbench,
+        shown: Option<&Arc<Document>>,
+        session: usize,
+    ) {
+        let Some(document) = shown else {
+            return self.refuse("nothing is open");
+        };
+        let id = bench.takes().current();
+        let mut formats = Vec::new();
+        let own = document.recording.format.id;
+        let is_request = bench.is_run() || bench.request_below(id).is_some();
+        let is_writable = is_written(document.recording.format) || id == TakeId::MAIN;
+        if is_writable {
+            let title = if is_request {
+                format!("the request ({own})")
+            } else {
+                format!("as recorded ({own})")
+            };
+            formats.push(SaveFormat {
+                id: OWN,
+                title,
+                ending: match bench.is_run() {
+                    true => ".json".to_owned(),
+                    false => self.ending(own),
+                },
+                losses: Vec::new(),
+            });
+        }
+        let history = document.recording.sessions.get(session);
+        for to in To::ALL {
+            formats.push(SaveFormat {
+                id: id_of(to),
+                title: title_of(to).to_owned(),
+                ending: ".json".to_owned(),
+                losses: history.map_or_else(Vec::new, |history| losses(history, to)),
+            });
+        }
+        let mut name = self.opening.input().name.clone();
+        if bench.is_run() {
+            // Runs lie among retake's own files; what is saved of them belongs where the operator works.
+            name.replace_range(..name.rfind('/').map_or(0, |slash| slash + 1), "");
+        }
+        self.tell(Report::Takes(TakesReport::Formats(name, formats)));
+    }
+
+    fn ending(&self, format: &str) -> String {
+        let name = &self.opening.input().name;
+        let known = [".jsonl", ".json", ".db", ".sqlite"].into_iter();
+        let own = known.clone().find(|ending| {
+            name.trim_end_matches(".zst")
+                .trim_end_matches(".gz")
+                .ends_with(ending)
+        });
+        let usual = if matches!(format, "claude-code" | "codex") {
+            ".jsonl"
+        } else {
+            ".json"
+        };
+        own.unwrap_or(usual).to_owned()
+    }
+
+    pub(super) fn save(
+        &self,
+        bench: &mut Workbench,
+        shown: Option<&Arc<Document>>,
+        session: usize,
+        path: &str,
+        format: &str,
+        force: bool,
+    ) -> TakesReport {
+        let path = expanded(path);
+        let recorded = self.opening.input().path.as_deref();
+        if recorded.is_some_and(|recorded| is_same_file(recorded, &path)) {
+            return TakesReport::Refused(
+                "the recording itself is never written to; choose another name".to_owned(),
+            );
+        }
+        if path.exists() && !force {
+            return TakesReport::Exists;
+        }
+        let id = bench.takes().current();
+        let saved = match To::ALL.into_iter().find(|to| id_of(*to) == format) {
+            None => save_own(bench, id, &path),
+            Some(to) => save_converted(shown, session, to, &path),
+        };
+        match saved {
+            Ok(said) => TakesReport::Saved(said),
+            Err(reason) => TakesReport::Refused(reason),
+        }
+    }
+}
+
+/// Id of the recording's own format in the save dialog.
+const OWN: &str = "own";
+
+fn id_of(to: To) -> &'static str {
+    to.dialect().word()
+}
+
+fn title_of(to: To) -> &'static str {
+    match to {
+        To::Responses => "Responses items",
+        To::Chat => "Chat messages",
+        To::Anthropic => "Anthropic messages",
+    }
+}
+
+fn save_own(bench: &mut Workbench, id: TakeId, path: &Path) -> Result<String, String> {
+    let rope = bench.rope(id).map_err(|error| error.to_string())?;
+    let base = bench.base(id).map_err(|error| error.to_string())?;
+    let replaced = save_take(base, &rope, path, Backup::None).map_err(|error| error.to_string())?;
+    Ok(format!("take {id} is saved as {}", replaced.path.display()))
+}
+
+fn save_converted(
+    shown: Option<&Arc<Document>>,
+    session: usize,
+    to: To,
+    path: &Path,
+) -> Result<String, String> {
+    let document = shown.ok_or_else(|| "nothing is open".to_owned())?;
+    let history = document.recording.sessions.get(session);
+    let history = history.ok_or_else(|| "there is no such session".to_owned())?;
+    let mut losses = 0;
+    let replaced = replace(path, Backup::None, |out| {
+        let mut write = |piece: &[u8]| out.write_all(piece).map_err(Stopped::Output);
+        let converted = convert(history, to, OPTIONS, &mut write).map_err(Stopped::into_io)?;
+        losses = converted.losses.len();
+        Ok(())
+    });
+    let replaced = replaced.map_err(|error| error.to_string())?;
+    let lost = match losses {
+        0 => String::new(),
+        1 => "; 1 loss".to_owned(),
+        count => format!("; {count} losses"),
+    };
+    Ok(format!(
+        "saved as {} in {}{lost}",
+        title_of(to),
+        replaced.path.display()
+    ))
+}
+
+/// Why a conversion stopped.
+enum Stopped {
+    Source(SourceError),
+    Output(std::io::Error),
+}
+
+impl From<SourceError> for Stopped {
+    fn from(error: SourceError) -> Self {
+        Self::Source(error)
+    }
+}
+
+impl Stopped {
+    fn into_io(self) -> std::io::Error {
+        match self {
+            Self::Source(error) => std::io::Error::other(error.to_string()),
+            Self::Output(error) => error,
+        }
+    }
+}
+
+const OPTIONS: Options = Options {
+    as_request: false,
+    repair: likely,
+};
+
+/// What a conversion loses, a sentence for each kind of loss.
+fn losses(session: &Session, to: To) -> Vec<String> {
+    if session.items.len() > COUNTED {
+        return vec!["what it loses is counted when it is saved".to_owned()];
+    }
+    let mut nothing = |_: &[u8]| Ok::<(), SourceError>(());
+    let Ok(converted) = convert(session, to, OPTIONS, &mut nothing) else {
+        return Vec::new();
+    };
+    let mut counted: Vec<(String, usize)> = Vec::new();
+    for loss in &converted.losses {
+        let words = loss.kind.to_string();
+        match counted.iter_mut().find(|(known, _)| *known == words) {
+            Some((_, count)) => *count += 1,
+            None => counted.push((words, 1)),
+        }
+    }
+    let told = counted.into_iter().map(|(words, count)| match count {
+        1 => words,
+        count => format!("{words} ({count} times)"),
+    });
+    told.collect()
+}
+
+/// `~` for the home folder, as shells read it.
+pub(in crate::tui) fn expanded(path: &str) -> PathBuf {
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    match (path.strip_prefix("~/"), home) {
+        (Some(rest), Some(home)) => home.join(rest),
+        _ => PathBuf::from(path),
+    }
+}

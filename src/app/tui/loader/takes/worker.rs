@@ -1,0 +1,75 @@
+//! The two threads for takes: one does what is asked for, in that order; the other checks what is shown, and leaves off when another
+//! take is.
+
+use super::super::Work;
+use super::checking::Check;
+use super::conductor::Stir;
+use crate::tui::state::document::Document;
+use crate::tui::update::{LiveCommand, Order, TakesCommand};
+use retake_live::in_background;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+/// Something to be done to the takes.
+#[derive(Debug)]
+pub(in crate::tui::loader) enum Job {
+    /// A take is to be made.
+    Make(Box<Order>),
+    /// Something is to be done where the screen shows this.
+    Obey(TakesCommand, Option<Arc<Document>>),
+    /// Something is to be done to the live run.
+    Live(LiveCommand),
+    /// Something comes from outside of the screen for whoever drives the take.
+    Stir(Stir),
+    /// The file is closed: the run ends, and that is told.
+    Close(Sender<()>),
+}
+
+/// Starts the threads; they end when nobody can ask for anything any more.
+pub(in crate::tui::loader) fn start(work: Work) -> Sender<Job> {
+    let (jobs, asked) = channel::<Job>();
+    let (checks, shown) = channel::<Check>();
+    let checker = work.clone();
+    std::thread::spawn(move || check(&checker, &shown));
+    std::thread::spawn(move || {
+        for job in asked {
+            if let Job::Close(closed) = job {
+                work.close();
+                // Whoever waited may have given up.
+                let _ = closed.send(());
+                break;
+            }
+            if let Some(check) = work.perform(job) {
+                // The other thread lives as long as this one.
+                let _ = checks.send(check);
+            }
+        }
+        work.bench.call_off();
+    });
+    jobs
+}
+
+fn check(work: &Work, shown: &Receiver<Check>) {
+    for check in shown {
+        in_background(|| work.check_take(&check));
+    }
+}
+
+impl Work {
+    /// Does what is asked for; gives back what is to be checked then.
+    pub(in crate::tui::loader) fn perform(&self, job: Job) -> Option<Check> {
+        match job {
+            Job::Make(order) => {
+                let check = self.make_take(*order);
+                self.lead(true).or(check)
+            }
+            Job::Obey(command, shown) => {
+                let check = self.command_takes(command, shown.as_ref());
+                self.lead(false).or(check)
+            }
+            Job::Live(command) => self.command_live(command),
+            Job::Stir(stir) => self.stirred(stir),
+            Job::Close(_) => None,
+        }
+    }
+}

@@ -1,0 +1,431 @@
+//! The command palette: type the name of what you want, in retake's words or gdb's, and press enter.
+//!
+//! The rows come from the caller's one table of commands; what was chosen comes back as its index in that table. What is typed has to
+//! begin words of a title or of an alias, in their order, or to stand in one as it is: letters that are merely there in some order choose
+//! nothing. A number goes to what is counted.
+
+use super::list::ListCursor;
+use super::prompt::{Prompt, Typing};
+use super::theme::Theme;
+use ratatui::Frame;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Clear;
+use retake_core::safe_text::SafeText;
+
+/// Fewest letters that are looked for within words.
+const INSIDE: usize = 3;
+
+/// A command, for the palette and for the help.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Command {
+    /// What it does: `next finding`.
+    pub title: &'static str,
+    /// Its key as the operator reads it: `]`, `^d`, `enter`. Empty where it has none.
+    pub key: &'static str,
+    /// Under which heading it stands in the help: `move`, `recover`.
+    pub group: &'static str,
+    /// Other names, as gdb's: `next`, `finish`.
+    pub aliases: &'static [&'static str],
+    /// Whether it ends or throws away something: such a command is chosen only when its name was typed.
+    pub is_destructive: bool,
+}
+
+/// What a key did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    /// Nothing yet.
+    Pending,
+    /// The command with this index was chosen.
+    Chosen(usize),
+    /// A number was typed, counted from 1: of a turn, of an exchange.
+    Number(usize),
+    /// None of them.
+    Left,
+}
+
+/// How well a command answers to what was typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Fit {
+    /// It is about that.
+    Mentioned,
+    /// The name begins so.
+    Named,
+    /// It is the key.
+    Key,
+    /// It is the name as a whole.
+    Exact,
+}
+
+/// The open palette.
+#[derive(Debug, Clone)]
+pub struct Palette {
+    /// The commands that can be chosen here, with their index in the caller's table.
+    commands: Vec<(usize, Command)>,
+    /// What a number goes to.
+    counted: &'static str,
+    prompt: Prompt,
+    /// Places in `commands` of the rows that match, the best first.
+    matching: Vec<usize>,
+    cursor: ListCursor,
+    /// Whether enter runs the row with the cursor.
+    is_chosen: bool,
+}
+
+impl Palette {
+    /// A palette over these commands, with everything listed. A number goes to what `counted` names: `a turn`.
+    pub fn new(commands: &[Command], counted: &'static str) -> Self {
+        Self::among(commands, counted, |_| true)
+    }
+
+    /// A palette over those of the commands that `is_here` lets through, by their index.
+    pub fn among(
+        commands: &[Command],
+        counted: &'static str,
+        is_here: impl Fn(usize) -> bool,
+    ) -> Self {
+        let commands = commands.iter().copied().enumerate();
+        let mut palette = Self {
+            commands: commands.filter(|(index, _)| is_here(*index)).collect(),
+            counted,
+            prompt: Prompt::new(":", "enter runs  esc leaves"),
+            matching: Vec::new(),
+            cursor: ListCursor::default(),
+            is_chosen: true,
+        };
+        palette.rank();
+        palette
+    }
+
+    /// Takes a key.
+    pub fn key(&mut self, key: KeyEvent) -> Choice {
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        let moves = match key.code {
+            KeyCode::Up | KeyCode::Down | KeyCode::PageUp | KeyCode::PageDown => Some(key),
+            KeyCode::Tab => Some(KeyCode::Down.into()),
+            KeyCode::BackTab => Some(KeyCode::Up.into()),
+            KeyCode::Char('n') if control => Some(KeyCode::Down.into()),
+            KeyCode::Char('p') if control => Some(KeyCode::Up.into()),
+            _ => None,
+        };
+        if let Some(key) = moves {
+            // The first key only puts the cursor on the first row.
+            if std::mem::replace(&mut self.is_chosen, true) {
+                self.cursor.key(key, self.matching.len());
+            }
+            return Choice::Pending;
+        }
+        match self.prompt.key(key) {
+            Typing::Pending => Choice::Pending,
+            Typing::Changed => {
+                self.rank();
+                Choice::Pending
+            }
+            Typing::Submitted(text) => self.submit(&text),
+            Typing::Cancelled => Choice::Left,
+        }
+    }
+
+    fn submit(&mut self, text: &str) -> Choice {
+        if let Ok(number) = text.trim().parse() {
+            return Choice::Number(number);
+        }
+        let row = self.matching.get(self.cursor.get());
+        match row.and_then(|row| self.commands.get(*row)) {
+            Some((index, _)) if self.is_chosen => return Choice::Chosen(*index),
+            Some(_) => {
+                let words =
+                    SafeText::from_static("nothing is called so; down chooses one of these");
+                self.prompt.complain(words);
+            }
+            None => {}
+        }
+        Choice::Pending
+    }
+
+    /// Takes a pasted text.
+    pub fn paste(&mut self, text: &str) {
+        self.prompt.paste(text);
+        self.rank();
+    }
+
+    /// Orders the rows by how well they answer, then as they stand in the table.
+    fn rank(&mut self) {
+        let typed = self.prompt.text().trim().to_lowercase();
+        let commands = self.commands.iter().enumerate();
+        let mut ranked: Vec<(Fit, usize)> = commands
+            .filter_map(|(place, (_, command))| Some((fit(command, &typed)?, place)))
+            .collect();
+        ranked.sort_by_key(|(fit, place)| (std::cmp::Reverse(*fit), *place));
+        let first = ranked.first();
+        let is_risky = first.is_some_and(|(fit, place)| {
+            *fit == Fit::Mentioned && self.commands[*place].1.is_destructive
+        });
+        self.is_chosen = !is_risky;
+        self.matching = ranked.into_iter().map(|(_, place)| place).collect();
+        self.cursor.set(0);
+    }
+
+    /// Draws the palette as a popup at the top of `area`.
+    pub fn view(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+        let area = area.intersection(frame.area());
+        let width = area.width.saturating_sub(2).min(76);
+        let rows = u16::try_from(self.commands.len()).unwrap_or(u16::MAX);
+        let height = rows.saturating_add(3).min(area.height).min(20);
+        let popup = Rect {
+            x: area.x + (area.width - width) / 2,
+            y: area.y + (area.height - height) / 6,
+            width,
+            height,
+        };
+        let pane = theme.pane(Line::from(" commands "), true);
+        let inner = pane.inner(popup);
+        frame.render_widget(Clear, popup);
+        frame.render_widget(pane, popup);
+        if inner.is_empty() {
+            return;
+        }
+        self.prompt.view(frame, inner, theme);
+        let list = Rect {
+            y: inner.y + 1,
+            height: inner.height - 1,
+            ..inner
+        };
+        if self.matching.is_empty() {
+            let text = self.prompt.text();
+            let said = match text.trim().parse::<usize>() {
+                Ok(number) => format!("enter goes to {} by its number: {number}", self.counted),
+                Err(_) => format!("no command is called \"{}\"", text.trim()),
+            };
+            let said = SafeText::single_line(&said, list.width.into());
+            frame.render_widget(theme.line(&said, theme.dim), list);
+        }
+        let window = self.cursor.window(list, self.matching.len());
+        for (y, row) in (list.y..).zip(window) {
+            let Some(command) = self.matching.get(row).map(|place| &self.commands[*place].1) else {
+                break;
+            };
+            let line = command_line(command, list.width.into(), theme);
+            let area = Rect {
+                y,
+                height: 1,
+                ..list
+            };
+            frame.render_widget(line, area);
+            if row == self.cursor.get() && self.is_chosen {
+                frame.buffer_mut().set_style(area, theme.selected);
+            }
+        }
+    }
+}
+
+/// How well a command answers to what was typed in small letters; `None` if it does not.
+fn fit(command: &Command, typed: &str) -> Option<Fit> {
+    let names = || command.aliases.iter().chain([&command.title]);
+    let mut keys = command.key.split(' ');
+    let is_named = |name: &&&str| name.to_lowercase().starts_with(typed);
+    if typed.is_empty() {
+        Some(Fit::Mentioned)
+    } else if names().any(|name| *name == typed) {
+        Some(Fit::Exact)
+    } else if keys.any(|key| key.to_lowercase() == typed) {
+        Some(Fit::Key)
+    } else if names().find(is_named).is_some() || begins_words(command.title, typed) {
+        Some(Fit::Named)
+    } else if names().any(|name| mentions(name, typed)) {
+        Some(Fit::Mentioned)
+    } else {
+        None
+    }
+}
+
+/// Whether what was typed is made of the beginnings of the first words of a name, one behind the other: `nf`, `nefi` for `next finding`.
+fn begins_words(name: &str, typed: &str) -> bool {
+    let typed: Vec<char> = typed.chars().collect();
+    // From which letters on the words so far leave something to be explained.
+    let mut left = vec![0];
+    for word in name.to_lowercase().split(|it: char| !it.is_alphanumeric()) {
+        let word: Vec<char> = word.chars().collect();
+        let mut next = Vec::new();
+        for from in left {
+            let rest = &typed[from..];
+            let shared = rest
+                .iter()
+                .zip(&word)
+                .take_while(|(one, other)| one == other);
+            next.extend((1..=shared.count()).map(|taken| from + taken));
+        }
+        if next.contains(&typed.len()) {
+            return true;
+        }
+        if next.is_empty() {
+            return false;
+        }
+        next.sort_unstable();
+        next.dedup();
+        left = next;
+    }
+    false
+}
+
+/// Whether each word that was typed begins one of the name, or the whole stands in it.
+fn mentions(name: &str, typed: &str) -> bool {
+    let name = name.to_lowercase();
+    let words = || name.split(|it: char| !it.is_alphanumeric());
+    let mut wanted = typed.split_whitespace();
+    let begins = wanted.all(|wanted| words().any(|word| word.starts_with(wanted)));
+    begins || (typed.chars().count() >= INSIDE && name.contains(typed))
+}
+
+/// `key  title  (alias, alias)            group`, as far as it fits.
+fn command_line(command: &Command, width: usize, theme: &Theme) -> Line<'static> {
+    let fixed = SafeText::from_static;
+    let mut spans = vec![
+        Span::styled(format!(" {:<8}", command.key), theme.key),
+        Span::raw(command.title),
+    ];
+    if !command.aliases.is_empty() {
+        spans.push(Span::styled(
+            format!("  {}", command.aliases.join(", ")),
+            theme.dim,
+        ));
+    }
+    let used: usize = spans.iter().map(Span::width).sum();
+    let group = fixed(command.group);
+    if used + group.width() + 2 <= width {
+        spans.push(Span::raw(" ".repeat(width - used - group.width() - 1)));
+        spans.push(Span::styled(command.group, theme.dim));
+    }
+    Line::from(spans)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::theme::{Glyphs, Variant};
+    use super::*;
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+
+    pub(super) const COMMANDS: &[Command] = &[
+        Command {
+            title: "next finding",
+            key: "]",
+            group: "findings",
+            aliases: &["next"],
+            is_destructive: false,
+        },
+        Command {
+            title: "next turn",
+            key: "J",
+            group: "move",
+            aliases: &["step"],
+            is_destructive: false,
+        },
+        Command {
+            title: "call to output",
+            key: "%",
+            group: "move",
+            aliases: &["finish"],
+            is_destructive: false,
+        },
+        Command {
+            title: "tool health",
+            key: "H",
+            group: "live",
+            aliases: &["info tools"],
+            is_destructive: false,
+        },
+        Command {
+            title: "close; at the root quit",
+            key: "q",
+            group: "program",
+            aliases: &["exit"],
+            is_destructive: true,
+        },
+    ];
+
+    fn press(palette: &mut Palette, keys: &str) -> Choice {
+        let mut last = Choice::Pending;
+        for character in keys.chars() {
+            last = palette.key(match character {
+                '\n' => KeyCode::Enter.into(),
+                '\u{1b}' => KeyCode::Esc.into(),
+                '↓' => KeyCode::Down.into(),
+                _ => KeyCode::Char(character).into(),
+            });
+        }
+        last
+    }
+
+    fn screen(palette: &Palette, width: u16, height: u16) -> String {
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+        let theme = Theme::new(Variant::Mono, Glyphs::ASCII);
+        terminal
+            .draw(|frame| palette.view(frame, frame.area(), &theme))
+            .unwrap();
+        terminal.backend().to_string()
+    }
+
+    #[test]
+    fn letters_choose_and_gdb_words_stand_first() {
+        let chosen = |keys| press(&mut Palette::new(COMMANDS, "a turn"), keys);
+        assert_eq!(chosen("\n"), Choice::Chosen(0));
+        assert_eq!(chosen("↓\n"), Choice::Chosen(1));
+        assert_eq!(chosen("turn\n"), Choice::Chosen(1));
+        assert_eq!(chosen("step\n"), Choice::Chosen(1));
+        assert_eq!(chosen("finish\n"), Choice::Chosen(2));
+        assert_eq!(chosen("info tools\n"), Choice::Chosen(3));
+        assert_eq!(chosen("%\n"), Choice::Chosen(2));
+        assert_eq!(chosen("nf\n"), Choice::Chosen(0));
+        assert_eq!(chosen("exit\n"), Choice::Chosen(4));
+        assert_eq!(chosen("clo\n"), Choice::Chosen(4));
+        assert_eq!(chosen("123\n"), Choice::Number(123));
+        assert_eq!(chosen("a\u{1b}"), Choice::Left);
+    }
+
+    #[test]
+    fn letters_that_are_merely_there_choose_nothing() {
+        let chosen = |keys| press(&mut Palette::new(COMMANDS, "a turn"), keys);
+        for unrelated in ["zzz\n", "cost\n", "time\n", "bt\n", "sort\n", "theme\n"] {
+            assert_eq!(chosen(unrelated), Choice::Pending, "{unrelated}");
+        }
+    }
+
+    #[test]
+    fn what_ends_something_is_chosen_by_its_name_only() {
+        let mut palette = Palette::new(COMMANDS, "a turn");
+        assert_eq!(press(&mut palette, "root\n"), Choice::Pending);
+        let shown = screen(&palette, 76, 8);
+        assert!(shown.contains("close; at the root quit"), "{shown}");
+        assert!(shown.contains("down chooses"), "{shown}");
+        assert_eq!(press(&mut palette, "↓\n"), Choice::Chosen(4));
+    }
+
+    #[test]
+    fn the_rows_show_key_title_aliases_and_group() {
+        let mut palette = Palette::new(COMMANDS, "a turn");
+        press(&mut palette, "tool");
+        let shown = screen(&palette, 44, 8);
+        assert!(shown.contains(": tool"), "{shown}");
+        assert!(shown.contains("H       tool health  info tools"), "{shown}");
+        assert!(!shown.contains("next turn"), "{shown}");
+        press(&mut palette, "zz");
+        let shown = screen(&palette, 44, 8);
+        assert!(shown.contains("no command is called \"toolzz\""), "{shown}");
+        let mut palette = Palette::new(COMMANDS, "a turn");
+        press(&mut palette, "12");
+        let shown = screen(&palette, 44, 8);
+        assert!(
+            shown.contains("goes to a turn by its number: 12"),
+            "{shown}"
+        );
+    }
+
+    #[test]
+    fn every_size_can_be_drawn() {
+        for (width, height) in [(1, 1), (2, 2), (3, 3), (40, 4), (200, 60)] {
+            screen(&Palette::new(COMMANDS, "a turn"), width, height);
+        }
+    }
+}

@@ -1,0 +1,370 @@
+//! One line that asks for something: a [`Prompt`] with a title, a hint and a history.
+//!
+//! It is kept as long as the program runs and opened again and again:
+//!
+//! ```text
+//! prompt.open("");  ...  match prompt.key(key) { Typing::Submitted(text) => find(text), Typing::Changed => ..., ... }
+//! ```
+
+use super::keymap::Context;
+use super::keymap::overlays::{Act, act};
+use super::textbox::TextBox;
+use super::theme::Theme;
+use ratatui::Frame;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::layout::Rect;
+use retake_core::safe_text::SafeText;
+
+/// The key that shows the keys of a prompt, where `?` is text.
+const HELP: &str = "F1 help";
+/// Cells that what is typed has at least, whatever stands behind it.
+const SHORTEST: usize = 8;
+/// The longest text that is pasted into a prompt, in bytes.
+const LONGEST: usize = 16 * 1024;
+/// How many entries a history keeps.
+const HISTORY: usize = 100;
+
+/// What a key did to a prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Typing {
+    /// Nothing that concerns others.
+    Pending,
+    /// The text is another one now.
+    Changed,
+    /// The operator wants this.
+    Submitted(String),
+    /// The operator wants nothing.
+    Cancelled,
+}
+
+/// One line that asks for something.
+#[derive(Debug, Clone)]
+pub struct Prompt {
+    title: &'static str,
+    hint: &'static str,
+    help: &'static str,
+    textbox: TextBox,
+    history: Vec<String>,
+    /// Which entry of the history is shown, and what was typed before.
+    recalled: Option<(usize, String)>,
+    complaint: Option<SafeText>,
+}
+
+impl Prompt {
+    /// A prompt with an empty history. The title stands before the text, the hint behind it.
+    pub fn new(title: &'static str, hint: &'static str) -> Self {
+        Self {
+            title,
+            hint,
+            help: HELP,
+            textbox: TextBox::single(""),
+            history: Vec::new(),
+            recalled: None,
+            complaint: None,
+        }
+    }
+
+    /// Without the key of the help, where there is none.
+    pub fn without_help(mut self) -> Self {
+        self.help = "";
+        self
+    }
+
+    /// Begins anew with this text.
+    pub fn open(&mut self, text: &str) {
+        self.textbox.set_text(text);
+        self.recalled = None;
+        self.complaint = None;
+    }
+
+    /// The text so far.
+    pub fn text(&self) -> String {
+        self.textbox.text()
+    }
+
+    /// What is wrong with the text; stands in the place of the hint until the text changes.
+    pub fn complain(&mut self, complaint: SafeText) {
+        self.complaint = Some(complaint);
+    }
+
+    /// What was submitted before, the newest last.
+    pub fn history(&self) -> &[String] {
+        &self.history
+    }
+
+    /// Takes a key.
+    pub fn key(&mut self, key: KeyEvent) -> Typing {
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        match (act(Context::Line, &key), key.code) {
+            (Some(Act::Leave), _) => Typing::Cancelled,
+            (Some(Act::Accept), _) => self.submit(),
+            // So some terminals send enter.
+            (None, KeyCode::Char('m' | 'j')) if control => self.submit(),
+            (Some(Act::Value(direction)), _) => self.recall(!direction.is_forward()),
+            (None, KeyCode::Backspace) if self.textbox.is_empty() => Typing::Cancelled,
+            _ => {
+                let is_changed = self.textbox.key(key);
+                self.changed(is_changed)
+            }
+        }
+    }
+
+    /// Takes a pasted text.
+    pub fn paste(&mut self, text: &str) -> Typing {
+        if text.len() > LONGEST {
+            // What is that long was pasted by mistake, and every frame would lay it out.
+            let words = format!("{} bytes pasted; a prompt takes {LONGEST}", text.len());
+            self.complain(SafeText::from_str(&words));
+            return Typing::Pending;
+        }
+        let is_changed = self.textbox.paste(text);
+        self.changed(is_changed)
+    }
+
+    fn changed(&mut self, is_changed: bool) -> Typing {
+        if !is_changed {
+            return Typing::Pending;
+        }
+        self.complaint = None;
+        self.recalled = None;
+        Typing::Changed
+    }
+
+    fn submit(&mut self) -> Typing {
+        let text = self.text();
+        if !text.is_empty() {
+            self.history.retain(|entry| *entry != text);
+            self.history.push(text.clone());
+            let surplus = self.history.len().saturating_sub(HISTORY);
+            self.history.drain(..surplus);
+        }
+        self.recalled = None;
+        Typing::Submitted(text)
+    }
+
+    /// Shows the entry before or behind the one that is shown; behind the newest stands what was typed.
+    fn recall(&mut self, older: bool) -> Typing {
+        let (at, typed) = match self.recalled.take() {
+            Some(recalled) => recalled,
+            None => (self.history.len(), self.text()),
+        };
+        let next = if older {
+            at.saturating_sub(1)
+        } else {
+            (at + 1).min(self.history.len())
+        };
+        match self.history.get(next) {
+            Some(entry) => self.textbox.set_text(entry),
+            None => self.textbox.set_text(&typed),
+        }
+        self.recalled = (next < self.history.len()).then_some((next, typed));
+        if next == at {
+            return Typing::Pending;
+        }
+        self.complaint = None;
+        Typing::Changed
+    }
+
+    /// Draws the prompt in the first row of `area`.
+    pub fn view(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+        let row = Rect { height: 1, ..area }.intersection(frame.area());
+        if row.is_empty() {
+            return;
+        }
+        let width = usize::from(row.width);
+        let title = SafeText::from_static(self.title).truncated(width);
+        let typed = SafeText::single_line(&self.text(), width).width() + 1;
+        let room = |note: &SafeText| width.saturating_sub(title.width() + 1 + note.width() + 2);
+        let help = SafeText::from_static(self.help);
+        let (note, style) = match &self.complaint {
+            Some(complaint) => (complaint.truncated(width * 2 / 3), theme.error),
+            None => {
+                let mut note = SafeText::from_static(self.hint);
+                if !self.hint.is_empty() && !self.help.is_empty() {
+                    note.push(&SafeText::from_static("  "));
+                }
+                note.push(&help);
+                (note, theme.dim)
+            }
+        };
+        // The text always has room; the hint only where there is plenty. The key of the help is the last to go.
+        let least = match self.complaint {
+            Some(_) => SHORTEST,
+            None => typed.max(20),
+        };
+        let (note, shows_note) = match room(&note) >= least {
+            true => (note, true),
+            false => {
+                let fits = self.complaint.is_none() && room(&help) >= SHORTEST;
+                (help, fits)
+            }
+        };
+        let note_width = if shows_note { note.width() + 1 } else { 0 };
+        let [title_area, input_area, note_area] = columns(row, title.width() + 1, note_width);
+        frame.render_widget(theme.line(&title, theme.title), title_area);
+        self.textbox.view(frame, input_area, theme);
+        if shows_note {
+            frame.render_widget(theme.line(&note, style).right_aligned(), note_area);
+        }
+    }
+}
+
+/// A row as three columns, the outer ones of known width.
+fn columns(row: Rect, left: usize, right: usize) -> [Rect; 3] {
+    let left = u16::try_from(left).unwrap_or(u16::MAX).min(row.width);
+    let right = u16::try_from(right)
+        .unwrap_or(u16::MAX)
+        .min(row.width - left);
+    let middle = row.width - left - right;
+    [
+        Rect { width: left, ..row },
+        Rect {
+            x: row.x + left,
+            width: middle,
+            ..row
+        },
+        Rect {
+            x: row.x + left + middle,
+            width: right,
+            ..row
+        },
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::theme::{Glyphs, Variant};
+    use super::*;
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+
+    const THEME: fn() -> Theme = || Theme::new(Variant::Mono, Glyphs::UNICODE);
+
+    fn press(prompt: &mut Prompt, keys: &str) -> Typing {
+        let mut last = Typing::Pending;
+        for character in keys.chars() {
+            last = prompt.key(match character {
+                '\n' => KeyCode::Enter.into(),
+                '\u{1b}' => KeyCode::Esc.into(),
+                '\u{8}' => KeyCode::Backspace.into(),
+                '↑' => KeyCode::Up.into(),
+                '↓' => KeyCode::Down.into(),
+                _ => KeyCode::Char(character).into(),
+            });
+        }
+        last
+    }
+
+    fn screen(prompt: &Prompt, width: u16) -> String {
+        let mut terminal = Terminal::new(TestBackend::new(width, 1)).unwrap();
+        terminal
+            .draw(|frame| prompt.view(frame, frame.area(), &THEME()))
+            .unwrap();
+        terminal.backend().to_string()
+    }
+
+    #[test]
+    fn what_is_typed_is_shown_and_submitted() {
+        let mut prompt = Prompt::new("find", "n next  N previous");
+        prompt.open("");
+        assert_eq!(press(&mut prompt, "serch"), Typing::Changed);
+        assert_eq!(
+            screen(&prompt, 60),
+            "\"find serch                       n next  N previous  F1 help\"\n"
+        );
+        assert_eq!(screen(&prompt, 24), "\"find serch       F1 help\"\n");
+        assert_eq!(screen(&prompt, 20), "\"find serch          \"\n");
+        assert_eq!(
+            press(&mut prompt, "\u{8}\u{8}x\n"),
+            Typing::Submitted("serx".into())
+        );
+    }
+
+    #[test]
+    fn control_u_clears() {
+        let mut prompt = Prompt::new("find", "");
+        press(&mut prompt, "abc");
+        let clear = KeyEvent::new(KeyCode::Char('u'), KeyModifiers::CONTROL);
+        assert_eq!(prompt.key(clear), Typing::Changed);
+        assert_eq!(prompt.text(), "");
+    }
+
+    #[test]
+    fn esc_and_backspace_on_nothing_leave() {
+        let mut prompt = Prompt::new("find", "");
+        assert_eq!(press(&mut prompt, "a\u{1b}"), Typing::Cancelled);
+        prompt.open("");
+        assert_eq!(press(&mut prompt, "a\u{8}"), Typing::Changed);
+        assert_eq!(press(&mut prompt, "\u{8}"), Typing::Cancelled);
+    }
+
+    #[test]
+    fn the_history_brings_back_what_was_submitted_and_then_what_was_typed() {
+        let mut prompt = Prompt::new("find", "");
+        for text in ["one\n", "two\n", "one\n"] {
+            prompt.open("");
+            press(&mut prompt, text);
+        }
+        assert_eq!(prompt.history(), ["two", "one"]);
+        prompt.open("");
+        press(&mut prompt, "dra↑");
+        assert_eq!(prompt.text(), "one");
+        press(&mut prompt, "↑↑");
+        assert_eq!(prompt.text(), "two");
+        press(&mut prompt, "↓↓");
+        assert_eq!(prompt.text(), "dra");
+    }
+
+    #[test]
+    fn a_complaint_stands_in_place_of_the_hint_until_the_text_changes() {
+        let mut prompt = Prompt::new("filter", "esc leaves");
+        prompt.open(".a[");
+        prompt.complain(SafeText::from_str("no \u{1b}closing bracket"));
+        assert_eq!(
+            screen(&prompt, 40),
+            "\"filter .a[           no ␛closing bracket\"\n"
+        );
+        press(&mut prompt, "]");
+        assert!(screen(&prompt, 50).contains("esc leaves  F1 help"));
+    }
+
+    #[test]
+    fn pasted_lines_become_one() {
+        let mut prompt = Prompt::new("find", "");
+        assert_eq!(prompt.paste("one\r\ntwo\n"), Typing::Changed);
+        assert_eq!(prompt.text(), "one two");
+    }
+
+    #[test]
+    fn hostile_text_reaches_the_terminal_without_its_invisible_characters() {
+        let mut prompt = Prompt::new("find", "");
+        prompt.open("a\u{202e}b\u{1b}[2J\u{200b}c 漢 👩\u{200d}🚀");
+        let shown = screen(&prompt, 40);
+        assert!(
+            shown.contains("漢") && shown.contains("👩\u{200d}🚀"),
+            "{shown}"
+        );
+        for character in ['\u{202e}', '\u{1b}', '\u{200b}'] {
+            assert!(!shown.contains(character), "{shown:?}");
+        }
+        assert!(
+            prompt.text().contains('\u{202e}'),
+            "the text itself is kept"
+        );
+    }
+
+    #[test]
+    fn every_size_can_be_drawn() {
+        let mut prompt = Prompt::new("find", "hint");
+        prompt.open(&"漢字 and more ".repeat(20));
+        prompt.complain(SafeText::from_str("complaint"));
+        for (width, height) in [(1, 1), (2, 1), (3, 2), (7, 3), (200, 2)] {
+            let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+            terminal
+                .draw(|frame| {
+                    prompt.view(frame, frame.area(), &THEME());
+                })
+                .unwrap();
+        }
+    }
+}

@@ -1,0 +1,476 @@
+//! The list of exchanges as the operator has it before him: plain data, without a terminal. News and keys go in, wishes come out.
+
+use super::rows::{Rows, is_held};
+use super::sift::{Sift, holds};
+use super::{About, words};
+use crate::tui::copy;
+use crate::tui::help::Help;
+use crate::tui::keymap::exchanges::Deed;
+use crate::tui::keymap::{Context, Direction};
+use crate::tui::list::ListCursor;
+use crate::tui::live::breakpoints::Breakpoints;
+use crate::tui::live::places::Places;
+use crate::tui::palette::Palette;
+use crate::tui::prompt::Prompt;
+use crate::tui::recovery::forms::Confirmation;
+use retake_core::engine::Breakpoint;
+use retake_core::exchange::{ExchangeId, Phase, Seen};
+use retake_core::safe_text::SafeText;
+use retake_core::session::takes::Author;
+use retake_live::proxy::{Command, News};
+use retake_live::search::Needle;
+use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// How many events the log keeps, and how many lines of the agent.
+pub(super) const EVENTS: usize = 2000;
+/// Of how many exchanges it is remembered what was decided, and where their journals are.
+const REMEMBERED: usize = 1000;
+/// How many bytes of a line are kept.
+const LINE: usize = 4000;
+
+/// What is wanted of the program around the list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wish {
+    /// Open this exchange in the debugger.
+    Open(ExchangeId),
+    /// Tell the proxy.
+    Tell(Command),
+    /// Put bytes on the clipboard.
+    Copy(Vec<u8>),
+    /// Put the request of an exchange on the clipboard, as a command line of curl.
+    CopyRequest(ExchangeId),
+    /// Leave.
+    Leave,
+    /// Give the terminal back until the shell calls again.
+    Suspend,
+    /// Draw everything anew.
+    Redraw,
+}
+
+/// What lies over the list; the last one has the keys.
+#[derive(Debug)]
+pub(super) enum Over {
+    Help(Box<Help>),
+    Palette(Box<Palette>, Vec<Deed>),
+    Sure(Box<Confirmation>, Wish),
+    /// How agents are pointed at the proxy.
+    Connect,
+    /// What has happened, with how many of the newest events are below the window.
+    Log(usize),
+    Copy,
+    Find,
+    Filter,
+    Places(Box<Places>),
+    Breakpoints(Box<Breakpoints>),
+    /// A breakpoint in words.
+    Break(Box<Prompt>),
+}
+
+impl Over {
+    /// The places whose keys work in it, where it has keys of its own.
+    pub(super) fn places(&self) -> &'static [Context] {
+        match self {
+            Self::Palette(..) => &[Context::Palette],
+            Self::Sure(..) => &[Context::Question],
+            Self::Find | Self::Filter | Self::Break(_) => &[Context::Line],
+            Self::Places(_) => &[Context::Places],
+            Self::Breakpoints(_) => &[Context::Breakpoints],
+            Self::Copy | Self::Connect => &[Context::Copying],
+            Self::Help(_) | Self::Log(_) => &[],
+        }
+    }
+}
+
+/// Something that has happened.
+#[derive(Debug, Clone)]
+pub(super) struct Event {
+    /// When, in milliseconds since 1970.
+    pub at_ms: u64,
+    pub is_trouble: bool,
+    /// It holds text from outside.
+    pub words: String,
+}
+
+/// The agent that the proxy has started.
+#[derive(Debug, Default)]
+pub(super) struct Child {
+    pub lines: VecDeque<String>,
+    /// Its end with its exit code, where it has one.
+    pub ended: Option<Option<i32>>,
+    pub is_shown: bool,
+}
+
+/// The list of exchanges.
+#[derive(Debug)]
+pub struct Board {
+    pub(super) about: About,
+    pub(super) rows: Rows,
+    pub(super) cursor: ListCursor,
+    /// Whether the cursor goes with the newest exchange.
+    pub(super) follows: bool,
+    /// Each listener with its upstream.
+    pub(super) listeners: Vec<(String, String)>,
+    pub(super) is_intercepting: bool,
+    pub(super) breakpoints: Vec<Breakpoint>,
+    pub(super) log: VecDeque<Event>,
+    pub(super) child: Child,
+    pub(super) over: Vec<Over>,
+    pub(super) notice: Option<String>,
+    pub(super) find: Prompt,
+    pub(super) filter: Prompt,
+    /// The filter that is applied, as it was written.
+    pub(super) applied: String,
+    needle: Option<Needle>,
+    /// What was decided last, in words.
+    decided: BTreeMap<ExchangeId, String>,
+    journals: BTreeMap<ExchangeId, PathBuf>,
+    /// What time it is, in milliseconds since 1970.
+    pub(super) now: u64,
+}
+
+impl Board {
+    /// An empty list.
+    pub fn new(about: About) -> Self {
+        Self {
+            is_intercepting: about.is_intercepting,
+            breakpoints: about.breakpoints.clone(),
+            about,
+            rows: Rows::default(),
+            cursor: ListCursor::default(),
+            follows: true,
+            listeners: Vec::new(),
+            log: VecDeque::new(),
+            child: Child::default(),
+            over: Vec::new(),
+            notice: None,
+            find: Prompt::new("/", "smart case"),
+            filter: Prompt::new(
+                "filter",
+                "held  error  rule:  tool:  model:  status:  !not  ~fuzzy",
+            ),
+            applied: String::new(),
+            needle: None,
+            decided: BTreeMap::new(),
+            journals: BTreeMap::new(),
+            now: 0,
+        }
+    }
+
+    /// Says what time it is, in milliseconds since 1970.
+    pub fn set_now(&mut self, now: u64) {
+        self.now = now;
+    }
+
+    /// Whether something on the screen changes as time goes by.
+    pub fn counts(&self) -> bool {
+        self.rows.totals().open > 0
+    }
+
+    /// Takes news, many at once.
+    pub fn hear(&mut self, news: Vec<News>) {
+        let at = self.here();
+        let mut seen = Vec::new();
+        for news in news {
+            match news {
+                News::Exchange(exchange) => seen.push(exchange),
+                other => self.take_note(other),
+            }
+        }
+        for exchange in &seen {
+            self.note_change(exchange);
+        }
+        self.rows.learn(seen);
+        self.put_cursor(at);
+    }
+
+    fn take_note(&mut self, news: News) {
+        match news {
+            News::Listening {
+                address, upstream, ..
+            } => {
+                self.say(false, format!("{address} listens for {upstream}"));
+                // What only this machine can reach is told by its port.
+                let short = match address.ip().is_loopback() {
+                    true => format!(":{}", address.port()),
+                    false => address.to_string(),
+                };
+                self.listeners.push((short, upstream));
+            }
+            News::Decided {
+                id,
+                rule,
+                action,
+                by,
+                wording,
+                text_sent: _,
+            } => {
+                let by = match by {
+                    Author::Operator => "the operator",
+                    Author::Policy => "the policy",
+                    Author::Fix => "retake fix",
+                };
+                let rule = rule.map_or_else(String::new, |rule| format!(" for {rule}"));
+                let wording = wording.map_or_else(String::new, |name| format!(", wording {name}"));
+                let words = format!("{by}: {action}{rule}{wording}");
+                self.say(false, format!("exchange {id}: {words}"));
+                remember(&mut self.decided, id, words);
+            }
+            News::Journal { id, path } => remember(&mut self.journals, id, path),
+            News::Notice(words) => {
+                self.say(true, words.clone());
+                self.notice = Some(words);
+            }
+            News::Output { text: line, .. } => {
+                if self.child.lines.len() >= EVENTS {
+                    self.child.lines.pop_front();
+                }
+                self.child.lines.push_back(shortened(line));
+            }
+            News::AgentEnded(status) => {
+                let code = status.code();
+                self.child.ended = Some(code);
+                let words = self.child_words();
+                self.say(code != Some(0), words.clone());
+                self.notice = Some(words);
+            }
+            // What was found stands in the exchange; what it was found in is asked for when it is opened.
+            News::Exchange(_) | News::Found { .. } => {}
+        }
+    }
+
+    /// Enters in the log what became of an exchange.
+    fn note_change(&mut self, seen: &Seen) {
+        let was = self.rows.of(seen.id).map(|seen| &seen.phase);
+        match &seen.phase {
+            Phase::Held(holding) if !matches!(was, Some(Phase::Held(_))) => {
+                let what = match holding.is_request {
+                    true => "the request of exchange",
+                    false => "exchange",
+                };
+                let words = format!("{what} {} is held: {}", seen.id, holding.why);
+                if self.decided.contains_key(&seen.id) {
+                    // What was last said of it, that it goes on, is no longer so.
+                    self.notice = Some(words.clone());
+                }
+                self.say(true, words);
+            }
+            Phase::Ended(ending) if was != Some(&seen.phase) => {
+                let is_known = was.is_some_and(|was| was.hold().is_some());
+                if is_known || words::is_trouble(ending) {
+                    self.say(words::is_trouble(ending), words::outcome(seen, None));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// What came of an exchange for its agent, in a sentence.
+    pub fn outcome(&self, seen: &Seen) -> String {
+        words::outcome(seen, self.decided(seen.id))
+    }
+
+    /// Who did what about an exchange last: `the policy: inject-error for unknown-tool`.
+    pub fn decided(&self, id: ExchangeId) -> Option<&str> {
+        self.decided.get(&id).map(String::as_str)
+    }
+
+    /// How the agent is doing that the proxy has started.
+    pub(super) fn child_words(&self) -> String {
+        let name = self.about.child.as_deref().unwrap_or("the agent");
+        match self.child.ended {
+            None => format!("{name} is running"),
+            Some(Some(0)) => format!("{name} has ended"),
+            Some(Some(code)) => format!("{name} has ended with exit code {code}"),
+            Some(None) => format!("{name} was ended by a signal"),
+        }
+    }
+
+    pub(super) fn is_child_running(&self) -> bool {
+        self.about.child.is_some() && self.child.ended.is_none()
+    }
+
+    fn say(&mut self, is_trouble: bool, words: String) {
+        if self.log.len() >= EVENTS {
+            self.log.pop_front();
+        }
+        self.log.push_back(Event {
+            at_ms: self.now,
+            is_trouble,
+            words: shortened(words),
+        });
+    }
+
+    /// Tells the operator something.
+    pub fn tell(&mut self, words: impl Into<String>) {
+        self.notice = Some(words.into());
+    }
+
+    /// The exchange with the cursor.
+    pub fn here(&self) -> Option<ExchangeId> {
+        self.seen_here().map(|seen| seen.id)
+    }
+
+    pub(super) fn seen_here(&self) -> Option<&Arc<Seen>> {
+        self.rows.get(self.cursor.get())
+    }
+
+    /// What is known of an exchange.
+    pub fn of(&self, id: ExchangeId) -> Option<&Arc<Seen>> {
+        self.rows.of(id)
+    }
+
+    /// How many exchanges are held besides this one.
+    pub fn held_besides(&self, id: ExchangeId) -> usize {
+        self.rows.held().filter(|seen| seen.id != id).count()
+    }
+
+    /// Whether anything is held at all.
+    pub fn is_intercepting(&self) -> bool {
+        self.is_intercepting
+    }
+
+    /// Takes note of a command that was given elsewhere.
+    pub fn told(&mut self, command: &Command) {
+        match command {
+            Command::Intercept(on) => self.is_intercepting = *on,
+            Command::Breakpoints(breakpoints) => self.breakpoints.clone_from(breakpoints),
+            Command::Release(_) | Command::ReleaseAll | Command::Cut(_) => {}
+        }
+    }
+
+    /// The breakpoints.
+    pub fn breakpoints(&self) -> &[Breakpoint] {
+        &self.breakpoints
+    }
+
+    pub(super) fn journal(&self, id: ExchangeId) -> Option<&PathBuf> {
+        self.journals.get(&id)
+    }
+
+    /// Puts the cursor on the newest exchange, or back on the one that it was on.
+    pub(super) fn put_cursor(&mut self, at: Option<ExchangeId>) {
+        let last = self.rows.len().saturating_sub(1);
+        let row = match at {
+            Some(id) if !self.follows => self.rows.row_of(id),
+            _ if self.follows => last,
+            _ => self.cursor.get().min(last),
+        };
+        self.cursor.set(row);
+    }
+
+    /// Puts the cursor on an exchange, and takes a filter away that hides it.
+    pub(super) fn go_to(&mut self, id: ExchangeId) {
+        let is_there = |board: &Self| {
+            let row = board.rows.row_of(id);
+            board.rows.get(row).is_some_and(|seen| seen.id == id)
+        };
+        if !is_there(self) {
+            self.apply(Sift::default(), "");
+        }
+        self.follows = false;
+        self.put_cursor(Some(id));
+    }
+
+    /// Shows what a filter lets through.
+    pub(super) fn apply(&mut self, sift: Sift, written: &str) {
+        let at = self.here();
+        self.rows.filter(sift);
+        written.clone_into(&mut self.applied);
+        self.put_cursor(at);
+    }
+
+    /// The next or previous exchange of which something is true, around the end.
+    pub(super) fn seek(&mut self, direction: Direction, is_meant: impl Fn(&Seen) -> bool) -> bool {
+        let (count, here) = (self.rows.len(), self.cursor.get());
+        let steps = (1..=count).map(|step| match direction {
+            Direction::Forward => (here + step) % count,
+            Direction::Backward => (here + count - step) % count,
+        });
+        let found = steps
+            .into_iter()
+            .find(|row| self.rows.get(*row).is_some_and(|seen| is_meant(seen)));
+        if let Some(row) = found {
+            self.cursor.set(row);
+            self.follows = false;
+        }
+        found.is_some()
+    }
+
+    /// The next or previous exchange that is held, whatever the filter hides.
+    pub(super) fn seek_held(&mut self, direction: Direction) {
+        if self.seek(direction, is_held) {
+            return;
+        }
+        let first = self.rows.held().next().map(|seen| seen.id);
+        match first {
+            Some(id) => self.go_to(id),
+            None => self.tell("nothing is held"),
+        }
+    }
+
+    /// Looks for a text from now on.
+    pub(super) fn look_for(&mut self, text: &str) {
+        match Needle::new(text) {
+            Ok(needle) => {
+                self.needle = Some(needle);
+                self.next_hit(Direction::Forward);
+            }
+            Err(error) => self.tell(error.to_string()),
+        }
+    }
+
+    pub(super) fn next_hit(&mut self, direction: Direction) {
+        let Some(needle) = self.needle.clone() else {
+            return self.tell("nothing is searched for: / asks for a text");
+        };
+        if !self.seek(direction, |seen| holds(&needle, seen)) {
+            self.tell("no exchange in the list holds this text");
+        }
+    }
+
+    /// The lines that point agents at the proxy, as they can be copied.
+    pub(super) fn connect_lines(&self) -> String {
+        let mut lines = self.about.connect.join("\n");
+        lines.push('\n');
+        lines
+    }
+
+    /// What stands in the footer of the exchange with the cursor.
+    pub(super) fn said(&self) -> Option<SafeText> {
+        let seen = self.seen_here()?;
+        let words = match (&seen.phase, seen.found.first(), seen.notes.last()) {
+            (Phase::Held(holding), _, _) => {
+                let what = match holding.is_request {
+                    true => "the request is held",
+                    false => "held",
+                };
+                format!(
+                    "{what} ({}): {}",
+                    words::countdown(holding, self.now),
+                    holding.why
+                )
+            }
+            // What was done about it is seen as long as the exchange is.
+            (Phase::Ended(_), ..) if self.decided(seen.id).is_some() => self.outcome(seen),
+            (_, Some(found), _) => format!("{}  {}", found.rule, found.message),
+            (_, _, Some(note)) => note.clone(),
+            (Phase::Ended(ending), ..) if words::is_trouble(ending) => words::outcome(seen, None),
+            _ => return None,
+        };
+        Some(SafeText::single_line(&words, copy::LIMIT.min(LINE)))
+    }
+}
+
+fn remember<T>(known: &mut BTreeMap<ExchangeId, T>, id: ExchangeId, value: T) {
+    known.insert(id, value);
+    while known.len() > REMEMBERED {
+        known.pop_first();
+    }
+}
+
+fn shortened(mut words: String) -> String {
+    words.truncate(words.floor_char_boundary(LINE));
+    words
+}

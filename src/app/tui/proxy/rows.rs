@@ -1,0 +1,231 @@
+//! The exchanges that are listed: the newest ones, a bounded number; the journal has them all.
+
+use super::sift::Sift;
+use retake_core::exchange::{ExchangeId, Phase, Seen};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// How many exchanges are listed at most.
+pub const KEPT: usize = 10_000;
+/// How many findings and notes of one are kept, and how many bytes of each.
+const FOUND: usize = 32;
+const WORDS: usize = 400;
+
+/// An exchange in the list.
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// What is known of it.
+    pub seen: Arc<Seen>,
+    /// Whether the filter lets it through.
+    is_shown: bool,
+}
+
+/// How many there are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Exchanges since the proxy began.
+    pub all: usize,
+    /// Of them, those that are held now.
+    pub held: usize,
+    /// Exchanges in the list in which something was found.
+    pub found: usize,
+    /// Exchanges in the list that are under way.
+    pub open: usize,
+}
+
+/// The exchanges, by their numbers.
+#[derive(Debug, Default)]
+pub struct Rows {
+    rows: VecDeque<Row>,
+    /// The numbers of the rows that the filter lets through, from the front.
+    shown: Vec<usize>,
+    sift: Sift,
+    totals: Totals,
+    /// The newest exchange that fell out of the list.
+    lost: ExchangeId,
+}
+
+impl Rows {
+    /// Takes what is known of exchanges now.
+    pub fn learn(&mut self, news: impl IntoIterator<Item = Arc<Seen>>) {
+        for seen in news {
+            self.put(bounded(seen));
+        }
+        self.shrink();
+        self.arrange();
+    }
+
+    fn put(&mut self, seen: Arc<Seen>) {
+        let is_shown = self.sift.lets_through(&seen);
+        match self.find(seen.id) {
+            Ok(index) => {
+                if let Some(row) = self.rows.get_mut(index) {
+                    *row = Row { seen, is_shown };
+                }
+            }
+            // What fell out of the list stays out of it.
+            Err(_) if seen.id <= self.lost => {}
+            Err(index) => {
+                self.totals.all += 1;
+                self.rows.insert(index, Row { seen, is_shown });
+            }
+        }
+    }
+
+    fn find(&self, id: ExchangeId) -> Result<usize, usize> {
+        // News come in the order of the numbers, nearly.
+        match self.rows.back() {
+            Some(last) if last.seen.id < id => Err(self.rows.len()),
+            _ => self.rows.binary_search_by_key(&id, |row| row.seen.id),
+        }
+    }
+
+    /// Lets go of the oldest ones that are over; one that is under way stays.
+    fn shrink(&mut self) {
+        let mut surplus = self.rows.len().saturating_sub(KEPT);
+        while surplus > 0 && self.rows.front().is_some_and(|row| is_over(&row.seen)) {
+            let gone = self.rows.pop_front();
+            self.lost = self.lost.max(gone.map_or(self.lost, |row| row.seen.id));
+            surplus -= 1;
+        }
+        if surplus > 0 {
+            self.rows.retain(|row| {
+                let goes = surplus > 0 && is_over(&row.seen);
+                if goes {
+                    surplus -= 1;
+                    self.lost = self.lost.max(row.seen.id);
+                }
+                !goes
+            });
+        }
+        // More than that are not under way at once, unless somebody means it ill.
+        let surplus = self.rows.len().saturating_sub(2 * KEPT);
+        self.rows.drain(..surplus);
+    }
+
+    fn arrange(&mut self) {
+        self.shown.clear();
+        let (mut held, mut found, mut open) = (0, 0, 0);
+        for (index, row) in self.rows.iter().enumerate() {
+            held += usize::from(is_held(&row.seen));
+            found += usize::from(!row.seen.found.is_empty());
+            open += usize::from(!is_over(&row.seen));
+            if row.is_shown {
+                self.shown.push(index);
+            }
+        }
+        self.totals = Totals {
+            held,
+            found,
+            open,
+            ..self.totals
+        };
+    }
+
+    /// Shows what this lets through.
+    pub fn filter(&mut self, sift: Sift) {
+        self.sift = sift;
+        for row in &mut self.rows {
+            row.is_shown = self.sift.lets_through(&row.seen);
+        }
+        self.arrange();
+    }
+
+    /// How many there are.
+    pub fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    /// How many are shown.
+    pub fn len(&self) -> usize {
+        self.shown.len()
+    }
+
+    /// Whether none is shown.
+    pub fn is_empty(&self) -> bool {
+        self.shown.is_empty()
+    }
+
+    /// How many are listed, shown or not.
+    pub fn listed(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The exchange in a row of what is shown.
+    pub fn get(&self, row: usize) -> Option<&Arc<Seen>> {
+        Some(&self.rows.get(*self.shown.get(row)?)?.seen)
+    }
+
+    /// The exchange of this number.
+    pub fn of(&self, id: ExchangeId) -> Option<&Arc<Seen>> {
+        let index = self
+            .rows
+            .binary_search_by_key(&id, |row| row.seen.id)
+            .ok()?;
+        Some(&self.rows.get(index)?.seen)
+    }
+
+    /// The row in which an exchange is shown, or the one that stands in its place.
+    pub fn row_of(&self, id: ExchangeId) -> usize {
+        let number = |row: usize| self.get(row).map(|seen| seen.id);
+        let before = self
+            .shown
+            .partition_point(|index| self.rows.get(*index).is_some_and(|row| row.seen.id < id));
+        match number(before) {
+            Some(_) => before,
+            None => before.saturating_sub(1),
+        }
+    }
+
+    /// All that are held, in the order of their numbers, shown or not.
+    pub fn held(&self) -> impl Iterator<Item = &Arc<Seen>> {
+        let seen = self.rows.iter().map(|row| &row.seen);
+        seen.filter(|seen| is_held(seen))
+    }
+}
+
+/// Whether it waits for a decision.
+pub fn is_held(seen: &Seen) -> bool {
+    matches!(seen.phase, Phase::Held(_))
+}
+
+/// Whether it is over.
+pub fn is_over(seen: &Seen) -> bool {
+    matches!(seen.phase, Phase::Ended(_))
+}
+
+/// An exchange whose texts are no longer than a list has use for.
+fn bounded(seen: Arc<Seen>) -> Arc<Seen> {
+    let is_long = |text: &str| text.len() > WORDS;
+    let is_large = seen.found.len() > FOUND
+        || seen.notes.len() > FOUND
+        || seen.found.iter().any(|found| is_long(&found.message))
+        || seen.notes.iter().any(|note| is_long(note))
+        || [&seen.client, &seen.path, &seen.model, &seen.method]
+            .iter()
+            .any(|text| is_long(text));
+    if !is_large {
+        return seen;
+    }
+    let cut = |text: &mut String| {
+        text.truncate(text.floor_char_boundary(WORDS));
+        text.shrink_to_fit();
+    };
+    let mut seen = (*seen).clone();
+    seen.found.truncate(FOUND);
+    seen.notes.truncate(FOUND);
+    for found in &mut seen.found {
+        cut(&mut found.message);
+        found.tool.iter_mut().for_each(cut);
+    }
+    seen.notes.iter_mut().for_each(cut);
+    for text in [
+        &mut seen.client,
+        &mut seen.path,
+        &mut seen.model,
+        &mut seen.method,
+    ] {
+        cut(text);
+    }
+    Arc::new(seen)
+}

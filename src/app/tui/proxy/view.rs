@@ -1,0 +1,385 @@
+//! How the list of exchanges looks.
+
+mod over;
+mod row;
+
+use super::board::{Board, Over};
+use super::columns::fit;
+use super::words;
+use crate::tui::keymap::Command as Shared;
+use crate::tui::keymap::exchanges::{Deed, hints};
+use crate::tui::keymap::hints::{Hint, cells, cells_of_help, fitting};
+use crate::tui::recovery::popup::{rows, write};
+use crate::tui::state::layout::{LEAST, WIDE};
+use crate::tui::theme::Theme;
+use crate::tui::view::{message_above, too_small};
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use retake_core::safe_text::SafeText;
+
+/// Least rows of the screen for a row of titles over the columns.
+const TITLED: u16 = 12;
+/// Least columns for how many exchanges there are, and for how many have findings: what is held matters more, and whether anything is.
+const SMALL: u16 = 60;
+const MEDIUM: u16 = 72;
+/// Most cells of a notice.
+const LONGEST: usize = 1000;
+/// Most cells of a listener's name.
+const NAME: usize = 48;
+
+impl Board {
+    /// Draws the list.
+    pub fn view(&self, frame: &mut Frame<'_>, theme: &Theme) {
+        let size = frame.area();
+        if size.width < LEAST.0 || size.height < LEAST.1 {
+            too_small(frame, size);
+            return;
+        }
+        let banner = self.banner();
+        let above = 1 + u16::from(banner.is_some());
+        self.view_header(frame, Rect { height: 1, ..size }, theme);
+        if let Some(banner) = banner {
+            let row = Rect {
+                y: 1,
+                height: 1,
+                ..size
+            };
+            let text = banner.truncated(usize::from(size.width).saturating_sub(1));
+            let mut spans = vec![Span::raw(" ")];
+            spans.extend(theme.spans(&text, theme.error));
+            write(frame, row, spans, Style::new());
+        }
+        let middle = Rect {
+            y: above,
+            height: size.height - above - 1,
+            ..size
+        };
+        match self.child.is_shown {
+            false => self.view_list(frame, middle, theme),
+            true if size.width < WIDE => self.view_child(frame, middle, theme),
+            true => {
+                let low = (middle.height / 3).max(4).min(middle.height);
+                let high = middle.height - low;
+                self.view_list(
+                    frame,
+                    Rect {
+                        height: high,
+                        ..middle
+                    },
+                    theme,
+                );
+                let child = Rect {
+                    y: middle.y + high,
+                    height: low,
+                    ..middle
+                };
+                self.view_child(frame, child, theme);
+            }
+        }
+        let footer = Rect {
+            y: size.bottom() - 1,
+            height: 1,
+            ..size
+        };
+        self.view_footer(frame, footer, theme);
+        for over in &self.over {
+            self.view_over(over, frame, theme);
+        }
+    }
+
+    /// What must be seen for as long as it is so.
+    fn banner(&self) -> Option<SafeText> {
+        if self.about.unverified.is_empty() {
+            return None;
+        }
+        let names = self.about.unverified.join(", ");
+        let words = format!("TLS of {names} is NOT VERIFIED: anybody may be behind it");
+        Some(SafeText::single_line(&words, 400))
+    }
+
+    fn view_header(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+        let right = self.counted(area.width, theme);
+        let used: usize = right.iter().map(Span::width).sum();
+        let mut room = usize::from(area.width).saturating_sub(used + 1);
+        let title = match area.width < SMALL {
+            true => " retake",
+            false => " retake proxy",
+        };
+        let mut left = vec![Span::styled(title, theme.title)];
+        room = room.saturating_sub(title.len());
+        let mut parts = Vec::new();
+        parts.push(match self.is_intercepting {
+            true => vec![Span::styled("intercepting", theme.ok)],
+            false => vec![Span::styled("NOT INTERCEPTING", theme.warning)],
+        });
+        let listeners = self.listeners.iter().map(|(address, upstream)| {
+            let words = format!("{address} -> {upstream}");
+            theme.spans(&SafeText::single_line(&words, NAME), theme.text)
+        });
+        parts.extend(listeners);
+        if self.follows && !self.rows.is_empty() {
+            parts.push(vec![Span::styled("follow", theme.dim)]);
+        }
+        for part in parts {
+            let width = 2 + part.iter().map(Span::width).sum::<usize>();
+            if width <= room {
+                room -= width;
+                left.push(Span::raw("  "));
+                left.extend(part);
+            }
+        }
+        write(frame, area, left, Style::new());
+        let used = u16::try_from(used).unwrap_or(area.width).min(area.width);
+        let right_area = Rect {
+            x: area.right() - used,
+            width: used,
+            ..area
+        };
+        write(frame, right_area, right, Style::new());
+    }
+
+    /// How many exchanges there are, are held, have findings.
+    fn counted(&self, width: u16, theme: &Theme) -> Vec<Span<'static>> {
+        let totals = self.rows.totals();
+        let mut spans = Vec::new();
+        if totals.held > 0 {
+            let words = format!("{} {} held  ", theme.glyphs.run, totals.held);
+            spans.push(Span::styled(words, theme.warning));
+        }
+        if totals.found > 0 && width >= MEDIUM {
+            spans.push(Span::styled(theme.glyphs.error, theme.error));
+            spans.push(Span::raw(format!(" {} found  ", totals.found)));
+        }
+        if width >= SMALL {
+            let words = words::count(totals.all, "exchange");
+            spans.push(Span::styled(format!("{words} "), theme.dim));
+        }
+        spans
+    }
+
+    fn view_list(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+        let (shown, listed) = (self.rows.len(), self.rows.listed());
+        let mut title = match shown == listed {
+            true => SafeText::from_str(&format!(" Exchanges {listed} ")),
+            false => SafeText::from_str(&format!(" Exchanges {shown} of {listed} ")),
+        };
+        if !self.applied.is_empty() {
+            title.push(&SafeText::from_static("filter: "));
+            title.push(&SafeText::single_line(&self.applied, 60));
+            title.push(&SafeText::from_static(" "));
+        }
+        let room = usize::from(area.width).saturating_sub(4);
+        let mut pane = theme.pane(
+            theme.line(&title.truncated(room), theme.title),
+            !self.child.is_shown,
+        );
+        if let Some(path) = &self.about.recording {
+            let words = format!(" recording {} ", path.to_string_lossy());
+            let words = SafeText::single_line(&words, room);
+            pane = pane.title_bottom(theme.line(&words, theme.dim).right_aligned());
+        } else {
+            let words = Line::styled(" NOT RECORDING ", theme.warning);
+            pane = pane.title_bottom(words.right_aligned());
+        }
+        let mut inner = pane.inner(area);
+        frame.render_widget(pane, area);
+        if listed == 0 {
+            return self.view_nothing(frame, inner, theme);
+        }
+        let has_upstreams = self.about.upstreams.len() > 1;
+        let columns = fit(usize::from(inner.width).saturating_sub(1), has_upstreams);
+        if area.height >= TITLED && inner.height > 1 {
+            let mut titles = vec![Span::raw(" ")];
+            let titled = columns.iter().map(|(column, title, width)| {
+                Span::styled(row::aligned(*column, title, *width), theme.dim)
+            });
+            titles.extend(titled);
+            write(frame, inner, titles, Style::new());
+            inner = Rect {
+                y: inner.y + 1,
+                height: inner.height - 1,
+                ..inner
+            };
+        }
+        if self.rows.is_empty() {
+            let none = SafeText::from_static("nothing matches the filter; esc shows all");
+            write(frame, inner, theme.spans(&none, theme.dim), Style::new());
+        }
+        let window = self.cursor.window(inner, self.rows.len());
+        for (area, index) in rows(inner).zip(window) {
+            let Some(seen) = self.rows.get(index) else {
+                break;
+            };
+            let is_chosen = index == self.cursor.get();
+            let style = match (is_chosen, self.child.is_shown) {
+                (true, false) => theme.selected,
+                (true, true) => theme.selected_elsewhere,
+                (false, _) => Style::new(),
+            };
+            let spans = self.row(seen, is_chosen, &columns, theme);
+            write(frame, area, spans, style);
+        }
+    }
+
+    /// How agents are pointed at the proxy, while none has come.
+    fn view_nothing(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+        let mut lines = vec![(SafeText::from_static("no exchange yet"), theme.dim)];
+        match &self.about.child {
+            // It knows already where the proxy is.
+            Some(_) => {
+                let words = format!("{}; o shows what it says", self.child_words());
+                lines.push((SafeText::single_line(&words, 400), theme.text));
+            }
+            None => {
+                lines.push((SafeText::default(), theme.dim));
+                let shown = self.about.connect.iter();
+                lines.extend(shown.map(|line| (SafeText::from_str(line), theme.text)));
+            }
+        }
+        let inside = Rect {
+            x: area.x + 1.min(area.width),
+            width: area.width.saturating_sub(2),
+            ..area
+        };
+        let width = usize::from(inside.width).max(1);
+        let wrapped = lines.iter().flat_map(|(line, style)| {
+            let rows: Vec<_> = match line.is_empty() {
+                true => vec![SafeText::default()],
+                false => line.wrapped(width).collect(),
+            };
+            rows.into_iter().map(|row| (row, *style))
+        });
+        for (area, (line, style)) in rows(inside).zip(wrapped) {
+            write(frame, area, theme.spans(&line, style), Style::new());
+        }
+    }
+
+    /// What the agent says, its end in sight.
+    fn view_child(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+        let room = usize::from(area.width).saturating_sub(6);
+        let title = format!(" {} ", self.child_words());
+        let title = SafeText::single_line(&title, room);
+        let style = match self.child.ended {
+            None => theme.ok,
+            Some(Some(0)) => theme.title,
+            Some(_) => theme.error,
+        };
+        let pane = theme.pane(theme.line(&title, style), true);
+        let inner = pane.inner(area);
+        frame.render_widget(pane, area);
+        let lines = &self.child.lines;
+        let first = lines.len().saturating_sub(usize::from(inner.height));
+        for (row, line) in rows(inner).zip(lines.range(first..)) {
+            let text = SafeText::single_line(&over::plain(line), usize::from(row.width));
+            write(frame, row, theme.spans(&text, theme.text), Style::new());
+        }
+    }
+
+    fn view_footer(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+        let width = usize::from(area.width);
+        let hints = self.hints();
+        let help = cells_of_help(&hints);
+        let (said, style) = match (&self.notice, self.said()) {
+            (Some(notice), _) => (SafeText::single_line(notice, LONGEST), theme.warning),
+            (None, Some(said)) => (said, theme.text),
+            (None, None) => (SafeText::default(), theme.text),
+        };
+        let decides = |hint: &&Hint| matches!(hint.0, "enter" | "a");
+        let most = match (&self.notice, hints.iter().any(|hint| hint.0 == "a")) {
+            (Some(_), _) => width.saturating_sub(2 + help),
+            // What decides is seen before why.
+            (None, true) => {
+                let keys: usize = hints.iter().filter(decides).map(cells).sum();
+                width.saturating_sub(3 + help + keys).min(width / 2)
+            }
+            (None, false) => width / 2,
+        };
+        let is_long = self.notice.is_some() && said.width() > most;
+        if is_long {
+            let text = self.notice.as_deref().unwrap_or_default();
+            let text = SafeText::single_line(text, LONGEST);
+            message_above(frame, area, &text, style, theme);
+        }
+        let said = match is_long {
+            true => SafeText::default(),
+            false => said.truncated(most),
+        };
+        let mut left = vec![Span::raw(" ")];
+        left.extend(theme.spans(&said, style));
+        let mut keys = Vec::new();
+        for (key, words) in fitting(hints, width.saturating_sub(said.width() + 3)) {
+            keys.push(Span::styled(key, theme.key));
+            keys.push(Span::raw(format!(" {words}  ")));
+        }
+        let keys = Line::from(keys);
+        let start = width.saturating_sub(keys.width());
+        write(frame, area, left, Style::new());
+        let right = Rect {
+            x: area.x + u16::try_from(start).unwrap_or(area.width).min(area.width),
+            width: u16::try_from(width - start).unwrap_or(0),
+            ..area
+        };
+        write(frame, right, keys.spans, Style::new());
+    }
+
+    /// The keys that have a use now, what matters most first.
+    fn hints(&self) -> Vec<(&'static str, &'static str)> {
+        let totals = self.rows.totals();
+        let is_held = self
+            .seen_here()
+            .is_some_and(|seen| super::rows::is_held(seen));
+        let is_open = self
+            .seen_here()
+            .is_some_and(|seen| !super::rows::is_over(seen));
+        let has_use = |deed: Deed| match deed {
+            Deed::Open | Deed::Find | Deed::Filter | Deed::Follow => self.rows.listed() > 0,
+            Deed::Release => is_held,
+            Deed::ReleaseAll => totals.held > usize::from(is_held),
+            Deed::Held(_) => totals.held > usize::from(is_held),
+            Deed::Cut => is_open,
+            Deed::Finding(_) => totals.found > 0,
+            Deed::Child => self.about.child.is_some(),
+            Deed::Shared(Shared::Help | Shared::Close) => true,
+            Deed::Shared(_) => false,
+            _ => true,
+        };
+        let all = hints().into_iter().filter(|(_, _, deed)| has_use(*deed));
+        let mut all: Vec<_> = all.map(|(key, words, _)| (key, words)).collect();
+        if is_held {
+            // What waits for a decision is what matters.
+            all.sort_by_key(|(key, _)| !matches!(*key, "enter" | "a"));
+        }
+        all
+    }
+
+    fn view_over(&self, over: &Over, frame: &mut Frame<'_>, theme: &Theme) {
+        let area = frame.area();
+        // What must be seen stays in sight.
+        let top = 1 + u16::from(!self.about.unverified.is_empty());
+        let above = Rect {
+            y: area.y + top,
+            height: area.height.saturating_sub(top + 1),
+            ..area
+        };
+        let footer = Rect {
+            y: area.bottom().saturating_sub(1),
+            height: 1,
+            ..area
+        };
+        match over {
+            Over::Help(help) => help.view(frame, area, theme),
+            Over::Palette(palette, _) => palette.view(frame, area, theme),
+            Over::Sure(question, _) => question.view(frame, area, theme),
+            Over::Connect => self.view_connect(frame, above, theme),
+            Over::Log(below) => self.view_log(frame, above, *below, theme),
+            Over::Copy => self.view_copy(frame, above, theme),
+            Over::Find => over::prompt(&self.find, frame, footer, theme),
+            Over::Filter => over::prompt(&self.filter, frame, footer, theme),
+            Over::Break(prompt) => over::prompt(prompt, frame, footer, theme),
+            Over::Places(menu) => menu.view(frame, above, theme),
+            Over::Breakpoints(list) => list.view(frame, above, theme),
+        }
+    }
+}

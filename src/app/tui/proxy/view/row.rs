@@ -1,0 +1,151 @@
+//! A row of the list.
+
+use super::super::board::Board;
+use super::super::columns::Column;
+use super::super::rows::{is_held, is_over};
+use super::super::words;
+use crate::tui::picker::size;
+use crate::tui::theme::Theme;
+use ratatui::style::Style;
+use ratatui::text::Span;
+use retake_core::exchange::{Ending, Phase, Seen};
+use retake_core::rules::Severity;
+use retake_core::safe_text::SafeText;
+
+/// A text of our own, cut or filled up to a width, with a cell behind it; numbers stand at the right.
+pub(super) fn aligned(column: Column, text: &str, width: usize) -> String {
+    let text: String = text.chars().take(width).collect();
+    match is_number(column) {
+        true => format!("{text:>width$} "),
+        false => format!("{text:<width$} "),
+    }
+}
+
+fn is_number(column: Column) -> bool {
+    matches!(column, Column::Number | Column::Bytes | Column::Timing)
+}
+
+impl Board {
+    pub(super) fn row(
+        &self,
+        seen: &Seen,
+        is_chosen: bool,
+        columns: &[(Column, &'static str, usize)],
+        theme: &Theme,
+    ) -> Vec<Span<'static>> {
+        let cursor = if is_chosen { theme.glyphs.cursor } else { " " };
+        let mut spans = vec![Span::raw(cursor)];
+        for (column, _, width) in columns {
+            let cell = self.cell(seen, *column, *width, theme);
+            let used: usize = cell.iter().map(Span::width).sum();
+            let gap = " ".repeat(width.saturating_sub(used));
+            match is_number(*column) {
+                true => {
+                    spans.push(Span::raw(gap));
+                    spans.extend(cell);
+                    spans.push(Span::raw(" "));
+                }
+                false => {
+                    spans.extend(cell);
+                    spans.push(Span::raw(format!("{gap} ")));
+                }
+            }
+        }
+        spans
+    }
+
+    fn cell(&self, seen: &Seen, column: Column, width: usize, theme: &Theme) -> Vec<Span<'static>> {
+        let text = |text: &str, style| theme.spans(&SafeText::single_line(text, width), style);
+        let held = is_held(seen);
+        let plain = if held { theme.warning } else { theme.text };
+        match column {
+            Column::Number => text(&seen.id.to_string(), plain),
+            Column::Time => text(&words::time(seen.at_ms), theme.dim),
+            Column::Client => text(&seen.client, plain),
+            Column::Upstream => {
+                let name = self.about.upstreams.get(seen.upstream);
+                text(name.map_or("", String::as_str), theme.dim)
+            }
+            Column::Dialect => text(seen.dialect.map_or("", |dialect| dialect.word()), theme.dim),
+            Column::Model => text(&seen.model, plain),
+            Column::Path if seen.method.is_empty() || seen.method == "POST" => {
+                text(&seen.path, plain)
+            }
+            Column::Path => text(&format!("{} {}", seen.method, seen.path), plain),
+            Column::Status => {
+                let status = seen.status.map_or_else(String::new, |it| it.to_string());
+                let style = match seen.status {
+                    Some(400..) => theme.error,
+                    _ => theme.text,
+                };
+                text(&status, style)
+            }
+            Column::Bytes if seen.received == 0 => Vec::new(),
+            Column::Bytes => text(&size(seen.received), theme.dim),
+            Column::Timing => {
+                // What is not over is counted.
+                let so_far = || self.now.checked_sub(seen.at_ms).filter(|_| !is_over(seen));
+                let total = words::span(seen.total_ms.or_else(so_far));
+                let first = words::span(seen.first_ms);
+                text(&format!("{first}/{total}"), theme.dim)
+            }
+            Column::State => self.state(seen, width, theme),
+            Column::Found => found(seen, width, theme),
+        }
+    }
+
+    fn state(&self, seen: &Seen, width: usize, theme: &Theme) -> Vec<Span<'static>> {
+        let (glyph, style): (&str, Style) = match &seen.phase {
+            Phase::Asking | Phase::Waiting => (theme.glyphs.dot, theme.dim),
+            Phase::Replying => (theme.glyphs.down, theme.info),
+            Phase::Held(_) => (theme.glyphs.run, theme.warning),
+            Phase::AskingAgain(_) => (theme.glyphs.pair, theme.info),
+            Phase::Ended(Ending::Passed) => (theme.glyphs.ok, theme.dim),
+            Phase::Ended(Ending::Mended) => (theme.glyphs.ok, theme.ok),
+            Phase::Ended(Ending::Released { .. }) => (theme.glyphs.info, theme.text),
+            Phase::Ended(_) => (theme.glyphs.warning, theme.error),
+        };
+        let mut said = words::phase(seen, self.now);
+        if seen.retries > 0 {
+            said = format!("{said} +{}", seen.retries);
+        }
+        let mut spans = vec![Span::styled(format!("{glyph} "), style)];
+        let text = SafeText::single_line(&said, width.saturating_sub(2));
+        spans.extend(theme.spans(&text, style));
+        spans
+    }
+}
+
+/// The rules that found something, each once, the worst first; without any why it ended, or the last note.
+fn found(seen: &Seen, width: usize, theme: &Theme) -> Vec<Span<'static>> {
+    let mut rules: Vec<(&str, Severity)> = Vec::new();
+    for found in &seen.found {
+        if !rules.iter().any(|(rule, _)| *rule == found.rule) {
+            rules.push((found.rule, found.severity));
+        }
+    }
+    let mut spans = Vec::new();
+    let mut room = width;
+    for (rule, severity) in rules {
+        let (glyph, style) = match severity {
+            Severity::Error => (theme.glyphs.error, theme.error),
+            Severity::Warning => (theme.glyphs.warning, theme.warning),
+            Severity::Info => (theme.glyphs.info, theme.info),
+        };
+        let gap = if spans.is_empty() { "" } else { "  " };
+        let needed = gap.len() + 2;
+        if room < needed + 4 {
+            break;
+        }
+        let name = SafeText::single_line(rule, room - needed);
+        room -= needed + name.width();
+        spans.push(Span::raw(gap));
+        spans.push(Span::styled(format!("{glyph} "), style));
+        spans.extend(theme.spans(&name, theme.text));
+    }
+    let said = words::why(&seen.phase).or(seen.notes.last().map(String::as_str));
+    if let (true, Some(note)) = (spans.is_empty(), said) {
+        return theme.spans(&SafeText::single_line(note, width), theme.dim);
+    }
+    spans
+}

@@ -1,0 +1,206 @@
+//! The list of exchanges with what works for it: the inbox of its news, the proxy that obeys, the way into the debugger and back.
+
+use super::board::{Board, Wish};
+use super::inbox::Inbox;
+use super::{Exchanges, Watched, curl};
+use crate::tui::debugger::Opened;
+use crate::tui::loader::Staged;
+use crate::tui::recovery::wording::Drafts;
+use crate::tui::state::State;
+use crate::tui::state::exchange::Intercepted;
+use crate::tui::{Next, OpenRequest, copy, update};
+use crossterm::event::Event;
+use retake_core::exchange::{ExchangeId, Seen};
+use retake_live::proxy::{Command, News};
+use retake_live::takes::wall_clock;
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+
+/// The list of exchanges of a proxy.
+pub(in crate::tui) struct Watching {
+    pub(in crate::tui) board: Board,
+    proxy: Arc<dyn Exchanges>,
+    inbox: Arc<Inbox>,
+    news: Option<Receiver<News>>,
+    /// The exchange that is open in the debugger.
+    open: Option<ExchangeId>,
+    /// Words that were begun for the request that was open last, by which its next try is known.
+    drafts: Option<(Alike, Drafts)>,
+}
+
+/// What a request has in common with another try of it: where it goes, what it asks, how long it is.
+type Alike = (String, String, u64);
+
+fn alike(seen: &Seen) -> Alike {
+    (seen.path.clone(), seen.model.clone(), seen.sent)
+}
+
+/// An exchange that is to be shown in the debugger.
+pub(in crate::tui) struct Entered {
+    pub(in crate::tui) opened: Opened,
+    pub(in crate::tui) staged: Staged,
+    pub(in crate::tui) exchange: Intercepted,
+    /// Words that were begun for another try of the same request.
+    pub(in crate::tui) drafts: Drafts,
+}
+
+impl Watching {
+    pub(in crate::tui) fn new(watched: Watched) -> Self {
+        Self {
+            board: Board::new(watched.about),
+            proxy: watched.proxy,
+            inbox: Arc::default(),
+            news: Some(watched.news),
+            open: None,
+            drafts: None,
+        }
+    }
+
+    /// Begins to hear; `wake` is called in another thread when there is something to collect.
+    pub(in crate::tui) fn start(&mut self, wake: impl Fn() + Send + 'static) {
+        let Some(news) = self.news.take() else {
+            return;
+        };
+        let inbox = self.inbox.clone();
+        std::thread::spawn(move || inbox.fill(&news, wake));
+    }
+
+    /// Tells the list, and the exchange that is open, what time it is.
+    pub(in crate::tui) fn look_at_the_clock(&mut self, open: Option<&mut State>) {
+        let now = wall_clock();
+        self.board.set_now(now);
+        if let Some(exchange) = open.and_then(|state| state.exchange.as_mut()) {
+            exchange.wall_ms = now;
+        }
+    }
+
+    /// Whether something on the screen changes as time goes by.
+    pub(in crate::tui) fn counts(&self) -> bool {
+        self.board.counts()
+    }
+
+    /// Takes an event of the terminal.
+    pub(in crate::tui) fn take(&mut self, event: Event) -> Vec<Next> {
+        let wishes = match event {
+            Event::Key(key) => self.board.key(key),
+            Event::Mouse(event) => self.board.mouse(event),
+            Event::Paste(text) => {
+                self.board.paste(&text);
+                Vec::new()
+            }
+            Event::Resize(..) | Event::FocusGained | Event::FocusLost => Vec::new(),
+        };
+        let wishes = wishes.into_iter();
+        wishes.filter_map(|wish| self.fulfil(wish)).collect()
+    }
+
+    fn fulfil(&mut self, wish: Wish) -> Option<Next> {
+        match wish {
+            Wish::Open(id) => return Some(Next::Enter(id)),
+            Wish::Leave => return Some(Next::Leave),
+            Wish::Suspend => return Some(Next::Suspend),
+            Wish::Redraw => return Some(Next::Redraw),
+            Wish::Tell(command) => self.obey(command),
+            Wish::Copy(bytes) => self.copy(&bytes),
+            Wish::CopyRequest(id) => match self.proxy.request(id) {
+                Some(request) => self.copy(curl::curl(&request).as_bytes()),
+                None => self
+                    .board
+                    .tell(format!("the request of exchange {id} is no longer at hand")),
+            },
+        }
+        None
+    }
+
+    fn copy(&mut self, bytes: &[u8]) {
+        if bytes.len() > copy::LIMIT {
+            let words = format!("too long for the clipboard: {} bytes", bytes.len());
+            return self.board.tell(words);
+        }
+        let said = match copy::copy(&mut std::io::stdout(), bytes) {
+            Ok(said) => said.as_plain().to_owned(),
+            Err(error) => error.to_string(),
+        };
+        self.board.tell(said);
+    }
+
+    /// Gives the proxy a command, from here or from the exchange that is open.
+    pub(in crate::tui) fn obey(&mut self, command: Command) {
+        self.board.told(&command);
+        self.proxy.obey(command);
+    }
+
+    /// Takes in what waits; `open` is the debugger on the exchange that is open.
+    pub(in crate::tui) fn collect(&mut self, open: Option<&mut State>) -> Vec<Next> {
+        self.look_at_the_clock(None);
+        self.board.hear(self.inbox.take());
+        let (Some(id), Some(state)) = (self.open, open) else {
+            return Vec::new();
+        };
+        let Some(seen) = self.board.of(id).cloned() else {
+            return Vec::new();
+        };
+        let others = self.board.held_besides(id);
+        if update::exchange(state, seen.clone(), others) {
+            return Vec::new();
+        }
+        let words = self.board.outcome(&seen);
+        self.board.tell(words);
+        vec![Next::Close]
+    }
+
+    /// Opens an exchange: one that is held to be decided, any other to be read.
+    pub(in crate::tui) fn enter(
+        &mut self,
+        id: ExchangeId,
+        request: &OpenRequest,
+    ) -> Result<Entered, String> {
+        let seen = self.board.of(id).ok_or("it is no longer in the list")?;
+        let seen = seen.clone();
+        let may_sit = seen.phase.hold().is_some();
+        let seat = may_sit.then(|| self.proxy.seat(id)).flatten();
+        let mut exchange = Intercepted::new(seen, seat.is_some());
+        exchange.decided = self.board.decided(id).map(str::to_owned);
+        exchange.others = self.board.held_besides(id);
+        exchange.is_intercepting = self.board.is_intercepting();
+        exchange.wall_ms = wall_clock();
+        let (input, staged) = match seat {
+            Some((journal, mut seated)) => {
+                seated.breakpoints = self.board.breakpoints().to_vec();
+                let input = retake_live::open(&journal).map_err(|error| error.to_string())?;
+                (input, Staged::seated(seated))
+            }
+            None if may_sit => return Err("its hold is not ready yet: try again".to_owned()),
+            None => (self.proxy.recording(id)?, Staged::default()),
+        };
+        let knowledge = match &input.path {
+            Some(path) => request.knowledge.of_file(path),
+            None => request.knowledge.clone(),
+        };
+        let name = format!("exchange {id}");
+        let opened = Opened::of(input, name, Arc::new(knowledge), request);
+        let opened = opened.map_err(|error| error.to_string())?;
+        self.open = Some(id);
+        let drafts = self.drafts.as_ref();
+        let drafts = drafts.filter(|(known, _)| *known == alike(&exchange.seen));
+        Ok(Entered {
+            drafts: drafts.map(|(_, drafts)| drafts.clone()).unwrap_or_default(),
+            opened,
+            staged,
+            exchange,
+        })
+    }
+
+    /// The debugger is closed: the list has the screen again. Words that were begun there wait for the next try of the same request.
+    pub(in crate::tui) fn closed(&mut self, state: &State) {
+        self.open = None;
+        let Some(open) = &state.exchange else {
+            return;
+        };
+        self.drafts = Some((alike(&open.seen), state.recovery.drafts.clone()));
+        if open.is_over {
+            let words = self.board.outcome(&open.seen);
+            self.board.tell(words);
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! A text that an action asks for: a fallback value, an output, feedback, new arguments.
+
+use super::super::popup::{Popup, centred, rows, rule, write};
+use crate::tui::keymap::Context;
+use crate::tui::keymap::overlays::{Act, act};
+use crate::tui::textbox::TextBox;
+use crate::tui::theme::Theme;
+use ratatui::Frame;
+use ratatui::crossterm::event::KeyEvent;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::Span;
+use retake_core::safe_text::SafeText;
+
+/// The widest that the form grows.
+const WIDEST: u16 = 96;
+/// Most rows of words above the text, and of a complaint below it.
+const TOLD: u16 = 4;
+
+/// What the form begins with.
+#[derive(Debug, Clone, Default)]
+pub struct WordsSetup {
+    /// What is asked for: `accept fallback: the final message`.
+    pub title: String,
+    /// What the text is for and what it has to satisfy.
+    pub purpose: String,
+    /// The text that stands there already.
+    pub text: String,
+    /// Whether the value enters the history that the model sees later; `None` where that is no question.
+    pub in_history: Option<bool>,
+}
+
+/// What a key did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WordsOutcome {
+    /// Nothing that concerns others.
+    Pending,
+    /// The operator leaves; the text is to be kept for the next time.
+    Leave,
+    /// The operator wants to edit this text outside.
+    Editor(String),
+    /// These are the words.
+    Accept {
+        /// The text.
+        text: String,
+        /// Whether the value enters the history; false where that was no question.
+        in_history: bool,
+    },
+}
+
+/// The open form.
+#[derive(Debug, Clone)]
+pub struct WordsForm {
+    title: SafeText,
+    purpose: SafeText,
+    text: TextBox,
+    in_history: Option<bool>,
+    complaint: Option<SafeText>,
+}
+
+impl WordsForm {
+    /// Opens the form.
+    pub fn new(setup: &WordsSetup) -> Self {
+        let mut text = TextBox::multi(&setup.text);
+        text.go_to_start();
+        Self {
+            title: SafeText::single_line(&setup.title, 200),
+            purpose: SafeText::from_str(&setup.purpose),
+            text,
+            in_history: setup.in_history,
+            complaint: None,
+        }
+    }
+
+    /// The text so far.
+    pub fn text(&self) -> String {
+        self.text.text()
+    }
+
+    /// Says what is wrong with the text, until it changes: that it breaks the schema, and where.
+    pub fn complain(&mut self, complaint: &str) {
+        self.complaint = Some(SafeText::from_str(complaint));
+    }
+
+    /// Takes a key.
+    pub fn key(&mut self, key: KeyEvent) -> WordsOutcome {
+        match act(Context::Words, &key) {
+            Some(Act::Leave) => return WordsOutcome::Leave,
+            Some(Act::Editor) => return WordsOutcome::Editor(self.text()),
+            Some(Act::Accept) => {
+                return WordsOutcome::Accept {
+                    text: self.text(),
+                    in_history: self.in_history.unwrap_or(false),
+                };
+            }
+            Some(Act::Toggle) => self.in_history = self.in_history.map(|answer| !answer),
+            Some(Act::Undo) if self.text.undo() => self.complaint = None,
+            Some(Act::Redo) if self.text.redo() => self.complaint = None,
+            Some(_) => {}
+            None if self.text.key(key) => self.complaint = None,
+            None => {}
+        }
+        WordsOutcome::Pending
+    }
+
+    /// Takes a pasted text.
+    pub fn paste(&mut self, text: &str) {
+        if self.text.paste(text) {
+            self.complaint = None;
+        }
+    }
+
+    /// Takes over a text that was edited outside; it can be undone.
+    pub fn take_over(&mut self, text: &str) {
+        self.text.replace(text.strip_suffix('\n').unwrap_or(text));
+        self.text.go_to_start();
+        self.complaint = None;
+    }
+
+    /// Draws the form in the middle of `area`.
+    pub fn view(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+        let area = area.intersection(frame.area());
+        let without: &[Act] = if self.in_history.is_some() {
+            &[]
+        } else {
+            &[Act::Toggle]
+        };
+        let popup = Popup {
+            title: &self.title,
+            context: Context::Words,
+            without,
+        };
+        let wide = WIDEST.min(area.width).saturating_sub(4);
+        let high = self
+            .text
+            .rows(wide, area.height)
+            .saturating_add(2 * TOLD + 6);
+        let high = high.clamp(14, area.height.saturating_mul(3) / 4 + 14);
+        let inside = popup.view(frame, centred(area, WIDEST, high), theme);
+        let width = usize::from(inside.width).max(1);
+        let purpose: Vec<_> = self.purpose.wrapped(width).take(TOLD.into()).collect();
+        let above = u16::try_from(purpose.len())
+            .unwrap_or(TOLD)
+            .min(inside.height / 3);
+        for (row, line) in rows(inside).take(above.into()).zip(purpose) {
+            write(frame, row, theme.spans(&line, theme.dim), Style::new());
+        }
+        let bar = Rect {
+            y: inside.y + above,
+            height: 1.min(inside.height - above),
+            ..inside
+        };
+        rule(frame, bar, Vec::new(), theme);
+        let above = above + bar.height;
+        let said: Vec<_> = self
+            .complaint
+            .iter()
+            .flat_map(|it| it.wrapped(width))
+            .collect();
+        let said_high = u16::try_from(said.len()).unwrap_or(TOLD).min(TOLD);
+        let asks = u16::from(self.in_history.is_some());
+        let below = (said_high + asks).min(inside.height - above);
+        let text = Rect {
+            y: inside.y + above,
+            height: inside.height - above - below,
+            ..inside
+        };
+        self.text.view(frame, text, theme);
+        let foot = Rect {
+            y: text.bottom(),
+            height: below,
+            ..inside
+        };
+        let mut foot = rows(foot);
+        if let Some((in_history, row)) = self.in_history.and_then(|it| Some((it, foot.next()?))) {
+            write(frame, row, answer(in_history, theme), Style::new());
+        }
+        for (row, line) in foot.zip(said) {
+            write(frame, row, theme.spans(&line, theme.error), Style::new());
+        }
+    }
+}
+
+/// `into the history that the model sees: [yes] no   ^t`.
+fn answer(in_history: bool, theme: &Theme) -> Vec<Span<'static>> {
+    let (yes, no) = if in_history {
+        ("[yes]", " no ")
+    } else {
+        (" yes ", "[no]")
+    };
+    let style = |is_chosen| if is_chosen { theme.title } else { theme.dim };
+    vec![
+        Span::raw("into the history that the model sees: "),
+        Span::styled(yes, style(in_history)),
+        Span::styled(no, style(!in_history)),
+        Span::styled("  ^t", theme.key),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::fixture::{assert_draws_at_any_size, events, plain_screen, screen};
+    use super::*;
+
+    fn press(form: &mut WordsForm, keys: &str) -> WordsOutcome {
+        let mut last = WordsOutcome::Pending;
+        for event in events(keys) {
+            last = form.key(event);
+        }
+        last
+    }
+
+    fn fallback() -> WordsForm {
+        WordsForm::new(&WordsSetup {
+            title: "accept fallback: the final message".to_owned(),
+            purpose: "The value stands in the place of the final message. It has to satisfy the output schema: an object with answer."
+                .to_owned(),
+            text: "{\"answer\": 1}".to_owned(),
+            in_history: Some(false),
+        })
+    }
+
+    #[test]
+    fn a_fallback_is_written_and_asked_whether_it_enters_the_history() {
+        let mut form = fallback();
+        form.complain("/answer: 1 is not of type \"string\"");
+        let view = |frame: &mut Frame<'_>, area: Rect, theme: &Theme| form.view(frame, area, theme);
+        insta::assert_snapshot!("fallback", screen((80, 24), view));
+        insta::assert_snapshot!("fallback_plain", plain_screen((60, 14), view));
+        assert_draws_at_any_size(view);
+        press(&mut form, r#""}""#);
+        let changed = screen((80, 24), |frame, area, theme| form.view(frame, area, theme));
+        assert!(!changed.contains("is not of type"), "{changed}");
+        assert!(matches!(
+            press(&mut form, "^t ^s"),
+            WordsOutcome::Accept {
+                in_history: true,
+                ..
+            }
+        ));
+    }
+
+    #[test]
+    fn words_without_a_question_ask_none() {
+        let mut form = WordsForm::new(&WordsSetup {
+            title: "supply output".to_owned(),
+            purpose: "What the tool would have said.".to_owned(),
+            ..WordsSetup::default()
+        });
+        let shown = screen((80, 24), |frame, area, theme| form.view(frame, area, theme));
+        assert!(
+            !shown.contains("history") && !shown.contains("^t"),
+            "{shown}"
+        );
+        press(&mut form, r#""two" enter "lines" ^t"#);
+        let text = "two\nlines".to_owned();
+        assert_eq!(press(&mut form, "^e"), WordsOutcome::Editor(text.clone()));
+        form.take_over("other\n");
+        assert_eq!(
+            press(&mut form, "^u F2"),
+            WordsOutcome::Accept {
+                text,
+                in_history: false
+            }
+        );
+        assert_eq!(press(&mut form, "esc"), WordsOutcome::Leave);
+        form.paste("!");
+        assert_eq!(form.text(), "two\nlines!");
+    }
+}

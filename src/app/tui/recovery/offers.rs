@@ -1,0 +1,469 @@
+//! What can be done about the findings under the cursor: every action with its key and its safety, and the reason of those that do
+//! not apply here.
+
+use super::popup::{Popup, centred, rows, write};
+use super::proposal::safety_words;
+use crate::tui::keymap::Context;
+use crate::tui::keymap::overlays::{Act, act};
+use crate::tui::list::ListCursor;
+use crate::tui::theme::Theme;
+use ratatui::Frame;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent};
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::Span;
+use retake_core::actions::{self, Offer};
+use retake_core::rules::{Rule, Severity};
+use retake_core::safe_text::SafeText;
+
+/// Rows below the list that tell of the offer under the cursor.
+const TOLD: u16 = 3;
+/// The widest that the menu grows.
+const WIDEST: u16 = 96;
+
+/// The keys of the panes that stand for actions.
+const KEYS: &[(&str, char)] = &[
+    ("inject-error", 'i'),
+    ("retry", 'r'),
+    ("fallback", 'a'),
+    ("take-suggestion", 's'),
+    ("edit", 'e'),
+    ("supply-output", 'o'),
+    ("drop-pair", 'x'),
+];
+
+/// The key of the wording lab.
+const LAB: char = 'W';
+/// What it is for.
+const LAB_WORDS: &str = "ask a model many times with different words for this, and count which help; the recording stays as it is";
+
+/// An offer, and why it does not apply where it does not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Offered {
+    /// The offer.
+    pub offer: Offer,
+    /// Why it does not apply here.
+    pub refusal: Option<String>,
+}
+
+/// A finding with its offers.
+#[derive(Debug, Clone)]
+pub struct Group {
+    /// The rule.
+    pub rule: &'static Rule,
+    /// How bad it is.
+    pub severity: Severity,
+    /// What is wrong, in a sentence.
+    pub message: String,
+    /// What can be done.
+    pub offers: Vec<Offered>,
+    /// Whether the model is told about it in words, which the lab compares.
+    pub has_words: bool,
+}
+
+/// What a key did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// Nothing that concerns others.
+    Pending,
+    /// Nothing is to be done.
+    Leave,
+    /// This is to be done.
+    Choose {
+        /// Index of the finding among those that were given.
+        finding: usize,
+        /// Id of the action.
+        action: &'static str,
+    },
+    /// The wording lab is to be opened for the finding of this index.
+    Lab(usize),
+}
+
+/// A row of the menu.
+#[derive(Debug, Clone)]
+enum Row {
+    /// A finding.
+    Heading(usize),
+    /// An offer of the finding.
+    Offer(usize, usize, Option<char>),
+    /// The wording lab for the finding.
+    Lab(usize),
+}
+
+/// The open menu.
+#[derive(Debug, Clone)]
+pub struct OffersMenu {
+    groups: Vec<Group>,
+    rows: Vec<Row>,
+    cursor: ListCursor,
+}
+
+impl OffersMenu {
+    /// The menu of these findings; the cursor stands on the first offer that applies.
+    pub fn new(groups: Vec<Group>) -> Self {
+        let mut rows = Vec::new();
+        let mut taken = Vec::new();
+        for (finding, group) in groups.iter().enumerate() {
+            rows.push(Row::Heading(finding));
+            for (number, offered) in group.offers.iter().enumerate() {
+                let key = key_of(offered.offer.action, &taken);
+                taken.extend(key);
+                rows.push(Row::Offer(finding, number, key));
+            }
+            if group.has_words {
+                rows.push(Row::Lab(finding));
+            }
+        }
+        let mut menu = Self {
+            groups,
+            rows,
+            cursor: ListCursor::default(),
+        };
+        let applies = |row: &Row| menu.offered(row).is_some_and(|it| it.refusal.is_none());
+        let first = menu.rows.iter().position(applies);
+        menu.cursor.set(first.unwrap_or(0));
+        menu
+    }
+
+    fn offered(&self, row: &Row) -> Option<&Offered> {
+        match row {
+            Row::Heading(_) | Row::Lab(_) => None,
+            Row::Offer(finding, number, _) => self.groups.get(*finding)?.offers.get(*number),
+        }
+    }
+
+    /// Takes a key.
+    pub fn key(&mut self, key: KeyEvent) -> Outcome {
+        match act(Context::Offers, &key) {
+            Some(Act::Leave) => return Outcome::Leave,
+            Some(Act::Choose) => return self.choose(),
+            _ => {}
+        }
+        let plain = !key.modifiers.contains(KeyModifiers::CONTROL);
+        if let (KeyCode::Char(letter), true) = (key.code, plain) {
+            let is_meant = |row: &Row| match row {
+                Row::Offer(.., key) => *key == Some(letter),
+                Row::Lab(_) => letter == LAB,
+                Row::Heading(_) => false,
+            };
+            if let Some(row) = self.rows.iter().position(is_meant) {
+                self.cursor.set(row);
+                return self.choose();
+            }
+        }
+        let before = self.cursor.get();
+        self.cursor.key(key, self.rows.len());
+        self.leave_heading(self.cursor.get() < before);
+        Outcome::Pending
+    }
+
+    /// Takes the mouse; a click only moves the cursor.
+    pub fn mouse(&mut self, event: MouseEvent) {
+        self.cursor.mouse(event, self.rows.len());
+        self.leave_heading(false);
+    }
+
+    /// Moves the cursor from a finding to an offer, up where there is one above.
+    fn leave_heading(&mut self, up: bool) {
+        let at = self.cursor.get();
+        if !matches!(self.rows.get(at), Some(Row::Heading(_))) {
+            return;
+        }
+        let is_offer = |row: &&Row| !matches!(row, Row::Heading(_));
+        let above = self.rows[..at].iter().rev().position(|row| is_offer(&row));
+        let below = self.rows[at..].iter().position(|row| is_offer(&row));
+        let above = above.map(|steps| at - 1 - steps);
+        let below = below.map(|steps| at + steps);
+        let next = if up { above.or(below) } else { below.or(above) };
+        self.cursor.set(next.unwrap_or(at));
+    }
+
+    /// What is under the cursor, unless it does not apply: then its reason stands below anyway.
+    fn choose(&self) -> Outcome {
+        let row = self.rows.get(self.cursor.get());
+        match (row, row.and_then(|row| self.offered(row))) {
+            (Some(Row::Offer(finding, ..)), Some(offered)) if offered.refusal.is_none() => {
+                Outcome::Choose {
+                    finding: *finding,
+                    action: offered.offer.action,
+                }
+            }
+            (Some(Row::Lab(finding)), _) => Outcome::Lab(*finding),
+            _ => Outcome::Pending,
+        }
+    }
+
+    /// Draws the menu in the middle of `area`.
+    pub fn view(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+        let area = area.intersection(frame.area());
+        let wanted = u16::try_from(self.rows.len()).unwrap_or(u16::MAX);
+        let high = wanted.saturating_add(TOLD + 3);
+        let title = SafeText::from_static("what can be done");
+        let popup = Popup {
+            title: &title,
+            context: Context::Offers,
+            without: &[],
+        };
+        let inside = popup.view(frame, centred(area, WIDEST, high), theme);
+        let told = (TOLD + 1).min(inside.height / 3);
+        let list = Rect {
+            height: inside.height - told,
+            ..inside
+        };
+        let window = self.cursor.window(list, self.rows.len());
+        for (area, number) in rows(list).zip(window) {
+            self.row(frame, area, number, theme);
+        }
+        let below = Rect {
+            y: list.bottom(),
+            height: told,
+            ..inside
+        };
+        self.told(frame, below, theme);
+    }
+
+    fn row(&self, frame: &mut Frame<'_>, area: Rect, number: usize, theme: &Theme) {
+        let width = usize::from(area.width);
+        match self.rows.get(number) {
+            Some(Row::Heading(finding)) => {
+                let Some(group) = self.groups.get(*finding) else {
+                    return;
+                };
+                let (glyph, style) = match group.severity {
+                    Severity::Error => (theme.glyphs.error, theme.error),
+                    Severity::Warning => (theme.glyphs.warning, theme.warning),
+                    Severity::Info => (theme.glyphs.info, theme.info),
+                };
+                let mut spans = vec![
+                    Span::styled(glyph, style),
+                    Span::styled(format!(" {}  ", group.rule.id), theme.title),
+                ];
+                let room = width.saturating_sub(group.rule.id.len() + 4);
+                let message = SafeText::single_line(&group.message, room);
+                spans.extend(theme.spans(&message, theme.text));
+                write(frame, area, spans, Style::new());
+            }
+            Some(row) => {
+                let spans = match (row, self.offered(row)) {
+                    (Row::Offer(.., key), Some(offered)) => {
+                        offer_spans(offered, *key, width, theme)
+                    }
+                    _ => lab_spans(width, theme),
+                };
+                let has_cursor = number == self.cursor.get();
+                let style = if has_cursor {
+                    theme.selected
+                } else {
+                    Style::new()
+                };
+                write(frame, area, spans, style);
+            }
+            None => {}
+        }
+    }
+
+    /// What the offer under the cursor does, and what its safety means, or why it does not apply; wrapped.
+    fn told(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+        let row = self.rows.get(self.cursor.get());
+        let words = match (row, row.and_then(|row| self.offered(row))) {
+            (_, Some(offered)) => told(offered),
+            (Some(Row::Lab(_)), None) => LAB_WORDS.to_owned(),
+            _ => return,
+        };
+        let words = SafeText::from_str(&words);
+        let lines = words.wrapped(usize::from(area.width).max(1));
+        for (row, line) in rows(area).skip(1).zip(lines) {
+            write(frame, row, theme.spans(&line, theme.dim), Style::new());
+        }
+    }
+}
+
+/// What an offer does, and what its safety means, or why it does not apply.
+fn told(offered: &Offered) -> String {
+    match (&offered.refusal, actions::find(offered.offer.action)) {
+        (Some(refusal), _) => format!("does not apply: {refusal}"),
+        (None, Some(action)) => {
+            let safety = offered.offer.safety;
+            format!(
+                "{}; {}: {}",
+                action.what,
+                safety.word(),
+                safety_words(safety)
+            )
+        }
+        (None, None) => String::new(),
+    }
+}
+
+/// `W  wording lab                compare ...`
+fn lab_spans(width: usize, theme: &Theme) -> Vec<Span<'static>> {
+    let mut spans = vec![
+        Span::styled(format!(" {LAB}  "), theme.key),
+        Span::styled(format!("{:<20} ", "wording lab"), theme.text),
+        Span::raw(" ".repeat(8)),
+    ];
+    let what = SafeText::from_static(LAB_WORDS).truncated(width.saturating_sub(33));
+    spans.extend(theme.spans(&what, theme.text));
+    spans
+}
+
+/// The letter that chooses an action: that of the panes; none where a row above has it.
+fn key_of(action: &str, taken: &[char]) -> Option<char> {
+    let (_, key) = KEYS.iter().find(|(known, _)| *known == action)?;
+    (!taken.contains(key)).then_some(*key)
+}
+
+/// `i  inject error   unsafe  answer the call with ...`; the reason in the place of what it does where it does not apply.
+fn offer_spans(
+    offered: &Offered,
+    key: Option<char>,
+    width: usize,
+    theme: &Theme,
+) -> Vec<Span<'static>> {
+    let Some(action) = actions::find(offered.offer.action) else {
+        return Vec::new();
+    };
+    let applies = offered.refusal.is_none();
+    let style = if applies { theme.text } else { theme.dim };
+    let key = key.filter(|_| applies).unwrap_or(' ');
+    let mut spans = vec![
+        Span::styled(format!(" {key}  "), theme.key),
+        Span::styled(format!("{:<20} ", action.title), style),
+    ];
+    let room = width.saturating_sub(25);
+    match &offered.refusal {
+        None => {
+            let safety = format!("{:<7} ", offered.offer.safety.word());
+            spans.push(Span::styled(safety, theme.dim));
+            let what = SafeText::from_static(action.what).truncated(room.saturating_sub(8));
+            spans.extend(theme.spans(&what, style));
+        }
+        Some(refusal) => {
+            let words = SafeText::single_line(&format!("not here: {refusal}"), room);
+            spans.extend(theme.spans(&words, theme.dim));
+        }
+    }
+    spans
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{assert_draws_at_any_size, event, plain_screen, screen};
+    use super::*;
+    use crate::tui::keymap::{Command, KEYMAP};
+    use retake_core::rules::RULES;
+
+    fn group(rule: &str, message: &str, offers: Vec<Offered>) -> Group {
+        let rule = RULES.iter().find(|known| known.id == rule).unwrap();
+        Group {
+            rule,
+            severity: Severity::Error,
+            message: message.to_owned(),
+            has_words: rule.id == "unknown-tool",
+            offers,
+        }
+    }
+
+    fn offered(offer: Offer, refusal: Option<&str>) -> Offered {
+        Offered {
+            offer,
+            refusal: refusal.map(str::to_owned),
+        }
+    }
+
+    fn menu() -> OffersMenu {
+        OffersMenu::new(vec![
+            group(
+                "unknown-tool",
+                "serch_\u{1b}flights is not offered; nearest: search_flights",
+                vec![
+                    offered(
+                        Offer::unsafe_("take-suggestion"),
+                        Some("search_flights has its call already"),
+                    ),
+                    offered(Offer::manual("inject-error"), None),
+                    offered(
+                        Offer::unsafe_("retry"),
+                        Some("book_flight ran in this turn and may run again; confirm it first"),
+                    ),
+                    offered(Offer::unsafe_("drop-pair"), None),
+                ],
+            ),
+            group(
+                "orphan-call",
+                "call_2 has no output",
+                vec![
+                    offered(Offer::manual("supply-output"), None),
+                    offered(Offer::unsafe_("drop-pair"), None),
+                ],
+            ),
+        ])
+    }
+
+    fn shown(menu: &OffersMenu, size: (u16, u16)) -> String {
+        screen(size, |frame, area, theme| menu.view(frame, area, theme))
+    }
+
+    fn chosen(finding: usize, action: &'static str) -> Outcome {
+        Outcome::Choose { finding, action }
+    }
+
+    #[test]
+    fn offers_are_chosen_by_cursor_or_letter_and_say_why_they_do_not_apply() {
+        let mut menu = menu();
+        insta::assert_snapshot!("offers", shown(&menu, (80, 24)));
+        assert_eq!(menu.key(event("enter")), chosen(0, "inject-error"));
+        menu.key(event("j"));
+        insta::assert_snapshot!("offers_refused", shown(&menu, (60, 16)));
+        assert_eq!(menu.key(event("enter")), Outcome::Pending);
+        assert_eq!(menu.key(event("s")), Outcome::Pending, "it does not apply");
+        assert_eq!(menu.key(event("x")), chosen(0, "drop-pair"));
+        assert_eq!(menu.key(event("o")), chosen(1, "supply-output"));
+        menu.key(event("j"));
+        assert_eq!(menu.key(event("enter")), chosen(1, "drop-pair"));
+        assert_eq!(menu.key(event("W")), Outcome::Lab(0));
+        assert_eq!(menu.key(event("enter")), Outcome::Lab(0));
+        insta::assert_snapshot!("offers_lab", shown(&menu, (80, 24)));
+        assert_eq!(menu.key(event("esc")), Outcome::Leave);
+    }
+
+    #[test]
+    fn the_cursor_passes_over_headings() {
+        let mut menu = menu();
+        for _ in 0..9 {
+            menu.key(event("k"));
+        }
+        assert_eq!(menu.cursor.get(), 1);
+        for _ in 0..4 {
+            menu.key(event("j"));
+        }
+        assert_eq!(menu.cursor.get(), 5, "the lab");
+        menu.key(event("j"));
+        assert_eq!(menu.cursor.get(), 7, "over the second heading");
+        menu.key(event("k"));
+        assert_eq!(menu.cursor.get(), 5);
+    }
+
+    #[test]
+    fn it_is_drawn_without_colour_and_utf_8_and_at_any_size() {
+        let menu = menu();
+        let view = |frame: &mut Frame<'_>, area: Rect, theme: &Theme| menu.view(frame, area, theme);
+        insta::assert_snapshot!("offers_plain", plain_screen((100, 16), view));
+        assert_draws_at_any_size(view);
+        let nothing = OffersMenu::new(Vec::new());
+        assert_draws_at_any_size(|frame, area, theme| nothing.view(frame, area, theme));
+    }
+
+    #[test]
+    fn letters_are_those_of_the_panes_and_no_letter_moves() {
+        for (action, key) in KEYS {
+            assert!(actions::find(action).is_some(), "{action}");
+            let event = KeyCode::Char(*key).into();
+            let command = crate::tui::keymap::command(Context::Browse, &event);
+            let group = KEYMAP.iter().find(|row| Some(row.command) == command);
+            let group = group.map(|row| row.group);
+            assert_eq!(group, Some(crate::tui::keymap::Group::Recover), "{key}");
+            assert!(!matches!(command, Some(Command::Step(_))));
+        }
+    }
+}

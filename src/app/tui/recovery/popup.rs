@@ -1,0 +1,122 @@
+//! The frame of what lies over the panes: a title above, the keys below.
+
+use crate::tui::keymap::Context;
+use crate::tui::keymap::hints::fitting;
+use crate::tui::keymap::overlays::{Act, hints};
+use crate::tui::theme::Theme;
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Clear;
+use retake_core::safe_text::SafeText;
+
+/// A frame.
+#[derive(Debug)]
+pub(in crate::tui) struct Popup<'a> {
+    /// What stands in its upper edge.
+    pub(in crate::tui) title: &'a SafeText,
+    /// Whose keys stand in its lower edge.
+    pub(in crate::tui) context: Context,
+    /// Keys that have no use now.
+    pub(in crate::tui) without: &'a [Act],
+}
+
+impl Popup<'_> {
+    /// Draws the frame over `area`; gives what is inside, a cell away from both sides.
+    pub(in crate::tui) fn view(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) -> Rect {
+        let area = area.intersection(frame.area());
+        let room = usize::from(area.width).saturating_sub(4);
+        let mut title = vec![Span::raw(" ")];
+        title.extend(theme.spans(&self.title.truncated(room), theme.title));
+        title.push(Span::raw(" "));
+        let keys = Line::from(self.keys(room, theme)).right_aligned();
+        let pane = theme.pane(Line::from(title), true).title_bottom(keys);
+        let inside = pane.inner(area);
+        frame.render_widget(Clear, area);
+        frame.render_widget(pane, area);
+        Rect {
+            x: inside.x + 1.min(inside.width),
+            width: inside.width.saturating_sub(2),
+            ..inside
+        }
+    }
+
+    /// The keys that fit, what matters most first.
+    fn keys(&self, room: usize, theme: &Theme) -> Vec<Span<'static>> {
+        let mut spans = Vec::new();
+        let useful = hints(self.context).filter(|(.., act)| !self.without.contains(act));
+        let hints = useful.map(|(key, words, _)| (key, words)).collect();
+        for (key, words) in fitting(hints, room) {
+            spans.push(Span::styled(format!(" {key}"), theme.key));
+            spans.push(Span::raw(format!(" {words} ")));
+        }
+        spans
+    }
+}
+
+/// A rectangle of at most this size in the middle of another.
+pub(in crate::tui) fn centred(area: Rect, width: u16, height: u16) -> Rect {
+    let (width, height) = (width.min(area.width), height.min(area.height));
+    Rect {
+        x: area.x + (area.width - width) / 2,
+        y: area.y + (area.height - height) / 2,
+        width,
+        height,
+    }
+}
+
+/// Writes spans into a row; what has no room is cut at its edge.
+pub(in crate::tui) fn write(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    spans: Vec<Span<'static>>,
+    style: Style,
+) {
+    if area.is_empty() {
+        return;
+    }
+    let row = Rect { height: 1, ..area };
+    frame
+        .buffer_mut()
+        .set_line(row.x, row.y, &Line::from(spans), row.width);
+    frame.buffer_mut().set_style(row, style);
+}
+
+/// The rows of an area, from its top.
+pub(in crate::tui) fn rows(area: Rect) -> impl Iterator<Item = Rect> {
+    (area.y..area.bottom()).map(move |y| Rect {
+        y,
+        height: 1,
+        ..area
+    })
+}
+
+/// A rule across a row, with words in it.
+pub(in crate::tui) fn rule(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    words: Vec<Span<'static>>,
+    theme: &Theme,
+) {
+    let width = usize::from(area.width);
+    let line = theme.glyphs.horizontal.repeat(width);
+    write(
+        frame,
+        area,
+        vec![Span::styled(line, theme.border)],
+        Style::new(),
+    );
+    if words.is_empty() || width < 6 {
+        return;
+    }
+    let mut spans = vec![Span::raw(" ")];
+    spans.extend(words);
+    spans.push(Span::raw(" "));
+    let inside = Rect {
+        x: area.x + 1,
+        width: area.width - 2,
+        ..area
+    };
+    write(frame, inside, spans, Style::new());
+}

@@ -1,0 +1,349 @@
+//! What an action would change, before it is taken: its safety in words, what the operator should know, and every item as it is and
+//! as it would be.
+
+use super::difference::{self, Row};
+use super::page::Page;
+use super::popup::Popup;
+use crate::tui::keymap::Context;
+use crate::tui::keymap::overlays::{Act, act};
+use crate::tui::state::detail::{Line, Tone};
+use crate::tui::theme::Theme;
+use ratatui::Frame;
+use ratatui::crossterm::event::{KeyEvent, MouseEvent};
+use ratatui::layout::Rect;
+use retake_core::actions::Safety;
+use retake_core::safe_text::SafeText;
+use retake_core::session::Kind;
+
+/// Most lines that are shown of an item that is there on one side only.
+const LONE: usize = 200;
+/// Cells between the edge and an item.
+const INDENT: usize = 2;
+
+/// What happens to an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It comes into the history.
+    Added,
+    /// It leaves the history.
+    Removed,
+    /// It becomes another one.
+    Changed,
+    /// It goes to this place, counted from 1, as it is.
+    Moved(usize),
+}
+
+/// An item that an action would touch.
+#[derive(Debug, Clone)]
+pub struct Change {
+    /// What happens to it.
+    pub fate: Fate,
+    /// Its number in the history, counted from 1; `None` of one that is new.
+    pub number: Option<usize>,
+    /// What it is.
+    pub kind: Kind,
+    /// The tool; empty where there is none.
+    pub tool: String,
+    /// Its text as it is; empty of one that is new.
+    pub before: String,
+    /// Its text as it would be; empty of one that goes.
+    pub after: String,
+}
+
+/// What an action would do, for the operator.
+#[derive(Debug, Clone)]
+pub struct Proposed {
+    /// What the menus call the action, with what it is applied to.
+    pub title: String,
+    /// How safe it is here.
+    pub safety: Safety,
+    /// What the operator should know before accepting, a sentence each.
+    pub notes: Vec<String>,
+    /// The items that it touches.
+    pub changes: Vec<Change>,
+    /// How many further items leave the history, where they are too many to show them all.
+    pub more_removed: usize,
+    /// Whether other words would make it another change.
+    pub has_words: bool,
+}
+
+/// What a key did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Nothing that concerns others.
+    Pending,
+    /// The change is not to be made.
+    Leave,
+    /// The change is to be made.
+    Accept,
+    /// The operator wants other words.
+    Reword,
+}
+
+/// The open view.
+#[derive(Debug, Clone)]
+pub struct Proposal {
+    title: SafeText,
+    has_words: bool,
+    page: Page,
+    /// The lines on which items begin.
+    starts: Vec<usize>,
+}
+
+/// What a safety means.
+pub fn safety_words(safety: Safety) -> &'static str {
+    match safety {
+        Safety::Safe => "keeps what the model meant",
+        Safety::Unsafe => "changes what the model saw or did",
+        Safety::Manual => "holds words of yours",
+    }
+}
+
+impl Proposal {
+    /// The view of a change.
+    pub fn new(proposed: &Proposed) -> Self {
+        let mut lines = preface(proposed);
+        let mut starts = Vec::new();
+        for change in &proposed.changes {
+            lines.push(Line::default());
+            starts.push(lines.len());
+            lines.push(heading(change));
+            lines.extend(body(change));
+        }
+        if proposed.more_removed > 0 {
+            let words = format!("- {} more items leave the history", proposed.more_removed);
+            lines.push(Line::default());
+            lines.push(Line::new(Tone::Removed, SafeText::from_str(&words)));
+        }
+        if proposed.changes.is_empty() && proposed.more_removed == 0 {
+            let words = SafeText::from_static("no item changes");
+            lines.extend([Line::default(), Line::new(Tone::Dim, words)]);
+        }
+        Self {
+            title: SafeText::single_line(&proposed.title, 200),
+            has_words: proposed.has_words,
+            page: Page::new(lines),
+            starts,
+        }
+    }
+
+    /// Takes a key.
+    pub fn key(&mut self, key: KeyEvent) -> Outcome {
+        match act(Context::Proposal, &key) {
+            Some(Act::Accept) => return Outcome::Accept,
+            Some(Act::Leave) => return Outcome::Leave,
+            Some(Act::Reword) if self.has_words => return Outcome::Reword,
+            Some(Act::Difference(direction)) => {
+                let top = self.page.top();
+                let mut starts = self.starts.iter();
+                let next = if direction.is_forward() {
+                    starts.find(|start| **start > top)
+                } else {
+                    starts.rfind(|start| **start < top)
+                };
+                if let Some(next) = next {
+                    self.page.go_to(*next);
+                }
+            }
+            _ => {
+                self.page.key(key);
+            }
+        }
+        Outcome::Pending
+    }
+
+    /// Takes the wheel.
+    pub fn mouse(&mut self, event: MouseEvent) {
+        self.page.mouse(event);
+    }
+
+    /// Draws the view over `area`.
+    pub fn view(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+        let without: &[Act] = if self.has_words { &[] } else { &[Act::Reword] };
+        let popup = Popup {
+            title: &self.title,
+            context: Context::Proposal,
+            without,
+        };
+        let inside = popup.view(frame, area, theme);
+        self.page.view(frame, inside, theme);
+    }
+}
+
+fn preface(proposed: &Proposed) -> Vec<Line> {
+    let tone = match proposed.safety {
+        Safety::Safe => Tone::Info,
+        Safety::Unsafe | Safety::Manual => Tone::Warning,
+    };
+    let mut first = Line::new(tone, SafeText::from_static(proposed.safety.word()));
+    let words = format!(": {}", safety_words(proposed.safety));
+    first.pieces.push((Tone::Plain, SafeText::from_str(&words)));
+    let mut lines = vec![first];
+    for note in &proposed.notes {
+        for line in SafeText::from_str(note).lines() {
+            lines.push(Line::new(Tone::Plain, line));
+        }
+    }
+    lines
+}
+
+/// `~ item 23  call  serch_flights`.
+fn heading(change: &Change) -> Line {
+    let (mark, tone) = match change.fate {
+        Fate::Added => ("+", Tone::Added),
+        Fate::Removed => ("-", Tone::Removed),
+        Fate::Changed | Fate::Moved(_) => ("~", Tone::Title),
+    };
+    let number = match (change.fate, change.number) {
+        (Fate::Added, _) | (_, None) => "new item".to_owned(),
+        (_, Some(number)) => format!("item {number}"),
+    };
+    let words = format!("{mark} {number}  {}", change.kind.word());
+    let mut line = Line::new(tone, SafeText::from_str(&words));
+    if !change.tool.is_empty() {
+        let mut tool = SafeText::from_static("  ");
+        tool.push(&SafeText::single_line(&change.tool, 100));
+        line.pieces.push((Tone::Title, tool));
+    }
+    let fate = match change.fate {
+        Fate::Added => match change.number {
+            Some(number) => format!("  becomes item {number}"),
+            None => String::new(),
+        },
+        Fate::Removed => "  leaves the history".to_owned(),
+        Fate::Changed => String::new(),
+        Fate::Moved(to) => format!("  becomes item {to}, as it is"),
+    };
+    line.pieces.push((Tone::Dim, SafeText::from_str(&fate)));
+    line
+}
+
+fn body(change: &Change) -> Vec<Line> {
+    let mut rows = match change.fate {
+        Fate::Moved(_) => Vec::new(),
+        _ => difference::compare(&change.before, &change.after),
+    };
+    let surplus = match change.fate {
+        Fate::Changed | Fate::Moved(_) => 0,
+        Fate::Added | Fate::Removed => rows.len().saturating_sub(LONE),
+    };
+    rows.truncate(rows.len() - surplus);
+    let is_same = |row: &Row| matches!(row, Row::Same(_) | Row::Folded(_));
+    if change.fate == Fate::Changed && rows.iter().all(is_same) {
+        let words =
+            SafeText::from_static("  only its spelling changes: spaces, or the order of bytes");
+        return vec![Line::new(Tone::Dim, words)];
+    }
+    let mut lines = difference::unified(&rows);
+    if surplus > 0 {
+        let words = format!("... {surplus} more lines");
+        lines.push(Line::new(Tone::Dim, SafeText::from_str(&words)));
+    }
+    for line in &mut lines {
+        line.indent = INDENT;
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{assert_draws_at_any_size, emphasis, event, plain_screen, screen};
+    use super::*;
+
+    const CALL: &str = r#"{"type":"function_call","call_id":"c1","name":"serch_flights","arguments":"{\"to\":\"JFK\"}"}"#;
+    const OUTPUT: &str = r#"{"type":"function_call_output","call_id":"c1","output":"No tool is called serch_flights."}"#;
+
+    fn proposed() -> Proposed {
+        Proposed {
+            title: "take the suggestion: search_flights".to_owned(),
+            safety: Safety::Unsafe,
+            notes: vec!["the arguments satisfy the schema of search_flights".to_owned()],
+            changes: vec![
+                Change {
+                    fate: Fate::Changed,
+                    number: Some(23),
+                    kind: Kind::Call,
+                    tool: "serch_flights".to_owned(),
+                    before: CALL.to_owned(),
+                    after: CALL.replace("serch", "search"),
+                },
+                Change {
+                    fate: Fate::Removed,
+                    number: Some(24),
+                    kind: Kind::Output,
+                    tool: "serch_flights".to_owned(),
+                    before: OUTPUT.to_owned(),
+                    after: String::new(),
+                },
+            ],
+            more_removed: 0,
+            has_words: true,
+        }
+    }
+
+    fn shown(proposal: &Proposal, size: (u16, u16)) -> String {
+        screen(size, |frame, area, theme| proposal.view(frame, area, theme))
+    }
+
+    #[test]
+    fn everything_that_would_change_is_seen_before_it_is_accepted() {
+        let mut proposal = Proposal::new(&proposed());
+        insta::assert_snapshot!("proposal", shown(&proposal, (80, 24)));
+        let parts = emphasis((80, 24), |frame, area, theme| {
+            proposal.view(frame, area, theme);
+        });
+        assert_eq!(parts, ["serch", "search"]);
+        assert_eq!(proposal.key(event("j")), Outcome::Pending);
+        assert_eq!(proposal.key(event("e")), Outcome::Reword);
+        assert_eq!(proposal.key(event("esc")), Outcome::Leave);
+        assert_eq!(proposal.key(event("enter")), Outcome::Accept);
+    }
+
+    #[test]
+    fn it_scrolls_from_change_to_change() {
+        let mut proposal = Proposal::new(&proposed());
+        shown(&proposal, (60, 9));
+        proposal.key(event("]"));
+        proposal.key(event("]"));
+        let second = shown(&proposal, (60, 9));
+        assert!(second.contains("- item 24  output"), "{second}");
+        proposal.key(event("["));
+        assert!(shown(&proposal, (60, 9)).contains("~ item 23  call"));
+    }
+
+    #[test]
+    fn without_colour_and_utf_8_the_marks_tell_it() {
+        let mut proposed = proposed();
+        proposed.has_words = false;
+        proposed.changes[1].fate = Fate::Added;
+        proposed.changes[1].after = std::mem::take(&mut proposed.changes[1].before);
+        proposed.changes.push(Change {
+            fate: Fate::Moved(24),
+            number: Some(26),
+            kind: Kind::Output,
+            tool: "get_\u{1b}[31muser".to_owned(),
+            before: "{}".to_owned(),
+            after: "{}".to_owned(),
+        });
+        proposed.more_removed = 1200;
+        let mut proposal = Proposal::new(&proposed);
+        let view = |frame: &mut Frame<'_>, area: Rect, theme: &Theme| {
+            proposal.view(frame, area, theme);
+        };
+        insta::assert_snapshot!("proposal_plain", plain_screen((60, 30), view));
+        assert_draws_at_any_size(view);
+        assert_eq!(proposal.key(event("e")), Outcome::Pending);
+    }
+
+    #[test]
+    fn bytes_that_change_without_a_word_are_said_so() {
+        let mut proposed = proposed();
+        proposed.changes.truncate(1);
+        proposed.changes[0].after = CALL.replace("\",\"", "\", \"");
+        let proposal = Proposal::new(&proposed);
+        assert!(shown(&proposal, (80, 12)).contains("only its spelling changes"));
+        proposed.changes.clear();
+        let proposal = Proposal::new(&proposed);
+        assert!(shown(&proposal, (80, 12)).contains("no item changes"));
+    }
+}

@@ -1,0 +1,380 @@
+//! The save dialog: where to, in which format, and what that format cannot say. Whether a file is there already is asked of the world
+//! when it is written; [`SaveDialog::ask_to_overwrite`] brings the answer back.
+
+use super::popup::{Popup, centred, rows, write};
+use crate::tui::keymap::Context;
+use crate::tui::keymap::overlays::{Act, act};
+use crate::tui::textbox::TextBox;
+use crate::tui::theme::Theme;
+use ratatui::Frame;
+use ratatui::crossterm::event::KeyEvent;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::Span;
+use retake_core::safe_text::SafeText;
+
+/// The widest that the dialog grows.
+const WIDEST: u16 = 96;
+/// Endings of recordings that a new name leaves out.
+const ENDINGS: [&str; 6] = [".jsonl", ".json", ".zst", ".gz", ".db", ".sqlite"];
+
+/// A format that a take can be saved in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SaveFormat {
+    /// Its id.
+    pub id: &'static str,
+    /// What it is called: `as recorded (openai-responses)`.
+    pub title: String,
+    /// How files of it end: `.jsonl`.
+    pub ending: String,
+    /// What it cannot say, a sentence each.
+    pub losses: Vec<String>,
+}
+
+/// What a key did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SaveOutcome {
+    /// Nothing that concerns others.
+    Pending,
+    /// Nothing is to be written.
+    Leave,
+    /// The take is to be written.
+    Save {
+        /// Where to, as it was typed.
+        path: String,
+        /// Id of the format.
+        format: &'static str,
+        /// Whether a file that is there already may be replaced.
+        force: bool,
+    },
+}
+
+/// The open dialog.
+#[derive(Debug, Clone)]
+pub struct SaveDialog {
+    /// The recording, which is never written to.
+    recording: String,
+    path: TextBox,
+    /// The path as the dialog proposed it.
+    proposed: String,
+    stem: String,
+    formats: Vec<SaveFormat>,
+    chosen: usize,
+    asks_to_overwrite: bool,
+    complaint: Option<SafeText>,
+}
+
+/// The name of a take's file: beside the recording, `airline-12.take-2`, or `airline-12.copy` of the recording itself, without its
+/// ending.
+pub fn stem(recording: &str, take: u32) -> String {
+    let mut stem = recording;
+    while let Some(shorter) = ENDINGS.iter().find_map(|ending| stem.strip_suffix(ending)) {
+        stem = shorter;
+    }
+    let name = stem.rsplit('/').next().unwrap_or_default();
+    let stem = match (recording, name) {
+        ("-" | "", _) => "session",
+        (_, "") => recording,
+        _ => stem,
+    };
+    match take {
+        0 => format!("{stem}.copy"),
+        take => format!("{stem}.take-{take}"),
+    }
+}
+
+impl SaveDialog {
+    /// Opens the dialog for a take of this recording. The first format is the recording's own.
+    pub fn new(recording: &str, take: u32, formats: Vec<SaveFormat>) -> Self {
+        let mut dialog = Self {
+            recording: recording.to_owned(),
+            path: TextBox::single(""),
+            proposed: String::new(),
+            stem: stem(recording, take),
+            formats,
+            chosen: 0,
+            asks_to_overwrite: false,
+            complaint: None,
+        };
+        dialog.propose();
+        dialog
+    }
+
+    fn propose(&mut self) {
+        let format = self.formats.get(self.chosen);
+        let ending = format.map_or(".jsonl", |format| &format.ending);
+        self.proposed = format!("{}{ending}", self.stem);
+        self.path.set_text(&self.proposed);
+    }
+
+    /// Asks whether the file that is there already is to be replaced.
+    pub fn ask_to_overwrite(&mut self) {
+        self.asks_to_overwrite = true;
+    }
+
+    /// Says why the take could not be written.
+    pub fn complain(&mut self, complaint: &str) {
+        self.complaint = Some(SafeText::from_str(complaint));
+    }
+
+    /// The place whose keys work.
+    fn context(&self) -> Context {
+        if self.asks_to_overwrite {
+            Context::Question
+        } else {
+            Context::Saving
+        }
+    }
+
+    /// The same for the help.
+    pub fn places(&self) -> &'static [Context] {
+        match self.asks_to_overwrite {
+            true => &[Context::Question],
+            false => &[Context::Saving],
+        }
+    }
+
+    /// Takes a key.
+    pub fn key(&mut self, key: KeyEvent) -> SaveOutcome {
+        match act(self.context(), &key) {
+            Some(Act::Yes) => return self.save(true),
+            Some(Act::No) => self.asks_to_overwrite = false,
+            Some(Act::Leave) if self.asks_to_overwrite => self.asks_to_overwrite = false,
+            Some(Act::Leave) => return SaveOutcome::Leave,
+            Some(Act::Accept) => return self.save(false),
+            Some(Act::Value(direction)) => {
+                let count = self.formats.len().max(1);
+                let step = if direction.is_forward() { 1 } else { count - 1 };
+                self.chosen = (self.chosen + step) % count;
+                // A path of the operator's own stays as it is.
+                if self.path.text() == self.proposed {
+                    self.propose();
+                }
+                self.complaint = None;
+            }
+            None | Some(Act::Type) if self.asks_to_overwrite => {}
+            None | Some(Act::Type) if self.path.key(key) => self.complaint = None,
+            _ => {}
+        }
+        SaveOutcome::Pending
+    }
+
+    /// Takes a pasted text.
+    pub fn paste(&mut self, text: &str) {
+        if !self.asks_to_overwrite && self.path.paste(text) {
+            self.complaint = None;
+        }
+    }
+
+    fn save(&mut self, force: bool) -> SaveOutcome {
+        self.asks_to_overwrite = false;
+        let path = self.path.text();
+        let complaint = match self.formats.get(self.chosen) {
+            None => "there is no format to save in",
+            Some(_) if path.trim().is_empty() => "a path is needed",
+            Some(_) if path == self.recording => {
+                "this is the recording itself: it is never changed; save beside it"
+            }
+            Some(format) => {
+                return SaveOutcome::Save {
+                    path,
+                    format: format.id,
+                    force,
+                };
+            }
+        };
+        self.complaint = Some(SafeText::from_static(complaint));
+        SaveOutcome::Pending
+    }
+
+    /// Draws the dialog in the middle of `area`.
+    pub fn view(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+        let area = area.intersection(frame.area());
+        let title = SafeText::from_static("save the take");
+        let popup = Popup {
+            title: &title,
+            context: self.context(),
+            without: &[],
+        };
+        let width = usize::from(WIDEST.min(area.width).saturating_sub(4)).max(1);
+        let said = self.said(width, theme);
+        let high = u16::try_from(self.formats.len() + said.len() + 5).unwrap_or(u16::MAX);
+        let inside = popup.view(frame, centred(area, WIDEST, high), theme);
+        let mut rows = rows(inside);
+        if let Some(row) = rows.next() {
+            write(
+                frame,
+                row,
+                vec![Span::styled("path ", theme.title)],
+                Style::new(),
+            );
+            let typed = Rect {
+                x: row.x + 5.min(row.width),
+                width: row.width.saturating_sub(5),
+                ..row
+            };
+            self.path.view(frame, typed, theme);
+        }
+        rows.next();
+        for (number, format) in self.formats.iter().enumerate() {
+            let Some(row) = rows.next() else { return };
+            let is_chosen = number == self.chosen;
+            let mark = if is_chosen { "(*) " } else { "( ) " };
+            let mut spans = vec![Span::raw(mark)];
+            let style = if is_chosen { theme.title } else { theme.text };
+            spans.extend(theme.spans(&SafeText::single_line(&format.title, width), style));
+            write(frame, row, spans, Style::new());
+        }
+        rows.next();
+        for (row, spans) in rows.zip(said) {
+            write(frame, row, spans, Style::new());
+        }
+    }
+
+    /// What stands below the formats: the question, the complaint, or what the format cannot say.
+    fn said(&self, width: usize, theme: &Theme) -> Vec<Vec<Span<'static>>> {
+        let wrapped = |text: &SafeText, style| -> Vec<_> {
+            let lines = text.wrapped(width);
+            lines.map(|line| theme.spans(&line, style)).collect()
+        };
+        if self.asks_to_overwrite {
+            let words = SafeText::from_static("this file is there already: replace it?");
+            return wrapped(&words, theme.warning);
+        }
+        if let Some(complaint) = &self.complaint {
+            return wrapped(complaint, theme.error);
+        }
+        let losses = match self.formats.get(self.chosen) {
+            Some(format) if format.losses.is_empty() => {
+                let words = SafeText::from_static("nothing is lost");
+                return wrapped(&words, theme.dim);
+            }
+            Some(format) => &format.losses,
+            None => return Vec::new(),
+        };
+        let lines = losses.iter().flat_map(|loss| {
+            let mut text = SafeText::from_static("lost: ");
+            text.push(&SafeText::from_str(loss));
+            wrapped(&text, theme.warning)
+        });
+        lines.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{assert_draws_at_any_size, events, plain_screen, screen};
+    use super::*;
+
+    fn dialog() -> SaveDialog {
+        let format = |id, title: &str, ending: &str, losses: &[&str]| SaveFormat {
+            id,
+            title: title.to_owned(),
+            ending: ending.to_owned(),
+            losses: losses.iter().map(|loss| (*loss).to_owned()).collect(),
+        };
+        let formats = vec![
+            format("own", "as recorded (openai-responses)", ".jsonl", &[]),
+            format("responses", "Responses items", ".json", &[]),
+            format(
+                "chat",
+                "Chat messages",
+                ".json",
+                &["2 reasoning items: Chat has none", "the ids of 5 items"],
+            ),
+            format("anthropic", "Anthropic messages", ".json", &[]),
+        ];
+        SaveDialog::new("runs/airline-12.jsonl.zst", 2, formats)
+    }
+
+    fn press(dialog: &mut SaveDialog, keys: &str) -> SaveOutcome {
+        let mut last = SaveOutcome::Pending;
+        for event in events(keys) {
+            last = dialog.key(event);
+        }
+        last
+    }
+
+    fn saved(path: &str, format: &'static str, force: bool) -> SaveOutcome {
+        SaveOutcome::Save {
+            path: path.to_owned(),
+            format,
+            force,
+        }
+    }
+
+    fn shown(dialog: &SaveDialog, size: (u16, u16)) -> String {
+        screen(size, |frame, area, theme| dialog.view(frame, area, theme))
+    }
+
+    #[test]
+    fn a_take_is_saved_beside_its_recording_in_a_format_of_choice() {
+        let mut dialog = dialog();
+        assert_eq!(
+            press(&mut dialog, "enter"),
+            saved("runs/airline-12.take-2.jsonl", "own", false)
+        );
+        press(&mut dialog, "tab tab");
+        insta::assert_snapshot!("save", shown(&dialog, (80, 16)));
+        assert_eq!(
+            press(&mut dialog, "enter"),
+            saved("runs/airline-12.take-2.json", "chat", false)
+        );
+        assert_eq!(
+            press(&mut dialog, "S-tab S-tab ^u \"x.json\" tab enter"),
+            saved("x.json", "responses", false)
+        );
+        assert_eq!(press(&mut dialog, "esc"), SaveOutcome::Leave);
+    }
+
+    #[test]
+    fn a_file_that_is_there_is_replaced_only_when_asked() {
+        let mut dialog = dialog();
+        dialog.ask_to_overwrite();
+        insta::assert_snapshot!("overwrite", shown(&dialog, (60, 14)));
+        assert_eq!(press(&mut dialog, "enter \"z\" n"), SaveOutcome::Pending);
+        assert_eq!(
+            press(&mut dialog, "enter"),
+            saved("runs/airline-12.take-2.jsonl", "own", false)
+        );
+        dialog.ask_to_overwrite();
+        assert_eq!(
+            press(&mut dialog, "y"),
+            saved("runs/airline-12.take-2.jsonl", "own", true)
+        );
+        dialog.complain("permission denied");
+        assert!(shown(&dialog, (80, 16)).contains("permission denied"));
+    }
+
+    #[test]
+    fn the_recording_is_never_written_to() {
+        let mut dialog = dialog();
+        assert_eq!(
+            press(&mut dialog, "^u \"runs/airline-12.jsonl.zst\" enter"),
+            SaveOutcome::Pending
+        );
+        assert!(shown(&dialog, (80, 16)).contains("it is never changed"));
+        assert_eq!(press(&mut dialog, "^u enter"), SaveOutcome::Pending);
+        assert!(shown(&dialog, (80, 16)).contains("a path is needed"));
+        dialog.paste("a\nb");
+        assert!(!shown(&dialog, (80, 16)).contains("a path is needed"));
+    }
+
+    #[test]
+    fn names_of_takes_follow_the_recording() {
+        assert_eq!(stem("a.jsonl", 1), "a.take-1");
+        assert_eq!(stem("dir/b", 12), "dir/b.take-12");
+        assert_eq!(stem("-", 3), "session.take-3");
+        assert_eq!(stem("dir/.json", 3), "dir/.json.take-3");
+    }
+
+    #[test]
+    fn it_is_drawn_without_colour_and_utf_8_and_at_any_size() {
+        let mut dialog = dialog();
+        press(&mut dialog, "tab tab");
+        let view =
+            |frame: &mut Frame<'_>, area: Rect, theme: &Theme| dialog.view(frame, area, theme);
+        assert!(plain_screen((60, 16), view).contains("(*) Chat messages"));
+        assert_draws_at_any_size(view);
+    }
+}

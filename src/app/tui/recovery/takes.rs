@@ -1,0 +1,376 @@
+//! The tree of takes: what each came from, with which words, and what became of the findings.
+
+mod draw;
+
+use super::popup::write;
+use crate::tui::keymap::Context;
+use crate::tui::keymap::overlays::{Act, act};
+use crate::tui::list::ListCursor;
+use crate::tui::prompt::{Prompt, Typing};
+use ratatui::crossterm::event::{KeyEvent, MouseEvent};
+use retake_core::safe_text::SafeText;
+
+/// A take, for the tree.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TakeRow {
+    /// Its number; the recording itself is 0.
+    pub id: u32,
+    /// The take that it came from; `None` of the recording.
+    pub parent: Option<u32>,
+    /// Of each fork above it, from the recording down, whether further branches of that fork follow below; see
+    /// [`retake_core::session::takes::Branch`].
+    pub rails: Vec<bool>,
+    /// The name that the operator gave it; empty where there is none.
+    pub name: String,
+    /// What brought it about: `inject error`; empty of the recording.
+    pub action: String,
+    /// The rule of the finding that it mends; empty where the operator acted without one.
+    pub rule: String,
+    /// The words that the model would read; empty where there are none.
+    pub wording: String,
+    /// How many findings there were before and after; `None` while it is not checked.
+    pub findings: Option<(usize, usize)>,
+    /// The item from which on it differs from its parent, counted from 1.
+    pub fork: Option<usize>,
+    /// What the operator noted.
+    pub note: String,
+    /// Whether it is the one that is shown.
+    pub is_current: bool,
+    /// Whether it is no recording but the request that a run began with.
+    pub is_first_request: bool,
+}
+
+/// What a key did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// Nothing that concerns others.
+    Pending,
+    /// The tree is to be closed.
+    Leave,
+    /// This take is to be shown.
+    GoTo(u32),
+    /// These two are to be compared.
+    Compare(u32, u32),
+    /// This is to be noted; an empty text takes the note away.
+    Note(u32, String),
+    /// The take is to be called so; an empty name takes it away.
+    Rename(u32, String),
+}
+
+/// What is being typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    Note,
+    Name,
+}
+
+/// The open tree.
+#[derive(Debug, Clone)]
+pub struct TakeTree {
+    rows: Vec<TakeRow>,
+    cursor: ListCursor,
+    /// The take that is marked for a comparison.
+    marked: Option<u32>,
+    asked: Option<Asked>,
+    prompt: Prompt,
+    complaint: Option<&'static str>,
+}
+
+impl TakeTree {
+    /// The tree of these takes, each before those that came from it; the cursor stands on the current one.
+    pub fn new(rows: Vec<TakeRow>) -> Self {
+        let mut tree = Self {
+            rows,
+            cursor: ListCursor::default(),
+            marked: None,
+            asked: None,
+            prompt: Prompt::new("note", ""),
+            complaint: None,
+        };
+        let current = tree.rows.iter().position(|row| row.is_current);
+        tree.cursor.set(current.unwrap_or(0));
+        tree
+    }
+
+    /// Shows the takes as they are now; the cursor and the mark stay on their takes.
+    pub fn set_rows(&mut self, rows: Vec<TakeRow>) {
+        let at = self.selected().map(|row| row.id);
+        self.rows = rows;
+        let same = self.rows.iter().position(|row| Some(row.id) == at);
+        let last = self.rows.len().saturating_sub(1);
+        self.cursor.set(same.unwrap_or(self.cursor.get().min(last)));
+        let marked = self.marked;
+        self.marked = marked.filter(|id| self.rows.iter().any(|row| row.id == *id));
+    }
+
+    fn selected(&self) -> Option<&TakeRow> {
+        self.rows.get(self.cursor.get())
+    }
+
+    /// Takes a key.
+    pub fn key(&mut self, key: KeyEvent) -> Outcome {
+        self.complaint = None;
+        if let Some(asked) = self.asked {
+            let typed = self.prompt.key(key);
+            return self.typed(asked, typed);
+        }
+        let Some(id) = self.selected().map(|row| row.id) else {
+            return match act(Context::Takes, &key) {
+                Some(Act::Leave) => Outcome::Leave,
+                _ => Outcome::Pending,
+            };
+        };
+        match act(Context::Takes, &key) {
+            Some(Act::Leave) => return Outcome::Leave,
+            Some(Act::Choose) => return Outcome::GoTo(id),
+            Some(Act::Compare) => return self.compare(id),
+            Some(Act::Mark) => {
+                self.marked = (self.marked != Some(id)).then_some(id);
+            }
+            Some(Act::Note) => self.ask(Asked::Note),
+            Some(Act::Rename) => self.ask(Asked::Name),
+            _ => {
+                self.cursor.key(key, self.rows.len());
+            }
+        }
+        Outcome::Pending
+    }
+
+    /// Whether a note or a name is being typed.
+    pub fn is_typing(&self) -> bool {
+        self.asked.is_some()
+    }
+
+    /// Takes a pasted text.
+    pub fn paste(&mut self, text: &str) {
+        if self.asked.is_some() {
+            self.prompt.paste(text);
+        }
+    }
+
+    /// Takes the mouse; a click only moves the cursor.
+    pub fn mouse(&mut self, event: MouseEvent) {
+        if self.asked.is_none() {
+            self.cursor.mouse(event, self.rows.len());
+        }
+    }
+
+    /// The take under the cursor beside the marked one, else beside the current one, and the current one beside the take that it came
+    /// from; the older one stands left.
+    fn compare(&mut self, id: u32) -> Outcome {
+        let current = self.rows.iter().find(|row| row.is_current);
+        let parent = self.selected().and_then(|row| row.parent);
+        let others = [self.marked, current.map(|row| row.id), parent];
+        match others.into_iter().flatten().find(|other| *other != id) {
+            Some(other) => Outcome::Compare(other.min(id), other.max(id)),
+            None => {
+                self.complaint =
+                    Some("a take differs from another one: move to it, or mark it with m");
+                Outcome::Pending
+            }
+        }
+    }
+
+    fn ask(&mut self, asked: Asked) {
+        let Some(row) = self.selected() else { return };
+        let (title, text) = match asked {
+            Asked::Note => ("note", row.note.clone()),
+            Asked::Name => ("name", row.name.clone()),
+        };
+        self.prompt = Prompt::new(title, "enter keeps  esc leaves");
+        self.prompt.open(&text);
+        self.asked = Some(asked);
+    }
+
+    fn typed(&mut self, asked: Asked, typed: Typing) -> Outcome {
+        let text = match typed {
+            Typing::Pending | Typing::Changed => return Outcome::Pending,
+            Typing::Submitted(text) => text,
+            Typing::Cancelled => {
+                self.asked = None;
+                return Outcome::Pending;
+            }
+        };
+        self.asked = None;
+        match (asked, self.selected()) {
+            (Asked::Note, Some(row)) => Outcome::Note(row.id, text),
+            (Asked::Name, Some(row)) => Outcome::Rename(row.id, text),
+            (_, None) => Outcome::Pending,
+        }
+    }
+}
+
+/// What a take is called: its name, else its number.
+pub fn name_of(row: &TakeRow) -> SafeText {
+    let number = if row.id == 0 && row.is_first_request {
+        SafeText::from_static("first request")
+    } else if row.id == 0 {
+        SafeText::from_static("recorded")
+    } else {
+        SafeText::from_str(&format!("take {}", row.id))
+    };
+    if row.name.is_empty() {
+        return number;
+    }
+    let mut name = number;
+    name.push(&SafeText::from_static(" "));
+    name.push(&SafeText::single_line(&row.name, 40));
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{assert_draws_at_any_size, events, plain_screen, screen};
+    use super::*;
+
+    fn take(id: u32, parent: u32, rails: &[bool], action: &str) -> TakeRow {
+        TakeRow {
+            id,
+            parent: Some(parent),
+            rails: rails.to_vec(),
+            action: action.to_owned(),
+            rule: "unknown-tool".to_owned(),
+            findings: Some((3, id as usize % 3)),
+            fork: Some(24),
+            ..TakeRow::default()
+        }
+    }
+
+    fn rows() -> Vec<TakeRow> {
+        let note = "asks the user, which is too careful; the other take reads better";
+        vec![
+            TakeRow {
+                findings: Some((3, 3)),
+                ..TakeRow::default()
+            },
+            TakeRow {
+                wording: "No tool {{ tool }}. Use \u{1b}search_flights.".to_owned(),
+                ..take(1, 0, &[true], "inject error")
+            },
+            TakeRow {
+                name: "good one".to_owned(),
+                ..take(3, 1, &[true, true], "supply output")
+            },
+            take(5, 3, &[true, true], "repair arguments"),
+            TakeRow {
+                is_current: true,
+                findings: None,
+                ..take(4, 1, &[true, false], "drop pair")
+            },
+            TakeRow {
+                note: note.to_owned(),
+                ..take(2, 0, &[false], "take the suggestion")
+            },
+        ]
+    }
+
+    fn tree() -> TakeTree {
+        TakeTree::new(rows())
+    }
+
+    fn press(tree: &mut TakeTree, keys: &str) -> Outcome {
+        let mut last = Outcome::Pending;
+        for event in events(keys) {
+            last = tree.key(event);
+        }
+        last
+    }
+
+    fn shown(tree: &TakeTree, size: (u16, u16)) -> String {
+        screen(size, |frame, area, theme| tree.view(frame, area, theme))
+    }
+
+    #[test]
+    fn takes_stand_below_those_that_they_came_from() {
+        let mut tree = tree();
+        insta::assert_snapshot!("takes", shown(&tree, (100, 16)));
+        assert_eq!(press(&mut tree, "enter"), Outcome::GoTo(4));
+        press(&mut tree, "j");
+        insta::assert_snapshot!("takes_narrow", shown(&tree, (60, 16)));
+        assert_eq!(press(&mut tree, "enter"), Outcome::GoTo(2));
+        assert_eq!(press(&mut tree, "g enter"), Outcome::GoTo(0));
+        assert_eq!(press(&mut tree, "esc"), Outcome::Leave);
+    }
+
+    #[test]
+    fn takes_are_compared_with_the_current_or_the_marked_one() {
+        let mut tree = tree();
+        assert_eq!(
+            press(&mut tree, "d"),
+            Outcome::Compare(1, 4),
+            "the current one with its parent"
+        );
+        assert_eq!(press(&mut tree, "j d"), Outcome::Compare(2, 4));
+        press(&mut tree, "m");
+        assert!(
+            shown(&tree, (100, 16)).contains("marked"),
+            "{}",
+            shown(&tree, (100, 16))
+        );
+        assert_eq!(press(&mut tree, "g d"), Outcome::Compare(0, 2));
+        press(&mut tree, "G m");
+        assert_eq!(press(&mut tree, "k d"), Outcome::Compare(1, 4));
+        let mut alone = TakeTree::new(vec![TakeRow {
+            is_current: true,
+            ..TakeRow::default()
+        }]);
+        assert_eq!(press(&mut alone, "d"), Outcome::Pending);
+        assert!(shown(&alone, (100, 16)).contains("a take differs from another one"));
+    }
+
+    #[test]
+    fn notes_and_names_are_typed_below() {
+        let mut tree = tree();
+        press(&mut tree, "j n");
+        let asked = shown(&tree, (100, 16));
+        assert!(asked.contains("note asks the user"), "{asked}");
+        assert!(!asked.contains("? help"), "{asked}");
+        assert_eq!(
+            press(&mut tree, "^u \"better\" enter"),
+            Outcome::Note(2, "better".to_owned())
+        );
+        assert_eq!(press(&mut tree, "r \"q\" esc"), Outcome::Pending);
+        assert_eq!(
+            press(&mut tree, "r \"q\" enter"),
+            Outcome::Rename(2, "q".to_owned())
+        );
+        assert_eq!(press(&mut tree, "esc"), Outcome::Leave);
+    }
+
+    #[test]
+    fn new_takes_leave_the_cursor_where_it_is() {
+        let mut tree = tree();
+        press(&mut tree, "j m");
+        let mut rows = rows();
+        rows.insert(1, take(7, 0, &[true], "retry turn"));
+        rows.push(take(6, 2, &[false], "retry turn"));
+        tree.set_rows(rows);
+        assert_eq!(press(&mut tree, "enter"), Outcome::GoTo(2));
+        assert_eq!(tree.marked, Some(2));
+        tree.set_rows(Vec::new());
+        assert_eq!(press(&mut tree, "enter j d n"), Outcome::Pending);
+    }
+
+    #[test]
+    fn a_take_behind_a_hundred_forks_is_still_seen() {
+        let deep = TakeTree::new(vec![
+            TakeRow::default(),
+            take(1, 0, &[true; 100], "drop pair"),
+        ]);
+        assert!(
+            shown(&deep, (60, 12)).contains("take 1  drop"),
+            "{}",
+            shown(&deep, (60, 12))
+        );
+    }
+
+    #[test]
+    fn it_is_drawn_without_colour_and_utf_8_and_at_any_size() {
+        let mut tree = tree();
+        let view = |frame: &mut ratatui::Frame<'_>, area, theme: &_| tree.view(frame, area, theme);
+        insta::assert_snapshot!("takes_plain", plain_screen((80, 14), view));
+        assert_draws_at_any_size(view);
+        press(&mut tree, "n");
+        assert_draws_at_any_size(|frame, area, theme| tree.view(frame, area, theme));
+    }
+}

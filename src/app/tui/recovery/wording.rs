@@ -1,0 +1,324 @@
+//! The wording editor: a template above, below it the item as the provider will see it, the library beside it.
+//!
+//! The preview is made by a function that is handed in, at every change of the text, so that the editor itself knows neither
+//! templates nor providers. Where the template is faulty, the fault stands in the place of the preview and the last good one stays
+//! below it, dim.
+
+mod drafts;
+mod draw;
+#[cfg(test)]
+mod tests;
+
+pub use drafts::{Drafts, Subject};
+
+use super::difference::lines_of;
+use super::page::Page;
+use crate::tui::keymap::Context;
+use crate::tui::keymap::overlays::{Act, act};
+use crate::tui::list::ListCursor;
+use crate::tui::state::detail::{Line, Tone};
+use crate::tui::textbox::TextBox;
+use ratatui::crossterm::event::{KeyEvent, MouseEvent};
+use retake_core::safe_text::SafeText;
+use std::fmt;
+use std::sync::Arc;
+
+/// A wording of the library.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Its name: `nearest-and-list`.
+    pub name: String,
+    /// What it does, in a few words.
+    pub title: String,
+    /// Where it stands on the axes along which wordings vary: `lists nearest, echoes nothing`.
+    pub axes: String,
+    /// The template.
+    pub text: String,
+}
+
+/// What is wrong with a template.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// The line, counted from 1.
+    pub line: Option<usize>,
+    /// What is wrong there.
+    pub message: String,
+}
+
+/// The JSON of the items that a template makes, or why it makes none.
+pub type Preview = Result<String, Fault>;
+
+/// Makes the preview of a template; the flag says whether all faulty calls of the turn are answered, or the one at hand only.
+#[derive(Clone)]
+pub struct Previewer(Arc<MakePreview>);
+
+type MakePreview = dyn Fn(&str, bool) -> Preview + Send + Sync;
+
+impl Previewer {
+    /// A previewer that does what the function does. It must give the same for the same template.
+    pub fn new(preview: impl Fn(&str, bool) -> Preview + Send + Sync + 'static) -> Self {
+        Self(Arc::new(preview))
+    }
+}
+
+impl fmt::Debug for Previewer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Previewer")
+    }
+}
+
+/// What the editor begins with.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    /// What is answered: `inject error: serch_flights`.
+    pub title: String,
+    /// The template.
+    pub text: String,
+    /// The library for this kind of failure.
+    pub library: Vec<Entry>,
+    /// The names that a template may use.
+    pub placeholders: Vec<String>,
+    /// How many calls of the turn are faulty.
+    pub faulty: usize,
+    /// Whether all of them are answered.
+    pub whole_turn: bool,
+    /// What came of the last try of these words.
+    pub last_try: Option<String>,
+    /// Makes the preview.
+    pub previewer: Previewer,
+}
+
+/// What a key did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// Nothing that concerns others.
+    Pending,
+    /// The operator leaves; the text is to be kept for the next time.
+    Leave,
+    /// The operator wants to edit this text outside.
+    Editor(String),
+    /// This is what the model shall read.
+    Accept {
+        /// The template.
+        template: String,
+        /// Whether all faulty calls of the turn are answered.
+        whole_turn: bool,
+    },
+}
+
+/// Which part has the keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Focus {
+    Text,
+    Library,
+}
+
+/// The open editor.
+#[derive(Debug, Clone)]
+pub struct WordingEditor {
+    title: SafeText,
+    text: TextBox,
+    library: Vec<Entry>,
+    placeholders: SafeText,
+    faulty: usize,
+    whole_turn: bool,
+    last_try: Option<SafeText>,
+    previewer: Previewer,
+    focus: Focus,
+    cursor: ListCursor,
+    /// The last good preview.
+    good: Vec<Line>,
+    /// What is wrong with the template now.
+    fault: Option<Fault>,
+    /// Whether a faulty template was to be accepted.
+    is_refused: bool,
+    page: Page,
+}
+
+impl WordingEditor {
+    /// Opens the editor.
+    pub fn new(setup: Setup) -> Self {
+        let mut editor = Self {
+            title: SafeText::single_line(&setup.title, 200),
+            text: TextBox::multi(&setup.text),
+            library: setup.library,
+            placeholders: SafeText::from_str(&setup.placeholders.join(" ")),
+            faulty: setup.faulty,
+            whole_turn: setup.whole_turn && setup.faulty > 1,
+            last_try: setup.last_try.map(|text| SafeText::single_line(&text, 400)),
+            previewer: setup.previewer,
+            focus: Focus::Text,
+            cursor: ListCursor::default(),
+            good: Vec::new(),
+            fault: None,
+            is_refused: false,
+            page: Page::default(),
+        };
+        let same = |entry: &Entry| entry.text == setup.text;
+        editor
+            .cursor
+            .set(editor.library.iter().position(same).unwrap_or(0));
+        editor.text.go_to_start();
+        editor.refresh();
+        editor
+    }
+
+    /// The template as it stands.
+    pub fn text(&self) -> String {
+        self.text.text()
+    }
+
+    /// Where the keys go.
+    pub fn context(&self) -> Context {
+        match self.focus {
+            Focus::Text => Context::Wording,
+            Focus::Library => Context::Library,
+        }
+    }
+
+    /// Takes a key.
+    pub fn key(&mut self, key: KeyEvent) -> Outcome {
+        match act(self.context(), &key) {
+            Some(Act::Leave) => return Outcome::Leave,
+            Some(Act::Editor) => return Outcome::Editor(self.text()),
+            Some(Act::Accept) => return self.accept(),
+            Some(Act::Switch) => self.set_focus(match self.focus {
+                Focus::Text if !self.library.is_empty() => Focus::Library,
+                Focus::Text | Focus::Library => Focus::Text,
+            }),
+            Some(Act::Toggle) if self.faulty > 1 => {
+                self.whole_turn = !self.whole_turn;
+                self.refresh();
+            }
+            Some(Act::Choose) => self.take_entry(),
+            Some(Act::Undo) if self.text.undo() => self.refresh(),
+            Some(Act::Redo) if self.text.redo() => self.refresh(),
+            Some(Act::Preview(direction)) => self.page.turn(direction),
+            Some(_) => {}
+            None => self.type_or_move(key),
+        }
+        Outcome::Pending
+    }
+
+    /// Accepts what is previewed: the text, or the wording under the cursor. What makes no item cannot be accepted.
+    fn accept(&mut self) -> Outcome {
+        if self.focus == Focus::Library {
+            self.take_entry();
+        }
+        if self.fault.is_some() {
+            self.is_refused = true;
+            self.page.go_to(0);
+            return Outcome::Pending;
+        }
+        Outcome::Accept {
+            template: self.text(),
+            whole_turn: self.whole_turn,
+        }
+    }
+
+    fn type_or_move(&mut self, key: KeyEvent) {
+        match self.focus {
+            Focus::Text if self.text.key(key) => self.refresh(),
+            Focus::Text => {}
+            Focus::Library => {
+                self.cursor.key(key, self.library.len());
+                self.refresh();
+            }
+        }
+    }
+
+    /// Takes a pasted text.
+    pub fn paste(&mut self, text: &str) {
+        self.set_focus(Focus::Text);
+        self.text.paste(text);
+        self.refresh();
+    }
+
+    /// Takes the wheel, for the preview.
+    pub fn mouse(&mut self, event: MouseEvent) {
+        self.page.mouse(event);
+    }
+
+    /// Takes over a text that was edited outside; it can be undone.
+    pub fn take_over(&mut self, text: &str) {
+        self.text.replace(text.strip_suffix('\n').unwrap_or(text));
+        self.text.go_to_start();
+        self.set_focus(Focus::Text);
+    }
+
+    /// Notes what came of the last try.
+    pub fn tried(&mut self, result: &str) {
+        self.last_try = Some(SafeText::single_line(result, 400));
+    }
+
+    /// Takes the wording under the cursor into the text.
+    fn take_entry(&mut self) {
+        if let Some(entry) = self.library.get(self.cursor.get()) {
+            self.text.replace(&entry.text);
+            self.text.go_to_start();
+        }
+        self.set_focus(Focus::Text);
+    }
+
+    fn set_focus(&mut self, focus: Focus) {
+        self.focus = focus;
+        self.text.focus(focus == Focus::Text);
+        self.refresh();
+    }
+
+    /// Makes the preview anew: of the text, or of the wording under the cursor.
+    fn refresh(&mut self) {
+        self.is_refused = false;
+        let template = match self.focus {
+            Focus::Text => self.text(),
+            Focus::Library => match self.library.get(self.cursor.get()) {
+                Some(entry) => entry.text.clone(),
+                None => self.text(),
+            },
+        };
+        match (self.previewer.0)(&template, self.whole_turn) {
+            Ok(preview) => {
+                self.good = preview_lines(&preview);
+                self.fault = None;
+                self.page.set_lines(self.good.clone());
+            }
+            Err(fault) => {
+                let mut lines = vec![fault_line(&fault)];
+                lines.extend(self.good.iter().map(dimmed));
+                self.fault = Some(fault);
+                self.page.set_lines(lines);
+                self.page.go_to(0);
+            }
+        }
+    }
+}
+
+fn preview_lines(preview: &str) -> Vec<Line> {
+    let lines = lines_of(preview).into_iter().map(|line| {
+        let indent = line.len() - line.trim_start().len();
+        Line {
+            indent,
+            ..Line::new(Tone::Plain, SafeText::from_str(line.trim_start()))
+        }
+    });
+    lines.collect()
+}
+
+fn fault_line(fault: &Fault) -> Line {
+    let message = fault.message.replace('\n', " ");
+    let place = fault.line.map(|line| format!("line {line}: "));
+    // Some faults name their line by themselves.
+    let place = place.filter(|place| !message.starts_with(place.as_str()));
+    let mut text = SafeText::from_str(&place.unwrap_or_default());
+    text.push(&SafeText::from_str(&message));
+    Line::new(Tone::Error, text)
+}
+
+fn dimmed(line: &Line) -> Line {
+    let pieces = line.pieces.iter();
+    Line {
+        indent: line.indent,
+        pieces: pieces.map(|(_, text)| (Tone::Dim, text.clone())).collect(),
+        remark: None,
+    }
+}

@@ -1,0 +1,51 @@
+//! What the screen is asked for, and how it was left.
+
+use super::loader::{Knowledge, Staged};
+use super::theme::Wish;
+use retake_live::{InputError, ReadOptions};
+use std::io;
+use std::path::PathBuf;
+
+/// What is to be opened, and how.
+#[derive(Debug, Clone, Default)]
+pub struct OpenRequest {
+    /// Files and folders; `-` is standard input. Unless it is one file, the operator chooses.
+    pub paths: Vec<PathBuf>,
+    /// How files are read.
+    pub options: ReadOptions,
+    /// What is known about the runs besides the files.
+    pub knowledge: Knowledge,
+    /// How things are to look.
+    pub wish: Wish,
+    /// Whether the mouse is left to the terminal.
+    pub without_mouse: bool,
+    /// A run that begins in the file that is opened first.
+    pub staged: Staged,
+}
+
+/// How the operator left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Left {
+    /// By a key.
+    Quit,
+    /// By a signal, by its number: SIGTERM, SIGINT or SIGQUIT, or SIGHUP when the terminal went away.
+    Signal(i32),
+    /// By a panic, whose message is on stderr.
+    Panicked,
+}
+
+/// Why the debugger could not be opened, or had to be closed.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The input cannot be read at all. Told before the screen is taken.
+    #[error("{}: {error}", path.display())]
+    Input {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: InputError,
+    },
+    /// The terminal cannot be used.
+    #[error("the terminal cannot be used: {0}")]
+    Terminal(#[from] io::Error),
+}

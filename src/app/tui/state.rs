@@ -1,0 +1,487 @@
+//! What the debugger shows and where the operator is: plain data, without a terminal. [`crate::tui::update`] changes it, the
+//! views draw it; between the two, [`State::prepare`] fetches the rows that are seen, and no others.
+
+pub mod detail;
+pub mod document;
+pub mod exchange;
+pub mod frame;
+pub mod hits;
+pub mod layout;
+pub mod live;
+mod overlay;
+pub mod pretty;
+pub mod preview;
+pub mod recovery;
+#[cfg(test)]
+pub(crate) mod testing;
+pub mod tree;
+
+use super::filter::{Filter, FilterBar};
+use super::prompt::Prompt;
+use detail::{Line, Mode, Scroll};
+use document::{Checked, Counts, Document, Extent, Place};
+use exchange::Intercepted;
+use frame::Frame;
+use hits::Hits;
+use layout::{Layout, Pane};
+use live::Live;
+use preview::Previews;
+use recovery::Recovery;
+use retake_core::engine::Millis;
+use retake_core::rules::Finding;
+use retake_core::session::{Item, Session};
+use retake_live::search::Needle;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use tree::{Folds, Row, Shown, Tree};
+
+pub use overlay::{Asked, Overlay};
+
+/// How far reading has come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stage {
+    /// The file is being read.
+    Reading {
+        /// Bytes that are read.
+        done: u64,
+        /// Bytes in all.
+        total: u64,
+    },
+    /// Everything is read, the rules run.
+    Checking,
+    /// Everything is known.
+    Ready,
+    /// Reading failed; what was read is shown.
+    Failed(String),
+}
+
+/// Whether the end of a growing file is kept in sight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Follow {
+    /// No.
+    Off,
+    /// Yes.
+    On,
+    /// The operator moved up; the file is still watched.
+    Paused,
+}
+
+/// The item in the detail pane.
+#[derive(Debug, Default)]
+pub struct Detail {
+    /// Its lines.
+    pub lines: Vec<Line>,
+    /// Bytes that were left out.
+    pub left_out: u64,
+    /// How it is shown.
+    pub mode: Mode,
+    /// Where the window is.
+    pub scroll: Scroll,
+    /// Whether the window is to show the first place with the text that is searched for.
+    pub seeks: bool,
+    /// How much of an item is read.
+    limit: u64,
+    made_for: Option<(Place, Mode, u64, u64)>,
+}
+
+/// How much of an item is read at first: more than a large screen shows.
+const FIRST_LOOK: u64 = 24 * 1024;
+/// How many lines are shown above a hit.
+const ABOVE: usize = 2;
+/// How much of an item is read at most; the editor shows all of it.
+const LONGEST_LOOK: u64 = 4 << 20;
+
+/// First rows of lists.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Tops {
+    /// Of the turns.
+    pub turns: usize,
+    /// Of the items.
+    pub items: usize,
+    /// Of the findings.
+    pub findings: usize,
+    /// Of the sessions.
+    pub sessions: usize,
+    /// Of what lies over the panes.
+    pub overlay: usize,
+}
+
+/// Everything that the screen depends on.
+#[derive(Debug)]
+pub struct State {
+    /// Columns and rows of the terminal.
+    pub size: (u16, u16),
+    /// Where the panes are.
+    pub layout: Layout,
+    /// The name of the file.
+    pub name: String,
+    /// How far reading has come.
+    pub stage: Stage,
+    /// What is shown.
+    pub document: Option<Arc<Document>>,
+    /// The beginning of the file, for the way back from its end while the rest is being read.
+    pub head: Option<Arc<Document>>,
+    /// What the rules found, by session.
+    pub checked: Vec<Option<Arc<Checked>>>,
+    /// Index of the session.
+    pub session: usize,
+    /// Index of the item with the cursor.
+    pub item: usize,
+    /// Whether the cursor is on the turn of the item rather than on the item.
+    pub on_turn: bool,
+    /// The pane that has the keys.
+    pub focus: Pane,
+    /// What stands left of the detail.
+    pub left: Pane,
+    /// Which turns are unfolded.
+    pub folds: Folds,
+    /// What a filter lets through.
+    pub shown: Option<Arc<Shown>>,
+    /// What was shown before a filter was typed.
+    pub shown_before: Option<Arc<Shown>>,
+    /// Where a filter is typed.
+    pub filter_bar: FilterBar,
+    /// The filter that is applied.
+    pub filter: Option<Filter>,
+    /// Items that the operator marked, by their first byte.
+    pub marks: BTreeSet<u64>,
+    /// Whether only marked items are shown.
+    pub only_marked: bool,
+    /// First rows of the lists.
+    pub tops: Tops,
+    /// The finding with the cursor in the list of findings.
+    pub finding: usize,
+    /// The session with the cursor in the list of sessions.
+    pub listed_session: usize,
+    /// The item in full.
+    pub detail: Detail,
+    /// The lines of problems of reading, by their byte.
+    pub lines: HashMap<u64, u64>,
+    /// What lies over the panes; the last one has the keys.
+    pub overlays: Vec<Overlay>,
+    /// A line for the operator until the next key.
+    pub notice: Option<String>,
+    /// Asks for the text to find.
+    pub find: Prompt,
+    /// What is searched for.
+    pub needle: Option<Arc<Needle>>,
+    /// The items that hold it.
+    pub hits: Option<Hits>,
+    /// Whether the operator has moved since the file was opened.
+    pub has_moved: bool,
+    /// Whether the end is kept in sight.
+    pub follow: Follow,
+    /// What is being done about findings, and the takes.
+    pub recovery: Recovery,
+    /// Asks for a note on the item.
+    pub note: Prompt,
+    /// The live run.
+    pub live: Live,
+    /// The exchange of a proxy that this is.
+    pub exchange: Option<Intercepted>,
+    /// What `q` does, for the footer: what lies below has the screen then.
+    pub close_words: &'static str,
+    /// What time it is.
+    pub now: Millis,
+    /// The rows that are seen.
+    pub frame: Frame,
+    previews: Previews,
+    /// Counts up whenever what is known about items changes.
+    revision: u64,
+}
+
+impl State {
+    /// A debugger of this size that shows nothing yet.
+    pub fn new(name: String, size: (u16, u16)) -> Self {
+        Self {
+            size,
+            layout: Layout::default(),
+            name,
+            stage: Stage::Reading { done: 0, total: 0 },
+            document: None,
+            head: None,
+            checked: Vec::new(),
+            session: 0,
+            item: 0,
+            on_turn: true,
+            focus: Pane::Turns,
+            left: Pane::Turns,
+            folds: Folds::default(),
+            shown: None,
+            shown_before: None,
+            filter_bar: FilterBar::default(),
+            filter: None,
+            marks: BTreeSet::new(),
+            only_marked: false,
+            tops: Tops::default(),
+            finding: 0,
+            listed_session: 0,
+            detail: Detail {
+                limit: FIRST_LOOK,
+                ..Detail::default()
+            },
+            lines: HashMap::new(),
+            overlays: Vec::new(),
+            notice: None,
+            find: Prompt::new("/", "smart case"),
+            needle: None,
+            hits: None,
+            has_moved: false,
+            follow: Follow::Off,
+            recovery: Recovery::default(),
+            note: Prompt::new("note ", "empty takes it away"),
+            live: Live::default(),
+            exchange: None,
+            close_words: "quit",
+            now: 0,
+            frame: Frame::default(),
+            previews: Previews::default(),
+            revision: 0,
+        }
+    }
+
+    /// The session that is shown.
+    pub fn session(&self) -> Option<&Session> {
+        self.document.as_ref()?.session(self.session)
+    }
+
+    /// The item with the cursor.
+    pub fn item(&self) -> Option<&Item> {
+        self.session()?.items.get(self.item)
+    }
+
+    /// The turn with the cursor.
+    pub fn turn(&self) -> usize {
+        self.item().map_or(0, |item| item.turn as usize)
+    }
+
+    /// What the rules found in the session that is shown.
+    pub fn checked(&self) -> Option<&Checked> {
+        self.checked.get(self.session)?.as_deref()
+    }
+
+    /// The findings about the item with the cursor.
+    pub fn findings_here(&self) -> &[Finding] {
+        self.checked()
+            .map_or(&[], |checked| checked.of_item(self.item))
+    }
+
+    /// The findings about the item with the cursor, and the calls there that a live run has open: all that something can be
+    /// done about.
+    pub fn offering_here(&self) -> impl Iterator<Item = &Finding> {
+        let checked = self.checked().into_iter();
+        let waiting = checked.flat_map(|checked| checked.waiting(self.item));
+        self.findings_here().iter().chain(waiting)
+    }
+
+    /// The findings of all sessions, counted; `None` while no session is checked.
+    pub fn counts(&self) -> Option<Counts> {
+        let mut known = self.checked.iter().flatten().peekable();
+        known.peek()?;
+        Some(known.fold(Counts::default(), |sum, checked| sum.with(checked.counts())))
+    }
+
+    /// The rows of the turns pane.
+    pub fn tree(&self) -> Option<Tree<'_>> {
+        Some(Tree {
+            session: self.session()?,
+            shown: self.shown.as_deref(),
+            folds: &self.folds,
+        })
+    }
+
+    /// The row of the turns pane with the cursor.
+    pub fn tree_row(&self) -> Row {
+        if self.on_turn {
+            Row::Turn(self.turn())
+        } else {
+            Row::Item(self.item)
+        }
+    }
+
+    /// Whether the whole file is shown.
+    pub fn is_whole(&self) -> bool {
+        self.document
+            .as_ref()
+            .is_some_and(|document| document.extent == Extent::Whole)
+    }
+
+    /// Shows another document of the same file; gives the old one, which may be large.
+    pub fn show(&mut self, document: Arc<Document>) -> Option<Arc<Document>> {
+        self.previews.clear();
+        self.revision += 1;
+        self.shown = None;
+        self.hits = None;
+        let old = self.document.replace(document);
+        if self.only_marked {
+            self.show_marked();
+        }
+        old
+    }
+
+    /// Notes what the rules found in a session.
+    pub fn check(&mut self, session: usize, checked: Arc<Checked>) {
+        if self.checked.len() <= session {
+            self.checked.resize(session + 1, None);
+        }
+        self.checked[session] = Some(checked);
+        self.revision += 1;
+    }
+
+    /// Notes that something else is known about items.
+    pub fn renew(&mut self) {
+        self.revision += 1;
+    }
+
+    /// Moves the cursor to an item, and opens its turn where it is folded and the cursor is on items.
+    pub fn go_to(&mut self, item: usize) {
+        let last = self
+            .session()
+            .map_or(0, |session| session.items.len().saturating_sub(1));
+        self.item = item.min(last);
+        if self.focus == Pane::Turns {
+            self.on_turn = !self.folds.is_unfolded(self.turn());
+        }
+    }
+
+    /// Takes filters away.
+    pub fn show_all(&mut self) {
+        self.shown = None;
+        self.filter = None;
+        self.only_marked = false;
+    }
+
+    /// Leaves only what is marked.
+    pub fn show_marked(&mut self) {
+        let Some(session) = self.session() else {
+            return;
+        };
+        let items = session.items.iter().enumerate();
+        let marked = items
+            .filter(|(_, item)| self.marks.contains(&item.span.start))
+            .filter_map(|(index, _)| u32::try_from(index).ok())
+            .collect();
+        self.shown = Some(Arc::new(Shown::new(session, marked)));
+    }
+
+    /// The pane that takes the keys of moving, when something lies over it too.
+    pub fn has_overlay(&self) -> bool {
+        !self.overlays.is_empty()
+    }
+
+    /// Divides the screen anew.
+    pub fn lay_out(&mut self) {
+        self.layout = Layout::new(self.size, self.left, self.focus);
+    }
+
+    /// Makes the rows that the screen shows.
+    pub fn prepare(&mut self) {
+        match self.overlays.last_mut() {
+            Some(Overlay::Approval(dialog)) => dialog.show(self.now),
+            Some(Overlay::Trust(dialog)) => dialog.show(self.now),
+            _ => {}
+        }
+        self.lay_out();
+        self.prepare_detail();
+        frame::prepare(self);
+    }
+
+    /// Width of the text in the detail pane.
+    pub fn detail_width(&self) -> usize {
+        self.layout
+            .area(Pane::Detail)
+            .map_or(80, |area| usize::from(area.inside().width))
+    }
+
+    fn prepare_detail(&mut self) {
+        let place = Place {
+            session: self.session,
+            item: self.item,
+        };
+        let (width, height) = (self.detail_width(), self.layout.height(Pane::Detail));
+        if self
+            .detail
+            .made_for
+            .is_none_or(|made| (made.0, made.1) != (place, self.detail.mode))
+        {
+            self.detail.scroll = Scroll::default();
+            self.detail.limit = FIRST_LOOK;
+        }
+        self.make_detail(place);
+        while self.detail.left_out > 0
+            && self.detail.limit < LONGEST_LOOK
+            && self.detail.scroll.line + 2 * height.max(1) >= self.detail.lines.len()
+            && self.detail.scroll.line > 0
+        {
+            self.detail.limit *= 8;
+            self.make_detail(place);
+        }
+        if std::mem::take(&mut self.detail.seeks) {
+            self.seek(place);
+        }
+        let detail = &mut self.detail;
+        detail.scroll.stop_at_end(&detail.lines, width, height);
+    }
+
+    /// Moves the detail to the first line with the text that is searched for, reading on as far as that takes.
+    fn seek(&mut self, place: Place) {
+        let Some(needle) = self.needle.clone() else {
+            return;
+        };
+        loop {
+            let found = self
+                .detail
+                .lines
+                .iter()
+                .position(|line| line.holds(&needle));
+            let is_all = self.detail.left_out == 0 || self.detail.limit >= LONGEST_LOOK;
+            if let Some(line) = found.or(is_all.then_some(0)) {
+                self.detail.scroll = Scroll {
+                    line: line.saturating_sub(ABOVE),
+                    row: 0,
+                };
+                return;
+            }
+            self.detail.limit *= 8;
+            self.make_detail(place);
+        }
+    }
+
+    fn make_detail(&mut self, place: Place) {
+        let made_for = Some((place, self.detail.mode, self.detail.limit, self.revision));
+        if self.detail.made_for == made_for {
+            return;
+        }
+        let Some(document) = self.document.clone() else {
+            return;
+        };
+        let Some(session) = document.session(self.session) else {
+            return;
+        };
+        let checked = self.checked.get(self.session).and_then(Option::as_deref);
+        let findings = checked.map_or(&[][..], |checked| checked.of_item(self.item));
+        let violations = detail::violations(session, self.item, findings);
+        let at = session.items.get(self.item).map(|item| item.span.start);
+        let subject = detail::Subject {
+            session,
+            index: self.item,
+            findings,
+            violations: &violations,
+            note: at.and_then(|at| self.recovery.takes.note(at)),
+            decided: self.recovery.takes.decided(place).collect(),
+            limit: self.detail.limit,
+            mode: self.detail.mode,
+        };
+        (self.detail.lines, self.detail.left_out) = detail::compose(&subject);
+        self.detail.made_for = made_for;
+    }
+
+    /// Reads the item as far as it is ever shown, to get to its end.
+    pub fn read_detail_to_end(&mut self) {
+        self.detail.limit = LONGEST_LOOK;
+        self.make_detail(Place {
+            session: self.session,
+            item: self.item,
+        });
+    }
+}

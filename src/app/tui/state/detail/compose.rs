@@ -1,0 +1,348 @@
+//! From an item to the lines of the detail pane.
+
+use super::{Line, Mode, Remark, Tone};
+use crate::tui::state::pretty::{self, JsonLine, Token};
+use crate::tui::state::preview::tool_of;
+use retake_core::dialects::{Arguments, Body, body_of};
+use retake_core::json::{complete, skip_value};
+use retake_core::rules::{Finding, Severity};
+use retake_core::safe_text::SafeText;
+use retake_core::schema::Violation;
+use retake_core::session::{Flags, Item, Kind, Session, Standing};
+
+/// The longest line that is laid out as one; longer ones are cut in several.
+const LONGEST: usize = 2048;
+/// Cells of a level of JSON.
+const LEVEL: usize = 2;
+
+/// What the lines of an item are made from.
+#[derive(Debug)]
+pub struct Subject<'a> {
+    /// The session.
+    pub session: &'a Session,
+    /// Index of the item.
+    pub index: usize,
+    /// What is wrong with it.
+    pub findings: &'a [Finding],
+    /// Where its arguments break their schema.
+    pub violations: &'a [Violation],
+    /// What the operator noted about it.
+    pub note: Option<&'a str>,
+    /// What a policy did about it.
+    pub decided: Vec<&'a str>,
+    /// How much of it is read.
+    pub limit: u64,
+    /// How it is shown.
+    pub mode: Mode,
+}
+
+/// The lines of an item, and how many bytes of it were left out.
+pub fn compose(subject: &Subject<'_>) -> (Vec<Line>, u64) {
+    let Some(item) = subject.session.items.get(subject.index) else {
+        return (Vec::new(), 0);
+    };
+    let mut lines = heading(subject, item);
+    let head = item.span.head(subject.limit);
+    let left_out = item.span.len() - head.len();
+    let bytes = match subject.session.source.read(head) {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            lines.push(Line::new(
+                Tone::Error,
+                SafeText::from_str(&error.to_string()),
+            ));
+            return (lines, 0);
+        }
+    };
+    let body = match subject.mode {
+        Mode::Raw => None,
+        Mode::Pretty if left_out > 0 => body_of(item, &complete(&bytes)).ok(),
+        Mode::Pretty => body_of(item, &bytes).ok(),
+    };
+    match body {
+        Some(body) => say(subject, item, &body, &bytes, &mut lines),
+        None => push_text(&SafeText::from_bytes(&bytes), &mut lines),
+    }
+    if left_out > 0 {
+        let more = format!("{left_out} bytes more: scroll on, or ^e opens all of it");
+        lines.push(Line::new(Tone::Dim, SafeText::from_str(&more)));
+    }
+    (lines, left_out)
+}
+
+/// What stands above the body: the tool, the id, the findings, the partner.
+fn heading(subject: &Subject<'_>, item: &Item) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let tool = tool_of(subject.session, subject.index);
+    let id = subject.session.call_id(item).unwrap_or_default();
+    if !tool.is_empty() || !id.is_empty() {
+        let mut pieces = vec![(Tone::Title, SafeText::single_line(tool, 200))];
+        if !id.is_empty() {
+            let mut spaced = SafeText::from_static(if tool.is_empty() { "" } else { "   " });
+            spaced.push(&SafeText::single_line(&id, 100));
+            pieces.push((Tone::Dim, spaced));
+        }
+        lines.push(Line {
+            pieces,
+            ..Line::default()
+        });
+    }
+    for finding in subject.findings {
+        push_finding(finding, &mut lines);
+    }
+    for words in &subject.decided {
+        let words = SafeText::single_line(words, LONGEST);
+        lines.push(Line::new(Tone::Title, words));
+    }
+    if let Some(note) = subject.note {
+        let mut line = Line::new(Tone::Title, SafeText::from_static("note: "));
+        line.pieces
+            .push((Tone::Plain, SafeText::single_line(note, LONGEST)));
+        lines.push(line);
+    }
+    let notes = notes(subject, item);
+    if !notes.is_empty() {
+        lines.push(Line::new(Tone::Dim, SafeText::from_str(&notes.join(", "))));
+    }
+    if !lines.is_empty() {
+        lines.push(Line::default());
+    }
+    lines
+}
+
+fn push_finding(finding: &Finding, lines: &mut Vec<Line>) {
+    let severity = finding.severity;
+    let mut text = SafeText::from_static(finding.rule.id);
+    text.push(&SafeText::from_static("  "));
+    let message = finding.message();
+    text.push(&SafeText::from_str(&message));
+    let tone = Tone::of(severity);
+    for (number, line) in text.lines().enumerate() {
+        let sign = if number == 0 {
+            vec![(Tone::Sign(severity), SafeText::from_static("  "))]
+        } else {
+            Vec::new()
+        };
+        lines.push(Line {
+            pieces: sign.into_iter().chain([(tone, line)]).collect(),
+            ..Line::default()
+        });
+    }
+    // Most sentences name the cause themselves.
+    let cause = finding
+        .cause
+        .map(|cause| format!("cause: {}", cause.words()))
+        .filter(|cause| !message.contains(cause.as_str()));
+    let related = finding
+        .related
+        .filter(|item| finding.item != Some(*item))
+        .map(|item| format!("see item {}", u64::from(item) + 1));
+    let story: Vec<String> = cause.into_iter().chain(related).collect();
+    if !story.is_empty() {
+        lines.push(Line {
+            indent: 2,
+            ..Line::new(Tone::Dim, SafeText::from_str(&story.join(", ")))
+        });
+    }
+}
+
+/// Short facts about an item that its text does not tell.
+fn notes(subject: &Subject<'_>, item: &Item) -> Vec<String> {
+    let number = |index: u32| u64::from(index) + 1;
+    let answers = matches!(item.kind, Kind::Output | Kind::HostedOutput);
+    let standing = match subject.session.pairing.standing(subject.index) {
+        Standing::Paired(call) if answers => Some(format!("answers item {}", number(call))),
+        Standing::Paired(output) => Some(format!("answered by item {}", number(output))),
+        Standing::Duplicate(call) => Some(format!(
+            "answers item {}, which was answered already",
+            number(call)
+        )),
+        Standing::Severed(partner) => Some(format!(
+            "its partner, item {}, is on the other side of a compaction",
+            number(partner)
+        )),
+        Standing::Pending => Some("waits for its output".to_owned()),
+        Standing::Orphan if answers => Some("its call is not in the history".to_owned()),
+        Standing::Orphan => Some("its output is not in the history".to_owned()),
+        Standing::Alone => None,
+    };
+    let said = [
+        (Flags::ERROR, "says that it is an error"),
+        (Flags::INCOMPLETE, "cut off"),
+        (Flags::REFUSAL, "a refusal"),
+        (Flags::INTERRUPT, "the user interrupted here"),
+        (Flags::REJECTED, "the user rejected the call"),
+        (
+            Flags::COMPACTED,
+            "before a compaction: the provider no longer sees it",
+        ),
+        (Flags::AWAITS_APPROVAL, "awaits an approval"),
+        (Flags::SYNTHETIC, "made up by the runtime"),
+        (Flags::FOREIGN_CALLER, "a call of the simulated user"),
+    ];
+    let said = said
+        .into_iter()
+        .filter(|(flag, _)| item.flags.has(*flag))
+        .map(|(_, words)| words.to_owned());
+    standing.into_iter().chain(said).collect()
+}
+
+fn say(subject: &Subject<'_>, item: &Item, body: &Body, bytes: &[u8], lines: &mut Vec<Line>) {
+    let has_arguments = !matches!(body.arguments, Arguments::None);
+    match &body.arguments {
+        Arguments::None => {}
+        Arguments::Text(text) | Arguments::Value(text) => {
+            let is_whole = item.span.len() <= subject.limit;
+            push_arguments(text, is_whole, subject.violations, lines);
+        }
+        Arguments::FreeForm(text) => push_text(&SafeText::from_str(text), lines),
+    }
+    let text = body.text.trim_end_matches('\n');
+    if !text.is_empty() {
+        if has_arguments {
+            lines.push(Line::default());
+        }
+        let may_be_json = matches!(
+            item.kind,
+            Kind::Output | Kind::HostedOutput | Kind::Assistant | Kind::HostedCall
+        );
+        if may_be_json && is_container(text) {
+            push_json(text, &[], lines);
+        } else {
+            push_text(&SafeText::from_str(text), lines);
+        }
+    } else if !has_arguments && item.kind != Kind::Call {
+        let raw = String::from_utf8_lossy(bytes);
+        if is_container(&raw) {
+            push_json(&raw, &[], lines);
+        } else {
+            push_text(&SafeText::from_bytes(bytes), lines);
+        }
+    }
+}
+
+/// Whether a text is a JSON object or array with something in it.
+fn is_container(text: &str) -> bool {
+    let starts = text.trim_start().starts_with(['{', '[']);
+    starts
+        && skip_value(text.as_bytes(), 0).is_ok_and(|end| text[end..].trim().is_empty() && end > 2)
+}
+
+/// Text as lines, giant ones cut in several.
+fn push_text(text: &SafeText, lines: &mut Vec<Line>) {
+    for line in text.lines() {
+        if line.as_plain().len() <= LONGEST {
+            lines.push(Line::new(Tone::Plain, line));
+        } else {
+            lines.extend(
+                line.wrapped(LONGEST)
+                    .map(|part| Line::new(Tone::Plain, part)),
+            );
+        }
+    }
+}
+
+/// Where a byte stands, in the words of the finding: lines and columns in bytes, counted from 1.
+fn place_words(text: &str, at: usize) -> String {
+    let before = text.as_bytes().get(..at).unwrap_or(text.as_bytes());
+    let line = before.split(|byte| *byte == b'\n').count();
+    let column = before.rsplit(|byte| *byte == b'\n').next();
+    let column = column.map_or(0, <[u8]>::len) + 1;
+    match line {
+        1 => format!("column {column}"),
+        _ => format!("line {line} column {column}"),
+    }
+}
+
+/// Arguments with what is wrong at its place; where they are no JSON, the place where reading stopped.
+fn push_arguments(text: &str, is_whole: bool, violations: &[Violation], lines: &mut Vec<Line>) {
+    if text.is_empty() {
+        return;
+    }
+    let layout = pretty::lay_out(text);
+    let mut remarks: Vec<(usize, Remark)> = Vec::new();
+    let fault = match skip_value(text.as_bytes(), 0) {
+        _ if !is_whole => None,
+        Ok(end) if text[end..].trim().is_empty() => None,
+        Ok(end) => Some((end, "text behind the JSON value".to_owned())),
+        Err(fault) => Some((fault.at, fault.kind.to_string())),
+    };
+    if let Some((at, what)) = fault {
+        let starts_before = |line: &JsonLine| {
+            let first = line.pieces.first();
+            first.is_some_and(|(_, range)| range.start <= at)
+        };
+        let line = layout.iter().rposition(starts_before).unwrap_or(0);
+        let text = SafeText::from_str(&format!("{}: {what}", place_words(text, at)));
+        remarks.push((
+            line,
+            Remark {
+                severity: Severity::Error,
+                text,
+            },
+        ));
+    }
+    for violation in violations {
+        let stands = |pointer: &str| {
+            layout
+                .iter()
+                .position(|line| line.pointer.as_deref() == Some(pointer))
+        };
+        let line = stands(&violation.pointer).or_else(|| stands(violation.holder()));
+        remarks.push((line.unwrap_or(0), remark_of(violation)));
+    }
+    push_laid_out(text, layout, &remarks, lines);
+}
+
+fn remark_of(violation: &Violation) -> Remark {
+    let text = match (&violation.property, violation.keyword.as_str()) {
+        (Some(property), "required") => format!("missing: {property}"),
+        (Some(property), _) => format!("unknown: {property}"),
+        (None, _) if violation.expected.is_empty() => violation.message.clone(),
+        (None, _) => format!("expected {}", violation.expected),
+    };
+    Remark {
+        severity: Severity::Error,
+        text: SafeText::single_line(&text, 160),
+    }
+}
+
+fn push_json(text: &str, remarks: &[(usize, Remark)], lines: &mut Vec<Line>) {
+    push_laid_out(text, pretty::lay_out(text), remarks, lines);
+}
+
+fn push_laid_out(
+    text: &str,
+    layout: Vec<JsonLine>,
+    remarks: &[(usize, Remark)],
+    lines: &mut Vec<Line>,
+) {
+    for (number, json) in layout.into_iter().enumerate() {
+        let indent = json.depth * LEVEL;
+        let pieces = json.pieces.iter().map(|(token, range)| {
+            let written = &text[range.clone()];
+            match token {
+                Token::Punctuation if written == ":" => (Tone::Plain, SafeText::from_static(": ")),
+                Token::Punctuation => (Tone::Plain, SafeText::from_str(written)),
+                Token::Key => (Tone::Key, SafeText::from_str(written)),
+                Token::String => (Tone::String, SafeText::from_str(written)),
+                Token::Scalar => (Tone::Scalar, SafeText::from_str(written)),
+            }
+        });
+        let pieces = pieces.collect();
+        let mut own = remarks
+            .iter()
+            .filter(|(line, _)| *line == number)
+            .map(|(_, remark)| remark.clone());
+        lines.push(Line {
+            indent,
+            pieces,
+            remark: own.next(),
+        });
+        lines.extend(own.map(|remark| Line {
+            indent,
+            pieces: Vec::new(),
+            remark: Some(remark),
+        }));
+    }
+}

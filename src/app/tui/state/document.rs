@@ -1,0 +1,223 @@
+//! What is being looked at: a recording, how much of the file it tells, and what the rules found in it.
+
+use retake_core::rules::{Finding, Severity};
+use retake_core::session::{Flags, Item, Kind, Session};
+use retake_live::Recording;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// How much of the file a document tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// Its beginning.
+    Head,
+    /// Its end; turns and items cannot be numbered yet.
+    Tail,
+    /// All of it.
+    Whole,
+}
+
+/// A recording, or a part of it.
+#[derive(Debug)]
+pub struct Document {
+    /// The sessions.
+    pub recording: Arc<Recording>,
+    /// How much of the file it is.
+    pub extent: Extent,
+}
+
+impl Document {
+    /// The session of this number; the last one if there are fewer.
+    pub fn session(&self, number: usize) -> Option<&Session> {
+        let sessions = &self.recording.sessions;
+        sessions.get(number).or_else(|| sessions.last())
+    }
+
+    /// Where an item that begins at `start` stands. `near` is where it stood in another document of the same file.
+    pub fn find(&self, start: u64, near: Place) -> Option<Place> {
+        let starts_at = |place: &Place| {
+            self.recording
+                .sessions
+                .get(place.session)
+                .and_then(|session| session.items.get(place.item))
+                .is_some_and(|item| item.span.start == start)
+        };
+        if starts_at(&near) {
+            return Some(near);
+        }
+        let mut sessions = self.recording.sessions.iter().enumerate();
+        sessions.find_map(|(number, session)| {
+            let item = session
+                .items
+                .iter()
+                .rposition(|item| item.span.start == start)?;
+            Some(Place {
+                session: number,
+                item,
+            })
+        })
+    }
+}
+
+/// An item of a recording.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub struct Place {
+    /// Index of the session.
+    pub session: usize,
+    /// Index of the item in it.
+    pub item: usize,
+}
+
+/// The rule about calls that wait for their output.
+const OPEN_CALL: &str = "pending-call";
+
+/// What the rules found in one session.
+#[derive(Debug, Default)]
+pub struct Checked {
+    findings: Vec<Finding>,
+    /// What is no fault of a live run: its open calls, which wait for their outputs.
+    waiting: Vec<Finding>,
+    counts: Counts,
+}
+
+/// Findings by severity.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Calls that have their output and no finding.
+    pub fine: usize,
+    /// Errors.
+    pub errors: usize,
+    /// Warnings.
+    pub warnings: usize,
+    /// Notes.
+    pub infos: usize,
+}
+
+impl Counts {
+    fn add(&mut self, severity: Severity) {
+        match severity {
+            Severity::Error => self.errors += 1,
+            Severity::Warning => self.warnings += 1,
+            Severity::Info => self.infos += 1,
+        }
+    }
+
+    /// The sum with another count.
+    pub fn with(self, other: Self) -> Self {
+        Self {
+            fine: self.fine + other.fine,
+            errors: self.errors + other.errors,
+            warnings: self.warnings + other.warnings,
+            infos: self.infos + other.infos,
+        }
+    }
+}
+
+impl Checked {
+    /// Takes the findings of a session in the order of its history, those without an item at the end.
+    pub fn new(findings: Vec<Finding>) -> Self {
+        let mut counts = Counts::default();
+        for finding in &findings {
+            counts.add(finding.severity);
+        }
+        Self {
+            findings,
+            waiting: Vec::new(),
+            counts,
+        }
+    }
+
+    /// Takes the findings of a session that a live run drives: that a call has no output yet is not to be told there, but
+    /// what can be done about it is still offered.
+    pub fn of_run(findings: Vec<Finding>) -> Self {
+        let waits = |finding: &Finding| finding.rule.id == OPEN_CALL;
+        let (waiting, findings) = findings.into_iter().partition(waits);
+        Self {
+            waiting,
+            ..Self::new(findings)
+        }
+    }
+
+    /// The open calls of a live run among the findings about an item.
+    pub fn waiting(&self, item: usize) -> impl Iterator<Item = &Finding> {
+        let about = move |finding: &&Finding| item_of(finding) == Some(item);
+        self.waiting.iter().filter(about)
+    }
+
+    /// All findings, in the order of the history.
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// How many there are.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// The numbers of the findings about items of a range.
+    pub fn range(&self, items: Range<usize>) -> Range<usize> {
+        let before = |limit: usize| {
+            self.findings
+                .partition_point(|finding| item_of(finding).is_some_and(|item| item < limit))
+        };
+        before(items.start)..before(items.end)
+    }
+
+    /// The findings about one item.
+    pub fn of_item(&self, item: usize) -> &[Finding] {
+        &self.findings[self.range(item..item + 1)]
+    }
+
+    /// The worst finding about one item.
+    pub fn worst(&self, item: usize) -> Option<&Finding> {
+        let found = self.of_item(item).iter().rev();
+        found.max_by_key(|finding| finding.severity)
+    }
+
+    /// The next or previous finding as seen from an item that is at least as bad, with its number.
+    pub fn step(&self, from: usize, forward: bool, least: Severity) -> Option<usize> {
+        let bad = |number: &usize| self.findings[*number].severity >= least;
+        let here = self.range(from..from + 1);
+        if forward {
+            (here.end..self.findings.len())
+                .find(|number| bad(number) && self.findings[*number].item.is_some())
+        } else {
+            (0..here.start).rev().find(bad)
+        }
+    }
+}
+
+/// The item that a finding is about.
+pub fn item_of(finding: &Finding) -> Option<usize> {
+    finding.item.map(|item| item as usize)
+}
+
+/// How many items of a turn are looked at for its counts: a turn may be the whole file.
+const COUNTED: usize = 512;
+
+/// What stands beside a turn: calls that are fine, findings by severity.
+pub fn count_turn(session: &Session, checked: Option<&Checked>, turn: usize) -> Counts {
+    let mut counts = Counts::default();
+    let Some(items) = session.turns.get(turn).map(|turn| turn.items()) else {
+        return counts;
+    };
+    let range = checked.map(|checked| checked.range(items.clone()));
+    if let (Some(checked), Some(range)) = (checked, range) {
+        for finding in &checked.findings()[range.start..range.end.min(range.start + COUNTED)] {
+            counts.add(finding.severity);
+        }
+    }
+    let answered = |index: &usize| {
+        let item: &Item = &session.items[*index];
+        item.kind == Kind::Call
+            && session.pairing.partner(*index).is_some_and(|output| {
+                session
+                    .items
+                    .get(output)
+                    .is_some_and(|output| !output.flags.has(Flags::ERROR))
+            })
+    };
+    let clean = |index: &usize| checked.is_none_or(|checked| checked.of_item(*index).is_empty());
+    counts.fine = items.take(COUNTED).filter(answered).filter(clean).count();
+    counts
+}

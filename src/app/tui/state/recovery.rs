@@ -1,0 +1,146 @@
+//! What the operator is about to do about a finding, and the takes that there are.
+
+use crate::tui::recovery::takes::TakeRow;
+use crate::tui::recovery::wording::Drafts;
+use crate::tui::state::document::{Document, Place};
+use crate::tui::update::TakesCommand;
+use crossterm::event::KeyEvent;
+use retake_core::actions::{Action, Safety};
+use retake_core::rules::Finding;
+use retake_core::session::Dialect;
+use retake_live::wordings::Wordings;
+use std::sync::Arc;
+
+/// The part of the state that recoveries are made in.
+#[derive(Debug, Default)]
+pub struct Recovery {
+    /// The dialect to judge for, if not that of the recording.
+    pub target: Option<Dialect>,
+    /// The wordings to choose from.
+    pub wordings: Arc<Wordings>,
+    /// Words that were begun and left.
+    pub drafts: Drafts,
+    /// What is being decided.
+    pub attempt: Option<Attempt>,
+    /// The takes.
+    pub takes: Arc<TakesView>,
+    /// Whether something is being done to the takes.
+    pub is_busy: bool,
+    /// What is to be done to the takes as soon as that is done.
+    pub queued: Option<TakesCommand>,
+    /// The keys since the save dialog was asked for, while it is not there: they are its own.
+    pub typed: Option<Vec<KeyEvent>>,
+    /// The take whose end is to be shown as soon as the file is read and checked.
+    pub wanted: Option<u32>,
+    /// What was asked for before the rules had seen the session.
+    pub awaited: Option<Awaited>,
+}
+
+/// What can wait until the rules have seen the session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Awaited {
+    /// The action of this id.
+    Action(&'static str),
+    /// The wording lab.
+    Lab,
+}
+
+/// An action on its way to a take.
+#[derive(Debug, Clone)]
+pub struct Attempt {
+    /// What it is planned for: its numbers mean nothing in another document.
+    pub document: Arc<Document>,
+    /// The action.
+    pub action: &'static Action,
+    /// How safe it is here.
+    pub safety: Safety,
+    /// The item that it is applied to.
+    pub place: Place,
+    /// The finding that it mends, if any.
+    pub finding: Option<Finding>,
+    /// The operator's words.
+    pub words: Option<String>,
+    /// Whether all faulty calls of the turn are settled.
+    pub whole_turn: bool,
+    /// Whether a fallback enters the history.
+    pub in_history: bool,
+    /// Whether the operator confirmed what was warned of.
+    pub confirmed: bool,
+    /// The ids of calls that nobody has yet: they are held.
+    pub never_ran: Vec<String>,
+}
+
+/// The takes, for the screen.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TakesView {
+    /// The takes, the recording first.
+    pub rows: Vec<TakeRow>,
+    /// The number of the one that is shown; 0 is the recording.
+    pub current: u32,
+    /// Why takes are only in memory, while that is so.
+    pub banner: Option<String>,
+    /// How many takes are in memory only.
+    pub in_memory: usize,
+    /// First bytes of the items that are marked in the current take.
+    pub bookmarks: Vec<u64>,
+    /// Notes on items of the current take, by their first byte.
+    pub notes: Vec<(u64, String)>,
+    /// What a policy did on the way to the current take, in order.
+    pub decided: Vec<Decided>,
+}
+
+/// What a policy did about an item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decided {
+    /// The item, in the current take.
+    pub place: Place,
+    /// The action and the rule: `policy: retry the turn (unknown-tool)`.
+    pub words: String,
+}
+
+impl TakesView {
+    /// How many takes there are, with the recording.
+    pub fn count(&self) -> usize {
+        self.rows.len().max(1)
+    }
+
+    /// Whether it tells more than that a recording is open.
+    pub fn has_news(&self) -> bool {
+        let is_marked = !self.bookmarks.is_empty() || !self.notes.is_empty();
+        self.rows.len() > 1 || self.banner.is_some() || is_marked
+    }
+
+    /// The note on the item that begins here.
+    pub fn note(&self, at: u64) -> Option<&str> {
+        let mut notes = self.notes.iter();
+        let found = notes.find(|(place, _)| *place == at);
+        found.map(|(_, text)| text.as_str())
+    }
+
+    /// What a policy did about an item, in order.
+    pub fn decided(&self, place: Place) -> impl Iterator<Item = &str> {
+        let here = self.decided.iter().filter(move |it| it.place == place);
+        here.map(|it| it.words.as_str())
+    }
+
+    /// The name of the current take; empty where it has none.
+    pub fn name(&self) -> &str {
+        let row = self.rows.iter().find(|row| row.id == self.current);
+        row.map_or("", |row| &row.name)
+    }
+
+    /// Whether these are the takes of a run of its own, and not of a recording.
+    pub fn are_of_run(&self) -> bool {
+        self.rows.first().is_some_and(|row| row.is_first_request)
+    }
+
+    /// What the header says: `main 1/3`.
+    pub fn label(&self) -> String {
+        let place = self.rows.iter().position(|row| row.id == self.current);
+        let name = match self.current {
+            0 => "main".to_owned(),
+            number => number.to_string(),
+        };
+        format!("{name} {}/{}", place.unwrap_or(0) + 1, self.count())
+    }
+}

@@ -1,0 +1,289 @@
+//! The rows of the turns pane as arithmetic: turns, and below the unfolded ones their items. A session of 400,000 items is
+//! never walked for a key.
+
+use retake_core::session::Session;
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+/// Which turns are unfolded: all or none, but for some.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Folds {
+    unfolded: bool,
+    except: BTreeSet<usize>,
+}
+
+impl Folds {
+    /// Folds or unfolds everything.
+    pub fn set_all(&mut self, unfolded: bool) {
+        self.unfolded = unfolded;
+        self.except.clear();
+    }
+
+    /// Whether a turn is unfolded.
+    pub fn is_unfolded(&self, turn: usize) -> bool {
+        self.unfolded != self.except.contains(&turn)
+    }
+
+    /// Folds or unfolds one turn.
+    pub fn set(&mut self, turn: usize, unfolded: bool) {
+        if unfolded == self.unfolded {
+            self.except.remove(&turn);
+        } else {
+            self.except.insert(turn);
+        }
+    }
+}
+
+/// The items that a filter lets through, and the turns that hold them; both in order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Shown {
+    /// Indices of items.
+    pub items: Vec<u32>,
+    /// Indices of turns.
+    pub turns: Vec<u32>,
+}
+
+impl Shown {
+    /// The items with their turns.
+    pub fn new(session: &Session, items: Vec<u32>) -> Self {
+        let mut turns: Vec<u32> = items
+            .iter()
+            .filter_map(|item| session.items.get(*item as usize))
+            .map(|item| item.turn)
+            .collect();
+        turns.dedup();
+        Self { items, turns }
+    }
+}
+
+/// A row of the tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Row {
+    /// A turn, by index.
+    Turn(usize),
+    /// An item below its turn, by index.
+    Item(usize),
+}
+
+/// Turns and items in their order on the screen.
+#[derive(Debug, Clone, Copy)]
+pub struct Tree<'a> {
+    /// The session.
+    pub session: &'a Session,
+    /// What a filter lets through.
+    pub shown: Option<&'a Shown>,
+    /// What is unfolded.
+    pub folds: &'a Folds,
+}
+
+impl Tree<'_> {
+    /// How many turns are shown.
+    pub fn turns(&self) -> usize {
+        self.shown
+            .map_or(self.session.turns.len(), |shown| shown.turns.len())
+    }
+
+    /// The index of the turn in this place.
+    pub fn turn(&self, place: usize) -> usize {
+        match self.shown {
+            Some(shown) => shown.turns.get(place).map_or(0, |turn| *turn as usize),
+            None => place,
+        }
+    }
+
+    /// The place of a turn; of one that is not shown the place behind it.
+    pub fn place_of_turn(&self, turn: usize) -> usize {
+        match self.shown {
+            Some(shown) => shown
+                .turns
+                .partition_point(|other| (*other as usize) < turn),
+            None => turn,
+        }
+    }
+
+    /// How many items are shown.
+    pub fn items(&self) -> usize {
+        self.shown
+            .map_or(self.session.items.len(), |shown| shown.items.len())
+    }
+
+    /// The index of the item in this place.
+    pub fn item(&self, place: usize) -> usize {
+        match self.shown {
+            Some(shown) => shown.items.get(place).map_or(0, |item| *item as usize),
+            None => place,
+        }
+    }
+
+    /// The place of an item among those that are shown; of one that is not the place behind it.
+    pub fn place_of_item(&self, item: usize) -> usize {
+        match self.shown {
+            Some(shown) => shown
+                .items
+                .partition_point(|other| (*other as usize) < item),
+            None => item,
+        }
+    }
+
+    /// The places of the items of a turn.
+    pub fn places_in(&self, turn: usize) -> Range<usize> {
+        let range = self
+            .session
+            .turns
+            .get(turn)
+            .map_or(0..0, |turn| turn.items());
+        self.place_of_item(range.start)..self.place_of_item(range.end)
+    }
+
+    /// How many rows there are.
+    pub fn rows(&self) -> usize {
+        self.row_of_place(self.turns())
+    }
+
+    /// The row of the turn in this place.
+    fn row_of_place(&self, place: usize) -> usize {
+        let exceptions: usize = self
+            .folds
+            .except
+            .iter()
+            .take_while(|turn| self.place_of_turn(**turn) < place)
+            .map(|turn| self.places_in(*turn).len())
+            .sum();
+        if !self.folds.unfolded {
+            return place + exceptions;
+        }
+        let before = if place < self.turns() {
+            self.places_in(self.turn(place)).start
+        } else {
+            self.items()
+        };
+        place + before - exceptions
+    }
+
+    /// What stands in a row.
+    pub fn row(&self, row: usize) -> Row {
+        let (mut low, mut high) = (0, self.turns());
+        while high - low > 1 {
+            let middle = low.midpoint(high);
+            if self.row_of_place(middle) <= row {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        let turn = self.turn(low);
+        match row.checked_sub(self.row_of_place(low) + 1) {
+            Some(below) if self.folds.is_unfolded(turn) => {
+                Row::Item(self.item(self.places_in(turn).start + below))
+            }
+            _ => Row::Turn(turn),
+        }
+    }
+
+    /// The row of a turn, or of an item where its turn is unfolded.
+    pub fn row_of(&self, row: Row) -> usize {
+        match row {
+            Row::Turn(turn) => self.row_of_place(self.place_of_turn(turn)),
+            Row::Item(item) => {
+                let turn = self.session.items.get(item).map_or(0, |item| item.turn) as usize;
+                let head = self.row_of_place(self.place_of_turn(turn));
+                if !self.folds.is_unfolded(turn) {
+                    return head;
+                }
+                let first = self.places_in(turn).start;
+                head + 1 + self.place_of_item(item).saturating_sub(first)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use retake_core::session::{Dialect, Speaker, Turn};
+    use std::sync::Arc;
+
+    /// Turns of 3, 1 and 2 items.
+    fn session() -> Session {
+        let mut session = Session::empty(Arc::new(Vec::new()), "test", Dialect::Chat);
+        let text = r#"[{"role":"user","content":"a"}]"#;
+        let item = crate::tui::state::testing::session(text).items[0];
+        for (turn, (first, end)) in [(0_u32, 3), (3, 4), (4, 6)].into_iter().enumerate() {
+            session.turns.push(Turn {
+                speaker: Speaker::Model,
+                first,
+                end,
+            });
+            for _ in first..end {
+                session.items.push(retake_core::session::Item {
+                    turn: turn as u32,
+                    ..item
+                });
+            }
+        }
+        session
+    }
+
+    fn rows(tree: Tree<'_>) -> Vec<Row> {
+        let rows: Vec<_> = (0..tree.rows()).map(|row| tree.row(row)).collect();
+        for (at, row) in rows.iter().enumerate() {
+            assert_eq!(tree.row_of(*row), at, "{rows:?}");
+        }
+        rows
+    }
+
+    #[test]
+    fn folded_turns_are_one_row_each() {
+        let session = session();
+        let mut folds = Folds::default();
+        fn tree<'a>(session: &'a Session, folds: &'a Folds) -> Tree<'a> {
+            Tree {
+                session,
+                shown: None,
+                folds,
+            }
+        }
+        assert_eq!(rows(tree(&session, &folds)), [0, 1, 2].map(Row::Turn));
+        folds.set(1, true);
+        assert_eq!(
+            rows(tree(&session, &folds)),
+            [Row::Turn(0), Row::Turn(1), Row::Item(3), Row::Turn(2)]
+        );
+        folds.set_all(true);
+        folds.set(0, false);
+        assert_eq!(
+            rows(tree(&session, &folds)),
+            [
+                Row::Turn(0),
+                Row::Turn(1),
+                Row::Item(3),
+                Row::Turn(2),
+                Row::Item(4),
+                Row::Item(5)
+            ]
+        );
+    }
+
+    #[test]
+    fn a_filter_leaves_its_items_and_their_turns() {
+        let session = session();
+        let shown = Shown::new(&session, vec![1, 2, 5]);
+        let mut folds = Folds::default();
+        folds.set_all(true);
+        let tree = Tree {
+            session: &session,
+            shown: Some(&shown),
+            folds: &folds,
+        };
+        assert_eq!(
+            rows(tree),
+            [
+                Row::Turn(0),
+                Row::Item(1),
+                Row::Item(2),
+                Row::Turn(2),
+                Row::Item(5)
+            ]
+        );
+    }
+}

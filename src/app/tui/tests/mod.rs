@@ -1,0 +1,294 @@
+//! Keys in, screens out.
+
+mod any_run;
+mod deciding;
+mod desk;
+pub(super) mod hostile;
+mod live_phases;
+mod live_run;
+mod paused;
+mod prompts;
+mod recovering;
+mod screens;
+mod taking;
+
+use super::keymap;
+use super::state::document::{Document, Extent};
+use super::state::testing::{opened, recording};
+use super::state::tree::Shown;
+use super::state::{Follow, State};
+use super::theme::{Glyphs, Theme, Variant};
+use super::update::{Effect, Message, Report, update};
+use super::view;
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use proptest::prelude::*;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::style::Color;
+use std::sync::Arc;
+
+const BROKEN_JSON: &str = include_str!("../../../../sessions/broken-json.json");
+const FAILING_TOOL: &str = include_str!("../../../../sessions/failing-tool.json");
+const SCHEMA_BREAK: &str = include_str!("../../../../sessions/schema-break.json");
+const TWO_SESSIONS: &str = include_str!("../../../../sessions/reused-call-id.json");
+
+/// Presses keys, written as in the table of keys.
+fn press(state: &mut State, keys: &str) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    for name in keys.split(' ').filter(|name| !name.is_empty()) {
+        let event = keymap::event(name).unwrap();
+        effects.extend(update(state, Message::Key(event)));
+        state.prepare();
+    }
+    effects
+}
+
+/// Everything that is shown was checked.
+fn finish(state: &mut State) {
+    let document = state.document.clone().unwrap();
+    update(state, Message::Report(Report::Finished(document)));
+}
+
+fn terminal(state: &State, theme: &Theme) -> Terminal<TestBackend> {
+    let mut terminal = Terminal::new(TestBackend::new(state.size.0, state.size.1)).unwrap();
+    terminal
+        .draw(|frame| view::draw(frame, state, theme))
+        .unwrap();
+    terminal
+}
+
+fn screen(state: &State) -> String {
+    let theme = Theme::new(Variant::Dark, Glyphs::UNICODE);
+    terminal(state, &theme).backend().to_string()
+}
+
+#[test]
+fn a_session_opens_on_its_turns_and_the_finding_key_leads_to_the_broken_call() {
+    let mut state = opened(BROKEN_JSON, (120, 16));
+    insta::assert_snapshot!("opened", screen(&state));
+    press(&mut state, "]");
+    insta::assert_snapshot!("finding", screen(&state));
+    press(&mut state, "%");
+    insta::assert_snapshot!("partner", screen(&state));
+}
+
+#[test]
+fn where_nothing_is_worse_it_begins_at_the_first_warning() {
+    let mut state = opened(TWO_SESSIONS, (100, 14));
+    assert_eq!((state.session, state.item), (0, 0));
+    finish(&mut state);
+    let rules: Vec<_> = state.findings_here().iter().map(|it| it.rule.id).collect();
+    assert_eq!((state.session, &rules[..]), (1, &["duplicate-call-id"][..]));
+    press(&mut state, "g");
+    finish(&mut state);
+    assert_eq!(state.item, 0, "the cursor is the operator's");
+}
+
+#[test]
+fn violations_stand_at_their_place() {
+    let mut state = opened(SCHEMA_BREAK, (120, 40));
+    press(&mut state, "]");
+    insta::assert_snapshot!("violations", screen(&state));
+}
+
+#[test]
+fn below_a_hundred_columns_one_pane_is_shown() {
+    let mut state = opened(BROKEN_JSON, (80, 24));
+    press(&mut state, "] l");
+    insta::assert_snapshot!("narrow_turns", screen(&state));
+    press(&mut state, "j l");
+    insta::assert_snapshot!("narrow_detail", screen(&state));
+}
+
+#[test]
+fn a_small_terminal_shows_the_findings_too() {
+    let mut state = opened(BROKEN_JSON, (60, 15));
+    press(&mut state, "4");
+    insta::assert_snapshot!("small_findings", screen(&state));
+    press(&mut state, "enter enter");
+    assert!(screen(&state).contains("Item 5  call"), "the item first");
+    press(&mut state, "enter");
+    insta::assert_snapshot!("small_offers", screen(&state));
+}
+
+#[test]
+fn a_file_with_several_sessions_lists_them_and_findings_lead_from_one_to_the_next() {
+    let mut state = opened(TWO_SESSIONS, (100, 14));
+    press(&mut state, "S");
+    insta::assert_snapshot!("sessions", screen(&state));
+    press(&mut state, "esc ]");
+    assert_eq!(state.session, 1);
+    press(&mut state, "S k enter");
+    assert_eq!(
+        (state.session, state.focus),
+        (0, super::state::layout::Pane::Turns)
+    );
+}
+
+#[test]
+fn turns_fold_and_unfold() {
+    let mut state = opened(BROKEN_JSON, (80, 24));
+    press(&mut state, "J J space");
+    insta::assert_snapshot!("unfolded", screen(&state));
+    press(&mut state, "=");
+    let all = state.frame.turns_total;
+    assert_eq!(
+        all,
+        state.session().unwrap().items.len() + state.session().unwrap().turns.len()
+    );
+    press(&mut state, "-");
+    assert_eq!(
+        state.frame.turns_total,
+        state.session().unwrap().turns.len()
+    );
+}
+
+#[test]
+fn marked_items_can_be_seen_alone() {
+    let mut state = opened(BROKEN_JSON, (120, 14));
+    press(&mut state, "J m J J m M");
+    insta::assert_snapshot!("marked", screen(&state));
+    press(&mut state, "esc");
+    assert!(state.shown.is_none());
+}
+
+#[test]
+fn the_health_of_the_tools_lies_over_the_panes_and_goes_away() {
+    let mut state = opened(FAILING_TOOL, (80, 24));
+    press(&mut state, "H");
+    insta::assert_snapshot!("health", screen(&state));
+    press(&mut state, "H");
+    assert!(!state.has_overlay());
+    press(&mut state, "H esc");
+    assert!(!state.has_overlay());
+    let mut state = opened(TWO_SESSIONS, (100, 14));
+    state.checked[1] = None;
+    press(&mut state, "H");
+    assert!(screen(&state).contains("Tool health: 1 of 2 sessions are checked"));
+}
+
+#[test]
+fn closing_leads_back_step_by_step() {
+    let mut state = opened(BROKEN_JSON, (120, 14));
+    assert!(press(&mut state, "4 ? q q").is_empty());
+    assert!(matches!(press(&mut state, "q")[..], [Effect::Close]));
+    assert!(matches!(press(&mut state, "4 Q")[..], [Effect::Quit]));
+}
+
+#[test]
+fn a_click_puts_the_cursor_on_a_row_and_the_wheel_moves_the_pane_below_it() {
+    let mut state = opened(BROKEN_JSON, (120, 16));
+    let mouse = |kind, column, row| {
+        Message::Mouse(MouseEvent {
+            kind,
+            column,
+            row,
+            modifiers: KeyModifiers::NONE,
+        })
+    };
+    update(
+        &mut state,
+        mouse(MouseEventKind::Down(MouseButton::Left), 3, 5),
+    );
+    state.prepare();
+    assert_eq!(state.turn(), 3);
+    update(&mut state, mouse(MouseEventKind::ScrollUp, 3, 5));
+    assert_eq!(state.turn(), 0);
+    update(
+        &mut state,
+        mouse(MouseEventKind::Down(MouseButton::Left), 60, 99),
+    );
+    assert_eq!(state.turn(), 0);
+}
+
+#[test]
+fn without_colour_and_without_utf_8_everything_is_still_told() {
+    let mut state = opened(BROKEN_JSON, (120, 16));
+    press(&mut state, "]");
+    let theme = Theme::new(Variant::Mono, Glyphs::ASCII);
+    let terminal = terminal(&state, &theme);
+    let buffer = terminal.backend().buffer();
+    for cell in buffer.content() {
+        assert!(cell.symbol().is_ascii(), "{:?}", cell.symbol());
+        assert_eq!((cell.fg, cell.bg), (Color::Reset, Color::Reset));
+    }
+    insta::assert_snapshot!("ascii", terminal.backend());
+}
+
+#[test]
+fn a_text_that_is_asked_for_is_searched_for() {
+    let mut state = opened(BROKEN_JSON, (120, 16));
+    press(&mut state, "/ l o a n s");
+    assert!(screen(&state).contains("/ loans"), "{}", screen(&state));
+    let effects = press(&mut state, "enter");
+    let [Effect::Search(_), Effect::Count(_)] = &effects[..] else {
+        panic!("{} effects", effects.len());
+    };
+}
+
+#[test]
+fn what_a_filter_found_in_a_file_that_was_replaced_meanwhile_is_passed_over() {
+    let mut state = opened(BROKEN_JSON, (120, 16));
+    let old = state.document.clone().unwrap();
+    let session = state.session().unwrap();
+    let last = session.items.len() as u32 - 1;
+    let shown = Arc::new(Shown::new(session, vec![last]));
+    let text = r#"[{"role":"user","content":"hi"},{"role":"assistant","content":"ok"}]"#;
+    let recording = recording(text);
+    let extent = Extent::Whole;
+    let recording = Arc::new(recording);
+    let document = Arc::new(Document { recording, extent });
+    update(&mut state, Message::Report(Report::Grown(document)));
+    let late = Report::Sifted {
+        document: old,
+        session: 0,
+        shown,
+        is_preview: false,
+    };
+    update(&mut state, Message::Report(late));
+    state.prepare();
+    assert!(screen(&state).contains("hi"), "{}", screen(&state));
+}
+
+#[test]
+fn the_palette_runs_what_is_chosen() {
+    let mut state = opened(BROKEN_JSON, (120, 16));
+    press(&mut state, ": f i n i s h enter");
+    assert!(screen(&state).contains("no partner"), "{}", screen(&state));
+}
+
+#[test]
+fn following_keeps_the_end_in_sight_until_the_operator_moves_up() {
+    let mut state = opened(BROKEN_JSON, (120, 16));
+    let effects = press(&mut state, "F");
+    assert!(matches!(effects[..], [Effect::Watch(true)]), "{effects:?}");
+    assert_eq!(state.item + 1, state.session().unwrap().items.len());
+    press(&mut state, "k");
+    assert_eq!(state.follow, Follow::Paused);
+    assert!(screen(&state).contains("follow paused"));
+    press(&mut state, "F");
+    assert_eq!(state.follow, Follow::On);
+    let effects = press(&mut state, "F");
+    assert!(matches!(effects[..], [Effect::Watch(false)]), "{effects:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Whatever the size and whatever is pressed: no panic, and the cursor stays on an item.
+    #[test]
+    fn no_size_and_no_key_can_break_it(
+        width in 0_u16..130,
+        height in 0_u16..40,
+        keys in prop::collection::vec(prop_oneof![any::<char>(), prop::sample::select(vec!['j', 'J', 'l', ']', '%', '4', '=', 'G'])], 0..12),
+    ) {
+        let mut state = opened(SCHEMA_BREAK, (width, height));
+        for key in keys {
+            let event = KeyEvent::new(KeyCode::Char(key), KeyModifiers::NONE);
+            update(&mut state, Message::Key(event));
+            state.prepare();
+            terminal(&state, &Theme::new(Variant::Dark, Glyphs::UNICODE));
+            prop_assert!(state.item().is_some());
+        }
+    }
+}

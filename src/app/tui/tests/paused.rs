@@ -1,0 +1,85 @@
+//! Paused and ended runs whose history the operator changes: nothing is asked and nothing runs but by his word.
+
+use super::desk::Desk;
+use std::path::Path;
+
+/// The broken arguments of a recording are answered in two takes, and a run goes on from the last one to its end.
+fn went_live() -> Desk {
+    let agents = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join("sessions/agents");
+    let agent = agents.join("broken-json.toml");
+    let mut desk = Desk::of("broken-json.json");
+    desk.loader.has_world = true;
+    desk.press("i ^s enter").sees("take 1 2/2");
+    desk.press("u i tab j enter ^s enter").sees("take 2 3/3");
+    desk.press("c ^u")
+        .press(&format!("`{}` enter", agent.display()));
+    desk.comes("paused: unknown-tool").press("X y");
+    desk.comes("ended: aborted");
+    desk
+}
+
+/// How many questions the events tell of.
+#[track_caller]
+fn questions(desk: &mut Desk) -> usize {
+    desk.press("L G");
+    let count = desk.screen().matches(" question ").count();
+    desk.press("esc");
+    count
+}
+
+#[test]
+fn what_is_planned_for_the_recording_is_done_after_going_live() {
+    let mut desk = went_live();
+    desk.press("T g enter").sees("take main");
+    desk.press("x").sees("the run waits here");
+    desk.press("enter").misses("the history has changed");
+    desk.sees("drop pair; u takes it back");
+}
+
+#[test]
+fn a_change_of_a_take_that_is_looked_at_asks_nobody() {
+    let mut desk = went_live();
+    let asked = questions(&mut desk);
+    desk.press("T g j enter").sees("paused: c continues");
+    desk.press("x").sees("the run waits here");
+    desk.press("enter").sees("paused: c continues");
+    assert_eq!(questions(&mut desk), asked);
+    desk.press("u").sees("paused: c continues");
+    desk.press("^r").sees("paused: c continues");
+    desk.press("k D").sees("paused: c continues");
+    assert_eq!(questions(&mut desk), asked);
+    desk.press("c L").comes(&format!("question {}", asked + 1));
+}
+
+/// A run whose search needs an approval, which the operator refuses.
+fn refused() -> Desk {
+    let mut desk = Desk::run_as("flights.toml", |text| {
+        text.replacen(
+            "name = \"search_flights\"",
+            "name = \"search_flights\"\napproval = \"ask\"",
+            1,
+        )
+    });
+    desk.comes("paused: unknown-tool").press("i ^s enter");
+    desk.comes("n reject").at(10_000).screen();
+    desk.press("n").sees("The operator rejected this call.");
+    desk.press("^s").comes("ended: ");
+    desk
+}
+
+#[test]
+fn a_fork_of_a_run_that_ended_asks_for_the_approval_again_and_asks_no_model() {
+    let mut desk = refused();
+    let asked = questions(&mut desk);
+    let items = desk.items();
+    let call = items.iter().position(|item| item == "call search_flights");
+    desk.go_to(call.unwrap() + 1).press("D");
+    desk.sees("approve search_flights?");
+    desk.at(90_000).press("esc").sees("the call still waits");
+    assert_eq!(questions(&mut desk), asked);
+    assert_eq!(desk.items().len(), call.unwrap() + 1);
+    desk.press("u").go_to(call.unwrap() + 2).press("D");
+    desk.sees("paused: c continues");
+    assert_eq!(questions(&mut desk), asked);
+    assert_eq!(desk.items().len(), call.unwrap() + 2);
+}

@@ -1,0 +1,254 @@
+//! What a person relies on at any screen: one size, one colour for the cursor, messages in full, help where it is asked for.
+
+use super::desk::Desk;
+use super::live_phases::paused;
+use super::*;
+use retake_core::engine::{Command, Reason};
+use retake_core::session::ledger::{Ask, LedgerEvent};
+use retake_live::live::News;
+
+/// The row of the screen that holds a text.
+#[track_caller]
+fn row_with(screen: &str, text: &str) -> usize {
+    let row = screen.lines().position(|row| row.contains(text));
+    row.unwrap_or_else(|| panic!("{text:?} is not on\n{screen}"))
+}
+
+#[test]
+fn the_screen_is_drawn_at_the_size_that_it_has() {
+    let theme = Theme::new(Variant::Dark, Glyphs::UNICODE);
+    for told in [(140, 50), (100, 24), (40, 10), (20, 5)] {
+        for real in [(140, 50), (100, 24), (80, 24), (40, 10), (39, 9), (1, 1)] {
+            let mut state = opened(SCHEMA_BREAK, told);
+            press(&mut state, "] i");
+            let mut terminal = Terminal::new(TestBackend::new(real.0, real.1)).unwrap();
+            terminal
+                .draw(|frame| view::fit(frame, &mut state, &theme))
+                .unwrap();
+            assert_eq!(state.size, real);
+        }
+    }
+}
+
+#[test]
+fn the_row_with_the_cursor_is_of_one_colour() {
+    for (variant, _) in Variant::ALL {
+        let mut state = opened(BROKEN_JSON, (120, 16));
+        press(&mut state, "]");
+        let terminal = terminal(&state, &Theme::new(variant, Glyphs::UNICODE));
+        let buffer = terminal.backend().buffer();
+        let width = state.layout.panes[0].1.width;
+        let row = state.frame.turns.iter().position(|row| match row {
+            super::super::state::frame::TreeRow::Turn(turn) => turn.has_cursor,
+            super::super::state::frame::TreeRow::Item(item) => item.has_cursor,
+        });
+        let y = u16::try_from(row.unwrap()).unwrap() + 2;
+        let style = |x| buffer[(x, y)].style();
+        for x in 2..width - 1 {
+            assert_eq!(style(x), style(1), "{variant:?} column {x}");
+        }
+        assert_ne!(style(1), buffer[(1, y - 1)].style(), "it is seen");
+    }
+}
+
+/// In every list the row with the cursor is reversed from end to end, in one colour, also where there are no colours and no signs.
+#[test]
+fn the_row_with_the_cursor_is_seen_in_every_list_without_colours_and_signs() {
+    let reversed = |desk: &super::desk::Desk, theme: &Theme| -> Vec<(usize, _)> {
+        let terminal = terminal(&desk.state, theme);
+        let cells = terminal.backend().buffer().content.iter().enumerate();
+        cells
+            .filter(|(_, cell)| cell.modifier.contains(ratatui::style::Modifier::REVERSED))
+            .map(|(at, cell)| (at, (cell.fg, cell.bg)))
+            .collect()
+    };
+    for (variant, _) in Variant::ALL {
+        for glyphs in [Glyphs::UNICODE, Glyphs::ASCII] {
+            let theme = Theme::new(variant, glyphs);
+            let mut desk = super::desk::Desk::of("unknown-tool.json");
+            desk.press("B a `tool x` enter esc i ^s enter");
+            let mut last = Vec::new();
+            for keys in ["", "2", "4", "5", "1 :", "1 enter", "B", "b", "T"] {
+                desk.press(keys);
+                let cells = reversed(&desk, &theme);
+                assert!(
+                    cells.len() > 10 && cells != last,
+                    "{keys}\n{}",
+                    desk.screen()
+                );
+                let colour = cells[0].1;
+                assert!(cells.iter().all(|cell| cell.1 == colour), "{keys}");
+                last = cells;
+                desk.press("esc");
+            }
+        }
+    }
+}
+
+/// A turn has one number: in the list, in the title of its pane, in a breakpoint, in what is found and counted.
+#[test]
+fn every_place_counts_turns_alike() {
+    let corpus = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+        .join("../shared/corpus");
+    let files = [
+        "claude_code_jsonl/agentcmd-full-session-three.jsonl",
+        "claude_code_jsonl/ccv-sidechains.jsonl",
+    ];
+    for name in files {
+        let path = corpus.join(name);
+        let Ok(bytes) = std::fs::read(&path) else {
+            println!("skipped: {} is not there", path.display());
+            continue;
+        };
+        let options = retake_live::ReadOptions::default();
+        let summary = retake_live::inspect::inspect(&path, &options, &|_, _| None).unwrap();
+        let mut desk = super::desk::Desk::on("a.jsonl", &bytes, None);
+        desk.state.size = (160, 40);
+        let document = desk.state.document.clone().unwrap();
+        let sessions = &document.recording.sessions;
+        let all: usize = sessions.iter().map(|session| session.turns.len()).sum();
+        assert_eq!(summary.turns, all, "{name}: the picker");
+        desk.press("G");
+        let last = desk.state.session().unwrap().turns.len();
+        desk.sees(&format!("{last} turns"))
+            .sees(&format!(" Turn {last} "));
+        desk.press(": `3` enter").sees(" Turn 3 ");
+    }
+    let mut desk = super::desk::Desk::run("flights.toml");
+    desk.comes("paused: unknown-tool");
+    desk.press("B a `turn 4` enter esc s enter");
+    desk.comes("breakpoint 1, turn 4")
+        .press("G")
+        .sees(" Turn 4 ");
+}
+
+#[test]
+fn a_number_in_the_palette_goes_to_that_turn() {
+    let mut state = opened(BROKEN_JSON, (120, 16));
+    press(&mut state, ": 3 enter");
+    assert_eq!(state.turn(), 2);
+    assert!(screen(&state).contains("Turn 3"), "{}", screen(&state));
+    press(&mut state, ": 9 9 9 enter");
+    assert_eq!(state.turn(), 2);
+    let shown = screen(&state);
+    assert!(shown.contains("there is no turn 999"), "{shown}");
+}
+
+#[test]
+fn unrelated_words_run_nothing_and_what_is_of_a_proxy_is_not_listed() {
+    for word in ["c o s t", "t i m e", "s o r t", "t h e m e", "z o o m"] {
+        let mut state = opened(BROKEN_JSON, (120, 30));
+        let effects = press(&mut state, &format!(": {word} enter"));
+        assert!(effects.is_empty(), "{word}: {effects:?}");
+        assert!(screen(&state).contains("no command is called"), "{word}");
+    }
+    let mut state = opened(BROKEN_JSON, (120, 30));
+    press(&mut state, ": i n t e r c e p t i o n");
+    assert!(screen(&state).contains("no command is called"));
+}
+
+#[test]
+fn the_help_is_that_of_the_screen_it_is_asked_for_on() {
+    let mut state = opened(BROKEN_JSON, (140, 60));
+    press(&mut state, "?");
+    let shown = screen(&state);
+    assert!(shown.contains("the keys of this screen"), "{shown}");
+    for elsewhere in ["interception", "accept the text", "samples of a wording"] {
+        assert!(!shown.contains(elsewhere), "{elsewhere}: {shown}");
+    }
+    assert!(!shown.contains('…'), "nothing is cut: {shown}");
+    press(&mut state, "tab");
+    let shown = screen(&state);
+    assert!(shown.contains("help: all keys"), "{shown}");
+    press(&mut state, "/ a c c e p t enter");
+    let shown = screen(&state);
+    assert!(shown.contains("accept the text"), "{shown}");
+    press(&mut state, "esc q ] i F1");
+    let shown = screen(&state);
+    assert!(shown.contains("accept the text"), "{shown}");
+    assert!(!shown.contains("next finding"), "{shown}");
+    press(&mut state, "esc");
+    let shown = screen(&state);
+    assert!(shown.contains("as the provider will see it"), "{shown}");
+}
+
+#[test]
+fn what_fails_is_told_in_full_and_asked_again() {
+    let why = format!(
+        "the server cannot answer now: {}the end of it",
+        "because ".repeat(20)
+    );
+    let mut desk = Desk::live(&[super::live_phases::SAID]);
+    desk.tell(News::Recorded(LedgerEvent::NotReplied {
+        ask: Ask(1),
+        attempt: 1,
+        status: Some(503),
+        why: why.clone(),
+        again_in_ms: None,
+    }));
+    desk.tell(paused(&[Reason::Model { why }]));
+    desk.sees("the end of it").sees("ask again");
+    desk.press("r");
+    assert_eq!(desk.asked_engine(), [Command::Continue], "r asks again");
+    desk.press("L").sees("the end of it");
+}
+
+#[test]
+fn the_title_of_the_turns_says_what_is_left_out() {
+    let mut state = opened(BROKEN_JSON, (140, 16));
+    let effects = press(&mut state, "f k i n d : c a l l enter");
+    let Some(Effect::Sift(_)) = effects.last() else {
+        panic!("{effects:?}");
+    };
+    let session = state.session().unwrap();
+    let calls = session.items.iter().enumerate();
+    let calls = calls.filter(|(_, item)| item.kind == retake_core::session::Kind::Call);
+    let calls: Vec<u32> = calls.map(|(index, _)| index as u32).collect();
+    let shown = Arc::new(Shown::new(session, calls));
+    let sifted = Report::Sifted {
+        document: state.document.clone().unwrap(),
+        session: 0,
+        shown,
+        is_preview: false,
+    };
+    update(&mut state, Message::Report(sifted));
+    state.prepare();
+    let shown = screen(&state);
+    assert_eq!(row_with(&shown, "of f kind:call"), 1, "{shown}");
+}
+
+#[test]
+fn a_file_opens_in_its_conversation_and_lists_first_words() {
+    let line = |number: u32, parent: Option<u32>, chain: bool, role: &str, text: &str| {
+        serde_json::json!({
+            "type": role, "uuid": number.to_string(), "parentUuid": parent.map(|it| it.to_string()), "sessionId": "s",
+            "isSidechain": chain, "message": {"role": role, "content": text},
+        })
+        .to_string()
+    };
+    let call = serde_json::json!({
+        "type": "assistant", "uuid": "12", "parentUuid": "11", "sessionId": "s", "isSidechain": true,
+        "message": {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "Read", "input": {}}]},
+    })
+    .to_string();
+    let stray = serde_json::json!({
+        "type": "user", "uuid": "13", "parentUuid": "12", "sessionId": "s", "isSidechain": true,
+        "message": {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "zzz", "content": "x"}]},
+    })
+    .to_string();
+    let text = [
+        line(1, None, false, "user", "Tidy the shop"),
+        line(2, Some(1), false, "assistant", "Done."),
+        line(11, None, true, "user", "Look for stray files"),
+        call,
+        stray,
+    ]
+    .join("\n");
+    let mut state = opened(&text, (120, 16));
+    assert!(state.checked[1].as_ref().unwrap().counts().warnings > 0);
+    finish(&mut state);
+    assert_eq!(state.session, 0, "{}", screen(&state));
+    press(&mut state, "S");
+    let shown = screen(&state);
+    assert!(shown.contains("Look for stray files"), "{shown}");
+}

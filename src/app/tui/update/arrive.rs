@@ -1,0 +1,192 @@
+//! What the loader brings: parts of the file, the whole of it, findings, growth.
+
+use super::{Effect, Report, TakesCommand, layers, live, motion, recover, takes};
+use crate::tui::state::document::{Document, Extent, Place};
+use crate::tui::state::{Follow, Stage, State};
+use retake_core::rules::Severity;
+use std::sync::Arc;
+
+pub(super) fn arrive(state: &mut State, report: Report) -> Vec<Effect> {
+    match report {
+        Report::Progress { done, total } => {
+            state.stage = Stage::Reading { done, total };
+            Vec::new()
+        }
+        Report::Tail(document) => tail(state, document),
+        Report::Whole(document) => {
+            state.stage = Stage::Checking;
+            whole(state, document)
+        }
+        Report::Checked {
+            document,
+            session,
+            checked,
+        } => {
+            if is_shown(state, &document) {
+                state.check(session, checked);
+                begin_at(state, session, Severity::Error);
+            }
+            recover::begin_awaited(state)
+        }
+        Report::Finished(document) => {
+            if is_shown(state, &document) {
+                state.stage = Stage::Ready;
+                for session in 0..state.checked.len() {
+                    begin_at(state, session, Severity::Warning);
+                }
+            }
+            if let Some(take) = state.recovery.wanted {
+                return takes::ask(state, TakesCommand::GoTo(take));
+            }
+            recover::begin_awaited(state)
+        }
+        Report::Takes(report) => takes::arrive(state, report),
+        Report::Live(news) => live::hear(state, news),
+        Report::PastAgent(path) => live::past_agent(state, path),
+        Report::Asked(items) => {
+            if let Some(open) = state.exchange.as_mut().filter(|open| open.is_seat) {
+                open.asked = Some(items);
+            }
+            Vec::new()
+        }
+        Report::Breakpoints(breakpoints) => {
+            state.live.breakpoints = breakpoints;
+            Vec::new()
+        }
+        Report::Agent(agent) => {
+            live::agent(state, *agent);
+            Vec::new()
+        }
+        Report::Past(event, time) => {
+            state.live.recall(&event, time);
+            Vec::new()
+        }
+        Report::Trust(request) => live::trust(state, request),
+        // A take stays on the screen while its recording grows.
+        Report::Grown(document) if state.recovery.takes.current != 0 => {
+            vec![Effect::Discard(document)]
+        }
+        Report::Grown(document) => {
+            let effects = whole(state, document);
+            if state.follow == Follow::On {
+                motion::to_end(state);
+            }
+            effects
+        }
+        Report::Lines(lines) => {
+            state.lines = lines;
+            Vec::new()
+        }
+        Report::Notice(text) => {
+            state.notice = Some(text);
+            Vec::new()
+        }
+        Report::Sifted {
+            document,
+            session,
+            shown,
+            is_preview,
+        } => {
+            if session == state.session && is_shown(state, &document) {
+                layers::sifted(state, shown, is_preview);
+            }
+            Vec::new()
+        }
+        Report::Found(found) => layers::found(state, found),
+        Report::Counted(counting, places, is_done) => {
+            layers::counted(state, &counting, places, is_done)
+        }
+        Report::Paths(paths) => live::completed(state, &paths),
+        Report::Failed(reason) => {
+            state.stage = Stage::Failed(reason);
+            Vec::new()
+        }
+    }
+}
+
+fn is_shown(state: &State, document: &Arc<Document>) -> bool {
+    let now = state.document.as_ref();
+    now.is_some_and(|now| Arc::ptr_eq(now, document))
+}
+
+/// Puts the cursor on the first finding of a session that is at least as bad, unless it was put somewhere already.
+fn begin_at(state: &mut State, session: usize, least: Severity) {
+    // What goes wrong in a side chain is seen from the conversation that began it.
+    let document = state.document.as_ref();
+    let sessions = document.map_or(&[][..], |document| &document.recording.sessions[..]);
+    let is_active = |session: &retake_core::session::Session| session.active;
+    if sessions.iter().any(is_active) && !sessions.get(session).is_some_and(is_active) {
+        return;
+    }
+    let Some(checked) = state.checked.get(session).cloned().flatten() else {
+        return;
+    };
+    let mut findings = checked.findings().iter();
+    let first = findings.position(|finding| finding.severity >= least && finding.item.is_some());
+    if let Some(first) = first.filter(|_| !state.has_moved) {
+        state.has_moved = true;
+        motion::open_session(state, session);
+        motion::go_to_finding(state, &checked, first);
+    }
+}
+
+fn tail(state: &mut State, document: Arc<Document>) -> Vec<Effect> {
+    if state.is_whole() && document.extent == Extent::Tail && state.follow == Follow::Off {
+        return Vec::new();
+    }
+    let sessions = document.recording.sessions.len();
+    recover::abandon(state);
+    let old = state.show(document);
+    state.session = sessions.saturating_sub(1);
+    motion::to_end(state);
+    old.map(Effect::Discard).into_iter().collect()
+}
+
+/// Shows the whole file with the cursor on the item where it was.
+fn whole(state: &mut State, document: Arc<Document>) -> Vec<Effect> {
+    let place = state
+        .document
+        .as_ref()
+        .and_then(|old| same_place(old, &document, state));
+    recover::abandon(state);
+    let mut effects: Vec<Effect> = state
+        .show(document)
+        .map(Effect::Discard)
+        .into_iter()
+        .collect();
+    effects.extend(state.head.take().map(Effect::Discard));
+    let place = place.unwrap_or_default();
+    state.session = place.session;
+    state.item = place.item;
+    if let Some(filter) = state.filter.clone() {
+        effects.extend(layers::sift(state, filter, false));
+    }
+    effects
+}
+
+/// Where the item with the cursor stands in the new document.
+fn same_place(old: &Document, new: &Document, state: &State) -> Option<Place> {
+    let here = Place {
+        session: state.session,
+        item: state.item,
+    };
+    let start = state.item()?.span.start;
+    let near = match old.extent {
+        Extent::Head | Extent::Whole => here,
+        Extent::Tail => {
+            let sessions = new.recording.sessions.len();
+            let from_end = old.recording.sessions.len().checked_sub(here.session)?;
+            let session = sessions.checked_sub(from_end)?;
+            let items = |document: &Document, session: usize| {
+                let session = document.recording.sessions.get(session);
+                session.map_or(0, |session| session.items.len())
+            };
+            let from_end = items(old, here.session).checked_sub(here.item)?;
+            Place {
+                session,
+                item: items(new, session).saturating_sub(from_end),
+            }
+        }
+    };
+    new.find(start, near)
+}

@@ -1,0 +1,217 @@
+//! An exchange of a proxy in the debugger: its own commands, what is left to do once its client is gone, which items the agent sees.
+
+use super::{Effect, LiveCommand, overlay, recover};
+use crate::tui::keymap::Command;
+use crate::tui::recovery::forms::{Confirmation, ConfirmationOutcome};
+use crate::tui::state::exchange::Intercepted;
+use crate::tui::state::tree::Shown;
+use crate::tui::state::{Overlay, State};
+use retake_core::engine;
+use retake_core::exchange::Seen;
+use retake_core::session::Kind;
+use retake_live::proxy;
+use std::sync::Arc;
+
+/// What is said once nobody waits for a decision any more.
+const GONE: &str = "the client is gone: nothing can be decided any more; q closes, w saves";
+
+/// Takes news of the exchange that is open, and of how many others are held. False: it is decided, and nothing is left to do here.
+pub(super) fn hear(state: &mut State, seen: Arc<Seen>, others: usize) -> bool {
+    let Some(open) = &mut state.exchange else {
+        return true;
+    };
+    let was_gone = open.is_gone();
+    open.seen = seen;
+    open.others = others;
+    if !open.is_seat {
+        return true;
+    }
+    let is_gone = open.is_gone();
+    if is_gone && was_gone {
+        return true;
+    }
+    if is_gone {
+        if !is_written(&state.overlays) {
+            state.overlays.clear();
+        }
+        state.notice = Some(GONE.to_owned());
+        return true;
+    }
+    let hold = open.seen.phase.hold().map(|holding| holding.since_ms);
+    // What was mended may be held again at once: that is another hold.
+    if hold.is_some_and(|since| *open.hold.get_or_insert(since) == since) {
+        return true;
+    }
+    // What is being written is not thrown away, and its keys are not for the list.
+    open.is_over = is_written(&state.overlays);
+    open.is_over
+}
+
+/// Whether words are being written for a decision.
+fn is_written(overlays: &[Overlay]) -> bool {
+    let mut overlays = overlays.iter();
+    overlays.any(|overlay| matches!(overlay, Overlay::Words(_) | Overlay::Wording(_)))
+}
+
+/// The ids of the calls of a held reply that the agent does not have.
+pub(super) fn held_calls(state: &State) -> Vec<String> {
+    let open = state.exchange.as_ref().filter(|open| open.is_seat);
+    let asked = open.and_then(|open| Some((open.asked?, open.seen.phase.hold()?)));
+    let (Some((asked, holding)), Some(session)) = (asked, state.session()) else {
+        return Vec::new();
+    };
+    let items = session.items.iter().skip(asked);
+    let calls = items.filter(|item| item.kind == Kind::Call);
+    let ids = calls.filter_map(|call| session.call_id(call).ok());
+    ids.filter(|id| !holding.has.calls.contains(id)).collect()
+}
+
+/// What whoever asks the model again has to know where the agent has words of the reply already.
+pub(super) fn text_sent(state: &State) -> Option<&'static str> {
+    let open = state.exchange.as_ref().filter(|open| open.is_seat)?;
+    let holding = open.seen.phase.hold()?;
+    holding.has.text.then_some(
+        "the agent has read the text of this reply already: the next one comes behind it",
+    )
+}
+
+/// Whether words for a decision come too late: they are kept for the next hold of the same request.
+pub(super) fn comes_too_late(state: &State) -> bool {
+    state.exchange.as_ref().is_some_and(Intercepted::is_settled)
+}
+
+/// Leaves an exchange that was decided while words for it were written, once they are left.
+pub(super) fn leave_what_is_over(state: &State) -> Option<Effect> {
+    let is_over = state.exchange.as_ref().is_some_and(|open| open.is_over);
+    (is_over && !is_written(&state.overlays)).then_some(Effect::Close)
+}
+
+/// Does what a command says where an exchange gives it a meaning of its own.
+pub(super) fn obey(state: &mut State, command: Command) -> Option<Vec<Effect>> {
+    let Some(open) = &mut state.exchange else {
+        let is_own = matches!(command, Command::Intercept | Command::Views);
+        return is_own.then(|| notice(state, "nothing is intercepted here: retake proxy does"));
+    };
+    if open.is_gone() {
+        let offers = command == Command::Open && state.offering_here().next().is_some();
+        if decides(command) || offers {
+            return Some(notice(state, GONE));
+        }
+        return None;
+    }
+    let id = open.id();
+    match command {
+        Command::Intercept => {
+            open.is_intercepting = !open.is_intercepting;
+            let on = open.is_intercepting;
+            state.notice = Some(crate::tui::proxy::words::interception(on).to_owned());
+            Some(vec![Effect::Proxy(proxy::Command::Intercept(on))])
+        }
+        Command::Views => Some(views(state)),
+        Command::Abort if open.is_seat => Some(cut(state)),
+        Command::Continue if open.is_seat && !state.live.is_on() => Some(notice(
+            state,
+            "the proxy has this exchange: q goes back to the list",
+        )),
+        Command::Always if open.is_seat && state.live.reasons().is_empty() => {
+            Some(vec![Effect::Proxy(proxy::Command::Release(id))])
+        }
+        Command::Recover("fallback")
+            if open.is_seat
+                && !recover::offers_here(state, "fallback")
+                && state.live.reason_at(state.item).is_none() =>
+        {
+            Some(match state.live.is_paused() {
+                true => vec![Effect::Live(LiveCommand::Engine(engine::Command::Release))],
+                false => vec![Effect::Proxy(proxy::Command::Release(id))],
+            })
+        }
+        _ => None,
+    }
+}
+
+/// Whether a command decides something: none does once the client is gone.
+fn decides(command: Command) -> bool {
+    matches!(
+        command,
+        Command::Recover(_)
+            | Command::Undo
+            | Command::Redo
+            | Command::Fork
+            | Command::Editor
+            | Command::Break
+            | Command::Breakpoints
+            | Command::StepRun
+            | Command::Continue
+            | Command::PauseRun
+            | Command::Abort
+            | Command::Always
+    )
+}
+
+fn notice(state: &mut State, words: &str) -> Vec<Effect> {
+    state.notice = Some(words.to_owned());
+    Vec::new()
+}
+
+/// Cuts the connection to the agent, once the operator has confirmed it.
+fn cut(state: &mut State) -> Vec<Effect> {
+    let reason = "The agent's connection is broken off; its client reads that as an error and may ask again.";
+    let question = Confirmation::new("cut", reason, "Cut the connection to the agent?");
+    overlay(state, Overlay::Cutting(Box::new(question)))
+}
+
+/// What the operator said to that.
+pub(super) fn cutting(state: &mut State, outcome: ConfirmationOutcome) -> Vec<Effect> {
+    if outcome == ConfirmationOutcome::Pending {
+        return Vec::new();
+    }
+    state.overlays.pop();
+    let open = state.exchange.as_ref();
+    let is_meant = outcome == ConfirmationOutcome::Yes;
+    let open = open.filter(|open| is_meant && !open.is_gone());
+    let cut = open.map(|open| Effect::Proxy(proxy::Command::Cut(open.id())));
+    cut.into_iter().collect()
+}
+
+/// From what the provider sees to what the agent sees, and back.
+fn views(state: &mut State) -> Vec<Effect> {
+    let is_request = |open: &Intercepted| open.holding().is_some_and(|held| held.is_request);
+    let Some(open) = state.exchange.as_mut() else {
+        return Vec::new();
+    };
+    if is_request(open) {
+        let words = "the agent sees its own request, the provider the take: T compares them";
+        return notice(state, words);
+    }
+    if open.asked.is_none() {
+        return notice(state, "there is only one view of what is not held here");
+    }
+    open.is_agents_view = !open.is_agents_view;
+    let is_agents = open.is_agents_view;
+    let is_held = state.live.is_on();
+    state.show_all();
+    narrow(state);
+    notice(
+        state,
+        match is_agents {
+            true if is_held => "what the agent has so far: v shows what the provider sees",
+            true => "what the agent sees: v shows what the provider sees",
+            false => "what the provider sees: v shows what the agent sees",
+        },
+    )
+}
+
+/// Leaves only what the agent sees, where that is asked for; to be called whenever other items are shown.
+pub(super) fn narrow(state: &mut State) {
+    let open = state.exchange.as_ref();
+    let Some(open) = open.filter(|open| open.is_agents_view) else {
+        return;
+    };
+    if let Some(session) = state.session() {
+        let is_decided = matches!(state.live.phase, engine::Phase::Ended(_));
+        let items = open.agents_items(session, is_decided);
+        state.shown = Some(Arc::new(Shown::new(session, items)));
+        super::motion::stay_in_sight(state);
+    }
+}

@@ -1,0 +1,167 @@
+//! From a finding to the wording lab: what is compared on it, and which words there are.
+
+use super::{Effect, recover};
+use crate::tui::lab::{Candidate, Subject};
+use crate::tui::state::State;
+use crate::tui::state::document::Place;
+use crate::tui::state::recovery::Awaited;
+use retake_core::dialects::body_of;
+use retake_core::lab::{Origin, PLAIN, RECORDED, RESERVED, Reserved};
+use retake_core::rules::{Finding, Severity, nearest_of};
+use retake_core::session::{Family, Kind as ItemKind, Session};
+use retake_core::wording::{self, Channel, Kind};
+
+/// Opens the lab for the finding at the cursor, or says why not.
+pub(super) fn begin(state: &mut State) -> Vec<Effect> {
+    if !recover::is_known(state) {
+        return recover::wait(state, Awaited::Lab, "the wording lab");
+    }
+    match subject(state) {
+        Ok(subject) => vec![Effect::Lab(Box::new(subject))],
+        Err(why) => {
+            state.notice = Some(why.to_owned());
+            Vec::new()
+        }
+    }
+}
+
+/// Opens it for the finding of this number among those at the cursor.
+pub(super) fn begin_on(state: &mut State, finding: usize) -> Vec<Effect> {
+    state.overlays.clear();
+    let finding = state.offering_here().nth(finding).cloned();
+    match finding.and_then(|finding| subject_of(state, &finding)) {
+        Some(subject) => vec![Effect::Lab(Box::new(subject))],
+        None => begin(state),
+    }
+}
+
+/// Whether there is anything to tell the model about a finding.
+pub(super) fn has_words(finding: &Finding) -> bool {
+    let is_told = Kind::of_rule(finding.rule.id).is_some();
+    is_told && finding.item.is_some() && finding.severity >= Severity::Warning
+}
+
+fn subject(state: &State) -> Result<Subject, &'static str> {
+    if state.findings_here().is_empty() && state.offering_here().next().is_some() {
+        return Err("the call only waits for its output: there is nothing to tell the model yet");
+    }
+    let finding = finding_for(state)
+        .ok_or("the wording lab: nothing here is told to the model; ] goes to the next finding")?;
+    subject_of(state, finding).ok_or("the wording lab: nothing is told to the model here")
+}
+
+/// The finding at the cursor or at its partner, of several the most telling, as in a spec; else one in the turn with the cursor.
+fn finding_for(state: &State) -> Option<&Finding> {
+    let (session, checked) = (state.session()?, state.checked()?);
+    let is_told = |finding: &&Finding| has_words(finding);
+    let partner = session.pairing.partner(state.item);
+    let of_partner = partner.map_or(&[][..], |partner| checked.of_item(partner));
+    let of_pair = state.findings_here().iter().chain(of_partner);
+    let most_telling =
+        { of_pair.filter(is_told) }.min_by_key(|finding| Kind::of_rule(finding.rule.id));
+    let of_turn = || {
+        let turn = session.turns.get(state.turn()).filter(|_| state.on_turn)?;
+        let range = checked.range(turn.items());
+        checked.findings()[range].iter().find(is_told)
+    };
+    most_telling.or_else(of_turn)
+}
+
+fn subject_of(state: &State, finding: &Finding) -> Option<Subject> {
+    let document = state.document.clone()?;
+    let session = document.session(state.session)?;
+    let kind = Kind::of_rule(finding.rule.id).filter(|_| has_words(finding))?;
+    let item = finding.item? as usize;
+    Some(Subject {
+        place: Place {
+            session: state.session,
+            item,
+        },
+        file: None,
+        has_tools_from_outside: false,
+        name: state.name.clone(),
+        rule: finding.rule.id,
+        message: finding.message(),
+        kind,
+        tool: finding.tool(session).unwrap_or_default().to_owned(),
+        is_custom: is_custom(session, item),
+        dialect: session.dialect,
+        candidates: candidates(state, session, item, kind),
+        nearest: nearest_of(session, state.checked()?.findings(), finding).map(str::to_owned),
+        agent: state
+            .live
+            .agent
+            .as_ref()
+            .map(|agent| agent.path.clone())
+            .filter(|path| !path.is_empty())
+            .or_else(|| state.live.proposed_agent.clone()),
+        previewer: recover::previewer(state, finding, &document),
+        is_main: state.recovery.takes.current == 0 && !state.live.is_on(),
+        document,
+    })
+}
+
+/// Whether the tool of a call, or of the call that an output answers, takes free-form input.
+fn is_custom(session: &Session, item: usize) -> bool {
+    let partner = session.pairing.partner(item);
+    let items = [Some(item), partner].into_iter().flatten();
+    let mut items = items.filter_map(|item| session.items.get(item));
+    items.any(|item| item.kind == ItemKind::Call && item.family == Family::Custom)
+}
+
+/// What the others are compared with first, then the operator's own and those of the library.
+fn candidates(state: &State, session: &Session, item: usize, kind: Kind) -> Vec<Candidate> {
+    let candidate = |reserved: Reserved, text, origin, channel| Candidate {
+        name: reserved.name.to_owned(),
+        title: reserved.title.to_owned(),
+        axes: String::new(),
+        text,
+        origin,
+        channel,
+    };
+    let baseline = match kind.is_of_call() {
+        true => recorded(session, item)
+            .map(|text| candidate(RECORDED, text, Origin::Recorded, Channel::default())),
+        false => Some(candidate(
+            PLAIN,
+            String::new(),
+            Origin::Library,
+            Channel::UserMessage,
+        )),
+    };
+    let known = state.recovery.wordings.of(kind).into_iter();
+    let known = known.filter(|choice| RESERVED.iter().all(|one| one.name != choice.name));
+    let known = known.map(|choice| {
+        let of_library = wording::find(kind, choice.name);
+        let of_library = of_library.filter(|known| known.template == choice.template);
+        Candidate {
+            name: choice.name.to_owned(),
+            title: choice.title.to_owned(),
+            axes: of_library.map_or_else(String::new, |known| known.axes.to_string()),
+            text: choice.template.to_owned(),
+            origin: match of_library {
+                Some(_) => Origin::Library,
+                None => Origin::Own,
+            },
+            channel: of_library.map_or_else(Channel::default, |known| known.axes.channel),
+        }
+    });
+    baseline.into_iter().chain(known).collect()
+}
+
+/// What the model read when it was recorded: the output of the call, or the output itself that the finding is about.
+fn recorded(session: &Session, item: usize) -> Option<String> {
+    let is_output = |item: &usize| {
+        let item = session.items.get(*item);
+        item.is_some_and(|item| item.kind == ItemKind::Output)
+    };
+    let partner = session.pairing.partner(item);
+    let output = [Some(item), partner]
+        .into_iter()
+        .flatten()
+        .find(is_output)?;
+    let output = session.items.get(output)?;
+    let bytes = session.bytes(output).ok()?;
+    let body = body_of(output, &bytes).ok()?;
+    Some(body.text)
+}

@@ -1,0 +1,481 @@
+//! Where the cursor goes.
+
+use super::Effect;
+use crate::tui::keymap::{Command, Direction};
+use crate::tui::state::document::{Checked, Extent, item_of};
+use crate::tui::state::layout::{Pane, WIDE};
+use crate::tui::state::tree::{Folds, Row};
+use crate::tui::state::{Follow, Overlay, Stage, State};
+use retake_core::rules::Severity;
+use std::sync::Arc;
+
+/// Does what a command of moving says.
+pub(super) fn motion(state: &mut State, command: Command) -> Vec<Effect> {
+    state.has_moved = true;
+    let leads_back = matches!(
+        command,
+        Command::Step(Direction::Backward)
+            | Command::HalfPage(Direction::Backward)
+            | Command::Page(Direction::Backward)
+            | Command::Edge(Direction::Backward)
+            | Command::Turn(Direction::Backward)
+            | Command::Finding(_)
+            | Command::Error(_)
+    );
+    if leads_back && state.follow == Follow::On {
+        state.follow = Follow::Paused;
+    }
+    super::live::resume_following(state, command);
+    let page = page(state);
+    match command {
+        Command::Step(direction) => steps(state, 1, direction),
+        Command::HalfPage(direction) => steps(state, page.div_ceil(2), direction),
+        Command::Page(direction) => steps(state, page, direction),
+        Command::Edge(direction) => return edge(state, direction),
+        Command::Turn(direction) => turns(state, 1, direction),
+        Command::Unfold => unfold(state),
+        Command::Fold => fold(state),
+        Command::Toggle => toggle(state),
+        Command::FoldAll(unfolded) => {
+            state.folds.set_all(unfolded);
+            state.on_turn = state.on_turn || !unfolded;
+        }
+        Command::Finding(direction) => finding(state, direction, Severity::Info),
+        Command::Error(direction) => finding(state, direction, Severity::Error),
+        Command::Partner => partner(state),
+        Command::SameTool => same_tool(state),
+        _ => {}
+    }
+    Vec::new()
+}
+
+fn page(state: &State) -> usize {
+    if state.has_overlay() {
+        return usize::from(state.size.1).saturating_sub(4).max(1);
+    }
+    state.layout.height(state.focus).saturating_sub(1).max(1)
+}
+
+/// Moves within the pane that has the keys.
+pub(super) fn steps(state: &mut State, count: usize, direction: Direction) {
+    if state.has_overlay() {
+        let total = match state.overlays.last() {
+            Some(Overlay::Log) if state.live.has_news() => super::layers::log_end(state) + 1,
+            _ => usize::MAX,
+        };
+        state.tops.overlay = shifted(state.tops.overlay, count, direction, total);
+        return;
+    }
+    match state.focus {
+        Pane::Turns => tree_steps(state, count, direction),
+        Pane::Items => item_steps(state, count, direction),
+        Pane::Detail => scroll(state, count, direction),
+        Pane::Findings => {
+            let total = state
+                .checked()
+                .map_or(0, |checked| checked.findings().len());
+            let to = shifted(state.finding, count, direction, total);
+            select_finding(state, to);
+        }
+        Pane::Sessions => {
+            let document = state.document.as_ref();
+            let total = document.map_or(0, |document| document.recording.sessions.len());
+            state.listed_session = shifted(state.listed_session, count, direction, total);
+        }
+    }
+}
+
+fn shifted(at: usize, count: usize, direction: Direction, total: usize) -> usize {
+    match direction {
+        Direction::Forward => at.saturating_add(count).min(total.saturating_sub(1)),
+        Direction::Backward => at.saturating_sub(count),
+    }
+}
+
+/// Says why there is nothing further while the file is not read to its end.
+fn tell_the_edge(state: &mut State, moved: bool) {
+    if !moved && !state.is_whole() && matches!(state.stage, Stage::Reading { .. }) {
+        state.notice = Some("the rest is still being read".to_owned());
+    }
+}
+
+fn tree_steps(state: &mut State, count: usize, direction: Direction) {
+    let cursor = state.tree_row();
+    let Some(tree) = state.tree() else { return };
+    let from = tree.row_of(cursor);
+    let to = shifted(from, count, direction, tree.rows());
+    if tree.rows() > 0 {
+        let row = tree.row(to);
+        put_on(state, row);
+    }
+    tell_the_edge(state, from != to);
+}
+
+/// Puts the cursor on a row of the tree.
+pub(super) fn put_on(state: &mut State, row: Row) {
+    match row {
+        Row::Item(item) => {
+            state.item = item;
+            state.on_turn = false;
+        }
+        Row::Turn(turn) => {
+            let Some(tree) = state.tree() else { return };
+            state.item = tree.item(tree.places_in(turn).start);
+            state.on_turn = true;
+        }
+    }
+}
+
+fn item_steps(state: &mut State, count: usize, direction: Direction) {
+    let Some(tree) = state.tree() else { return };
+    let from = tree.place_of_item(state.item);
+    let to = shifted(from, count, direction, tree.items());
+    state.item = tree.item(to);
+    tell_the_edge(state, from != to);
+}
+
+fn scroll(state: &mut State, count: usize, direction: Direction) {
+    let width = state.detail_width();
+    let detail = &mut state.detail;
+    match direction {
+        Direction::Forward => detail.scroll.down(count, &detail.lines, width),
+        Direction::Backward => detail.scroll.up(count, &detail.lines, width),
+    }
+}
+
+fn edge(state: &mut State, direction: Direction) -> Vec<Effect> {
+    if state.has_overlay() || matches!(state.focus, Pane::Findings | Pane::Sessions) {
+        steps(state, usize::MAX / 2, direction);
+        return Vec::new();
+    }
+    match (state.focus, direction) {
+        (Pane::Detail, Direction::Backward) => {
+            state.detail.scroll = Default::default();
+            Vec::new()
+        }
+        (Pane::Detail, Direction::Forward) => {
+            state.read_detail_to_end();
+            let (width, height) = (state.detail_width(), state.layout.height(Pane::Detail));
+            state.detail.scroll =
+                crate::tui::state::detail::Scroll::end(&state.detail.lines, width, height);
+            Vec::new()
+        }
+        (_, Direction::Forward) => to_end(state),
+        (_, Direction::Backward) => to_beginning(state),
+    }
+}
+
+/// To the last item; while the file is being read, to the end of what is read of its end.
+pub(super) fn to_end(state: &mut State) -> Vec<Effect> {
+    state.has_moved = true;
+    let extent = state.document.as_ref().map(|document| document.extent);
+    if extent == Some(Extent::Head) {
+        return vec![Effect::ReadTail];
+    }
+    let Some(tree) = state.tree() else {
+        return Vec::new();
+    };
+    if let Some(last) = tree.items().checked_sub(1) {
+        let item = tree.item(last);
+        state.go_to(item);
+    }
+    Vec::new()
+}
+
+fn to_beginning(state: &mut State) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    let is_tail = state
+        .document
+        .as_ref()
+        .is_some_and(|document| document.extent == Extent::Tail);
+    if let Some(head) = state.head.clone().filter(|_| is_tail) {
+        state.session = 0;
+        effects.extend(state.show(head).map(Effect::Discard));
+    }
+    let row = state
+        .tree()
+        .filter(|tree| tree.rows() > 0)
+        .map(|tree| tree.row(0));
+    if let Some(row) = row {
+        put_on(state, row);
+    }
+    effects
+}
+
+fn turns(state: &mut State, count: usize, direction: Direction) {
+    let current = state.turn();
+    let Some(tree) = state.tree() else { return };
+    let from = tree.place_of_turn(current);
+    let to = shifted(from, count, direction, tree.turns());
+    if tree.turns() > 0 {
+        let turn = tree.turn(to);
+        put_on(state, Row::Turn(turn));
+    }
+    tell_the_edge(state, from != to);
+}
+
+/// Goes to the turn of this number, counted from 1.
+pub(super) fn go_to_turn(state: &mut State, number: usize) {
+    let count = state.session().map_or(0, |session| session.turns.len());
+    let first = number.checked_sub(1).and_then(|turn| {
+        let turn = state.session()?.turns.get(turn)?;
+        Some(turn.items().start)
+    });
+    match first {
+        Some(item) if state.is_whole() => {
+            state.has_moved = true;
+            if state.follow == Follow::On {
+                state.follow = Follow::Paused;
+            }
+            if matches!(state.focus, Pane::Findings | Pane::Sessions) {
+                focus(state, Pane::Turns);
+            }
+            reveal(state, item);
+            state.go_to(item);
+        }
+        _ if !state.is_whole() => {
+            state.notice = Some("the file is still being read".to_owned());
+        }
+        _ => state.notice = Some(format!("there is no turn {number}: the last is {count}")),
+    }
+}
+
+fn unfold(state: &mut State) {
+    match state.focus {
+        Pane::Turns if state.on_turn && !state.folds.is_unfolded(state.turn()) => {
+            let turn = state.turn();
+            state.folds.set(turn, true);
+        }
+        Pane::Turns if state.on_turn => tree_steps(state, 1, Direction::Forward),
+        Pane::Turns | Pane::Items => focus(state, Pane::Detail),
+        Pane::Detail | Pane::Findings | Pane::Sessions => {}
+    }
+}
+
+fn fold(state: &mut State) {
+    match state.focus {
+        Pane::Turns if state.on_turn => {
+            let turn = state.turn();
+            state.folds.set(turn, false);
+        }
+        Pane::Turns => {
+            let turn = state.turn();
+            put_on(state, Row::Turn(turn));
+        }
+        Pane::Items => focus(state, Pane::Turns),
+        Pane::Detail => {
+            let left = match state.left {
+                Pane::Turns | Pane::Items | Pane::Detail if state.size.0 < WIDE => Pane::Turns,
+                Pane::Turns | Pane::Items | Pane::Detail => Pane::Items,
+                Pane::Findings => Pane::Findings,
+                Pane::Sessions => Pane::Sessions,
+            };
+            focus(state, left);
+        }
+        Pane::Findings | Pane::Sessions => {}
+    }
+}
+
+fn toggle(state: &mut State) {
+    let turn = state.turn();
+    let unfolded = state.folds.is_unfolded(turn);
+    state.folds.set(turn, !unfolded);
+    if unfolded {
+        state.on_turn = true;
+    }
+}
+
+fn finding(state: &mut State, direction: Direction, least: Severity) {
+    let Some(checked) = state.checked.get(state.session).cloned().flatten() else {
+        state.notice = Some(
+            match state.stage {
+                Stage::Checking => "the rules are still running",
+                _ => "the file is still being read",
+            }
+            .to_owned(),
+        );
+        return;
+    };
+    let from = match state.focus {
+        Pane::Findings => checked.findings().get(state.finding).and_then(item_of),
+        _ => None,
+    };
+    let from = from.unwrap_or(state.item);
+    match checked.step(from, direction.is_forward(), least) {
+        Some(number) => go_to_finding(state, &checked, number),
+        None => finding_elsewhere(state, direction, least),
+    }
+}
+
+/// The next finding in another session of the file.
+fn finding_elsewhere(state: &mut State, direction: Direction, least: Severity) {
+    let bad = |session: &usize| {
+        let checked = state.checked.get(*session)?.clone()?;
+        let mut findings = checked.findings().iter();
+        let is_bad = |finding: &retake_core::rules::Finding| {
+            finding.severity >= least && finding.item.is_some()
+        };
+        let number = if direction.is_forward() {
+            findings.position(is_bad)
+        } else {
+            findings.rposition(is_bad)
+        };
+        Some((*session, checked, number?))
+    };
+    let found = if direction.is_forward() {
+        (state.session + 1..state.checked.len()).find_map(|session| bad(&session))
+    } else {
+        (0..state.session).rev().find_map(|session| bad(&session))
+    };
+    match found {
+        Some((session, checked, number)) => {
+            open_session(state, session);
+            go_to_finding(state, &checked, number);
+            state.notice = Some(format!("session {}", session + 1));
+        }
+        None => {
+            let what = if least == Severity::Error {
+                "error"
+            } else {
+                "finding"
+            };
+            let way = if direction.is_forward() {
+                "further"
+            } else {
+                "earlier"
+            };
+            state.notice = Some(format!("no {way} {what}"));
+        }
+    }
+}
+
+/// Puts the cursor on the item of a finding.
+pub(super) fn go_to_finding(state: &mut State, checked: &Arc<Checked>, number: usize) {
+    state.finding = number;
+    if let Some(item) = checked.findings().get(number).and_then(item_of) {
+        reveal(state, item);
+        state.go_to(item);
+    }
+}
+
+fn select_finding(state: &mut State, number: usize) {
+    if let Some(checked) = state.checked.get(state.session).cloned().flatten() {
+        go_to_finding(state, &checked, number);
+    }
+}
+
+/// Takes a filter away that hides an item.
+pub(super) fn reveal(state: &mut State, item: usize) {
+    let hides = |shown: &Arc<crate::tui::state::tree::Shown>| {
+        u32::try_from(item).is_ok_and(|item| shown.items.binary_search(&item).is_err())
+    };
+    if state.shown.as_ref().is_some_and(hides) {
+        state.show_all();
+    }
+}
+
+/// Moves the cursor to an item that the filter shows.
+pub(super) fn stay_in_sight(state: &mut State) {
+    let Some(tree) = state.tree() else { return };
+    let place = tree.place_of_item(state.item);
+    if tree.items() > 0 {
+        let item = tree.item(place.min(tree.items() - 1));
+        state.go_to(item);
+    }
+}
+
+fn partner(state: &mut State) {
+    let partner = state
+        .session()
+        .and_then(|session| session.pairing.partner(state.item));
+    let here = state
+        .findings_here()
+        .iter()
+        .find_map(|finding| finding.related);
+    match partner.or(here.map(|item| item as usize)) {
+        Some(item) => {
+            reveal(state, item);
+            state.go_to(item);
+        }
+        None => state.notice = Some("this item has no partner".to_owned()),
+    }
+}
+
+fn same_tool(state: &mut State) {
+    use crate::tui::state::preview::tool_of;
+    let Some(session) = state.session() else {
+        return;
+    };
+    let tool = tool_of(session, state.item);
+    if tool.is_empty() {
+        state.notice = Some("this item names no tool".to_owned());
+        return;
+    }
+    let name = session.names.find(tool);
+    let items = session.items.iter().enumerate();
+    let mut same = items
+        .filter(|(_, item)| Some(item.name) == name)
+        .map(|(index, _)| index);
+    let first = same.clone().next();
+    let next = same.find(|index| *index > state.item).or(first);
+    let Some(next) = next else { return };
+    let wrapped = next <= state.item;
+    reveal(state, next);
+    state.go_to(next);
+    if wrapped {
+        state.notice = Some("from the beginning again".to_owned());
+    }
+}
+
+/// Gives the keys to a pane.
+pub(super) fn focus(state: &mut State, pane: Pane) {
+    match pane {
+        Pane::Turns | Pane::Items => state.left = Pane::Turns,
+        Pane::Findings => {
+            state.left = Pane::Findings;
+            if let Some(checked) = state.checked.get(state.session).cloned().flatten() {
+                let here = checked.range(state.item..usize::MAX).start;
+                let last = checked.findings().len().saturating_sub(1);
+                go_to_finding(state, &checked, here.min(last));
+            }
+        }
+        Pane::Sessions => {
+            state.left = Pane::Sessions;
+            state.listed_session = state.session;
+        }
+        Pane::Detail => {}
+    }
+    state.focus = pane;
+    if pane == Pane::Turns {
+        state.on_turn = !state.folds.is_unfolded(state.turn());
+    }
+}
+
+/// Gives the keys to the next pane.
+pub(super) fn next_pane(state: &mut State, forward: bool) {
+    let panes: &[Pane] = match state.left {
+        Pane::Findings => &[Pane::Findings, Pane::Detail],
+        Pane::Sessions => &[Pane::Sessions, Pane::Detail],
+        Pane::Turns | Pane::Items | Pane::Detail => &[Pane::Turns, Pane::Items, Pane::Detail],
+    };
+    let at = panes
+        .iter()
+        .position(|pane| *pane == state.focus)
+        .unwrap_or_default();
+    let step = if forward { 1 } else { panes.len() - 1 };
+    focus(state, panes[(at + step) % panes.len()]);
+}
+
+/// Shows another session of the file.
+pub(super) fn open_session(state: &mut State, session: usize) {
+    if state.session == session {
+        return;
+    }
+    state.session = session;
+    state.item = 0;
+    state.on_turn = true;
+    state.folds = Folds::default();
+    state.show_all();
+    state.tops = Default::default();
+    state.finding = 0;
+}

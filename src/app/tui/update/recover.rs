@@ -1,0 +1,490 @@
+//! From a key on a finding to a proposal: what the action needs is asked, what it would change is shown, nothing is done yet.
+
+mod stale;
+mod words;
+
+pub(super) use stale::abandon;
+pub(super) use words::{flattened, previewer};
+
+use super::{Effect, Order, exchange, lab, overlay, takes};
+use crate::tui::recovery::changes::{changes_of, open_arguments};
+use crate::tui::recovery::forms::Confirmation;
+use crate::tui::recovery::forms::{Reading, Readings};
+use crate::tui::recovery::offers::{Group, Offered, OffersMenu};
+use crate::tui::recovery::proposal::{Proposal, Proposed};
+use crate::tui::recovery::wording::Subject;
+use crate::tui::state::document::Place;
+use crate::tui::state::recovery::{Attempt, Awaited};
+use crate::tui::state::{Overlay, State};
+use retake_core::actions::{self, Choice, Defect, Planned, Refusal, Safety};
+use retake_core::engine::TURN_LIMIT;
+use retake_core::repair::{Repair, repair};
+use retake_core::rules::{self, Finding, Run, beside};
+use retake_core::session::takes::{Author, Cause, Outcome, Take};
+use retake_core::session::{Dialect, Edit, Session};
+use retake_core::wording;
+use retake_live::live::{Phase, goes_on};
+use stale::is_of_another_document;
+use words::{fallback_purpose, kind_of, named, wording_editor, words_form};
+
+/// Opens the menu of everything that can be done about the findings at the cursor.
+pub(super) fn offers(state: &mut State) -> Vec<Effect> {
+    let (Some(document), Some(checked)) = (state.document.clone(), state.checked()) else {
+        return Vec::new();
+    };
+    let Some(session) = document.session(state.session) else {
+        return Vec::new();
+    };
+    let findings = checked.findings();
+    let run = Run::new(session, state.recovery.target);
+    let here = state.findings_here().iter().map(|finding| (finding, false));
+    let waiting = checked.waiting(state.item).map(|finding| (finding, true));
+    let groups = here.chain(waiting).map(|(finding, is_waiting)| {
+        let beside = beside(session, findings, finding);
+        let scene = run.scene(finding.defect(), &beside);
+        let tried = scene.map_or_else(Vec::new, |scene| {
+            actions::offers_of(&scene, &finding.offers, &Choice::default())
+        });
+        // There is no use in an offer to wait where the run waits by itself.
+        let tried = tried
+            .into_iter()
+            .filter(|it| !is_waiting || it.action.id != "wait");
+        let offers = tried.map(|tried| Offered {
+            offer: actions::Offer {
+                action: tried.action.id,
+                safety: tried.safety,
+            },
+            refusal: tried
+                .outcome
+                .err()
+                .filter(|refusal| !refusal.is_question())
+                .map(|refusal| refusal.to_string()),
+        });
+        Group {
+            rule: finding.rule,
+            severity: finding.severity,
+            message: match is_waiting {
+                true => "the call waits for its output".to_owned(),
+                false => finding.message(),
+            },
+            offers: offers.collect(),
+            has_words: !is_waiting && lab::has_words(finding),
+        }
+    });
+    let menu = OffersMenu::new(groups.collect());
+    overlay(state, Overlay::Offers(Box::new(menu)))
+}
+
+/// Begins an action on the finding of this index among those at the cursor.
+pub(super) fn begin_on(state: &mut State, finding: usize, action: &'static str) -> Vec<Effect> {
+    let finding = state.offering_here().nth(finding).cloned();
+    state.overlays.clear();
+    begin_with(state, action, finding)
+}
+
+/// Begins an action on what is at the cursor: the finding that offers it, else the item itself. While the rules have not seen the
+/// session, the action waits for them; the next key makes it forgotten.
+pub(super) fn begin(state: &mut State, action: &'static str) -> Vec<Effect> {
+    if state.recovery.is_busy {
+        takes::may_ask(state);
+        return Vec::new();
+    }
+    if !is_known(state) {
+        let title = actions::find(action).map_or(action, |action| action.title);
+        return wait(state, Awaited::Action(action), title);
+    }
+    let action = match (action, finding_for(state, "salvage-call")) {
+        // A call that was written as text is edited by making the call of it.
+        ("edit", Some(leak)) if leak.item.is_some_and(|item| item as usize == state.item) => {
+            "salvage-call"
+        }
+        ("take-suggestion", _) if suggests_repair(state) => "repair-arguments",
+        _ => action,
+    };
+    let finding = finding_for(state, action).cloned();
+    begin_with(state, action, finding)
+}
+
+/// Begins the fallback of a run that has used up its turns: a final message behind what was said last. `None` where the cursor is elsewhere.
+pub(super) fn end_at_limit(state: &mut State) -> Option<Vec<Effect>> {
+    let session = state.session()?;
+    let last = session.turns[session.last_spoken_turn()?];
+    let end = last.items().next_back()?;
+    if !last.items().contains(&state.item) || state.recovery.is_busy || !is_known(state) {
+        return None;
+    }
+    let finding = Finding::new(rules::find(TURN_LIMIT)?, end);
+    Some(begin_with(state, "fallback", Some(finding)))
+}
+
+/// Whether what is suggested at the cursor is other arguments, and not another name: a repair that the tool would not refuse, which would
+/// stand behind everything else that is offered.
+fn suggests_repair(state: &State) -> bool {
+    if offers_here(state, "take-suggestion") {
+        return false;
+    }
+    let repairs = |finding: &Finding| {
+        let mut offers = finding.offers.iter().rev().skip(1);
+        offers.any(|offer| offer.action == "repair-arguments")
+    };
+    finding_for(state, "repair-arguments").is_some_and(repairs)
+}
+
+/// Whether the rules have seen the session.
+pub(super) fn is_known(state: &State) -> bool {
+    state.is_whole() && state.checked().is_some()
+}
+
+/// Lets something wait for the rules, and says so.
+pub(super) fn wait(state: &mut State, what: Awaited, title: &str) -> Vec<Effect> {
+    state.recovery.awaited = Some(what);
+    state.notice = Some(format!("{title}: as soon as the session is checked"));
+    Vec::new()
+}
+
+/// Begins what waited for the rules, if they have seen the session now.
+pub(super) fn begin_awaited(state: &mut State) -> Vec<Effect> {
+    let may_begin = is_known(state) && !state.recovery.is_busy && !state.has_overlay();
+    let Some(awaited) = state.recovery.awaited.take_if(|_| may_begin) else {
+        return Vec::new();
+    };
+    state.notice = None;
+    match awaited {
+        Awaited::Action(action) => begin(state, action),
+        Awaited::Lab => lab::begin(state),
+    }
+}
+
+/// Whether a finding at the cursor offers an action.
+pub(super) fn offers_here(state: &State, action: &str) -> bool {
+    finding_for(state, action).is_some()
+}
+
+fn finding_for<'s>(state: &'s State, action: &str) -> Option<&'s Finding> {
+    let offers = |finding: &&Finding| finding.offers.iter().any(|offer| offer.action == action);
+    let (session, checked) = (state.session()?, state.checked()?);
+    let here = state.offering_here().find(offers);
+    let partner = || {
+        let partner = session.pairing.partner(state.item)?;
+        checked.of_item(partner).iter().find(offers)
+    };
+    let of_turn = || {
+        let turn = session.turns.get(state.turn())?;
+        let range = checked.range(turn.items());
+        checked.findings()[range].iter().find(offers)
+    };
+    here.or_else(partner)
+        .or_else(|| if state.on_turn { of_turn() } else { None })
+}
+
+fn begin_with(state: &mut State, action: &'static str, finding: Option<Finding>) -> Vec<Effect> {
+    let (Some(action), Some(document)) = (actions::find(action), state.document.clone()) else {
+        return Vec::new();
+    };
+    let offer = finding.as_ref().and_then(|finding| {
+        let mut offers = finding.offers.iter();
+        offers.find(|offer| offer.action == action.id)
+    });
+    let item = finding.as_ref().and_then(|finding| finding.item);
+    let attempt = Attempt {
+        document,
+        action,
+        safety: offer.map_or(Safety::Unsafe, |offer| offer.safety),
+        place: Place {
+            session: state.session,
+            item: item.map_or(state.item, |item| item as usize),
+        },
+        finding,
+        words: None,
+        whole_turn: false,
+        in_history: true,
+        confirmed: false,
+        never_ran: exchange::held_calls(state),
+    };
+    ask(state, attempt)
+}
+
+/// Proposes the item with the cursor as it was edited outside.
+pub(super) fn edited(state: &mut State, text: &str) -> Vec<Effect> {
+    if !takes::may_ask(state) {
+        return Vec::new();
+    }
+    let (Some(action), Some(document)) = (actions::find("edit"), state.document.clone()) else {
+        return Vec::new();
+    };
+    state.recovery.attempt = Some(Attempt {
+        document,
+        action,
+        safety: Safety::Manual,
+        place: Place {
+            session: state.session,
+            item: state.item,
+        },
+        finding: finding_for(state, "edit").cloned(),
+        words: Some(flattened(text)),
+        whole_turn: false,
+        in_history: true,
+        confirmed: false,
+        never_ran: Vec::new(),
+    });
+    propose(state)
+}
+
+/// Asks for what the action needs, or proposes it at once. What no words could make possible is refused before any are asked for.
+fn ask(state: &mut State, attempt: Attempt) -> Vec<Effect> {
+    let findings = findings_of(state, attempt.place.session);
+    let tried = plan(&attempt, &findings, state.recovery.target);
+    if let Err(refusal) = tried
+        && !refusal.is_question()
+        && !matches!(refusal, Refusal::BadWords(_))
+    {
+        return refused(state, &attempt, &refusal);
+    }
+    let opened = match attempt.action.id {
+        "inject-error" => wording_editor(state, &attempt),
+        "retry" => words_form(
+            state,
+            &attempt,
+            "what the model is told before it is asked again; empty: nothing",
+        ),
+        "fallback" => words_form(state, &attempt, &fallback_purpose(&attempt)),
+        "supply-output" => words_form(state, &attempt, "what the tool returns"),
+        "edit" => words_form(
+            state,
+            &attempt,
+            "the item as JSON; its kind and its call id stay",
+        ),
+        _ => None,
+    };
+    state.recovery.attempt = Some(attempt);
+    match opened {
+        Some(opened) => overlay(state, opened),
+        None => propose(state),
+    }
+}
+
+/// Plans the attempt and shows what it would change, or asks what is missing.
+pub(super) fn propose(state: &mut State) -> Vec<Effect> {
+    let Some(attempt) = state.recovery.attempt.clone() else {
+        return Vec::new();
+    };
+    if is_of_another_document(state, &attempt) {
+        return Vec::new();
+    }
+    let findings = findings_of(state, attempt.place.session);
+    match plan(&attempt, &findings, state.recovery.target) {
+        Ok(planned) => {
+            let Some(session) = attempt.document.session(attempt.place.session) else {
+                return Vec::new();
+            };
+            let next = what_follows(state, &attempt, &planned).into_iter();
+            let next = next.chain(exchange::text_sent(state).filter(|_| planned.asks_model));
+            let proposal = Proposal::new(&proposed(session, &attempt, &planned, next));
+            overlay(state, Overlay::Proposal(Box::new((proposal, planned))))
+        }
+        Err(refusal) => refused(state, &attempt, &refusal),
+    }
+}
+
+fn refused(state: &mut State, attempt: &Attempt, refusal: &Refusal) -> Vec<Effect> {
+    let reason = refusal.to_string();
+    match (state.overlays.last_mut(), refusal) {
+        (Some(Overlay::Words(form)), Refusal::BadWords(_) | Refusal::NeedsWords(_)) => {
+            form.complain(&reason);
+            Vec::new()
+        }
+        (_, Refusal::NeedsConfirmation(_)) => match readings(attempt) {
+            Some(readings) => overlay(state, Overlay::Readings(Box::new(readings))),
+            None => {
+                let question = format!("{}?", attempt.action.title);
+                let question = Confirmation::new(attempt.action.title, &reason, &question);
+                overlay(state, Overlay::Question(Box::new(question)))
+            }
+        },
+        _ => {
+            state.notice = Some(format!("{}: {reason}", attempt.action.title));
+            Vec::new()
+        }
+    }
+}
+
+/// What broken arguments may have meant, where two readers disagree.
+fn readings(attempt: &Attempt) -> Option<Readings> {
+    if attempt.action.id != "repair-arguments" {
+        return None;
+    }
+    let written = arguments_of(attempt)?;
+    let Repair::Disagree { a, b } = repair(&written) else {
+        return None;
+    };
+    let readings = [("the careful reading", a), ("the tolerant reading", b)];
+    let readings = readings.map(|(by, text)| Reading {
+        by: by.to_owned(),
+        text,
+    });
+    Some(Readings::new(
+        "which of these was meant?",
+        &written,
+        readings,
+    ))
+}
+
+/// The text of the reading of this index.
+pub(super) fn reading(state: &State, index: usize) -> Option<String> {
+    let attempt = state.recovery.attempt.as_ref()?;
+    match (repair(&arguments_of(attempt)?), index) {
+        (Repair::Disagree { a, .. }, 0) => Some(a),
+        (Repair::Disagree { b, .. }, _) => Some(b),
+        _ => None,
+    }
+}
+
+fn arguments_of(attempt: &Attempt) -> Option<String> {
+    let session = attempt.document.session(attempt.place.session)?;
+    let item = session.items.get(attempt.place.item)?;
+    let body = retake_core::dialects::body_of(item, &session.bytes(item).ok()?).ok()?;
+    Some(body.arguments.as_written().to_owned())
+}
+
+fn findings_of(state: &State, session: usize) -> Vec<Finding> {
+    let checked = state.checked.get(session).and_then(Option::as_deref);
+    checked.map_or_else(Vec::new, |checked| checked.findings().to_vec())
+}
+
+/// Plans an attempt.
+fn plan(
+    attempt: &Attempt,
+    findings: &[Finding],
+    target: Option<Dialect>,
+) -> Result<Planned, Refusal> {
+    let session = attempt
+        .document
+        .session(attempt.place.session)
+        .ok_or(Refusal::NoItem)?;
+    let run = Run::new(session, target);
+    let defect = match &attempt.finding {
+        Some(finding) => finding.defect(),
+        None => Defect {
+            item: u32::try_from(attempt.place.item).ok(),
+            ..Defect::default()
+        },
+    };
+    let beside = attempt
+        .finding
+        .as_ref()
+        .map_or_else(Vec::new, |finding| beside(session, findings, finding));
+    let scene = run.scene(defect, &beside).ok_or(Refusal::NoItem)?;
+    let choice = Choice {
+        words: attempt.words.as_deref(),
+        whole_turn: attempt.whole_turn,
+        include_in_history: attempt.in_history,
+        confirmed: attempt.confirmed,
+        keeps_schema: false,
+        never_ran: &attempt.never_ran,
+    };
+    (attempt.action.plan)(&scene, &choice)
+}
+
+/// What follows by itself from what is proposed, or what is waited for.
+fn what_follows(state: &State, attempt: &Attempt, planned: &Planned) -> Option<&'static str> {
+    let is_held = state.exchange.as_ref().is_some_and(|open| open.is_seat);
+    let is_of_run = is_held || state.live.phase != Phase::Idle;
+    let goes_on = is_held || goes_on(&state.live.phase, Some(attempt.action.id));
+    match (is_of_run, goes_on, planned.asks_model) {
+        (false, _, true) => Some("the take ends where the model is to speak: it waits for one"),
+        (true, true, true) => Some("the model is asked next"),
+        (true, false, true) => Some("the run waits here: c asks the model"),
+        (true, false, false) if planned.result.is_none() => Some("the run waits here: c continues"),
+        (true, true, false) if !is_held && planned.result.is_none() => {
+            Some("the run goes on from here: calls that are open run next")
+        }
+        _ => None,
+    }
+}
+
+fn proposed(
+    session: &Session,
+    attempt: &Attempt,
+    planned: &Planned,
+    next: impl Iterator<Item = &'static str>,
+) -> Proposed {
+    let (mut changes, more_removed) = changes_of(session, &planned.edits);
+    open_arguments(session, &mut changes);
+    let name = named(session, attempt.place.item);
+    let mut notes = planned.notes.clone();
+    notes.extend(next.map(str::to_owned));
+    Proposed {
+        title: format!("{} {name}", attempt.action.title),
+        safety: attempt.safety,
+        notes,
+        changes,
+        more_removed,
+        has_words: matches!(
+            attempt.action.id,
+            "inject-error" | "retry" | "fallback" | "supply-output" | "edit"
+        ),
+    }
+}
+
+/// The order that makes a take of what was proposed.
+pub(super) fn order(state: &mut State, planned: &Planned) -> Vec<Effect> {
+    let Some(attempt) = state.recovery.attempt.take() else {
+        return Vec::new();
+    };
+    if is_of_another_document(state, &attempt) {
+        return Vec::new();
+    }
+    state.overlays.clear();
+    state.recovery.is_busy = true;
+    let kind = kind_of(&attempt, state.recovery.target);
+    let template = attempt
+        .words
+        .as_deref()
+        .or_else(|| kind.map(|kind| wording::default_of(kind).template));
+    let named = kind.and_then(|kind| {
+        let mut known = state.recovery.wordings.of(kind).into_iter();
+        known
+            .find(|choice| Some(choice.template) == template)
+            .map(|choice| choice.name.to_owned())
+    });
+    let is_worded = attempt.action.id == "inject-error";
+    let said = planned.edits.iter().find_map(|edit| match edit {
+        Edit::Answer { text, .. } | Edit::Say { text, .. } => Some(text.clone()),
+        _ => None,
+    });
+    let about = Take {
+        forked_at: u32::try_from(attempt.place.item).ok(),
+        cause: Cause {
+            rule: attempt
+                .finding
+                .as_ref()
+                .map(|finding| finding.rule.id.to_owned()),
+            item: u32::try_from(attempt.place.item).ok(),
+            action: Some(attempt.action.id.to_owned()),
+            by: Author::Operator,
+        },
+        wording: is_worded.then(|| named.unwrap_or_else(|| "own".to_owned())),
+        words: said.or(attempt.words.filter(|words| !words.trim().is_empty())),
+        notes: planned.notes.clone(),
+        fallback: planned.result.clone(),
+        outcome: Outcome {
+            asks_model: planned.asks_model,
+            ..Outcome::default()
+        },
+        ..Take::default()
+    };
+    vec![Effect::Take(Box::new(Order {
+        document: attempt.document,
+        session: attempt.place.session,
+        edits: planned.edits.clone(),
+        about,
+    }))]
+}
+
+/// What words are kept for: the item, and the action.
+pub(super) fn subject(state: &State) -> Option<Subject> {
+    let attempt = state.recovery.attempt.as_ref()?;
+    let session = attempt.document.session(attempt.place.session)?;
+    let item = session.items.get(attempt.place.item)?;
+    Some((item.span.start, attempt.action.id))
+}

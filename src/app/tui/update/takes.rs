@@ -1,0 +1,355 @@
+//! Takes on the screen: undo and redo, the tree, notes and marks, saving, and what the loader brings of them.
+
+use super::{Effect, Order, TakesCommand, layers, live, motion, overlay, recover};
+use crate::tui::keymap::overlays::{Act, act};
+use crate::tui::keymap::{Command, Context};
+use crate::tui::recovery::comparison::Comparison;
+use crate::tui::recovery::forms::Confirmation;
+use crate::tui::recovery::saving::{SaveDialog, SaveFormat};
+use crate::tui::recovery::takes::TakeTree;
+use crate::tui::state::document::{Document, Place};
+use crate::tui::state::recovery::TakesView;
+use crate::tui::state::{Overlay, Stage, State};
+use crossterm::event::KeyEvent;
+use retake_core::session::Edit;
+use retake_core::session::takes::{Cause, Outcome, Take};
+use std::sync::Arc;
+
+/// Why a file may have takes that were made of another one.
+const SHARED: &str = "a copy of the file has the same";
+
+/// News of the takes.
+#[derive(Debug)]
+pub enum TakesReport {
+    /// What was made before, when the recording is opened.
+    Found(Arc<TakesView>),
+    /// The tree has changed.
+    Tree(Arc<TakesView>),
+    /// Another take is shown from now on.
+    Shown {
+        /// What it reads like.
+        document: Arc<Document>,
+        /// Where the cursor belongs; `None` leaves it.
+        at: Option<Place>,
+        /// The tree.
+        view: Arc<TakesView>,
+        /// A line for the operator.
+        said: String,
+    },
+    /// The take that a live run drives has grown, or the run drives another one.
+    Grown {
+        /// What it reads like.
+        document: Arc<Document>,
+        /// The tree.
+        view: Arc<TakesView>,
+    },
+    /// Two takes were compared.
+    Compared(Box<Comparison>),
+    /// The formats that a take can be saved in, and the name of the recording.
+    Formats(String, Vec<SaveFormat>),
+    /// A take was saved; the line says where.
+    Saved(String),
+    /// There is a file of this name.
+    Exists,
+    /// What was asked for cannot be done.
+    Refused(String),
+    /// What the screen waits for is done, or was refused: something else may be asked for.
+    Done,
+}
+
+/// Asks for something to be done to the takes; one thing at a time. To save is no answer to what is shown: it waits for its turn.
+pub(super) fn ask(state: &mut State, command: TakesCommand) -> Vec<Effect> {
+    let is_formats = matches!(command, TakesCommand::Formats(_));
+    let can_wait = is_formats || matches!(command, TakesCommand::Save { .. });
+    if is_formats && state.is_whole() {
+        state.recovery.typed.get_or_insert_default();
+    }
+    if can_wait && state.recovery.is_busy && state.is_whole() {
+        state.recovery.queued = Some(command);
+        return Vec::new();
+    }
+    if !may_ask(state) {
+        return Vec::new();
+    }
+    state.recovery.is_busy = true;
+    vec![Effect::Takes(command)]
+}
+
+/// Whether anything may be asked for that is about the items that are shown; else the operator reads why not.
+pub(super) fn may_ask(state: &mut State) -> bool {
+    let reason = if state.recovery.is_busy {
+        "the last change is still being made"
+    } else if !state.is_whole() {
+        "the file is still being read"
+    } else {
+        return true;
+    };
+    state.notice = Some(reason.to_owned());
+    false
+}
+
+/// Keeps a key for the save dialog that was asked for and is not there yet; whether it did. Leaving it calls the keys off.
+pub(super) fn keep_key(state: &mut State, key: &KeyEvent) -> bool {
+    let Some(typed) = &mut state.recovery.typed else {
+        return false;
+    };
+    if act(Context::Saving, key) == Some(Act::Leave) {
+        state.recovery.typed = None;
+        state.recovery.queued = None;
+    } else {
+        typed.push(*key);
+    }
+    true
+}
+
+/// The last thing that was asked for is done: what waits is next.
+fn done(state: &mut State) -> Vec<Effect> {
+    state.recovery.is_busy = false;
+    match state.recovery.queued.take() {
+        Some(command) => ask(state, command),
+        None => {
+            state.recovery.typed = None;
+            Vec::new()
+        }
+    }
+}
+
+/// Leaves, unless takes would be lost by that: then the operator is asked.
+pub(super) fn ask_to_leave(state: &mut State, command: Command) -> Vec<Effect> {
+    let takes = &state.recovery.takes;
+    let held = state.exchange.as_ref().filter(|_| command == Command::Quit);
+    let held = held.map_or(0, |open| {
+        open.others + usize::from(open.holding().is_some())
+    });
+    let is_of_proxy = state.exchange.is_some();
+    let is_busy = state.live.is_busy() && state.live.leaving.is_none() && !is_of_proxy;
+    let lost = match takes.in_memory {
+        _ if held > 0 => crate::tui::proxy::words::held(held),
+        _ if is_of_proxy && command == Command::Quit => crate::tui::proxy::words::IN_USE.to_owned(),
+        0 if is_busy => "the run is going on and will be stopped".to_owned(),
+        0 => return leave(command),
+        1 => "1 take is only in memory and will be lost".to_owned(),
+        count => format!("{count} takes are only in memory and will be lost"),
+    };
+    let verb = if command == Command::Close {
+        "close"
+    } else {
+        "quit"
+    };
+    let reason = takes.banner.as_deref().unwrap_or_default();
+    let question = Confirmation::new(verb, reason, &format!("{lost}: {verb}?"));
+    overlay(state, Overlay::Leaving(Box::new(question), command))
+}
+
+/// Leaves by this command.
+pub(super) fn leave(command: Command) -> Vec<Effect> {
+    vec![match command {
+        Command::Close => Effect::Close,
+        _ => Effect::Quit,
+    }]
+}
+
+/// Opens the tree.
+pub(super) fn tree(state: &mut State) -> Vec<Effect> {
+    let rows = state.recovery.takes.rows.clone();
+    if rows.len() < 2 {
+        state.notice = Some("no takes yet: i, r, a, s, e, o and x make them".to_owned());
+        return Vec::new();
+    }
+    overlay(state, Overlay::Takes(Box::new(TakeTree::new(rows))))
+}
+
+/// A take that ends behind the item with the cursor, or behind the turn.
+pub(super) fn fork(state: &mut State) -> Vec<Effect> {
+    let (Some(document), Some(session)) = (state.document.clone(), state.session()) else {
+        return Vec::new();
+    };
+    let turn = session.turns.get(state.turn()).filter(|_| state.on_turn);
+    let item = turn.map_or(state.item, |turn| turn.items().end.saturating_sub(1));
+    if item + 1 >= session.items.len() {
+        state.notice = Some("nothing stands behind this item".to_owned());
+        return Vec::new();
+    }
+    let number = u32::try_from(item).unwrap_or(u32::MAX);
+    if !may_ask(state) {
+        return Vec::new();
+    }
+    state.recovery.is_busy = true;
+    vec![Effect::Take(Box::new(Order {
+        document,
+        session: state.session,
+        edits: vec![Edit::Cut { from: number + 1 }],
+        about: Take {
+            title: format!("up to item {}", item + 1),
+            forked_at: Some(number),
+            cause: Cause {
+                item: Some(number),
+                ..Cause::default()
+            },
+            outcome: Outcome {
+                asks_model: true,
+                ..Outcome::default()
+            },
+            ..Take::default()
+        },
+    }))]
+}
+
+/// The first byte and the bytes of the item with the cursor.
+fn item_here(state: &State) -> Option<(u64, Vec<u8>)> {
+    let item = state.item()?;
+    Some((item.span.start, state.session()?.bytes(item).ok()?))
+}
+
+/// Marks the item with the cursor, or takes its mark away. Nobody waits for a mark.
+pub(super) fn mark(state: &mut State) -> Vec<Effect> {
+    if !may_ask(state) {
+        return Vec::new();
+    }
+    let Some((at, bytes)) = item_here(state) else {
+        return Vec::new();
+    };
+    let set = !state.marks.remove(&at);
+    if set {
+        state.marks.insert(at);
+    }
+    vec![Effect::Takes(TakesCommand::Mark { at, bytes, set })]
+}
+
+/// The note on the item with the cursor.
+fn note_here(state: &State) -> String {
+    let at = state.item().map(|item| item.span.start);
+    let note = at.and_then(|at| state.recovery.takes.note(at));
+    note.unwrap_or_default().to_owned()
+}
+
+/// Asks for a note on the item with the cursor.
+pub(super) fn ask_for_note(state: &mut State) -> Vec<Effect> {
+    if !may_ask(state) {
+        return Vec::new();
+    }
+    let known = note_here(state);
+    state.note.open(&known);
+    overlay(state, Overlay::Note)
+}
+
+/// Writes a note on the item with the cursor.
+pub(super) fn note(state: &mut State, text: String) -> Vec<Effect> {
+    let Some((at, bytes)) = item_here(state) else {
+        return Vec::new();
+    };
+    ask(state, TakesCommand::NoteItem { at, bytes, text })
+}
+
+/// Takes news of the takes.
+pub(super) fn arrive(state: &mut State, report: TakesReport) -> Vec<Effect> {
+    match report {
+        TakesReport::Done => return done(state),
+        TakesReport::Found(view) => {
+            // A take of a held exchange is what is held, not one from before.
+            match view.count() - 1 {
+                _ if state.exchange.is_some() => {}
+                0 => {}
+                _ if view.are_of_run() => {}
+                1 => state.notice = Some(format!("1 take from before: T shows it; {SHARED}")),
+                more => {
+                    let words = format!("{more} takes from before: T shows them; {SHARED}");
+                    state.notice = Some(words);
+                }
+            }
+            take_view(state, view);
+        }
+        TakesReport::Tree(view) => {
+            if let Some(Overlay::Takes(tree)) = state.overlays.last_mut() {
+                tree.set_rows(view.rows.clone());
+            }
+            take_view(state, view);
+        }
+        TakesReport::Shown {
+            document,
+            at,
+            view,
+            said,
+        } => return show(state, document, at, view, said),
+        TakesReport::Grown { document, view } => return live::grown(state, document, view),
+        TakesReport::Compared(comparison) => {
+            return overlay(state, Overlay::Comparison(comparison));
+        }
+        TakesReport::Formats(name, formats) => {
+            let take = state.recovery.takes.current;
+            let dialog = SaveDialog::new(&name, take, formats);
+            let mut effects = overlay(state, Overlay::Saving(Box::new(dialog)));
+            for key in state.recovery.typed.take().unwrap_or_default() {
+                effects.extend(super::press(state, &key));
+            }
+            return effects;
+        }
+        TakesReport::Saved(said) => {
+            if matches!(state.overlays.last(), Some(Overlay::Saving(_))) {
+                state.overlays.pop();
+            }
+            state.notice = Some(said);
+        }
+        TakesReport::Exists => {
+            if let Some(Overlay::Saving(dialog)) = state.overlays.last_mut() {
+                dialog.ask_to_overwrite();
+            }
+        }
+        TakesReport::Refused(reason) => match state.overlays.last_mut() {
+            Some(Overlay::Saving(dialog)) => dialog.complain(&reason),
+            _ => state.notice = Some(reason),
+        },
+    }
+    Vec::new()
+}
+
+pub(super) fn take_view(state: &mut State, view: Arc<TakesView>) {
+    match (&state.recovery.takes.banner, &view.banner) {
+        (None, Some(trouble)) => state.notice = Some(trouble.clone()),
+        (Some(_), None) => state.notice = Some("the takes are recorded again".to_owned()),
+        _ => {}
+    }
+    state.marks = view.bookmarks.iter().copied().collect();
+    state.recovery.takes = view;
+    state.renew();
+}
+
+fn show(
+    state: &mut State,
+    document: Arc<Document>,
+    at: Option<Place>,
+    view: Arc<TakesView>,
+    said: String,
+) -> Vec<Effect> {
+    let sessions = document.recording.sessions.len();
+    let said = match recover::abandon(state) {
+        true => format!("{said}; what was begun is closed"),
+        false => said,
+    };
+    let mut effects: Vec<Effect> = state
+        .show(document)
+        .map(Effect::Discard)
+        .into_iter()
+        .collect();
+    state.checked = vec![None; sessions];
+    state.stage = Stage::Checking;
+    state.notice = Some(said);
+    let is_wanted = state.recovery.wanted.take() == Some(view.current);
+    take_view(state, view);
+    let place = at.unwrap_or(Place {
+        session: state.session,
+        item: state.item,
+    });
+    state.session = place.session.min(sessions.saturating_sub(1));
+    motion::reveal(state, place.item);
+    state.go_to(place.item);
+    state.has_moved = true;
+    if is_wanted {
+        effects.extend(motion::to_end(state));
+    }
+    live::shown(state);
+    if let Some(filter) = state.filter.clone() {
+        effects.extend(layers::sift(state, filter, false));
+    }
+    effects
+}

@@ -1,0 +1,127 @@
+//! The detail pane: one item in full.
+
+use super::{Row, sign, title};
+use crate::tui::state::State;
+use crate::tui::state::detail::{DetailRow, Mode, Tone};
+use crate::tui::state::document::Extent;
+use crate::tui::state::layout::Pane;
+use crate::tui::theme::Theme;
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::Span;
+use retake_core::safe_text::SafeText;
+use retake_live::search::Needle;
+
+pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &Theme) {
+    let block = theme.pane(title(name(state)), state.focus == Pane::Detail);
+    let inside = block.inner(area);
+    frame.render_widget(block, area);
+    if state.document.is_none() {
+        let waiting = Row {
+            left: vec![Span::styled("reading the file", theme.dim)],
+            right: Vec::new(),
+            style: Style::new(),
+        };
+        waiting.draw(frame, inside, 0);
+        return;
+    }
+    if !state.frame.reply_lines.is_empty() {
+        super::live::reply(frame, inside, state, theme);
+        return;
+    }
+    let detail = &state.detail;
+    let (width, height) = (usize::from(inside.width), usize::from(inside.height));
+    let rows = detail.scroll.window(&detail.lines, width, height);
+    for (at, row) in rows.iter().enumerate() {
+        let drawn = Row {
+            left: spans(row, theme),
+            right: Vec::new(),
+            style: Style::new(),
+        };
+        drawn.draw(frame, inside, at);
+        if let Some(needle) = &state.needle {
+            highlight(frame, inside, at, row, needle, theme);
+        }
+    }
+}
+
+/// Shows where the text stands that is searched for. A hit that reaches over pieces or rows is shown by neither.
+fn highlight(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    at: usize,
+    row: &DetailRow,
+    needle: &Needle,
+    theme: &Theme,
+) {
+    let mut before = row.indent;
+    for (_, text) in &row.pieces {
+        let plain = text.as_plain();
+        for hit in needle.ranges_in(plain) {
+            let from = before + SafeText::from_str(&plain[..hit.start]).width();
+            let width = SafeText::from_str(&plain[hit]).width();
+            let cells = [from, at, width].map(|cells| u16::try_from(cells).unwrap_or(u16::MAX));
+            let [x, y, width] = cells;
+            let hit = Rect::new(area.x.saturating_add(x), area.y.saturating_add(y), width, 1);
+            let hit = hit.intersection(area);
+            frame.buffer_mut().set_style(hit, theme.matched);
+        }
+        before += text.width();
+    }
+}
+
+fn name(state: &State) -> String {
+    if !state.frame.reply_lines.is_empty() {
+        return " Reply, as it comes ".to_owned();
+    }
+    let Some(item) = state.item() else {
+        return " Item ".to_owned();
+    };
+    let is_numbered = state
+        .document
+        .as_ref()
+        .is_some_and(|document| document.extent != Extent::Tail);
+    let number = if is_numbered {
+        format!(" {}", state.item + 1)
+    } else {
+        String::new()
+    };
+    let mode = match state.detail.mode {
+        Mode::Pretty => "",
+        Mode::Raw => "  raw",
+    };
+    format!(" Item{number}  {}{mode} ", item.kind.word())
+}
+
+pub(in crate::tui) fn spans(row: &DetailRow, theme: &Theme) -> Vec<Span<'static>> {
+    let mut spans = vec![Span::raw(" ".repeat(row.indent))];
+    for (tone, text) in &row.pieces {
+        match tone {
+            Tone::Sign(severity) => {
+                spans.push(sign(theme, *severity));
+                spans.push(Span::raw(" "));
+            }
+            tone => spans.extend(theme.spans(text, style(*tone, theme))),
+        }
+    }
+    spans
+}
+
+fn style(tone: Tone, theme: &Theme) -> Style {
+    match tone {
+        Tone::Plain | Tone::Sign(_) => theme.text,
+        Tone::Dim => theme.dim,
+        Tone::Title => theme.title,
+        Tone::Key => theme.json_key,
+        Tone::String => theme.json_string,
+        Tone::Scalar => theme.json_scalar,
+        Tone::Error => theme.error,
+        Tone::Warning => theme.warning,
+        Tone::Info => theme.info,
+        Tone::Added => theme.ok,
+        Tone::Removed => theme.removed,
+        Tone::AddedPart => theme.ok.patch(theme.changed),
+        Tone::RemovedPart => theme.removed.patch(theme.changed),
+    }
+}

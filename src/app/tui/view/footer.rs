@@ -1,0 +1,169 @@
+//! The lower row: the finding under the cursor or a notice, and the keys that fit.
+
+use super::{rect, sign};
+use crate::tui::keymap::hints::{Hint, cells_of_help, fitting};
+use crate::tui::keymap::{self, Binding, Command, Context, Direction};
+use crate::tui::state::State;
+use crate::tui::state::document::Place;
+use crate::tui::state::layout::WIDE;
+use crate::tui::theme::Theme;
+use crate::tui::update::context_of;
+use ratatui::Frame;
+use ratatui::text::{Line, Span};
+use retake_core::engine::Reason;
+use retake_core::rules::Finding;
+use retake_core::safe_text::SafeText;
+
+pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
+    let area = rect(state.layout.footer);
+    let width = usize::from(area.width);
+    let hints = hints(state);
+    // What is said goes away with the next key: until then it may have all the room.
+    let room = match state.notice {
+        Some(_) => width.saturating_sub(1 + cells_of_help(&hints)),
+        // What holds a run is in the header too: the keys that settle it matter more.
+        None if state.live.is_paused() => width * 4 / 10,
+        None => width * 6 / 10,
+    };
+    let said = match long(state, room) {
+        Some(message) => {
+            super::message_above(frame, area, &message, theme.warning, theme);
+            Vec::new()
+        }
+        None => said(state, theme, room),
+    };
+    let said = Line::from(said);
+    let mut keys: Vec<Span<'static>> = Vec::new();
+    for (key, words) in fitting(hints, width.saturating_sub(said.width() + 2)) {
+        keys.push(Span::styled(key, theme.key));
+        keys.push(Span::raw(format!(" {words}  ")));
+    }
+    let keys = Line::from(keys);
+    let start = area
+        .width
+        .saturating_sub(u16::try_from(keys.width()).unwrap_or(area.width));
+    frame
+        .buffer_mut()
+        .set_line(area.x, area.y, &said, area.width);
+    frame
+        .buffer_mut()
+        .set_line(area.x + start, area.y, &keys, area.width - start);
+}
+
+/// How many offers of a finding stand before the keys of the run.
+const BEFORE: usize = 2;
+/// Most cells of what is told.
+const LONGEST: usize = 1000;
+
+/// Keys with their words, what matters most first: on a finding what it offers, in its order.
+fn hints(state: &State) -> Vec<Hint> {
+    if let Some(hints) = super::exchange::hints(state) {
+        return hints;
+    }
+    let context = context_of(state);
+    let mut bindings = keymap::footer(context);
+    let live = match context {
+        Context::Overlay => Vec::new(),
+        _ => super::live::hints(state),
+    };
+    if state.frame.finding.is_none() && context != Context::List {
+        bindings.retain(|binding| binding.command != Command::Open);
+    }
+    if state.size.0 < WIDE {
+        // Only one pane is seen: nothing else says that there are others.
+        bindings.sort_by_key(|binding| binding.command != Command::NextPane(Direction::Forward));
+    }
+    if context != Context::Overlay {
+        let menu = bindings.iter().find(|it| it.command == Command::Open);
+        let menu = menu.filter(|_| context != Context::List).copied();
+        let offered = offered(state, menu);
+        bindings.retain(|binding| !offered.iter().any(|it| it.command == binding.command));
+        bindings.splice(0..0, offered);
+    }
+    let words = |binding: &Binding| match (binding.command, context) {
+        (Command::Open, Context::List) => "open",
+        (Command::Close, _) if state.exchange.is_some() => "to the list",
+        (Command::Close, _) => state.close_words,
+        _ => binding.footer.1,
+    };
+    let others = bindings
+        .into_iter()
+        .map(|binding| (binding.first_key(), words(binding)));
+    let mut hints: Vec<Hint> = Vec::new();
+    let (first, last): (Vec<_>, Vec<_>) = live.into_iter().partition(|hint| hint.is_first);
+    let offered = offered(state, None).len().min(BEFORE);
+    let mut others = others.peekable();
+    hints.extend(first.iter().map(|hint| hint.hint));
+    hints.extend(others.by_ref().take(offered));
+    hints.extend(last.iter().map(|hint| hint.hint));
+    hints.extend(others);
+    let mut known: Vec<&str> = Vec::new();
+    hints.retain(|(key, _)| {
+        let is_new = !known.contains(key);
+        known.push(key);
+        is_new
+    });
+    hints
+}
+
+/// The keys of what the findings at the cursor offer, the worst finding first. What has no key of its own stands in the menu of offers.
+fn offered(state: &State, menu: Option<&'static Binding>) -> Vec<&'static Binding> {
+    let mut findings: Vec<&Finding> = state.findings_here().iter().collect();
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    let offers = findings.iter().flat_map(|finding| &finding.offers);
+    let mut keys: Vec<&'static Binding> = Vec::new();
+    for key in offers.filter_map(|offer| keymap::recovery(offer.action).or(menu)) {
+        if !keys.iter().any(|known| known.command == key.command) {
+            keys.push(key);
+        }
+    }
+    keys
+}
+
+/// What is told, where it is longer than its room beside the keys.
+fn long(state: &State, room: usize) -> Option<SafeText> {
+    let told = match &state.notice {
+        Some(notice) => SafeText::single_line(notice, LONGEST),
+        // Its dialog shows it.
+        None if state.has_overlay() => return None,
+        None if matches!(
+            state.live.reason_at(state.item),
+            Some(Reason::Approval { .. })
+        ) =>
+        {
+            return None;
+        }
+        None => super::live::reason(state)?,
+    };
+    (told.width() > room).then_some(told)
+}
+
+fn said(state: &State, theme: &Theme, room: usize) -> Vec<Span<'static>> {
+    let mut spans = vec![Span::raw(" ")];
+    let here = Place {
+        session: state.session,
+        item: state.item,
+    };
+    let hit = state.hits.as_ref().and_then(|hits| hits.label(here));
+    let hit = hit.map_or_else(String::new, |hit| format!("{hit}  "));
+    let room = room.saturating_sub(hit.len());
+    spans.push(Span::styled(hit, theme.title));
+    if let Some(notice) = &state.notice {
+        spans.extend(theme.spans(&SafeText::single_line(notice, room), theme.warning));
+        return spans;
+    }
+    let others = super::exchange::others(state).unwrap_or_default();
+    let room = room.saturating_sub(others.len());
+    spans.push(Span::styled(others, theme.warning));
+    if let Some(reason) = super::live::reason(state) {
+        spans.extend(theme.spans(&reason.truncated(room), theme.warning));
+        return spans;
+    }
+    if let Some((severity, rule, message)) = &state.frame.finding {
+        spans.push(sign(theme, *severity));
+        spans.push(Span::styled(format!(" {rule}  "), theme.title));
+        let left = room.saturating_sub(rule.len() + 5);
+        spans.extend(theme.spans(&message.truncated(left), theme.text));
+    }
+    spans
+}

@@ -1,0 +1,207 @@
+//! What the screen looks like: the state in, cells out. One file per pane.
+
+mod detail;
+mod exchange;
+mod findings;
+mod footer;
+mod header;
+mod items;
+mod live;
+mod overlay;
+mod sessions;
+mod turns;
+
+pub(super) use detail::spans as detail_spans;
+
+use super::state::State;
+use super::state::document::Counts;
+use super::state::layout::{Area, LEAST, Pane};
+use super::theme::Theme;
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Clear;
+use retake_core::rules::Severity;
+use retake_core::safe_text::SafeText;
+use retake_core::session::Kind;
+
+/// Fits the state to the frame and draws it. A terminal may have another size by now than the last event said.
+pub fn fit(frame: &mut Frame<'_>, state: &mut State, theme: &Theme) {
+    let area = frame.area();
+    state.size = (area.width, area.height);
+    state.prepare();
+    draw(frame, state, theme);
+}
+
+/// Draws the screen, of a state that is prepared for this size.
+pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
+    let size = frame.area();
+    if state.layout.panes.is_empty() || size.width < LEAST.0 || size.height < LEAST.1 {
+        too_small(frame, size);
+        return;
+    }
+    header::draw(frame, state, theme);
+    for (pane, area) in &state.layout.panes {
+        let area = rect(*area).intersection(size);
+        match pane {
+            Pane::Turns => turns::draw(frame, area, state, theme),
+            Pane::Items => items::draw(frame, area, state, theme),
+            Pane::Detail => detail::draw(frame, area, state, theme),
+            Pane::Findings => findings::draw(frame, area, state, theme),
+            Pane::Sessions => sessions::draw(frame, area, state, theme),
+        }
+    }
+    footer::draw(frame, state, theme);
+    for overlay in &state.overlays {
+        overlay::draw(frame, overlay, state, theme);
+    }
+    exchange::warn(frame, state, theme);
+}
+
+pub(super) fn too_small(frame: &mut Frame<'_>, size: Rect) {
+    let text = format!(
+        "too small: retake needs {}x{}, this is {}x{}",
+        LEAST.0, LEAST.1, size.width, size.height
+    );
+    let width = usize::from(size.width).max(1);
+    for (row, part) in text.as_bytes().chunks(width).enumerate() {
+        let Ok(row) = u16::try_from(row) else { return };
+        if row < size.height {
+            let part = String::from_utf8_lossy(part);
+            frame
+                .buffer_mut()
+                .set_string(size.x, size.y + row, part, Style::new());
+        }
+    }
+}
+
+fn rect(area: Area) -> Rect {
+    Rect::new(area.x, area.y, area.width, area.height)
+}
+
+/// Spans that fill a row from the left, and others that end at its right edge. What has no room is left out: first on the left.
+struct Row {
+    left: Vec<Span<'static>>,
+    right: Vec<Span<'static>>,
+    style: Style,
+}
+
+impl Row {
+    fn draw(self, frame: &mut Frame<'_>, area: Rect, at: usize) {
+        let Some(y) = u16::try_from(at).ok().map(|at| area.y + at) else {
+            return;
+        };
+        if y >= area.bottom() || area.width == 0 {
+            return;
+        }
+        let whole = Rect::new(area.x, y, area.width, 1);
+        let right = Line::from(self.right);
+        let needed = u16::try_from(right.width()).unwrap_or(u16::MAX);
+        let room = if needed == 0 || needed + 2 > area.width {
+            area.width
+        } else {
+            let right_area = Rect::new(area.right() - needed, y, needed, 1);
+            frame.buffer_mut().set_line(right_area.x, y, &right, needed);
+            area.width - needed - 1
+        };
+        frame
+            .buffer_mut()
+            .set_line(area.x, y, &Line::from(self.left), room);
+        frame.buffer_mut().set_style(whole, self.style);
+    }
+}
+
+/// How many columns spans take.
+fn cells(spans: &[Span<'_>]) -> usize {
+    spans.iter().map(Span::width).sum()
+}
+
+/// Most rows of a message that does not fit beside the keys.
+const MESSAGE: usize = 8;
+
+/// Draws a message that has no room beside the keys, in full, in rows of its own over the last row of the screen.
+pub(super) fn message_above(
+    frame: &mut Frame<'_>,
+    footer: Rect,
+    text: &SafeText,
+    style: Style,
+    theme: &Theme,
+) {
+    let room = usize::from(footer.width).saturating_sub(2).max(1);
+    let rows: Vec<SafeText> = text.wrapped(room).take(MESSAGE).collect();
+    let height = u16::try_from(rows.len()).unwrap_or(0).min(footer.y);
+    let area = Rect {
+        y: footer.y - height,
+        height,
+        ..footer
+    };
+    frame.render_widget(Clear, area);
+    for (at, row) in rows.iter().enumerate() {
+        let mut left = vec![Span::raw(" ")];
+        left.extend(theme.spans(row, style));
+        let row = Row {
+            left,
+            right: Vec::new(),
+            style: Style::new(),
+        };
+        row.draw(frame, area, at);
+    }
+}
+
+/// The style of a row of a list.
+fn row_style(theme: &Theme, has_cursor: bool, has_keys: bool) -> Style {
+    match (has_cursor, has_keys) {
+        (true, true) => theme.selected,
+        (true, false) => theme.selected_elsewhere,
+        (false, _) => Style::new(),
+    }
+}
+
+/// The sign of a severity with its style.
+fn sign(theme: &Theme, severity: Severity) -> Span<'static> {
+    match severity {
+        Severity::Error => Span::styled(theme.glyphs.error, theme.error),
+        Severity::Warning => Span::styled(theme.glyphs.warning, theme.warning),
+        Severity::Info => Span::styled(theme.glyphs.info, theme.info),
+    }
+}
+
+/// Counts as signs with numbers, the worst first; what is zero is left out.
+fn counts(theme: &Theme, counts: Counts) -> Vec<Span<'static>> {
+    let glyphs = &theme.glyphs;
+    let parts = [
+        (counts.errors, glyphs.error, theme.error),
+        (counts.warnings, glyphs.warning, theme.warning),
+        (counts.infos, glyphs.info, theme.info),
+        (counts.fine, glyphs.ok, theme.ok),
+    ];
+    let mut spans = Vec::new();
+    for (count, glyph, style) in parts {
+        if count > 0 {
+            if !spans.is_empty() {
+                spans.push(Span::raw(" "));
+            }
+            spans.push(Span::styled(format!("{glyph}{count}"), style));
+        }
+    }
+    spans
+}
+
+/// The style of the words of a kind.
+fn kind_style(theme: &Theme, kind: Kind) -> Style {
+    match kind {
+        Kind::System | Kind::User => theme.user,
+        Kind::Assistant => theme.assistant,
+        Kind::Reasoning => theme.reasoning,
+        Kind::Call | Kind::HostedCall | Kind::ApprovalRequest => theme.call,
+        Kind::Output | Kind::HostedOutput | Kind::ApprovalResponse => theme.output,
+        Kind::Unreadable => theme.warning,
+        Kind::Compaction | Kind::ToolDefinitions | Kind::Notice | Kind::Other => theme.dim,
+    }
+}
+
+/// The title of a pane.
+fn title(text: String) -> Line<'static> {
+    Line::from(Span::raw(text))
+}

@@ -1,0 +1,227 @@
+//! What can be done about a finding, by name: the vocabulary in which rules make offers and menus and reports tell them, and one file
+//! per recovery that says which edits it takes.
+//!
+//! An action is given a [`Scene`] and a [`Choice`] and gives back what it would do, or the reason why it does not apply. It changes
+//! nothing: `formats` turns its edits into bytes.
+
+mod answer;
+mod belonging;
+mod close_turn;
+mod drop_item;
+mod drop_pair;
+mod edit;
+mod evidence;
+mod fallback;
+mod inject_error;
+mod move_output;
+mod offers;
+mod output_to_text;
+mod plan;
+mod raise_limit;
+mod relink;
+mod renew_id;
+mod repair_arguments;
+mod retry;
+mod salvage_call;
+mod sanitise_name;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+pub mod stage;
+mod supply_output;
+mod surroundings;
+mod take_suggestion;
+mod wait;
+
+pub use edit::with_open_arguments;
+pub use evidence::{context, wording_kind};
+pub use evidence::{lines, ordinal, quote};
+pub use offers::{Tried, offers_of};
+pub use plan::{Choice, Defect, Planned, Refusal, Scene};
+pub use surroundings::{Offered, Surroundings};
+
+/// One recovery.
+#[derive(Debug, Clone, Copy)]
+pub struct Action {
+    /// Its id in reports and policies.
+    pub id: &'static str,
+    /// What the menus call it.
+    pub title: &'static str,
+    /// What it does, in one line.
+    pub what: &'static str,
+    /// What it would do here, or why it does not apply.
+    pub plan: fn(&Scene<'_>, &Choice<'_>) -> Result<Planned, Refusal>,
+}
+
+/// Whether an action keeps what the model meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Safety {
+    /// It keeps what the model meant.
+    Safe,
+    /// It changes what the model saw or did.
+    Unsafe,
+    /// It needs the operator's words.
+    Manual,
+}
+
+impl Safety {
+    /// The word for it in reports.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Safe => "safe",
+            Self::Unsafe => "unsafe",
+            Self::Manual => "manual",
+        }
+    }
+}
+
+/// An action that applies to a finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Offer {
+    /// Id of the action.
+    pub action: &'static str,
+    /// How safe it is for this finding.
+    pub safety: Safety,
+}
+
+impl Offer {
+    /// An offer that keeps what the model meant.
+    pub const fn safe(action: &'static str) -> Self {
+        Self {
+            action,
+            safety: Safety::Safe,
+        }
+    }
+
+    /// An offer that changes what the model saw or did.
+    pub const fn unsafe_(action: &'static str) -> Self {
+        Self {
+            action,
+            safety: Safety::Unsafe,
+        }
+    }
+
+    /// An offer that needs the operator's words.
+    pub const fn manual(action: &'static str) -> Self {
+        Self {
+            action,
+            safety: Safety::Manual,
+        }
+    }
+}
+
+/// Every action, in the order of the menus.
+pub const ACTIONS: &[Action] = &[
+    Action {
+        id: "inject-error",
+        title: "inject error",
+        what: "answer the call with an error that the model can read",
+        plan: inject_error::plan,
+    },
+    Action {
+        id: "retry",
+        title: "retry turn",
+        what: "ask the model again from this turn, plain or with feedback",
+        plan: retry::plan,
+    },
+    Action {
+        id: "fallback",
+        title: "accept fallback",
+        what: "take a value as the final message or as the tool's output",
+        plan: fallback::plan,
+    },
+    Action {
+        id: "take-suggestion",
+        title: "take the suggestion",
+        what: "give the call the name that was meant",
+        plan: take_suggestion::plan,
+    },
+    Action {
+        id: "repair-arguments",
+        title: "repair arguments",
+        what: "take what the broken arguments probably meant",
+        plan: repair_arguments::plan,
+    },
+    Action {
+        id: "supply-output",
+        title: "supply output",
+        what: "write the output that is missing",
+        plan: supply_output::plan,
+    },
+    Action {
+        id: "salvage-call",
+        title: "make it a call",
+        what: "make the call of it that the model wrote as text",
+        plan: salvage_call::plan,
+    },
+    Action {
+        id: "edit",
+        title: "edit",
+        what: "change the item by hand",
+        plan: edit::plan,
+    },
+    Action {
+        id: "drop-item",
+        title: "drop item",
+        what: "leave the item out of the history",
+        plan: drop_item::plan,
+    },
+    Action {
+        id: "drop-pair",
+        title: "drop pair",
+        what: "leave call, output and their reasoning out of the history",
+        plan: drop_pair::plan,
+    },
+    Action {
+        id: "move-output",
+        title: "move output",
+        what: "put the output where the provider wants it",
+        plan: move_output::plan,
+    },
+    Action {
+        id: "renew-id",
+        title: "new id",
+        what: "give the reused id a new one, in the call and in its output",
+        plan: renew_id::plan,
+    },
+    Action {
+        id: "close-turn",
+        title: "close the turn",
+        what: "end a turn that a crash left open",
+        plan: close_turn::plan,
+    },
+    Action {
+        id: "output-to-text",
+        title: "output to text",
+        what: "turn an output without a call into plain text",
+        plan: output_to_text::plan,
+    },
+    Action {
+        id: "sanitise-name",
+        title: "sanitise name",
+        what: "spell the name so that the provider takes it",
+        plan: sanitise_name::plan,
+    },
+    Action {
+        id: "relink",
+        title: "relink",
+        what: "hang the entry on the one before it in the file",
+        plan: relink::plan,
+    },
+    Action {
+        id: "raise-limit",
+        title: "raise the limit",
+        what: "ask again with more room for the reply",
+        plan: raise_limit::plan,
+    },
+    Action {
+        id: "wait",
+        title: "wait",
+        what: "leave it as it is: somebody else decides",
+        plan: wait::plan,
+    },
+];
+
+/// The action with this id.
+pub fn find(id: &str) -> Option<&'static Action> {
+    ACTIONS.iter().find(|action| action.id == id)
+}

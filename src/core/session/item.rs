@@ -1,0 +1,298 @@
+//! The head of an item: what it is and where its bytes are, in 56 bytes.
+
+use super::{NameId, Span};
+use foldhash::quality::RandomState;
+use std::hash::BuildHasher;
+use std::sync::OnceLock;
+
+/// One thing that happened. Its body stays in the source.
+#[derive(Debug, Clone, Copy)]
+pub struct Item {
+    /// The bytes of the item itself: a whole element, a content block, one entry of `tool_calls`.
+    pub span: Span,
+    /// The id that joins a call and its output.
+    pub call_id: CallId,
+    /// Index of the record that holds it, in [`super::Session::records`].
+    pub record: u32,
+    /// Index of the turn it belongs to, in [`super::Session::turns`].
+    pub turn: u32,
+    /// The tool's name, qualified with its namespace where it has one.
+    pub name: NameId,
+    /// What it is.
+    pub kind: Kind,
+    /// Which call type it belongs to; outputs answer calls of their own family only.
+    pub family: Family,
+    /// Whose spelling its bytes have.
+    pub shape: Shape,
+    /// What was seen in passing.
+    pub flags: Flags,
+}
+
+/// What an item is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[repr(u8)]
+pub enum Kind {
+    /// A system or developer message.
+    System,
+    /// A message of the user.
+    User,
+    /// A message of the model: text or a refusal.
+    Assistant,
+    /// The model's reasoning.
+    Reasoning,
+    /// A call that the client must answer.
+    Call,
+    /// The answer to such a call.
+    Output,
+    /// A call that the provider runs itself, with or without its result.
+    HostedCall,
+    /// The result of a hosted call where it stands apart.
+    HostedOutput,
+    /// A request for a decision of the operator.
+    ApprovalRequest,
+    /// The decision.
+    ApprovalResponse,
+    /// A mark that older history was replaced or summarised.
+    Compaction,
+    /// Tools that are offered from here on.
+    ToolDefinitions,
+    /// A note of the runtime: an interrupt, an API failure, an aborted turn.
+    Notice,
+    /// A type that this version does not know; kept as it is.
+    Other,
+    /// A record that is not JSON; kept as it is.
+    Unreadable,
+}
+
+impl Kind {
+    /// Every kind with the word that the screen and the filter use for it.
+    pub const ALL: [(Self, &'static str); 15] = [
+        (Self::System, "system"),
+        (Self::User, "user"),
+        (Self::Assistant, "assistant"),
+        (Self::Reasoning, "reasoning"),
+        (Self::Call, "call"),
+        (Self::Output, "output"),
+        (Self::HostedCall, "hosted call"),
+        (Self::HostedOutput, "hosted output"),
+        (Self::ApprovalRequest, "approval"),
+        (Self::ApprovalResponse, "decision"),
+        (Self::Compaction, "compaction"),
+        (Self::ToolDefinitions, "tools"),
+        (Self::Notice, "notice"),
+        (Self::Other, "other"),
+        (Self::Unreadable, "unreadable"),
+    ];
+
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        Self::ALL
+            .iter()
+            .find(|(kind, _)| *kind == self)
+            .map_or("", |(_, word)| word)
+    }
+
+    /// Whether the model made it.
+    pub fn is_from_model(self) -> bool {
+        matches!(
+            self,
+            Self::Assistant
+                | Self::Reasoning
+                | Self::Call
+                | Self::HostedCall
+                | Self::HostedOutput
+                | Self::ApprovalRequest
+        )
+    }
+}
+
+/// The type of a call. The pairs are those of the OpenAI API reference and of openai-agents' own table; Chat, Anthropic and
+/// Gemini know [`Family::Function`] (and [`Family::Legacy`], which has no ids) only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Family {
+    /// No call.
+    None,
+    /// `function_call`, `tool_calls[]`, `tool_use`, `functionCall`.
+    Function,
+    /// `custom_tool_call`: free-form input, never JSON.
+    Custom,
+    /// `computer_call`.
+    Computer,
+    /// `shell_call`.
+    Shell,
+    /// `local_shell_call`, whose output may carry the id as `id`.
+    LocalShell,
+    /// `apply_patch_call`.
+    ApplyPatch,
+    /// `tool_search_call` run by the client; ids may be absent.
+    ToolSearch,
+    /// `program`.
+    Program,
+    /// `function_call` of old Chat: paired by name and place.
+    Legacy,
+    /// `server_tool_use`, `mcp_tool_use`, `web_search_call`, ...: the provider's own.
+    Hosted,
+    /// `mcp_approval_request` and its response.
+    Approval,
+}
+
+/// Whose spelling the bytes of an item have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Shape {
+    /// An item of the Responses API.
+    Responses,
+    /// A message of Chat Completions, or one entry of its `tool_calls`.
+    Chat,
+    /// A content block of Anthropic Messages, or a message whose content is a string.
+    Anthropic,
+    /// Something of the file format itself: a compaction mark, an event.
+    Format,
+}
+
+/// The call id of an item: a hash to find it by, and its place in the item to be sure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CallId {
+    /// Keyed hash of the raw text; 0 where there is no id.
+    pub hash: u64,
+    /// Place of the raw text, counted from the start of the item.
+    pub offset: u32,
+    /// Length of the raw text in bytes.
+    pub length: u32,
+}
+
+impl CallId {
+    /// An id that stands at `offset` in its item. Empty text is no id.
+    pub fn new(raw: &[u8], offset: usize) -> Self {
+        match (u32::try_from(offset), u32::try_from(raw.len())) {
+            (Ok(offset), Ok(length)) if length > 0 => Self {
+                hash: hash(raw).max(1),
+                offset,
+                length,
+            },
+            _ => Self::default(),
+        }
+    }
+
+    /// Whether there is no id.
+    pub fn is_none(self) -> bool {
+        self.hash == 0
+    }
+
+    /// Where the text of the id stands in the source.
+    pub fn span(self, item: Span) -> Option<Span> {
+        let start = item.start + u64::from(self.offset);
+        (!self.is_none()).then(|| Span {
+            start,
+            end: start + u64::from(self.length),
+        })
+    }
+}
+
+/// A keyed 64-bit hash. The key is drawn once per process, so that nobody can write a transcript whose ids collide; by chance
+/// a collision among a million ids has the odds of one in forty million.
+pub fn hash(bytes: &[u8]) -> u64 {
+    static KEY: OnceLock<RandomState> = OnceLock::new();
+    KEY.get_or_init(RandomState::default).hash_one(bytes)
+}
+
+/// An index as heads and tables keep it, in 32 bits. A session of four thousand million items would need 240 GB for its heads, so
+/// the bound is never reached.
+pub fn index_number(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}
+
+/// What a reader saw in passing; sixteen bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub struct Flags(u16);
+
+impl Flags {
+    /// The output says itself that it is an error (`is_error`, `status: failed`, `success: false`).
+    pub const ERROR: Self = Self(1);
+    /// The reply was cut or is not finished (`status: incomplete`, a stream without its end).
+    pub const INCOMPLETE: Self = Self(1 << 1);
+    /// The model's message is a refusal.
+    pub const REFUSAL: Self = Self(1 << 2);
+    /// The first item of a new reply, where the format says so.
+    pub const STARTS_REPLY: Self = Self(1 << 3);
+    /// The user broke the run off here.
+    pub const INTERRUPT: Self = Self(1 << 4);
+    /// The user rejected the call.
+    pub const REJECTED: Self = Self(1 << 5);
+    /// The item stands before a compaction: the provider no longer sees it.
+    pub const COMPACTED: Self = Self(1 << 6);
+    /// The call's partner is kept by the provider (`previous_response_id`, `conversation`).
+    pub const SERVER_STATE: Self = Self(1 << 7);
+    /// The call waits for the operator's approval.
+    pub const AWAITS_APPROVAL: Self = Self(1 << 8);
+    /// The runtime itself made it up (a synthetic message, a repaired output).
+    pub const SYNTHETIC: Self = Self(1 << 9);
+    /// The call belongs to the simulated user's own tool set, not to the agent's.
+    pub const FOREIGN_CALLER: Self = Self(1 << 10);
+    /// Continues the reply of the item before it although an output stands between (one message over many lines).
+    pub const CONTINUES_REPLY: Self = Self(1 << 11);
+    /// Its shape is one that the provider whose spelling it has takes in no request (see `dialects::shape_fault`).
+    pub const MALFORMED: Self = Self(1 << 12);
+    /// It has an id of its own beside its call id.
+    pub const OWN_ID: Self = Self(1 << 13);
+    /// The record that holds it, or one right before that, names a record before it that is not in the file.
+    pub const BROKEN_CHAIN: Self = Self(1 << 14);
+    /// It is of a type that its dialect does not have, or a part of its content is (see `dialects::unknown_in`).
+    pub const UNKNOWN: Self = Self(1 << 15);
+
+    /// Both sets.
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// This set without the other.
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    /// Adds the flags of `other` where `condition` holds.
+    pub fn set_if(&mut self, other: Self, condition: bool) {
+        if condition {
+            self.0 |= other.0;
+        }
+    }
+
+    /// Whether all flags of `other` are set.
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+/// One line, array element or row: the unit in which a file is written back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Record {
+    /// Its bytes, without the separator.
+    pub span: Span,
+    /// The line on which it begins, counted from 1; in a database the id of its row.
+    pub number: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_stays_small() {
+        assert!(size_of::<Item>() <= 56, "{}", size_of::<Item>());
+    }
+
+    #[test]
+    fn an_empty_id_is_none() {
+        assert!(CallId::new(b"", 3).is_none());
+        assert!(!CallId::new(b"call_1", 3).is_none());
+    }
+
+    #[test]
+    fn every_kind_has_its_word() {
+        for (kind, word) in Kind::ALL {
+            assert_eq!(kind.word(), word);
+        }
+    }
+}

@@ -1,0 +1,401 @@
+//! The tree of takes: the recording, its branches, and where the operator is among them.
+//!
+//! Everything that changes the tree is one [`TakeEvent`]. The methods that change it give the event back, for the journal; the
+//! events of a journal, applied to an empty tree in their order, give the tree.
+
+mod anchor;
+mod event;
+pub mod spelling;
+#[cfg(test)]
+mod tests;
+
+pub use anchor::{Anchored, Digest, Lost, LostWhy, anchor, settle};
+pub use event::{
+    Author, Cause, ItemMark, Misfit, Outcome, OwnText, Take, TakeEvent, TakeId, Tally,
+};
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The tree of takes of one recording.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Takes {
+    /// Below the recording.
+    main: Below,
+    takes: BTreeMap<TakeId, Node>,
+    current: TakeId,
+    /// The largest number that was ever spoken of; a lost take keeps its number.
+    largest: u32,
+    notes: BTreeMap<(TakeId, ItemMark), String>,
+    bookmarks: BTreeSet<(TakeId, ItemMark)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Node {
+    take: Take,
+    /// What was appended after it was made, one step after the other.
+    growth: Vec<Vec<Anchored>>,
+    below: Below,
+}
+
+/// What branches off a take.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct Below {
+    /// In the order in which they were made.
+    children: Vec<TakeId>,
+    /// The one that the operator was in last: where redo leads.
+    last: Option<TakeId>,
+}
+
+/// A line of the tree as it is drawn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Branch {
+    /// The take.
+    pub id: TakeId,
+    /// How many takes lie between it and the recording, itself included; 0 for the recording.
+    pub depth: usize,
+    /// One entry for each fork above it, from the recording down: whether further branches of that fork follow below. A take
+    /// that is the only child of its parent continues the column of its parent, so that a long story stays narrow.
+    pub rails: Vec<bool>,
+    /// Whether it is the last child of its parent.
+    pub is_last: bool,
+}
+
+impl Takes {
+    /// The take at hand.
+    pub fn current(&self) -> TakeId {
+        self.current
+    }
+
+    /// A take; `None` for the recording and for what is not there.
+    pub fn get(&self, id: TakeId) -> Option<&Take> {
+        self.takes.get(&id).map(|node| &node.take)
+    }
+
+    /// Whether there is such a take, or it is the recording.
+    pub fn contains(&self, id: TakeId) -> bool {
+        id == TakeId::MAIN || self.takes.contains_key(&id)
+    }
+
+    /// How many takes there are, with the recording.
+    pub fn count(&self) -> usize {
+        self.takes.len() + 1
+    }
+
+    /// What a take branches off.
+    pub fn parent(&self, id: TakeId) -> Option<TakeId> {
+        self.get(id).map(|take| take.parent)
+    }
+
+    /// What branches off a take, the oldest first.
+    pub fn children(&self, id: TakeId) -> &[TakeId] {
+        self.below(id).map_or(&[], |below| &below.children)
+    }
+
+    /// What makes a take's text of its parent's: its own splices, then what it grew by, each in the places of the text so far.
+    pub fn steps(&self, id: TakeId) -> impl Iterator<Item = &[Anchored]> {
+        let node = self.takes.get(&id).into_iter();
+        node.flat_map(|node| {
+            let growth = node.growth.iter().map(Vec::as_slice);
+            std::iter::once(&*node.take.splices).chain(growth)
+        })
+    }
+
+    /// How often a take grew.
+    pub fn growth(&self, id: TakeId) -> u32 {
+        let node = self.takes.get(&id);
+        node.map_or(0, |node| crate::session::index_number(node.growth.len()))
+    }
+
+    /// The takes that lead from the recording to this one, which is the last: laid over each other they are its text.
+    pub fn line(&self, id: TakeId) -> Vec<TakeId> {
+        let mut line = Vec::new();
+        let mut at = id;
+        while let Some(take) = self.get(at) {
+            line.push(at);
+            at = take.parent;
+        }
+        line.reverse();
+        line
+    }
+
+    /// The notes on a take, by the place of their item.
+    pub fn notes(&self, take: TakeId) -> impl Iterator<Item = (ItemMark, &str)> {
+        let of_take = self.notes.iter().filter(move |((of, _), _)| *of == take);
+        of_take.map(|((_, item), text)| (*item, text.as_str()))
+    }
+
+    /// The bookmarks in a take, by the place of their item.
+    pub fn bookmarks(&self, take: TakeId) -> impl Iterator<Item = ItemMark> {
+        let of_take = self.bookmarks.iter().filter(move |(of, _)| *of == take);
+        of_take.map(|(_, item)| *item)
+    }
+
+    /// Adds a take below its parent and goes there.
+    pub fn fork(&mut self, take: Take) -> Result<TakeEvent, Misfit> {
+        let id = self.free_id();
+        let take = Box::new(take);
+        self.changed(TakeEvent::Taken { id, take })
+    }
+
+    /// Appends to a take; neither to one that others branch off, whose text they are laid over, nor to the recording.
+    pub fn grow(&mut self, take: TakeId, splices: Vec<Anchored>) -> Result<TakeEvent, Misfit> {
+        let step = self.growth(take);
+        self.changed(TakeEvent::Grown {
+            take,
+            step,
+            splices,
+        })
+    }
+
+    /// Goes back to the take that this one branches off; `None` in the recording.
+    pub fn undo(&mut self) -> Option<TakeEvent> {
+        let to = self.parent(self.current)?;
+        self.changed(TakeEvent::Moved { to }).ok()
+    }
+
+    /// Goes down again to where undo came from; `None` where nothing branches off.
+    pub fn redo(&mut self) -> Option<TakeEvent> {
+        let to = self.below(self.current)?.last?;
+        self.changed(TakeEvent::Moved { to }).ok()
+    }
+
+    /// Goes to any take.
+    pub fn go_to(&mut self, to: TakeId) -> Result<TakeEvent, Misfit> {
+        self.changed(TakeEvent::Moved { to })
+    }
+
+    /// Gives a take another title.
+    pub fn rename(&mut self, take: TakeId, title: String) -> Result<TakeEvent, Misfit> {
+        self.changed(TakeEvent::Titled { take, title })
+    }
+
+    /// Writes a note on an item; an empty one takes it away.
+    pub fn note(
+        &mut self,
+        take: TakeId,
+        item: ItemMark,
+        text: String,
+    ) -> Result<TakeEvent, Misfit> {
+        self.changed(TakeEvent::Noted { take, item, text })
+    }
+
+    /// Sets a bookmark on an item, or takes it away.
+    pub fn bookmark(
+        &mut self,
+        take: TakeId,
+        item: ItemMark,
+        set: bool,
+    ) -> Result<TakeEvent, Misfit> {
+        self.changed(TakeEvent::Bookmarked { take, item, set })
+    }
+
+    /// Says what a take came to.
+    pub fn judge(&mut self, take: TakeId, outcome: Outcome) -> Result<TakeEvent, Misfit> {
+        self.changed(TakeEvent::Judged { take, outcome })
+    }
+
+    fn changed(&mut self, event: TakeEvent) -> Result<TakeEvent, Misfit> {
+        self.apply(event.clone())?;
+        Ok(event)
+    }
+
+    /// Takes an event over. One that does not fit changes nothing.
+    pub fn apply(&mut self, event: TakeEvent) -> Result<(), Misfit> {
+        self.remember_numbers(&event);
+        match event {
+            TakeEvent::Taken { id, take } => self.add(id, *take)?,
+            TakeEvent::Grown {
+                take,
+                step,
+                splices,
+            } => self.lengthen(take, step, splices)?,
+            TakeEvent::Moved { to } => {
+                self.known(to)?;
+                self.enter(to);
+            }
+            TakeEvent::Titled { take, title } => self.branch_mut(take)?.title = title,
+            TakeEvent::Judged { take, outcome } => self.branch_mut(take)?.outcome = outcome,
+            TakeEvent::Noted { take, item, text } => {
+                self.known(take)?;
+                if text.is_empty() {
+                    self.notes.remove(&(take, item));
+                } else {
+                    self.notes.insert((take, item), text);
+                }
+            }
+            TakeEvent::Bookmarked { take, item, set } => {
+                self.known(take)?;
+                if set {
+                    self.bookmarks.insert((take, item));
+                } else {
+                    self.bookmarks.remove(&(take, item));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn remember_numbers(&mut self, event: &TakeEvent) {
+        let (TakeId(number), TakeId(parent)) = match event {
+            TakeEvent::Taken { id, take } => (*id, take.parent),
+            TakeEvent::Moved { to: id }
+            | TakeEvent::Grown { take: id, .. }
+            | TakeEvent::Titled { take: id, .. }
+            | TakeEvent::Noted { take: id, .. }
+            | TakeEvent::Bookmarked { take: id, .. }
+            | TakeEvent::Judged { take: id, .. } => (*id, *id),
+        };
+        self.largest = self.largest.max(number).max(parent);
+    }
+
+    /// A number that no take ever had; a number that is free now, should a journal have used up all of them.
+    fn free_id(&self) -> TakeId {
+        let fresh = self.largest.checked_add(1).map(TakeId);
+        let free = || (1..).map(TakeId).find(|id| !self.contains(*id));
+        fresh.or_else(free).unwrap_or_default()
+    }
+
+    fn add(&mut self, id: TakeId, take: Take) -> Result<(), Misfit> {
+        if self.contains(id) {
+            return Err(Misfit::Twice(id));
+        }
+        let parent = take.parent;
+        let Some(above) = self.below_mut(parent) else {
+            return Err(Misfit::NoParent { take: id, parent });
+        };
+        above.children.push(id);
+        let node = Node {
+            take,
+            growth: Vec::new(),
+            below: Below::default(),
+        };
+        self.takes.insert(id, node);
+        self.enter(id);
+        Ok(())
+    }
+
+    fn lengthen(&mut self, id: TakeId, step: u32, splices: Vec<Anchored>) -> Result<(), Misfit> {
+        if id == TakeId::MAIN {
+            return Err(Misfit::Recording);
+        }
+        let node = self.takes.get_mut(&id).ok_or(Misfit::NoTake(id))?;
+        if !node.below.children.is_empty() {
+            return Err(Misfit::HasBranches(id));
+        }
+        if step as usize != node.growth.len() {
+            return Err(Misfit::NoStep { take: id, step });
+        }
+        node.growth.push(splices);
+        Ok(())
+    }
+
+    /// Makes a take the current one, and the way to it the one that redo follows.
+    fn enter(&mut self, to: TakeId) {
+        let from = std::mem::replace(&mut self.current, to);
+        let mut at = to;
+        while let Some(parent) = self.parent(at) {
+            if let Some(below) = self.below_mut(parent) {
+                below.last = Some(at);
+            }
+            // The way to the take at hand is marked already.
+            if parent == from {
+                break;
+            }
+            at = parent;
+        }
+    }
+
+    fn known(&self, id: TakeId) -> Result<(), Misfit> {
+        let known = self.contains(id).then_some(());
+        known.ok_or(Misfit::NoTake(id))
+    }
+
+    fn branch_mut(&mut self, id: TakeId) -> Result<&mut Take, Misfit> {
+        let node = self.takes.get_mut(&id).ok_or(Misfit::NoTake(id))?;
+        Ok(&mut node.take)
+    }
+
+    fn below(&self, id: TakeId) -> Option<&Below> {
+        match id {
+            TakeId::MAIN => Some(&self.main),
+            id => self.takes.get(&id).map(|node| &node.below),
+        }
+    }
+
+    fn below_mut(&mut self, id: TakeId) -> Option<&mut Below> {
+        match id {
+            TakeId::MAIN => Some(&mut self.main),
+            id => self.takes.get_mut(&id).map(|node| &mut node.below),
+        }
+    }
+
+    /// The tree from the recording down, each take before those that branch off it.
+    pub fn branches(&self) -> Vec<Branch> {
+        let mut branches = Vec::with_capacity(self.count());
+        let mut waiting = vec![Branch {
+            id: TakeId::MAIN,
+            depth: 0,
+            rails: Vec::new(),
+            is_last: true,
+        }];
+        while let Some(branch) = waiting.pop() {
+            let children = self.children(branch.id);
+            let forks = children.len() > 1;
+            for (number, id) in children.iter().enumerate().rev() {
+                let is_last = number + 1 == children.len();
+                let mut rails = branch.rails.clone();
+                rails.extend(forks.then_some(!is_last));
+                waiting.push(Branch {
+                    id: *id,
+                    depth: branch.depth + 1,
+                    rails,
+                    is_last,
+                });
+            }
+            branches.push(branch);
+        }
+        branches
+    }
+
+    /// The shortest story that gives this tree.
+    pub fn events(&self) -> Vec<TakeEvent> {
+        let mut order = self.branches();
+        let mut events = Vec::with_capacity(self.count());
+        for branch in &order {
+            let Some(take) = self.get(branch.id) else {
+                continue;
+            };
+            let (id, take) = (branch.id, Box::new(take.clone()));
+            events.push(TakeEvent::Taken { id, take });
+            // It grew before anything branched off.
+            let growth = (0..).zip(self.steps(id).skip(1));
+            events.extend(growth.map(|(step, splices)| TakeEvent::Grown {
+                take: id,
+                step,
+                splices: splices.to_vec(),
+            }));
+        }
+        // Going to a take marks the way to it; the forks nearer to the recording are set right after those below them.
+        order.sort_by_key(|branch| std::cmp::Reverse(branch.depth));
+        let forks = order.iter().filter_map(|branch| self.below(branch.id));
+        let forks = forks.filter(|below| below.children.len() > 1);
+        let ways = forks.filter_map(|below| below.last).chain([self.current]);
+        events.extend(ways.map(|to| TakeEvent::Moved { to }));
+        events.extend(
+            self.notes
+                .iter()
+                .map(|((take, item), text)| TakeEvent::Noted {
+                    take: *take,
+                    item: *item,
+                    text: text.clone(),
+                }),
+        );
+        let set = |(take, item): &(TakeId, ItemMark)| TakeEvent::Bookmarked {
+            take: *take,
+            item: *item,
+            set: true,
+        };
+        events.extend(self.bookmarks.iter().map(set));
+        events
+    }
+}

@@ -1,0 +1,263 @@
+//! What takes are laid over, and how a take is read: the file itself with other bytes in places of it, or the rows of a database.
+
+use super::files::Stamp;
+use super::reading::{self, Progress, Recording};
+use super::sqlite::rows_of;
+use super::{DatabaseError, FileSource, Input, InputError};
+use retake_core::formats::agents_sqlite::{Row, sessions_of};
+use retake_core::formats::{Contents, Reading};
+use retake_core::session::{Origin, Rope, Session, Source, SourceError, Span, Splice};
+use std::any::Any;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The ground of a tree of takes: a recording as it was read.
+#[derive(Debug, Clone)]
+pub struct Base {
+    recording: Arc<Recording>,
+    path: Option<PathBuf>,
+    rope: Arc<Rope>,
+    kind: Kind,
+    /// What the file was like when it was opened; of a packed one or a database, after it was read.
+    opened: Option<Stamp>,
+    /// Whether a run goes on from the end of it.
+    goes_on: bool,
+}
+
+#[derive(Debug, Clone)]
+enum Kind {
+    /// Items stand in the file as they are.
+    File,
+    /// Items stand in the rows of a database, which were put one behind the other.
+    Rows(Arc<Rows>),
+}
+
+/// The rows of a database, and where each begins in the text that was made of them.
+#[derive(Debug)]
+struct Rows {
+    path: PathBuf,
+    rows: Vec<Row>,
+    starts: Vec<u64>,
+}
+
+/// Why nothing can be laid over a recording.
+#[derive(Debug, thiserror::Error)]
+pub enum NoBase {
+    /// The file holds no items as they are.
+    #[error("a captured stream holds no item as it is; convert it to a list of items first")]
+    Stream,
+    /// The database has other rows than a moment ago.
+    #[error("the database has changed since it was read")]
+    Changed,
+    /// The rows cannot be read again.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+}
+
+impl Base {
+    /// The ground of a recording; `path` is where it is, if it is a file.
+    pub fn new(recording: Arc<Recording>, path: Option<&Path>) -> Result<Self, NoBase> {
+        let own = recording
+            .sessions
+            .first()
+            .map(|session| session.source.clone());
+        let stands_in_file = recording
+            .sessions
+            .iter()
+            .all(|session| session.stands_in(&recording.source));
+        let (kind, source) = match (recording.format.reading, path, own) {
+            (Reading::Database, Some(path), Some(text)) => {
+                (Kind::Rows(Arc::new(Rows::read(path, &*text)?)), text)
+            }
+            _ if stands_in_file => (Kind::File, recording.source.clone()),
+            _ => return Err(NoBase::Stream),
+        };
+        let file = (&*source as &dyn Any).downcast_ref::<FileSource>();
+        let opened = match file {
+            Some(file) => Some(file.opened()),
+            None => path
+                .and_then(|path| path.metadata().ok())
+                .map(|file| Stamp::of(&file)),
+        };
+        let goes_on = |session: &Session| session.contract.goes_on;
+        // What the takes of a run wrote stays told from what it began with.
+        let of_run = (&*source as &dyn Any).downcast_ref::<Rope>().cloned();
+        Ok(Self {
+            goes_on: recording.sessions.iter().any(goes_on),
+            opened,
+            recording,
+            path: path.map(Path::to_owned),
+            rope: Arc::new(of_run.unwrap_or_else(|| Rope::new(source))),
+            kind,
+        })
+    }
+
+    /// The recording as it was read.
+    pub fn recording(&self) -> &Arc<Recording> {
+        &self.recording
+    }
+
+    /// The text as it was recorded.
+    pub fn rope(&self) -> &Arc<Rope> {
+        &self.rope
+    }
+
+    /// Where the recording is, if it is a file.
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// What the file was like before anything was written.
+    pub(super) fn opened(&self) -> Option<&Stamp> {
+        self.opened.as_ref()
+    }
+
+    /// The most that others may do with a file that is made of the recording: what they may do with that itself.
+    pub fn mode(&self) -> Option<u32> {
+        self.opened.as_ref().map(Stamp::mode)
+    }
+
+    /// Whether a take is written as a database.
+    pub fn is_database(&self) -> bool {
+        matches!(self.kind, Kind::Rows(_))
+    }
+
+    /// Reads a take: the sessions that the same format finds in its text. What is known from outside of the file is not in them.
+    pub fn read(&self, rope: &Arc<Rope>, progress: Progress<'_>) -> Result<Recording, InputError> {
+        match &self.kind {
+            Kind::File => {
+                let input = self.input(rope);
+                let head = reading::head_of(&input)?;
+                reading::read_as(self.recording.format, input, &head, false, progress)
+            }
+            Kind::Rows(rows) => self.read_rows(rows, rope),
+        }
+    }
+
+    /// Reads a take that was made of another one with splices, in order. What comes out is what [`Base::read`] gives; where what was
+    /// read before is kept, only the records are read that the splices touch.
+    pub fn read_again(
+        &self,
+        before: &Recording,
+        splices: &[Splice],
+        rope: &Arc<Rope>,
+        progress: Progress<'_>,
+    ) -> Result<Recording, InputError> {
+        match &self.kind {
+            Kind::File => reading::read_again(before, self.input(rope), rope, splices, progress),
+            Kind::Rows(rows) => self.read_rows(rows, rope),
+        }
+    }
+
+    fn input(&self, rope: &Arc<Rope>) -> Input {
+        Input {
+            name: self.recording.name.clone(),
+            path: None,
+            source: rope.clone(),
+            buffer: None,
+            notices: Vec::new(),
+            run: self.goes_on.then_some(self.recording.format),
+        }
+    }
+
+    fn read_rows(&self, rows: &Rows, rope: &Arc<Rope>) -> Result<Recording, InputError> {
+        let Contents { sessions, problems } = sessions_of(&rows.rows_of(rope)?)?;
+        Ok(Recording {
+            name: self.recording.name.clone(),
+            source: rope.clone(),
+            format: self.recording.format,
+            sessions,
+            problems,
+            kept: None,
+        })
+    }
+
+    /// The rows of a take with the path of the database that they come from; `None` where it is no database.
+    pub(super) fn rows(&self, rope: &Rope) -> Result<Option<(&Path, Vec<Row>)>, SourceError> {
+        match &self.kind {
+            Kind::File => Ok(None),
+            Kind::Rows(rows) => Ok(Some((&rows.path, rows.rows_of(rope)?))),
+        }
+    }
+}
+
+impl Rows {
+    fn read(path: &Path, text: &dyn Source) -> Result<Self, NoBase> {
+        let rows = rows_of(path)?;
+        let mut at = 0;
+        let starts = rows.iter().map(|row| {
+            let start = at;
+            at += row.data.len() as u64 + 1;
+            start
+        });
+        let starts = starts.collect();
+        if at != text.len() {
+            return Err(NoBase::Changed);
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            rows,
+            starts,
+        })
+    }
+
+    /// The rows of a text that was made of these. A line that begins as a row did is that row; one that stood further on in a row goes
+    /// on with it; one that begins with new text belongs to the session of the line before it, and its id is 0.
+    fn rows_of(&self, rope: &Rope) -> Result<Vec<Row>, SourceError> {
+        let text = rope.read(Span {
+            start: 0,
+            end: rope.len(),
+        })?;
+        let mut rows: Vec<Row> = Vec::with_capacity(self.rows.len());
+        // The recorded row that came last, by its number, and where it is among the rows.
+        let mut open: Option<(usize, usize)> = None;
+        let (mut start, mut piece) = (0, 0);
+        for line in text.split(|byte| *byte == b'\n') {
+            let at = start as u64;
+            start += line.len() + 1;
+            if at == rope.len() {
+                break;
+            }
+            let pieces = rope.pieces();
+            while pieces.get(piece + 1).is_some_and(|next| next.start <= at) {
+                piece += 1;
+            }
+            let place = pieces.get(piece).and_then(|piece| match piece.from {
+                Origin::Recorded(span) => Some(span.start + (at - piece.start)),
+                Origin::Written(_) | Origin::Grown(_) => None,
+            });
+            let recorded = place.and_then(|place| self.starts.binary_search(&place).ok());
+            if let (Some(place), None) = (place, recorded) {
+                // The data of a row may hold line ends.
+                let number = self.starts.partition_point(|start| *start <= place);
+                let going_on = open.filter(|(open, _)| open + 1 == number);
+                if let Some(row) = going_on.and_then(|(_, row)| rows.get_mut(row)) {
+                    row.data.push(b'\n');
+                    row.data.extend_from_slice(line);
+                    continue;
+                }
+            }
+            if recorded.is_none() && line.trim_ascii().is_empty() {
+                // What is left of a row that went.
+                continue;
+            }
+            if let Some(number) = recorded {
+                open = Some((number, rows.len()));
+            }
+            let like = recorded
+                .map(|number| &self.rows[number])
+                .or(rows.last())
+                .or(self.rows.first());
+            let Some(like) = like else {
+                continue;
+            };
+            rows.push(Row {
+                session: like.session.clone(),
+                branch: like.branch.clone(),
+                id: recorded.map_or(0, |number| self.rows[number].id),
+                data: line.to_vec(),
+            });
+        }
+        Ok(rows)
+    }
+}

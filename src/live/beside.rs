@@ -1,0 +1,92 @@
+//! What lies beside a recording: its tools, and the file of an agent that it may go on with.
+
+use super::discover::TOOLS_SUFFIX;
+use super::files::read_definitions;
+use retake_core::dialects::tools::read_tools;
+use retake_core::session::Tool;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// How many files are looked into.
+const LOOKED_INTO: usize = 32;
+/// A file of an agent is no longer than this.
+const LONGEST: u64 = 256 * 1024;
+
+/// The file of an agent in the folder of a recording; the first one by its name. What cannot be read is none: this is a proposal.
+pub fn agent_beside(recording: &Path) -> Option<PathBuf> {
+    let folder = recording.parent()?;
+    let folder = match folder.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => folder,
+    };
+    let entries = fs::read_dir(folder).ok()?.flatten();
+    let files = entries.filter(|entry| {
+        entry.file_name().to_string_lossy().ends_with(".toml")
+            && entry
+                .metadata()
+                .is_ok_and(|about| about.is_file() && about.len() <= LONGEST)
+    });
+    let mut files: Vec<PathBuf> = files.map(|entry| entry.path()).collect();
+    files.sort();
+    files.into_iter().take(LOOKED_INTO).find(|path| {
+        let text = fs::read_to_string(path);
+        text.is_ok_and(|text| text.lines().any(|line| line.trim() == "[model]"))
+    })
+}
+
+/// `run.tools.json` or `run.jsonl.tools.json` beside `run.jsonl`; one that cannot be used is passed over.
+pub fn tools_beside(recording: &Path) -> Option<(PathBuf, Vec<Tool>)> {
+    let mut found = definitions_beside(recording);
+    found.find_map(|(path, tools)| Some((path, tools.ok()?)))
+}
+
+/// Such files that are there and cannot be used, each with the reason, which may hold text of the file.
+pub fn unusable_tools_beside(recording: &Path) -> Vec<(PathBuf, String)> {
+    let found = definitions_beside(recording);
+    found
+        .filter_map(|(path, tools)| Some((path, tools.err()?)))
+        .collect()
+}
+
+fn definitions_beside(
+    recording: &Path,
+) -> impl Iterator<Item = (PathBuf, Result<Vec<Tool>, String>)> {
+    let names = [recording.file_name(), recording.file_stem()];
+    names.into_iter().flatten().filter_map(|name| {
+        let mut name = name.to_owned();
+        name.push(TOOLS_SUFFIX);
+        let beside = recording.with_file_name(name);
+        beside.symlink_metadata().ok()?;
+        let tools = read_tools_file(&beside);
+        Some((beside, tools))
+    })
+}
+
+/// The tools that a file defines, or what is wrong with it, without its name; it may hold text from the file.
+pub fn read_tools_file(path: &Path) -> Result<Vec<Tool>, String> {
+    let value = read_definitions(path)?;
+    let (tools, complaints) = read_tools(&value);
+    match complaints.into_iter().next() {
+        Some(complaint) => Err(complaint),
+        None => Ok(tools),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_file_that_names_a_model_is_proposed() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+        let found = || agent_beside(&folder.path().join("run.json"));
+        assert_eq!(found(), None);
+        write("a.toml", "[package]\nname = \"x\"\n");
+        write("c.toml", "[model]\n");
+        write("b.toml", "name = \"desk\"\n[model]\nname = \"m\"\n");
+        write("a.txt", "[model]\n");
+        assert_eq!(found(), Some(folder.path().join("b.toml")));
+        assert_eq!(agent_beside(Path::new("/nowhere/run.json")), None);
+    }
+}

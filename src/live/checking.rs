@@ -1,0 +1,80 @@
+//! Runs the rules on all cores: items in parts side by side, then the session as a whole.
+
+use super::{Recording, settle, settle_mended};
+use rayon::prelude::*;
+use retake_core::rules::{self, Digests, Finding, HINTS, RULES, Rule, Run};
+use retake_core::session::{Dialect, Rope, Session, SourceError};
+use std::any::Any;
+
+/// How many items one task checks.
+const PART: usize = 4096;
+
+/// The findings of a session, in the order of the history. What a take has answered is marked so, in a take of it and in a run, and what
+/// was mended on its way to a client.
+pub fn check_session(
+    session: &Session,
+    target: Option<Dialect>,
+) -> Result<Vec<Finding>, SourceError> {
+    let (mut findings, _) = check_run(&Run::new(session, target), RULES)?;
+    if let Some(rope) = (&*session.source as &dyn Any).downcast_ref::<Rope>() {
+        settle(session, rope, &mut findings);
+    }
+    if session.was_mended {
+        settle_mended(&mut findings);
+    }
+    Ok(findings)
+}
+
+/// The findings of some rules in a session that was prepared, in the order of the history, and what the item pass remembers.
+pub fn check_run(
+    run: &Run<'_>,
+    rules: &[&'static Rule],
+) -> Result<(Vec<Finding>, Digests), SourceError> {
+    let count = run.session.items.len();
+    if count <= PART {
+        return rules::check_by(run, rules);
+    }
+    let parts = (0..count)
+        .into_par_iter()
+        .step_by(PART)
+        .map(|from| rules::check_items(run, from..(from + PART).min(count), rules))
+        .collect::<Result<Vec<_>, _>>()?;
+    let (found, digests): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+    let digests = Digests::new(digests.into_iter().flatten().collect());
+    let of_session = rules.par_iter().map(|rule| {
+        let mut findings = Vec::new();
+        rules::check_rule(rule, run, &digests, &mut findings);
+        findings
+    });
+    let of_session = of_session.collect::<Vec<_>>();
+    let mut findings = found.into_iter().chain(of_session).flatten().collect();
+    rules::check_findings(run, rules, &mut findings);
+    rules::sort(&mut findings);
+    Ok((findings, digests))
+}
+
+/// The findings of each session of a recording.
+pub fn check_recording(
+    recording: &Recording,
+    target: Option<Dialect>,
+) -> Result<Vec<Vec<Finding>>, SourceError> {
+    recording
+        .sessions
+        .iter()
+        .map(|session| check_session(session, target))
+        .collect()
+}
+
+/// The same with what is said beside the rules ([`HINTS`]).
+pub fn check_with_hints(
+    recording: &Recording,
+    target: Option<Dialect>,
+) -> Result<Vec<Vec<Finding>>, SourceError> {
+    let mut findings = check_recording(recording, target)?;
+    for (session, findings) in recording.sessions.iter().zip(&mut findings) {
+        let (hints, _) = check_run(&Run::new(session, target), HINTS)?;
+        findings.extend(hints);
+        rules::sort(findings);
+    }
+    Ok(findings)
+}

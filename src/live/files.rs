@@ -1,0 +1,387 @@
+//! Opens what the operator names: files of any kind that can hold a recording, and refuses the rest in one clear line.
+
+use super::{DatabaseError, inflate, takes, transcode};
+use retake_core::formats::Format;
+use retake_core::session::{Problem, ProblemKind, Source, SourceError, Span};
+use std::fs::{File, FileType, Metadata};
+use std::io::Read;
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What a file was like at a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stamp {
+    /// Device and inode.
+    file: (u64, u64),
+    /// When its content was last changed: seconds and nanoseconds.
+    changed: (i64, i64),
+    /// Who may do what with it.
+    mode: u32,
+}
+
+impl Stamp {
+    /// From what the system says.
+    pub(super) fn of(metadata: &Metadata) -> Self {
+        Self {
+            file: (metadata.dev(), metadata.ino()),
+            changed: (metadata.mtime(), metadata.mtime_nsec()),
+            mode: metadata.mode() & 0o777,
+        }
+    }
+
+    /// Whether both are of one file that was not written to between them.
+    pub(super) fn is_same_content(&self, other: &Self) -> bool {
+        (self.file, self.changed) == (other.file, other.changed)
+    }
+
+    /// Who may do what with it.
+    pub(super) fn mode(&self) -> u32 {
+        self.mode
+    }
+}
+
+/// A file that is read by position. It may grow while it is open; what was cut off is [`SourceError::Gone`].
+#[derive(Debug)]
+pub struct FileSource {
+    file: File,
+    /// The length when it was last asked for: a file system that no longer answers leaves it as it was, and reading says why.
+    length: AtomicU64,
+    opened: Stamp,
+}
+
+impl FileSource {
+    /// Opens a regular file; anything else is refused, also if it took the place of a file a moment ago.
+    pub(super) fn open(path: &Path) -> Result<Self, InputError> {
+        // A named pipe without a writer would hold up a blocking open.
+        let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
+        let file = File::options()
+            .read(true)
+            .custom_flags(flags.bits().cast_signed())
+            .open(path)?;
+        let metadata = file.metadata()?;
+        refuse_special(metadata.file_type())?;
+        Ok(Self {
+            file,
+            length: AtomicU64::new(metadata.len()),
+            opened: Stamp::of(&metadata),
+        })
+    }
+
+    /// What it was like when it was opened.
+    pub(super) fn opened(&self) -> Stamp {
+        self.opened
+    }
+
+    /// Lets the system copy the beginning of a span behind the end of another file, without a way through this program; says how
+    /// many bytes it copied. Where it cannot (other file systems, old kernels) or fails, the rest is for the caller to read and
+    /// write, who will be told why that fails, too.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    pub(super) fn copy_beginning(&self, span: Span, to: &File) -> u64 {
+        let mut at = span.start;
+        while at < span.end {
+            let rest = usize::try_from(span.end - at).unwrap_or(usize::MAX);
+            match rustix::fs::copy_file_range(&self.file, Some(&mut at), to, None, rest) {
+                Ok(0) => break,
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(_) => break,
+            }
+        }
+        at - span.start
+    }
+
+    /// There is no such call here.
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    pub(super) fn copy_beginning(&self, _: Span, _: &File) -> u64 {
+        0
+    }
+}
+
+impl Source for FileSource {
+    fn len(&self) -> u64 {
+        match self.file.metadata() {
+            Ok(metadata) => {
+                self.length.store(metadata.len(), Ordering::Relaxed);
+                metadata.len()
+            }
+            Err(_) => self.length.load(Ordering::Relaxed),
+        }
+    }
+
+    fn read(&self, span: Span) -> Result<Vec<u8>, SourceError> {
+        let mut buffer = Vec::new();
+        self.read_into(span, &mut buffer)?;
+        Ok(buffer)
+    }
+
+    fn read_into(&self, span: Span, buffer: &mut Vec<u8>) -> Result<(), SourceError> {
+        let refused = |reason: String| SourceError::Refused { span, reason };
+        let length = usize::try_from(span.len()).map_err(|error| refused(error.to_string()))?;
+        buffer.clear();
+        buffer
+            .try_reserve(length)
+            .map_err(|error| refused(error.to_string()))?;
+        buffer.resize(length, 0);
+        self.fill(span.start, buffer)
+    }
+
+    fn fill(&self, start: u64, place: &mut [u8]) -> Result<(), SourceError> {
+        self.file.read_exact_at(place, start).map_err(|error| {
+            let span = Span {
+                start,
+                end: start + place.len() as u64,
+            };
+            match error.kind() {
+                std::io::ErrorKind::UnexpectedEof => SourceError::Gone { span },
+                _ => SourceError::Refused {
+                    span,
+                    reason: error.to_string(),
+                },
+            }
+        })
+    }
+}
+
+/// The bytes of a file that has at most so many: no pipe, socket or device, also none behind a link.
+pub(super) fn read_bytes(path: &Path, most: u64) -> Result<Vec<u8>, InputError> {
+    let source = FileSource::open(path)?;
+    let end = source.len();
+    if end > most {
+        let message = format!("more than {} KB", most / 1024);
+        return Err(InputError::Refused(message));
+    }
+    Ok(source.read(Span { start: 0, end })?)
+}
+
+/// The most bytes of a file of tool definitions or of a schema.
+const DEFINITIONS: u64 = 16 << 20;
+
+/// The JSON value of a file of tool definitions or of a schema, or what is wrong with it, without its name.
+pub fn read_definitions(path: &Path) -> Result<serde_json::Value, String> {
+    let bytes = read_bytes(path, DEFINITIONS).map_err(|error| error.to_string())?;
+    serde_json::from_slice(&bytes).map_err(|error| format!("not JSON: {error}"))
+}
+
+/// The text of a settings file, which has at most so many bytes.
+pub(super) fn read_text(path: &Path, most: u64) -> Result<String, InputError> {
+    let bytes = read_bytes(path, most)?;
+    String::from_utf8(bytes).map_err(|_| InputError::Refused("this is not UTF-8".to_owned()))
+}
+
+/// What was opened.
+#[derive(Debug, Clone)]
+pub struct Input {
+    /// What the operator named it, for people: bytes that are no UTF-8 are replaced.
+    pub name: String,
+    /// Where it is, if it is a file: databases are opened by their path.
+    pub path: Option<PathBuf>,
+    /// Its bytes; of a compressed or transcoded file those that came out.
+    pub source: Arc<dyn Source>,
+    /// The bytes where they are in memory.
+    pub buffer: Option<Arc<Vec<u8>>>,
+    /// What is to be said about the way it was opened.
+    pub notices: Vec<Problem>,
+    /// The format, where this is the history of a run that may go on: the current take of its journal.
+    pub run: Option<&'static Format>,
+}
+
+/// Why an input cannot be read at all.
+#[derive(Debug, thiserror::Error)]
+pub enum InputError {
+    /// There is nothing of this name.
+    #[error("no such file or folder")]
+    Missing,
+    /// A folder without a recording in it.
+    #[error("no recorded session in this folder")]
+    EmptyFolder,
+    /// A pipe, socket or device.
+    #[error("{0}, not a file; pipe it in and name it `-`")]
+    NotAFile(&'static str),
+    /// The system says no.
+    #[error("permission denied")]
+    Permission,
+    /// Nothing in it, or white space only.
+    #[error("empty file")]
+    Empty,
+    /// No format claims it, and it is no text.
+    #[error("a binary file, not a recording")]
+    Binary,
+    /// No format claims it, but it is known by sight.
+    #[error("format not known yet: this is {title}")]
+    Foreign {
+        /// What it is.
+        title: &'static str,
+        /// What to do instead.
+        hint: &'static str,
+    },
+    /// No format claims it.
+    #[error("format not recognised")]
+    Unrecognised,
+    /// It looks like a format, and what was read shows that it is another one.
+    #[error("format not known: this looks like {format}, but {reason}")]
+    Alike {
+        /// Id of the format that it looks like.
+        format: &'static str,
+        /// What speaks against it.
+        reason: String,
+    },
+    /// The name given with `--format` is no format.
+    #[error("no format is called \"{0}\"")]
+    UnknownFormat(String),
+    /// A compressed file that grows beyond all measure.
+    #[error("it unpacks to more than {limit_mib} MiB")]
+    TooLarge {
+        /// The limit in MiB.
+        limit_mib: u64,
+    },
+    /// A compressed file that is broken from the start.
+    #[error("cannot be unpacked: {0}")]
+    Compressed(String),
+    /// A database that cannot be read.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+    /// A database that does not lie in a file of its own: SQLite reads files only.
+    #[error("a database can only be read as a file, not packed and not from a pipe")]
+    DatabaseInPipe,
+    /// Reading failed on the way.
+    #[error("{0}")]
+    Source(#[from] SourceError),
+    /// Anything else the system says.
+    #[error("{0}")]
+    Refused(String),
+}
+
+impl From<std::io::Error> for InputError {
+    fn from(error: std::io::Error) -> Self {
+        match error.kind() {
+            std::io::ErrorKind::NotFound => Self::Missing,
+            std::io::ErrorKind::PermissionDenied => Self::Permission,
+            _ => Self::Refused(error.to_string()),
+        }
+    }
+}
+
+/// Whether two paths lead to one file.
+pub fn is_same_file(one: &Path, other: &Path) -> bool {
+    let identity = |path: &Path| {
+        let metadata = std::fs::metadata(path).ok()?;
+        Some((metadata.dev(), metadata.ino()))
+    };
+    identity(one).is_some_and(|one| identity(other) == Some(one))
+}
+
+/// Opens a file. Looks before it opens, so that a named pipe without a writer cannot hold it up.
+pub fn open(path: &Path) -> Result<Input, InputError> {
+    let name = path.to_string_lossy().into_owned();
+    let kind = std::fs::metadata(path)?.file_type();
+    // What the shell hands over (`<(command)`, /dev/stdin) is open already and has a writer.
+    let handed_over = path.starts_with("/dev/fd")
+        || path.starts_with("/proc/self/fd")
+        || path == Path::new("/dev/stdin");
+    if kind.is_fifo() && handed_over {
+        return from_reader(&name, File::open(path)?);
+    }
+    refuse_special(kind)?;
+    let source = FileSource::open(path)?;
+    let head = source.read(Span {
+        start: 0,
+        end: source.len().min(4096),
+    })?;
+    if inflate::is_compressed(&head) {
+        inflate::refuse_giant(source.len())?;
+    }
+    if inflate::is_compressed(&head) || transcode::encoding_of(&head).is_some() {
+        return from_bytes(
+            &name,
+            source.read(Span {
+                start: 0,
+                end: source.len(),
+            })?,
+        );
+    }
+    if source.is_empty() {
+        return Err(InputError::Empty);
+    }
+    if takes::is_run(&head)
+        && let Some(input) = from_run(&name, path, &source)?
+    {
+        return Ok(input);
+    }
+    Ok(Input {
+        name,
+        path: Some(path.to_owned()),
+        source: Arc::new(source),
+        buffer: None,
+        notices: Vec::new(),
+        run: None,
+    })
+}
+
+/// The current take of a run's journal; `None` where the journal does not tell it.
+fn from_run(name: &str, path: &Path, journal: &FileSource) -> Result<Option<Input>, InputError> {
+    let (start, end) = (0, journal.len());
+    let Some(run) = takes::read_run(&journal.read(Span { start, end })?) else {
+        return Ok(None);
+    };
+    let end = run.rope.len();
+    let buffer = run.rope.read(Span { start, end })?;
+    Ok(Some(Input {
+        name: name.to_owned(),
+        path: Some(path.to_owned()),
+        source: Arc::new(run.rope),
+        buffer: Some(Arc::new(buffer)),
+        notices: run.problems,
+        run: Some(run.format),
+    }))
+}
+
+fn refuse_special(kind: FileType) -> Result<(), InputError> {
+    if kind.is_dir() {
+        return Err(InputError::EmptyFolder);
+    }
+    let special = [
+        (kind.is_fifo(), "a named pipe"),
+        (kind.is_socket(), "a socket"),
+        (kind.is_char_device(), "a device"),
+        (kind.is_block_device(), "a device"),
+    ];
+    match special.into_iter().find(|(is, _)| *is) {
+        Some((_, what)) => Err(InputError::NotAFile(what)),
+        None => Ok(()),
+    }
+}
+
+/// Reads standard input to its end.
+pub fn read_stdin() -> Result<Input, InputError> {
+    from_reader("-", std::io::stdin().lock())
+}
+
+fn from_reader(name: &str, mut reader: impl Read) -> Result<Input, InputError> {
+    let mut bytes = Vec::new();
+    reader.read_to_end(&mut bytes)?;
+    from_bytes(name, bytes)
+}
+
+/// Takes bytes as an input: unpacked and in UTF-8.
+fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Input, InputError> {
+    let (bytes, broken) = inflate::inflate(bytes)?;
+    let (bytes, transcoded) = transcode::to_utf8(bytes);
+    let broken = broken.map(|reason| Problem {
+        at: bytes.len() as u64,
+        kind: ProblemKind::BrokenPacking(reason),
+    });
+    let notices = transcoded.into_iter().chain(broken).collect();
+    if bytes.is_empty() {
+        return Err(InputError::Empty);
+    }
+    let buffer = Arc::new(bytes);
+    Ok(Input {
+        name: name.to_owned(),
+        path: None,
+        source: buffer.clone(),
+        buffer: Some(buffer),
+        notices,
+        run: None,
+    })
+}

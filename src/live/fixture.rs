@@ -1,0 +1,238 @@
+//! The regression fixture of a recovery: the history of a take up to and with what it changed, as one request, with what `check`
+//! finds in it.
+
+use super::workbench::target_of;
+use super::{Base, Input, InputError, ReadOptions, Recording, check_session, read_input};
+use retake_core::formats::convert::{Options, To, convert};
+use retake_core::formats::{CannotWrite, lower};
+use retake_core::redact::shareable_json;
+use retake_core::repair::likely;
+use retake_core::session::boundary::Boundaries;
+use retake_core::session::{
+    Change, Dialect, Edit, Rope, Session, SourceError, compare, index_number,
+};
+use retake_core::wording::recipe::{History, NoRecipe, Recovery, fixture};
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::sync::Arc;
+
+/// What a fixture is made of.
+pub struct Fixture<'a> {
+    /// What the recovery did.
+    pub recovery: Recovery<'a>,
+    /// What the take is laid over.
+    pub base: &'a Base,
+    /// Index of the session.
+    pub number: usize,
+    /// The session before, with its text.
+    pub before: (&'a Session, &'a Rope),
+    /// The text of the take.
+    pub rope: &'a Arc<Rope>,
+    /// The item that was mended, as its number before.
+    pub item: u32,
+    /// Whether its secrets stay in it.
+    pub keeps_secrets: bool,
+    /// The dialect to judge for; that of the recording if `None`.
+    pub target: Option<Dialect>,
+    /// Adds what is known from outside of the file to a recording that was read.
+    pub complete: &'a dyn Fn(&mut Recording),
+}
+
+/// Why there is no fixture.
+#[derive(Debug, thiserror::Error)]
+pub enum NoFixture {
+    /// It cannot be written.
+    #[error(transparent)]
+    Recipe(#[from] NoRecipe),
+    /// The history cannot be ended behind the recovery.
+    #[error(transparent)]
+    CannotWrite(#[from] CannotWrite),
+    /// A text cannot be read.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// The recovery changed nothing that a test could look at.
+    #[error("the recovery leaves no trace in the history")]
+    NothingChanged,
+}
+
+impl From<SourceError> for NoFixture {
+    fn from(error: SourceError) -> Self {
+        Self::Input(error.into())
+    }
+}
+
+impl Fixture<'_> {
+    /// The fixture: a JSON text.
+    pub fn text(&self) -> Result<String, NoFixture> {
+        let after = self.read(self.rope)?;
+        let session = self.session_of(&after)?;
+        let behind = self.behind_the_recovery(session)?;
+        if behind >= session.items.len() {
+            return self.write(session);
+        }
+        let from = index_number(behind);
+        let splices = lower(session, &[Edit::Cut { from }])?;
+        let ended = self.read(&Arc::new(self.rope.spliced(&splices)))?;
+        self.write(self.session_of(&ended)?)
+    }
+
+    fn read(&self, rope: &Arc<Rope>) -> Result<Recording, NoFixture> {
+        let mut recording = self.base.read(rope, &|_, _| ())?;
+        (self.complete)(&mut recording);
+        Ok(recording)
+    }
+
+    fn session_of<'r>(&self, recording: &'r Recording) -> Result<&'r Session, NoFixture> {
+        let session = recording.sessions.get(self.number);
+        session.ok_or(NoFixture::NothingChanged)
+    }
+
+    /// The first place behind everything that was changed where a history can end: no turn is torn apart, and no pair.
+    fn behind_the_recovery(&self, after: &Session) -> Result<usize, NoFixture> {
+        let mut last = None;
+        let mut at = 0;
+        for change in compare(self.before, (after, self.rope))? {
+            match change {
+                Change::Same { after, .. } => at = after.end,
+                Change::Changed { after, .. } | Change::Added { after } => {
+                    at = after + 1;
+                    last = Some(after);
+                }
+                Change::Removed { .. } => last = Some(at),
+            }
+        }
+        let Some(last) = last else {
+            return Err(NoFixture::NothingChanged);
+        };
+        let Some(item) = after.items.get(last) else {
+            return Ok(after.items.len());
+        };
+        let turn = after.turns.get(item.turn as usize);
+        let end = turn.map_or(after.items.len(), |turn| turn.end as usize);
+        let boundaries = Boundaries::of(after);
+        if boundaries.is_clean(end) {
+            return Ok(end);
+        }
+        Ok(boundaries.behind(end).unwrap_or(after.items.len()))
+    }
+
+    /// The request, which says how many findings it has itself.
+    fn write(&self, session: &Session) -> Result<String, NoFixture> {
+        let (before, _) = self.before;
+        let mended = before.items.get(self.item as usize);
+        let call_id = mended.map(|item| before.call_id(item)).transpose()?;
+        let call_id = call_id.unwrap_or_default();
+        let history = Spelled::of(session)?;
+        let draft = self.fixture(session, &history, &call_id, 0)?;
+        let findings = self.findings(&draft, session, &call_id)?;
+        self.fixture(session, &history, &call_id, findings)
+    }
+
+    fn fixture(
+        &self,
+        session: &Session,
+        history: &Spelled,
+        call_id: &str,
+        findings: usize,
+    ) -> Result<String, NoFixture> {
+        let last = index_number(session.items.len()).saturating_sub(1);
+        let tools = session.contract.tools_at(last);
+        let elements = history.elements.iter().map(|element| element.get());
+        let elements = elements.map(str::as_bytes).collect::<Vec<_>>();
+        let history = History {
+            dialect: target_of(session.dialect).dialect(),
+            model: session.model.as_deref().unwrap_or_default(),
+            instructions: history.system.as_ref(),
+            elements: &elements,
+            tools: session.contract.tools_known().then_some(&tools[..]),
+            output_schema: session.contract.output_schema.as_ref(),
+            call_id,
+            findings,
+        };
+        let text = fixture(&self.recovery, &history)?;
+        Ok(match self.keeps_secrets {
+            true => text,
+            false => String::from_utf8_lossy(&shareable_json(text.as_bytes())).into_owned(),
+        })
+    }
+
+    /// How many findings of the rule `check` has in a fixture.
+    fn findings(&self, text: &str, of: &Session, call_id: &str) -> Result<usize, NoFixture> {
+        let recording = read_text(text, target_of(of.dialect))?;
+        let mut count = 0;
+        for session in &recording.sessions {
+            for finding in check_session(session, self.target)? {
+                let item = finding
+                    .item
+                    .and_then(|item| session.items.get(item as usize));
+                let own = item.map(|item| session.call_id(item)).transpose()?;
+                let is_own = call_id.is_empty() || own.as_deref() == Some(call_id);
+                count += usize::from(finding.rule.id == self.recovery.rule && is_own);
+            }
+        }
+        Ok(count)
+    }
+}
+
+fn read_text(text: &str, to: To) -> Result<Recording, InputError> {
+    let input = Input {
+        name: "fixture".to_owned(),
+        path: None,
+        source: Arc::new(text.as_bytes().to_vec()),
+        buffer: None,
+        notices: Vec::new(),
+        run: None,
+    };
+    let format = Some(to.format().to_owned());
+    read_input(
+        input,
+        &ReadOptions {
+            format,
+            ..ReadOptions::default()
+        },
+    )
+}
+
+/// A history as the elements of a request.
+struct Spelled {
+    /// The system prompt of Anthropic, which is no element.
+    system: Option<Value>,
+    elements: Vec<Box<RawValue>>,
+}
+
+/// Anthropic's history as `formats::convert` writes it; the others are a list.
+#[derive(Deserialize)]
+struct Members {
+    #[serde(default)]
+    system: Option<Value>,
+    messages: Vec<Box<RawValue>>,
+}
+
+impl Spelled {
+    fn of(session: &Session) -> Result<Self, NoFixture> {
+        let mut text = Vec::new();
+        let options = Options {
+            as_request: false,
+            repair: likely,
+        };
+        convert(session, target_of(session.dialect), options, &mut |piece| {
+            text.extend_from_slice(piece);
+            Ok::<(), SourceError>(())
+        })?;
+        let unfit = |error: serde_json::Error| {
+            NoRecipe::Unfit(format!("an item of the history cannot be read: {error}"))
+        };
+        if target_of(session.dialect) == To::Anthropic {
+            let Members { system, messages } = serde_json::from_slice(&text).map_err(unfit)?;
+            return Ok(Self {
+                system,
+                elements: messages,
+            });
+        }
+        Ok(Self {
+            system: None,
+            elements: serde_json::from_slice(&text).map_err(unfit)?,
+        })
+    }
+}

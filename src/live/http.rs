@@ -1,0 +1,461 @@
+//! Requests over HTTP: the one file that knows the client library, and everything that it must not do by itself.
+//!
+//! No redirect is followed (a key in `x-api-key` would go along), no proxy is taken from the environment, nothing is decompressed, no
+//! request is sent twice, and no error text holds a URL.
+
+mod passed;
+
+pub(crate) use passed::{secrets_shown, strip_lines_of_a_body};
+
+use bytes::{Bytes, BytesMut};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Response, Url, redirect};
+use std::error::Error;
+use std::fmt;
+use std::io::{self, ErrorKind};
+use std::sync::Once;
+use std::time::Duration;
+
+/// What retake calls itself.
+const USER_AGENT: &str = concat!("retake/", env!("CARGO_PKG_VERSION"));
+
+/// A webhook is told once, and briefly.
+const WEBHOOK: Duration = Duration::from_secs(5);
+
+/// The most bytes that go to a webhook.
+const WEBHOOK_BODY: usize = 64 * 1024;
+
+/// Where a request goes: `http` or `https`, without a user or a password.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Target(Url);
+
+/// Why a text is no [`Target`]. The text itself may hold a secret and is not repeated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum BadUrl {
+    /// It is no URL.
+    #[error("this is no URL")]
+    NoUrl,
+    /// Its scheme is neither `http` nor `https`, or it has no host.
+    #[error("a URL of a server begins with http:// or https://")]
+    NoServer,
+    /// It holds a user or a password.
+    #[error("a URL may not hold a user or a password; put the key into the environment")]
+    Secret,
+}
+
+impl Target {
+    /// Reads a URL. A fragment is dropped, a query stays.
+    pub fn parse(text: &str) -> Result<Self, BadUrl> {
+        let mut url = Url::parse(text.trim()).map_err(|_| BadUrl::NoUrl)?;
+        if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
+            return Err(BadUrl::NoServer);
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(BadUrl::Secret);
+        }
+        url.set_fragment(None);
+        Ok(Self(url))
+    }
+
+    /// The path.
+    pub fn path(&self) -> &str {
+        self.0.path()
+    }
+
+    /// The same server and query with another path.
+    pub fn with_path(&self, path: &str) -> Self {
+        let mut url = self.0.clone();
+        url.set_path(path);
+        Self(url)
+    }
+
+    /// Host and port.
+    pub fn host(&self) -> String {
+        let host = self.0.host_str().unwrap_or_default();
+        match self.0.port_or_known_default() {
+            Some(port) => format!("{host}:{port}"),
+            None => host.to_owned(),
+        }
+    }
+
+    /// Host and port as a `Host` line says them: without the port that the scheme implies.
+    pub(crate) fn authority(&self) -> String {
+        let host = self.0.host_str().unwrap_or_default();
+        match self.0.port() {
+            Some(port) => format!("{host}:{port}"),
+            None => host.to_owned(),
+        }
+    }
+
+    /// The host without its port, an IPv6 address in brackets.
+    pub(crate) fn name(&self) -> &str {
+        self.0.host_str().unwrap_or_default()
+    }
+
+    /// The port, also where the scheme implies it.
+    pub(crate) fn port(&self) -> u16 {
+        self.0.port_or_known_default().unwrap_or_default()
+    }
+
+    /// Whether there is a query.
+    pub(crate) fn has_query(&self) -> bool {
+        self.0.query().is_some()
+    }
+
+    /// Whether it is asked over TLS.
+    pub(crate) fn is_encrypted(&self) -> bool {
+        self.0.scheme() == "https"
+    }
+}
+
+impl fmt::Debug for Target {
+    /// Without the query, which may hold a key.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}{}", self.0.scheme(), self.host(), self.path())
+    }
+}
+
+/// Header lines of a request; a later line replaces an earlier one of the same name.
+#[derive(Clone, Default)]
+pub struct Headers(HeaderMap);
+
+/// A header's name or value holds characters that HTTP does not allow.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the header {name} cannot be sent: its name or its value holds characters that HTTP does not allow"
+)]
+pub struct BadHeader {
+    name: String,
+}
+
+impl Headers {
+    /// Sets a line. Its value is taken for a secret.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), BadHeader> {
+        let bad = || BadHeader {
+            name: name.escape_default().to_string(),
+        };
+        let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;
+        let mut value = HeaderValue::from_str(value).map_err(|_| bad())?;
+        value.set_sensitive(true);
+        self.0.insert(key, value);
+        Ok(())
+    }
+}
+
+impl Headers {
+    /// The lines, for whoever sends the request.
+    pub(crate) fn lines<C: FromIterator<(HeaderName, HeaderValue)>>(&self) -> C {
+        let lines = self.0.iter();
+        lines
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
+    }
+}
+
+impl fmt::Debug for Headers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.keys()).finish()
+    }
+}
+
+/// Why a request brought no reply, or not all of it. No text of it holds a URL.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Broken {
+    /// Nobody listens.
+    #[error("the connection is refused")]
+    Refused,
+    /// The host has no address.
+    #[error("the name of the host cannot be resolved")]
+    NoName,
+    /// The connection was not made in time.
+    #[error("no connection in time")]
+    NoConnection,
+    /// There is no trust in the server, or it does not speak TLS.
+    #[error("no safe connection: {0}")]
+    Tls(String),
+    /// The host cannot be reached for another reason.
+    #[error("the host cannot be reached: {0}")]
+    Unreachable(String),
+    /// The connection ended too early, or what came was not HTTP.
+    #[error("the connection broke off: {0}")]
+    Cut(String),
+}
+
+/// What a client of ours reports to a library that sends through it ([`Http::into_client`]).
+pub(crate) use reqwest::Error as ClientError;
+
+impl Broken {
+    fn new(error: reqwest::Error) -> Self {
+        let error = error.without_url();
+        let words = error.to_string();
+        Self::of(&error, words)
+    }
+
+    /// Whether something may have reached the host. TLS can fail behind a request, too.
+    pub fn may_have_arrived(&self) -> bool {
+        matches!(self, Self::Cut(_) | Self::Tls(_))
+    }
+
+    /// What an error comes to; `words` tell it where it has no cause.
+    pub(crate) fn of(error: &ClientError, words: String) -> Self {
+        if error.is_connect() && error.is_timeout() {
+            return Self::NoConnection;
+        }
+        Self::because(error.source(), words, error.is_connect())
+    }
+
+    /// What a chain of causes comes to; `words` tell it where there is none. `is_connect`: no connection was made.
+    pub(crate) fn because(
+        mut cause: Option<&(dyn Error + 'static)>,
+        mut words: String,
+        is_connect: bool,
+    ) -> Self {
+        let (mut tls, mut name, mut refused, mut late) = (None, false, false, false);
+        while let Some(at) = cause {
+            words = at.to_string();
+            name |= words == "dns error";
+            let io = at.downcast_ref::<io::Error>();
+            refused |= io.is_some_and(|io| io.kind() == ErrorKind::ConnectionRefused);
+            late |= io.is_some_and(|io| io.kind() == ErrorKind::TimedOut);
+            if at.is::<rustls::Error>() {
+                tls = Some(words.clone());
+            }
+            // What an I/O error wraps is not among its sources.
+            let wrapped = io.and_then(io::Error::get_ref);
+            cause = wrapped
+                .map(|inner| inner as &(dyn Error + 'static))
+                .or_else(|| at.source());
+        }
+        match tls {
+            Some(tls) => Self::Tls(tls),
+            None if !is_connect => Self::Cut(words),
+            None if late => Self::NoConnection,
+            None if name => Self::NoName,
+            None if refused => Self::Refused,
+            None => Self::Unreachable(words),
+        }
+    }
+}
+
+/// No client can be made on this system: its certificates cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("no HTTP client: {0}")]
+pub struct NoClient(#[source] reqwest::Error);
+
+/// A client with its connections. They belong to the tokio runtime in which it is used first.
+#[derive(Debug, Clone)]
+pub struct Http(Client);
+
+impl Http {
+    /// A client for a target, with a limit for making a connection. The certificates of the system are read where they are needed.
+    pub fn new(target: &Target, connect: Duration) -> Result<Self, NoClient> {
+        let builder = Self::builder(connect);
+        let builder = match target.is_encrypted() {
+            true => builder,
+            false => builder.tls_certs_only([]),
+        };
+        builder.build().map(Self).map_err(NoClient)
+    }
+
+    /// The same for a host that need not prove who it is, since the operator has named it.
+    pub fn unverified(_: &Target, connect: Duration) -> Result<Self, NoClient> {
+        let builder = Self::builder(connect).tls_certs_only([]);
+        let builder = builder.tls_danger_accept_invalid_certs(true);
+        builder.build().map(Self).map_err(NoClient)
+    }
+
+    fn builder(connect: Duration) -> reqwest::ClientBuilder {
+        static PROVIDER: Once = Once::new();
+        PROVIDER.call_once(|| {
+            // Refused where one is installed already; then that one serves.
+            let _ = rustls::crypto::ring::default_provider().install_default();
+        });
+        Client::builder()
+            .user_agent(USER_AGENT)
+            .redirect(redirect::Policy::none())
+            .referer(false)
+            .no_proxy()
+            .no_gzip()
+            .no_brotli()
+            .no_zstd()
+            .no_deflate()
+            .http1_only()
+            .connect_timeout(connect)
+    }
+
+    /// The client itself, for a library that sends requests of its own.
+    pub(crate) fn into_client(self) -> Client {
+        self.0
+    }
+
+    /// Sends a request and waits for the head of the reply. Sets no limit of time but that of the connection.
+    pub async fn post(
+        &self,
+        target: &Target,
+        headers: Headers,
+        body: Vec<u8>,
+    ) -> Result<Incoming, Broken> {
+        let request = self.0.post(target.0.clone()).headers(headers.0).body(body);
+        request.send().await.map(Incoming).map_err(Broken::new)
+    }
+}
+
+/// A reply whose head has come.
+#[derive(Debug)]
+pub struct Incoming(Response);
+
+impl Incoming {
+    /// The status.
+    pub fn status(&self) -> u16 {
+        self.0.status().as_u16()
+    }
+
+    /// What the status is called; empty for one without a name.
+    pub fn reason(&self) -> &'static str {
+        self.0.status().canonical_reason().unwrap_or_default()
+    }
+
+    /// The first header line of this name, where it is text.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.0.headers().get(name)?.to_str().ok()
+    }
+
+    /// The next bytes of the body; `None` at its end.
+    pub async fn next(&mut self) -> Result<Option<Bytes>, Broken> {
+        self.0.chunk().await.map_err(Broken::new)
+    }
+
+    /// The first bytes of the body, up to a limit. What broke off is cut there: this is for error texts.
+    pub async fn beginning(&mut self, limit: usize) -> Bytes {
+        let mut body = BytesMut::new();
+        while body.len() < limit
+            && let Ok(Some(more)) = self.next().await
+        {
+            body.extend_from_slice(&more[..more.len().min(limit - body.len())]);
+        }
+        body.freeze()
+    }
+}
+
+/// Why a webhook was not told.
+#[derive(Debug, thiserror::Error)]
+pub enum NotPosted {
+    /// Its URL cannot be used.
+    #[error(transparent)]
+    Url(#[from] BadUrl),
+    /// The text is too long.
+    #[error("the text has more than {} KiB", WEBHOOK_BODY / 1024)]
+    TooLong,
+    /// There is no client.
+    #[error(transparent)]
+    Client(#[from] NoClient),
+    /// There was no reply.
+    #[error(transparent)]
+    Broken(#[from] Broken),
+    /// The reply is a refusal.
+    #[error("the server answers with status {0}")]
+    Status(u16),
+    /// There was no reply in time.
+    #[error("no answer within {} seconds", WEBHOOK.as_secs())]
+    Late,
+}
+
+/// Posts JSON and waits five seconds at most for a status of 2xx. Nothing is tried again, and the reply is not read.
+///
+/// What the JSON holds is the caller's to redact.
+pub async fn post_json(url: &str, json: String) -> Result<(), NotPosted> {
+    let target = Target::parse(url)?;
+    if json.len() > WEBHOOK_BODY {
+        return Err(NotPosted::TooLong);
+    }
+    let http = Http::new(&target, WEBHOOK)?;
+    let mut headers = Headers::default();
+    headers.0.insert(
+        reqwest::header::CONTENT_TYPE,
+        HeaderValue::from_static("application/json"),
+    );
+    let posted = http.post(&target, headers, json.into_bytes());
+    let Ok(reply) = tokio::time::timeout(WEBHOOK, posted).await else {
+        return Err(NotPosted::Late);
+    };
+    match reply?.status() {
+        200..300 => Ok(()),
+        status => Err(NotPosted::Status(status)),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::thread::JoinHandle;
+
+    /// A server that reads one request and answers it.
+    fn server(answer: &'static str) -> (String, JoinHandle<String>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!(
+            "http://{}/hook?token=hunter2",
+            listener.local_addr().unwrap()
+        );
+        let seen = std::thread::spawn(move || {
+            let (mut client, _) = listener.accept().unwrap();
+            let mut bytes = Vec::new();
+            while !bytes.ends_with(b"}") {
+                let mut more = [0; 1024];
+                let count = client.read(&mut more).unwrap();
+                bytes.extend_from_slice(&more[..count]);
+            }
+            client.write_all(answer.as_bytes()).unwrap();
+            String::from_utf8(bytes).unwrap()
+        });
+        (url, seen)
+    }
+
+    #[tokio::test]
+    async fn a_webhook_is_told_once_as_json() {
+        let (url, seen) = server("HTTP/1.1 204 No Content\r\n\r\n");
+        post_json(&url, "{\"tool\":\"find\"}".to_owned())
+            .await
+            .unwrap();
+        let request = seen.join().unwrap();
+        assert!(
+            request.starts_with("POST /hook?token=hunter2 "),
+            "{request}"
+        );
+        assert!(request.contains("content-type: application/json\r\n"));
+        assert!(request.ends_with("\r\n\r\n{\"tool\":\"find\"}"));
+    }
+
+    #[tokio::test]
+    async fn a_webhook_that_fails_says_so_without_its_url() {
+        for (answer, why) in [
+            (
+                "HTTP/1.1 500 X\r\n\r\n",
+                "the server answers with status 500",
+            ),
+            (
+                "HTTP/1.1 302 X\r\nlocation: http://127.0.0.1:1\r\n\r\n",
+                "the server answers with status 302",
+            ),
+            ("what?", "the connection broke off: "),
+        ] {
+            let (url, seen) = server(answer);
+            let error = post_json(&url, "{}".to_owned())
+                .await
+                .unwrap_err()
+                .to_string();
+            assert!(
+                error.starts_with(why) && !error.contains("hunter2"),
+                "{error}"
+            );
+            seen.join().unwrap();
+        }
+        let long = "x".repeat(WEBHOOK_BODY + 1);
+        let refused = post_json("http://127.0.0.1:1", long).await;
+        assert!(matches!(refused, Err(NotPosted::TooLong)));
+        let refused = post_json("file:///etc/passwd", String::new()).await;
+        assert!(matches!(refused, Err(NotPosted::Url(BadUrl::NoServer))));
+    }
+}

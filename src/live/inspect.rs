@@ -1,0 +1,397 @@
+//! Says in short what files hold: format, findings, the project and the first words. Many files are inspected behind, on all cores,
+//! those that are wanted first at first.
+
+use super::{ReadOptions, Recording, check_recording, read_path};
+use retake_core::dialects::body_of;
+use retake_core::json::{display_text, string_end};
+use retake_core::rules::Severity;
+use retake_core::session::{Dialect, Kind, Session, Source, Span};
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+/// Larger files are not read before they are opened: they would keep the cores from the rest.
+const LIMIT: u64 = 256 << 20;
+/// How much of the start of a recording is searched for its project.
+const HEAD: u64 = 64 * 1024;
+/// How much of the first words is kept, in bytes.
+const WORDS: usize = 400;
+/// How many items of the user are looked at for words of their own, and how much of each, in bytes.
+const LOOKED_AT: usize = 12;
+const LOOKED_THROUGH: usize = 64 * 1024;
+
+/// What a file holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Id of the format.
+    pub format: &'static str,
+    /// How many sessions.
+    pub sessions: usize,
+    /// How many turns in all.
+    pub turns: usize,
+    /// How many findings are errors.
+    pub errors: usize,
+    /// How many findings are warnings.
+    pub warnings: usize,
+    /// The folder in which the agent worked, where it is recorded.
+    pub folder: Option<String>,
+    /// The first thing that the user said, cut.
+    pub words: String,
+}
+
+/// What else is known about the run in a file: it is added to the recording, and the dialect to judge for is told, if not the recorded one.
+pub type Judge = dyn Fn(&Path, &mut Recording) -> Option<Dialect> + Send + Sync;
+
+/// Reads and checks one file as `options` and `judge` say. The error is a line for people.
+pub fn inspect(path: &Path, options: &ReadOptions, judge: &Judge) -> Result<Summary, String> {
+    let size = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+    if size > LIMIT {
+        return Err("large; open it to see what it holds".to_owned());
+    }
+    let mut recording = read_path(path, options).map_err(|error| error.to_string())?;
+    let target = judge(path, &mut recording);
+    let findings = check_recording(&recording, target).map_err(|error| error.to_string())?;
+    let count = |severity| {
+        let all = findings.iter().flatten();
+        all.filter(|finding| finding.severity == severity).count()
+    };
+    Ok(Summary {
+        format: recording.format.id,
+        sessions: recording.sessions.len(),
+        turns: recording
+            .sessions
+            .iter()
+            .map(|session| session.turns.len())
+            .sum(),
+        errors: count(Severity::Error),
+        warnings: count(Severity::Warning),
+        folder: folder_of(&*recording.source),
+        words: {
+            let mut sessions = recording.sessions.iter();
+            let active = sessions.find(|session| session.active);
+            let session = active.or_else(|| recording.sessions.first());
+            session.and_then(first_words).unwrap_or_default()
+        },
+    })
+}
+
+/// The `cwd` that Claude Code and Codex record.
+fn folder_of(source: &dyn Source) -> Option<String> {
+    let end = source.len().min(HEAD);
+    let head = source.read(Span { start: 0, end }).ok()?;
+    let key = b"\"cwd\":\"";
+    let inside = memchr::memmem::find(&head, key)? + key.len();
+    let end = string_end(&head, inside - 1).ok()?;
+    Some(display_text(head.get(inside..end - 1)?).into_owned())
+}
+
+/// The first thing that the user of a session says, without what programs say in the user's name: Claude Code's caveats and commands,
+/// Codex's environment. Where there is nothing else, that.
+pub fn first_words(session: &Session) -> Option<String> {
+    let users = session.items.iter().filter(|item| item.kind == Kind::User);
+    let mut said = users.take(LOOKED_AT).filter_map(|item| {
+        let body = body_of(item, &session.bytes(item).ok()?).ok()?;
+        let text = body.text.trim_start();
+        Some(text[..text.floor_char_boundary(LOOKED_THROUGH)].to_owned())
+    });
+    let (mut command, mut first): (Option<String>, Option<String>) = (None, None);
+    let own = said.find_map(|text| {
+        let own = own_words(&text).to_owned();
+        command = command.take().or_else(|| command_of(&text));
+        first.get_or_insert(text);
+        (!own.is_empty()).then_some(own)
+    });
+    let without = || first.map(|text| without_tags(&text));
+    let mut words = own.or(command).or_else(without)?;
+    words.truncate(words.floor_char_boundary(WORDS));
+    Some(words)
+}
+
+/// What is left of a text without the blocks in tags that stand before it, and without a caveat.
+fn own_words(text: &str) -> &str {
+    let mut text = text.trim_start();
+    while let Some(rest) = text.strip_prefix('<') {
+        let name = rest.split(['>', ' ']).next().unwrap_or_default();
+        if !is_tag(name) {
+            break;
+        }
+        let end = format!("</{name}>");
+        let Some(behind) = text.find(&end) else { break };
+        text = text[behind + end.len()..].trim_start();
+    }
+    let of_programs = ["Caveat:", "# AGENTS.md", "[Request interrupted"];
+    let is_of_program = of_programs.iter().any(|begins| text.starts_with(begins));
+    if is_of_program { "" } else { text }
+}
+
+/// A text without the marks of its tags, with what stands in them.
+fn without_tags(text: &str) -> String {
+    let mut pieces = text.split('<');
+    let mut plain = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        match piece.split_once('>') {
+            Some((tag, behind)) if is_tag(tag) => plain.push_str(behind),
+            _ => {
+                plain.push('<');
+                plain.push_str(piece);
+            }
+        }
+    }
+    plain.trim().to_owned()
+}
+
+fn is_tag(text: &str) -> bool {
+    let name = text.trim_start_matches('/');
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+    !name.is_empty() && name.bytes().all(is_name)
+}
+
+/// The command that Claude Code was given: `/review 12`.
+fn command_of(text: &str) -> Option<String> {
+    let inside = |name: &str| {
+        let (_, behind) = text.split_once(&format!("<{name}>"))?;
+        Some(behind.split_once(&format!("</{name}>"))?.0.trim())
+    };
+    let name = inside("command-name")?;
+    let arguments = inside("command-args").unwrap_or_default();
+    Some(format!("{name} {arguments}").trim_end().to_owned())
+}
+
+/// Inspects files behind, on all cores. Dropping it ends it after the files that are being read.
+#[derive(Debug)]
+pub struct Inspector {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    queue: Mutex<Queue>,
+    changed: Condvar,
+}
+
+/// Files are known by numbers that the caller gives.
+#[derive(Debug, Default)]
+struct Queue {
+    /// The files that wait, by number; `None` once they are taken.
+    paths: Vec<Option<PathBuf>>,
+    /// Which of them are wanted first.
+    preferred: VecDeque<usize>,
+    /// The rest, in the order in which they are taken.
+    rest: VecDeque<usize>,
+    closed: bool,
+}
+
+impl Queue {
+    fn take(&mut self) -> Option<(usize, PathBuf)> {
+        loop {
+            let number = self
+                .preferred
+                .pop_front()
+                .or_else(|| self.rest.pop_front())?;
+            if let Some(path) = self.paths.get_mut(number).and_then(Option::take) {
+                return Some((number, path));
+            }
+        }
+    }
+}
+
+impl Inspector {
+    /// Starts as many threads as there are cores; `on_summary` is told the number of a file and what it holds.
+    pub fn start(
+        options: ReadOptions,
+        judge: Box<Judge>,
+        on_summary: impl Fn(usize, Result<Summary, String>) + Send + Sync + 'static,
+    ) -> Self {
+        let shared = Arc::new(Shared::default());
+        let given = Arc::new((options, judge, on_summary));
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            let (shared, given) = (shared.clone(), given.clone());
+            thread::spawn(move || {
+                let (options, judge, on_summary) = &*given;
+                while let Some((number, path)) = shared.next() {
+                    on_summary(number, inspect(&path, options, &**judge));
+                }
+            });
+        }
+        Self { shared }
+    }
+
+    /// Adds files; the first one gets the number behind those added before.
+    pub fn add(&self, paths: impl IntoIterator<Item = PathBuf>) {
+        let mut queue = self.shared.lock();
+        for path in paths {
+            let number = queue.paths.len();
+            queue.paths.push(Some(path));
+            queue.rest.push_back(number);
+        }
+        self.shared.changed.notify_all();
+    }
+
+    /// These are wanted before all others, the rest in the order of `rest` where it is given.
+    pub fn prefer(&self, first: impl IntoIterator<Item = usize>) {
+        self.shared.lock().preferred = first.into_iter().collect();
+    }
+
+    /// The order in which files are taken that nobody prefers.
+    pub fn order(&self, numbers: impl IntoIterator<Item = usize>) {
+        self.shared.lock().rest = numbers.into_iter().collect();
+    }
+}
+
+impl Drop for Inspector {
+    fn drop(&mut self) {
+        self.shared.lock().closed = true;
+        self.shared.changed.notify_all();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for the next file; `None` when there will be none.
+    fn next(&self) -> Option<(usize, PathBuf)> {
+        let mut queue = self.lock();
+        loop {
+            if queue.closed {
+                return None;
+            }
+            if let Some(next) = queue.take() {
+                return Some(next);
+            }
+            queue = self
+                .changed
+                .wait(queue)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    const BROKEN: &str = r#"{"model":"m","tools":[{"type":"function","function":{"name":"search_flights"}}],"messages":[
+        {"role":"user","content":"Find me\na flight"},
+        {"role":"assistant","tool_calls":[{"id":"1","type":"function","function":{"name":"serch_flights","arguments":"{}"}}]},
+        {"role":"tool","tool_call_id":"1","content":"no such tool"}]}"#;
+
+    fn inspect(path: &Path) -> Result<Summary, String> {
+        super::inspect(path, &ReadOptions::default(), &|_, _| None)
+    }
+
+    #[test]
+    fn a_summary_tells_format_findings_and_first_words() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.json");
+        std::fs::write(&path, BROKEN).unwrap();
+        let summary = inspect(&path).unwrap();
+        assert_eq!(summary.format, "openai-chat");
+        assert!(summary.errors + summary.warnings > 0);
+        assert_eq!(summary.words, "Find me\na flight");
+        std::fs::write(&path, "what").unwrap();
+        assert!(inspect(&path).is_err());
+    }
+
+    #[test]
+    fn a_summary_counts_what_is_wrong_with_what_else_is_known() {
+        const BARE: &str = r#"[{"role":"user","content":"Find me a flight"},
+            {"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"fly","arguments":"{}"}}]}]"#;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.json");
+        std::fs::write(&path, BARE).unwrap();
+        assert_eq!(inspect(&path).unwrap().errors, 0);
+        let offers_nothing = |_: &Path, recording: &mut Recording| {
+            for session in &mut recording.sessions {
+                session.contract.supplement(Some(&[]), None, None);
+            }
+            None
+        };
+        let judged = super::inspect(&path, &ReadOptions::default(), &offers_nothing).unwrap();
+        assert_eq!(judged.errors, 1);
+    }
+
+    #[test]
+    fn what_programs_say_in_the_users_name_is_no_title() {
+        let caveat = "Caveat: The messages below were generated by the user";
+        let command = "<command-message>review is running</command-message>\n<command-name>/review</command-name>";
+        let environment = "<environment_context>\n<cwd>/home</cwd>\n</environment_context>";
+        assert_eq!(own_words(caveat), "");
+        assert_eq!(own_words(command), "");
+        assert_eq!(own_words(&format!("{environment}\n\nFix it")), "Fix it");
+        assert_eq!(own_words("<b is less"), "<b is less");
+        assert_eq!(command_of(command).as_deref(), Some("/review"));
+        let said = |texts: &[&str]| {
+            let messages: Vec<_> = texts
+                .iter()
+                .map(|text| serde_json::json!({"role": "user", "content": text}))
+                .chain([serde_json::json!({"role": "assistant", "content": "ok"})])
+                .collect();
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("a.json");
+            let text = serde_json::json!({"model": "m", "messages": messages}).to_string();
+            std::fs::write(&path, text).unwrap();
+            inspect(&path).unwrap().words
+        };
+        let cleared = "<command-name>/clear</command-name>\n <command-message>clear</command-message>\n <command-args></command-args>";
+        let tagged = "<local-command-caveat>Caveat: The messages below</local-command-caveat>";
+        assert_eq!(said(&[tagged, cleared, "Fix it"]), "Fix it");
+        assert_eq!(said(&[tagged, cleared]), "/clear");
+        assert_eq!(said(&[tagged]), "Caveat: The messages below");
+        assert_eq!(
+            said(&["<local-command-stdout>a < b</local-command-stdout>"]),
+            "a < b"
+        );
+        assert_eq!(said(&[caveat, command, environment, "Fix it"]), "Fix it");
+        assert_eq!(said(&[command]), "/review");
+    }
+
+    #[test]
+    fn the_folder_is_the_recorded_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl");
+        let line = r#"{"type":"user","uuid":"a","parentUuid":null,"sessionId":"s","cwd":"/home/me/a \"b\"","message":{"role":"user","content":"hi"}}"#;
+        let reply = r#"{"type":"assistant","uuid":"b","parentUuid":"a","sessionId":"s","message":{"role":"assistant","content":[{"type":"text","text":"hello"}]}}"#;
+        std::fs::write(&path, format!("{line}\n{reply}\n")).unwrap();
+        let summary = inspect(&path).unwrap();
+        assert_eq!(summary.folder.as_deref(), Some("/home/me/a \"b\""));
+        assert_eq!(summary.words, "hi");
+    }
+
+    #[test]
+    fn what_is_preferred_is_taken_first_and_nothing_twice() {
+        let mut queue = Queue {
+            paths: (0..4)
+                .map(|number| Some(number.to_string().into()))
+                .collect(),
+            preferred: VecDeque::from([2, 9]),
+            rest: VecDeque::from([3, 2, 1, 0]),
+            closed: false,
+        };
+        let order: Vec<usize> = std::iter::from_fn(|| queue.take())
+            .map(|(number, _)| number)
+            .collect();
+        assert_eq!(order, [2, 3, 1, 0]);
+    }
+
+    #[test]
+    fn every_file_is_told_once() {
+        let (send, receive) = mpsc::channel();
+        let judge = Box::new(|_: &Path, _: &mut Recording| None);
+        let inspector = Inspector::start(ReadOptions::default(), judge, move |number, summary| {
+            let _closed = send.send((number, summary.is_err()));
+        });
+        inspector.add((0..20).map(|_| PathBuf::from("/no/such/file")));
+        let mut told: Vec<_> = (0..20).map(|_| receive.recv().unwrap()).collect();
+        told.sort_unstable();
+        assert_eq!(
+            told,
+            (0..20).map(|number| (number, true)).collect::<Vec<_>>()
+        );
+        drop(inspector);
+        assert!(receive.recv().is_err(), "the threads have ended");
+    }
+}

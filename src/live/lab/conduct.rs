@@ -1,0 +1,414 @@
+//! The one who conducts an experiment: hears the operator and the models, asks the machine who is next, and asks.
+
+use super::journal::Place;
+use super::prepare::{Prepared, Sent};
+use super::trial::{Answered, Bench, Question};
+use super::{Command, News, NoLab, Report};
+use crate::live::{Gathered, Thread, model_of};
+use crate::model::Model;
+use crate::scripted::Endpoint;
+use retake_core::engine::{ModelDelay, ModelFault, model_delay};
+use retake_core::lab::{
+    Board, Class, Effect, End, Event, Experiment, Machine, Phase, Sample, Tokens, leader_of,
+};
+use retake_core::redact::Redactor;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+
+/// How often somebody is told how the experiment stands.
+const OFTEN: Duration = Duration::from_millis(100);
+
+/// What is said where a cap on tokens is set and a reply tells none.
+const UNCOUNTED: &str = "the model's provider tells no tokens: for the cap on tokens they are estimated, one for every 4 bytes that are sent or answered";
+
+/// An experiment that runs. It ends when this is dropped; what has come is kept.
+#[derive(Debug)]
+pub struct Lab {
+    inputs: Sender<Input>,
+    thread: Option<JoinHandle<()>>,
+    journals: Vec<PathBuf>,
+}
+
+/// What the conductor hears.
+enum Input {
+    Command(Command),
+    /// A request was answered, or failed.
+    Answered(Question, Box<Answered>),
+    /// A question whose request failed may be sent again now.
+    Due(Question, Box<ModelFault>),
+    /// Nobody waits for a question any more.
+    CalledOff(Question),
+    Dropped,
+}
+
+/// Something that is done about a question elsewhere: whatever ends it, the conductor hears of it.
+struct Errand {
+    question: Question,
+    inputs: Sender<Input>,
+    is_done: bool,
+}
+
+impl Errand {
+    fn tell(mut self, input: Input) {
+        self.is_done = true;
+        let _over = self.inputs.send(input);
+    }
+}
+
+impl Drop for Errand {
+    fn drop(&mut self) {
+        if !self.is_done {
+            let _over = self.inputs.send(Input::CalledOff(self.question));
+        }
+    }
+}
+
+impl Lab {
+    /// Opens the journals and begins. `report` hears of it on threads of the lab.
+    pub fn start(prepared: Prepared, report: Report) -> Result<Self, NoLab> {
+        let (inputs, heard) = channel();
+        let conductor = Conductor::new(prepared, report, inputs.clone())?;
+        let journals = conductor.machine.board().journals.clone();
+        let thread = std::thread::Builder::new()
+            .name("lab".to_owned())
+            .spawn(move || conductor.conduct(&heard))
+            .map_err(NoLab::NoThread)?;
+        Ok(Self {
+            inputs,
+            thread: Some(thread),
+            journals,
+        })
+    }
+
+    /// Tells it something; what comes of it is reported.
+    pub fn command(&self, command: Command) {
+        // An experiment that is over hears nothing.
+        let _over = self.inputs.send(Input::Command(command));
+    }
+
+    /// The journals of its trials.
+    pub fn journals(&self) -> &[PathBuf] {
+        &self.journals
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        let _over = self.inputs.send(Input::Dropped);
+        if let Some(thread) = self.thread.take() {
+            // A panic in it was told by the panic hook.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A model that trials ask.
+struct Reached {
+    model: Arc<Model>,
+    /// The script that answers for it listens until this is dropped.
+    _script: Option<Endpoint>,
+}
+
+struct Conductor {
+    machine: Machine,
+    /// The journals, by trial; none where all that was asked for has come, so that others can write to them.
+    benches: Vec<Bench>,
+    opener: Opener,
+    /// By trial.
+    models: Vec<Arc<Reached>>,
+    inputs: Sender<Input>,
+    report: Report,
+    thread: Thread,
+    /// Calls off what is on its way.
+    all: CancellationToken,
+    /// When it was told last how it stands.
+    told: Instant,
+    /// Whether it stands otherwise since.
+    is_news: bool,
+    trouble: Option<String>,
+    /// Whether it was told that tokens are estimated.
+    has_estimated: bool,
+}
+
+/// Opens the journals of the trials.
+struct Opener {
+    trials: Vec<Sent>,
+    redactor: Arc<Redactor>,
+    /// Where they are to be.
+    places: Vec<Place>,
+}
+
+impl Opener {
+    fn open(&self, experiment: &Experiment) -> Result<Vec<Bench>, NoLab> {
+        let trials = self.trials.iter().zip(&experiment.trials).zip(&self.places);
+        let benches = trials
+            .map(|((sent, trial), place)| Bench::open(sent, &trial.subject, &self.redactor, place));
+        benches.collect()
+    }
+}
+
+impl Conductor {
+    fn new(prepared: Prepared, report: Report, inputs: Sender<Input>) -> Result<Self, NoLab> {
+        let mut gathered = Gathered::default();
+        let mut known: Vec<(retake_core::engine::agent::Model, Arc<Reached>)> = Vec::new();
+        let mut models = Vec::new();
+        for sent in &prepared.trials {
+            let found = known.iter().find(|(described, _)| *described == sent.model);
+            let reached = match found {
+                Some((_, reached)) => reached.clone(),
+                None => {
+                    let (model, script) = model_of(&sent.model, &mut gathered)?;
+                    let reached = Arc::new(Reached {
+                        model: Arc::new(model),
+                        _script: script,
+                    });
+                    known.push((sent.model.clone(), reached.clone()));
+                    reached
+                }
+            };
+            models.push(reached);
+        }
+        for note in gathered.notes.drain(..).chain(prepared.notes) {
+            report(News::Notice(note));
+        }
+        let place = match prepared.is_fresh {
+            true => Place::New(prepared.journals),
+            false => Place::In(prepared.journals),
+        };
+        let mut opener = Opener {
+            places: vec![place; prepared.trials.len()],
+            trials: prepared.trials,
+            redactor: Arc::new(Redactor::new(gathered.secrets)),
+        };
+        let mut experiment = prepared.experiment;
+        let benches = opener.open(&experiment)?;
+        let journals: Vec<PathBuf> = benches.iter().map(Bench::path).collect();
+        opener.places = journals.iter().cloned().map(Place::At).collect();
+        for (bench, trial) in benches.iter().zip(&mut experiment.trials) {
+            for (variant, take) in trial.variants.iter_mut().zip(bench.takes()) {
+                variant.take = take;
+            }
+        }
+        let earlier = benches.iter().map(Bench::earlier).collect();
+        Ok(Self {
+            machine: Machine::new(Arc::new(experiment), journals, earlier, leader_of),
+            benches,
+            opener,
+            models,
+            inputs,
+            report,
+            thread: Thread::start().map_err(NoLab::NoThread)?,
+            all: CancellationToken::new(),
+            told: Instant::now(),
+            is_news: true,
+            trouble: None,
+            has_estimated: false,
+        })
+    }
+
+    /// Goes on until the experiment is over and somebody has ended it: one that is over may be given more samples.
+    fn conduct(mut self, heard: &Receiver<Input>) {
+        self.handle(Event::Begin);
+        loop {
+            let wait = OFTEN.saturating_sub(self.told.elapsed());
+            let input = match self.is_news {
+                true => heard.recv_timeout(wait),
+                false => heard.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            };
+            match input {
+                Ok(Input::Command(command)) => self.obey(command),
+                Ok(Input::Answered(question, answered)) => self.answered(question, *answered),
+                Ok(Input::Due(question, fault)) => self.due(question, *fault),
+                Ok(Input::CalledOff(question)) => called_off(&mut self.benches, question),
+                Err(RecvTimeoutError::Timeout) => {}
+                Ok(Input::Dropped) | Err(RecvTimeoutError::Disconnected) => break,
+            }
+            let end = match self.machine.board().phase {
+                Phase::Ended(end) => Some(end),
+                _ => None,
+            };
+            if self.is_news && (end.is_some() || self.told.elapsed() >= OFTEN) {
+                self.tell();
+            }
+            // What was called off may still come.
+            if end.is_some_and(|end| end != End::Stopped) {
+                self.benches.clear();
+            }
+        }
+        self.all.cancel();
+        self.thread.end();
+        // What came in the meantime, and what was called off, was paid for.
+        for input in heard.try_iter() {
+            match input {
+                Input::Answered(question, answered) => {
+                    if let Some(bench) = self.benches.get_mut(question.trial) {
+                        bench.keep(question, *answered);
+                    }
+                }
+                Input::Due(question, _) | Input::CalledOff(question) => {
+                    called_off(&mut self.benches, question);
+                }
+                Input::Command(_) | Input::Dropped => {}
+            }
+        }
+    }
+
+    fn obey(&mut self, command: Command) {
+        if matches!(command, Command::More(_)) && self.benches.is_empty() {
+            match self.opener.open(&self.machine.board().experiment) {
+                Ok(benches) => self.benches = benches,
+                Err(error) => return (self.report)(News::Notice(error.to_string())),
+            }
+        }
+        self.handle(match command {
+            Command::Pause => Event::Pause,
+            Command::Resume => Event::Resume,
+            Command::More(samples) => Event::More(samples),
+            Command::Stop => Event::Stop,
+        });
+    }
+
+    fn tell(&mut self) {
+        self.told = Instant::now();
+        self.is_news = false;
+        (self.report)(News::Board(Arc::new(Board::clone(self.machine.board()))));
+    }
+
+    fn answered(&mut self, question: Question, answered: Answered) {
+        match answered {
+            Err(fault) => match again_in(&fault, question) {
+                Some(wait) => self.wait(question, fault, wait),
+                None => self.keep(question, Err(fault)),
+            },
+            Ok(_) => self.keep(question, answered),
+        }
+    }
+
+    /// Sends a question again after its request failed, where that may be.
+    fn due(&mut self, question: Question, fault: ModelFault) {
+        let Question {
+            trial,
+            variant,
+            number,
+            attempts,
+        } = question;
+        let failed = self.benches[trial].cost_of(variant, &fault);
+        if self.machine.may_ask_again(trial, variant, number, failed) {
+            self.is_news = true;
+            return self.ask(Question {
+                attempts: attempts + 1,
+                ..question
+            });
+        }
+        let why = format!("{}; no more requests may be sent", fault.why);
+        self.keep(question, Err(ModelFault { why, ..fault }));
+    }
+
+    fn keep(&mut self, question: Question, answered: Answered) {
+        let Question { trial, variant, .. } = question;
+        let sample = self.benches[trial].keep(question, answered);
+        let trouble = self.benches[trial].trouble();
+        if trouble.is_some() && trouble != self.trouble {
+            (self.report)(News::Notice(trouble.clone().unwrap_or_default()));
+        }
+        self.trouble = trouble;
+        self.tell_estimate(&sample);
+        self.handle(Event::Sampled {
+            trial,
+            variant,
+            sample,
+        });
+    }
+
+    /// Says once that a cap on tokens has to go by an estimate.
+    fn tell_estimate(&mut self, sample: &Sample) {
+        let is_capped = self.machine.board().experiment.caps.tokens.is_some();
+        let is_estimated =
+            sample.class != Class::Failed && matches!(sample.tokens, Tokens::Estimated(_));
+        if is_capped && is_estimated && !self.has_estimated {
+            self.has_estimated = true;
+            (self.report)(News::Notice(UNCOUNTED.to_owned()));
+        }
+    }
+
+    fn handle(&mut self, event: Event) {
+        self.is_news = true;
+        for effect in self.machine.handle(event) {
+            match effect {
+                Effect::Ask {
+                    trial,
+                    variant,
+                    number,
+                } => self.ask(Question {
+                    trial,
+                    variant,
+                    number,
+                    attempts: 1,
+                }),
+                Effect::CallOff => std::mem::take(&mut self.all).cancel(),
+                // What is over is on the board.
+                Effect::Ended(_) => {}
+                Effect::OutOfPlace(why) => (self.report)(News::Notice(why.to_string())),
+            }
+        }
+    }
+
+    fn ask(&self, question: Question) {
+        let body = self.benches[question.trial].body(question);
+        let reached = self.models[question.trial].clone();
+        let cancel = self.all.child_token();
+        self.send(question, async move {
+            let mut on = |_: crate::model::Progress<'_>| ();
+            let answered = reached.model.ask(body, &mut on, cancel).await;
+            Input::Answered(question, Box::new(answered))
+        });
+    }
+
+    fn wait(&self, question: Question, fault: ModelFault, wait: Duration) {
+        self.send(question, async move {
+            tokio::time::sleep(wait).await;
+            Input::Due(question, Box::new(fault))
+        });
+    }
+
+    /// Begins something about a question, and hears what comes of it.
+    fn send(&self, question: Question, work: impl Future<Output = Input> + Send + 'static) {
+        let errand = Errand {
+            question,
+            inputs: self.inputs.clone(),
+            is_done: false,
+        };
+        let cancel = self.all.child_token();
+        self.thread.begin(async move {
+            tokio::select! {
+                biased;
+                // Nobody waits for what was called off.
+                () = cancel.cancelled() => drop(errand),
+                input = work => errand.tell(input),
+            }
+        });
+    }
+}
+
+fn called_off(benches: &mut [Bench], question: Question) {
+    if let Some(bench) = benches.get_mut(question.trial) {
+        bench.called_off(question);
+    }
+}
+
+/// How long a question whose request failed waits until it is sent again, as in a live run; `None` where it is not.
+fn again_in(fault: &ModelFault, question: Question) -> Option<Duration> {
+    // Nobody saw a part of a reply: a stream that broke off may be asked for again.
+    let unseen = ModelFault {
+        was_streaming: false,
+        ..fault.clone()
+    };
+    match model_delay(&unseen, question.attempts, u64::from(question.number)) {
+        ModelDelay::After(ms) => Some(Duration::from_millis(ms)),
+        ModelDelay::Ask(_) => None,
+    }
+}

@@ -1,0 +1,360 @@
+//! The histories of a trial: the recording up to the failing turn, once for each wording, as requests in the dialect of the model.
+
+use super::NoHistory;
+use crate::{NoTake, Recording, Workbench, check_session, target_of};
+use retake_core::actions::{self, Choice, context};
+use retake_core::dialects::body_of;
+use retake_core::lab::{FailedCall, Origin, PLAIN, RECORDED};
+use retake_core::rules::{Finding, Run, beside};
+use retake_core::session::takes::{Take, TakeId};
+use retake_core::session::{Dialect, Edit, Kind as ItemKind, Session, Span, index_number};
+use retake_core::wording::{self, Axes, Channel, Kind};
+use std::sync::Arc;
+
+/// The action that gives a call an error to read.
+const INJECT: &str = "inject-error";
+/// The action that asks for a turn again.
+const RETRY: &str = "retry";
+
+/// Words before they are put into a history.
+#[derive(Debug, Clone)]
+pub(super) struct Words {
+    pub(super) name: String,
+    pub(super) title: String,
+    pub(super) origin: Origin,
+    pub(super) template: String,
+    pub(super) channel: Channel,
+    pub(super) axes: Option<Axes>,
+}
+
+/// A history that ends on a question to the model.
+#[derive(Debug, Clone)]
+pub(super) struct Told {
+    pub(super) words: Words,
+    /// The words as the model reads them.
+    pub(super) rendered: String,
+    /// Id of the action that put them there.
+    pub(super) action: &'static str,
+    /// The request, without the settings of a model.
+    pub(super) text: Vec<u8>,
+}
+
+/// What is sent in a trial.
+#[derive(Debug, Clone)]
+pub(super) struct Histories {
+    /// Id of the format of the requests.
+    pub(super) format: String,
+    /// The history as it was recorded, up to the end of the failing turn.
+    pub(super) base: Vec<u8>,
+    /// The item of the finding there.
+    pub(super) item: u32,
+    /// The call of the finding.
+    pub(super) failed: Option<FailedCall>,
+    /// One for each wording that can be told.
+    pub(super) told: Vec<Told>,
+    /// What cannot be told, and what was left out; it holds text from outside.
+    pub(super) notes: Vec<String>,
+}
+
+/// The finding of a recording that a trial is about.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Found<'a> {
+    pub(super) recording: &'a Arc<Recording>,
+    pub(super) session: u32,
+    pub(super) finding: &'a Finding,
+}
+
+/// The failing turn, in a request in the dialect of the model.
+struct Stage {
+    bench: Workbench,
+    request: TakeId,
+    recording: Recording,
+    findings: Vec<Finding>,
+    /// Index of the finding.
+    own: usize,
+}
+
+/// Writes the histories of a trial with a model of this dialect: first that of the baseline, where it is wanted.
+pub(super) fn histories(
+    found: Found<'_>,
+    dialect: Dialect,
+    wordings: &[Words],
+    has_baseline: bool,
+) -> Result<Histories, NoHistory> {
+    let mut stage = Stage::set(found, dialect)?;
+    let mut notes = Vec::new();
+    let base = stage.cut(&mut notes)?;
+    let base = stage.text_with(&base)?;
+    let mut told = Vec::new();
+    let first = stage.recorded().or_else(|| stage.plain());
+    let first = first.filter(|_| has_baseline);
+    for words in first.iter().chain(wordings) {
+        match stage.tell(words) {
+            Ok(history) => told.push(history),
+            Err(error) => notes.push(format!("{} is left out: {error}", words.name)),
+        }
+    }
+    if told.is_empty() {
+        let none = || "none of those that are named is for this kind of failure".to_owned();
+        return Err(NoHistory::Nothing(notes.pop().unwrap_or_else(none)));
+    }
+    Ok(Histories {
+        format: target_of(dialect).format().to_owned(),
+        base,
+        item: stage.finding().item.unwrap_or_default(),
+        failed: FailedCall::of(stage.session()?, stage.finding()).map_err(NoTake::from)?,
+        told,
+        notes,
+    })
+}
+
+impl Stage {
+    /// Writes the recording as a request and finds the finding there again.
+    fn set(found: Found<'_>, dialect: Dialect) -> Result<Self, NoHistory> {
+        let (mut bench, _) = Workbench::open(
+            found.recording.clone(),
+            None,
+            None,
+            crate::takes::wall_clock,
+        );
+        let request = bench.as_request(found.session, target_of(dialect), &[])?;
+        let recording = bench.read(request, &|_, _| ())?;
+        let session = recording.sessions.first().ok_or(NoTake::NoSession(0))?;
+        let findings = check_session(session, None).map_err(NoTake::from)?;
+        let before = found.recording.sessions.get(found.session as usize);
+        let before = before.ok_or(NoTake::NoSession(found.session))?;
+        let own = counterpart((before, found.finding), (session, &findings));
+        let own = own.ok_or(NoHistory::NotInDialect(dialect))?;
+        Ok(Self {
+            bench,
+            request,
+            recording,
+            findings,
+            own,
+        })
+    }
+
+    fn session(&self) -> Result<&Session, NoHistory> {
+        let session = self.recording.sessions.first();
+        session.ok_or(NoHistory::NoTake(NoTake::NoSession(0)))
+    }
+
+    fn finding(&self) -> &Finding {
+        &self.findings[self.own]
+    }
+
+    /// What leaves the history beside the words: everything behind the failing turn, and sound calls of it that no output was recorded
+    /// of: no provider takes a history with an open call.
+    fn cut(&self, notes: &mut Vec<String>) -> Result<Vec<Edit>, NoHistory> {
+        let session = self.session()?;
+        let item = self.finding().item.unwrap_or_default() as usize;
+        let turn = session.items.get(item).map_or(0, |item| item.turn);
+        let Some(turn) = session.turns.get(turn as usize) else {
+            return Ok(Vec::new());
+        };
+        let mut edits = Vec::new();
+        for index in turn.items() {
+            let Some(open) = session.items.get(index) else {
+                continue;
+            };
+            let is_faulty = || {
+                let mut findings = self.findings.iter();
+                findings.any(|finding| {
+                    finding.item == Some(index_number(index))
+                        && wording::Kind::of_rule(finding.rule.id).is_some()
+                        && finding.rule.id != "orphan-call"
+                })
+            };
+            let is_open = open.kind == ItemKind::Call && session.pairing.partner(index).is_none();
+            if is_open && index != item && !is_faulty() {
+                notes.push(format!(
+                    "no output of {} was recorded: the call is left out of what is sent",
+                    session.name(open)
+                ));
+                edits.push(Edit::Drop {
+                    item: index_number(index),
+                });
+            }
+        }
+        if (turn.end as usize) < session.items.len() {
+            edits.push(Edit::Cut { from: turn.end });
+        }
+        Ok(edits)
+    }
+
+    /// The text of the request with edits.
+    fn text_with(&mut self, edits: &[Edit]) -> Result<Vec<u8>, NoHistory> {
+        self.bench.go_to(self.request)?;
+        let session = self.recording.sessions.first();
+        let session = session.ok_or(NoTake::NoSession(0))?;
+        let id = self.bench.take(0, session, edits, Take::default())?;
+        text(&mut self.bench, id)
+    }
+
+    /// What the model read when it was recorded.
+    fn recorded(&self) -> Option<Words> {
+        let session = self.session().ok()?;
+        let item = self.finding().item? as usize;
+        if self.is_asked_again() {
+            return None;
+        }
+        let output = match session.items.get(item)?.kind {
+            ItemKind::Output => item,
+            _ => session.pairing.partner(item)?,
+        };
+        let output = session.items.get(output)?;
+        let body = body_of(output, &session.bytes(output).ok()?).ok()?;
+        Some(Words {
+            name: RECORDED.name.to_owned(),
+            title: RECORDED.title.to_owned(),
+            origin: Origin::Recorded,
+            template: wording::recorded(&body.text),
+            channel: Channel::ErrorOutput,
+            axes: None,
+        })
+    }
+
+    /// No words at all: a turn that is asked for again may come out better by itself, and feedback has to beat that.
+    fn plain(&self) -> Option<Words> {
+        self.is_asked_again().then(|| Words {
+            name: PLAIN.name.to_owned(),
+            title: PLAIN.title.to_owned(),
+            origin: Origin::Library,
+            template: String::new(),
+            channel: Channel::UserMessage,
+            axes: None,
+        })
+    }
+
+    /// Whether what is wrong is no call that could be answered.
+    fn is_asked_again(&self) -> bool {
+        !self.kind().is_of_call()
+    }
+
+    /// The history with these words.
+    fn tell(&mut self, words: &Words) -> Result<Told, NoHistory> {
+        let action = action_for(self.kind(), words.channel);
+        let (mut edits, rendered) = match words.origin {
+            // They stand there already.
+            Origin::Recorded => (Vec::new(), self.render(&words.template)?),
+            _ => self.plan(action, &words.template)?,
+        };
+        if action == INJECT {
+            edits.extend(self.cut(&mut Vec::new())?);
+        }
+        let mut text = self.text_with(&edits)?;
+        if words.channel == Channel::Output {
+            text = self.unflagged(text)?;
+        }
+        Ok(Told {
+            words: words.clone(),
+            rendered,
+            action,
+            text,
+        })
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::of_rule(self.finding().rule.id).unwrap_or(Kind::ToolError)
+    }
+
+    fn render(&self, template: &str) -> Result<String, NoHistory> {
+        let context = wording::Context::default();
+        let rendered = wording::render(template, &context);
+        Ok(rendered.map_err(actions::Refusal::from)?)
+    }
+
+    /// What an action with these words would change, and the words as they read.
+    fn plan(&self, action: &str, template: &str) -> Result<(Vec<Edit>, String), NoHistory> {
+        let session = self.session()?;
+        let run = Run::new(session, None);
+        let finding = self.finding();
+        let others = beside(session, &self.findings, finding);
+        let scene = run.scene(finding.defect(), &others);
+        let (scene, action) = scene.zip(actions::find(action)).ok_or(NoHistory::NoPlace)?;
+        let choice = Choice {
+            words: Some(template).filter(|template| !template.is_empty()),
+            whole_turn: true,
+            confirmed: true,
+            ..Choice::default()
+        };
+        let planned = (action.plan)(&scene, &choice)?;
+        let rendered = wording::render(template, &context(&scene)?);
+        Ok((planned.edits, rendered.map_err(actions::Refusal::from)?))
+    }
+
+    /// The request, its last outputs without the mark of an error.
+    fn unflagged(&mut self, text: Vec<u8>) -> Result<Vec<u8>, NoHistory> {
+        let format = target_of(self.recording.sessions[0].dialect).format();
+        let recording = super::read_request(format, text.clone()).map_err(NoTake::from)?;
+        let Some(session) = recording.sessions.first() else {
+            return Ok(text);
+        };
+        let mut text = text;
+        for item in session.items.iter().rev() {
+            if item.kind != ItemKind::Output {
+                break;
+            }
+            let span = item.span;
+            let bytes = session.bytes(item).map_err(NoTake::from)?;
+            if let Some(plain) = without_flag(&bytes) {
+                let (start, end) = (at(span.start), at(span.end));
+                text.splice(start..end, plain);
+            }
+        }
+        Ok(text)
+    }
+}
+
+fn at(byte: u64) -> usize {
+    usize::try_from(byte).unwrap_or(usize::MAX)
+}
+
+/// An output that does not say of itself that it is an error; `None` where it says nothing of the kind.
+fn without_flag(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut value: serde_json::Value = serde_json::from_slice(bytes).ok()?;
+    value.as_object_mut()?.shift_remove("is_error")?;
+    serde_json::to_vec(&value).ok()
+}
+
+/// The action that tells the model: what a message says is told by the user, what a call did by its output, unless it is to come from
+/// the user as well.
+fn action_for(kind: Kind, channel: Channel) -> &'static str {
+    match channel {
+        Channel::Output | Channel::ErrorOutput if kind.is_of_call() => INJECT,
+        _ => RETRY,
+    }
+}
+
+/// The finding that stands for one of the recording in the request: of the same rule, of the same call; else as many places from the end.
+fn counterpart(
+    (before, finding): (&Session, &Finding),
+    (session, findings): (&Session, &[Finding]),
+) -> Option<usize> {
+    let call_id = |session: &Session, finding: &Finding| {
+        let item = session.items.get(finding.item? as usize)?;
+        let id = session.call_id(item).ok()?;
+        (!id.is_empty()).then_some(id)
+    };
+    let wanted = call_id(before, finding);
+    let same_rule = |other: &Finding| other.rule.id == finding.rule.id;
+    let of_call = findings.iter().position(|other| {
+        same_rule(other) && wanted.is_some() && call_id(session, other) == wanted
+    });
+    let from_end = |session: &Session, finding: &Finding| {
+        finding.item.map(|item| session.items.len() - item as usize)
+    };
+    of_call.or_else(|| {
+        findings.iter().position(|other| {
+            same_rule(other) && from_end(session, other) == from_end(before, finding)
+        })
+    })
+}
+
+/// All of a take.
+fn text(bench: &mut Workbench, take: TakeId) -> Result<Vec<u8>, NoHistory> {
+    use retake_core::session::Source as _;
+    let rope = bench.rope(take)?;
+    let (start, end) = (0, rope.len());
+    Ok(rope.read(Span { start, end }).map_err(NoTake::from)?)
+}

@@ -1,0 +1,185 @@
+//! The lab in the world: recordings are read, histories with each wording are sent, replies are classed and kept as takes.
+//!
+//! Each trial has a journal of its own that opens like any recording: its base is the history up to the failing turn, each wording a
+//! take, each reply a take below it.
+//!
+//! ```text
+//! prepare(&Spec, Beside) ─▶ Prepared ─▶ Lab::start(prepared, report) ─▶ Report(News) ...; Lab::command(Command)
+//! ```
+
+mod conduct;
+mod history;
+mod journal;
+mod prepare;
+mod trial;
+mod wanted;
+
+pub use conduct::Lab;
+pub use prepare::{Beside, Prepared, prepare};
+
+use super::live::NotPrepared;
+use super::{Input, InputError, NoRun, NoTake, ReadOptions, Recording, read_input};
+use retake_core::actions::Refusal;
+use retake_core::dialects::write::request::NoRequest;
+use retake_core::lab::Board;
+use retake_core::session::Dialect;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What somebody is told of an experiment.
+#[derive(Debug, Clone)]
+pub enum News {
+    /// It stands so now; at most some ten times a second, and once when it is over.
+    Board(Arc<Board>),
+    /// Something for the operator to read; it holds text from outside.
+    Notice(String),
+}
+
+/// Who is told, on a thread of the lab.
+pub type Report = Arc<dyn Fn(News) + Send + Sync>;
+
+/// What an experiment can be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Command {
+    /// Ask nobody until [`Command::Resume`].
+    Pause,
+    /// Go on.
+    Resume,
+    /// Take this many samples more of each wording.
+    More(u32),
+    /// End it; what is on its way is called off.
+    Stop,
+}
+
+/// Why there is no experiment.
+#[derive(Debug, thiserror::Error)]
+pub enum NoLab {
+    /// A recording cannot be read.
+    #[error("{path}: {error}")]
+    NoRecording {
+        /// The file, as the spec names it.
+        path: String,
+        /// Why.
+        error: InputError,
+    },
+    /// A file of tools cannot be used.
+    #[error("{path}: {reason}")]
+    NoTools {
+        /// The file, as the spec names it.
+        path: String,
+        /// Why.
+        reason: String,
+    },
+    /// A recording has no such finding that words could help.
+    #[error("{path}: there is no finding{}{} that words could mend", at(*item), of(rule.as_deref()))]
+    NoFinding {
+        /// The file, as the spec names it.
+        path: String,
+        /// The item that was asked for, from 1.
+        item: Option<u32>,
+        /// The rule that was asked for.
+        rule: Option<String>,
+    },
+    /// The spec names no finding, or no model.
+    #[error("there is nothing to try: a spec names at least one [[finding]] and one [[model]]")]
+    Nothing,
+    /// No wording has a name that the spec names.
+    #[error("no wording `{name}` is known{hint}")]
+    NoWording {
+        /// The name.
+        name: String,
+        /// What was meant, where that can be told.
+        hint: String,
+    },
+    /// Words of the spec have the name of another wording that is tried.
+    #[error(
+        "`{name}` in [[wordings.add]] is the name of another wording: give these words one of their own"
+    )]
+    NameTaken {
+        /// The name.
+        name: String,
+    },
+    /// The history of a finding cannot be sent.
+    #[error("{path}: item {item}: {error}")]
+    NoHistory {
+        /// The file, as the spec names it.
+        path: String,
+        /// The item, from 1.
+        item: u32,
+        /// Why.
+        error: NoHistory,
+    },
+    /// The model cannot be asked.
+    #[error(transparent)]
+    NoModel(#[from] NotPrepared),
+    /// The request cannot be written for the model.
+    #[error("{0}")]
+    NoRequest(#[from] NoRequest),
+    /// The journal of a trial cannot be opened.
+    #[error(transparent)]
+    NoJournal(#[from] NoRun),
+    /// A take of the journal cannot be made.
+    #[error(transparent)]
+    NoTake(#[from] NoTake),
+    /// Samples would not be kept.
+    #[error("{0}")]
+    NotRecording(String),
+    /// The system gives no thread.
+    #[error("the lab cannot be set up: {0}")]
+    NoThread(io::Error),
+}
+
+fn at(item: Option<u32>) -> String {
+    item.map_or_else(String::new, |item| format!(" at item {item}"))
+}
+
+fn of(rule: Option<&str>) -> String {
+    rule.map_or_else(String::new, |rule| format!(" of {rule}"))
+}
+
+/// Why a history cannot be sent with some words.
+#[derive(Debug, thiserror::Error)]
+pub enum NoHistory {
+    /// It cannot be written as a request.
+    #[error(transparent)]
+    NoTake(#[from] NoTake),
+    /// Written for another provider, the fault is none.
+    #[error("the finding is not there when the history is written for {}", .0.word())]
+    NotInDialect(Dialect),
+    /// The finding is about no item.
+    #[error("the finding is about no item")]
+    NoPlace,
+    /// The words cannot be put there.
+    #[error("{0}")]
+    Refused(#[from] Refusal),
+    /// No wording is left.
+    #[error("no wording can be tried: {0}")]
+    Nothing(String),
+}
+
+/// The folder of the journals of experiments, below the operator's own one ([`super::takes::usual_root`]).
+pub fn labs_folder(root: &Path) -> PathBuf {
+    root.join("retake").join("labs")
+}
+
+/// Reads a request that was written here.
+fn read_request(format: &str, text: Vec<u8>) -> Result<Recording, InputError> {
+    let input = Input {
+        name: "request".to_owned(),
+        path: None,
+        source: Arc::new(text),
+        buffer: None,
+        notices: Vec::new(),
+        run: None,
+    };
+    let options = ReadOptions {
+        format: Some(format.to_owned()),
+        ..ReadOptions::default()
+    };
+    read_input(input, &options)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests;

@@ -1,0 +1,416 @@
+//! A trial with its journal: the base, a take for each wording, and below it a take for each reply.
+
+use super::journal::{self, Place, identity};
+use super::prepare::Sent;
+use super::{NoLab, read_request};
+use crate::model::Answer;
+use crate::takes::About;
+use crate::{NoTake, Recording, Workbench, check_session};
+use retake_core::dialects::stop_of;
+use retake_core::dialects::write::{calls_of, history_of};
+use retake_core::engine::ModelFault;
+use retake_core::engine::agent;
+use retake_core::lab::{Class, Earlier, FailedCall, Reply, Sample, Subject, Tokens, classify};
+use retake_core::redact::{Redactor, Vault};
+use retake_core::rules::{Finding, Severity};
+use retake_core::session::ledger::{Asked, LedgerEvent, Usage};
+use retake_core::session::takes::{Cause, Outcome, OwnText, Take, TakeId, Tally};
+use retake_core::session::{Dialect, Edit, Session};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A trial whose journal is open.
+pub(super) struct Bench {
+    bench: Workbench,
+    subject: Subject,
+    failed: Option<FailedCall>,
+    model: agent::Model,
+    variants: Vec<Ground>,
+    redactor: Arc<Redactor>,
+    vault: Vault,
+}
+
+/// What the replies to a wording are laid over.
+struct Ground {
+    take: TakeId,
+    recording: Recording,
+    before: Tally,
+    /// The request as it is sent, with its secrets.
+    wire: Vec<u8>,
+}
+
+/// A question on its way.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Question {
+    pub(super) trial: usize,
+    pub(super) variant: usize,
+    /// Which of the questions with its wording it is, from 0.
+    pub(super) number: u32,
+    /// How often it was sent.
+    pub(super) attempts: u32,
+}
+
+/// A question that was answered, or not.
+pub(super) type Answered = Result<Answer, ModelFault>;
+
+impl Bench {
+    /// Opens the journal of a trial, or begins it.
+    pub(super) fn open(
+        sent: &Sent,
+        subject: &Subject,
+        redactor: &Arc<Redactor>,
+        place: &Place,
+    ) -> Result<Self, NoLab> {
+        let (histories, model) = (&sent.histories, sent.model.clone());
+        let mut vault = Vault::default();
+        let base = redactor.json(&histories.base, &mut vault).into_owned();
+        let name = journal::name(subject, &model.name, identity(sent, subject, &base));
+        let about = About {
+            agent: "lab".to_owned(),
+            format: histories.format.clone(),
+            model: model.name.clone(),
+            scripted: model.is_scripted(),
+        };
+        let bench = journal::open(place, &name, &base, about)?;
+        let mut bench = Self {
+            bench,
+            subject: Subject {
+                item: histories.item,
+                ..subject.clone()
+            },
+            failed: histories.failed.clone(),
+            model,
+            variants: Vec::new(),
+            redactor: redactor.clone(),
+            vault,
+        };
+        for told in &histories.told {
+            bench.add(&histories.format, told)?;
+        }
+        Ok(bench)
+    }
+
+    /// Where the journal is.
+    pub(super) fn path(&self) -> PathBuf {
+        self.bench.journal_path().unwrap_or_default()
+    }
+
+    /// The takes of the wordings.
+    pub(super) fn takes(&self) -> impl Iterator<Item = TakeId> {
+        self.variants.iter().map(|ground| ground.take)
+    }
+
+    /// The take of a wording: the one that is there, or a new one.
+    fn add(&mut self, format: &str, told: &super::history::Told) -> Result<(), NoLab> {
+        let text = self.redactor.json(&told.text, &mut self.vault).into_owned();
+        let takes = self.bench.takes();
+        let is_it = |id: &&TakeId| {
+            let take = takes.get(**id);
+            take.is_some_and(|take| {
+                take.wording.as_deref() == Some(&told.words.name)
+                    && take.own.as_ref().is_some_and(|own| own.text == text)
+            })
+        };
+        let known = takes.children(TakeId::MAIN).iter().find(is_it).copied();
+        let take = match known {
+            Some(take) => take,
+            None => self.begin(format, told, text.clone())?,
+        };
+        let recording = read_request(format, text.clone()).map_err(NoTake::from)?;
+        let session = recording.sessions.first().ok_or(NoTake::NoSession(0))?;
+        let before = tally(&check_session(session, None).map_err(NoTake::from)?);
+        let wire = self.model.wire_request(&text)?;
+        self.variants.push(Ground {
+            take,
+            before,
+            wire: self.vault.restored(&wire).into_owned(),
+            recording,
+        });
+        Ok(())
+    }
+
+    fn begin(
+        &mut self,
+        format: &str,
+        told: &super::history::Told,
+        text: Vec<u8>,
+    ) -> Result<TakeId, NoLab> {
+        self.bench.go_to(TakeId::MAIN)?;
+        let words = self.redactor.text(&told.rendered, &mut self.vault);
+        let about = Take {
+            title: format!("wording {}", told.words.name),
+            cause: Cause {
+                rule: Some(self.subject.rule.clone()),
+                item: Some(self.subject.item),
+                action: Some(told.action.to_owned()),
+                ..Cause::default()
+            },
+            wording: Some(told.words.name.clone()),
+            words: Some(words.into_owned()),
+            outcome: Outcome {
+                asks_model: true,
+                ..Outcome::default()
+            },
+            own: Some(OwnText {
+                format: format.to_owned(),
+                text,
+            }),
+            ..Take::default()
+        };
+        let take = self.bench.take_text(about)?;
+        let began = LedgerEvent::Began {
+            take,
+            agent: "lab".to_owned(),
+            file: String::new(),
+            model: self.model.name.clone(),
+            scripted: self.model.is_scripted(),
+        };
+        self.record(&began);
+        Ok(take)
+    }
+
+    /// What cannot be written stays in memory and is tried again; [`Self::trouble`] tells it.
+    fn record(&mut self, event: &LedgerEvent) {
+        let _ = self.bench.record(event);
+    }
+
+    /// Why samples are only in memory, while that is so.
+    pub(super) fn trouble(&self) -> Option<String> {
+        self.bench.not_recording().map(ToString::to_string)
+    }
+
+    /// What the journal holds already, by wording.
+    pub(super) fn earlier(&self) -> Vec<Earlier> {
+        let mut asks: HashMap<TakeId, Vec<&Asked>> = HashMap::new();
+        for (_, asked) in self.bench.ledger().asks() {
+            asks.entry(asked.take).or_default().push(asked);
+        }
+        let of_variant = |ground: &Ground| {
+            let replies = self.bench.takes().children(ground.take);
+            let samples = replies.iter().filter_map(|take| {
+                let asked = asks.get(take).and_then(|asks| asks.first());
+                self.sample_of(*take, ground, asked.copied())
+            });
+            // A question without a reply is one of the wording's take.
+            let takes = replies.iter().chain([&ground.take]);
+            let questions = takes.filter_map(|take| asks.get(take)).flatten();
+            Earlier {
+                samples: samples.collect(),
+                requests: questions
+                    .map(|asked| asked.attempts)
+                    .fold(0, u32::saturating_add),
+            }
+        };
+        self.variants.iter().map(of_variant).collect()
+    }
+
+    /// The sample that a take holds.
+    fn sample_of(&self, take: TakeId, ground: &Ground, asked: Option<&Asked>) -> Option<Sample> {
+        let kept = self.bench.takes().get(take)?;
+        let (class, why) = kept.outcome.live.as_deref()?.split_once(": ")?;
+        let told = asked.map(|asked| asked.usage).unwrap_or_default();
+        Some(Sample {
+            class: Class::named(class)?,
+            why: why.to_owned(),
+            number: kept.sample?,
+            tokens: Tokens::of(told, ground.wire.len(), self.length_of(take)),
+            ms: asked.map(|asked| asked.total_ms).unwrap_or_default(),
+            take: Some(take),
+            is_earlier: true,
+        })
+    }
+
+    /// The bytes of a reply.
+    fn length_of(&self, reply: TakeId) -> usize {
+        let steps = self.bench.takes().steps(reply).flatten();
+        steps.map(|step| step.splice().with.len()).sum()
+    }
+
+    /// What a request that failed may have cost: where a part of the reply had come, the request was read.
+    pub(super) fn cost_of(&self, variant: usize, fault: &ModelFault) -> Tokens {
+        match fault.was_streaming {
+            true => Tokens::of(Usage::default(), self.variants[variant].wire.len(), 0),
+            false => Tokens::none(),
+        }
+    }
+
+    /// The body of a request. A script tells samples of one history apart by `seed`.
+    pub(super) fn body(&self, question: Question) -> Vec<u8> {
+        let Question {
+            variant, number, ..
+        } = question;
+        let wire = self.variants[variant].wire.clone();
+        if !self.model.is_scripted() {
+            return wire;
+        }
+        let seeded = serde_json::from_slice::<serde_json::Value>(&wire);
+        let seeded = seeded.ok().and_then(|mut body| {
+            body.as_object_mut()?
+                .insert("seed".to_owned(), number.into());
+            serde_json::to_vec(&body).ok()
+        });
+        seeded.unwrap_or(wire)
+    }
+
+    /// Keeps what came of a question, and says what it is.
+    pub(super) fn keep(&mut self, question: Question, answered: Answered) -> Sample {
+        self.bench.gather();
+        let kept = match answered {
+            Ok(answer) => self.reply(question, &answer),
+            Err(fault) => Err(fault),
+        };
+        let sample = kept.unwrap_or_else(|fault| self.failed(question, &fault));
+        self.bench.write_gathered();
+        sample
+    }
+
+    /// Keeps that a question was sent and is not waited for any more: it was spent.
+    pub(super) fn called_off(&mut self, question: Question) {
+        self.bench.gather();
+        self.not_replied(question, None, "called off".to_owned());
+        self.bench.write_gathered();
+    }
+
+    fn failed(&mut self, question: Question, fault: &ModelFault) -> Sample {
+        let why = self.redactor.text(&fault.why, &mut self.vault).into_owned();
+        self.not_replied(question, fault.status, why.clone());
+        Sample {
+            class: Class::Failed,
+            why,
+            number: question.number,
+            tokens: self.cost_of(question.variant, fault),
+            ms: 0,
+            take: None,
+            is_earlier: false,
+        }
+    }
+
+    fn not_replied(&mut self, question: Question, status: Option<u16>, why: String) {
+        let ask = self.bench.ledger().next_ask();
+        let take = self.variants[question.variant].take;
+        let attempt = question.attempts;
+        self.record(&LedgerEvent::Asked { ask, take, attempt });
+        self.record(&LedgerEvent::NotReplied {
+            ask,
+            attempt,
+            status,
+            why,
+            again_in_ms: None,
+        });
+    }
+
+    /// A reply becomes a take below its wording and is classed there.
+    fn reply(&mut self, question: Question, answer: &Answer) -> Result<Sample, ModelFault> {
+        let unusable = |why: String| ModelFault {
+            status: None,
+            why,
+            is_recoverable: false,
+            retry_after_ms: None,
+            was_streaming: false,
+        };
+        let dialect = self.model.dialect;
+        let items = self.items_of(dialect, answer).map_err(unusable)?;
+        if items.is_empty() && !answer.is_whole() {
+            return Err(unusable(
+                "the reply broke off before anything came".to_owned(),
+            ));
+        }
+        let calls = calls_of(dialect, &answer.json).map_err(|error| unusable(error.to_string()))?;
+        self.enter(question, answer, items, calls)
+            .map_err(|error| unusable(format!("the reply cannot be kept: {error}")))
+    }
+
+    fn items_of(&mut self, dialect: Dialect, answer: &Answer) -> Result<Vec<String>, String> {
+        let items = history_of(dialect, &answer.json).map_err(|error| error.to_string())?;
+        let items = items.into_iter().map(|item| {
+            let clean = self.redactor.json(item.as_bytes(), &mut self.vault);
+            String::from_utf8_lossy(&clean).into_owned()
+        });
+        Ok(items.collect())
+    }
+
+    fn enter(
+        &mut self,
+        question: Question,
+        answer: &Answer,
+        items: Vec<String>,
+        calls: Vec<String>,
+    ) -> Result<Sample, NoTake> {
+        let ground = &self.variants[question.variant];
+        let (wording, before, sent) = (ground.take, ground.before, ground.wire.len());
+        let history = ground.recording.sessions.first();
+        let history = history.ok_or(NoTake::NoSession(0))?.clone();
+        self.bench.go_to(wording)?;
+        let about = Take {
+            title: format!("sample {}", u64::from(question.number) + 1),
+            sample: Some(question.number),
+            cause: Cause {
+                action: Some(crate::live::CONTINUE.to_owned()),
+                ..Cause::default()
+            },
+            ..Take::default()
+        };
+        let take = self.bench.take(0, &history, &[], about)?;
+        let ask = self.bench.ledger().next_ask();
+        let attempt = question.attempts;
+        self.record(&LedgerEvent::Asked { ask, take, attempt });
+        self.record(&LedgerEvent::Replied {
+            ask,
+            take,
+            calls,
+            usage: answer.usage,
+            first_ms: answer.first_ms,
+            total_ms: answer.total_ms,
+            ended: answer.is_whole(),
+            stop: stop_of(&answer.json),
+        });
+        // A reply may be empty.
+        if !items.is_empty() {
+            self.bench.grow(take, &history, &[Edit::Extend { items }])?;
+        }
+        let read = self.bench.read(take, &|_, _| ())?;
+        let session = read.sessions.first().ok_or(NoTake::NoSession(0))?;
+        let (class, why, after) = self.class(session, history.items.len())?;
+        let live = format!("{}: {why}", class.word());
+        let outcome = Outcome {
+            before,
+            after,
+            asks_model: false,
+            live: Some(live),
+        };
+        self.bench.judge(take, outcome)?;
+        Ok(Sample {
+            class,
+            why,
+            number: question.number,
+            tokens: Tokens::of(answer.usage, sent, self.length_of(take)),
+            ms: answer.total_ms,
+            take: Some(take),
+            is_earlier: false,
+        })
+    }
+
+    fn class(&self, session: &Session, first: usize) -> Result<(Class, String, Tally), NoTake> {
+        let findings = check_session(session, None)?;
+        let reply = Reply {
+            session,
+            first,
+            findings: &findings,
+        };
+        let (class, why) = classify(&reply, &self.subject, self.failed.as_ref())?;
+        Ok((class, why, tally(&findings)))
+    }
+}
+
+fn tally(findings: &[Finding]) -> Tally {
+    let mut tally = Tally::default();
+    for finding in findings.iter().filter(|finding| !finding.is_settled) {
+        match finding.severity {
+            Severity::Error => tally.errors += 1,
+            Severity::Warning => tally.warnings += 1,
+            Severity::Info => tally.infos += 1,
+        }
+    }
+    tally
+}

@@ -1,0 +1,213 @@
+//! What a run does to the history besides growing: a policy's recoveries, and closing what is open. Each is a take, made by the same
+//! actions as the operator's.
+
+use super::stood::Stood;
+use crate::Workbench;
+use retake_core::actions::{self, Choice, Planned, Refusal, Scene};
+use retake_core::engine::{Decision, TURN_LIMIT};
+use retake_core::rules::{self, Finding, Run};
+use retake_core::session::ledger::Ran;
+use retake_core::session::takes::{Author, Cause, Outcome, Take, TakeId};
+use retake_core::session::{Edit, Session, Voice};
+use retake_core::wording;
+use std::collections::HashMap;
+
+/// What the model reads of a call that the operator kept from running.
+const NOT_RUN: &str = "The run was stopped before this tool ran.";
+/// What it reads of one that had started.
+const MAY_HAVE_RUN: &str = "The run was stopped while this tool ran. It may have done its work: check before you call it again.";
+
+/// What became of a policy's action.
+pub(super) enum Acted {
+    /// It was done, in this take.
+    All(TakeId),
+    /// It was done in this take about the first fault alone, since one of the others cannot be settled so.
+    Alone(TakeId),
+}
+
+/// Carries out what a policy decided about a finding, or about several; gives the take, or why it could not be done.
+pub(super) fn act(
+    bench: &mut Workbench,
+    (number, take): (u32, TakeId),
+    stood: &Stood,
+    decision: &Decision,
+) -> Result<Acted, String> {
+    let session = stood.session(number).ok_or("the session is gone")?;
+    let finding = match decision.rule.as_str() {
+        TURN_LIMIT => at_the_limit(session),
+        rule => stood
+            .findings
+            .iter()
+            .find(|finding| {
+                finding.rule.id == rule && finding.item == decision.item && !finding.is_settled
+            })
+            .cloned(),
+    };
+    let finding = &finding.ok_or("the finding is gone")?;
+    let action = actions::find(decision.action).ok_or("there is no such action")?;
+    let run = Run::new(session, None);
+    let beside = rules::beside(session, &stood.findings, finding);
+    let scene = run.scene(finding.defect(), &beside);
+    let scene = scene.ok_or("it is about the session as a whole, and not about an item")?;
+    // The history cannot tell that nothing ran that would run again; the ledger can.
+    let mut calls = stood.standing.calls.iter();
+    let runs_nothing_twice =
+        decision.action == "retry" && calls.all(|call| call.is_open && call.ran == Ran::No);
+    let never_ran = stood.standing.calls.iter();
+    let never_ran = never_ran.filter(|call| call.is_open && call.ran == Ran::No);
+    let never_ran: Vec<String> = never_ran.map(|call| call.key.call_id.clone()).collect();
+    let choice = Choice {
+        never_ran: &never_ran,
+        confirmed: runs_nothing_twice,
+        words: decision.value.as_deref().or(decision.template()),
+        include_in_history: decision.include_in_history,
+        keeps_schema: decision.keeps_schema,
+        ..Choice::default()
+    };
+    let planned = match (decision.rule.as_str(), action.id) {
+        (TURN_LIMIT, "retry") => another_turn(&scene, decision),
+        _ => (action.plan)(&scene, &choice),
+    };
+    let mut planned = planned.map_err(|refusal| refusal.to_string())?;
+    let is_whole = match others(&run, stood, decision, &choice) {
+        Some(others) => {
+            let asks_model = others.last().map(|last| last.asks_model);
+            planned.asks_model = asks_model.unwrap_or(planned.asks_model);
+            for other in others {
+                planned.edits.extend(other.edits);
+                planned.notes.extend(other.notes);
+            }
+            true
+        }
+        None => false,
+    };
+    let about = Take {
+        title: action.title.to_owned(),
+        forked_at: decision.item,
+        cause: Cause {
+            rule: Some(decision.rule.clone()),
+            item: decision.item,
+            action: Some(action.id.to_owned()),
+            by: Author::Policy,
+        },
+        wording: decision
+            .wording
+            .as_ref()
+            .and_then(|words| words.name.clone()),
+        ..told(&planned)
+    };
+    let take = fork(bench, (number, take), session, &planned.edits, about)?;
+    Ok(match is_whole {
+        true => Acted::All(take),
+        false => Acted::Alone(take),
+    })
+}
+
+/// What the same action does about the other findings of a decision; `None` where it cannot be done about one of them.
+fn others(
+    run: &Run<'_>,
+    stood: &Stood,
+    decision: &Decision,
+    choice: &Choice<'_>,
+) -> Option<Vec<Planned>> {
+    let action = actions::find(decision.action)?;
+    let open = stood.findings.iter().filter(|finding| !finding.is_settled);
+    let findings: HashMap<_, _> = open
+        .map(|finding| ((finding.rule.id, finding.item), finding))
+        .collect();
+    let planned = decision.also.iter().map(|also| {
+        let finding = findings.get(&(also.rule.as_str(), also.item))?;
+        let beside = rules::beside(run.session, &stood.findings, finding);
+        let scene = run.scene(finding.defect(), &beside)?;
+        // Why not is said once it is decided about alone.
+        (action.plan)(&scene, choice).ok()
+    });
+    planned.collect()
+}
+
+/// What is found where the turns are used up: the engine counts them, and no rule has looked yet.
+fn at_the_limit(session: &Session) -> Option<Finding> {
+    let last = session.items.len().checked_sub(1)?;
+    Some(Finding::new(rules::find(TURN_LIMIT)?, last))
+}
+
+/// The model is told something before it is asked once more.
+fn another_turn(scene: &Scene<'_>, decision: &Decision) -> Result<Planned, Refusal> {
+    let template = decision.template().unwrap_or_default();
+    let text = wording::render(template, &actions::context(scene)?)?;
+    Ok(Planned {
+        asks_model: true,
+        ..Planned::of(vec![Edit::Say {
+            after: scene.item,
+            voice: Voice::User,
+            text,
+        }])
+    })
+}
+
+/// Answers every open call with a word about why there is no output; `None` where none is open.
+pub(super) fn close(
+    bench: &mut Workbench,
+    (number, take): (u32, TakeId),
+    stood: &Stood,
+) -> Result<Option<TakeId>, String> {
+    let session = stood.session(number).ok_or("the session is gone")?;
+    let open = stood.standing.calls.iter().filter(|call| call.is_open);
+    let edits = open.map(|call| Edit::Answer {
+        call: call.item,
+        text: match call.ran {
+            Ran::No => NOT_RUN,
+            Ran::MayHave | Ran::Yes { .. } => MAY_HAVE_RUN,
+        }
+        .to_owned(),
+        is_error: true,
+    });
+    let edits: Vec<Edit> = edits.collect();
+    let Some(Edit::Answer { call, .. }) = edits.first() else {
+        return Ok(None);
+    };
+    let about = Take {
+        title: "stopped".to_owned(),
+        forked_at: Some(*call),
+        cause: Cause {
+            item: Some(*call),
+            action: Some("close-turn".to_owned()),
+            ..Cause::default()
+        },
+        ..Take::default()
+    };
+    fork(bench, (number, take), session, &edits, about).map(Some)
+}
+
+fn told(planned: &Planned) -> Take {
+    let said = planned.edits.iter().find_map(|edit| match edit {
+        Edit::Answer { text, .. } | Edit::Say { text, .. } => Some(text.clone()),
+        _ => None,
+    });
+    Take {
+        words: said,
+        notes: planned.notes.clone(),
+        fallback: planned.result.clone(),
+        outcome: Outcome {
+            asks_model: planned.asks_model,
+            ..Outcome::default()
+        },
+        ..Take::default()
+    }
+}
+
+fn fork(
+    bench: &mut Workbench,
+    (number, take): (u32, TakeId),
+    session: &Session,
+    edits: &[Edit],
+    about: Take,
+) -> Result<TakeId, String> {
+    let made = if bench.takes().current() == take {
+        Ok(())
+    } else {
+        bench.go_to(take)
+    };
+    let made = made.and_then(|()| bench.take(number, session, edits, about));
+    made.map_err(|error| error.to_string())
+}

@@ -1,0 +1,200 @@
+//! Carrying out what the machine wants: the ledger, the model, the tools, the history.
+
+use super::act::Acted;
+use super::news::News;
+use super::run::Run;
+use super::{act, stood};
+use crate::Workbench;
+use crate::moment::rfc3339;
+use crate::takes::wall_clock;
+use retake_core::engine::{Decision, Effect, Event, Happening, ModelFault};
+use retake_core::session::Edit;
+use retake_core::session::ledger::{Ask, CallKey, LedgerEvent};
+use std::path::Path;
+
+impl Run {
+    /// Carries out one effect; gives the event that follows from it at once.
+    pub(super) fn perform(&mut self, bench: &mut Workbench, effect: Effect) -> Option<Event> {
+        match effect {
+            Effect::Record(event) => self.record(bench, event),
+            Effect::Ask { ask, .. } => return self.ask(bench, ask),
+            Effect::CancelAsk(ask) => self.world.cancel_ask(ask),
+            Effect::Run {
+                call,
+                tool,
+                arguments,
+                ..
+            } => return self.run(call, tool, &arguments),
+            Effect::StopTools => self.world.stop_tools(),
+            Effect::Answer {
+                call,
+                output,
+                is_error,
+            } => return self.answer(bench, &call, output, is_error),
+            Effect::Act(decision) => return self.act(bench, &decision),
+            Effect::Close => return self.close(bench),
+            Effect::Wait { timer, for_ms } => self.world.wait(timer, for_ms),
+            Effect::Webhook { url, change } => {
+                let happening = Happening {
+                    agent: &self.name,
+                    run: &bench.path().map(Path::to_string_lossy).unwrap_or_default(),
+                    time: &rfc3339(wall_clock()),
+                };
+                let body = change.webhook_body(happening);
+                let body = self.clean(&body);
+                self.world.webhook(url, body);
+            }
+            Effect::Note(said) => self.say(said),
+            // What the run waits for and how it ended is its phase.
+            Effect::Pause(_) | Effect::Finish(_) => {}
+        }
+        None
+    }
+
+    /// Enters something in the ledger. A start that cannot be written is remembered: what is not on the disk does not run.
+    pub(super) fn record(&mut self, bench: &mut Workbench, event: LedgerEvent) {
+        self.news.push(News::Recorded(event.clone()));
+        let Some(trouble) = bench.record(&event).err().map(ToString::to_string) else {
+            return;
+        };
+        if let LedgerEvent::Started { call, .. } = event {
+            self.unrecorded = Some((call, trouble.clone()));
+        }
+        self.say(trouble);
+    }
+
+    /// Enters what was decided. The disk is asked once for all of it.
+    pub(super) fn record_decisions(&mut self, bench: &mut Workbench, decisions: Vec<LedgerEvent>) {
+        if decisions.is_empty() {
+            return;
+        }
+        let trouble = bench.record_all(&decisions).err().map(ToString::to_string);
+        let told = decisions.into_iter().map(News::Recorded);
+        self.news.extend(told);
+        if let Some(trouble) = trouble {
+            self.say(trouble);
+        }
+    }
+
+    /// Carries out a call.
+    fn run(&mut self, call: CallKey, tool: String, arguments: &str) -> Option<Event> {
+        let unrecorded = self
+            .unrecorded
+            .take_if(|(unrecorded, _)| *unrecorded == call);
+        if let Some((call, trouble)) = unrecorded {
+            let note = format!("it was not run, since its start cannot be recorded: {trouble}");
+            return Some(Event::NeedsOperator { call, note });
+        }
+        let arguments = self.vault.restored(arguments.as_bytes());
+        let arguments = String::from_utf8_lossy(&arguments).into_owned();
+        let stood = self.stood.as_ref();
+        let item = stood.and_then(|stood| stood.item_of(&call));
+        let earlier = stood.zip(item);
+        let earlier = earlier.map(|(stood, item)| stood.earlier(self.session, &tool, item));
+        self.world
+            .run(call, tool, arguments, earlier.unwrap_or_default());
+        None
+    }
+
+    fn ask(&mut self, bench: &mut Workbench, ask: Ask) -> Option<Event> {
+        match stood::request(bench, self.take, &self.model, &self.vault) {
+            Ok(body) => {
+                self.world.ask(ask, body);
+                None
+            }
+            Err(why) => {
+                let fault = ModelFault {
+                    status: None,
+                    why,
+                    is_recoverable: false,
+                    retry_after_ms: None,
+                    was_streaming: false,
+                };
+                Some(Event::NotReplied { ask, fault })
+            }
+        }
+    }
+
+    fn answer(
+        &mut self,
+        bench: &mut Workbench,
+        call: &CallKey,
+        text: String,
+        is_error: bool,
+    ) -> Option<Event> {
+        let item = self.stood.as_ref().and_then(|stood| stood.item_of(call));
+        let Some(item) = item else {
+            self.say(format!(
+                "the output of {call} finds no call in take {}",
+                self.take
+            ));
+            return None;
+        };
+        // Its secrets were taken out where it came from: a tool, the operator, the ledger.
+        let answer = Edit::Answer {
+            call: item,
+            text,
+            is_error,
+        };
+        match self.grow(bench, vec![answer]) {
+            Ok(standing) => Some(standing),
+            Err(error) => {
+                self.say(error.to_string());
+                None
+            }
+        }
+    }
+
+    /// Carries out what a policy decided, as a take.
+    fn act(&mut self, bench: &mut Workbench, decision: &Decision) -> Option<Event> {
+        let refused = |why| Event::Refused {
+            rule: decision.rule.clone(),
+            item: decision.item,
+            why,
+        };
+        let Some(stood) = &self.stood else {
+            return Some(refused("the history is not read".to_owned()));
+        };
+        match act::act(bench, (self.session, self.take), stood, decision) {
+            Ok(acted) => {
+                let take = match acted {
+                    Acted::All(take) => take,
+                    Acted::Alone(take) => {
+                        self.machine.act_alone();
+                        take
+                    }
+                };
+                self.take = take;
+                self.news.push(News::Grown(take));
+                Some(
+                    self.stand(bench)
+                        .unwrap_or_else(|error| refused(error.to_string())),
+                )
+            }
+            Err(why) => Some(refused(why)),
+        }
+    }
+
+    /// Closes what is open, as a take.
+    fn close(&mut self, bench: &mut Workbench) -> Option<Event> {
+        // What has started since the take was read last may have done its work.
+        if let Err(error) = self.stand(bench) {
+            self.say(error.to_string());
+        }
+        let stood = self.stood.as_ref()?;
+        match act::close(bench, (self.session, self.take), stood) {
+            Ok(None) => None,
+            Ok(Some(take)) => {
+                self.take = take;
+                self.news.push(News::Grown(take));
+                self.stand(bench)
+                    .map_err(|error| self.say(error.to_string()))
+                    .ok()
+            }
+            Err(why) => {
+                self.say(why);
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! From an agent file to a run that can begin: its model can be asked, the servers of its tools are started, its secrets are known.
+
+use super::partner::Partner;
+use super::run::{Run, Who};
+use super::world::{Report, Thread, World};
+use crate::agents::AgentFile;
+use crate::model::{self, Key, Model, NoModel, Timeouts};
+use crate::takes::About;
+use crate::tools::command::PASSED_ON;
+use crate::tools::mcp::{Listener, Reach, Server, ServerSpec};
+use crate::tools::{Keeper, Means, NoTool, Toolbox};
+use crate::{scripted, target_of};
+use retake_core::dialects::write::request::{NoRequest, Offered};
+use retake_core::engine::agent::{self, By, Endpoint, Header, Via};
+use retake_core::engine::{
+    Approval, Breakpoint, Config, Machine, Nature, Policy, ToolConfig, Whose,
+};
+use retake_core::redact::{Redactor, Vault};
+use retake_core::script::{Script, ScriptFault};
+use retake_core::session::{JSON_TOOL_CALL, Session, Tool};
+use std::collections::BTreeMap;
+use std::env;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What is decided about a run outside of its agent file.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Whether somebody is there to decide.
+    pub has_operator: bool,
+    /// The first message of the user, in place of that of the file.
+    pub input: Option<String>,
+    /// What is done without asking, in place of what the file says.
+    pub policy: Option<Policy>,
+    /// Where the run stops although nothing is wrong.
+    pub breakpoints: Vec<Breakpoint>,
+    /// Whether it stops before each step.
+    pub is_stepping: bool,
+    /// The session at hand, which recorded tools answer from.
+    pub at_hand: Option<Session>,
+    /// The `retake` that keeps command tools, where this program is none itself.
+    pub keeper: Option<Keeper>,
+}
+
+/// A run that can begin.
+pub struct Prepared {
+    /// The run.
+    pub run: Run,
+    /// The request that it begins with, unless it goes on from a recording.
+    pub first: Vec<u8>,
+    /// What its journal says of it.
+    pub about: About,
+    /// Where it stops although nothing is wrong.
+    pub breakpoints: Vec<Breakpoint>,
+    /// What the operator should know; it holds text from outside.
+    pub notes: Vec<String>,
+}
+
+/// Why a run cannot begin.
+#[derive(Debug, thiserror::Error)]
+pub enum NotPrepared {
+    /// The system gives no thread, or no program to keep tools with.
+    #[error("the world of the run cannot be set up: {0}")]
+    NoWorld(#[from] io::Error),
+    /// The model cannot be asked.
+    #[error("model: {0}")]
+    NoModel(#[from] NoModel),
+    /// The script is none.
+    #[error("{file}: {}", lines(faults))]
+    NoScript {
+        /// The file.
+        file: String,
+        /// All that is wrong with it.
+        faults: Vec<ScriptFault>,
+    },
+    /// What carries out a tool cannot be had.
+    #[error(transparent)]
+    NoTool(#[from] NoTool),
+    /// The first request cannot be written.
+    #[error("{0}")]
+    NoRequest(#[from] NoRequest),
+}
+
+fn lines(faults: &[ScriptFault]) -> String {
+    let lines = faults.iter().map(ToString::to_string);
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Prepares a run. `report` hears of the world, in a thread of its own.
+pub fn prepare(
+    file: &AgentFile,
+    options: Options,
+    report: Report,
+) -> Result<Prepared, NotPrepared> {
+    let mut agent = file.agent.clone();
+    agent.input = options.input.or(agent.input);
+    let thread = Thread::start()?;
+    let keeper = options.keeper.map_or_else(Keeper::this_program, Ok)?;
+    let toolbox = Toolbox::of_agent(file, options.at_hand.as_ref(), keeper)?;
+    let mut cast = Cast::new(toolbox);
+    for tool in &agent.tools {
+        cast.offer_own(tool);
+    }
+    for server in &agent.servers {
+        cast.start(file, server, &thread, &report);
+    }
+    if agent.output_schema.is_some() {
+        cast.answer_json_output();
+    }
+    let (model, script) = model_of(&agent.model, &mut cast.gathered)?;
+    let breakpoints = options.breakpoints.clone();
+    let policy = options.policy.unwrap_or_else(|| agent.policy.clone());
+    let config = Config {
+        agent: agent.name.clone(),
+        has_operator: options.has_operator,
+        max_turns: policy.max_turns().or(agent.max_turns),
+        tools_are: Whose::Own,
+        tools: cast.config,
+        policy,
+        breakpoints: options.breakpoints,
+        is_stepping: options.is_stepping,
+        seed: crate::takes::wall_clock(),
+    };
+    let words = cast.offered.iter().map(|offered| &*offered.tool.name);
+    let words = words.chain([&*agent.model.name]);
+    let redactor = Redactor::sparing(cast.gathered.secrets, words);
+    let mut vault = Vault::default();
+    let first = agent.first_request(&cast.offered)?;
+    let first = redactor.json(&first, &mut vault).into_owned();
+    let offered = cast.offered.into_iter().map(|offered| offered.tool);
+    let who = Who {
+        name: agent.name.clone(),
+        file: file.path.to_string_lossy().into_owned(),
+        model: Partner::Described(agent.model.clone()),
+        tools: offered.collect(),
+        redactor,
+        vault,
+    };
+    let world = World::begin(model, script, cast.toolbox, thread, report);
+    let about = About {
+        agent: agent.name,
+        format: target_of(agent.model.dialect).format().to_owned(),
+        scripted: agent.model.is_scripted(),
+        model: agent.model.name,
+    };
+    let mut run = Run::new(Machine::new(config), who, world);
+    Ok(Prepared {
+        first: run.hide(&first),
+        run,
+        about,
+        breakpoints,
+        notes: cast.gathered.notes,
+    })
+}
+
+/// What comes up while it is looked up who answers.
+#[derive(Default)]
+pub(crate) struct Gathered {
+    /// Secrets by value, each with what its placeholder calls it.
+    pub(crate) secrets: Vec<(String, String)>,
+    /// What the operator should know; it holds text from outside.
+    pub(crate) notes: Vec<String>,
+}
+
+impl Gathered {
+    /// Knows the value of a variable as a secret.
+    fn secret(&mut self, variable: &str) {
+        if let Ok(value) = env::var(variable) {
+            self.secrets.push((variable.to_owned(), value));
+        }
+    }
+
+    fn header(&mut self, header: &Header) -> (String, String) {
+        let value = header.env.as_deref().map(|name| {
+            self.secret(name);
+            env::var(name).unwrap_or_default()
+        });
+        let value = format!("{}{}", header.text, value.unwrap_or_default());
+        (header.name.clone(), value)
+    }
+}
+
+/// Who answers for the model; a script is started as an endpoint of its own.
+pub(crate) fn model_of(
+    described: &agent::Model,
+    gathered: &mut Gathered,
+) -> Result<(Model, Option<scripted::Endpoint>), NotPrepared> {
+    let timeout = Duration::from_millis(described.timeout_ms);
+    let timeouts = Timeouts {
+        first: timeout,
+        idle: timeout,
+        ..Timeouts::default()
+    };
+    let dialect = described.dialect;
+    let endpoint = |base_url, headers, key| model::Endpoint {
+        dialect,
+        base_url,
+        headers,
+        key,
+        timeouts,
+    };
+    match &described.at {
+        Endpoint::Http {
+            base_url,
+            key_env,
+            headers,
+        } => {
+            let key = key_env.as_deref().and_then(|name| {
+                gathered.secret(name);
+                let key = Key::from_env(name);
+                if key.is_none() {
+                    gathered.notes.push(format!(
+                        "{name} is not set: the model is asked without a key"
+                    ));
+                }
+                key
+            });
+            let headers = headers
+                .iter()
+                .map(|header| gathered.header(header))
+                .collect();
+            Ok((Model::new(endpoint(base_url.clone(), headers, key))?, None))
+        }
+        Endpoint::Script { file, text } => {
+            let script = Script::parse(file, text);
+            let script = script.map_err(|faults| NotPrepared::NoScript {
+                file: file.clone(),
+                faults,
+            })?;
+            let served = scripted::Endpoint::start(script, scripted::ANY_PORT)?;
+            let base_url = served.base_url(dialect);
+            Ok((
+                Model::new(endpoint(base_url, Vec::new(), None))?,
+                Some(served),
+            ))
+        }
+    }
+}
+
+/// The tools of a run as they are put together.
+struct Cast {
+    toolbox: Toolbox,
+    offered: Vec<Offered>,
+    config: BTreeMap<String, ToolConfig>,
+    gathered: Gathered,
+}
+
+impl Cast {
+    fn new(toolbox: Toolbox) -> Self {
+        Self {
+            toolbox,
+            offered: Vec::new(),
+            config: BTreeMap::new(),
+            gathered: Gathered::default(),
+        }
+    }
+
+    /// Offers a tool that the file defines.
+    fn offer_own(&mut self, tool: &agent::AgentTool) {
+        let nature = match &tool.by {
+            By::Command(command) => {
+                for name in &command.env {
+                    self.secret_by_name(name);
+                }
+                Nature::Acts
+            }
+            By::Canned(_) | By::Recorded(_) => Nature::Answers,
+            By::Operator => Nature::Operator,
+        };
+        let config = ToolConfig {
+            approval: tool.approval,
+            nature,
+        };
+        self.config.insert(tool.offered.tool.name.clone(), config);
+        self.offered.push(tool.offered.clone());
+    }
+
+    /// A structured output that the model writes as a call is its own output, as in openai-agents; nobody offers that tool.
+    fn answer_json_output(&mut self) {
+        if self.config.contains_key(JSON_TOOL_CALL) {
+            return;
+        }
+        let config = ToolConfig {
+            approval: Approval::Never,
+            nature: Nature::Answers,
+        };
+        self.config.insert(JSON_TOOL_CALL.to_owned(), config);
+        self.toolbox.put(JSON_TOOL_CALL, Means::Echo);
+    }
+
+    /// Knows the value of a variable as a secret if its name says that it is one: a tool may print it.
+    fn secret_by_name(&mut self, name: &str) {
+        if retake_core::redact::names_a_secret(name) {
+            self.gathered.secret(name);
+        }
+    }
+
+    /// Starts a server and offers its tools. A server that does not start costs its tools.
+    fn start(
+        &mut self,
+        file: &AgentFile,
+        described: &agent::McpServer,
+        thread: &Thread,
+        report: &Report,
+    ) {
+        let reach = match &described.via {
+            Via::Command(command) => {
+                for name in &command.env {
+                    self.secret_by_name(name);
+                }
+                Reach::Command {
+                    command: command.argv.clone(),
+                    folder: Some(file.folder_for(command)),
+                    environment: environment_of(command),
+                }
+            }
+            Via::Http { url, headers } => Reach::Url {
+                url: url.clone(),
+                headers: headers
+                    .iter()
+                    .map(|header| self.gathered.header(header))
+                    .collect(),
+            },
+        };
+        let spec = ServerSpec {
+            name: described.name.clone(),
+            reach,
+            timeout: Duration::from_millis(described.timeout_ms),
+            only: described.tools.clone(),
+        };
+        let report = report.clone();
+        let listener: Listener = Arc::new(move |server, line| {
+            report(super::world::WorldEvent::Notice(format!(
+                "{server}: {line}"
+            )));
+        });
+        let server = Arc::new(Server::new(spec, listener));
+        let asked = server.clone();
+        let listing = thread.wait_for(async move { asked.list().await });
+        let listing = match listing {
+            Some(Ok(listing)) => listing,
+            Some(Err(fault)) => {
+                let note = format!("the MCP server {} is left out: {fault}", described.name);
+                return self.gathered.notes.push(note);
+            }
+            None => return,
+        };
+        let notes = listing.notes.iter();
+        self.gathered
+            .notes
+            .extend(notes.map(|note| format!("{}: {note}", described.name)));
+        for tool in listing.tools {
+            self.offer(&server, described, tool);
+        }
+    }
+
+    fn offer(&mut self, server: &Arc<Server>, described: &agent::McpServer, tool: Tool) {
+        let name = tool.name.clone();
+        if self.config.contains_key(&name) {
+            let note = format!(
+                "{}: there is another tool {name}; that one counts",
+                described.name
+            );
+            return self.gathered.notes.push(note);
+        }
+        let config = ToolConfig {
+            approval: described.approval,
+            nature: Nature::Acts,
+        };
+        self.config.insert(name.clone(), config);
+        self.toolbox.put(name, Means::Mcp(server.clone()));
+        self.offered.push(Offered { tool, strict: None });
+    }
+}
+
+/// What the program of a server sees: what every tool sees, and what its description names.
+fn environment_of(command: &agent::Command) -> BTreeMap<String, String> {
+    let passed = PASSED_ON
+        .iter()
+        .copied()
+        .chain(command.env.iter().map(String::as_str));
+    let mut environment: BTreeMap<String, String> = passed
+        .filter_map(|name| Some((name.to_owned(), env::var(name).ok()?)))
+        .collect();
+    environment.insert("TERM".to_owned(), "dumb".to_owned());
+    environment
+}

@@ -1,0 +1,473 @@
+//! The conductor: hears the operator and the world, asks the machine what is to be done, and does it.
+//!
+//! It owns no take. Each time it is handed the workbench of the recording; what it does to the takes is in the journal before it
+//! goes on. Secrets are taken out of what the model and the tools say before it enters the history, and put back on the wire.
+
+use super::held::Entered;
+use super::news::{Judged, News, ToolState};
+use super::partner::Partner;
+use super::stood::{self, Stood};
+use super::world::{World, WorldEvent};
+use crate::model::Answer;
+use crate::tools::Called;
+use crate::{NoTake, Workbench};
+use retake_core::dialects::write::{calls_of, history_of, quoted};
+use retake_core::dialects::{body_of, stop_of};
+use retake_core::engine::{Command, Effect, Event, Machine, Millis, Outcome, Phase, Reason, Tail};
+use retake_core::redact::{Redactor, Vault};
+use retake_core::session::ledger::{Ask, CallKey, LedgerEvent};
+use retake_core::session::takes::TakeId;
+use retake_core::session::{Edit, Tool, Voice, index_number};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// What the conductor hears.
+#[derive(Debug)]
+pub enum Input {
+    /// The operator wants something of the run.
+    Operator(Command),
+    /// The operator made a take out of the one that the run drives, to mend it: the run goes on there.
+    Mended(TakeId),
+    /// The operator went to another take: the run is held there.
+    Went(TakeId),
+    /// The user says something more, at the end of the history.
+    Say(String),
+    /// Something happened in the world.
+    World(WorldEvent),
+}
+
+/// What the operator changes by himself, and not to answer what holds a run.
+const BY_HAND: &[&str] = &["edit", "drop-item", "drop-pair"];
+
+/// Whether a run that stands like this goes on by itself in a take that this action makes of it, `None` being a fork. It does where the
+/// action answers what the run was paused for; elsewhere nothing asks the model or runs a tool but the operator's word.
+pub fn goes_on(phase: &Phase, action: Option<&str>) -> bool {
+    let is_answer = action.is_some_and(|action| !BY_HAND.contains(&action));
+    let is_question = |reason: &Reason| {
+        !matches!(
+            reason,
+            Reason::Stepped | Reason::Breakpoint { .. } | Reason::NothingSaid
+        )
+    };
+    is_answer
+        && match phase {
+            Phase::Paused { reasons } => reasons.iter().any(is_question),
+            Phase::Asking { .. } | Phase::Running { .. } | Phase::Waiting { .. } => true,
+            Phase::Idle | Phase::Ended(_) => false,
+        }
+}
+
+/// A live run.
+pub struct Run {
+    pub(super) machine: Machine,
+    pub(super) model: Partner,
+    pub(super) name: String,
+    pub(super) file: String,
+    pub(super) world: World,
+    pub(super) redactor: Redactor,
+    pub(super) vault: Vault,
+    /// What the agent's tools look like to a model.
+    pub(super) tools: Vec<Tool>,
+    /// The session of the recording.
+    pub(super) session: u32,
+    /// The take that it drives.
+    pub(super) take: TakeId,
+    pub(super) stood: Option<Arc<Stood>>,
+    /// A call whose start could not be recorded, and why: it does not run.
+    pub(super) unrecorded: Option<(CallKey, String)>,
+    /// What came of an exchange that it is about.
+    pub(super) entered: Entered,
+    pub(super) clock: Instant,
+    pub(super) told: Option<Phase>,
+    pub(super) news: Vec<News>,
+}
+
+/// Who runs.
+pub struct Who {
+    /// What the agent is called.
+    pub name: String,
+    /// Its file.
+    pub file: String,
+    /// Its model.
+    pub model: Partner,
+    /// Its tools, as a model is offered them.
+    pub tools: Vec<Tool>,
+    /// What must not be written down.
+    pub redactor: Redactor,
+    /// What was taken out of the first request.
+    pub vault: Vault,
+}
+
+impl Run {
+    /// A run that is not begun yet.
+    pub fn new(machine: Machine, who: Who, world: World) -> Self {
+        Self {
+            machine,
+            model: who.model,
+            tools: who.tools,
+            name: who.name,
+            file: who.file,
+            world,
+            redactor: who.redactor,
+            vault: who.vault,
+            session: 0,
+            take: TakeId::MAIN,
+            stood: None,
+            unrecorded: None,
+            entered: Entered::default(),
+            clock: Instant::now(),
+            told: None,
+            news: Vec::new(),
+        }
+    }
+
+    /// A text of JSON as it may be written down; what is hidden comes back where it is sent.
+    pub(super) fn hide(&mut self, json: &[u8]) -> Vec<u8> {
+        self.redactor.json(json, &mut self.vault).into_owned()
+    }
+
+    /// The take that the run drives.
+    pub fn take(&self) -> TakeId {
+        self.take
+    }
+
+    /// How many replies the history holds.
+    pub fn turns(&self) -> u32 {
+        self.stood.as_ref().map_or(0, |stood| stood.standing.turns)
+    }
+
+    /// The text of the final message, where the history ends on one.
+    pub fn final_text(&self) -> Option<String> {
+        let stood = self.stood.as_ref()?;
+        let Tail::Final { item: Some(item) } = stood.standing.tail else {
+            return None;
+        };
+        let session = stood.session(self.session)?;
+        let item = session.items.get(item as usize)?;
+        let bytes = session.bytes(item).ok()?;
+        Some(body_of(item, &bytes).ok()?.text)
+    }
+
+    /// What it is doing.
+    pub fn phase(&self) -> Phase {
+        self.machine.phase(self.now())
+    }
+
+    /// Begins to drive a take, or goes on with it: what the journal knows of it counts.
+    pub fn begin(
+        &mut self,
+        bench: &mut Workbench,
+        session: u32,
+        from: TakeId,
+    ) -> Result<Vec<News>, NoTake> {
+        self.session = session;
+        self.take = stood::drivable(bench, session, from, &self.model, &self.tools)?;
+        for happened in bench.happened() {
+            self.machine.recall(&happened.event);
+        }
+        let began = LedgerEvent::Began {
+            take: self.take,
+            agent: self.name.clone(),
+            file: self.file.clone(),
+            model: self.model.name().to_owned(),
+            scripted: self.model.is_scripted(),
+        };
+        self.record(bench, began);
+        self.news.push(News::Grown(self.take));
+        let standing = self.stand(bench)?;
+        self.drive(bench, standing);
+        Ok(std::mem::take(&mut self.news))
+    }
+
+    /// Hears something, and does what follows from it.
+    pub fn hear(&mut self, bench: &mut Workbench, input: Input) -> Vec<News> {
+        match input {
+            Input::Operator(command) => self.operator(bench, command),
+            Input::Mended(take) => {
+                let made = bench.takes().get(take);
+                let action = made.and_then(|take| take.cause.action.as_deref());
+                let is_fallback = made.is_some_and(|take| take.fallback.is_some());
+                let goes_on = match self.model.is_of_client() {
+                    true => action.is_some(),
+                    false => goes_on(&self.phase(), action),
+                };
+                self.machine.lead(goes_on);
+                self.go_to(bench, take);
+                if is_fallback {
+                    self.drive(bench, Event::Operator(Command::AcceptFallback));
+                }
+            }
+            Input::Say(text) => self.said(bench, &text),
+            Input::Went(take) => self.go_to(bench, take),
+            Input::World(event) => self.world(bench, event),
+        }
+        std::mem::take(&mut self.news)
+    }
+
+    fn operator(&mut self, bench: &mut Workbench, command: Command) {
+        let goes_on = matches!(command, Command::Continue | Command::Step | Command::Now);
+        if goes_on && !self.may_grow(bench) {
+            return;
+        }
+        let command = match command {
+            Command::Supply {
+                call,
+                output,
+                is_error,
+            } => Command::Supply {
+                call,
+                output: self.clean_for_history(&output),
+                is_error,
+            },
+            Command::Reject { call, words } => Command::Reject {
+                call,
+                words: self.clean_for_history(&words),
+            },
+            command => command,
+        };
+        self.drive(bench, Event::Operator(command));
+    }
+
+    /// The user's next message.
+    fn said(&mut self, bench: &mut Workbench, text: &str) {
+        let text = self.clean_for_history(text);
+        if !self.may_grow(bench) {
+            return;
+        }
+        let stood = self.stood.as_ref();
+        let session = stood.and_then(|stood| stood.session(self.session));
+        let items = session.map_or(0, |session| session.items.len());
+        let say = Edit::Say {
+            after: index_number(items.saturating_sub(1)),
+            voice: Voice::User,
+            text,
+        };
+        let standing = self.grow(bench, vec![say]);
+        self.drive_or_say(bench, standing);
+        if let Phase::Ended(_) = self.phase() {
+            self.drive(bench, Event::Operator(Command::Continue));
+        }
+    }
+
+    /// Makes sure that the run drives a take that may grow: one that others branch off stays as it is, and the run goes on in one of its
+    /// own.
+    fn may_grow(&mut self, bench: &mut Workbench) -> bool {
+        if bench.takes().children(self.take).is_empty() {
+            return true;
+        }
+        match stood::drivable(bench, self.session, self.take, &self.model, &self.tools) {
+            Ok(take) => {
+                self.go_to(bench, take);
+                true
+            }
+            Err(error) => {
+                self.say(error.to_string());
+                false
+            }
+        }
+    }
+
+    fn go_to(&mut self, bench: &mut Workbench, take: TakeId) {
+        self.take = take;
+        self.news.push(News::Grown(take));
+        match self.stand(bench) {
+            Ok(standing) => self.drive(bench, standing),
+            Err(error) => self.say(error.to_string()),
+        }
+    }
+
+    fn world(&mut self, bench: &mut Workbench, event: WorldEvent) {
+        match event {
+            WorldEvent::Growing(mut streaming) => {
+                streaming.text = self.redactor.growing(&streaming.text).into_owned();
+                streaming.reasoning = self.redactor.growing(&streaming.reasoning).into_owned();
+                for call in &mut streaming.calls {
+                    call.arguments = self.redactor.growing(&call.arguments).into_owned();
+                }
+                self.news.push(News::Streaming(streaming));
+            }
+            WorldEvent::Answered { ask, answer } => match *answer {
+                Ok(answer) => self.answered(bench, ask, answer),
+                Err(mut fault) => {
+                    fault.why = self.clean(&fault.why);
+                    self.drive(bench, Event::NotReplied { ask, fault });
+                }
+            },
+            WorldEvent::Called { call, called } => {
+                let event = match called {
+                    Called::Ended { outcome, notes } => {
+                        for note in notes {
+                            let note = self.clean(&note);
+                            self.say(note);
+                        }
+                        let output = self.clean_for_history(&outcome.output);
+                        let outcome = Outcome { output, ..outcome };
+                        Event::Finished { call, outcome }
+                    }
+                    Called::NeedsOperator(note) => Event::NeedsOperator { call, note },
+                };
+                self.drive(bench, event);
+            }
+            WorldEvent::Rang(timer) => self.drive(bench, Event::Rang(timer)),
+            WorldEvent::Notice(said) => {
+                let said = self.clean(&said);
+                self.say(said);
+            }
+        }
+    }
+
+    /// A reply enters the history.
+    pub(super) fn answered(&mut self, bench: &mut Workbench, ask: Ask, answer: Answer) {
+        let dialect = self.model.dialect();
+        let history = history_of(dialect, &answer.json);
+        let items = match history {
+            Ok(items) if !items.is_empty() => items,
+            Ok(_) => return self.not_usable(bench, ask, "the reply holds nothing".to_owned()),
+            Err(error) => return self.not_usable(bench, ask, error.to_string()),
+        };
+        let calls = match calls_of(dialect, &answer.json) {
+            Ok(calls) => calls,
+            Err(error) => return self.not_usable(bench, ask, error.to_string()),
+        };
+        let replied = Event::Replied {
+            ask,
+            calls,
+            usage: answer.usage,
+            first_ms: answer.first_ms,
+            total_ms: answer.total_ms,
+            ended: answer.is_whole(),
+            stop: stop_of(&answer.json).map(|stop| self.clean(&stop)),
+        };
+        let asked = bench.ledger().asked(ask).map(|asked| asked.take);
+        self.drive(bench, replied);
+        // Where the question was called off, its reply is told and enters nothing.
+        if asked != Some(self.take) {
+            return;
+        }
+        let items = items.into_iter().map(|item| {
+            let clean = self.redactor.json(item.as_bytes(), &mut self.vault);
+            String::from_utf8_lossy(&clean).into_owned()
+        });
+        let extend = Edit::Extend {
+            items: items.collect(),
+        };
+        match self.grow(bench, vec![extend]) {
+            Ok(standing) => {
+                self.note_reply(bench, answer);
+                self.drive(bench, standing);
+            }
+            Err(error) => {
+                // The machine waits for the reply in the history, and would for ever.
+                self.say(error.to_string());
+                self.drive(bench, Event::Operator(Command::Pause));
+                let standing = self.stand(bench);
+                self.drive_or_say(bench, standing);
+            }
+        }
+    }
+
+    fn not_usable(&mut self, bench: &mut Workbench, ask: Ask, why: String) {
+        let fault = retake_core::engine::ModelFault {
+            status: None,
+            why: self.clean(&why),
+            is_recoverable: true,
+            retry_after_ms: None,
+            was_streaming: false,
+        };
+        self.drive(bench, Event::NotReplied { ask, fault });
+    }
+
+    /// Hands events to the machine until nothing follows from them.
+    pub(super) fn drive(&mut self, bench: &mut Workbench, event: Event) {
+        let mut events = VecDeque::from([event]);
+        while let Some(event) = events.pop_front() {
+            let mut decisions = Vec::new();
+            for effect in self.machine.handle(self.now(), event) {
+                if let Effect::Record(decided @ LedgerEvent::Decided { .. }) = effect {
+                    decisions.push(decided);
+                    continue;
+                }
+                // Nothing else is done before they are on the disk.
+                self.record_decisions(bench, std::mem::take(&mut decisions));
+                events.extend(self.perform(bench, effect));
+            }
+            self.record_decisions(bench, decisions);
+        }
+        self.tell(bench);
+    }
+
+    fn drive_or_say(&mut self, bench: &mut Workbench, standing: Result<Event, NoTake>) {
+        match standing {
+            Ok(standing) => self.drive(bench, standing),
+            Err(error) => self.say(error.to_string()),
+        }
+    }
+
+    /// The take grows; how it stands then is given.
+    pub(super) fn grow(
+        &mut self,
+        bench: &mut Workbench,
+        edits: Vec<Edit>,
+    ) -> Result<Event, NoTake> {
+        if self.stood.is_none() {
+            self.stand(bench)?;
+        }
+        let session = self
+            .stood
+            .as_ref()
+            .and_then(|stood| stood.session(self.session));
+        if let Some(session) = session {
+            bench.grow(self.take, session, &edits)?;
+        }
+        // They may be long, and the take holds what they say.
+        drop(edits);
+        self.news.push(News::Grown(self.take));
+        self.stand(bench)
+    }
+
+    /// Reads the take and judges it.
+    pub(super) fn stand(&mut self, bench: &mut Workbench) -> Result<Event, NoTake> {
+        let is_request = self.is_before_reply(bench);
+        let stood = Stood::read(bench, self.session, self.take, is_request)?;
+        let stood = Arc::new(stood);
+        let standing = stood.standing.clone();
+        self.news.push(News::Judged(Judged(stood.clone())));
+        self.stood = Some(stood);
+        Ok(Event::Stands(standing))
+    }
+
+    /// Tells what has changed.
+    fn tell(&mut self, bench: &Workbench) {
+        let phase = self.phase();
+        if self.told.as_ref() != Some(&phase) {
+            self.told = Some(phase.clone());
+            self.news.push(News::Phase(phase));
+            self.news.push(News::Usage(bench.ledger().usage()));
+            self.news.push(News::Tools(self.tools()));
+        }
+    }
+
+    fn tools(&self) -> Vec<ToolState> {
+        let states = self.machine.tools(self.now());
+        states.map(ToolState::of).collect()
+    }
+
+    /// A text that enters the history, as a string of JSON: a secret is kept as it is spelled there.
+    pub(super) fn clean_for_history(&mut self, text: &str) -> String {
+        let hidden = self.hide(quoted(text).as_bytes());
+        serde_json::from_slice(&hidden).unwrap_or_else(|_| self.clean(text))
+    }
+
+    pub(super) fn clean(&mut self, text: &str) -> String {
+        self.redactor.text(text, &mut self.vault).into_owned()
+    }
+
+    pub(super) fn say(&mut self, said: String) {
+        self.news.push(News::Notice(said));
+    }
+
+    fn now(&self) -> Millis {
+        Millis::try_from(self.clock.elapsed().as_millis()).unwrap_or(Millis::MAX)
+    }
+}

@@ -1,0 +1,179 @@
+//! How a take stands: read, judged, and told in the words of the engine. And which take a run can drive at all.
+
+use super::partner::Partner;
+use crate::{NoTake, Recording, Workbench, add_refusal, as_sent, check_session};
+use retake_core::dialects::write::draft_message;
+use retake_core::engine::{Standing, standing_of, standing_of_request};
+use retake_core::formats::{CannotWrite, lower};
+use retake_core::redact::Vault;
+use retake_core::rules::Finding;
+use retake_core::session::ledger::CallKey;
+use retake_core::session::takes::{Cause, Take, TakeId};
+use retake_core::session::{Dialect, Edit, Session, Shape, Source, Span, Tool, Voice};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// The action of a take in which a run goes on from another one.
+pub const CONTINUE: &str = "continue";
+
+/// A take as it was read last.
+pub(super) struct Stood {
+    pub(super) recording: Arc<Recording>,
+    pub(super) findings: Vec<Finding>,
+    pub(super) standing: Arc<Standing>,
+}
+
+impl Stood {
+    /// Reads a take and judges it. What a take has answered counts for nothing. Of a request that is about to be sent counts what its
+    /// provider would refuse, or has refused.
+    pub(super) fn read(
+        bench: &mut Workbench,
+        number: u32,
+        take: TakeId,
+        is_request: bool,
+    ) -> Result<Self, NoTake> {
+        let mut recording = bench.read(take, &|_, _| ())?;
+        if is_request {
+            as_sent(&mut recording.sessions);
+        }
+        let session = session_of(&recording, number).ok_or(NoTake::NoSession(number))?;
+        let mut findings = check_session(session, None)?;
+        let line = bench.line(take);
+        let ledger = bench.ledger();
+        if let Some(said) = ledger.refusal(take).filter(|_| is_request) {
+            add_refusal(&recording, said, &mut findings)?;
+        }
+        let standing = match is_request {
+            true => standing_of_request(session, &findings, ledger, take, &line)?,
+            false => standing_of(session, &findings, ledger, take, &line)?,
+        };
+        Ok(Self {
+            recording: Arc::new(recording),
+            findings,
+            standing: Arc::new(standing),
+        })
+    }
+
+    /// The session.
+    pub(super) fn session(&self, number: u32) -> Option<&Session> {
+        session_of(&self.recording, number)
+    }
+
+    /// The item of an open call.
+    pub(super) fn item_of(&self, call: &CallKey) -> Option<u32> {
+        let mut open = self.standing.calls.iter().filter(|known| known.is_open);
+        open.find(|known| known.key == *call)
+            .map(|known| known.item)
+    }
+
+    /// The arguments of the calls of a tool that were answered before this one, in the order of the history.
+    pub(super) fn earlier(&self, number: u32, tool: &str, before: u32) -> Vec<String> {
+        let Some(session) = self.session(number) else {
+            return Vec::new();
+        };
+        let items = session.items.iter().enumerate().take(before as usize);
+        let answered = items.filter(|(index, item)| {
+            item.kind == retake_core::session::Kind::Call
+                && session.name(item) == tool
+                && session.pairing.partner(*index).is_some()
+        });
+        let arguments = answered.filter_map(|(_, item)| {
+            let bytes = session.bytes(item).ok()?;
+            let body = retake_core::dialects::body_of(item, &bytes).ok()?;
+            Some(body.arguments.as_written().to_owned())
+        });
+        arguments.collect()
+    }
+}
+
+/// The session of this number; of a history that was written as one request the only one.
+fn session_of(recording: &Recording, number: u32) -> Option<&Session> {
+    match recording.sessions.as_slice() {
+        [only] => Some(only),
+        sessions => sessions.get(number as usize),
+    }
+}
+
+/// The take that a run can drive from another one on: itself, or a new one. A run drives what grows and is sent as it stands, a request
+/// in the dialect of its model; any other history is written as one first, with `tools` where it does not tell its own.
+pub(super) fn drivable(
+    bench: &mut Workbench,
+    number: u32,
+    from: TakeId,
+    model: &Partner,
+    tools: &[Tool],
+) -> Result<TakeId, NoTake> {
+    if bench.takes().current() != from {
+        bench.go_to(from)?;
+    }
+    let recording = bench.read(from, &|_, _| ())?;
+    let session = session_of(&recording, number).ok_or(NoTake::NoSession(number))?;
+    let tells_tools = session.contract.tools_known() || tools.is_empty();
+    let dialect = model.dialect();
+    let grows = can_grow(session);
+    // What another program sends again and again must stay what it is.
+    if model.is_of_client() {
+        let is_request = session.contract.is_request && session.dialect == dialect;
+        let may = is_request.then_some(()).ok_or(CannotWrite::NotAppended);
+        may.and_then(|()| grows.clone())?;
+    }
+    if session.dialect != dialect || !tells_tools || grows.is_err() {
+        return bench.as_request(number, crate::target_of(dialect), tools);
+    }
+    let is_leaf = from != TakeId::MAIN && bench.takes().children(from).is_empty();
+    if is_leaf {
+        return Ok(from);
+    }
+    let about = Take {
+        title: "the run".to_owned(),
+        cause: Cause {
+            action: Some(CONTINUE.to_owned()),
+            ..Cause::default()
+        },
+        ..Take::default()
+    };
+    bench.take(number, session, &[], about)
+}
+
+/// Whether a history is a request to which elements can be appended; if not, why.
+fn can_grow(session: &Session) -> Result<(), CannotWrite> {
+    let shape = match session.dialect {
+        Dialect::Responses => Shape::Responses,
+        Dialect::Chat | Dialect::Gemini => Shape::Chat,
+        Dialect::Anthropic => Shape::Anthropic,
+    };
+    let probe = Edit::Extend {
+        items: vec![draft_message(shape, Voice::User, "")],
+    };
+    if !session.contract.is_request && !session.contract.goes_on {
+        return Err(CannotWrite::NotAppended);
+    }
+    lower(session, &[probe]).map(|_| ())
+}
+
+/// The request that asks the model to go on from a take, with its secrets in their places.
+pub(super) fn request(
+    bench: &mut Workbench,
+    take: TakeId,
+    model: &Partner,
+    vault: &Vault,
+) -> Result<Vec<u8>, String> {
+    let text = text(bench, take).map_err(|error| error.to_string())?;
+    let body = model.wire_request(&text);
+    let body = body.map_err(|error| error.to_string())?;
+    // Neither changes most requests, and a request may be long.
+    if let Cow::Owned(restored) = vault.restored(&body) {
+        return Ok(restored);
+    }
+    Ok(match body {
+        Cow::Owned(body) => body,
+        Cow::Borrowed(_) => text,
+    })
+}
+
+/// All of a take.
+pub(super) fn text(bench: &mut Workbench, take: TakeId) -> Result<Vec<u8>, NoTake> {
+    let rope = bench.rope(take)?;
+    let (start, end) = (0, rope.len());
+    Ok(rope.read(Span { start, end })?)
+}

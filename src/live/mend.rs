@@ -1,0 +1,435 @@
+//! Applies what the rules offer until nothing is left to apply: round by round, because one mended defect may show another.
+
+mod offers;
+mod splicing;
+mod text;
+
+use super::{Base, InputError, Progress, Recording, check_run, settle};
+use offers::Offers;
+use retake_core::actions::{Offer, Refusal, Safety};
+use retake_core::formats::CannotWrite;
+use retake_core::rules::{Faultless, Finding, RULES, Run, Severity, mending_rules, of_turn};
+use retake_core::session::{Dialect, Edit, Rope, Session, Splice, recorded};
+use splicing::{carry_out, touched_by};
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+/// How a recording is mended.
+pub struct Mending<'a> {
+    /// The recording.
+    pub base: &'a Base,
+    /// How unsafe an action may be: `Safe`, or for errors `Unsafe` as well. What needs words is never applied.
+    pub up_to: Safety,
+    /// The dialect that the result must satisfy; that of the recording if `None`.
+    pub target: Option<Dialect>,
+    /// Adds what is known from outside of the file to a recording that was read.
+    pub complete: &'a dyn Fn(&mut Recording),
+    /// Told how far reading has come.
+    pub progress: Progress<'a>,
+    /// Told each text before it is looked at whether anything is left in it: it may be the last.
+    pub mended: &'a dyn Fn(&Arc<Rope>),
+}
+
+/// What mending did.
+#[derive(Debug)]
+pub struct Mended {
+    /// The mended text.
+    pub rope: Arc<Rope>,
+    /// What was applied, in order.
+    pub applied: Vec<Applied>,
+    /// How many strings were spelled anew because JSON does not allow them as they were.
+    pub respelled: usize,
+    /// What was found at first, and what is left: what a check of the mended text says.
+    pub found: [Tally; 2],
+    /// How many errors of those that are left are about calls that were answered with an error, now or before.
+    pub answered: usize,
+    /// The sessions as they read now.
+    pub recording: Arc<Recording>,
+    /// What was to be applied and could not be: offers that the file has no place for, and safe ones that their actions refuse.
+    pub refused: Vec<Refused>,
+}
+
+/// How many findings there are of each severity and rule.
+pub type Tally = BTreeMap<(Severity, &'static str), usize>;
+
+/// One action that was applied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Applied {
+    /// The round, from 1; item numbers are those of its beginning.
+    pub round: usize,
+    /// Index of the session.
+    pub session: usize,
+    /// Index of the item in it.
+    pub item: u32,
+    /// Id of the rule.
+    pub rule: &'static str,
+    /// Id of the action.
+    pub action: &'static str,
+    /// What the action has to say.
+    pub notes: Vec<String>,
+}
+
+/// One offer that could not be carried out.
+#[derive(Debug)]
+pub struct Refused {
+    /// Index of the session.
+    pub session: usize,
+    /// Index of the item in it, as it is now.
+    pub item: u32,
+    /// Id of the rule.
+    pub rule: &'static str,
+    /// Id of the action.
+    pub action: &'static str,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// Why an offer could not be carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum Reason {
+    /// The action says so.
+    #[error(transparent)]
+    Action(Refusal),
+    /// The file has no place for it.
+    #[error(transparent)]
+    Writing(CannotWrite),
+    /// Each round found something new to do.
+    #[error("there is no end after {MOST_ROUNDS} rounds")]
+    NoEnd,
+    /// The round that it was part of left no fewer findings than there were before.
+    #[error("it was taken back: it mends nothing here")]
+    NoGain,
+}
+
+/// Mending ends after so many rounds: two actions that undo each other would go on for ever.
+const MOST_ROUNDS: usize = 8;
+
+/// The action that answers a call with an error.
+const ANSWER: &str = "inject-error";
+
+/// A plan of one finding.
+struct Plan {
+    applied: Applied,
+    edits: Vec<Edit>,
+}
+
+impl Plan {
+    fn refused(&self, reason: Reason) -> Refused {
+        Refused {
+            session: self.applied.session,
+            item: self.applied.item,
+            rule: self.applied.rule,
+            action: self.applied.action,
+            reason,
+        }
+    }
+}
+
+impl Refused {
+    /// What was applied and taken back.
+    fn without_gain(applied: &Applied) -> Self {
+        Self {
+            session: applied.session,
+            item: applied.item,
+            rule: applied.rule,
+            action: applied.action,
+            reason: Reason::NoGain,
+        }
+    }
+}
+
+/// What a check says, and what of it is still to be mended.
+struct Checked {
+    /// By session; what the take has settled is marked.
+    findings: Vec<Vec<Finding>>,
+    /// Of the findings before any was settled: what the text says by itself.
+    tally: Tally,
+    /// How many errors were settled.
+    answered: usize,
+}
+
+/// What came of one round.
+#[derive(Default)]
+struct Round {
+    /// In the order of their places.
+    splices: Vec<Splice>,
+    done: Vec<Plan>,
+    /// Plans that cannot be written.
+    unwritten: Vec<(Plan, CannotWrite)>,
+    /// Safe offers that their actions refused.
+    refused: Vec<Refused>,
+    /// How many errors are about calls whose outputs say so already.
+    answered: usize,
+}
+
+/// The offers that cannot be written in a text as it is: session, item, rule, action.
+type Barred = HashSet<(usize, u32, &'static str, &'static str)>;
+
+/// A text on the way, and what a check says of it.
+#[derive(Clone)]
+struct State {
+    rope: Arc<Rope>,
+    recording: Arc<Recording>,
+    checked: Arc<Checked>,
+}
+
+impl State {
+    /// How many errors, warnings and notes are left that nobody has answered; the fewer of the worst, the better.
+    fn left(&self) -> [usize; 3] {
+        let all = || self.checked.findings.iter().flatten();
+        [Severity::Error, Severity::Warning, Severity::Info]
+            .map(|severity| all().filter(|finding| finding.severity == severity).count())
+    }
+}
+
+impl Mending<'_> {
+    /// Mends the recording. What comes out is the best of the texts on the way: rounds that left it no better are taken back.
+    pub fn run(&self) -> Result<Mended, InputError> {
+        let mut faultless = Vec::new();
+        let (rope, recording) = (self.base.rope().clone(), self.base.recording().clone());
+        let checked = Arc::new(self.check(&recording, &rope, &mut faultless)?);
+        let first = checked.tally.clone();
+        let mut state = State {
+            rope,
+            recording,
+            checked,
+        };
+        let spelling = text::spelling(&state.rope, &state.recording)?;
+        let respelled = spelling.len();
+        if respelled > 0 {
+            state = self.follow(&state, &spelling, &mut faultless)?;
+        }
+        let (mut best, mut kept) = (state.clone(), 0);
+        let (mut applied, mut answered) = (Vec::new(), 0);
+        let mut refused = loop {
+            let number = applied
+                .last()
+                .map_or(1, |applied: &Applied| applied.round + 1);
+            let (round, refused) = self.round(number, &state.recording, &state.checked.findings);
+            if round.done.is_empty() {
+                answered = round.answered;
+                break refused;
+            }
+            if number > MOST_ROUNDS {
+                let left = round.done.iter();
+                break left.map(|plan| plan.refused(Reason::NoEnd)).collect();
+            }
+            state = self.follow(&state, &round.splices, &mut faultless)?;
+            applied.extend(round.done.into_iter().map(|plan| plan.applied));
+            if !text::is_read_alike(self.base.rope(), &state.rope, &state.recording)? {
+                break Vec::new();
+            }
+            if state.left() < best.left() {
+                (best, kept) = (state.clone(), applied.len());
+            }
+        };
+        let lost = applied.split_off(kept);
+        if let Some(first) = lost.first() {
+            // Later rounds stand on what this one did.
+            let of_round = lost.iter().filter(|one| one.round == first.round);
+            refused = of_round.map(Refused::without_gain).collect();
+        }
+        let State {
+            rope,
+            recording,
+            checked,
+        } = best;
+        Ok(Mended {
+            rope,
+            applied,
+            respelled,
+            answered: checked.answered + answered,
+            found: [first, checked.tally.clone()],
+            recording,
+            refused,
+        })
+    }
+
+    /// The text with splices, read and checked.
+    fn follow(
+        &self,
+        before: &State,
+        splices: &[Splice],
+        faultless: &mut Vec<Faultless>,
+    ) -> Result<State, InputError> {
+        let rope = Arc::new(before.rope.spliced(splices));
+        (self.mended)(&rope);
+        let read = self
+            .base
+            .read_again(&before.recording, splices, &rope, self.progress);
+        let mut recording = read?;
+        (self.complete)(&mut recording);
+        let checked = Arc::new(self.check(&recording, &rope, faultless)?);
+        Ok(State {
+            rope,
+            recording: Arc::new(recording),
+            checked,
+        })
+    }
+
+    /// The findings by session. `faultless` is what the check before knows of the items of each, and is told what this one knows.
+    fn check(
+        &self,
+        recording: &Recording,
+        rope: &Rope,
+        faultless: &mut Vec<Faultless>,
+    ) -> Result<Checked, InputError> {
+        let (mut tally, mut answered) = (Tally::new(), 0);
+        let rules = match self.up_to {
+            Safety::Safe => mending_rules(),
+            Safety::Unsafe | Safety::Manual => RULES.to_vec(),
+        };
+        faultless.resize_with(recording.sessions.len(), Faultless::default);
+        let sessions = recording.sessions.iter().zip(faultless);
+        let found = sessions.map(|(session, faultless)| {
+            let run = Run::new(session, self.target);
+            let known = faultless.among(&run, |span| recorded(rope, span));
+            let run = run.knowing(known);
+            let (mut findings, digests) = check_run(&run, &rules)?;
+            *faultless = Faultless::of(&run, |span| recorded(rope, span), &findings, &digests);
+            count(&findings, &mut tally);
+            let before = errors(&findings);
+            let offers = findings.iter().map(|finding| finding.offers.clone());
+            let offers = offers.collect::<Vec<_>>();
+            settle(session, rope, &mut findings);
+            answered += before - errors(&findings);
+            if self.may_go_before_answers() {
+                for (finding, offers) in findings.iter_mut().zip(offers) {
+                    keep_before_answer(finding, offers);
+                }
+            }
+            Ok(findings)
+        });
+        let findings = found.collect::<Result<_, InputError>>()?;
+        Ok(Checked {
+            findings,
+            tally,
+            answered,
+        })
+    }
+
+    /// Whether what was answered is still mended by what its rule offers before an answer: who reads the copy does not know that it was
+    /// answered. In what a run grew, somebody let it pass.
+    fn may_go_before_answers(&self) -> bool {
+        self.base.rope().growths().is_empty()
+    }
+
+    /// Carries out what can be done to the text as it is. Where nothing can be, what is refused comes with the reasons.
+    fn round(
+        &self,
+        number: usize,
+        recording: &Recording,
+        findings: &[Vec<Finding>],
+    ) -> (Round, Vec<Refused>) {
+        let (mut barred, mut refused) = (Barred::new(), Vec::new());
+        loop {
+            let mut round = Round::default();
+            for (index, (session, findings)) in recording.sessions.iter().zip(findings).enumerate()
+            {
+                let place = (number, index);
+                let plans = self.plans(place, session, findings, &barred, &mut round);
+                carry_out(session, plans, &mut round);
+            }
+            if !round.done.is_empty() || round.unwritten.is_empty() {
+                refused.append(&mut round.refused);
+                refused.sort_by_key(|refused| (refused.session, refused.item));
+                return (round, refused);
+            }
+            // What stood back for a plan that came to nothing has its turn.
+            for (plan, error) in round.unwritten {
+                let Applied {
+                    session,
+                    item,
+                    rule,
+                    action,
+                    ..
+                } = plan.applied;
+                barred.insert((session, item, rule, action));
+                refused.push(plan.refused(Reason::Writing(error)));
+            }
+        }
+    }
+
+    /// What is to be done in one round: at most one plan for an item and its partner, since a pair changes with either half.
+    fn plans(
+        &self,
+        (round, number): (usize, usize),
+        session: &Session,
+        findings: &[Finding],
+        barred: &Barred,
+        told: &mut Round,
+    ) -> Vec<Plan> {
+        let run = Run::new(session, self.target);
+        let mut touched = HashSet::new();
+        let mut turn = None;
+        let mut plans = Vec::new();
+        for finding in findings {
+            let Some(item) = finding.item.filter(|item| !touched.contains(item)) else {
+                continue;
+            };
+            let rule = finding.rule.id;
+            let is_barred = |action| barred.contains(&(number, item, rule, action));
+            let offers = Offers {
+                place: (number, item),
+                finding,
+                up_to: self.up_to,
+                goes_before_answers: self.may_go_before_answers(),
+            };
+            let own = session.items.get(item as usize).map(|item| item.turn);
+            // Findings are in the order of the history: one turn after the other.
+            if turn.as_ref().is_none_or(|(known, _)| *known != own) {
+                turn = Some((own, of_turn(session, findings, finding)));
+            }
+            let beside = turn.as_ref().map_or(&[][..], |(_, defects)| defects);
+            let Some((offer, planned)) = offers.first(&run, beside, is_barred, told) else {
+                continue;
+            };
+            let items = touched_by(session, item, &planned.edits);
+            if items.iter().any(|item| touched.contains(item)) {
+                continue;
+            }
+            touched.extend(items);
+            plans.push(Plan {
+                applied: Applied {
+                    round,
+                    session: number,
+                    item,
+                    rule,
+                    action: offer.action,
+                    notes: planned.notes,
+                },
+                edits: planned.edits,
+            });
+        }
+        plans
+    }
+}
+
+/// Gives what was settled the offers that stand before an answer; it would be answered again and again.
+fn keep_before_answer(finding: &mut Finding, offers: Vec<Offer>) {
+    if finding.is_settled {
+        let before = offers
+            .into_iter()
+            .take_while(|offer| offer.action != ANSWER);
+        finding.offers = before.collect();
+    }
+}
+
+fn count(findings: &[Finding], tally: &mut Tally) {
+    for finding in findings {
+        *tally
+            .entry((finding.severity, finding.rule.id))
+            .or_default() += 1;
+    }
+}
+
+fn errors(findings: &[Finding]) -> usize {
+    let errors = findings.iter();
+    errors
+        .filter(|finding| finding.severity == Severity::Error)
+        .count()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

@@ -1,0 +1,67 @@
+//! What mending does with the text as such: strings that JSON does not allow, and whether it is still taken for what it was.
+
+use crate::reading::{SAMPLE_BYTES, refuse_another_format};
+use crate::{InputError, Recording};
+use retake_core::formats::{Sample, is_written, recognise};
+use retake_core::json::{respelled, string_end};
+use retake_core::session::{ProblemKind, Rope, Source, SourceError, Span, Splice};
+
+/// How many bytes are read to find the end of a string, at first.
+const SPELLED: u64 = 4096;
+
+/// Spells anew the strings that JSON does not allow.
+pub(super) fn spelling(rope: &Rope, recording: &Recording) -> Result<Vec<Splice>, InputError> {
+    if !is_written(recording.format) {
+        return Ok(Vec::new());
+    }
+    let problems = recording.problems.iter();
+    let bad = problems.filter(|problem| matches!(problem.kind, ProblemKind::BadString(_)));
+    let splices = bad.map(|problem| {
+        let end = rope.len();
+        let mut length = SPELLED;
+        loop {
+            let span = Span {
+                start: problem.at,
+                end: end.min(problem.at.saturating_add(length)),
+            };
+            let text = rope.read(span)?;
+            match string_end(&text, 0) {
+                Ok(behind) => {
+                    let end = problem.at + behind as u64;
+                    let at = Span {
+                        start: problem.at,
+                        end,
+                    };
+                    let with = respelled(&text[..behind]).into_owned();
+                    return Ok(Splice { at, with });
+                }
+                Err(fault) if span.end == end => {
+                    let reason = fault.kind.to_string();
+                    return Err(InputError::Source(SourceError::Refused { span, reason }));
+                }
+                Err(_) => length *= 8,
+            }
+        }
+    });
+    splices.collect()
+}
+
+/// Whether a text is still taken for what the recording is that it was made of.
+pub(super) fn is_read_alike(
+    before: &Rope,
+    rope: &Rope,
+    recording: &Recording,
+) -> Result<bool, InputError> {
+    let recognised = |rope: &Rope| -> Result<_, InputError> {
+        let end = rope.len().min(SAMPLE_BYTES);
+        let head = rope.read(Span { start: 0, end })?;
+        let sample = Sample::new(&head, end == rope.len());
+        Ok(recognise(&sample).map(|format| format.id))
+    };
+    let own = recording.format.id;
+    if recognised(before)? != Some(own) {
+        // Somebody said what it is.
+        return Ok(true);
+    }
+    Ok(recognised(rope)? == Some(own) && refuse_another_format(recording).is_ok())
+}

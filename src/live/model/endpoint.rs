@@ -1,0 +1,274 @@
+//! Where a model is asked: the path and the header lines of each dialect.
+
+use super::key::Key;
+use crate::http::{BadHeader, BadUrl, Headers, NoClient, Target};
+use retake_core::redact::header_holds_a_secret;
+use retake_core::session::Dialect;
+use std::fmt;
+use std::time::Duration;
+
+/// The version of Anthropic's API that requests are written for. Later ones refuse members that recorded requests hold
+/// (`temperature`); the table of headers may name another one.
+const ANTHROPIC_VERSION: &str = "2023-06-01";
+
+/// An endpoint that is asked in one dialect.
+#[derive(Clone)]
+pub struct Endpoint {
+    /// What it speaks.
+    pub dialect: Dialect,
+    /// Its URL, with `/v1` or without, as SDKs of either kind are given it.
+    pub base_url: String,
+    /// Header lines beside, or in place of, those of the dialect.
+    pub headers: Vec<(String, String)>,
+    /// The key; local servers need none.
+    pub key: Option<Key>,
+    /// How long to wait.
+    pub timeouts: Timeouts,
+}
+
+impl fmt::Debug for Endpoint {
+    /// Without what headers say, and without the query of the URL.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.headers.iter().map(|(name, _)| name);
+        f.debug_struct("Endpoint")
+            .field("dialect", &self.dialect)
+            .field("base_url", &Target::parse(&self.base_url))
+            .field("headers", &names.collect::<Vec<_>>())
+            .field("key", &self.key)
+            .field("timeouts", &self.timeouts)
+            .finish()
+    }
+}
+
+/// How long to wait for a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeouts {
+    /// Until there is a connection.
+    pub connect: Duration,
+    /// Until the head of the reply has come. A reply that is not streamed comes with its head.
+    pub first: Duration,
+    /// Between two pieces of a reply.
+    pub idle: Duration,
+    /// After so long without a piece, [`super::Progress::Silent`] says so.
+    pub quiet: Duration,
+    /// Until the reply is whole.
+    pub total: Duration,
+}
+
+impl Default for Timeouts {
+    /// Those of the providers' own clients (600 s), within half an hour.
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(10),
+            first: Duration::from_secs(600),
+            idle: Duration::from_secs(300),
+            quiet: Duration::from_secs(15),
+            total: Duration::from_secs(1800),
+        }
+    }
+}
+
+/// Why an endpoint cannot be asked.
+#[derive(Debug, thiserror::Error)]
+pub enum NoModel {
+    /// Its URL.
+    #[error("base_url: {0}")]
+    Url(#[from] BadUrl),
+    /// One of its headers, or its key.
+    #[error(transparent)]
+    Header(#[from] BadHeader),
+    /// The client.
+    #[error(transparent)]
+    Client(#[from] NoClient),
+    /// retake asks no model in this dialect.
+    #[error("models are not asked in the dialect {0}")]
+    Dialect(&'static str),
+}
+
+impl Endpoint {
+    /// Where the requests go.
+    ///
+    /// A base that ends with the path of the dialect is taken as it is. One with a version in its path (`/v1`, `/api/v4`,
+    /// `/v1beta/openai`) gets the path behind it, any other one gets `/v1` as well.
+    pub(super) fn target(&self) -> Result<Target, NoModel> {
+        let base = Target::parse(&self.base_url)?;
+        let word = match self.dialect {
+            Dialect::Responses => "responses",
+            Dialect::Chat => "chat/completions",
+            Dialect::Anthropic => "messages",
+            Dialect::Gemini => return Err(NoModel::Dialect(self.dialect.word())),
+        };
+        let path = base.path().trim_end_matches('/');
+        let is_whole = path
+            .strip_suffix(word)
+            .is_some_and(|rest| rest.ends_with('/'));
+        Ok(match (is_whole, path.split('/').any(is_version)) {
+            (true, _) => base.with_path(path),
+            (false, true) => base.with_path(&format!("{path}/{word}")),
+            (false, false) => base.with_path(&format!("{path}/v1/{word}")),
+        })
+    }
+
+    /// The header lines of a request.
+    pub(super) fn headers(&self, is_streamed: bool) -> Result<Headers, NoModel> {
+        let mut headers = Headers::default();
+        headers.set("content-type", "application/json")?;
+        headers.set(
+            "accept",
+            if is_streamed {
+                "text/event-stream, application/json"
+            } else {
+                "application/json"
+            },
+        )?;
+        headers.set("accept-encoding", "identity")?;
+        let key = self.key.as_ref().map(Key::expose);
+        match (self.dialect, key) {
+            (Dialect::Anthropic, key) => {
+                headers.set("anthropic-version", ANTHROPIC_VERSION)?;
+                if let Some(key) = key {
+                    headers.set("x-api-key", key)?;
+                }
+            }
+            (_, Some(key)) => headers.set("authorization", &format!("Bearer {key}"))?,
+            (_, None) => {}
+        }
+        for (name, value) in &self.headers {
+            headers.set(name, value)?;
+        }
+        Ok(headers)
+    }
+
+    /// What must not stand in an error text.
+    pub(super) fn secrets(&self) -> Vec<&str> {
+        let headers = self.headers.iter();
+        let headers = headers.filter(|(name, _)| header_holds_a_secret(name));
+        // `Bearer` before a key is no secret.
+        let values = headers.filter_map(|(_, value)| value.split_whitespace().last());
+        values.chain(self.key.as_ref().map(Key::expose)).collect()
+    }
+}
+
+/// Whether a part of a path is `v1`, `v1beta`, `v4`.
+fn is_version(part: &str) -> bool {
+    let mut chars = part.chars();
+    chars.next() == Some('v') && chars.next().is_some_and(|char| char.is_ascii_digit())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+pub(super) mod tests {
+    use super::*;
+
+    pub(crate) fn endpoint(dialect: Dialect, base_url: &str) -> Endpoint {
+        Endpoint {
+            dialect,
+            base_url: base_url.to_owned(),
+            headers: Vec::new(),
+            key: None,
+            timeouts: Timeouts::default(),
+        }
+    }
+
+    #[test]
+    fn a_base_is_understood_with_its_version_and_without() {
+        for (dialect, base, path) in [
+            (
+                Dialect::Responses,
+                "https://api.openai.com/v1",
+                "/v1/responses",
+            ),
+            (
+                Dialect::Responses,
+                "https://api.openai.com/",
+                "/v1/responses",
+            ),
+            (
+                Dialect::Chat,
+                "http://127.0.0.1:11434",
+                "/v1/chat/completions",
+            ),
+            (
+                Dialect::Chat,
+                "http://127.0.0.1:8080/v1/",
+                "/v1/chat/completions",
+            ),
+            (
+                Dialect::Chat,
+                "https://host/api/paas/v4",
+                "/api/paas/v4/chat/completions",
+            ),
+            (
+                Dialect::Chat,
+                "https://host/v1beta/openai",
+                "/v1beta/openai/chat/completions",
+            ),
+            (
+                Dialect::Chat,
+                "https://host/odd/chat/completions",
+                "/odd/chat/completions",
+            ),
+            (
+                Dialect::Anthropic,
+                "https://api.anthropic.com",
+                "/v1/messages",
+            ),
+            (
+                Dialect::Anthropic,
+                "https://api.anthropic.com/v1",
+                "/v1/messages",
+            ),
+            (
+                Dialect::Anthropic,
+                "https://host/anthropic",
+                "/anthropic/v1/messages",
+            ),
+        ] {
+            assert_eq!(
+                endpoint(dialect, base).target().unwrap().path(),
+                path,
+                "{base}"
+            );
+        }
+        let azure = endpoint(Dialect::Chat, "https://host/openai/v1?api-version=1").target();
+        assert!(azure.is_ok());
+    }
+
+    #[test]
+    fn a_url_that_holds_a_password_or_leads_to_no_server_is_refused_without_repeating_it() {
+        for base in [
+            "https://me:hunter2@host/v1",
+            "file:///etc/passwd",
+            "host:80",
+            "",
+            "https://",
+        ] {
+            let error = endpoint(Dialect::Chat, base)
+                .target()
+                .unwrap_err()
+                .to_string();
+            assert!(
+                !error.contains("hunter2") && error.starts_with("base_url: "),
+                "{error}"
+            );
+        }
+        assert!(endpoint(Dialect::Gemini, "https://host").target().is_err());
+    }
+
+    #[test]
+    fn nothing_that_is_printed_of_an_endpoint_shows_a_secret() {
+        let mut endpoint = endpoint(Dialect::Chat, "https://host/v1?key=hunter2");
+        endpoint.key = Key::new("sk-hunter2");
+        endpoint.headers = vec![("api-key".to_owned(), "Bearer hunter2".to_owned())];
+        let headers = endpoint.headers(true).unwrap();
+        let shown = format!("{endpoint:?} {headers:?} {:?}", endpoint.target());
+        assert!(!shown.contains("hunter2"), "{shown}");
+        assert_eq!(endpoint.secrets(), ["hunter2", "sk-hunter2"]);
+        endpoint.key = Key::new("a\u{1}b");
+        let error = endpoint.headers(true).unwrap_err().to_string();
+        assert!(
+            error.contains("authorization") && !error.contains('\u{1}'),
+            "{error}"
+        );
+    }
+}

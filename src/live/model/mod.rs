@@ -1,0 +1,251 @@
+//! A model that is asked over HTTP: one request in a provider's dialect, one reply, streamed or whole.
+//!
+//! Nothing here tries again, waits, or judges what the model said; a reply comes back as one piece of JSON in the shape of its dialect,
+//! or a [`ModelFault`] says why there is none.
+
+mod body;
+mod endpoint;
+mod fault;
+mod key;
+mod streamed;
+#[cfg(test)]
+mod tests;
+mod whole;
+
+pub use endpoint::{Endpoint, NoModel, Timeouts};
+pub use key::Key;
+
+use crate::http::{Headers, Http, Target};
+use body::Body;
+use fault::{Refused, Trouble};
+use retake_core::dialects::stream::PartialCall;
+use retake_core::engine::ModelFault;
+use retake_core::json::Cursor;
+use retake_core::session::Dialect;
+use retake_core::session::ledger::Usage;
+use std::time::Instant;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+/// The longest id of a request that is kept, in characters.
+const REQUEST_ID: usize = 128;
+
+/// What comes of a reply while it is on its way. Texts are from outside; events come as often as the provider sends them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress<'a> {
+    /// The first byte of the reply came.
+    First {
+        /// Milliseconds since it was asked.
+        ms: u64,
+    },
+    /// The text grows by this.
+    Text(&'a str),
+    /// The reasoning, or its summary, grows by this.
+    Reasoning(&'a str),
+    /// A call began (its place is new), grew, or is complete.
+    Call {
+        /// Which of the reply's calls, from 0.
+        place: usize,
+        /// The call as far as it is known.
+        call: PartialCall<'a>,
+    },
+    /// Nothing has come for this many milliseconds; said again while it lasts.
+    Silent {
+        /// Milliseconds.
+        ms: u64,
+    },
+}
+
+/// A reply.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// The reply as one piece of JSON, as the dialect sends it when it is not streamed.
+    pub json: String,
+    /// Its tokens.
+    pub usage: Usage,
+    /// Milliseconds until its first byte.
+    pub first_ms: u64,
+    /// Milliseconds until it was whole.
+    pub total_ms: u64,
+    /// Whether the provider said that this is all. A stream that just stops leaves a part of a reply.
+    pub ended: bool,
+    /// Events of the stream that could not be read: something may be missing in the middle.
+    pub unreadable: u32,
+    /// Events behind the end of the reply, which belong to nothing.
+    pub late: u32,
+    /// Whether it came as a stream.
+    pub was_streamed: bool,
+    /// The provider's name for the request, for asking it about a problem.
+    pub request_id: Option<String>,
+}
+
+impl Answer {
+    /// Whether all of the reply is here.
+    pub fn is_whole(&self) -> bool {
+        self.ended && self.unreadable == 0
+    }
+}
+
+/// Who is told of progress: once per piece, on the task that asks. It may be sent along with that task.
+pub type Watcher<'a> = &'a mut (dyn FnMut(Progress<'_>) + Send);
+
+/// The one who watches a question, and what it has seen.
+struct Watch<'a> {
+    on: Watcher<'a>,
+    asked: Instant,
+    first_ms: Option<u64>,
+    /// Whether a part of the reply was shown.
+    showed: bool,
+}
+
+impl Watch<'_> {
+    fn ms(&self) -> u64 {
+        u64::try_from(self.asked.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Bytes have come.
+    fn bytes_came(&mut self) {
+        if self.first_ms.is_none() {
+            let ms = self.ms();
+            self.first_ms = Some(ms);
+            (self.on)(Progress::First { ms });
+        }
+    }
+
+    /// A part of the reply is shown.
+    fn show(&mut self, progress: Progress<'_>) {
+        self.showed = true;
+        (self.on)(progress);
+    }
+}
+
+/// An endpoint that is ready to be asked. Its connections belong to the tokio runtime that asks first.
+#[derive(Debug, Clone)]
+pub struct Model {
+    endpoint: Endpoint,
+    target: Target,
+    /// The lines of a client for which it is asked; without them those of the endpoint.
+    lines: Option<Headers>,
+    http: Http,
+}
+
+impl Model {
+    /// Checks the endpoint, so that nothing but the world can keep a question from being sent.
+    pub fn new(endpoint: Endpoint) -> Result<Self, NoModel> {
+        let target = endpoint.target()?;
+        endpoint.headers(true)?;
+        let http = Http::new(&target, endpoint.timeouts.connect)?;
+        Ok(Self {
+            endpoint,
+            target,
+            lines: None,
+            http,
+        })
+    }
+
+    /// The model that another client asks: at the very URL, with the client's own lines ([`Headers::passed_on`]). Its connections are
+    /// those of `http`.
+    pub(crate) fn of_client(dialect: Dialect, target: Target, lines: Headers, http: Http) -> Self {
+        let endpoint = Endpoint {
+            dialect,
+            base_url: String::new(),
+            headers: lines.secrets(),
+            key: None,
+            timeouts: Timeouts::default(),
+        };
+        Self {
+            endpoint,
+            target,
+            lines: Some(lines),
+            http,
+        }
+    }
+
+    /// The endpoint.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// Host and port that are asked.
+    pub fn host(&self) -> String {
+        self.target.host()
+    }
+
+    /// Asks once. `body` is the request in the endpoint's dialect and is sent as it is; whether it asks for a stream, it says itself.
+    ///
+    /// Ends at once when it is cancelled, with the connection.
+    pub async fn ask(
+        &self,
+        body: Vec<u8>,
+        on: Watcher<'_>,
+        cancel: CancellationToken,
+    ) -> Result<Answer, ModelFault> {
+        let mut watch = Watch {
+            on,
+            asked: Instant::now(),
+            first_ms: None,
+            showed: false,
+        };
+        let total = self.endpoint.timeouts.total;
+        let outcome = tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(Trouble::Cancelled),
+            outcome = timeout(total, self.converse(body, &mut watch)) => {
+                outcome.unwrap_or(Err(Trouble::Long(total)))
+            }
+        };
+        outcome.map_err(|trouble| trouble.fault(&self.endpoint, &self.host(), watch.showed))
+    }
+
+    async fn converse(&self, body: Vec<u8>, watch: &mut Watch<'_>) -> Result<Answer, Trouble> {
+        let headers = match &self.lines {
+            Some(lines) => lines
+                .with("accept-encoding", "identity")
+                .map_err(NoModel::from)?,
+            None => self.endpoint.headers(asks_for_stream(&body))?,
+        };
+        let limit = self.endpoint.timeouts.first;
+        let reply = timeout(limit, self.http.post(&self.target, headers, body)).await;
+        let reply = reply.map_err(|_| Trouble::NoHeadFor(limit))?;
+        let reply = reply.map_err(Trouble::NoHead)?;
+        let request_id = ["x-request-id", "request-id"]
+            .iter()
+            .find_map(|name| reply.header(name))
+            .map(|id| id.chars().take(REQUEST_ID).collect::<String>());
+        if !(200..300).contains(&reply.status()) {
+            let refused = Refused::read(reply, request_id).await;
+            return Err(Trouble::Refused(Box::new(refused)));
+        }
+        if let Some(encoding) = reply.header("content-encoding")
+            && !encoding.trim().eq_ignore_ascii_case("identity")
+        {
+            let what = format!("the reply is encoded ({encoding}), which was not asked for");
+            return Err(Trouble::Strange(what));
+        }
+        let mut body = Body::new(reply, self.endpoint.timeouts);
+        let mut answer = match body.begin(watch).await? {
+            Some(b'{' | b'[') => whole::read(self.endpoint.dialect, body, watch).await?,
+            Some(b'<') => {
+                let page = body.look(watch).await;
+                let what = format!("this is no reply: {}", fault::beginning(&page));
+                return Err(Trouble::Strange(what));
+            }
+            Some(_) => streamed::read(self.endpoint.dialect, body, watch).await?,
+            None => return Err(Trouble::Empty),
+        };
+        answer.request_id = request_id;
+        Ok(answer)
+    }
+}
+
+/// Whether a request asks for a stream. A body that cannot be read is the provider's to refuse.
+fn asks_for_stream(body: &[u8]) -> bool {
+    let mut asks = false;
+    let walked = Cursor::new(body).object(|cursor, key| {
+        if key == b"stream" {
+            asks = cursor.is_true()?;
+        }
+        Ok(())
+    });
+    walked.is_ok() && asks
+}

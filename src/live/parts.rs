@@ -1,0 +1,495 @@
+//! Reads a large file in parts on all cores.
+//!
+//! Each part guesses where its first record begins and reads from there; joining them, each must begin exactly where the one
+//! before it ended, and one that guessed wrong is read again from the right place. So a one-line array of a gigabyte is read as
+//! fast as lines, and what comes out never depends on the guesses.
+
+mod again;
+
+pub use again::Kept;
+
+use self::again::Stretch;
+use super::reading::Progress;
+use rayon::prelude::*;
+use retake_core::formats::split::{self, Members, Part, Step, Within};
+use retake_core::formats::{Layout, Records, Sample};
+use retake_core::session::{Fragment, Kind, Source, SourceError, Span};
+use std::cell::RefCell;
+use std::ops::Range;
+
+/// The size of a part.
+const PART: u64 = 4 << 20;
+/// How much of a part is at hand at a time: what is copied in is still in the cache when it is walked.
+const STEP: u64 = 256 * 1024;
+/// How much is read beyond a part at first, so that its last record is whole.
+const BEYOND: u64 = 16 * 1024;
+/// How far beyond its part a guess is followed: a wrong one could lead every part to the end of the file.
+const PATIENCE: u64 = 8 << 20;
+/// How far before its part a reader looks for the boundary at the very start of it.
+const OVERLAP: u64 = 16;
+/// How many parts are read before they are joined: bounds the memory of parts that wait.
+const WAVE: usize = 32;
+/// A larger buffer, which a large record needed, is given back.
+const KEPT_BUFFER: usize = 1 << 20;
+
+thread_local! {
+    /// One buffer for all parts that a thread reads: fresh pages cost as much as the reading.
+    static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A file that is too large to be held.
+pub(super) struct File<'a> {
+    records: &'a Records,
+    source: &'a dyn Source,
+    length: u64,
+    progress: Progress<'a>,
+    part: u64,
+    beyond: u64,
+    step: u64,
+    patience: u64,
+}
+
+/// Where the first record of a part begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum First {
+    /// Somewhere in it.
+    Guessed,
+    /// At its start.
+    Here,
+    /// At its start or behind a run of NUL bytes, the beginning of which was reported.
+    BehindNuls,
+}
+
+/// What one part gave.
+struct Piece {
+    range: Range<u64>,
+    /// Where its first record begins; `None` where no record begins in it.
+    start: Option<u64>,
+    /// Where reading stopped.
+    next: u64,
+    /// Whether a NUL byte stands before that place.
+    behind_nul: bool,
+    closed: bool,
+    fragment: Fragment,
+}
+
+impl<'a> File<'a> {
+    /// A file whose bytes up to `length` count.
+    pub(super) fn new(records: &'a Records, source: &'a dyn Source, length: u64) -> Self {
+        Self {
+            records,
+            source,
+            length,
+            progress: &|_, _| (),
+            part: PART,
+            beyond: BEYOND,
+            step: STEP,
+            patience: PATIENCE,
+        }
+    }
+
+    /// Tells `progress` how far reading is.
+    pub(super) fn telling(self, progress: Progress<'a>) -> Self {
+        Self { progress, ..self }
+    }
+
+    /// Reads all records.
+    pub(super) fn read(&self, sample: &Sample<'_>, layout: Layout) -> Result<Kept, SourceError> {
+        let mut out = Fragment::default();
+        let mut stretches = Vec::new();
+        let start = sample.skipped as u64;
+        split::report_leading(sample, &mut out);
+        match layout {
+            Layout::Lines | Layout::Text => {
+                self.read_stretch(Within::Stream, start, &mut out, &mut stretches)?;
+            }
+            Layout::Array(inside) => {
+                let first = start + inside as u64;
+                let closed = self.read_stretch(Within::Array, first, &mut out, &mut stretches)?;
+                self.report_rest(closed, &mut out)?;
+            }
+            Layout::Object(inside) => {
+                let closed = self.read_document(start + inside as u64, &mut out, &mut stretches)?;
+                if self.is_followed_by_object(closed)? {
+                    // It may be the first of a stream of documents, as which it can be read unless it is broken.
+                    let mut stream = Fragment::default();
+                    split::report_leading(sample, &mut stream);
+                    self.read_stream(start, &mut stream)?;
+                    let first = stream.items.first().map(|item| item.kind);
+                    if first != Some(Kind::Unreadable) {
+                        return Ok(Kept::new(stream, Vec::new(), sample, layout, self.length));
+                    }
+                }
+                self.report_rest(closed, &mut out)?;
+            }
+        }
+        Ok(Kept::new(out, stretches, sample, layout, self.length))
+    }
+
+    /// Reads the records of a stretch and notes where they stand; gives the position behind the bracket of an array.
+    fn read_stretch(
+        &self,
+        within: Within,
+        start: u64,
+        out: &mut Fragment,
+        stretches: &mut Vec<Stretch>,
+    ) -> Result<Option<u64>, SourceError> {
+        let closed = self.read_parts(within, start, out)?;
+        let end = match within {
+            Within::Stream => Some(self.length),
+            Within::Array => closed,
+        };
+        stretches.extend(end.map(|end| Stretch {
+            within,
+            span: Span { start, end },
+            end: out.mark(),
+        }));
+        Ok(closed)
+    }
+
+    /// Reads a stream of values from `start`.
+    pub(super) fn read_stream(&self, start: u64, out: &mut Fragment) -> Result<(), SourceError> {
+        self.read_parts(Within::Stream, start, out).map(|_| ())
+    }
+
+    /// The position behind the last line end at or behind `from`.
+    pub(super) fn last_line_end(&self, from: u64) -> Result<Option<u64>, SourceError> {
+        let mut end = self.length;
+        while end > from {
+            let start = end.saturating_sub(BEYOND).max(from);
+            let bytes = self.source.read(Span { start, end })?;
+            if let Some(last) = memchr::memrchr(b'\n', &bytes) {
+                return Ok(Some(start + last as u64 + 1));
+            }
+            end = start;
+        }
+        Ok(None)
+    }
+
+    /// Reads records from `start` to the end of the file or of the array; gives the position behind the array's bracket.
+    fn read_parts(
+        &self,
+        within: Within,
+        start: u64,
+        out: &mut Fragment,
+    ) -> Result<Option<u64>, SourceError> {
+        // Where nothing is left, it is still to be said that the array is not closed.
+        let ranges = (start..self.length.max(start + 1))
+            .step_by(self.part as usize)
+            .map(|from| from..(from + self.part).min(self.length))
+            .collect::<Vec<_>>();
+        let mut joint = Joint {
+            file: self,
+            within,
+            start,
+            expected: start,
+            first: First::Here,
+            out,
+        };
+        let mut waves = ranges.chunks(WAVE);
+        let mut pieces = waves.next().map_or_else(
+            || Ok(Vec::new()),
+            |wave| self.read_wave(within, start, wave),
+        )?;
+        for wave in waves {
+            // One wave is joined while the next is read.
+            let (joined, next) = rayon::join(
+                || joint.join(pieces),
+                || self.read_wave(within, start, wave),
+            );
+            if joined? {
+                return Ok(Some(joint.expected));
+            }
+            pieces = next?;
+        }
+        Ok(joint.join(pieces)?.then_some(joint.expected))
+    }
+
+    /// Reads parts side by side.
+    fn read_wave(
+        &self,
+        within: Within,
+        start: u64,
+        wave: &[Range<u64>],
+    ) -> Result<Vec<Piece>, SourceError> {
+        let read = |range: &Range<u64>| {
+            let first = if range.start == start {
+                First::Here
+            } else {
+                First::Guessed
+            };
+            BUFFER.with_borrow_mut(|buffer| {
+                let piece = self.read_part(within, Piece::empty(range.clone()), first, buffer);
+                if buffer.capacity() > KEPT_BUFFER {
+                    *buffer = Vec::new();
+                }
+                piece
+            })
+        };
+        wave.par_iter().map(read).collect()
+    }
+
+    /// Reads the records that begin in the range of a piece.
+    fn read_part(
+        &self,
+        within: Within,
+        mut piece: Piece,
+        first: First,
+        bytes: &mut Vec<u8>,
+    ) -> Result<Piece, SourceError> {
+        let range = piece.range.clone();
+        let guessed = first == First::Guessed;
+        let start = range.start - if guessed { OVERLAP } else { 0 };
+        let mut window = Window {
+            file: self,
+            base: start,
+            end: start,
+            until: range.end,
+            memory: bytes,
+        };
+        window.grow()?;
+        let mut from = match first {
+            First::Here => 0,
+            First::BehindNuls => nuls(window.bytes()),
+            First::Guessed => match window.guess(within)? {
+                Some(first) if start + (first as u64) < range.end => first,
+                Some(_) | None => return Ok(piece),
+            },
+        };
+        piece.start = Some(start + from as u64);
+        piece.fragment.count_lines_from(start + from as u64, 0);
+        loop {
+            let limit = usize::try_from(range.end - window.base).unwrap_or(usize::MAX);
+            let (part, out) = (window.part(), &mut piece.fragment);
+            let step = within.read(self.records, part, from, limit, out);
+            let (Step::Reached(at) | Step::Closed(at) | Step::Starved(at)) = step;
+            piece.next = window.base + at as u64;
+            piece.behind_nul = at > 0 && window.bytes()[at - 1] == 0;
+            piece.closed = matches!(step, Step::Closed(_));
+            if !matches!(step, Step::Starved(_)) || piece.next >= range.end {
+                return Ok(piece);
+            }
+            if guessed && window.end > range.end + self.patience {
+                return Ok(Piece::empty(range));
+            }
+            window.forget(at);
+            window.grow()?;
+            from = if piece.behind_nul {
+                nuls(window.bytes())
+            } else {
+                0
+            };
+        }
+    }
+
+    /// Reads a document: its members, and in one of them the array of records; gives the position behind its bracket.
+    fn read_document(
+        &self,
+        inside: u64,
+        out: &mut Fragment,
+        stretches: &mut Vec<Stretch>,
+    ) -> Result<Option<u64>, SourceError> {
+        let (mut at, mut window) = (inside, self.beyond);
+        loop {
+            let end = (at + window).min(self.length);
+            let bytes = self.source.read(Span { start: at, end })?;
+            let part = Part {
+                bytes: &bytes,
+                base: at,
+                is_last: end == self.length,
+            };
+            match split::read_members(self.records, part, 0, out) {
+                Members::Array(first) => {
+                    out.pass_lines(&bytes, at, first);
+                    let first = at + first as u64;
+                    match self.read_stretch(Within::Array, first, out, stretches)? {
+                        Some(closed) => (at, window) = (closed, self.beyond),
+                        None => return Ok(None),
+                    }
+                }
+                Members::Closed(closed) => return Ok(Some(at + closed as u64)),
+                Members::Starved(0) => window *= 2,
+                Members::Starved(member) => {
+                    out.pass_lines(&bytes, at, member);
+                    at += member as u64;
+                }
+                Members::Broken(_) => return Ok(None),
+            }
+        }
+    }
+
+    /// Whether another object begins behind the end of a document.
+    fn is_followed_by_object(&self, closed: Option<u64>) -> Result<bool, SourceError> {
+        let Some(start) = closed else {
+            return Ok(false);
+        };
+        let end = (start + self.beyond).min(self.length);
+        let rest = self.source.read(Span { start, end })?;
+        let first = rest.iter().find(|byte| !b" \t\r\n,\x1e".contains(byte));
+        Ok(first == Some(&b'{'))
+    }
+
+    fn report_rest(&self, closed: Option<u64>, out: &mut Fragment) -> Result<(), SourceError> {
+        let Some(base) = closed else { return Ok(()) };
+        let end = (base + self.beyond).min(self.length);
+        let bytes = self.source.read(Span { start: base, end })?;
+        split::report_rest(
+            Step::Closed(0),
+            Part {
+                bytes: &bytes,
+                base,
+                is_last: end == self.length,
+            },
+            out,
+        );
+        Ok(())
+    }
+}
+
+impl Piece {
+    /// A part in which no record is known to begin.
+    fn empty(range: Range<u64>) -> Self {
+        Self {
+            next: range.end,
+            range,
+            start: None,
+            behind_nul: false,
+            closed: false,
+            fragment: Fragment::default(),
+        }
+    }
+}
+
+/// How many NUL bytes a text begins with.
+fn nuls(bytes: &[u8]) -> usize {
+    bytes.iter().take_while(|byte| **byte == 0).count()
+}
+
+/// Where the parts are joined: each has to begin where the one before it ended.
+struct Joint<'a> {
+    file: &'a File<'a>,
+    within: Within,
+    start: u64,
+    expected: u64,
+    first: First,
+    out: &'a mut Fragment,
+}
+
+impl Joint<'_> {
+    /// Joins the pieces of a wave; says whether the array was closed in one of them.
+    fn join(&mut self, pieces: Vec<Piece>) -> Result<bool, SourceError> {
+        if self.expected > self.start {
+            self.out
+                .expect(self.expected - self.start, self.file.length - self.start);
+        }
+        for piece in pieces {
+            if piece.range.end <= self.expected && self.start < self.expected {
+                continue;
+            }
+            let fits =
+                piece.start == Some(self.expected) && self.out.one_line_until <= self.expected;
+            let piece = if fits {
+                piece
+            } else {
+                self.read_again(piece.range.end)?
+            };
+            self.expected = piece.next;
+            self.first = if piece.behind_nul {
+                First::BehindNuls
+            } else {
+                First::Here
+            };
+            self.out.append(piece.fragment);
+            (self.file.progress)(self.expected.min(self.file.length), self.file.length);
+            if piece.closed {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Reads a part from the right place whose guess was wrong.
+    fn read_again(&self, end: u64) -> Result<Piece, SourceError> {
+        let mut again = Piece::empty(self.expected..end);
+        again.fragment.one_line_until = self.out.one_line_until;
+        self.file
+            .read_part(self.within, again, self.first, &mut Vec::new())
+    }
+}
+
+/// The bytes of a part that are at hand: a piece that fits the processor's cache moves through the part.
+struct Window<'a> {
+    file: &'a File<'a>,
+    base: u64,
+    end: u64,
+    /// Where the part ends; beyond it only the rest of its last record is wanted.
+    until: u64,
+    /// The memory of the window; its first `end - base` bytes count. It is kept from part to part, so that it is cleared once only.
+    memory: &'a mut Vec<u8>,
+}
+
+impl Window<'_> {
+    /// Reads on: a step inside the part, as much again as is at hand beyond it or when one record fills the window.
+    fn grow(&mut self) -> Result<(), SourceError> {
+        let held = self.end - self.base;
+        let step = self
+            .file
+            .step
+            .max(if held >= self.file.step { held } else { 0 });
+        let wanted = if self.end < self.until {
+            (self.end + step).min(self.until.max(self.end) + self.file.beyond)
+        } else {
+            self.end + self.file.beyond.max(held)
+        };
+        let end = wanted.min(self.file.length);
+        let (held, needed) = (held as usize, (end - self.base) as usize);
+        if self.memory.len() < needed {
+            self.memory.resize(needed, 0);
+        }
+        self.file
+            .source
+            .fill(self.end, &mut self.memory[held..needed])?;
+        self.end = end;
+        Ok(())
+    }
+
+    /// Lets go of the first `count` bytes.
+    fn forget(&mut self, count: usize) {
+        let held = self.bytes().len();
+        self.memory.copy_within(count..held, 0);
+        self.base += count as u64;
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.memory[..(self.end - self.base) as usize]
+    }
+
+    fn part(&self) -> Part<'_> {
+        Part {
+            bytes: self.bytes(),
+            base: self.base,
+            is_last: self.end == self.file.length,
+        }
+    }
+
+    /// The first guess at or behind the start of the part; the bytes before it are there to see the boundary.
+    fn guess(&mut self, within: Within) -> Result<Option<usize>, SourceError> {
+        let mut from = 0;
+        loop {
+            match within.guess(self.bytes(), from) {
+                Some(guess) if guess >= OVERLAP as usize => return Ok(Some(guess)),
+                Some(guess) => from = guess,
+                None if self.end >= self.until => return Ok(None),
+                None => {
+                    // A boundary may lie across the end of the window.
+                    from = from.max(self.bytes().len().saturating_sub(OVERLAP as usize));
+                    self.grow()?;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests;

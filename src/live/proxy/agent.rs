@@ -1,0 +1,365 @@
+//! The agent that is started with the proxy: its own session without a terminal, its environment pointed at the proxy, its end that of
+//! the proxy.
+
+use super::connect::{Reach, arguments_for, variables};
+use super::news::{News, Report};
+use process_wrap::std::{ChildWrapper, CommandWrap, ProcessSession};
+use rustix::fs::{Mode, OFlags};
+use rustix::process::{Pid, Signal};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::Builder;
+use std::time::{Duration, Instant};
+
+/// How long it has to end once it was asked to (SIGTERM) before it is killed.
+pub const GRACE: Duration = Duration::from_secs(5);
+/// How long what it left behind has to end once it was asked to.
+const GRACE_OF_THE_LEFT: Duration = Duration::from_secs(1);
+/// How long what it left behind may go on to write once it has ended.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How often its processes are looked at while they are to end.
+const LOOK: Duration = Duration::from_millis(10);
+/// The longest line that is told in one piece, in bytes.
+const LINE: u64 = 16 * 1024;
+
+/// The agents of this process, each with what it has started.
+static GROUPS: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
+
+/// Kills all agents of this process with what they have started: for a process that ends without waiting for them.
+pub(crate) fn kill_all() {
+    for group in groups().iter() {
+        // A group of which nobody is left hears nothing.
+        let _nobody = rustix::process::kill_process_group(*group, Signal::KILL);
+    }
+}
+
+fn groups() -> MutexGuard<'static, Vec<Pid>> {
+    GROUPS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How an agent is started.
+#[derive(Debug)]
+pub struct Order {
+    /// The program and its arguments.
+    pub argv: Vec<OsString>,
+    /// Whether it reads what retake's own standard input holds; otherwise it has none.
+    pub inherits_input: bool,
+    /// Where its output goes as it comes; without a file it is told line by line.
+    pub output: Option<File>,
+    /// Variables that it gets where retake's own environment does not have them: name and value.
+    pub defaults: &'static [(&'static str, &'static str)],
+}
+
+/// A running agent. Dropping it ends it.
+#[derive(Debug)]
+pub struct Agent {
+    group: Pid,
+    /// Disconnected once the agent itself has ended.
+    ends: Receiver<()>,
+    grace: Duration,
+}
+
+impl Agent {
+    /// Starts an agent whose clients are pointed at the listeners. `report` hears what it writes, and its end.
+    pub fn start(order: Order, reaches: &[Reach], report: &Report) -> io::Result<Self> {
+        let Some((program, arguments)) = order.argv.split_first() else {
+            let message = "no program is named";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        };
+        let mut command = Command::new(program);
+        command.args(arguments_for(Path::new(program), reaches));
+        command.args(arguments).envs(variables(reaches));
+        let missing = order.defaults.iter();
+        command.envs(
+            missing
+                .filter(|(name, _)| std::env::var_os(name).is_none())
+                .copied(),
+        );
+        command.stdin(match order.inherits_input {
+            true => Stdio::inherit(),
+            false => Stdio::null(),
+        });
+        match order.output {
+            Some(file) => {
+                command.stderr(file.try_clone()?).stdout(file);
+            }
+            None => {
+                command.stdout(Stdio::piped()).stderr(Stdio::piped());
+            }
+        }
+        let mut child = CommandWrap::from(command).wrap(ProcessSession).spawn()?;
+        let number = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        let group = number.ok_or_else(|| io::Error::other("its process has no number"))?;
+        let (ended, ends) = channel();
+        groups().push(group);
+        // From here on whoever drops it ends the agent.
+        let agent = Self {
+            group,
+            ends,
+            grace: GRACE,
+        };
+        let (open, all_told) = channel();
+        if let Some(stdout) = child.stdout().take() {
+            tell(stdout, false, report, open.clone())?;
+        }
+        if let Some(stderr) = child.stderr().take() {
+            tell(stderr, true, report, open.clone())?;
+        }
+        drop(open);
+        let report = report.clone();
+        Builder::new()
+            .name("agent".to_owned())
+            .spawn(move || wait(child, &ended, &all_told, &report))?;
+        Ok(agent)
+    }
+
+    /// Ends it and what it has started in its session: asks first, and kills what did not go in time.
+    pub fn end(&mut self) {
+        if self.is_gone() {
+            return;
+        }
+        self.signal(Signal::TERM);
+        // A stopped process hears nothing before it goes on.
+        self.signal(Signal::CONT);
+        let grace = match self.has_ended() {
+            true => self.grace.min(GRACE_OF_THE_LEFT),
+            false => self.grace,
+        };
+        let until = Instant::now() + grace;
+        while Instant::now() < until {
+            if self.is_gone() {
+                return;
+            }
+            std::thread::sleep(LOOK);
+        }
+        self.signal(Signal::KILL);
+    }
+
+    fn is_gone(&self) -> bool {
+        self.has_ended() && rustix::process::test_kill_process_group(self.group).is_err()
+    }
+
+    /// Whether the agent itself has; what it started may not.
+    fn has_ended(&self) -> bool {
+        self.ends.try_recv() == Err(TryRecvError::Disconnected)
+    }
+
+    fn signal(&self, signal: Signal) {
+        // A group of which nobody is left hears nothing.
+        let _nobody = rustix::process::kill_process_group(self.group, signal);
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        self.end();
+        groups().retain(|group| *group != self.group);
+    }
+}
+
+/// Waits for the end of the agent and tells it, once all that it wrote was told.
+/// Opens the file that an agent's output goes to, and empties it: for the operator alone, and no link is followed, for what an agent says may hold
+/// secrets.
+pub fn output_file(path: &Path) -> io::Result<File> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?);
+    if file.metadata()?.is_file() {
+        // One that was there may be open to others; it is closed to them before anything is in it.
+        rustix::fs::fchmod(&file, Mode::RUSR | Mode::WUSR)?;
+        file.set_len(0)?;
+    }
+    Ok(file)
+}
+
+fn wait(
+    mut child: Box<dyn ChildWrapper>,
+    _ended: &Sender<()>,
+    all_told: &Receiver<()>,
+    report: &Report,
+) {
+    // Waiting for one's own child fails only where somebody else buried it.
+    let status = child.wait().unwrap_or_else(|_| ExitStatus::default());
+    // What it left behind may hold its output open for ever.
+    let until = Instant::now() + LAST_WORDS;
+    while !matches!(
+        all_told.recv_timeout(until.saturating_duration_since(Instant::now())),
+        Err(RecvTimeoutError::Disconnected | RecvTimeoutError::Timeout)
+    ) {}
+    report(News::AgentEnded(status));
+}
+
+/// Tells a stream line by line, in a thread of its own, which holds `open` until it ends.
+fn tell(
+    stream: impl Read + Send + 'static,
+    is_error: bool,
+    report: &Report,
+    open: Sender<()>,
+) -> io::Result<()> {
+    let report: Report = Arc::clone(report);
+    Builder::new()
+        .name("agent's output".to_owned())
+        .spawn(move || {
+            let _open = open;
+            let mut stream = BufReader::new(stream);
+            let mut line = Vec::new();
+            loop {
+                line.clear();
+                match (&mut stream).take(LINE).read_until(b'\n', &mut line) {
+                    Ok(0) | Err(_) => return,
+                    Ok(_) => {}
+                }
+                let text = String::from_utf8_lossy(&line);
+                let text = text.trim_end_matches(['\n', '\r']).to_owned();
+                report(News::Output { text, is_error });
+            }
+        })?;
+    Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use super::*;
+    use crate::proxy::Upstream;
+    use std::os::unix::process::ExitStatusExt;
+
+    /// How long anything may take here at most.
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    fn reaches() -> Vec<Reach> {
+        let upstream = Upstream::parse("http://127.0.0.1:9").unwrap();
+        let base = "http://127.0.0.1:8484".to_owned();
+        vec![Reach { base, upstream }]
+    }
+
+    fn shell(script: &str) -> Order {
+        Order {
+            argv: ["sh", "-c", script].map(OsString::from).to_vec(),
+            inherits_input: false,
+            output: None,
+            defaults: &[],
+        }
+    }
+
+    fn started(order: Order) -> (Agent, Receiver<News>) {
+        let (sender, news) = channel();
+        let report: Report = Arc::new(move |one| {
+            // Nobody hears it when the test is over.
+            let _over = sender.send(one);
+        });
+        (Agent::start(order, &reaches(), &report).unwrap(), news)
+    }
+
+    /// What it wrote until it ended, with the name of the stream before each line, and how it ended.
+    fn heard(news: &Receiver<News>) -> (Vec<String>, ExitStatus) {
+        let mut lines = Vec::new();
+        loop {
+            match news.recv_timeout(PATIENCE).unwrap() {
+                News::Output { text, is_error } => {
+                    let stream = if is_error { "err" } else { "out" };
+                    lines.push(format!("{stream} {text}"));
+                }
+                News::AgentEnded(status) => return (lines, status),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    fn line(news: &Receiver<News>) -> String {
+        match news.recv_timeout(PATIENCE).unwrap() {
+            News::Output { text, .. } => text,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn it_is_pointed_at_the_proxy_and_what_it_writes_is_told() {
+        let (_agent, news) = started(shell(
+            "echo $OPENAI_BASE_URL $ANTHROPIC_BASE_URL; echo oh >&2; printf last; exit 3",
+        ));
+        let (mut lines, status) = heard(&news);
+        lines.sort();
+        assert_eq!(
+            lines,
+            [
+                "err oh",
+                "out http://127.0.0.1:8484/v1 http://127.0.0.1:8484",
+                "out last"
+            ]
+        );
+        assert_eq!(status.code(), Some(3));
+    }
+
+    #[test]
+    fn it_has_no_input_and_no_terminal() {
+        let (_agent, news) = started(shell("cat; (: </dev/tty) 2>/dev/null || echo none"));
+        assert_eq!(heard(&news).0, ["out none"]);
+    }
+
+    #[test]
+    fn what_it_started_ends_with_it_when_the_proxy_ends() {
+        let (agent, news) = started(shell("sleep 600 & echo $!; wait"));
+        let sleeping = line(&news).parse::<i32>().unwrap();
+        drop(agent);
+        assert_eq!(heard(&news).1.signal(), Some(15));
+        let sleeping = Pid::from_raw(sleeping).unwrap();
+        let until = Instant::now() + PATIENCE;
+        // Whoever adopts it buries it in time; a zombie is no running process.
+        while rustix::process::test_kill_process(sleeping).is_ok() && !is_zombie(sleeping) {
+            assert!(Instant::now() < until, "it is still there");
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    fn is_zombie(pid: Pid) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
+        stat.is_ok_and(|stat| stat.contains(") Z "))
+    }
+
+    #[test]
+    fn one_that_does_not_listen_is_killed() {
+        let (mut agent, news) =
+            started(shell("trap '' TERM; echo ready; while :; do sleep 1; done"));
+        assert_eq!(line(&news), "ready");
+        agent.grace = Duration::from_millis(100);
+        agent.end();
+        assert_eq!(heard(&news).1.signal(), Some(9));
+    }
+
+    #[test]
+    fn its_end_is_told_although_something_it_left_holds_its_output() {
+        let (_agent, news) = started(shell("sleep 600 & echo left"));
+        let (lines, status) = heard(&news);
+        assert_eq!(
+            (lines, status.code()),
+            (vec!["out left".to_owned()], Some(0))
+        );
+    }
+
+    #[test]
+    fn its_output_goes_to_a_file_as_it_comes() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let (_agent, news) = started(Order {
+            output: Some(file.reopen().unwrap()),
+            ..shell("printf 'a\\377b'; printf c >&2")
+        });
+        assert_eq!(heard(&news).0, [""; 0]);
+        assert_eq!(std::fs::read(file.path()).unwrap(), b"a\xffbc");
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_an_error() {
+        let order = Order {
+            argv: vec!["/nonexistent/agent".into()],
+            ..shell("")
+        };
+        let report: Report = Arc::new(|_| {});
+        let error = Agent::start(order, &reaches(), &report).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    }
+}

@@ -1,0 +1,451 @@
+//! How known agents are pointed at the proxy: one row each, with the lines that do it.
+//!
+//! Where a fact comes from: the SDKs' own sources for the variables that they read, and their tests under `.ci/real/proxy` for those that
+//! run there (SDKs of OpenAI and Anthropic in Python and Node, openai-agents, Codex CLI). What is set for an agent of one's own that
+//! is started with the proxy is the union of the variables.
+
+use super::options::{Family, Upstream};
+use retake_core::session::Dialect;
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// An agent, or what agents are made with.
+#[derive(Debug, Clone, Copy)]
+pub struct Agent {
+    /// Its name.
+    pub name: &'static str,
+    /// What it speaks to its provider.
+    pub speaks: &'static [Dialect],
+    /// What points it at the proxy.
+    pub lines: &'static [Line],
+    /// What else there is to know, in a sentence or two.
+    pub note: &'static str,
+    /// A program that takes no variables: its name, and what has to stand behind it.
+    pub program: Option<(&'static str, &'static [&'static str])>,
+}
+
+/// One line of those that point an agent at the proxy.
+///
+/// In its text `{base}` is the address of the listener, and `{v1}` the end of an OpenAI client's base URL.
+#[derive(Debug, Clone, Copy)]
+pub struct Line {
+    /// Whose wire it moves.
+    pub family: Family,
+    /// Where the line stands.
+    pub place: Place,
+    /// The line; of a variable its value.
+    pub text: &'static str,
+}
+
+/// Where a line stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// A variable of this name in the agent's environment.
+    Variable(&'static str),
+    /// A file of this name.
+    File(&'static str),
+    /// A command.
+    Command,
+    /// The agent's own code.
+    Code,
+}
+
+/// The base URL of OpenAI's clients.
+const OPENAI: &str = "{base}{v1}";
+/// The base URL of Anthropic's clients.
+const ANTHROPIC: &str = "{base}";
+
+const fn openai(name: &'static str, value: &'static str) -> Line {
+    Line {
+        family: Family::OpenAi,
+        place: Place::Variable(name),
+        text: value,
+    }
+}
+
+const fn anthropic(name: &'static str) -> Line {
+    Line {
+        family: Family::Anthropic,
+        place: Place::Variable(name),
+        text: ANTHROPIC,
+    }
+}
+
+const fn other(family: Family, place: Place, text: &'static str) -> Line {
+    Line {
+        family,
+        place,
+        text,
+    }
+}
+
+/// Where Codex CLI keeps its settings.
+const CODEX_FILE: Place = Place::File("~/.codex/config.toml");
+
+use Dialect::{Anthropic, Chat, Responses};
+
+/// Every agent that is known.
+pub const AGENTS: &[Agent] = &[
+    Agent {
+        name: "openai-python, openai-node",
+        speaks: &[Responses, Chat],
+        lines: &[openai("OPENAI_BASE_URL", OPENAI)],
+        note: "A base URL that is given in code wins over the variable.",
+        program: None,
+    },
+    Agent {
+        name: "openai-agents",
+        speaks: &[Responses, Chat],
+        lines: &[
+            openai("OPENAI_BASE_URL", OPENAI),
+            openai("OPENAI_AGENTS_DISABLE_TRACING", "1"),
+        ],
+        note: "Its traces would go to api.openai.com, past the proxy and whatever the base URL is.",
+        program: None,
+    },
+    Agent {
+        name: "anthropic SDKs",
+        speaks: &[Anthropic],
+        lines: &[anthropic("ANTHROPIC_BASE_URL")],
+        note: "Without `/v1`: they add it.",
+        program: None,
+    },
+    Agent {
+        name: "Claude Code",
+        speaks: &[Anthropic],
+        lines: &[anthropic("ANTHROPIC_BASE_URL")],
+        note: "Its search for MCP tools is off behind any host but Anthropic's, unless `ENABLE_TOOL_SEARCH=true` is set as well.",
+        program: None,
+    },
+    Agent {
+        name: "Codex CLI",
+        speaks: &[Responses],
+        lines: &[
+            other(
+                Family::OpenAi,
+                Place::Command,
+                "codex -c model_provider=retake -c 'model_providers.retake={ name = \"retake\", base_url = \"{base}{v1}\", env_key = \"OPENAI_API_KEY\", wire_api = \"responses\" }'",
+            ),
+            other(Family::OpenAi, CODEX_FILE, "model_provider = \"retake\""),
+            other(Family::OpenAi, CODEX_FILE, "[model_providers.retake]"),
+            other(Family::OpenAi, CODEX_FILE, "name = \"retake\""),
+            other(Family::OpenAi, CODEX_FILE, "base_url = \"{base}{v1}\""),
+            other(Family::OpenAi, CODEX_FILE, "env_key = \"OPENAI_API_KEY\""),
+            other(Family::OpenAi, CODEX_FILE, "wire_api = \"responses\""),
+        ],
+        note: "Once on the command line, or for good in the file. The ids `openai`, `ollama` and `lmstudio` are its own and cannot be set; `wire_api` is \
+               `responses` and nothing else. `retake proxy -- codex` puts the first line's options in by itself.",
+        program: Some((
+            "codex",
+            &[
+                "-c",
+                "model_provider=retake",
+                "-c",
+                "model_providers.retake={ name = \"retake\", base_url = \"{base}{v1}\", env_key = \"OPENAI_API_KEY\", wire_api = \"responses\" }",
+            ],
+        )),
+    },
+    Agent {
+        name: "LangChain",
+        speaks: &[Responses, Chat, Anthropic],
+        lines: &[
+            openai("OPENAI_API_BASE", OPENAI),
+            anthropic("ANTHROPIC_API_URL"),
+        ],
+        note: "It reads these before `OPENAI_BASE_URL` and `ANTHROPIC_BASE_URL`.",
+        program: None,
+    },
+    Agent {
+        name: "Vercel AI SDK",
+        speaks: &[Responses, Chat, Anthropic],
+        lines: &[
+            openai("OPENAI_BASE_URL", OPENAI),
+            other(
+                Family::Anthropic,
+                Place::Code,
+                "createAnthropic({ baseURL: \"{base}/v1\" })",
+            ),
+        ],
+        note: "With `/v1` for Anthropic, where Anthropic's own SDKs have none: the two cannot share `ANTHROPIC_BASE_URL`, so it stands in code.",
+        program: None,
+    },
+    Agent {
+        name: "LiteLLM",
+        speaks: &[Responses, Chat, Anthropic],
+        lines: &[
+            openai("OPENAI_API_BASE", OPENAI),
+            anthropic("ANTHROPIC_API_BASE"),
+        ],
+        note: "Or `api_base=` in code.",
+        program: None,
+    },
+    Agent {
+        name: "curl",
+        speaks: &[Responses, Chat, Anthropic],
+        lines: &[
+            other(
+                Family::OpenAi,
+                Place::Command,
+                "curl {base}{v1}/responses -H \"Authorization: Bearer $OPENAI_API_KEY\" -H 'Content-Type: application/json' -d @request.json",
+            ),
+            other(
+                Family::Anthropic,
+                Place::Command,
+                "curl {base}/v1/messages -H \"x-api-key: $ANTHROPIC_API_KEY\" -H 'anthropic-version: 2023-06-01' -H 'Content-Type: application/json' -d @request.json",
+            ),
+        ],
+        note: "",
+        program: None,
+    },
+];
+
+/// Where an upstream is reached through the proxy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reach {
+    /// The address without a slash at its end, as `http://127.0.0.1:8484`; a token is part of it.
+    pub base: String,
+    /// Who is behind it.
+    pub upstream: Upstream,
+}
+
+impl Reach {
+    fn fill(&self, text: &str) -> String {
+        let filled = text.replace("{v1}", self.upstream.version);
+        filled.replace("{base}", &self.base)
+    }
+}
+
+/// The lines for an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    /// The agent.
+    pub agent: &'static str,
+    /// Where each line stands, and the line; a variable as `export NAME=VALUE`.
+    pub lines: Vec<(Place, String)>,
+    /// What else there is to know.
+    pub note: &'static str,
+}
+
+/// The lines for every agent that one of the upstreams may serve. For each wire it is the first one that speaks it.
+pub fn told(reaches: &[Reach]) -> Vec<Told> {
+    let agents = AGENTS.iter().map(|agent| Told {
+        agent: agent.name,
+        lines: lines_of(agent, reaches),
+        note: agent.note,
+    });
+    agents.filter(|told| !told.lines.is_empty()).collect()
+}
+
+fn lines_of(agent: &Agent, reaches: &[Reach]) -> Vec<(Place, String)> {
+    let lines = agent.lines.iter().filter_map(|line| {
+        let filled = first(reaches, line.family)?.fill(line.text);
+        let text = match line.place {
+            Place::Variable(name) => format!("export {name}={filled}"),
+            Place::File(_) | Place::Command | Place::Code => filled,
+        };
+        Some((line.place, text))
+    });
+    lines.collect()
+}
+
+/// The listener whose upstream is most surely of a family; of several the first.
+fn first(reaches: &[Reach], family: Family) -> Option<&Reach> {
+    let fits = reaches.iter().rev();
+    let fits = fits.filter_map(|reach| Some((reach.upstream.speaks(family)?, reach)));
+    fits.max_by_key(|(fit, _)| *fit).map(|(_, reach)| reach)
+}
+
+/// What the environment of an agent that is started with the proxy holds beside what it holds anyway: the variables of all agents.
+pub fn variables(reaches: &[Reach]) -> Vec<(&'static str, String)> {
+    let mut variables: Vec<(&'static str, String)> = Vec::new();
+    for line in AGENTS.iter().flat_map(|agent| agent.lines) {
+        let Place::Variable(name) = line.place else {
+            continue;
+        };
+        let is_new = variables.iter().all(|(known, _)| *known != name);
+        if let Some(reach) = first(reaches, line.family).filter(|_| is_new) {
+            variables.push((name, reach.fill(line.text)));
+        }
+    }
+    variables
+}
+
+/// What has to stand behind the name of a program that takes no variables; nothing for any other.
+pub fn arguments_for(program: &Path, reaches: &[Reach]) -> Vec<String> {
+    let name = program.file_name().unwrap_or_default();
+    let known = AGENTS.iter().find_map(|agent| {
+        let (program, arguments) = agent.program.filter(|(program, _)| name == *program)?;
+        let family = Family::of(*agent.speaks.first()?);
+        Some((program, arguments, first(reaches, family)?))
+    });
+    let Some((_, arguments, reach)) = known else {
+        return Vec::new();
+    };
+    arguments.iter().map(|text| reach.fill(text)).collect()
+}
+
+/// The lines for every agent as text: what a terminal shows at the start.
+pub fn text(reaches: &[Reach]) -> String {
+    let mut text = String::new();
+    for told in told(reaches) {
+        let mut place = None;
+        // Writing to a string cannot fail.
+        let _infallible = writeln!(text, "{}", told.agent);
+        for (stands, line) in &told.lines {
+            if let Place::File(name) = stands
+                && place != Some(stands)
+            {
+                let _infallible = writeln!(text, "  in {name}:");
+            }
+            let indent = if matches!(stands, Place::File(_)) {
+                4
+            } else {
+                2
+            };
+            let _infallible = writeln!(text, "{:indent$}{line}", "");
+            place = Some(stands);
+        }
+        if !told.note.is_empty() {
+            let _infallible = writeln!(text, "  # {}", told.note);
+        }
+    }
+    text
+}
+
+/// The table as the README shows it, for a proxy at its usual address whose upstream may be any provider.
+pub fn markdown_table() -> String {
+    let mut table = "| agent | lines | |\n|---|---|---|\n".to_owned();
+    for agent in AGENTS {
+        let mut place = None;
+        let mut lines = Vec::new();
+        for line in agent.lines {
+            let text = line.text.replace("{v1}", "/v1");
+            let text = text.replace("{base}", &format!("http://{}", super::options::USUAL));
+            if let Place::File(name) = line.place
+                && place != Some(line.place)
+            {
+                lines.push(format!("in `{name}`:"));
+            }
+            lines.push(match line.place {
+                Place::Variable(name) => format!("`export {name}={text}`"),
+                Place::File(_) | Place::Command | Place::Code => format!("`{text}`"),
+            });
+            place = Some(line.place);
+        }
+        let lines = lines.join("<br>");
+        let _infallible = writeln!(table, "| {} | {lines} | {} |", agent.name, agent.note);
+    }
+    table
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+
+    fn reach(host: &str, upstream: &str) -> Reach {
+        Reach {
+            base: format!("http://{host}"),
+            upstream: Upstream::parse(upstream).unwrap(),
+        }
+    }
+
+    fn environment(reaches: &[Reach]) -> HashMap<&'static str, String> {
+        variables(reaches).into_iter().collect()
+    }
+
+    fn lines(reaches: &[Reach], agent: &str) -> Vec<String> {
+        let told = told(reaches);
+        let found = told.iter().find(|told| told.agent == agent).unwrap();
+        found.lines.iter().map(|(_, line)| line.clone()).collect()
+    }
+
+    #[test]
+    fn clients_of_openai_get_a_v1_and_those_of_anthropic_get_none() {
+        let any = [reach("127.0.0.1:8484", "http://127.0.0.1:8000")];
+        let environment = environment(&any);
+        assert_eq!(environment["OPENAI_BASE_URL"], "http://127.0.0.1:8484/v1");
+        assert_eq!(environment["OPENAI_API_BASE"], "http://127.0.0.1:8484/v1");
+        assert_eq!(environment["ANTHROPIC_BASE_URL"], "http://127.0.0.1:8484");
+        assert_eq!(environment["ANTHROPIC_API_URL"], "http://127.0.0.1:8484");
+        assert_eq!(environment["OPENAI_AGENTS_DISABLE_TRACING"], "1");
+        let vercel = lines(&any, "Vercel AI SDK");
+        assert!(vercel[1].contains("http://127.0.0.1:8484/v1"), "{vercel:?}");
+    }
+
+    #[test]
+    fn each_wire_leads_to_the_upstream_that_speaks_it() {
+        let both = [
+            reach("127.0.0.1:8484", "https://api.openai.com"),
+            reach("127.0.0.1:8485", "https://api.anthropic.com"),
+        ];
+        let environment = environment(&both);
+        assert_eq!(environment["OPENAI_BASE_URL"], "http://127.0.0.1:8484/v1");
+        assert_eq!(environment["ANTHROPIC_BASE_URL"], "http://127.0.0.1:8485");
+    }
+
+    #[test]
+    fn an_agent_of_another_provider_is_left_alone() {
+        let openai = [reach("127.0.0.1:8484", "https://api.openai.com/v1")];
+        let environment = environment(&openai);
+        assert!(!environment.keys().any(|name| name.starts_with("ANTHROPIC")));
+        assert!(!text(&openai).contains("Claude Code"));
+        let anthropic = [reach("127.0.0.1:8484", "https://api.anthropic.com")];
+        let environment = self::environment(&anthropic);
+        assert!(!environment.keys().any(|name| name.starts_with("OPENAI")));
+        assert!(arguments_for(Path::new("codex"), &anthropic).is_empty());
+    }
+
+    #[test]
+    fn a_base_url_without_v1_stays_without_it() {
+        let plain = [reach("127.0.0.1:8484", "https://api.z.ai/api/paas/v4")];
+        assert_eq!(
+            environment(&plain)["OPENAI_BASE_URL"],
+            "http://127.0.0.1:8484"
+        );
+    }
+
+    #[test]
+    fn a_token_is_part_of_every_address() {
+        let far = [reach("box:8484/t/c0ffee", "http://127.0.0.1:8000")];
+        let environment = environment(&far);
+        assert_eq!(
+            environment["OPENAI_BASE_URL"],
+            "http://box:8484/t/c0ffee/v1"
+        );
+        assert_eq!(
+            environment["ANTHROPIC_BASE_URL"],
+            "http://box:8484/t/c0ffee"
+        );
+        for told in told(&far) {
+            let all = told.lines.iter().map(|(_, line)| line.as_str());
+            let all = all.collect::<String>();
+            assert!(all.contains("http://box:8484/t/c0ffee"), "{}", told.agent);
+        }
+    }
+
+    #[test]
+    fn a_program_that_reads_no_variables_gets_its_options() {
+        let any = [reach("127.0.0.1:8484", "http://127.0.0.1:8000")];
+        let arguments = arguments_for(Path::new("/usr/local/bin/codex"), &any);
+        assert_eq!(arguments[..2], ["-c", "model_provider=retake"]);
+        assert!(arguments[3].contains("base_url = \"http://127.0.0.1:8484/v1\""));
+        assert!(arguments_for(Path::new("python3"), &any).is_empty());
+        assert!(arguments_for(Path::new("mycodex"), &any).is_empty());
+    }
+
+    #[test]
+    fn no_placeholder_is_left_anywhere() {
+        let any = [reach("127.0.0.1:8484", "http://127.0.0.1:8000")];
+        for shown in [text(&any), markdown_table()] {
+            assert!(
+                !shown.contains("{base}") && !shown.contains("{v1}"),
+                "{shown}"
+            );
+            for agent in AGENTS {
+                assert!(shown.contains(agent.name), "{} in {shown}", agent.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,472 @@
+//! What all exchanges of a proxy share: their numbers, who is under way, who decides, what is recorded, what is remembered.
+
+use super::late::Late;
+use super::pump::Message;
+use super::turns::Turns;
+use crate::Recording;
+use crate::http::{Headers, secrets_shown};
+use crate::proxy::holds::{Holder, Order};
+use crate::proxy::judge::Judge;
+use crate::proxy::recent::{Asked, Recent};
+use crate::proxy::recorder::{Head, OnDisk, Recorded, Recorder};
+use crate::proxy::watch::{Opened, Question};
+use crate::proxy::{Command, Direction, News, Observer, Report};
+use crate::takes::wall_clock;
+use bytes::Bytes;
+use hyper::HeaderMap;
+use hyper::http::uri::PathAndQuery;
+use retake_core::exchange::client::Client;
+use retake_core::exchange::entry::Side;
+use retake_core::exchange::{Ending, ExchangeId, Phase, Seen};
+use retake_core::redact::{Redactor, Vault, is_key, without_tags};
+use retake_core::rules::Finding;
+use retake_core::session::hash;
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::mpsc::UnboundedSender;
+
+/// What all exchanges of a proxy share.
+pub(in crate::proxy) struct Floor {
+    pub(super) judge: Arc<Judge>,
+    pub(super) holds: Holder,
+    pub(super) holds_requests: bool,
+    recorder: Arc<Recorder>,
+    tokens: Vec<(String, String)>,
+    /// Knows them.
+    redactor: Redactor,
+    /// Where the journals of holds go.
+    folder: PathBuf,
+    upstreams: Vec<String>,
+    report: Report,
+    intercepts: AtomicBool,
+    has_told_of_gemini: AtomicBool,
+    next: AtomicU32,
+    under_way: Mutex<HashMap<ExchangeId, Under>>,
+    recent: Mutex<Recent>,
+    pub(super) late: Late,
+}
+
+/// What a floor is made of.
+pub(in crate::proxy) struct Made {
+    pub(in crate::proxy) judge: Arc<Judge>,
+    pub(in crate::proxy) holds: Holder,
+    pub(in crate::proxy) recorder: Arc<Recorder>,
+    /// The tokens of the listeners, each with what its placeholder calls it.
+    pub(in crate::proxy) secrets: Vec<(String, String)>,
+    pub(in crate::proxy) folder: PathBuf,
+    /// Host and port of each upstream.
+    pub(in crate::proxy) upstreams: Vec<String>,
+    pub(in crate::proxy) report: Report,
+    pub(in crate::proxy) intercepts: bool,
+    pub(in crate::proxy) holds_requests: bool,
+}
+
+/// A request as SDKs repeat it, byte for byte. It shares its body with the exchange: nothing is read before something is held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Request {
+    /// The place of its upstream.
+    place: usize,
+    /// What its client calls itself.
+    client: String,
+    /// What it shows to be let in, as a number.
+    credentials: u64,
+    asked: PathAndQuery,
+    body: Bytes,
+}
+
+impl Request {
+    pub(super) fn new(place: usize, client: &Client, question: &Question) -> Self {
+        let shown = Headers::passed_on(&question.lines).secrets();
+        let shown = shown.iter().flat_map(|(name, secret)| [name, secret]);
+        let shown = shown.map(|word| hash(word.as_bytes()).to_le_bytes());
+        Self {
+            place,
+            client: client.name.clone(),
+            credentials: hash(&shown.collect::<Vec<_>>().concat()),
+            asked: question.asked.clone(),
+            body: question.body.clone(),
+        }
+    }
+}
+
+/// An exchange that is under way.
+pub(super) struct Under {
+    inbox: UnboundedSender<Message>,
+    /// By what a retry of its request is known.
+    request: Request,
+    /// How often its client has sent it before.
+    retry: u32,
+    is_held: bool,
+    is_gone: bool,
+    /// What it was, is handed over to the recorder.
+    is_recorded: bool,
+}
+
+impl Under {
+    pub(super) fn new(inbox: UnboundedSender<Message>, request: Request, retry: u32) -> Self {
+        Self {
+            inbox,
+            request,
+            retry,
+            is_held: false,
+            is_gone: false,
+            is_recorded: false,
+        }
+    }
+}
+
+impl Floor {
+    /// Fails where the system gives no thread.
+    pub(in crate::proxy) fn new(made: Made) -> io::Result<Self> {
+        Ok(Self {
+            late: Late::start()?,
+            judge: made.judge,
+            holds: made.holds,
+            holds_requests: made.holds_requests,
+            recorder: made.recorder,
+            redactor: Redactor::new(made.secrets.iter().cloned()),
+            tokens: made.secrets,
+            folder: made.folder,
+            upstreams: made.upstreams,
+            report: made.report,
+            intercepts: AtomicBool::new(made.intercepts),
+            has_told_of_gemini: AtomicBool::new(false),
+            next: AtomicU32::new(1),
+            under_way: Mutex::default(),
+            recent: Mutex::default(),
+        })
+    }
+
+    /// The proxy ends: nothing more is judged, everything is written down that was handed over, and what was not is counted.
+    pub(in crate::proxy) fn end(&self) {
+        self.late.end();
+        let under_way = lock(&self.under_way);
+        let lost = under_way
+            .values()
+            .filter(|one| !one.is_held && !one.is_recorded);
+        self.recorder.lost(lost.count() as u64);
+        drop(under_way);
+        self.recorder.close();
+    }
+
+    /// Does what the operator wants.
+    pub(in crate::proxy) fn command(&self, command: &Command) {
+        match command {
+            Command::Release(id) => self.send(*id, Message::Release("operator".to_owned())),
+            Command::ReleaseAll => self.release_all("operator"),
+            Command::Cut(id) => self.send(*id, Message::Cut),
+            Command::Breakpoints(breakpoints) => {
+                self.holds.set_breakpoints(breakpoints.clone());
+                self.judge.set_breakpoints(breakpoints.clone());
+            }
+            Command::Intercept(is_on) => {
+                self.intercepts.store(*is_on, Ordering::Relaxed);
+                if !is_on {
+                    self.release_all("interception was switched off");
+                }
+            }
+        }
+    }
+
+    /// The journals of holds, and who decides about them.
+    pub(in crate::proxy) fn holds(&self) -> &Holder {
+        &self.holds
+    }
+
+    /// The latest exchanges; nothing is kept where nobody looks.
+    pub(in crate::proxy) fn recent(&self) -> MutexGuard<'_, Recent> {
+        lock(&self.recent)
+    }
+
+    /// Whether everything has ended and is written down, but for what is held.
+    pub(in crate::proxy) fn is_settled(&self) -> bool {
+        lock(&self.under_way).values().all(|one| one.is_held)
+    }
+
+    /// Whether nothing is under way, held or not.
+    pub(in crate::proxy) fn is_idle(&self) -> bool {
+        lock(&self.under_way).is_empty()
+    }
+
+    fn release_all(&self, by: &str) {
+        for under in lock(&self.under_way).values().filter(|one| one.is_held) {
+            // It may have ended meanwhile.
+            let _ = under.inbox.send(Message::Release(by.to_owned()));
+        }
+    }
+
+    fn send(&self, id: ExchangeId, message: Message) {
+        if let Some(inbox) = self.inbox(id) {
+            // It may have ended meanwhile.
+            let _ = inbox.send(message);
+        }
+    }
+
+    fn inbox(&self, id: ExchangeId) -> Option<UnboundedSender<Message>> {
+        let under_way = lock(&self.under_way);
+        under_way.get(&id).map(|under| under.inbox.clone())
+    }
+
+    /// The number of the next exchange.
+    pub(super) fn number(&self) -> ExchangeId {
+        ExchangeId(self.next.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// The tokens of the listeners, each with what its placeholder calls it.
+    pub(in crate::proxy) fn tokens(&self) -> &[(String, String)] {
+        &self.tokens
+    }
+
+    /// A word of a request as it is told and written, its path or its model: without secrets, those of its header lines among them.
+    pub(super) fn clean(&self, word: &str, lines: &HeaderMap) -> String {
+        let word = self.redactor.text(word, &mut Vault::default());
+        // Which secret it is nobody has to know; equal words stay equal.
+        let word = without_tags(&word).into_owned();
+        let shown = secrets_shown(lines).into_iter();
+        let shown = shown.filter(|one| is_key(&one.secret) && word.contains(&one.secret));
+        shown.fold(word.clone(), |word, one| {
+            word.replace(&one.secret, &format!("[redacted {}]", one.header))
+        })
+    }
+
+    /// Whether anything is held, and somebody there to decide about it.
+    pub(super) fn intercepts(&self) -> bool {
+        self.intercepts.load(Ordering::Relaxed) && self.judge.decides()
+    }
+
+    /// Host and port of an upstream.
+    pub(super) fn upstream(&self, place: usize) -> String {
+        self.upstreams.get(place).cloned().unwrap_or_default()
+    }
+
+    /// The held exchange that a request is a retry of: one whose client has left, else the one that its client sent last. A client that
+    /// is there loses its place only to a later try of its own.
+    pub(super) fn held_like(
+        &self,
+        request: &Request,
+        retry: u32,
+    ) -> Option<UnboundedSender<Message>> {
+        let mut under_way = lock(&self.under_way);
+        let like = under_way.iter_mut().filter(|(_, under)| {
+            let is_next = under.is_gone || under.retry < retry;
+            under.is_held && is_next && under.request == *request
+        });
+        let best = like.max_by_key(|(id, under)| (under.is_gone, under.retry, Reverse(id.0)));
+        let (_, found) = best?;
+        (found.retry, found.is_gone) = (retry, false);
+        Some(found.inbox.clone())
+    }
+
+    /// An exchange begins.
+    pub(super) fn begins(&self, seen: &Seen, under: Under) {
+        lock(&self.under_way).insert(seen.id, under);
+        self.tell(seen);
+    }
+
+    /// An exchange stands otherwise than before.
+    pub(super) fn tell(&self, seen: &Seen) {
+        if let Some(under) = lock(&self.under_way).get_mut(&seen.id) {
+            let hold = seen.phase.hold();
+            under.is_held = hold.is_some();
+            under.is_gone = hold.is_some_and(|holding| holding.is_gone);
+        }
+        (self.report)(News::Exchange(Arc::new(seen.clone())));
+    }
+
+    pub(super) fn tell_found(&self, id: ExchangeId, findings: Vec<Finding>, session: Recording) {
+        (self.report)(News::Found {
+            id,
+            findings: Arc::new(findings),
+            session: Arc::new(session),
+        });
+    }
+
+    pub(super) fn notice(&self, words: String) {
+        (self.report)(News::Notice(words));
+    }
+
+    /// Says, once, that what is asked of Gemini is not watched.
+    pub(super) fn notice_gemini(&self) {
+        if !self.has_told_of_gemini.swap(true, Ordering::Relaxed) {
+            self.notice(
+                "Gemini's API is not read: its exchanges pass as they are, unchecked".to_owned(),
+            );
+        }
+    }
+
+    /// Where the journal of a hold goes.
+    pub(super) fn journal_of(&self, id: ExchangeId) -> PathBuf {
+        self.folder.join(format!("{}-{id}.jsonl", wall_clock()))
+    }
+
+    /// Writes down that an exchange is held: nothing is decided before that is on the disk.
+    pub(super) fn record_held(&self, recorded: Recorded, run: PathBuf) -> OnDisk {
+        self.recorder.held(recorded, Some(run))
+    }
+
+    /// What cannot be held passes as it came.
+    pub(super) fn release(&self, id: ExchangeId, by: String) {
+        self.send(id, Message::Release(by));
+    }
+
+    /// Begins a hold; what it waits for and how it ends comes back as messages.
+    pub(super) fn begin_hold(&self, order: Order) {
+        let Some(inbox) = self.inbox(order.id) else {
+            return;
+        };
+        let hears = inbox.clone();
+        self.holds.begin(
+            order,
+            move |word| {
+                // The exchange may have ended meanwhile.
+                let _ = hears.send(Message::Told(word));
+            },
+            move |outcome| {
+                let _ = inbox.send(Message::Decided(outcome));
+            },
+        );
+    }
+
+    /// Writes down an exchange whose reply takes a while.
+    pub(super) fn record_began(&self, recorded: Recorded) {
+        self.recorder.began(recorded);
+    }
+
+    /// Writes down an exchange that has all that it will ever get; it may still be judged.
+    pub(super) fn record(&self, recorded: Recorded) {
+        if let Some(under) = lock(&self.under_way).get_mut(&recorded.seen.id) {
+            under.is_recorded = true;
+        }
+        self.recorder.exchange(recorded);
+    }
+
+    /// Writes down what was found in an exchange since it was recorded.
+    pub(super) fn record_judged(&self, seen: &Seen) {
+        self.recorder.judged(seen);
+    }
+
+    /// An exchange that is recorded is over.
+    pub(super) fn over(&self, recorded: Recorded, asked: Option<Asked>) {
+        let seen = recorded.seen.clone();
+        if self.judge.has_operator {
+            lock(&self.recent).keep(recorded, asked);
+        }
+        self.tell(&seen);
+        lock(&self.under_way).remove(&seen.id);
+    }
+
+    /// An exchange about which nothing more is to be found out is over: it is written down, and told.
+    pub(super) fn over_and_recorded(&self, recorded: Recorded, asked: Option<Asked>) {
+        self.record(recorded.clone());
+        self.over(recorded, asked);
+    }
+
+    /// What is read along of a WebSocket.
+    pub(super) fn observe(&self, place: usize, opened: &Opened) -> Seen {
+        self.recorder.learn(Head::of(&opened.lines));
+        Seen {
+            id: self.number(),
+            at_ms: super::ms_of(opened.at),
+            upstream: place,
+            method: "GET".to_owned(),
+            path: self.clean(opened.asked.path(), &opened.lines),
+            status: Some(101),
+            phase: Phase::Replying,
+            notes: vec![
+                "a WebSocket passes: it is read along, and nothing of it is held".to_owned(),
+            ],
+            ..Seen::default()
+        }
+    }
+
+    pub(super) fn observed(&self, id: ExchangeId, from: Side, text: &str) {
+        self.recorder.observed(id, from, text);
+    }
+}
+
+/// Reads along on a WebSocket.
+pub(super) struct Along {
+    floor: Arc<Floor>,
+    seen: Seen,
+    turns: Turns,
+    /// What its client has shown.
+    secrets: Vec<(String, String)>,
+    is_over: bool,
+}
+
+impl Along {
+    pub(super) fn new(floor: Arc<Floor>, seen: Seen, opened: &Opened) -> Self {
+        let shown = Headers::passed_on(&opened.lines).secrets();
+        Self {
+            secrets: floor.tokens().iter().cloned().chain(shown).collect(),
+            floor,
+            seen,
+            turns: Turns::default(),
+            is_over: false,
+        }
+    }
+}
+
+/// The proxy may end before the connection does.
+impl Drop for Along {
+    fn drop(&mut self) {
+        self.over();
+    }
+}
+
+impl Observer for Along {
+    fn text(&mut self, direction: Direction, text: &str) {
+        let length = text.len() as u64;
+        let from = match direction {
+            Direction::ToUpstream => {
+                self.seen.sent += length;
+                Side::Agent
+            }
+            Direction::ToClient => {
+                self.seen.received += length;
+                Side::Provider
+            }
+        };
+        self.floor.observed(self.seen.id, from, text);
+        let socket = (&self.seen, &self.secrets[..]);
+        self.turns.hear(&self.floor, socket, direction, text);
+    }
+
+    fn unreadable(&mut self, _: Direction) {
+        let note = "its messages cannot be read any more; they pass all the same".to_owned();
+        if !self.seen.notes.contains(&note) {
+            self.seen.notes.push(note);
+            self.floor.tell(&self.seen);
+        }
+    }
+
+    fn over(&mut self) {
+        if std::mem::replace(&mut self.is_over, true) {
+            return;
+        }
+        self.seen.phase = Phase::Ended(Ending::Passed);
+        let total = wall_clock().saturating_sub(self.seen.at_ms);
+        self.seen.total_ms = Some(total);
+        self.floor.over_and_recorded(
+            Recorded {
+                upstream: self.floor.upstream(self.seen.upstream),
+                seen: std::mem::take(&mut self.seen),
+                ..Recorded::default()
+            },
+            None,
+        );
+    }
+}
+
+/// A lock; what a panic left is whole enough to go on with.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

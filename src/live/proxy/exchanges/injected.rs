@@ -1,0 +1,290 @@
+//! An exchange that gets a fault on purpose: the reply is collected whole, changed, and told as the client asked for it. Where the fault does
+//! not fit, the reply goes on as it came.
+
+use super::floor::Floor;
+use super::{Shape, shape_of};
+use crate::proxy::chaos::{Chaos, ReplyId};
+use crate::proxy::client_side::{ClientSide, Gone};
+use crate::proxy::heads::{error_head, provider_error_head, reply_head};
+use crate::proxy::origin::Origin;
+use crate::proxy::recent::Asked;
+use crate::proxy::recorder::{self, Recorded, assemble};
+use crate::proxy::{Outgoing, Question, ask_for_plain};
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use hyper::http::response::Parts;
+use retake_core::chaos::{Deed, NotHere, Order, Request, Told, inject};
+use retake_core::dialects::stream::rejoin;
+use retake_core::dialects::write::spell_error;
+use retake_core::exchange::gate::Sent;
+use retake_core::exchange::rewrite::continuation;
+use retake_core::exchange::{Ending, Phase, Seen};
+use retake_core::session::ledger::Usage;
+use std::sync::Arc;
+use tokio::time::{Instant, sleep};
+
+/// What a client reads when it gets an error on purpose.
+const WORDS: &str = "injected by retake: try again later";
+
+/// One exchange that is to get a fault.
+pub(super) struct Injected {
+    pub(super) floor: Arc<Floor>,
+    pub(super) upstream: Arc<Origin>,
+    pub(super) chaos: Arc<Chaos>,
+    pub(super) order: Order,
+    /// Learns the id of the reply.
+    pub(super) reply_id: Option<ReplyId>,
+    pub(super) request: Request,
+    /// Whether the client has asked a stream of Chat to tell the tokens.
+    pub(super) tells_usage: bool,
+    pub(super) seen: Seen,
+    pub(super) question: Question,
+    /// The body, decoded.
+    pub(super) plain: Bytes,
+    pub(super) client: ClientSide,
+}
+
+/// What came from the upstream, and what the client was given in its place.
+#[derive(Default)]
+struct Bodies {
+    head: Option<Parts>,
+    came: recorder::Body,
+    told: Option<Vec<u8>>,
+}
+
+impl Injected {
+    /// Runs the exchange to its end.
+    pub(super) async fn run(mut self) {
+        let began = Instant::now();
+        let mut bodies = Bodies::default();
+        let ending = match self.order.trial.fault.deed {
+            Deed::Status(status) => self.refuse(status, &mut bodies),
+            Deed::Change(_) | Deed::Cut | Deed::Slow => self.ask(&mut bodies).await,
+        };
+        let total = began.elapsed().as_millis();
+        self.seen.total_ms = u64::try_from(total).ok();
+        self.seen.phase = Phase::Ended(ending);
+        self.finish(bodies);
+    }
+
+    /// The client gets an error, as its provider spells it.
+    fn refuse(&mut self, status: u16, bodies: &mut Bodies) -> Ending {
+        let fault = self.order.trial.fault.id;
+        self.begin_fault();
+        let body = spell_error(self.question.dialect, status, WORDS, "chaos");
+        let head = provider_error_head(status);
+        self.seen.status = Some(status);
+        bodies.told = Some(body.clone().into_bytes());
+        match self.client.give(head, Bytes::from(body)) {
+            Ok(()) => {
+                self.chaos.course().read(&self.order);
+                let why = format!("chaos: {fault}");
+                Ending::Refused { why }
+            }
+            Err(Gone) => Ending::ClientLeft,
+        }
+    }
+
+    /// From here on the agent has the fault.
+    fn begin_fault(&mut self) {
+        self.chaos.injected(&self.order);
+        self.seen
+            .notes
+            .push(format!("chaos: {}", self.order.trial.fault.id));
+    }
+
+    async fn ask(&mut self, bodies: &mut Bodies) -> Ending {
+        let reply = match self.collect(bodies).await {
+            Ok(reply) => reply,
+            Err(ending) => {
+                self.chaos.course().missed(&self.order);
+                return ending;
+            }
+        };
+        let Some(head) = bodies.head.take() else {
+            return Ending::ClientLeft;
+        };
+        if let Some(reply_id) = &mut self.reply_id {
+            reply_id.push(&reply);
+        }
+        let result = match self.told(&head, &reply) {
+            Ok(told) => {
+                self.begin_fault();
+                self.tell(&head, &reply, told, bodies).await
+            }
+            Err(why) => {
+                self.chaos.course().missed(&self.order);
+                let fault = self.order.trial.fault.id;
+                self.seen
+                    .notes
+                    .push(format!("chaos: {fault} does not fit: {why}"));
+                let whole = reply_head(&head, Some(reply.len()));
+                self.client.give(whole, reply).map(|()| Ending::Passed)
+            }
+        };
+        bodies.head = Some(head);
+        result.unwrap_or(Ending::ClientLeft)
+    }
+
+    /// The whole reply of the upstream; how it ends otherwise.
+    async fn collect(&mut self, bodies: &mut Bodies) -> Result<Bytes, Ending> {
+        let mut lines = self.question.lines.clone();
+        ask_for_plain(&mut lines);
+        let (method, asked) = (self.question.method.clone(), &self.question.asked);
+        let body = Outgoing::whole(self.question.body.clone());
+        let reply = tokio::select! {
+            reply = self.upstream.send(method, asked, lines, body) => reply,
+            () = self.client.left() => return Err(Ending::ClientLeft),
+        };
+        let reply = reply.map_err(|error| {
+            let (status, why) = (error.status().as_u16(), error.to_string());
+            let body = spell_error(self.question.dialect, status, &why, "retake");
+            // Whoever has left needs no reply.
+            let _gone = self.client.give(error_head(status), Bytes::from(body));
+            Ending::NoReply { why }
+        })?;
+        let (head, mut body) = reply.into_parts();
+        self.seen.status = Some(head.status.as_u16());
+        let mut bytes = Vec::new();
+        loop {
+            let frame = tokio::select! {
+                frame = next_frame(&mut body) => frame,
+                () = self.client.left() => return Err(Ending::ClientLeft),
+            };
+            match frame {
+                Some(Ok(piece)) => {
+                    self.seen.received += piece.len() as u64;
+                    bodies.came.push_reply(&piece);
+                    bytes.extend_from_slice(&piece);
+                }
+                Some(Err(why)) => {
+                    self.seen.notes.push(format!("the reply broke off: {why}"));
+                    // Broken off as it came.
+                    if self.client.begin(reply_head(&head, None)).is_ok() {
+                        let _gone = self.client.send(Bytes::from(bytes)).await;
+                    }
+                    self.client.abort();
+                    bodies.head = Some(head);
+                    return Err(Ending::Truncated);
+                }
+                None => break,
+            }
+        }
+        bodies.head = Some(head);
+        Ok(Bytes::from(bytes))
+    }
+
+    /// How the reply is told so that it has the fault.
+    fn told(&mut self, head: &Parts, reply: &[u8]) -> Result<Told, NotHere> {
+        if !head.status.is_success() {
+            return Err(NotHere::Unreadable);
+        }
+        let (whole, stream) = match shape_of(head) {
+            Shape::Stream => {
+                let whole = assemble(Some(self.question.dialect), reply).reply;
+                (whole.map(|whole| rejoin(&whole).into_owned()), Some(reply))
+            }
+            Shape::Whole => (std::str::from_utf8(reply).ok().map(str::to_owned), None),
+            Shape::Opaque => return Err(NotHere::Unreadable),
+        };
+        let dice = &mut self.order.dice;
+        inject(
+            self.order.trial.fault,
+            &self.request,
+            whole.as_deref(),
+            stream,
+            dice,
+        )
+    }
+
+    /// Tells the client the reply with its fault.
+    async fn tell(
+        &mut self,
+        head: &Parts,
+        reply: &Bytes,
+        told: Told,
+        bodies: &mut Bodies,
+    ) -> Result<Ending, Gone> {
+        let is_stream = shape_of(head) == Shape::Stream;
+        match told {
+            Told::Changed(json) if is_stream => {
+                let (dialect, sent) = (self.question.dialect, Sent::default());
+                let usage = Usage::default();
+                let body = continuation(dialect, &sent, &json, usage, self.tells_usage);
+                bodies.told = Some(body.clone());
+                self.client.begin(reply_head(head, None))?;
+                self.client.send(Bytes::from(body)).await?;
+                self.client.end().await?;
+                self.chaos.course().read(&self.order);
+                Ok(Ending::Mended)
+            }
+            Told::Changed(json) => {
+                bodies.told = Some(json.clone().into_bytes());
+                let whole = reply_head(head, Some(json.len()));
+                self.client.give(whole, Bytes::from(json))?;
+                self.chaos.course().read(&self.order);
+                Ok(Ending::Mended)
+            }
+            Told::CutAt(at) => {
+                let part = reply.slice(..at.min(reply.len()));
+                bodies.told = Some(part.to_vec());
+                self.client.begin(reply_head(head, None))?;
+                self.client.send(part).await?;
+                self.client.abort();
+                Ok(Ending::Cut)
+            }
+            Told::Paused(pauses) => {
+                self.client.begin(reply_head(head, None))?;
+                let ends = pauses.iter().copied().skip(1).chain([reply.len()]);
+                for (from, to) in pauses.iter().copied().zip(ends) {
+                    tokio::select! {
+                        () = sleep(self.chaos.pause()) => {}
+                        () = self.client.left() => return Err(Gone),
+                    }
+                    self.client.send(reply.slice(from..to)).await?;
+                }
+                self.client.end().await?;
+                self.chaos.course().read(&self.order);
+                Ok(Ending::Passed)
+            }
+        }
+    }
+
+    fn finish(self, bodies: Bodies) {
+        let reply_head = bodies.head.as_ref();
+        let reply_head = reply_head.map(|head| recorder::Head::of(&head.headers));
+        let url = self.upstream.base().join(&self.question.asked);
+        let asked = url.ok().map(|url| Asked {
+            method: self.question.method.to_string(),
+            url: url.to_string(),
+            lines: self.question.lines.clone(),
+            body: self.plain,
+        });
+        let recorded = Recorded {
+            upstream: self.floor.upstream(self.seen.upstream),
+            seen: self.seen,
+            request: recorder::Body::whole(self.question.body),
+            request_head: recorder::Head::of(&self.question.lines),
+            reply: bodies.came,
+            reply_head: reply_head.unwrap_or_default(),
+            told: bodies.told.map(|told| recorder::Body::whole(told.into())),
+            sent: None,
+        };
+        self.floor.over_and_recorded(recorded, asked);
+    }
+}
+
+/// The next bytes of a body.
+async fn next_frame(body: &mut Incoming) -> Option<Result<Bytes, String>> {
+    loop {
+        match body.frame().await? {
+            Ok(frame) => {
+                if let Ok(bytes) = frame.into_data() {
+                    return Some(Ok(bytes));
+                }
+            }
+            Err(error) => return Some(Err(error.to_string())),
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! A request is looked at before anything is decided about it: decoded, read as far as its exchange depends on it, and made what its provider
+//! is to get.
+
+use super::floor::lock;
+use super::{REPEATED, shielded};
+use crate::proxy::decode::decode;
+use crate::proxy::judge::{Judge, Reading};
+use bytes::Bytes;
+use retake_core::exchange::asked::Asked;
+use retake_core::exchange::views::{Conversations, Views};
+use retake_core::session::Dialect;
+use std::sync::{Arc, Mutex};
+use tokio::task::spawn_blocking;
+
+/// A request that is to be looked at.
+#[derive(Clone)]
+pub(super) struct Look {
+    pub(super) judge: Arc<Judge>,
+    pub(super) views: Arc<Mutex<Arc<Views>>>,
+    pub(super) conversations: Arc<Conversations>,
+    pub(super) dialect: Dialect,
+    /// How its body is encoded, if it says so.
+    pub(super) encoding: Option<String>,
+    pub(super) body: Bytes,
+}
+
+/// What is known of a request.
+pub(super) struct Looked {
+    /// The body, decoded; as it came where it cannot be.
+    pub(super) plain: Bytes,
+    pub(super) reading: Arc<Reading>,
+    pub(super) asked: Asked,
+    /// Whether it and its reply can be judged at all.
+    pub(super) is_readable: bool,
+    /// What its provider is to get instead, with what is to be said of it.
+    pub(super) restored: Option<(Vec<String>, Arc<Reading>)>,
+    /// What the operator should know of it.
+    pub(super) note: Option<&'static str>,
+}
+
+/// What is said of a request that goes on from a reply that is not known.
+const UNKNOWN: &str = "the provider keeps the history of this request, and its beginning was not seen: it is judged without tools and history";
+/// What is said of a request whose history is sent with it.
+const WHOLE: &str =
+    "the agent was told another reply than its provider keeps: the whole conversation is sent anew";
+
+impl Look {
+    /// Looks, at a long body on another thread.
+    pub(super) async fn look(self) -> Looked {
+        let look = self.clone();
+        let looked = match self.takes_long() {
+            true => spawn_blocking(move || look.looked()).await.ok(),
+            false => shielded(|| look.looked()),
+        };
+        // What cannot be looked at passes, as it would have without retake.
+        looked.unwrap_or_else(|| self.unread())
+    }
+
+    /// Whether the thread that forwards would be kept from others. How much comes of an encoded body nobody knows.
+    fn takes_long(&self) -> bool {
+        self.encoding.is_some() || self.body.len() > REPEATED
+    }
+
+    fn looked(self) -> Looked {
+        let Some(plain) = self.plain() else {
+            return self.unread();
+        };
+        let mut reading = self.judge.recall(self.dialect, plain.clone());
+        let asked = reading.asked();
+        let continues = asked.is_some_and(|asked| asked.continues.is_some());
+        let is_readable = asked.is_some_and(|asked| {
+            asked.history.is_some() && asked.choices <= 1 && !asked.in_background
+        });
+        let asked = asked.cloned().unwrap_or_default();
+        let continued = continues
+            .then(|| self.conversations.continued(self.dialect, &plain))
+            .flatten();
+        let is_told_otherwise = continued.as_ref().is_some_and(|one| one.is_told_otherwise);
+        let note = (continues && continued.is_none()).then_some(UNKNOWN);
+        if let Some(continued) = continued {
+            let body = Bytes::from(continued.body);
+            reading = self.judge.recall(self.dialect, body);
+        }
+        // Nobody else waits while a long request is restored.
+        let views = lock(&self.views).clone();
+        let restored = views.restore(self.dialect, reading.body());
+        let restored = match restored {
+            Some(restored) => {
+                let body = Bytes::from(restored.body);
+                Some((restored.notes, self.judge.recall(self.dialect, body)))
+            }
+            None if is_told_otherwise => Some((vec![WHOLE.to_owned()], reading.clone())),
+            None => None,
+        };
+        Looked {
+            note,
+            plain,
+            reading,
+            asked,
+            is_readable,
+            restored,
+        }
+    }
+
+    /// The body, decoded; `None` where it cannot be.
+    fn plain(&self) -> Option<Bytes> {
+        let Some(encoding) = &self.encoding else {
+            return Some(self.body.clone());
+        };
+        let decoded = decode(encoding, &self.body);
+        let bytes = decoded.fault.is_none().then_some(decoded.bytes)?;
+        Some(Bytes::from(bytes.into_owned()))
+    }
+
+    /// What is known of a body that nobody can read.
+    fn unread(self) -> Looked {
+        Looked {
+            reading: Arc::new(Reading::new(self.dialect, self.body.clone())),
+            plain: self.body,
+            asked: Asked::default(),
+            is_readable: false,
+            restored: None,
+            note: None,
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use std::future::{Future, poll_fn};
+    use std::pin::{Pin, pin};
+    use std::sync::mpsc::channel;
+    use std::task::Poll;
+
+    fn look(length: usize, encoding: Option<&str>) -> Look {
+        let words = "x".repeat(length);
+        let body = format!(r#"{{"model":"m","messages":[{{"role":"user","content":"{words}"}}]}}"#);
+        Look {
+            judge: Arc::default(),
+            views: Arc::default(),
+            conversations: Arc::default(),
+            dialect: Dialect::Chat,
+            encoding: encoding.map(str::to_owned),
+            body: Bytes::from(body),
+        }
+    }
+
+    /// What a future has to say when it is asked once.
+    async fn at_once<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output> {
+        poll_fn(|context| {
+            Poll::Ready(match future.as_mut().poll(context) {
+                Poll::Ready(said) => Some(said),
+                Poll::Pending => None,
+            })
+        })
+        .await
+    }
+
+    #[test]
+    fn a_long_body_keeps_nobody_waiting() {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.max_blocking_threads(1).build().unwrap();
+        runtime.block_on(async {
+            // The only other thread is busy, so what is for it has to wait.
+            let (frees, waits) = channel::<()>();
+            let busy = spawn_blocking(move || waits.recv());
+            let mut long = pin!(look(2 * REPEATED, None).look());
+            let mut encoded = pin!(look(100, Some("identity")).look());
+            assert!(at_once(long.as_mut()).await.is_none());
+            assert!(at_once(encoded.as_mut()).await.is_none());
+            let short = pin!(look(100, None).look());
+            assert!(at_once(short).await.unwrap().is_readable);
+            frees.send(()).unwrap();
+            let long = long.await;
+            assert!(long.is_readable && long.asked.model == "m");
+            assert!(encoded.await.is_readable);
+            busy.await.unwrap().unwrap();
+        });
+    }
+}

@@ -1,0 +1,363 @@
+//! Exchanges that are looked at: each is driven by a task of its own, and any number at once.
+//!
+//! What reaches an exchange from outside of its wire (the end of its hold, the operator, a retry of its client) is a message in its inbox,
+//! so that nobody waits for anybody.
+
+mod floor;
+mod injected;
+mod late;
+mod look;
+mod order;
+mod outcome;
+mod pump;
+mod turns;
+
+pub(super) use floor::{Floor, Made};
+
+use super::Observer;
+use super::ask_for_plain;
+use super::body::Body;
+use super::chaos::{Chaos, ReplyId};
+use super::client_side::{ClientBody, ClientSide};
+use super::headers::content_encoding;
+use super::judge::{Reading, Verdict};
+use super::origin::Origin;
+use super::recorder::Recorded;
+use super::watch::{Opened, Passed, Question, TurnedAway, Watch};
+use bytes::Bytes;
+use floor::{Along, Request, Under};
+use http_body_util::BodyExt;
+use hyper::http::response::Parts;
+use hyper::{HeaderMap, Response};
+use injected::Injected;
+use look::{Look, Looked};
+use pump::{Ends, Message, Pump};
+use retake_core::chaos;
+use retake_core::exchange::asked::Asked;
+use retake_core::exchange::client::Client;
+use retake_core::exchange::machine::{Settings, Shape};
+use retake_core::exchange::route::asks_gemini;
+use retake_core::exchange::views::{Conversations, Views};
+use retake_core::exchange::{Phase, Seen};
+use retake_core::session::Dialect;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+use std::time::{SystemTime, UNIX_EPOCH};
+use tokio::sync::mpsc::unbounded_channel;
+
+/// What is so small, or is so little behind what was read before, is judged where it is, without another thread; what is larger is judged
+/// beside what passes.
+const SMALL: usize = 32 * 1024;
+/// Where so much is repeated, looking for what is new of it takes a while, too. A request that is longer is read on another thread: the one
+/// that forwards has others to serve.
+const REPEATED: usize = 1024 * 1024;
+
+/// What becomes of an exchange where faults are injected.
+#[derive(Default)]
+struct Chance {
+    /// The fault that its reply is to get, and its request.
+    fault: Option<(Arc<Chaos>, chaos::Order, chaos::Request)>,
+    /// Learns the id of its reply.
+    reply_id: Option<ReplyId>,
+}
+
+/// Watches the exchanges with one upstream.
+pub(super) struct Watcher {
+    floor: Arc<Floor>,
+    upstream: Arc<Origin>,
+    /// Its place on the command line.
+    place: usize,
+    /// Faults on purpose, if any.
+    chaos: Option<Arc<Chaos>>,
+    /// What agents and this provider see of the same histories.
+    views: Arc<Mutex<Arc<Views>>>,
+    /// The replies of this provider that its agents can continue.
+    conversations: Arc<Conversations>,
+}
+
+impl Watcher {
+    pub(super) fn new(
+        floor: Arc<Floor>,
+        upstream: Arc<Origin>,
+        place: usize,
+        chaos: Option<Arc<Chaos>>,
+    ) -> Self {
+        Self {
+            floor,
+            upstream,
+            place,
+            chaos,
+            views: Arc::default(),
+            conversations: Arc::default(),
+        }
+    }
+
+    /// What is known of an exchange before it begins.
+    fn seen(&self, question: &Question, client: &Client, asked: &Asked) -> Seen {
+        Seen {
+            id: self.floor.number(),
+            at_ms: ms_of(question.at),
+            upstream: self.place,
+            client: client.name.clone(),
+            method: question.method.to_string(),
+            path: self.floor.clean(question.asked.path(), &question.lines),
+            dialect: Some(question.dialect),
+            model: self.floor.clean(&asked.model, &question.lines),
+            streams: asked.streams,
+            sent: question.body.len() as u64,
+            ..Seen::default()
+        }
+    }
+
+    /// What a request means to the faults that are injected.
+    async fn chance(
+        &self,
+        chaos: &Arc<Chaos>,
+        (dialect, plain, reading): (Dialect, &Bytes, &Arc<Reading>),
+        is_retry: bool,
+    ) -> Chance {
+        let Some((asked, request)) = chaos.asked(dialect, plain, is_retry) else {
+            return Chance::default();
+        };
+        if asked.follows_change {
+            // Which rule it is holds no secret.
+            let verdict = judged(&self.floor, (reading.clone(), Vec::new())).await;
+            if let Some(finding) = verdict.findings.first() {
+                let mut course = chaos.course();
+                course.refused(asked.conversation, finding.rule.id);
+            }
+        }
+        let fault = asked.order.map(|order| (chaos.clone(), order, request));
+        Chance {
+            fault,
+            reply_id: ReplyId::of(chaos, dialect, asked.conversation),
+        }
+    }
+
+    /// Begins an exchange in a task of its own.
+    fn begin(&self, pump: Pump, looks: bool) {
+        let floor = self.floor.clone();
+        let asked = looks.then(|| (pump.reading.clone(), pump.secrets()));
+        tokio::spawn(async move {
+            let verdict = match asked {
+                Some(asked) => judged(&floor, asked).await,
+                None => Verdict::sound(),
+            };
+            pump.run(verdict).await;
+        });
+    }
+}
+
+impl Watch for Watcher {
+    async fn exchange(&self, mut question: Question) -> Response<Body> {
+        let dialect = question.dialect;
+        let client = Client::of(|name| question.lines.get(name)?.to_str().ok());
+        let look = Look {
+            judge: self.floor.judge.clone(),
+            views: self.views.clone(),
+            conversations: self.conversations.clone(),
+            dialect,
+            encoding: Some(content_encoding(&question.lines)).filter(|it| !it.is_empty()),
+            body: question.body.clone(),
+        };
+        let Looked {
+            plain,
+            reading,
+            asked,
+            is_readable,
+            restored,
+            note,
+        } = look.look().await;
+        let request = Request::new(self.place, &client, &question);
+        let (side, reply) = ClientSide::new();
+        let chance = match &self.chaos {
+            Some(chaos) if is_readable => {
+                self.chance(chaos, (dialect, &plain, &reading), client.retry > 0)
+                    .await
+            }
+            _ => Chance::default(),
+        };
+        if chance.reply_id.is_some() {
+            // Nothing can be read in what is encoded.
+            ask_for_plain(&mut question.lines);
+        }
+        if let Some((chaos, order, heard)) = chance.fault {
+            let seen = self.seen(&question, &client, &asked);
+            // Nobody decides about it, so nothing is heard of the inbox.
+            let under = Under::new(unbounded_channel().0, request, client.retry);
+            self.floor.begins(&seen, under);
+            let injected = Injected {
+                floor: self.floor.clone(),
+                upstream: self.upstream.clone(),
+                chaos,
+                order,
+                reply_id: chance.reply_id,
+                request: heard,
+                tells_usage: asked.wants_usage,
+                seen,
+                question,
+                plain,
+                client: side,
+            };
+            tokio::spawn(injected.run());
+        } else if let Some(inbox) = self.floor.held_like(&request, client.retry) {
+            // Where it ends at this moment nobody answers; the client is told to try again.
+            let _ = inbox.send(Message::Joined(side, question.presence));
+        } else {
+            let intercepts = is_readable && self.floor.intercepts();
+            let seen = self.seen(&question, &client, &asked);
+            let retry = client.retry;
+            let settings = Settings {
+                dialect,
+                client,
+                streams: asked.streams,
+                has_output_schema: asked.has_output_schema,
+                holds_text: self.floor.judge.holds_text(&reading),
+                tells_usage: asked.wants_usage,
+                intercepts,
+            };
+            let (inbox, messages) = unbounded_channel();
+            self.floor.begins(&seen, Under::new(inbox, request, retry));
+            let ends = Ends {
+                floor: self.floor.clone(),
+                upstream: self.upstream.clone(),
+                views: self.views.clone(),
+                conversations: self.conversations.clone(),
+            };
+            let mut pump = Pump::new(
+                ends,
+                settings,
+                seen,
+                (question, plain, reading),
+                side,
+                messages,
+            );
+            pump.seen.notes.extend(note.map(str::to_owned));
+            if let Some((notes, reading)) = restored {
+                pump.seen.notes.extend(notes);
+                pump.send_what_is_read(reading);
+            }
+            let looks = intercepts && self.floor.holds_requests;
+            (pump.is_readable, pump.was_looked_at) = (is_readable, looks);
+            pump.reply_id = chance.reply_id;
+            self.begin(pump, looks);
+        }
+        match reply.await {
+            Ok(reply) => reply.map(|body| body.boxed_unsync()),
+            // It was cut before its head: nothing of this reaches the client.
+            Err(_) => Response::new(ClientBody::broken().boxed_unsync()),
+        }
+    }
+
+    fn passed(&self, passed: Passed) {
+        if asks_gemini(&passed.path) {
+            self.floor.notice_gemini();
+        }
+        let client = Client::of(|name| (name == "user-agent").then_some(&passed.agent));
+        let seen = Seen {
+            id: self.floor.number(),
+            at_ms: ms_of(passed.at),
+            upstream: self.place,
+            client: client.name,
+            method: passed.method.to_string(),
+            path: self.floor.clean(&passed.path, &HeaderMap::new()),
+            status: passed.status,
+            sent: passed.sent,
+            received: passed.received,
+            first_ms: passed.first.map(|time| ms(time.as_millis())),
+            total_ms: Some(ms(passed.total.as_millis())),
+            phase: Phase::Ended(passed.ending),
+            ..Seen::default()
+        };
+        self.floor.over_and_recorded(
+            Recorded {
+                upstream: self.floor.upstream(self.place),
+                seen,
+                ..Recorded::default()
+            },
+            None,
+        );
+    }
+
+    fn turned_away(&self, turned: TurnedAway) {
+        let TurnedAway {
+            client,
+            method,
+            path,
+            why,
+        } = turned;
+        let path = self.floor.clean(&path, &HeaderMap::new());
+        self.floor
+            .notice(format!("{client}: {method} {path} was turned away: {why}"));
+    }
+
+    fn spoke_tls(&self, client: std::net::SocketAddr) {
+        self.floor.notice(format!(
+            "{client} speaks TLS to this listener: its base URL has to begin with http://"
+        ));
+    }
+
+    fn socket(&self, opened: Opened) -> Option<Box<dyn Observer>> {
+        let seen = self.floor.observe(self.place, &opened);
+        self.floor.tell(&seen);
+        let floor = self.floor.clone();
+        Some(Box::new(Along::new(floor, seen, &opened)))
+    }
+}
+
+/// Judges a request before it leaves.
+async fn judged(
+    floor: &Floor,
+    (request, secrets): (Arc<Reading>, Vec<(String, String)>),
+) -> Verdict {
+    let judge = floor.judge.clone();
+    let judged = if is_small(&request, 0) {
+        shielded(|| judge.request(&request, &secrets))
+    } else {
+        let judged = tokio::task::spawn_blocking(move || judge.request(&request, &secrets));
+        judged.await.ok()
+    };
+    judged.unwrap_or_else(Verdict::sound)
+}
+
+/// Does something about an exchange that must not end with it: `None` where that panics. What cannot be judged passes, as it would have
+/// without retake; the panic hook has told it.
+fn shielded<T>(work: impl FnOnce() -> T) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(work)).ok()
+}
+
+/// Whether a request, with so many bytes of a reply, is judged where it is.
+fn is_small(request: &Reading, reply: usize) -> bool {
+    request.fresh() + reply <= SMALL && request.body().len() <= REPEATED
+}
+
+fn ms_of(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    ms(since.as_millis())
+}
+
+fn ms(millis: u128) -> u64 {
+    u64::try_from(millis).unwrap_or(u64::MAX)
+}
+
+/// What the body of a reply is, by its head.
+fn shape_of(head: &Parts) -> Shape {
+    if !content_encoding(&head.headers).is_empty() {
+        return Shape::Opaque;
+    }
+    let kind = word(&head.headers, "content-type").unwrap_or_default();
+    match kind.split(';').next().unwrap_or_default().trim() {
+        "text/event-stream" => Shape::Stream,
+        "application/json" => Shape::Whole,
+        _ => Shape::Opaque,
+    }
+}
+
+fn word(headers: &HeaderMap, name: &str) -> Option<String> {
+    let value = headers.get(name)?.to_str().ok()?;
+    Some(value.trim().to_ascii_lowercase())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

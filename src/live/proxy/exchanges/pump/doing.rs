@@ -1,0 +1,291 @@
+//! What the machine wants done: told on the wire, judged, held, waited for.
+
+use super::{DISK, Message, Pump, place_of};
+use crate::http::{Headers, strip_lines_of_a_body};
+use crate::proxy::client_side::Gone;
+use crate::proxy::exchanges::order::order;
+use crate::proxy::exchanges::{is_small, shielded};
+use crate::proxy::heads::{error_head, provider_error_head, reply_head, same_head, stream_head};
+use crate::proxy::judge::{Reading, Verdict};
+use crate::proxy::{Outgoing, ask_for_plain};
+use crate::takes::wall_clock;
+use bytes::Bytes;
+use hyper::http::response::Parts;
+use retake_core::exchange::Found;
+use retake_core::exchange::machine::{Decision, Effect, Event, Head, Held, Judgement, Timer, What};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// What is said of a reply over which the judge has failed.
+pub(super) const NOT_JUDGED: &str = "the reply could not be judged";
+
+impl Pump {
+    /// Tells the machine, and does what it says.
+    pub(super) async fn drive(&mut self, event: Event<'_>) {
+        let mut effects = VecDeque::from(self.machine.handle(wall_clock(), event));
+        while let Some(effect) = effects.pop_front() {
+            if self.perform(effect).await == Err(Gone) {
+                self.client.abort();
+                // What was decided has not reached it.
+                self.is_lost = true;
+                effects.retain(|effect| {
+                    !matches!(effect, Effect::Send(_) | Effect::End | Effect::Head(_))
+                });
+                effects.extend(self.machine.handle(wall_clock(), self.gone()));
+            }
+        }
+        self.tell();
+    }
+
+    /// Why nothing reaches the client any more.
+    pub(super) fn gone(&self) -> Event<'static> {
+        match self.is_cut {
+            true => Event::Decided(Decision::Cut),
+            false => Event::ClientLeft,
+        }
+    }
+
+    async fn perform(&mut self, effect: Effect) -> Result<(), Gone> {
+        match effect {
+            Effect::Ask(body) => self.ask(body),
+            Effect::Judge => self.judge(),
+            Effect::Head(head) => {
+                self.begun_with = Some(head);
+                let head = self.head_for(head, None);
+                return self.client.begin(head);
+            }
+            Effect::Pass => {
+                let bytes = std::mem::take(&mut self.latest);
+                self.given.pass(&bytes);
+                return self.send(bytes).await;
+            }
+            Effect::Send(bytes) => {
+                let bytes = Bytes::from(bytes);
+                self.given.send(&bytes);
+                return self.send(bytes).await;
+            }
+            Effect::Whole { head, body } => {
+                let body = Bytes::from(body);
+                self.given.send(&body);
+                let head = self.head_for(head, Some(body.len()));
+                return self.client.give(head, body);
+            }
+            Effect::End => {
+                self.client_reads().await?;
+                return self.client.end().await;
+            }
+            Effect::Abort => self.client.abort(),
+            Effect::Hold(held) => self.hold(held).await,
+            Effect::LeaveHold { why } => self.leave_hold(&why),
+            Effect::Wait { timer, at } => self.wait(timer, at),
+            Effect::Note(note) => self.note(note),
+            Effect::Ended(_) => self.is_over = true,
+        }
+        Ok(())
+    }
+
+    /// Sends a piece to the client.
+    pub(super) async fn send(&mut self, bytes: Bytes) -> Result<(), Gone> {
+        self.client_reads().await?;
+        self.client.send(bytes).await
+    }
+
+    /// Waits until the client takes more. A client that does not read keeps nobody from cutting it, or from ending what is held.
+    async fn client_reads(&mut self) -> Result<(), Gone> {
+        loop {
+            let message = tokio::select! {
+                biased;
+                ready = self.client.ready() => return ready,
+                Some(message) = self.inbox.recv() => message,
+            };
+            match message {
+                Message::Cut => {
+                    self.floor.holds.cut(self.seen.id, "operator");
+                    self.is_cut = true;
+                    return Err(Gone);
+                }
+                Message::Release(by) => {
+                    self.floor.holds.release(self.seen.id, &by);
+                    self.waiting.push_back(Message::Release(by));
+                }
+                // Its client has given up on the connection that nobody reads.
+                joined @ Message::Joined(..) => {
+                    self.waiting.push_back(joined);
+                    return Err(Gone);
+                }
+                other => self.waiting.push_back(other),
+            }
+        }
+    }
+
+    pub(super) fn head_for(&self, head: Head, length: Option<usize>) -> Parts {
+        match (head, &self.head) {
+            (Head::Same, Some(upstream)) => same_head(upstream),
+            (Head::Upstream, Some(upstream)) => reply_head(upstream, length),
+            (Head::Error(status), _) if self.may_be_retried => provider_error_head(status),
+            (Head::Error(status), _) => error_head(status),
+            (Head::Stream | Head::Upstream | Head::Same, _) => stream_head(),
+        }
+    }
+
+    fn ask(&mut self, body: Option<Vec<u8>>) {
+        if let Some(body) = body {
+            self.send_instead(Bytes::from(body));
+        }
+        self.asks_again();
+        let mut lines = self.question.lines.clone();
+        let body = match &self.sent {
+            Some(body) => {
+                strip_lines_of_a_body(&mut lines);
+                body.clone()
+            }
+            None => self.question.body.clone(),
+        };
+        if self.machine.reads_reply() {
+            ask_for_plain(&mut lines);
+        }
+        let upstream = self.upstream.clone();
+        let (method, asked) = (self.question.method.clone(), self.question.asked.clone());
+        self.asking = Some(Box::pin(async move {
+            upstream
+                .send(method, &asked, lines, Outgoing::whole(body))
+                .await
+        }));
+    }
+
+    fn judge(&mut self) {
+        self.was_judged = true;
+        let reply = self.machine.reply();
+        let (judge, request) = (self.floor.judge.clone(), self.reading.clone());
+        let secrets = self.secrets();
+        let is_whole = self.machine.has_ended();
+        if let Some(reply) = reply.as_ref().filter(|one| is_small(&request, one.len())) {
+            let verdict = shielded(|| judge.reply(&request, (reply, is_whole), &secrets));
+            if verdict.is_none() {
+                self.note(NOT_JUDGED.to_owned());
+            }
+            self.judged = Some(verdict.unwrap_or_else(Verdict::sound));
+            return;
+        }
+        self.judging = Some(tokio::task::spawn_blocking(move || match reply {
+            Some(reply) => judge.reply(&request, (&reply, is_whole), &secrets),
+            None => Verdict::sound(),
+        }));
+    }
+
+    /// What must not be told to anybody but the upstream.
+    pub(in crate::proxy::exchanges) fn secrets(&self) -> Vec<(String, String)> {
+        let tokens = self.floor.tokens().iter().cloned();
+        let shown = Headers::passed_on(&self.question.lines).secrets();
+        tokens.chain(shown).collect()
+    }
+
+    /// The reply that is held, if it is one.
+    pub(in crate::proxy::exchanges) fn held_reply(&self) -> Option<String> {
+        self.machine.reply().filter(|_| self.holds_reply)
+    }
+
+    /// What the upstream was asked, decoded.
+    pub(in crate::proxy::exchanges) fn asked(&self) -> Bytes {
+        self.reading.body().clone()
+    }
+
+    /// The upstream is asked this, and not what the agent asks.
+    fn send_instead(&mut self, body: Bytes) {
+        let reading = self.floor.judge.recall(self.question.dialect, body);
+        self.send_what_is_read(reading);
+    }
+
+    /// The same, where it is read already.
+    pub(in crate::proxy::exchanges) fn send_what_is_read(&mut self, reading: Arc<Reading>) {
+        self.sent = Some(reading.body().clone());
+        self.reading = reading;
+    }
+
+    /// Takes what was found; that of what is held is told by its hold.
+    pub(super) fn found(&mut self, verdict: Verdict) -> Judgement {
+        self.see_verdict(&verdict);
+        if verdict.judgement == Judgement::Sound
+            && let Some(recording) = verdict.recording
+            && !verdict.findings.is_empty()
+        {
+            let id = self.seen.id;
+            self.keep_found();
+            self.floor.tell_found(id, verdict.findings, recording);
+        }
+        verdict.judgement
+    }
+
+    /// What was found is seen with the exchange.
+    pub(super) fn see_verdict(&mut self, verdict: &Verdict) {
+        let recording = verdict.recording.as_ref();
+        let session = recording.and_then(|recording| recording.sessions.first());
+        let Some(session) = session.filter(|_| !verdict.findings.is_empty()) else {
+            return;
+        };
+        let found = verdict.findings.iter();
+        self.see(found.map(|one| Found::of(one, session)).collect());
+    }
+
+    /// The same, in the place of what was seen since findings were told.
+    pub(super) fn see(&mut self, found: Vec<Found>) {
+        self.seen.found.truncate(self.found);
+        for one in found {
+            if !self.seen.found.contains(&one) {
+                self.seen.found.push(one);
+            }
+        }
+    }
+
+    /// What was found so far was told, and stays.
+    pub(super) fn keep_found(&mut self) {
+        self.found = self.seen.found.len();
+    }
+
+    /// A hold begins, once it is on the disk that it does; what it waits for and how it ends comes back as messages.
+    async fn hold(&mut self, held: Held) {
+        self.holds_reply = matches!(held.what, What::Reply { .. });
+        self.seen.phase = self.machine.phase();
+        self.refusals += u32::from(matches!(held.what, What::Refusal { .. }));
+        if self.refusals > self.floor.holds.asks().max(1) {
+            // Who mends it does not find what is wrong with it.
+            let by = format!("the provider has refused it {} times", self.refusals);
+            return self.floor.release(self.seen.id, by);
+        }
+        match order(self, held) {
+            Ok(order) => {
+                self.is_written = true;
+                let on_disk = self
+                    .floor
+                    .record_held(self.recorded(), order.journal.clone());
+                // A full disk keeps nobody waiting; the recorder says that nothing is recorded.
+                let _ = tokio::time::timeout(DISK, on_disk).await;
+                self.floor.begin_hold(order);
+            }
+            Err(error) => {
+                self.note(error.to_string());
+                let by = error.to_string();
+                self.floor.release(self.seen.id, by);
+            }
+        }
+    }
+
+    /// The hold is closed from outside of its run.
+    fn leave_hold(&self, why: &str) {
+        match self.machine.is_gone() {
+            true => self.floor.holds.gone(self.seen.id),
+            false => self.floor.holds.release(self.seen.id, why),
+        };
+    }
+
+    fn wait(&mut self, timer: Timer, at: u64) {
+        let left = Duration::from_millis(at.saturating_sub(wall_clock()).min(86_400_000));
+        let at = Instant::now() + left;
+        self.timers[place_of(timer)] = Some(at);
+        if at < self.clock.deadline() {
+            self.clock.as_mut().reset(at);
+        }
+    }
+}

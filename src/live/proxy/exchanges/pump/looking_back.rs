@@ -1,0 +1,181 @@
+//! What passed without being judged is judged when it is over: nothing can be decided about it any more, but it is told.
+
+use super::Pump;
+use super::given::Given;
+use crate::proxy::decode::decode;
+use crate::proxy::exchanges::late::Judges;
+use crate::proxy::exchanges::shielded;
+use crate::proxy::headers::content_encoding;
+use crate::proxy::judge::Verdict;
+use crate::proxy::recent::Asked;
+use crate::proxy::recorder::{self, Body, Recorded, assemble, looks_streamed};
+use retake_core::exchange::{Ending, Phase};
+use retake_core::session::Dialect;
+
+/// A reply as it came, to be read once it is over.
+struct Came {
+    dialect: Dialect,
+    encoding: String,
+    body: Body,
+}
+
+impl Pump {
+    /// The exchange is over: what nobody has judged of it is judged, and it is written down, both beside what passes. The client has
+    /// everything already.
+    pub(super) fn settle(mut self) {
+        // The upstream has nothing more to say.
+        (self.reply, self.asking) = (None, None);
+        let came = self.came();
+        if let Some(came) = &came
+            && !came.encoding.is_empty()
+            && self.machine.reads_reply()
+        {
+            let encoding = &came.encoding;
+            self.note(format!(
+                "the reply is encoded ({encoding}) although no encoding was asked for: it passed unchecked"
+            ));
+        }
+        let (recorded, asked) = self.end();
+        let floor = self.floor.clone();
+        // Before anything is judged, so that nothing is lost that its client has.
+        floor.record(recorded.clone());
+        if !self.is_readable || (self.was_looked_at && came.is_none()) {
+            return floor.over(recorded, asked);
+        }
+        let bytes = recorded.cost();
+        let work = move |judges| {
+            let (mut pump, mut recorded) = (self, recorded);
+            pump.judge_late(came, judges);
+            if pump.seen != recorded.seen {
+                pump.floor.record_judged(&pump.seen);
+                recorded.seen.clone_from(&pump.seen);
+            }
+            pump.floor.over(recorded, asked);
+        };
+        floor.late.judge(bytes, Box::new(work));
+    }
+
+    /// What is written down of it.
+    pub(super) fn recorded(&self) -> Recorded {
+        let (reply_head, reply) = match &self.first {
+            Some(first) => first.clone(),
+            None => {
+                let head = self.head.as_ref();
+                let head = head.map(|head| recorder::Head::of(&head.headers));
+                (head.unwrap_or_default(), self.received.clone())
+            }
+        };
+        Recorded {
+            seen: self.seen.clone(),
+            upstream: self.floor.upstream(self.seen.upstream),
+            request: recorder::Body::whole(self.question.body.clone()),
+            request_head: recorder::Head::of(&self.question.lines),
+            reply,
+            reply_head,
+            told: None,
+            sent: self.sent.clone(),
+        }
+    }
+
+    /// What is written down of it while its reply comes: the request alone.
+    pub(super) fn recorded_so_far(&self) -> Recorded {
+        Recorded {
+            reply: recorder::Body::default(),
+            ..self.recorded()
+        }
+    }
+
+    /// What is left of it when it is over: what is written down, and what can be asked again.
+    fn end(&mut self) -> (Recorded, Option<Asked>) {
+        self.seen.total_ms = Some(self.ms());
+        self.seen.phase = match (self.is_cut, self.is_lost) {
+            (true, _) => Phase::Ended(Ending::Cut),
+            (false, true) => Phase::Ended(Ending::ClientLeft),
+            (false, false) => self.machine.phase(),
+        };
+        let is_told_otherwise = self.first.is_some()
+            || self.gets_another_reply
+            || matches!(
+                self.seen.phase,
+                Phase::Ended(Ending::Mended | Ending::Refused { .. } | Ending::NoReply { .. })
+            );
+        let mut recorded = self.recorded();
+        recorded.told = is_told_otherwise.then(|| self.given.whole(&self.received));
+        let url = self.upstream.base().join(&self.question.asked);
+        let asked = url.ok().map(|url| Asked {
+            method: self.question.method.to_string(),
+            url: url.to_string(),
+            lines: self.question.lines.clone(),
+            body: std::mem::take(&mut self.plain),
+        });
+        self.given = Given::default();
+        (recorded, asked)
+    }
+
+    fn judge_late(&mut self, came: Option<Came>, judges: Judges) {
+        if judges == Judges::No {
+            return self.note("not judged: too much waited, or retake was ended".to_owned());
+        }
+        if shielded(|| self.look_back(came)).is_none() {
+            self.note("the exchange could not be judged".to_owned());
+        }
+    }
+
+    /// The reply, where nobody has judged it.
+    fn came(&self) -> Option<Came> {
+        let is_good = self
+            .head
+            .as_ref()
+            .is_some_and(|head| head.status.is_success());
+        (is_good && !self.was_judged && !self.received.is_cut()).then(|| Came {
+            dialect: self.question.dialect,
+            encoding: self.encoding(),
+            body: self.received.clone(),
+        })
+    }
+
+    fn look_back(&mut self, came: Option<Came>) {
+        let (judge, secrets) = (self.floor.judge.clone(), self.secrets());
+        if !self.was_looked_at {
+            self.found_late(judge.request(&self.reading, &secrets));
+        }
+        let (reply, fault) = came.as_ref().map(plain).unwrap_or_default();
+        if let Some(fault) = fault {
+            self.note(fault);
+        }
+        if let Some(reply) = reply {
+            self.found_late(judge.reply(&self.reading, (&reply, true), &secrets));
+        }
+    }
+
+    fn encoding(&self) -> String {
+        let head = self.head.as_ref();
+        head.map_or_else(String::new, |head| content_encoding(&head.headers))
+    }
+
+    fn found_late(&mut self, verdict: Verdict) {
+        self.see_verdict(&verdict);
+        self.keep_found();
+        if let Some(recording) = verdict.recording
+            && !verdict.findings.is_empty()
+        {
+            let id = self.seen.id;
+            self.floor.tell_found(id, verdict.findings, recording);
+        }
+    }
+}
+
+/// The reply as one document of its dialect, and why it cannot be decoded.
+fn plain(came: &Came) -> (Option<String>, Option<String>) {
+    let bytes = came.body.bytes();
+    let decoded = decode(&came.encoding, &bytes);
+    let fault = decoded.fault.map(|fault| fault.to_string());
+    if fault.is_some() {
+        return (None, fault);
+    }
+    let reply = match looks_streamed(&decoded.bytes) {
+        true => assemble(Some(came.dialect), &decoded.bytes).reply,
+        false => String::from_utf8(decoded.bytes.into_owned()).ok(),
+    };
+    (reply, None)
+}

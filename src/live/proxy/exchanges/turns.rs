@@ -1,0 +1,155 @@
+//! The turns of a WebSocket on which Responses are spoken: each is recorded as an exchange, so that it opens like any other.
+//!
+//! A client asks with `{"type":"response.create", ...}`, whose other members are those of a request, and the server streams the events of one
+//! Response, the last of which holds it whole (OpenAI API, guide "WebSocket mode").
+
+use super::floor::Floor;
+use super::late::Judges;
+use super::shielded;
+use crate::proxy::Direction;
+use crate::proxy::judge::{Reading, Verdict};
+use crate::proxy::recorder::{Body, Recorded};
+use crate::takes::wall_clock;
+use bytes::Bytes;
+use hyper::HeaderMap;
+use retake_core::exchange::asked::Asked;
+use retake_core::exchange::{Ending, Found, Phase, Seen};
+use retake_core::json::Cursor;
+use retake_core::session::Dialect;
+use std::sync::Arc;
+
+/// The exchange that a connection is, and the secrets that its client has shown.
+type Socket<'a> = (&'a Seen, &'a [(String, String)]);
+
+/// The turn that is under way.
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    /// When it was asked for, and how.
+    asked: Option<(u64, Bytes)>,
+}
+
+impl Turns {
+    /// A message has passed on the connection that is this exchange.
+    pub(super) fn hear(
+        &mut self,
+        floor: &Arc<Floor>,
+        socket: Socket<'_>,
+        from: Direction,
+        text: &str,
+    ) {
+        let Some((kind, response)) = look(text.as_bytes()) else {
+            return;
+        };
+        match (from, kind) {
+            (Direction::ToUpstream, b"response.create") => {
+                self.asked = Some((wall_clock(), Bytes::copy_from_slice(text.as_bytes())));
+            }
+            (
+                Direction::ToClient,
+                b"response.completed" | b"response.incomplete" | b"response.failed",
+            ) => {
+                let reply = Bytes::copy_from_slice(response.unwrap_or_default());
+                if let Some(asked) = self.asked.take() {
+                    over(floor, socket, asked, reply);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The type of a message, and the Response in it; `None` where it is no JSON object.
+fn look(message: &[u8]) -> Option<(&[u8], Option<&[u8]>)> {
+    let (mut kind, mut response) = (None, None);
+    let mut cursor = Cursor::new(message);
+    let read = cursor.object(|cursor, key| {
+        match key {
+            b"type" => kind = cursor.string()?,
+            b"response" => response = Some(cursor.raw()?),
+            _ => {}
+        }
+        Ok(())
+    });
+    read.ok()?.then_some((kind?, response))
+}
+
+/// A turn is over: it is written down, judged and told.
+fn over(
+    floor: &Arc<Floor>,
+    (socket, secrets): Socket<'_>,
+    (at, asked): (u64, Bytes),
+    reply: Bytes,
+) {
+    let dialect = Dialect::Responses;
+    let model = Asked::read(dialect, &asked).map(|asked| asked.model);
+    let seen = Seen {
+        id: floor.number(),
+        at_ms: at,
+        upstream: socket.upstream,
+        client: socket.client.clone(),
+        method: socket.method.clone(),
+        path: socket.path.clone(),
+        dialect: Some(dialect),
+        model: floor.clean(&model.unwrap_or_default(), &HeaderMap::new()),
+        streams: true,
+        status: socket.status,
+        sent: asked.len() as u64,
+        received: reply.len() as u64,
+        total_ms: Some(wall_clock().saturating_sub(at)),
+        phase: Phase::Ended(Ending::Passed),
+        notes: vec![format!(
+            "a turn of the WebSocket that is exchange {}",
+            socket.id
+        )],
+        ..Seen::default()
+    };
+    let mut recorded = Recorded {
+        upstream: floor.upstream(seen.upstream),
+        seen,
+        request: Body::whole(asked.clone()),
+        reply: Body::whole(reply.clone()),
+        ..Recorded::default()
+    };
+    floor.record(recorded.clone());
+    let (judging, cost, secrets) = (floor.clone(), recorded.cost(), secrets.to_vec());
+    let work = move |judges| {
+        let verdicts = (judges == Judges::Yes)
+            .then(|| shielded(|| judged(&judging, (asked, &reply), &secrets)));
+        let before = recorded.seen.clone();
+        match verdicts.flatten() {
+            Some(verdicts) => verdicts
+                .into_iter()
+                .for_each(|verdict| tell(&judging, &mut recorded.seen, verdict)),
+            None => recorded.seen.notes.push("not judged".to_owned()),
+        }
+        if recorded.seen != before {
+            judging.record_judged(&recorded.seen);
+        }
+        judging.over(recorded, None);
+    };
+    floor.late.judge(cost, Box::new(work));
+}
+
+fn judged(
+    floor: &Floor,
+    (request, reply): (Bytes, &[u8]),
+    secrets: &[(String, String)],
+) -> [Verdict; 2] {
+    let request = Arc::new(Reading::new(Dialect::Responses, request));
+    let reply = String::from_utf8_lossy(reply);
+    [
+        floor.judge.request(&request, secrets),
+        floor.judge.reply(&request, (&reply, true), secrets),
+    ]
+}
+
+fn tell(floor: &Floor, seen: &mut Seen, verdict: Verdict) {
+    let Some(recording) = verdict.recording.filter(|_| !verdict.findings.is_empty()) else {
+        return;
+    };
+    if let Some(session) = recording.sessions.first() {
+        let found = verdict.findings.iter().map(|one| Found::of(one, session));
+        seen.found.extend(found);
+    }
+    floor.tell_found(seen.id, verdict.findings, recording);
+}

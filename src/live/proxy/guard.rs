@@ -1,0 +1,379 @@
+//! Who is let in: what is asked of a request before anything else is done with it.
+//!
+//! A page in the operator's browser can send requests to this machine, too; an agent does not say where it comes from, a browser does.
+
+use super::headers::{self, TOKEN};
+use super::listen::Door;
+use hyper::header::{
+    ACCESS_CONTROL_REQUEST_METHOD, CONNECTION, HOST, ORIGIN, TRANSFER_ENCODING, UPGRADE,
+};
+use hyper::http::request;
+use hyper::http::uri::PathAndQuery;
+use hyper::{HeaderMap, Method, StatusCode, Version};
+
+/// Begins a path that carries the token.
+const TOKEN_PATH: &str = "/t/";
+
+/// Begins paths that are nobody's API: where a debugger would have its control. retake has none, and no agent can reach anybody else's
+/// through it.
+const CONTROL_PATH: &str = "/__";
+
+/// Why a request is turned away. The text goes to the client and repeats nothing of the request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// `CONNECT` or `TRACE`.
+    #[error("CONNECT and TRACE are not served")]
+    Method,
+    /// The target of the request is a whole URL.
+    #[error(
+        "retake is no HTTP proxy of this kind: set the agent's base URL to it instead of HTTP_PROXY"
+    )]
+    AbsoluteForm,
+    /// There is not exactly one `Host` line.
+    #[error("a request needs exactly one Host line")]
+    Hosts,
+    /// The `Host` line means another server.
+    #[error("the Host line names another server than this one; use 127.0.0.1 with the port")]
+    ForeignHost,
+    /// It comes from a page in a browser.
+    #[error("requests of web pages are not served")]
+    Browser,
+    /// There is no token, or a wrong one.
+    #[error("this address wants its token")]
+    Token,
+    /// Its key is another provider's than the upstream.
+    #[error(
+        "the key is one of {0}, and the upstream of this address is another: --upstream {0}=URL says that it takes such keys"
+    )]
+    ForeignKey(&'static str),
+    /// The body is framed in a way that servers read differently.
+    #[error("the framing of the body cannot be used")]
+    Framing,
+    /// It asks for another protocol.
+    #[error("no upgrade is passed at this path")]
+    Upgrade,
+    /// Its path could be read in two ways.
+    #[error("a path with dot segments or backslashes is not passed")]
+    Path,
+    /// Its path is reserved.
+    #[error("nothing is served at this path")]
+    Control,
+    /// It went through retake before.
+    #[error("the request has come back to retake: the upstream leads to its own listener")]
+    Loop,
+    /// Its body is longer than what is passed.
+    #[error("the body of the request is too long")]
+    TooLong,
+    /// Its body broke off.
+    #[error("the body of the request broke off, or is not framed as HTTP wants it")]
+    BodyBroken,
+}
+
+impl Refusal {
+    /// The status that says so.
+    pub fn status(self) -> StatusCode {
+        match self {
+            Self::Method => StatusCode::METHOD_NOT_ALLOWED,
+            Self::AbsoluteForm | Self::Hosts | Self::Framing | Self::Path | Self::BodyBroken => {
+                StatusCode::BAD_REQUEST
+            }
+            Self::ForeignHost => StatusCode::MISDIRECTED_REQUEST,
+            Self::Browser | Self::ForeignKey(_) => StatusCode::FORBIDDEN,
+            Self::Token => StatusCode::UNAUTHORIZED,
+            Self::Upgrade => StatusCode::NOT_IMPLEMENTED,
+            Self::Control => StatusCode::NOT_FOUND,
+            Self::Loop => StatusCode::LOOP_DETECTED,
+            Self::TooLong => StatusCode::PAYLOAD_TOO_LARGE,
+        }
+    }
+}
+
+/// The path and the query of a request that may come in, without a token that it carries.
+///
+/// # Errors
+///
+/// Where the request comes from a web page, means another server, lacks the token, or could be read in two ways.
+pub fn admit(head: &request::Parts, door: &Door) -> Result<PathAndQuery, Refusal> {
+    if matches!(head.method, Method::CONNECT | Method::TRACE) {
+        return Err(Refusal::Method);
+    }
+    check_host(head, door)?;
+    if is_of_a_page(&head.headers, &head.method) {
+        return Err(Refusal::Browser);
+    }
+    let asked = head.uri.path_and_query().ok_or(Refusal::AbsoluteForm)?;
+    let asked = check_token(asked, &head.headers, door)?;
+    let upstream = door.upstream.as_ref();
+    if let Some(owner) = upstream.and_then(|upstream| upstream.foreign_key(&head.headers)) {
+        return Err(Refusal::ForeignKey(owner));
+    }
+    check_framing(head)?;
+    check_path(asked.path())?;
+    Ok(asked)
+}
+
+/// The same for a request that goes on to an upstream, and must not have come from here.
+pub(super) fn admit_onward(head: &request::Parts, door: &Door) -> Result<PathAndQuery, Refusal> {
+    let asked = admit(head, door)?;
+    match headers::has_gone_round(&head.headers) {
+        true => Err(Refusal::Loop),
+        false => Ok(asked),
+    }
+}
+
+fn check_host(head: &request::Parts, door: &Door) -> Result<(), Refusal> {
+    let mut hosts = head.headers.get_all(HOST).iter();
+    let (Some(host), None) = (hosts.next(), hosts.next()) else {
+        return Err(Refusal::Hosts);
+    };
+    if !host.to_str().is_ok_and(|host| door.is_host(host)) {
+        return Err(Refusal::ForeignHost);
+    }
+    match head.uri.authority().is_some() || head.uri.scheme().is_some() {
+        true => Err(Refusal::AbsoluteForm),
+        false => Ok(()),
+    }
+}
+
+/// Browsers tell where a request comes from (Fetch standard: `Origin`; Fetch Metadata: `Sec-Fetch-Site`). No page is served here, so that
+/// none can be ours.
+fn is_of_a_page(headers: &HeaderMap, method: &Method) -> bool {
+    let mut sites = headers.get_all("sec-fetch-site").iter();
+    headers.contains_key(ORIGIN)
+        || sites.any(|site| !matches!(site.as_bytes(), b"none" | b"same-origin"))
+        || method == Method::OPTIONS && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
+}
+
+fn check_token(
+    asked: &PathAndQuery,
+    headers: &HeaderMap,
+    door: &Door,
+) -> Result<PathAndQuery, Refusal> {
+    let Some(token) = &door.token else {
+        return Ok(asked.clone());
+    };
+    if headers
+        .get(TOKEN)
+        .is_some_and(|given| token.is(given.as_bytes()))
+    {
+        return Ok(asked.clone());
+    }
+    let carried = asked.as_str().strip_prefix(TOKEN_PATH);
+    let (given, rest) = carried
+        .and_then(|carried| carried.split_once('/'))
+        .ok_or(Refusal::Token)?;
+    if !token.is(given.as_bytes()) {
+        return Err(Refusal::Token);
+    }
+    PathAndQuery::try_from(format!("/{rest}")).map_err(|_| Refusal::Path)
+}
+
+/// RFC 9112, section 6.1: a transfer coding other than one `chunked` is answered with 400 or 501.
+fn check_framing(head: &request::Parts) -> Result<(), Refusal> {
+    let mut codings = head.headers.get_all(TRANSFER_ENCODING).iter();
+    let is_sound = match (codings.next(), codings.next()) {
+        (None, _) => true,
+        (Some(coding), None) => {
+            head.version == Version::HTTP_11 && coding.as_bytes().eq_ignore_ascii_case(b"chunked")
+        }
+        (Some(_), Some(_)) => false,
+    };
+    is_sound.then_some(()).ok_or(Refusal::Framing)
+}
+
+fn check_path(path: &str) -> Result<(), Refusal> {
+    if path.starts_with(CONTROL_PATH) {
+        return Err(Refusal::Control);
+    }
+    let decoded = decoded(path);
+    let mut segments = decoded.split(|byte| matches!(byte, b'/' | b'\\'));
+    let is_dots = |segment: &[u8]| {
+        // Some servers leave out what stands behind a semicolon.
+        let name = segment.split(|byte| *byte == b';').next();
+        matches!(name, Some(b"." | b".."))
+    };
+    match !path.starts_with('/') || path.contains('\\') || segments.any(is_dots) {
+        true => Err(Refusal::Path),
+        false => Ok(()),
+    }
+}
+
+/// A path as servers decode it (RFC 3986, 2.1).
+fn decoded(path: &str) -> Vec<u8> {
+    let digit = |byte: &u8| char::from(*byte).to_digit(16);
+    let mut rest = path.as_bytes();
+    let mut decoded = Vec::with_capacity(rest.len());
+    while let [first, behind @ ..] = rest {
+        let code = match behind {
+            [high, low, ..] if *first == b'%' => digit(high).zip(digit(low)),
+            _ => None,
+        };
+        let code = code.and_then(|(high, low)| u8::try_from(high * 16 + low).ok());
+        decoded.push(code.unwrap_or(*first));
+        rest = if code.is_some() { &behind[2..] } else { behind };
+    }
+    decoded
+}
+
+/// What a request wants to upgrade to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Upgrade {
+    /// Nothing, or something that can be ignored: a server need not speak HTTP/2 over plain TCP (`h2c`), which Java's client offers.
+    None,
+    /// A WebSocket.
+    WebSocket,
+    /// Something else.
+    Other,
+}
+
+pub(super) fn upgrade(headers: &HeaderMap) -> Upgrade {
+    let mut connection = headers.get_all(CONNECTION).iter();
+    let is_asked = connection.any(|line| {
+        let mut words = line.as_bytes().split(|byte| *byte == b',');
+        words.any(|word| word.trim_ascii().eq_ignore_ascii_case(b"upgrade"))
+    });
+    match headers.get(UPGRADE).map(|word| word.as_bytes()) {
+        Some(word) if word.eq_ignore_ascii_case(b"websocket") => Upgrade::WebSocket,
+        Some(word) if is_asked && !word.eq_ignore_ascii_case(b"h2c") => Upgrade::Other,
+        _ => Upgrade::None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proxy::listen::Listen;
+    use hyper::Request;
+
+    fn head(lines: &[(&str, &str)], path: &str) -> request::Parts {
+        let mut request = Request::builder().method("POST").uri(path);
+        for (name, value) in lines {
+            request = request.header(*name, *value);
+        }
+        request.body(()).unwrap().into_parts().0
+    }
+
+    fn asked(lines: &[(&str, &str)], path: &str) -> Result<String, Refusal> {
+        let lines = [&[("host", "127.0.0.1:8000")], lines].concat();
+        let admitted = admit(&head(&lines, path), &Door::local(8000));
+        admitted.map(|asked| asked.to_string())
+    }
+
+    #[test]
+    fn c02_what_a_page_sends_is_refused() {
+        for line in [
+            ("origin", "https://evil.example"),
+            ("origin", "null"),
+            ("origin", "http://127.0.0.1:8000"),
+            ("sec-fetch-site", "cross-site"),
+            ("sec-fetch-site", "same-site"),
+        ] {
+            assert_eq!(asked(&[line], "/v1/x"), Err(Refusal::Browser), "{line:?}");
+        }
+        assert_eq!(asked(&[], "/v1/x?a=b").unwrap(), "/v1/x?a=b");
+    }
+
+    #[test]
+    fn c04_paths_that_can_be_read_in_two_ways_are_refused() {
+        for path in [
+            "/v1/../../admin",
+            "/v1/%2e%2E/x",
+            "/./x",
+            "/x/..",
+            "/\\evil/v1",
+            "/v1/%2e%2e%2fadmin",
+            "/v1/.%2E%2Fadmin",
+            "/v1/..;/admin",
+            "/v1/%2e%2e%3bx/admin",
+            "/v1/..%5cadmin",
+            "*",
+        ] {
+            assert_eq!(asked(&[], path), Err(Refusal::Path), "{path}");
+        }
+        assert_eq!(
+            asked(&[], "/__debugger/approve?id=1"),
+            Err(Refusal::Control)
+        );
+        for path in [
+            "/v1/...",
+            "/v1/.x",
+            "/v1/models/org%2Fname",
+            "/v1/a;b/x",
+            "/v1/100%",
+            "//evil.example/v1",
+            "/v1/x%0d%0ax:1",
+        ] {
+            assert_eq!(asked(&[], path).unwrap(), path);
+        }
+    }
+
+    #[test]
+    fn c05_only_one_plain_chunked_is_a_framing() {
+        for codings in [
+            vec!["chunked, chunked"],
+            vec!["gzip, chunked"],
+            vec!["chunked", "chunked"],
+        ] {
+            let lines = codings.iter().map(|coding| ("transfer-encoding", *coding));
+            let lines = lines.collect::<Vec<_>>();
+            assert_eq!(asked(&lines, "/x"), Err(Refusal::Framing), "{codings:?}");
+        }
+        assert!(asked(&[("transfer-encoding", "Chunked")], "/x").is_ok());
+    }
+
+    #[test]
+    fn c08_the_token_is_taken_from_its_line_or_from_the_path_and_goes_no_further() {
+        let any = std::net::SocketAddr::from(([0, 0, 0, 0], 0));
+        let listen = Listen::new(any, true).unwrap();
+        let host = format!("10.0.0.1:{}", listen.address().port());
+        let token = listen.token().unwrap().reveal().to_owned();
+        let (_, door) = listen.open();
+        let ask = |lines: &[(&str, &str)], path: &str| {
+            let lines = [&[("host", host.as_str())], lines].concat();
+            admit(&head(&lines, path), &door).map(|asked| asked.to_string())
+        };
+        let in_path = format!("/t/{token}/v1/messages?beta=true");
+        assert_eq!(ask(&[], &in_path).unwrap(), "/v1/messages?beta=true");
+        let line = [("x-retake-token", token.as_str())];
+        assert_eq!(ask(&line, "/v1/messages").unwrap(), "/v1/messages");
+        for path in [
+            "/v1/messages",
+            "/t/",
+            "/t/0/v1/messages",
+            &format!("/t/{token}"),
+        ] {
+            assert_eq!(ask(&[], path), Err(Refusal::Token), "{path}");
+        }
+        assert_eq!(
+            ask(&[("x-retake-token", "0")], "/v1/messages"),
+            Err(Refusal::Token)
+        );
+    }
+
+    #[test]
+    fn c03_upgrades_are_told_apart() {
+        for (lines, wanted) in [
+            (
+                vec![
+                    ("upgrade", "h2c"),
+                    ("connection", "Upgrade, HTTP2-Settings"),
+                ],
+                Upgrade::None,
+            ),
+            (
+                vec![
+                    ("upgrade", "WebSocket"),
+                    ("connection", "keep-alive, Upgrade"),
+                ],
+                Upgrade::WebSocket,
+            ),
+            (
+                vec![("upgrade", "irc"), ("connection", "upgrade")],
+                Upgrade::Other,
+            ),
+            (vec![("upgrade", "irc")], Upgrade::None),
+        ] {
+            assert_eq!(upgrade(&head(&lines, "/x").headers), wanted, "{lines:?}");
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Exchanges that are held: each is a live run of its own whose tools belong to the agent.
+//!
+//! A run's journal is made of the request and what came of it; the policy, the operator and the model then do with it what they do with
+//! any run, until what is left is sound or is to pass as it is. What the agent and its provider are to see then is an [`Outcome`], told
+//! once: whoever decides first, the operator, the policy, a deadline or the client that leaves, has decided.
+//!
+//! Nobody who forwards bytes waits here: a hold is driven by a few threads with a queue, and the model is asked again on another one.
+
+mod admission;
+mod driven;
+mod hold;
+mod holder;
+mod seat;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod tests;
+mod workers;
+
+pub use holder::{Holder, Settings};
+pub use seat::Seat;
+
+use crate::http::{Headers, Target};
+use crate::live::Came;
+use retake_core::exchange::{ExchangeId, Found};
+use retake_core::session::Dialect;
+use retake_core::session::ledger::Usage;
+use retake_core::session::takes::Author;
+use std::path::PathBuf;
+
+/// How often the model is asked again in one exchange, before the operator is asked.
+pub const ASKS: u32 = 5;
+
+/// An exchange that is to be held.
+#[derive(Debug)]
+pub struct Order {
+    /// Its number.
+    pub id: ExchangeId,
+    /// How it is spelled.
+    pub dialect: Dialect,
+    /// The model that is asked.
+    pub model: String,
+    /// Where the client's request goes, with its path and its query.
+    pub target: Target,
+    /// Whether the server must prove who it is.
+    pub is_verified: bool,
+    /// The client's own lines ([`Headers::passed_on`]).
+    pub headers: Headers,
+    /// The request, decoded and otherwise as it came.
+    pub request: Vec<u8>,
+    /// What came of it.
+    pub came: Came,
+    /// Why the model cannot be asked again, where it cannot.
+    pub closed: Option<String>,
+    /// Whether the agent has words of the held reply already.
+    pub text_sent: bool,
+    /// Where the journal of the hold is to be; there is no such file yet.
+    pub journal: PathBuf,
+}
+
+impl Order {
+    /// Bytes of what is held.
+    fn size(&self) -> usize {
+        let came = match &self.came {
+            Came::Reply(answer) => answer.json.len(),
+            Came::Nothing | Came::Refusal(_) => 0,
+        };
+        self.request.len() + came
+    }
+}
+
+/// What the wire is to do with an exchange.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// What is held passes as it came: a reply, a refusal, a request.
+    Release {
+        /// `operator`, `policy`, or why nobody was waited for any longer.
+        by: String,
+    },
+    /// Another request goes to the provider than the agent's: its repair.
+    Request(Box<Mended>),
+    /// The agent gets another reply than the provider's, or the provider is to see another history than the agent.
+    Reply(Box<Mended>),
+    /// The agent gets this text as the model's final message.
+    Value {
+        /// The text.
+        text: String,
+        /// What was changed beside it.
+        mended: Box<Mended>,
+    },
+    /// The agent gets an error that it does not try again on.
+    Refused {
+        /// Why; it holds text of the exchange.
+        why: String,
+    },
+    /// The connection to the agent is cut.
+    Cut {
+        /// Why.
+        why: String,
+    },
+    /// There is nobody left to answer.
+    ClientLeft,
+}
+
+/// What an exchange has become. Secrets are in their places.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Mended {
+    /// The agent's request, as it came.
+    pub base: Vec<u8>,
+    /// The same with everything behind it, as the last take has it: what the provider is to see.
+    pub take: Vec<u8>,
+    /// The last reply of the provider that the take goes on from, as one piece of JSON; empty where there was none.
+    pub last_reply: String,
+    /// Tokens of all replies that were asked for by retake, and of the held one.
+    pub usage: Usage,
+    /// What was decided, in order.
+    pub deeds: Vec<Deed>,
+    /// Who let the last reply pass although something is still wrong with it; `None` where nothing is.
+    pub let_pass_by: Option<String>,
+}
+
+/// Something that was decided.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deed {
+    /// Id of the rule, where it is about a finding.
+    pub rule: Option<String>,
+    /// Id of the action, or `release`, `raise`.
+    pub action: String,
+    /// Who decided.
+    pub by: Author,
+}
+
+/// What a hold tells its exchange before it is decided.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Word {
+    /// This was found.
+    Found(Vec<Found>),
+    /// It waits.
+    Waits(Waits),
+}
+
+/// What a hold waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Waits {
+    /// Somebody's decision: why, in a few words that hold text of the exchange.
+    ForDecision(String),
+    /// The model, which is asked again.
+    ForModel,
+}

@@ -1,0 +1,141 @@
+//! The seat of whoever watches a held exchange: its run, as any live run, until the exchange is decided or the seat is left.
+
+use super::driven::Driven;
+use super::hold::{Hold, Job, Stage, Wake, lock};
+use crate::live::{Input, News, Phase};
+use crate::{NoTake, Workbench};
+use retake_core::engine::Command;
+use retake_core::exchange::ExchangeId;
+use retake_core::session::takes::TakeId;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A run in the hands of whoever watches it. Left before anything is decided, the exchange is held on behind the screen; the workbench of
+/// its journal is to be dropped before.
+pub struct Seat {
+    hold: Arc<Hold>,
+    /// There until the seat is left.
+    driven: Option<Box<Driven>>,
+}
+
+impl Seat {
+    /// Takes the run of a hold that is held here.
+    pub(super) fn of(hold: Arc<Hold>, wake: Wake) -> Option<Self> {
+        let mut stage = lock(&hold.stage);
+        if hold.is_decided() {
+            return None;
+        }
+        let driven = match std::mem::replace(&mut *stage, Stage::Away) {
+            // The journal is another one's to open now.
+            Stage::Here(driven, bench) => {
+                drop(bench);
+                driven
+            }
+            other => {
+                *stage = other;
+                return None;
+            }
+        };
+        hold.seat(wake);
+        drop(stage);
+        Some(Self {
+            hold,
+            driven: Some(driven),
+        })
+    }
+
+    /// The exchange.
+    pub fn id(&self) -> ExchangeId {
+        self.hold.id
+    }
+
+    /// The journal of the run.
+    pub fn journal(&self) -> Option<&Path> {
+        self.driven.as_deref().map(Driven::journal)
+    }
+
+    /// Goes on with the run, in a workbench of its journal; everything is told again.
+    pub fn begin(&mut self, bench: &mut Workbench) -> Result<Vec<News>, NoTake> {
+        let Some(driven) = &mut self.driven else {
+            return Ok(Vec::new());
+        };
+        let news = driven.begin_again(bench)?;
+        self.settle(bench, &news);
+        Ok(news)
+    }
+
+    /// Hears something, and does what follows from it. Of an exchange that was decided nothing goes on.
+    pub fn hear(&mut self, bench: &mut Workbench, input: Input) -> Vec<News> {
+        let Some(driven) = &mut self.driven else {
+            return Vec::new();
+        };
+        let closing = self.hold.closing();
+        let has_ended = matches!(driven.run().phase(), Phase::Ended(_));
+        let news = match (closing, has_ended) {
+            (Some(closing), false) => {
+                let mut news = vec![News::Notice(closing.words)];
+                let end = Input::Operator(Command::End(closing.ending));
+                news.extend(driven.hear(bench, end));
+                news
+            }
+            // Going about its takes asks for nothing.
+            (_, true) if matches!(input, Input::Went(_) | Input::World(_)) => Vec::new(),
+            (_, true) => {
+                let said = "the exchange is decided: nothing goes on here any more";
+                vec![News::Notice(said.to_owned())]
+            }
+            (None, false) => driven.hear(bench, input),
+        };
+        self.settle(bench, &news);
+        news
+    }
+
+    /// Hears what has happened meanwhile: in the world of the run, and to its exchange.
+    pub fn hear_world(&mut self, bench: &mut Workbench) -> Vec<News> {
+        let mut news = Vec::new();
+        while let Some(job) = self.hold.next_in_seat() {
+            match job {
+                Job::World(event) => news.extend(self.hear(bench, Input::World(event))),
+                Job::Close => {
+                    let current = self.take();
+                    news.extend(self.hear(bench, Input::Went(current)));
+                }
+                // Neither comes while somebody sits here.
+                Job::Begin(_) | Job::GivenBack(_) => {}
+            }
+        }
+        news
+    }
+
+    /// The take that the run drives.
+    pub fn take(&self) -> TakeId {
+        let driven = self.driven.as_deref();
+        driven.map_or(TakeId::MAIN, |driven| driven.run().take())
+    }
+
+    /// What it is doing.
+    pub fn phase(&self) -> Phase {
+        let driven = self.driven.as_deref();
+        driven.map_or(Phase::Idle, |driven| driven.run().phase())
+    }
+
+    fn settle(&mut self, bench: &mut Workbench, news: &[News]) {
+        let Some(driven) = &mut self.driven else {
+            return;
+        };
+        self.hold.tell(driven.tell(news));
+        if !self.hold.is_decided()
+            && let Some(outcome) = driven.outcome(bench)
+        {
+            self.hold.decide(outcome);
+        }
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        if let Some(driven) = self.driven.take() {
+            self.hold.unseat(driven);
+        }
+    }
+}

@@ -1,0 +1,368 @@
+//! Judges requests and replies by the rules, as recordings are judged. What was read and found sound of a conversation is not read and
+//! judged again with its next request.
+
+mod memory;
+mod reading;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
+
+pub(super) use reading::{Reading, common, common_end};
+
+use crate::reading::going_on;
+use crate::replies::mark_last_reply;
+use crate::{Recording, check_run, check_session};
+use bytes::Bytes;
+use memory::Memory;
+use reading::format_of;
+use retake_core::dialects::write::history_of;
+use retake_core::dialects::{stop_of, stops_early};
+use retake_core::engine::{
+    ABOUT_RESULTS, Breakpoint, Fault, Policy, REFUSED_BY_PROVIDERS, Ready, Standing, hits, holds,
+    standing_of, standing_of_request,
+};
+use retake_core::exchange::machine::Judgement;
+use retake_core::formats::{lower, read_buffer};
+use retake_core::redact::{Redactor, Vault};
+use retake_core::rules::{Finding, RULES, Rule, Run};
+use retake_core::schema::Compiled;
+use retake_core::session::ledger::Ledger;
+use retake_core::session::takes::TakeId;
+use retake_core::session::{Dialect, Edit, Rope, Session, Source, Span};
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Secrets by value, each with what its placeholder calls it.
+type Secrets = [(String, String)];
+
+/// The rule about a reason for the end of a reply that the reply contradicts.
+const STOP_MISMATCH: &str = "stop-reason-mismatch";
+
+/// By what is judged. Breakpoints come and go while a proxy runs.
+#[derive(Debug, Default)]
+pub(super) struct Judge {
+    pub(super) has_operator: bool,
+    pub(super) policy: Policy,
+    breakpoints: Mutex<Vec<Breakpoint>>,
+    memory: Memory,
+    /// The schemas of the tools that are offered again and again.
+    compiled: Arc<Compiled>,
+}
+
+/// What was found.
+#[derive(Debug)]
+pub(super) struct Verdict {
+    pub(super) judgement: Judgement,
+    pub(super) findings: Vec<Finding>,
+    /// What it was found in; `None` where that could not be read.
+    pub(super) recording: Option<Recording>,
+}
+
+impl Verdict {
+    /// Nothing was found.
+    pub(super) fn sound() -> Self {
+        Self {
+            judgement: Judgement::Sound,
+            findings: Vec::new(),
+            recording: None,
+        }
+    }
+}
+
+impl Judge {
+    pub(super) fn new(has_operator: bool, policy: Policy, breakpoints: Vec<Breakpoint>) -> Self {
+        Self {
+            has_operator,
+            policy,
+            breakpoints: Mutex::new(breakpoints),
+            memory: Memory::default(),
+            compiled: Arc::default(),
+        }
+    }
+
+    /// Whether anything can be decided at all.
+    pub(super) fn decides(&self) -> bool {
+        self.has_operator || !self.policy.is_empty()
+    }
+
+    /// Whether the words of a stream are kept back until they were judged: the policy says what is done about what can only be found in
+    /// them.
+    pub(super) fn holds_text(&self, request: &Reading) -> bool {
+        let Some(asked) = request.asked() else {
+            return false;
+        };
+        let names = |rules: &[&str]| rules.iter().any(|rule| self.policy.names(rule));
+        (asked.has_output_schema && names(&["invalid-final-output", "missing-final-output"]))
+            || (asked.has_tools && names(&["leaked-tool-call", STOP_MISMATCH]))
+    }
+
+    pub(super) fn set_breakpoints(&self, breakpoints: Vec<Breakpoint>) {
+        *self.lock() = breakpoints;
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Breakpoint>> {
+        self.breakpoints
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A request that is to be judged, by what is known of those before it.
+    pub(super) fn recall(&self, dialect: Dialect, body: Bytes) -> Arc<Reading> {
+        #[cfg(test)]
+        tests::fail_on_purpose("look", &body);
+        self.memory.recall(dialect, body)
+    }
+
+    /// Judges a request before it leaves: what its provider would refuse.
+    pub(super) fn request(&self, request: &Arc<Reading>, secrets: &Secrets) -> Verdict {
+        #[cfg(test)]
+        tests::fail_on_purpose("request", request.body());
+        let Some((text, standing)) = self.refused(request) else {
+            return Verdict::sound();
+        };
+        let judgement = self.judgement(&standing.faults);
+        let found_in = (text, request.dialect(), false, None);
+        let secrets = (secrets, tools_of(request));
+        told(found_in, judgement, secrets, &standing, |session| {
+            self.request_findings(session)
+        })
+    }
+
+    /// Judges a reply behind its request. One that is not whole may still say why it ends.
+    pub(super) fn reply(
+        &self,
+        request: &Arc<Reading>,
+        (reply, is_whole): (&str, bool),
+        secrets: &Secrets,
+    ) -> Verdict {
+        #[cfg(test)]
+        tests::fail_on_purpose("reply", request.body());
+        let Some((text, findings, standing)) = self.stand(request, reply) else {
+            return Verdict::sound();
+        };
+        let mut judgement = self.judgement(&standing.faults);
+        if judgement == Judgement::Sound
+            && let Some(why) = self.stops(&standing)
+        {
+            judgement = Judgement::Holds { why };
+        }
+        // Anthropic says only behind a call that the token limit cut it off.
+        let may_be_cut = |fault: &Fault| fault.rule == "malformed-arguments";
+        if !is_whole
+            && request.dialect() == Dialect::Anthropic
+            && standing.faults.iter().any(may_be_cut)
+        {
+            return Verdict {
+                judgement: Judgement::Unclear,
+                ..Verdict::sound()
+            };
+        }
+        let findings = of_turn(findings, &standing);
+        if findings.is_empty() {
+            return Verdict {
+                judgement,
+                ..Verdict::sound()
+            };
+        }
+        let stop = self.stop_of(reply);
+        let found_in = (text, request.dialect(), true, stop.as_deref());
+        let secrets = (secrets, tools_of(request));
+        told(found_in, judgement, secrets, &standing, |session| {
+            check_session(session, None).ok()
+        })
+    }
+
+    /// Why a reply ended, where that is judged: early, or in any way where the policy says what is done about a reason that the reply
+    /// contradicts.
+    fn stop_of(&self, reply: &str) -> Option<String> {
+        let is_judged = |word: &String| stops_early(word) || self.policy.names(STOP_MISMATCH);
+        stop_of(reply).filter(is_judged)
+    }
+
+    /// The request as it was read, now or before.
+    fn read<'r>(&self, request: &'r Arc<Reading>) -> Option<&'r Session> {
+        let recording = request.read()?;
+        self.memory.keep(request);
+        recording.sessions.first()
+    }
+
+    /// A request that its provider would refuse, and for what; `None` where it would not.
+    fn refused(&self, request: &Arc<Reading>) -> Option<(Arc<dyn Source>, Standing)> {
+        let session = self.read(request)?;
+        let findings = self.request_findings(session)?;
+        if findings.is_empty() {
+            return None;
+        }
+        let standing = request_standing(session, &findings)?;
+        (!standing.faults.is_empty()).then(|| (request.source(), standing))
+    }
+
+    /// A request with a reply behind it, as a history that goes on: its text, and how it stands.
+    fn stand(
+        &self,
+        request: &Arc<Reading>,
+        reply: &str,
+    ) -> Option<(Arc<dyn Source>, Vec<Finding>, Standing)> {
+        let items = history_of(request.dialect(), reply).ok()?;
+        if items.is_empty() {
+            return None;
+        }
+        let splices = lower(self.read(request)?, &[Edit::Extend { items }]).ok()?;
+        let rope = Arc::new(Rope::new(request.source()).grown(&splices, None));
+        let stop = self.stop_of(reply);
+        let Some(mut recording) = request.behind(&rope, &splices) else {
+            let text = whole(&*rope)?;
+            let mut recording = read_anew(request.dialect(), text.clone(), &text, true)?;
+            mark(&mut recording, stop.as_deref());
+            let (findings, standing) = stands(recording.sessions.first()?)?;
+            return Some((text, findings, standing));
+        };
+        mark(&mut recording, stop.as_deref());
+        let run = Run::new(recording.sessions.first()?, None).compiling(&self.compiled);
+        let known = request.known(&run, &rope);
+        let run = run.knowing(known);
+        let (findings, digests) = check_run(&run, RULES).ok()?;
+        request.learn(&run, &rope, &findings, &digests);
+        let standing = standing(run.session, &findings)?;
+        Some((rope, findings, standing))
+    }
+
+    /// What the provider would refuse the request for, and what is wrong with the outputs that it brings, where the policy says what is
+    /// done about that: reading all outputs of a long history takes a while.
+    fn request_findings(&self, session: &Session) -> Option<Vec<Finding>> {
+        let is_asked = |rule: &&Rule| {
+            REFUSED_BY_PROVIDERS.contains(&rule.id)
+                || (ABOUT_RESULTS.contains(&rule.id) && self.policy.names(rule.id))
+        };
+        let rules: Vec<&'static Rule> = RULES.iter().copied().filter(is_asked).collect();
+        let (findings, _) = check_run(&Run::new(session, None), &rules).ok()?;
+        Some(findings)
+    }
+
+    fn judgement(&self, faults: &[Fault]) -> Judgement {
+        let holding = faults.iter().filter(|fault| {
+            let is_settled_alone = self.has_operator || self.policy.has_entry(fault);
+            is_settled_alone && holds(&self.policy, self.has_operator, fault)
+        });
+        let words: Vec<String> = holding
+            .map(|fault| format!("{}: {}", fault.rule, fault.message))
+            .collect();
+        if words.is_empty() {
+            return Judgement::Sound;
+        }
+        let why = words.join("; ");
+        Judgement::Holds { why }
+    }
+
+    /// The breakpoint that hits, in words.
+    fn stops(&self, standing: &Standing) -> Option<String> {
+        if !self.has_operator {
+            return None;
+        }
+        let breakpoints = self.lock();
+        let hit = hits(&breakpoints, standing, &mut Ready::default());
+        let hit = hit.first()?;
+        let of = breakpoints.iter().find(|one| one.number == hit.number)?;
+        Some(format!("breakpoint {}: {}", hit.number, of.on))
+    }
+}
+
+/// What may be told of a verdict: the same findings in a text without secrets. What only a placeholder breaks, by its length or its letters, is
+/// none.
+fn told(
+    (found_in, dialect, goes_on, stop): (Arc<dyn Source>, Dialect, bool, Option<&str>),
+    mut judgement: Judgement,
+    (secrets, tools): (&Secrets, Vec<&str>),
+    standing: &Standing,
+    find: impl Fn(&Session) -> Option<Vec<Finding>>,
+) -> Verdict {
+    let redactor = Redactor::sparing(secrets.iter().cloned(), tools);
+    let clean = || {
+        let text = whole(&*found_in)?;
+        // What is hidden here is never put back: this is for reports only.
+        let clean = redactor.json(&text, &mut Vault::default()).into_owned();
+        let clean = Arc::new(clean);
+        let mut recording = read_anew(dialect, clean.clone(), &clean, goes_on)?;
+        mark(&mut recording, stop);
+        let findings = find(recording.sessions.first()?)?;
+        Some((recording, of_turn(findings, standing)))
+    };
+    let (recording, findings) = clean().unzip();
+    if let Judgement::Holds { why } = &mut judgement {
+        *why = redactor.growing(why).into_owned();
+    }
+    Verdict {
+        judgement,
+        findings: findings.unwrap_or_default(),
+        recording,
+    }
+}
+
+/// The names of the tools that a request offers: whatever key equals one, it stays.
+fn tools_of(request: &Arc<Reading>) -> Vec<&str> {
+    let session = request.read().and_then(|read| read.sessions.first());
+    let sets = session.map_or(&[][..], |session| &session.contract.tool_sets);
+    let tools = sets.iter().flat_map(|set| &set.tools);
+    tools.map(|tool| &*tool.name).collect()
+}
+
+/// All bytes of a text.
+fn whole(source: &dyn Source) -> Option<Arc<Vec<u8>>> {
+    let (start, end) = (0, source.len());
+    source.read(Span { start, end }).ok().map(Arc::new)
+}
+
+/// The findings of the last turn.
+fn of_turn(findings: Vec<Finding>, standing: &Standing) -> Vec<Finding> {
+    let places = standing.faults.iter();
+    let places: HashSet<_> = places.map(|fault| (fault.rule, fault.item)).collect();
+    let findings = findings.into_iter();
+    let of_turn = findings.filter(|finding| places.contains(&(finding.rule.id, finding.item)));
+    of_turn.collect()
+}
+
+fn stands(session: &Session) -> Option<(Vec<Finding>, Standing)> {
+    let findings = check_session(session, None).ok()?;
+    let standing = standing(session, &findings)?;
+    Some((findings, standing))
+}
+
+fn standing(session: &Session, findings: &[Finding]) -> Option<Standing> {
+    let (take, ledger) = (TakeId::MAIN, Ledger::default());
+    standing_of(session, findings, &ledger, take, &[take]).ok()
+}
+
+fn request_standing(session: &Session, findings: &[Finding]) -> Option<Standing> {
+    let (take, ledger) = (TakeId::MAIN, Ledger::default());
+    standing_of_request(session, findings, &ledger, take, &[take]).ok()
+}
+
+/// Marks the last reply with why it ended early, where it did.
+fn mark(recording: &mut Recording, stop: Option<&str>) {
+    if let Some(stop) = stop {
+        let sessions = recording.sessions.iter_mut();
+        sessions.for_each(|session| mark_last_reply(session, stop));
+    }
+}
+
+/// Reads a request: as what is sent, or as a history that goes on, in which calls at the end wait.
+fn read_anew(
+    dialect: Dialect,
+    source: Arc<dyn Source>,
+    bytes: &[u8],
+    goes_on: bool,
+) -> Option<Recording> {
+    let format = format_of(dialect)?;
+    let mut contents = read_buffer(format, &source, bytes).ok()?;
+    if goes_on {
+        going_on(&mut contents.sessions);
+    }
+    Some(Recording {
+        name: String::new(),
+        source,
+        format,
+        sessions: contents.sessions,
+        problems: contents.problems,
+        kept: None,
+    })
+}

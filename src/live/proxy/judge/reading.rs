@@ -1,0 +1,320 @@
+//! A request as it is judged: read once, and where it goes on from one that was read before only what is new of it.
+
+use super::read_anew;
+use crate::reading::{read_document, read_document_again};
+use crate::{Recording, target_of};
+use bytes::Bytes;
+use retake_core::exchange::asked::Asked;
+use retake_core::formats::Format;
+use retake_core::rules::{Digests, Faultless, Finding, Known, Run};
+use retake_core::session::{Dialect, Kind, Rope, Source, SourceError, Span, Splice, recorded};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+
+/// A body is compared with another one in pieces of so many bytes.
+const PIECE: usize = 4096;
+/// About what is kept of an item beside its bytes: what it is, where it stands, whose half it is, what was found out about it.
+const ITEM: usize = 200;
+
+/// A request, with what is found out about it as soon as somebody wants to know.
+#[derive(Debug)]
+pub(in crate::proxy) struct Reading {
+    dialect: Dialect,
+    body: Bytes,
+    asked: OnceLock<Option<Asked>>,
+    /// What it goes on from; let go of once it is read.
+    basis: Mutex<Option<Basis>>,
+    /// The earlier request that it repeats, but for the last element at most.
+    repeats: Option<Weak<Reading>>,
+    /// How much of it was not read before, in bytes.
+    fresh: usize,
+    read: OnceLock<Option<Recording>>,
+    known: Mutex<Knowledge>,
+}
+
+/// A request that was read before, and what stands in this one instead of a part of it.
+#[derive(Debug, Clone)]
+pub(super) struct Basis {
+    earlier: Arc<Reading>,
+    splice: Splice,
+    /// How many bytes both begin with.
+    before: usize,
+}
+
+/// How many bytes two requests begin and end with.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shared {
+    pub(super) before: usize,
+    behind: usize,
+}
+
+/// The items in which nothing was found: they stand in the first bytes of the text.
+#[derive(Debug, Clone, Default)]
+struct Knowledge {
+    faultless: Arc<Faultless>,
+    until: u64,
+}
+
+/// The bytes of a body, shared with whoever sends them.
+#[derive(Debug, Clone)]
+struct Text(Bytes);
+
+impl Reading {
+    /// A request of which nothing is known yet.
+    pub(in crate::proxy) fn new(dialect: Dialect, body: Bytes) -> Self {
+        Self {
+            dialect,
+            fresh: body.len(),
+            body,
+            asked: OnceLock::new(),
+            basis: Mutex::new(None),
+            repeats: None,
+            read: OnceLock::new(),
+            known: Mutex::default(),
+        }
+    }
+
+    /// A request that goes on from an earlier one.
+    pub(super) fn on(body: Bytes, (basis, asked): (Basis, Asked)) -> Self {
+        let knowledge = basis.earlier.knowledge();
+        let is_repeated = basis.earlier.is_whole_before(basis.before);
+        Self {
+            repeats: is_repeated.then(|| Arc::downgrade(&basis.earlier)),
+            fresh: basis.splice.with.len(),
+            asked: OnceLock::from(Some(asked)),
+            known: Mutex::new(Knowledge {
+                until: knowledge.until.min(basis.before as u64),
+                ..knowledge
+            }),
+            ..Self::new(basis.earlier.dialect, body)
+        }
+        .with(basis)
+    }
+
+    fn with(self, basis: Basis) -> Self {
+        Self {
+            basis: Mutex::new(Some(basis)),
+            ..self
+        }
+    }
+
+    pub(super) fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    /// The body, decoded.
+    pub(in crate::proxy) fn body(&self) -> &Bytes {
+        &self.body
+    }
+
+    /// What it asks for; `None` where it is not one JSON object.
+    pub(in crate::proxy) fn asked(&self) -> Option<&Asked> {
+        let read = || Asked::read(self.dialect, &self.body);
+        self.asked.get_or_init(read).as_ref()
+    }
+
+    /// How much of it has to be read that was not read before, in bytes.
+    pub(in crate::proxy) fn fresh(&self) -> usize {
+        self.fresh
+    }
+
+    /// The request as it is sent.
+    pub(super) fn read(&self) -> Option<&Recording> {
+        self.read.get_or_init(|| self.read_now()).as_ref()
+    }
+
+    /// Whether others may go on from it.
+    pub(super) fn is_ground(&self) -> bool {
+        let read = self.read.get().and_then(Option::as_ref);
+        read.is_some_and(|recording| recording.kept.is_some())
+    }
+
+    /// About what it takes in memory, in bytes, once it is read.
+    pub(super) fn cost(&self) -> usize {
+        let read = self.read.get().and_then(Option::as_ref);
+        let items = read.map_or(0, |read| {
+            let items = read.sessions.iter().map(|session| session.items.len());
+            items.sum::<usize>() + read.problems.len()
+        });
+        self.body.len() + items * ITEM
+    }
+
+    fn read_now(&self) -> Option<Recording> {
+        let basis = self.basis.lock();
+        let basis = basis.unwrap_or_else(PoisonError::into_inner).take();
+        let again = basis.and_then(|basis| self.read_again(&basis));
+        again.or_else(|| {
+            let has_one_list = self.asked().is_some_and(Asked::has_one_list);
+            let format = has_one_list.then(|| format_of(self.dialect)).flatten();
+            let document =
+                format.and_then(|format| read_document(format, Arc::new(self.text()), &self.body));
+            document.or_else(|| read_anew(self.dialect, Arc::new(self.text()), &self.body, false))
+        })
+    }
+
+    fn read_again(&self, basis: &Basis) -> Option<Recording> {
+        let splices = [basis.splice.clone()];
+        let rope = Rope::new(Arc::new(basis.earlier.text())).spliced(&splices);
+        let earlier = basis.earlier.read()?;
+        read_document_again(earlier, Arc::new(self.text()), (&rope, &splices), false)
+    }
+
+    /// The history that goes on with what splices put behind the request, where only that has to be read. `rope` is its text.
+    pub(super) fn behind(&self, rope: &Arc<Rope>, splices: &[Splice]) -> Option<Recording> {
+        read_document_again(self.read()?, rope.clone(), (rope, splices), true)
+    }
+
+    /// The text, to be read in by place.
+    pub(super) fn source(&self) -> Arc<dyn Source> {
+        Arc::new(self.text())
+    }
+
+    fn text(&self) -> Text {
+        Text(self.body.clone())
+    }
+
+    fn knowledge(&self) -> Knowledge {
+        let known = self.known.lock();
+        known.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The items of a history that goes on from this request in which nothing was found before. `rope` is the text of the history.
+    pub(super) fn known(&self, run: &Run<'_>, rope: &Rope) -> Vec<Known> {
+        let Knowledge { faultless, until } = self.knowledge();
+        faultless.among(run, |span| {
+            recorded(rope, span).filter(|recorded| recorded.end <= until)
+        })
+    }
+
+    /// Remembers in which items of such a history nothing was found, where it is worth it.
+    pub(super) fn learn(
+        &self,
+        run: &Run<'_>,
+        rope: &Rope,
+        findings: &[Finding],
+        digests: &Digests,
+    ) {
+        let is_judged = |kind| matches!(kind, Kind::Call | Kind::Output);
+        let items = run.session.items.iter();
+        let judged = items.filter(|item| is_judged(item.kind)).count();
+        let known = self.known(run, rope).len();
+        // Who learnt each item as it comes would look at all of them each time.
+        if judged <= known + known / 8 + 4 {
+            return;
+        }
+        let faultless = Faultless::of(run, |span| recorded(rope, span), findings, digests);
+        let learnt = Knowledge {
+            faultless: Arc::new(faultless),
+            until: self.body.len() as u64,
+        };
+        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = learnt;
+    }
+
+    /// What a body shares with this one, where it may go on from it: the end of the request, and the most of all.
+    pub(super) fn shared(&self, body: &[u8]) -> Option<Shared> {
+        let bracket = self.bracket()?;
+        let before = common(&self.body, body);
+        let most = self.body.len().min(body.len()) - before;
+        let behind = common_end(&self.body, body, most);
+        // One that repeats little of it is read as fast anew.
+        let is_mostly_known = before + behind >= body.len() / 2;
+        (is_mostly_known && behind >= self.body.len() - bracket)
+            .then_some(Shared { before, behind })
+    }
+
+    /// Where the bracket stands that closes its list.
+    fn bracket(&self) -> Option<usize> {
+        let list = self.read.get()?.as_ref()?.kept.as_ref()?.list()?;
+        usize::try_from(list.end).ok()?.checked_sub(1)
+    }
+
+    /// How a body goes on from this one, if it does: in its list, and otherwise byte for byte the same.
+    pub(super) fn basis_of(
+        self: &Arc<Self>,
+        body: &[u8],
+        Shared { before, behind }: Shared,
+    ) -> Option<(Basis, Asked)> {
+        let list = self.read.get()?.as_ref()?.kept.as_ref()?.list()?;
+        let bracket = self.bracket()?;
+        let from = self.element_before(before, list)?;
+        let asked = self.asked()?;
+        let asked = asked.going_on(body, from, self.body.len() - bracket)?;
+        let splice = Splice {
+            at: Span::within(0, before..self.body.len() - behind),
+            with: body[before..body.len() - behind].to_vec(),
+        };
+        let earlier = self.clone();
+        Some((
+            Basis {
+                earlier,
+                splice,
+                before,
+            },
+            asked,
+        ))
+    }
+
+    /// Where the last element begins that begins before a place.
+    fn element_before(&self, place: usize, list: Span) -> Option<usize> {
+        let kept = self.read.get()?.as_ref()?.kept.as_ref()?;
+        let start = kept.record_before(place as u64)?;
+        (start >= list.start).then(|| usize::try_from(start).ok())?
+    }
+
+    /// Whether a request that begins with so many bytes of this one has all of its elements, but for the last one.
+    pub(super) fn is_whole_before(&self, before: usize) -> bool {
+        let kept = || self.read.get()?.as_ref()?.kept.as_ref();
+        let last = kept().and_then(|kept| kept.record_before(kept.list()?.end));
+        last.is_some_and(|last| last <= before as u64)
+    }
+
+    /// Whether it is the earlier request that another one repeats.
+    pub(super) fn is_repeated_by(self: &Arc<Self>, other: &Self) -> bool {
+        let repeated = other.repeats.as_ref();
+        repeated.is_some_and(|repeated| std::ptr::eq(repeated.as_ptr(), Arc::as_ptr(self)))
+    }
+}
+
+/// The format in which requests of a dialect are read.
+pub(super) fn format_of(dialect: Dialect) -> Option<&'static Format> {
+    retake_core::formats::find(target_of(dialect).format())
+}
+
+/// How many bytes two texts begin with.
+pub(in crate::proxy) fn common(one: &[u8], other: &[u8]) -> usize {
+    let pieces = one.chunks(PIECE).zip(other.chunks(PIECE));
+    let same = pieces.take_while(|(one, other)| one == other).count() * PIECE;
+    let same = same.min(one.len()).min(other.len());
+    let rest = one[same..].iter().zip(&other[same..]);
+    same + rest.take_while(|(one, other)| one == other).count()
+}
+
+/// How many bytes two texts end with, at most `most`.
+pub(in crate::proxy) fn common_end(one: &[u8], other: &[u8], most: usize) -> usize {
+    let (one, other) = (&one[one.len() - most..], &other[other.len() - most..]);
+    let pieces = one.rchunks(PIECE).zip(other.rchunks(PIECE));
+    let same = pieces.take_while(|(one, other)| one == other).count() * PIECE;
+    let same = same.min(most);
+    let rest = one[..most - same].iter().rev();
+    let rest = rest.zip(other[..most - same].iter().rev());
+    same + rest.take_while(|(one, other)| one == other).count()
+}
+
+impl Source for Text {
+    fn len(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn read(&self, span: Span) -> Result<Vec<u8>, SourceError> {
+        let mut bytes = Vec::new();
+        self.read_into(span, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn read_into(&self, span: Span, buffer: &mut Vec<u8>) -> Result<(), SourceError> {
+        buffer.clear();
+        let place = |at| usize::try_from(at).unwrap_or(usize::MAX);
+        let bytes = self.0.get(place(span.start)..place(span.end));
+        buffer.extend_from_slice(bytes.ok_or(SourceError::Gone { span })?);
+        Ok(())
+    }
+}

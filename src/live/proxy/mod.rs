@@ -1,0 +1,66 @@
+//! Between any agent and its model: listeners, upstreams, exchanges that are watched, held and recorded.
+//!
+//! | | |
+//! |---|---|
+//! | [`Proxy`] | one that runs: what it is made of, what it can be told |
+//! | [`serve`] | the wire, from the client inwards: [`Listen`] has the port, `contact` the socket, `guard` lets in who may come, each request is answered by a [`Watch`], and [`Origin`] asks the model; `headers` and `body` say what goes on in either direction |
+//! | `exchanges` | a [`Watch`] that looks: each exchange is driven by a task of its own through [`retake_core::exchange::machine`]; `judge` finds what is wrong |
+//! | [`holds`] | what is held: live runs whose tools are the agent's |
+//! | [`Chaos`] | faults on purpose |
+//! | [`recorder`] | what is written down |
+//! | [`connect`], [`agent`] | how agents are pointed here, and the one that is started here |
+//! | [`trial`] | one that is started here anew for each fault |
+
+pub mod agent;
+mod answer;
+mod base;
+mod body;
+mod chaos;
+mod client_side;
+pub mod connect;
+mod contact;
+pub mod decode;
+mod exchanges;
+mod guard;
+mod headers;
+mod heads;
+pub mod holds;
+mod judge;
+mod listen;
+mod news;
+mod options;
+mod origin;
+mod pass;
+mod ports;
+mod provider;
+mod recent;
+pub mod recorder;
+mod room;
+mod running;
+mod server;
+mod strict;
+mod token;
+pub mod trial;
+mod trust;
+mod watch;
+mod websocket;
+
+pub use answer::error;
+pub use base::{BadBase, Base};
+pub use body::{Body, Cut, Outgoing, whole};
+pub use chaos::{Chaos, NoSpec, read_spec};
+pub use contact::{Patience, Presence};
+pub use guard::{Refusal, admit};
+pub use headers::{TOKEN, ask_for_plain};
+pub use listen::{Door, Listen, NoListener};
+pub use news::{Command, News, Report};
+pub use options::{Family, Fit, NoUpstream, Options, Ports, USUAL, USUAL_ASKS, Upstream};
+pub use origin::{NoReply, Origin};
+pub use pass::{PassThrough, head, no_reply};
+pub use recent::Asked;
+pub use running::{NotRunning, Proxy};
+pub use server::{NotServed, serve};
+pub use token::{NoToken, Token};
+pub use trust::{NoTls, Trust};
+pub use watch::{Opened, Passed, Question, TurnedAway, Watch};
+pub use websocket::{Direction, Observer};

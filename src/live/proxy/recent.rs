@@ -1,0 +1,124 @@
+//! The latest exchanges, kept in memory so that they can be opened and asked again by hand while a proxy runs. The journal has all.
+
+use super::recorder::{Recorded, as_journal};
+use crate::Input;
+use bytes::Bytes;
+use hyper::HeaderMap;
+use retake_core::exchange::ExchangeId;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Most bytes of bodies that are kept.
+const MOST: u64 = 64 << 20;
+/// Most exchanges.
+const COUNT: usize = 1000;
+
+/// A request as its agent sent it.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// The method.
+    pub method: String,
+    /// The URL of the upstream.
+    pub url: String,
+    /// The lines that go on, the key among them.
+    pub lines: HeaderMap,
+    /// The body, decoded.
+    pub body: Bytes,
+}
+
+struct Kept {
+    recorded: Recorded,
+    asked: Option<Asked>,
+    bytes: u64,
+}
+
+/// The latest exchanges.
+#[derive(Default)]
+pub(super) struct Recent {
+    kept: VecDeque<Kept>,
+    bytes: u64,
+}
+
+impl Recent {
+    /// Keeps an exchange that is over, in place of the oldest ones.
+    pub(super) fn keep(&mut self, recorded: Recorded, asked: Option<Asked>) {
+        let decoded = asked.as_ref().map_or(0, |asked| asked.body.len());
+        let bytes = (recorded.cost() + decoded) as u64;
+        self.bytes += bytes;
+        self.kept.push_back(Kept {
+            recorded,
+            asked,
+            bytes,
+        });
+        while self.kept.len() > COUNT || (self.bytes > MOST && self.kept.len() > 1) {
+            let Some(oldest) = self.kept.pop_front() else {
+                break;
+            };
+            self.bytes -= oldest.bytes;
+        }
+    }
+
+    fn find(&self, id: ExchangeId) -> Option<&Kept> {
+        self.kept.iter().find(|kept| kept.recorded.seen.id == id)
+    }
+
+    /// The request of an exchange; `None` where it is not kept.
+    pub(super) fn asked(&self, id: ExchangeId) -> Option<Asked> {
+        self.find(id)?.asked.clone()
+    }
+
+    /// An exchange to be read like a recording, without its secrets; `None` where it is not kept.
+    pub(super) fn recording(
+        &self,
+        id: ExchangeId,
+        secrets: &[(String, String)],
+    ) -> Option<serde_json::Result<Input>> {
+        let kept = self.find(id)?;
+        Some(as_journal(&kept.recorded, secrets).map(|text| {
+            let text = Arc::new(text);
+            Input {
+                name: format!("exchange {id}"),
+                path: None,
+                source: text.clone(),
+                buffer: Some(text),
+                notices: Vec::new(),
+                run: None,
+            }
+        }))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::proxy::recorder::Body;
+    use retake_core::exchange::Seen;
+
+    fn recorded(id: u32, sent: usize) -> Recorded {
+        Recorded {
+            seen: Seen {
+                id: ExchangeId(id),
+                dialect: Some(retake_core::session::Dialect::Chat),
+                ..Seen::default()
+            },
+            request: Body::whole(Bytes::from_static(
+                br#"{"model":"m","messages":[{"role":"user","content":"hi"}]}"#,
+            )),
+            sent: Some(Bytes::from(vec![b' '; sent])),
+            ..Recorded::default()
+        }
+    }
+
+    #[test]
+    fn the_oldest_give_way_and_the_latest_opens_like_a_recording() {
+        let mut recent = Recent::default();
+        for id in 1..=3 {
+            recent.keep(recorded(id, 30 << 20), None);
+        }
+        assert!(recent.recording(ExchangeId(1), &[]).is_none());
+        let input = recent.recording(ExchangeId(3), &[]).unwrap().unwrap();
+        let read = crate::read_input(input, &crate::ReadOptions::default());
+        assert_eq!(read.unwrap().sessions[0].items.len(), 1);
+    }
+}

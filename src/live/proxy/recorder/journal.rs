@@ -1,0 +1,311 @@
+//! The file of a proxy's journal: lines at its end, another file when this one can no longer be written to.
+//!
+//! What is not known to be on the disk is kept in memory, up to a bound, and written as soon as that works again. A file is never trusted
+//! after a failed sync: the next one begins with what that may have lost.
+
+use crate::takes::{
+    Below, Clock, Folder, Mount, Names, NotRecording, Segment, Unwritten, Why, lock, unlock,
+};
+use retake_core::exchange::entry::Entry;
+use retake_core::formats::retake_journal::{encode_header, seal_header};
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
+
+/// How long a plain exchange may be in the memory of the system only.
+pub(super) const SYNC: Duration = Duration::from_millis(100);
+/// Most bytes that are in the memory of the system only: they are kept in ours until then.
+const UNSYNCED: usize = 4 << 20;
+/// How long until it is tried again when the system said no.
+const RETRY: Duration = Duration::from_secs(1);
+/// How much is kept in memory while nothing can be written.
+const BACKLOG: usize = 64 << 20;
+/// How many names are tried for a file.
+const SPARES: u32 = 10_000;
+
+/// What the journal of a proxy is called, and where it is.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    pub(super) root: PathBuf,
+    pub(super) below: Below,
+    /// The file's name without `.jsonl`.
+    pub(super) stem: String,
+    /// Members of its first line.
+    pub(super) about: serde_json::Map<String, serde_json::Value>,
+}
+
+/// An entry that is not known to be on the disk.
+#[derive(Debug)]
+struct Waiting {
+    entry: String,
+    /// Whether it is in the file that is open.
+    is_written: bool,
+    acknowledge: Option<oneshot::Sender<bool>>,
+}
+
+/// The journal.
+#[derive(Debug)]
+pub(super) struct ProxyJournal {
+    place: Place,
+    mount: Mount,
+    clock: Clock,
+    segment: Option<Segment>,
+    path: PathBuf,
+    waiting: VecDeque<Waiting>,
+    bytes: usize,
+    lost: u64,
+    synced: Instant,
+    trouble: Option<(NotRecording, Instant)>,
+}
+
+impl ProxyJournal {
+    /// Makes the file; its first line is on the disk.
+    pub(super) fn begin(place: Place, mount: Mount, clock: Clock) -> Result<Self, NotRecording> {
+        let mut journal = Self {
+            path: place
+                .below
+                .path(&place.root)
+                .join(format!("{}.jsonl", place.stem)),
+            place,
+            mount,
+            clock,
+            segment: None,
+            waiting: VecDeque::new(),
+            bytes: 0,
+            lost: 0,
+            synced: Instant::now(),
+            trouble: None,
+        };
+        match journal.start() {
+            Ok(()) => Ok(journal),
+            Err(why) => Err(NotRecording {
+                since: clock(),
+                why,
+            }),
+        }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn now(&self) -> u64 {
+        (self.clock)()
+    }
+
+    /// Why nothing is recorded, while that is so.
+    pub(super) fn trouble(&self) -> Option<&NotRecording> {
+        self.trouble.as_ref().map(|(trouble, _)| trouble)
+    }
+
+    /// Takes an entry; it is written by the next [`Self::flush`].
+    pub(super) fn add(&mut self, entry: String, acknowledge: Option<oneshot::Sender<bool>>) {
+        self.bytes += entry.len();
+        self.waiting.push_back(Waiting {
+            entry,
+            is_written: false,
+            acknowledge,
+        });
+        // Unwritten entries are given up only where nothing can be written.
+        let may_go = |oldest: &Waiting| oldest.is_written || self.trouble.is_some();
+        while self.bytes > BACKLOG
+            && self.waiting.len() > 1
+            && self.waiting.front().is_some_and(may_go)
+        {
+            if let Some(oldest) = self.waiting.pop_front() {
+                self.bytes -= oldest.entry.len();
+                self.lost += u64::from(!oldest.is_written);
+            }
+        }
+    }
+
+    /// Whether so much is not on the disk yet that it should be brought there.
+    pub(super) fn is_full(&self) -> bool {
+        self.bytes >= UNSYNCED
+    }
+
+    /// Notes that exchanges were not even handed over.
+    pub(super) fn lose(&mut self, count: u64) {
+        self.lost += count;
+    }
+
+    /// How long it may be left alone; `None` while there is nothing to do.
+    pub(super) fn rests(&self) -> Option<Duration> {
+        let until = match &self.trouble {
+            Some((_, tried)) => *tried + RETRY,
+            None => self.synced + SYNC,
+        };
+        let has_work = !self.waiting.is_empty() || self.lost > 0;
+        has_work.then(|| until.saturating_duration_since(Instant::now()))
+    }
+
+    /// Writes what was taken, and brings it to the disk where somebody waits for that or it was not done for a while.
+    pub(super) fn flush(&mut self, is_last: bool) {
+        let rests = self
+            .trouble
+            .as_ref()
+            .is_some_and(|(_, tried)| tried.elapsed() < RETRY);
+        if rests && !is_last {
+            self.refuse();
+            return;
+        }
+        let is_urgent = self.waiting.iter().any(|one| one.acknowledge.is_some());
+        let is_due = is_last || is_urgent || self.is_full() || self.synced.elapsed() >= SYNC;
+        match self
+            .write()
+            .and_then(|()| if is_due { self.sync() } else { Ok(()) })
+        {
+            Ok(()) => self.trouble = None,
+            Err(why) => {
+                let since = self.trouble.as_ref().map(|(trouble, _)| trouble.since);
+                let since = since.unwrap_or_else(|| self.now());
+                self.trouble = Some((NotRecording { since, why }, Instant::now()));
+                self.refuse();
+            }
+        }
+    }
+
+    /// Tells everybody who waits that it will take longer.
+    fn refuse(&mut self) {
+        for acknowledge in self
+            .waiting
+            .iter_mut()
+            .filter_map(|one| one.acknowledge.take())
+        {
+            // Who no longer waits need not know.
+            let _ = acknowledge.send(false);
+        }
+    }
+
+    fn write(&mut self) -> Result<(), Why> {
+        if self.lost > 0 {
+            let lost = Entry::Lost {
+                at: self.now(),
+                count: self.lost,
+            };
+            if let Ok(entry) = serde_json::to_string(&lost) {
+                self.lost = 0;
+                self.add(entry, None);
+            }
+        }
+        let Some(segment) = &mut self.segment else {
+            return self.start();
+        };
+        let unwritten = self.waiting.iter().filter(|one| !one.is_written);
+        let unwritten: Vec<&str> = unwritten.map(|one| one.entry.as_str()).collect();
+        if unwritten.is_empty() {
+            return Ok(());
+        }
+        match segment.write_lines(&unwritten) {
+            Ok(()) => self.mark_written(),
+            Err(error) => return self.fail(error),
+        }
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<(), Why> {
+        if self.waiting.is_empty() {
+            return Ok(());
+        }
+        if let Some(Err(error)) = self.segment.as_mut().map(Segment::sync) {
+            self.fail(error)?;
+        }
+        self.settle();
+        Ok(())
+    }
+
+    /// Everything is on the disk.
+    fn settle(&mut self) {
+        self.synced = Instant::now();
+        self.bytes = 0;
+        for acknowledge in self.waiting.drain(..).filter_map(|one| one.acknowledge) {
+            // Who no longer waits need not know.
+            let _ = acknowledge.send(true);
+        }
+    }
+
+    fn mark_written(&mut self) {
+        self.waiting
+            .iter_mut()
+            .for_each(|one| one.is_written = true);
+    }
+
+    /// A file that refused a line is tried again later; one that cannot be trusted is left, and another one begins.
+    fn fail(&mut self, error: Unwritten) -> Result<(), Why> {
+        if let Unwritten::Undone(error) = error {
+            return Err(self.failed(error));
+        }
+        if let Some(segment) = self.segment.take() {
+            unlock(segment.file());
+        }
+        self.waiting
+            .iter_mut()
+            .for_each(|one| one.is_written = false);
+        self.start()
+    }
+
+    fn failed(&self, error: io::Error) -> Why {
+        let journal = self.path.clone();
+        Why::Failed { journal, error }
+    }
+
+    /// Begins a file with everything that waits, of the name that was asked for, or of one with a number.
+    fn start(&mut self) -> Result<(), Why> {
+        let folder = Folder::create(&self.place.root, self.place.below);
+        let folder = folder.map_err(|error| self.failed(error))?;
+        let stem = &self.place.stem;
+        let names = (1..SPARES).map(|number| match number {
+            1 => stem.clone(),
+            number => format!("{stem}-{number}"),
+        });
+        for stem in names {
+            let name = format!("{stem}.jsonl");
+            let path = self.place.below.path(&self.place.root).join(&name);
+            match folder.create_file(&name) {
+                Ok(file) => {
+                    let segment = self.fill(&folder, Names { name, stem }, file);
+                    self.segment = Some(segment.map_err(|error| self.failed(error))?);
+                    self.path = path;
+                    self.settle();
+                    return Ok(());
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(self.failed(error)),
+            }
+        }
+        Err(self.failed(io::ErrorKind::AlreadyExists.into()))
+    }
+
+    fn fill(&self, folder: &Folder, names: Names, file: File) -> io::Result<Segment> {
+        let name = names.name.clone();
+        let filled = self.first_lines(names, file);
+        if filled.is_err() {
+            // The next try makes it anew; that this one could not be removed either does no harm.
+            let _ = folder.remove(&name);
+        }
+        let segment = filled?;
+        folder.sync()?;
+        Ok(segment)
+    }
+
+    fn first_lines(&self, names: Names, file: File) -> io::Result<Segment> {
+        if !lock(&file)? {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let folder = Folder::create(&self.place.root, self.place.below)?;
+        let entries: Vec<&str> = self.waiting.iter().map(|one| one.entry.as_str()).collect();
+        let first = seal_header(&encode_header(&self.place.about));
+        Segment::write(folder, names, (self.mount)(file), &first, &entries)
+    }
+}
+
+impl Drop for ProxyJournal {
+    fn drop(&mut self) {
+        if let Some(segment) = &self.segment {
+            unlock(segment.file());
+        }
+    }
+}

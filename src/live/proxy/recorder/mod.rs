@@ -1,0 +1,379 @@
+//! What a proxy records: one journal for each process, written by a thread of its own. It opens like any recording.
+//!
+//! Whoever forwards only hands over ([`Recorder::exchange`]) and never waits; bodies are shared and not copied. What was handed over is bounded:
+//! beyond [`QUEUE`] bytes an exchange is recorded without its bodies, and says so. Secrets are taken out on that thread, before anything is
+//! written. A plain exchange is on the disk after a tenth of a second; what a decision depends on ([`Recorder::held`],
+//! [`Recorder::decided`]) is acknowledged once it is there.
+
+mod interrupted;
+mod journal;
+mod recorded;
+mod repeated;
+mod secrets;
+mod spell;
+mod spread;
+mod stream;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
+mod writer;
+
+pub use interrupted::{Interrupted, close, interrupted, interrupted_until};
+pub(super) use stream::{assemble, looks_streamed};
+
+pub use recorded::{Body, Head, REPLY_CAP, REQUEST_CAP, Recorded};
+
+use crate::takes::{Below, Clock, Mount, NotRecording, Why};
+use journal::{Place, ProxyJournal};
+use retake_core::exchange::entry::{Entry, FoundEntry, Side};
+use retake_core::exchange::{Ending, ExchangeId, Seen};
+use retake_core::formats::retake_journal::{encode_header, encode_line};
+use retake_core::session::takes::Author;
+use secrets::Secrets;
+use spread::Spread;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use tokio::sync::oneshot;
+use writer::{Job, Load, Tell, What, Writer};
+
+/// Most bytes of bodies that wait to be written.
+pub const QUEUE: usize = 64 << 20;
+/// Most entries that wait to be written.
+const ENTRIES: usize = 100_000;
+/// How long the name of an upstream is in the name of a file.
+const NAME: usize = 80;
+
+/// What a recorder is made of.
+pub struct Options {
+    /// Where the journal is to be, or beside it with a number where there is a file already; `None` for [`proxies_folder`] of the operator's
+    /// own folder.
+    pub path: Option<PathBuf>,
+    /// The operator's own folder, usually [`crate::takes::usual_root`].
+    pub root: Option<PathBuf>,
+    /// Host and port of each upstream.
+    pub upstreams: Vec<String>,
+    /// Secrets that must not be in any file, each with what its placeholder calls it.
+    pub secrets: Vec<(String, String)>,
+    /// The time.
+    pub clock: Clock,
+    /// Is told when nothing can be recorded any more, and when it works again; from another thread.
+    pub tell: Tell,
+}
+
+/// The folder of the journals of proxies, below the operator's own one.
+pub fn proxies_folder(root: &Path) -> PathBuf {
+    Below::Proxies.path(root)
+}
+
+/// A journal that holds nothing but this exchange, without its secrets and these.
+pub(in crate::proxy) fn as_journal(
+    recorded: &Recorded,
+    secrets: &[(String, String)],
+) -> serde_json::Result<Vec<u8>> {
+    let mut secrets = Secrets::new(secrets.to_vec());
+    let entry = spell::exchange(recorded, spell::Kind::Over, &mut secrets)?;
+    let mut text = encode_header(&serde_json::Map::new());
+    text.push_str(&encode_line(1, &entry));
+    Ok(text.into_bytes())
+}
+
+/// Records what passes through a proxy. When it is dropped, everything that was handed over is written.
+#[derive(Debug)]
+pub struct Recorder {
+    jobs: Mutex<Option<Sender<Job>>>,
+    load: Arc<Load>,
+    clock: Clock,
+    warning: Option<String>,
+    /// Most bytes of bodies that wait.
+    most: usize,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// Comes true when an entry is on the disk, and false when it cannot be written for now: it will be, as soon as that works again.
+pub type OnDisk = oneshot::Receiver<bool>;
+
+impl Recorder {
+    /// Begins the journal of a proxy: with `Ok` the file is there.
+    pub fn begin(options: Options) -> Result<Self, NotRecording> {
+        Self::begin_on(|file| Box::new(file), QUEUE, options)
+    }
+
+    fn begin_on(mount: Mount, most: usize, options: Options) -> Result<Self, NotRecording> {
+        let clock = options.clock;
+        let trouble = |why| NotRecording {
+            since: clock(),
+            why,
+        };
+        let place = place(&options).map_err(trouble)?;
+        let warning = warning(&place);
+        let journal = ProxyJournal::begin(place, mount, clock)?;
+        let load = Arc::new(Load::default());
+        journal
+            .path()
+            .clone_into(&mut load.path.lock().unwrap_or_else(PoisonError::into_inner));
+        let failed = journal.path().to_owned();
+        let writer = Writer {
+            journal,
+            secrets: Secrets::new(options.secrets),
+            spread: Spread::default(),
+            load: load.clone(),
+            tell: options.tell,
+            held: BTreeSet::new(),
+        };
+        let (jobs, received) = channel();
+        let thread = std::thread::Builder::new().name("recorder".to_owned());
+        let thread = thread
+            .spawn(move || writer.run(&received))
+            .map_err(|error| {
+                trouble(Why::Failed {
+                    journal: failed,
+                    error,
+                })
+            })?;
+        Ok(Self {
+            jobs: Mutex::new(Some(jobs)),
+            load,
+            clock,
+            warning,
+            most,
+            thread: Mutex::new(Some(thread)),
+        })
+    }
+
+    /// Where the journal is.
+    pub fn path(&self) -> PathBuf {
+        let path = self
+            .load
+            .path
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        path.clone()
+    }
+
+    /// What the operator should know of the place of the journal: that others may look into its folder.
+    pub fn warning(&self) -> Option<&str> {
+        self.warning.as_deref()
+    }
+
+    /// Why nothing is recorded, while that is so.
+    pub fn not_recording(&self) -> Option<String> {
+        let trouble = self
+            .load
+            .trouble
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        trouble.clone()
+    }
+
+    /// How much waits to be written: bytes of bodies, and entries.
+    pub fn queued(&self) -> (usize, usize) {
+        let bytes = self.load.bytes.load(Ordering::Relaxed);
+        (bytes, self.load.entries.load(Ordering::Relaxed))
+    }
+
+    /// Records an exchange that is over.
+    pub fn exchange(&self, recorded: Recorded) {
+        self.hand_over(recorded, None, |recorded| {
+            What::Exchange(Box::new(recorded))
+        });
+    }
+
+    /// Records an exchange whose reply takes a while, as far as it is known: should the proxy be killed, its request is there.
+    pub fn began(&self, recorded: Recorded) {
+        self.hand_over(recorded, None, |recorded| What::Began(Box::new(recorded)));
+    }
+
+    /// Records what was found in an exchange that is recorded already, and its notes.
+    pub fn judged(&self, seen: &Seen) {
+        let entry = Entry::Judged {
+            id: seen.id,
+            at: (self.clock)(),
+            found: seen.found.iter().map(FoundEntry::of).collect(),
+            notes: seen.notes.clone(),
+        };
+        self.send(What::Entry(entry), 0, None);
+    }
+
+    /// Records that so many exchanges cannot be recorded.
+    pub fn lost(&self, count: u64) {
+        if count > 0 {
+            let at = (self.clock)();
+            self.send(What::Entry(Entry::Lost { at, count }), 0, None);
+        }
+    }
+
+    /// Records an exchange that waits for a decision, as far as it is known; `run` is the file of the run that the hold is. Nothing of it is
+    /// to be answered before this is on the disk, or cannot be.
+    pub fn held(&self, recorded: Recorded, run: Option<PathBuf>) -> OnDisk {
+        let (acknowledge, on_disk) = oneshot::channel();
+        self.hand_over(recorded, Some(acknowledge), |recorded| {
+            What::Held(Box::new(recorded), run)
+        });
+        on_disk
+    }
+
+    /// Records a decision about a held exchange, before it takes effect.
+    pub fn decided(
+        &self,
+        id: ExchangeId,
+        (action, rule, wording): (&str, Option<&str>, Option<&str>),
+        by: Author,
+    ) -> OnDisk {
+        let (acknowledge, on_disk) = oneshot::channel();
+        let entry = Entry::Decided {
+            id,
+            at: (self.clock)(),
+            rule: rule.map(str::to_owned),
+            action: action.to_owned(),
+            by,
+            wording: wording.map(str::to_owned),
+        };
+        self.send(What::Entry(entry), 0, Some(acknowledge));
+        on_disk
+    }
+
+    /// Records that a held exchange is over of which nothing else will be recorded.
+    pub fn ended(&self, id: ExchangeId, ending: Ending) -> OnDisk {
+        let (acknowledge, on_disk) = oneshot::channel();
+        let at = (self.clock)();
+        self.send(
+            What::Entry(Entry::Ended { id, at, ending }),
+            0,
+            Some(acknowledge),
+        );
+        on_disk
+    }
+
+    /// Knows the secrets of a head, before anything else of its exchange is recorded.
+    pub fn learn(&self, head: Head) {
+        self.send(What::Shown(head.secrets), 0, None);
+    }
+
+    /// Records a message of a WebSocket that passed. One that is longer than `REPLY_CAP` is named by its length.
+    pub fn observed(&self, id: ExchangeId, from: Side, message: &str) {
+        let cost = message.len();
+        let is_too_much =
+            cost as u64 > REPLY_CAP || self.queued().0.saturating_add(cost) > self.most;
+        let (message, cost) = match is_too_much {
+            true => (format!("[{cost} bytes]"), 0),
+            false => (message.to_owned(), cost),
+        };
+        let at = (self.clock)();
+        self.send(What::Observed(id, at, from, message), cost, None);
+    }
+
+    fn hand_over(
+        &self,
+        recorded: Recorded,
+        acknowledge: Option<oneshot::Sender<bool>>,
+        what: impl FnOnce(Recorded) -> What,
+    ) {
+        let cost = recorded.cost();
+        let (waiting, entries) = self.queued();
+        if entries >= ENTRIES && acknowledge.is_none() {
+            self.load.lost.fetch_add(1, Ordering::Relaxed);
+        } else if waiting > 0 && waiting.saturating_add(cost) > self.most {
+            // What comes alone is taken, whatever its length: a request may have as much as the queue.
+            self.send(what(recorded.without_bodies()), 0, acknowledge);
+        } else {
+            self.send(what(recorded), cost, acknowledge);
+        }
+    }
+
+    fn send(&self, what: What, cost: usize, acknowledge: Option<oneshot::Sender<bool>>) {
+        self.load.bytes.fetch_add(cost, Ordering::Relaxed);
+        self.load.entries.fetch_add(1, Ordering::Relaxed);
+        let job = Job {
+            what,
+            cost,
+            acknowledge,
+        };
+        if let Some(jobs) = &*self.jobs.lock().unwrap_or_else(PoisonError::into_inner) {
+            // The thread ends after this sender is gone. Should it have failed, the receiver of the acknowledgement is told by its end.
+            let _ = jobs.send(job);
+        }
+    }
+}
+
+impl Recorder {
+    /// Ends the journal once everything is written that was handed over; what comes later is not recorded.
+    pub fn close(&self) {
+        let jobs = self.jobs.lock();
+        drop(jobs.unwrap_or_else(PoisonError::into_inner).take());
+        let thread = self.thread.lock();
+        if let Some(thread) = thread.unwrap_or_else(PoisonError::into_inner).take() {
+            // A thread that failed has nothing more to write.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// Where the journal has its place.
+fn place(options: &Options) -> Result<Place, Why> {
+    let began = (options.clock)();
+    let about =
+        serde_json::json!({"kind": "proxy", "upstreams": options.upstreams, "began": began});
+    let about = about.as_object().cloned().unwrap_or_default();
+    let Some(path) = &options.path else {
+        let root = options.root.clone().ok_or(Why::NoHome)?;
+        let upstream = options.upstreams.first().map_or("proxy", String::as_str);
+        let letter = |byte: char| match byte {
+            '-' | '.' | 'a'..='z' | 'A'..='Z' | '0'..='9' => byte,
+            _ => '_',
+        };
+        let name: String = upstream.chars().take(NAME).map(letter).collect();
+        return Ok(Place {
+            root,
+            below: Below::Proxies,
+            stem: format!("{name}-{began}"),
+            about,
+        });
+    };
+    if fs::symlink_metadata(path).is_ok_and(|known| !known.is_file()) {
+        let why = "a journal is a file of its own; without a name it goes to retake's own folder";
+        return Err(Why::Failed {
+            journal: path.clone(),
+            error: std::io::Error::new(std::io::ErrorKind::InvalidInput, why),
+        });
+    }
+    let name = path.file_name().and_then(|name| name.to_str());
+    let name = name.ok_or_else(|| Why::Failed {
+        journal: path.clone(),
+        error: std::io::ErrorKind::InvalidFilename.into(),
+    })?;
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    Ok(Place {
+        root: folder.unwrap_or_else(|| Path::new(".")).to_owned(),
+        below: Below::Nothing,
+        stem: name.strip_suffix(".jsonl").unwrap_or(name).to_owned(),
+        about,
+    })
+}
+
+/// What is to be said of a folder that is there and open to others; retake's own folder is closed to them instead.
+fn warning(place: &Place) -> Option<String> {
+    let path = place.below.path(&place.root);
+    let folder = crate::takes::Folder::open(&place.root, place.below).ok()??;
+    let mode = folder.mode().ok().filter(|mode| mode & 0o077 != 0)?;
+    let what = match place.below {
+        Below::Nothing => "the journal itself is for you alone",
+        Below::Takes | Below::Proxies => "it is closed to them now",
+    };
+    let path = path.display();
+    Some(format!(
+        "others may look into {path} (mode {mode:04o}); {what}"
+    ))
+}

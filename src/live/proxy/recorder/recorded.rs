@@ -1,0 +1,228 @@
+//! What is handed to the recorder: pieces of bodies that nobody copies, and the headers that may be recorded.
+
+use crate::http::secrets_shown;
+use crate::proxy::headers::content_encoding;
+use bytes::Bytes;
+use hyper::HeaderMap;
+use retake_core::exchange::Seen;
+use retake_core::redact::{Shown, header_holds_a_secret};
+
+/// Most bytes of a reply that are recorded; what stands behind them only passes.
+pub const REPLY_CAP: u64 = 16 << 20;
+/// Most bytes of a request that are recorded: as many as a proxy takes.
+pub const REQUEST_CAP: u64 = 64 << 20;
+/// Most bytes of the value of a recorded header.
+const VALUE_CAP: usize = 512;
+
+/// An exchange with its bodies, as they went over the wire.
+#[derive(Debug, Clone, Default)]
+pub struct Recorded {
+    /// What is known of it.
+    pub seen: Seen,
+    /// Host and port of its upstream.
+    pub upstream: String,
+    /// The agent's request.
+    pub request: Body,
+    /// The head of the request.
+    pub request_head: Head,
+    /// The provider's first reply.
+    pub reply: Body,
+    /// The head of the reply.
+    pub reply_head: Head,
+    /// What the agent got instead: a whole reply of its dialect, or a stream of one. Without an encoding.
+    pub told: Option<Body>,
+    /// What the provider was sent instead of the request. Without an encoding.
+    pub sent: Option<Bytes>,
+}
+
+impl Recorded {
+    /// What it keeps in memory, in bytes.
+    pub(in crate::proxy) fn cost(&self) -> usize {
+        let told = self.told.as_ref().map_or(0, Body::memory);
+        let sent = self.sent.as_ref().map_or(0, Bytes::len);
+        self.request.memory() + self.reply.memory() + told + sent
+    }
+
+    /// The same without its bodies.
+    pub(super) fn without_bodies(mut self) -> Self {
+        self.request = Body::nothing_of(&self.request);
+        self.reply = Body::nothing_of(&self.reply);
+        self.told = None;
+        self.sent = None;
+        let note = "its bodies were not recorded: the disk was too slow for what came";
+        self.seen.notes.push(note.to_owned());
+        self
+    }
+}
+
+/// Received bytes are gathered in blocks of this size.
+const BLOCK: usize = 64 * 1024;
+
+/// A body as it came, up to a bound. Clones share its blocks.
+#[derive(Debug, Clone, Default)]
+pub struct Body {
+    blocks: Vec<Bytes>,
+    /// What came behind the blocks; shorter than one.
+    tail: Vec<u8>,
+    kept: u64,
+    total: u64,
+}
+
+impl Body {
+    /// A body that is there as a whole; its bytes are shared, not copied.
+    pub fn whole(bytes: Bytes) -> Self {
+        let total = bytes.len() as u64;
+        let cap = usize::try_from(REQUEST_CAP).unwrap_or(usize::MAX);
+        let kept = bytes.slice(..bytes.len().min(cap));
+        Self {
+            kept: kept.len() as u64,
+            blocks: Some(kept)
+                .filter(|kept| !kept.is_empty())
+                .into_iter()
+                .collect(),
+            tail: Vec::new(),
+            total,
+        }
+    }
+
+    /// Copies the next piece; what goes beyond `cap` bytes in all is only counted.
+    ///
+    /// A piece is a slice of the buffer that the connection reads into: sharing it would keep all of that buffer in memory, up to 256 KiB
+    /// for a few bytes.
+    pub fn push(&mut self, piece: &[u8], cap: u64) {
+        let room = usize::try_from(cap.saturating_sub(self.kept)).unwrap_or(usize::MAX);
+        let mut rest = &piece[..piece.len().min(room)];
+        self.total += piece.len() as u64;
+        self.kept += rest.len() as u64;
+        while !rest.is_empty() {
+            let (now, later) = rest.split_at(rest.len().min(BLOCK - self.tail.len()));
+            self.tail.extend_from_slice(now);
+            rest = later;
+            if self.tail.len() == BLOCK {
+                self.blocks.push(std::mem::take(&mut self.tail).into());
+            }
+        }
+    }
+
+    /// Takes the next piece of a reply.
+    pub fn push_reply(&mut self, piece: &[u8]) {
+        self.push(piece, REPLY_CAP);
+    }
+
+    /// How many bytes went over the wire.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// How many of them are kept.
+    pub(super) fn kept(&self) -> u64 {
+        self.kept
+    }
+
+    /// Whether bytes are missing at its end.
+    pub fn is_cut(&self) -> bool {
+        self.kept < self.total
+    }
+
+    /// All of it, where it is there in one piece.
+    pub(super) fn as_whole(&self) -> Option<&Bytes> {
+        match &self.blocks[..] {
+            [only] if !self.is_cut() && self.tail.is_empty() => Some(only),
+            _ => None,
+        }
+    }
+
+    /// What is kept of it, in one piece.
+    pub fn bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(usize::try_from(self.kept).unwrap_or_default());
+        for block in &self.blocks {
+            bytes.extend_from_slice(block);
+        }
+        bytes.extend_from_slice(&self.tail);
+        bytes
+    }
+
+    /// What is kept of it, piece by piece.
+    pub(in crate::proxy) fn pieces(&self) -> impl Iterator<Item = Bytes> {
+        let tail = Some(&self.tail).filter(|tail| !tail.is_empty());
+        let tail = tail.map(|tail| Bytes::copy_from_slice(tail));
+        self.blocks.iter().cloned().chain(tail)
+    }
+
+    /// What it takes in memory, in bytes.
+    pub(in crate::proxy) fn memory(&self) -> usize {
+        let blocks = self.blocks.iter().map(Bytes::len);
+        blocks.sum::<usize>() + self.tail.capacity()
+    }
+
+    fn nothing_of(other: &Self) -> Self {
+        Self {
+            total: other.total,
+            ..Self::default()
+        }
+    }
+}
+
+/// What is taken from the head of a request or reply.
+#[derive(Clone, Default)]
+pub struct Head {
+    pub(super) kept: Vec<(String, String)>,
+    pub(super) encoding: String,
+    pub(super) is_stream: bool,
+    /// What must not be in any file, wherever it turns up.
+    pub(super) secrets: Vec<Shown>,
+}
+
+/// Says nothing of the secrets.
+impl std::fmt::Debug for Head {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Head")
+            .field("kept", &self.kept)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The headers that are recorded; any other may hold a secret.
+const ALLOWED: &[&str] = &[
+    "content-type",
+    "content-encoding",
+    "content-length",
+    "user-agent",
+    "anthropic-version",
+    "anthropic-beta",
+    "openai-version",
+    "openai-processing-ms",
+    "request-id",
+    "x-request-id",
+    "retry-after",
+    "retry-after-ms",
+    "x-should-retry",
+];
+/// How the names of further ones begin.
+const ALLOWED_BEGINNINGS: &[&str] = &["x-stainless-", "x-ratelimit-", "anthropic-ratelimit-"];
+impl Head {
+    /// Takes from a head what is recorded, and what must not be.
+    pub fn of(headers: &HeaderMap) -> Self {
+        let mut head = Self {
+            secrets: secrets_shown(headers),
+            encoding: content_encoding(headers),
+            ..Self::default()
+        };
+        for (name, value) in headers {
+            let name = name.as_str();
+            let value = String::from_utf8_lossy(value.as_bytes());
+            if header_holds_a_secret(name) {
+                continue;
+            }
+            if name == "content-type" {
+                head.is_stream = value.trim_start().starts_with("text/event-stream");
+            }
+            let begins = |begin: &&str| name.starts_with(*begin);
+            if ALLOWED.contains(&name) || ALLOWED_BEGINNINGS.iter().any(begins) {
+                let value = value.chars().take(VALUE_CAP).collect();
+                head.kept.push((name.to_owned(), value));
+            }
+        }
+        head
+    }
+}

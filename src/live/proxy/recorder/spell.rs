@@ -1,0 +1,265 @@
+//! How an exchange is spelled in the journal: bodies decoded, streams in one piece, secrets taken out.
+
+use super::recorded::{Body, Head, Recorded};
+use super::secrets::Secrets;
+use super::stream::{assemble, looks_streamed, raw};
+use crate::proxy::decode::{Fault, decode};
+use bytes::Bytes;
+use retake_core::exchange::entry::{ExchangeEntry, HeadersEntry, Request, Response, Told};
+use retake_core::session::Dialect;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::path::Path;
+
+/// What an exchange is written as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind<'a> {
+    /// It is over.
+    Over,
+    /// Its reply takes a while.
+    Began,
+    /// It waits for a decision; the file is the journal of its hold.
+    Held(Option<&'a Path>),
+}
+
+/// What is written of an exchange: one JSON object without line feeds and without secrets.
+pub(super) fn exchange(
+    recorded: &Recorded,
+    kind: Kind<'_>,
+    secrets: &mut Secrets,
+) -> serde_json::Result<String> {
+    secrets.learn(&recorded.request_head.secrets);
+    secrets.learn(&recorded.reply_head.secrets);
+    let mut entry = ExchangeEntry::of(&recorded.seen, &recorded.upstream);
+    entry.headers = HeadersEntry {
+        request: &recorded.request_head.kept,
+        response: &recorded.reply_head.kept,
+    };
+    let dialect = recorded.seen.dialect;
+    let notes = &mut entry.notes;
+    let body = plain_request(recorded);
+    let repeats = body.and_then(|(dialect, body)| secrets.repeats(dialect, body));
+    entry.request = match repeats {
+        Some(_) => Request {
+            request: Some(RawValue::NULL.to_owned()),
+            sent: sent(recorded),
+            ..Request::default()
+        },
+        None => request(recorded, notes),
+    };
+    let is_json = entry.request.request.is_some();
+    let replied = open(&recorded.reply, &recorded.reply_head, "reply", notes);
+    let is_stream = recorded.reply_head.is_stream;
+    entry.response = replied.map_or_else(Response::default, |bytes| {
+        reply(dialect, bytes, is_stream, secrets, notes)
+    });
+    if let Some(told) = &recorded.told {
+        if told.is_cut() {
+            notes.push(cut(told, "reply that the agent got"));
+        }
+        let told = reply(dialect, told.bytes(), false, secrets, notes);
+        entry.told = Told {
+            told: told.response,
+            told_text: told.response_text,
+        };
+    }
+    match kind {
+        Kind::Over => {}
+        Kind::Began => {
+            entry.kind = "began";
+            entry.notice = Some(format!(
+                "asked at {}, and no end of it is recorded: interrupted, or still under way",
+                time(entry.at)
+            ));
+        }
+        Kind::Held(journal) => {
+            entry.kind = "held";
+            if let Some(holding) = &mut entry.holding {
+                entry.notice = Some(notice(holding.since, holding.why));
+                holding.journal = journal.map(|path| path.to_string_lossy().into_owned());
+            }
+        }
+    }
+    let (text, had_secrets) = secrets.redacted(serde_json::to_string(&entry)?);
+    let Some((dialect, body)) = body.filter(|_| is_json) else {
+        return Ok(text);
+    };
+    match repeats {
+        Some(repeats) => {
+            let text = with_request(&text, body);
+            secrets.went_on(body.clone(), repeats);
+            Ok(text)
+        }
+        None if had_secrets => Ok(text),
+        None => {
+            secrets.found_none(dialect, body);
+            Ok(text)
+        }
+    }
+}
+
+/// How an entry names a request that is put in later: no string of it can hold this, for its quotes would be escaped.
+const LATER: &str = r#""request":null"#;
+
+/// An entry with the request that was left out of it.
+fn with_request(entry: &str, request: &[u8]) -> String {
+    let Some((before, behind)) = entry.split_once(LATER) else {
+        return entry.to_owned();
+    };
+    let mut text = String::with_capacity(entry.len() + request.len());
+    text.push_str(before);
+    text.push_str("\"request\":");
+    text.push_str(&String::from_utf8_lossy(request));
+    text.push_str(behind);
+    text
+}
+
+/// A request that is there as it is written: whole, and without an encoding.
+fn plain_request(recorded: &Recorded) -> Option<(Dialect, &Bytes)> {
+    let body = recorded.request.as_whole()?;
+    let is_plain = recorded.request_head.encoding.is_empty();
+    recorded
+        .seen
+        .dialect
+        .filter(|_| is_plain)
+        .map(|dialect| (dialect, body))
+}
+
+/// What a reader is told who finds no end of what is held.
+fn notice(since: u64, why: &str) -> String {
+    let since = time(since);
+    format!(
+        "held since {since} ({why}), and no decision is recorded: interrupted, or still waiting"
+    )
+}
+
+/// The time of day of a moment in milliseconds since 1970.
+fn time(at: u64) -> String {
+    let seconds = at / 1000;
+    let (hours, minutes) = (seconds / 3600 % 24, seconds / 60 % 60);
+    format!("{hours:02}:{minutes:02}:{:02} UTC", seconds % 60)
+}
+
+fn request(recorded: &Recorded, notes: &mut Vec<String>) -> Request {
+    let mut request = Request::default();
+    if let Some(bytes) = open(&recorded.request, &recorded.request_head, "request", notes) {
+        match piece(bytes) {
+            Piece::Nothing => {}
+            Piece::Json(json) => request.request = Some(json),
+            Piece::Text(text) => request.request_text = Some(text),
+            Piece::Binary(length) => notes.push(no_text("request", length)),
+        }
+    }
+    request.sent = sent(recorded);
+    request
+}
+
+fn sent(recorded: &Recorded) -> Option<Box<RawValue>> {
+    match piece(recorded.sent.as_ref()?.to_vec()) {
+        Piece::Json(json) => Some(json),
+        Piece::Nothing | Piece::Text(_) | Piece::Binary(_) => None,
+    }
+}
+
+/// How much of a body that was cut is recorded.
+fn cut(body: &Body, what: &str) -> String {
+    let (kept, total) = (body.kept(), body.total());
+    format!("{kept} of {total} bytes of the {what} are recorded")
+}
+
+/// A body without its encoding; what cannot be had is noted.
+fn open(body: &Body, head: &Head, what: &str, notes: &mut Vec<String>) -> Option<Vec<u8>> {
+    if body.is_cut() {
+        notes.push(cut(body, what));
+    }
+    let bytes = decoded(&head.encoding, body.bytes());
+    if bytes.is_none() {
+        // Bytes that nobody can read may hold secrets that nobody can find.
+        notes.push(format!(
+            "the {what} is not recorded: its encoding cannot be decoded ({} bytes)",
+            body.total()
+        ));
+    }
+    bytes
+}
+
+/// The body without its encodings, as far as it can be decoded; `None` where nothing comes out.
+fn decoded(encoding: &str, bytes: Vec<u8>) -> Option<Vec<u8>> {
+    if encoding.is_empty() {
+        return Some(bytes);
+    }
+    let decoded = decode(encoding, &bytes);
+    let has_come_out = matches!(decoded.bytes, Cow::Owned(_)) && !decoded.bytes.is_empty();
+    let is_plain = decoded.fault.is_none();
+    (is_plain || (decoded.fault != Some(Fault::Unknown) && has_come_out))
+        .then(|| decoded.bytes.into_owned())
+}
+
+fn no_text(what: &str, length: usize) -> String {
+    format!("the {what} is not recorded: {length} bytes that are no text")
+}
+
+fn reply(
+    dialect: Option<Dialect>,
+    bytes: Vec<u8>,
+    is_stream: bool,
+    secrets: &mut Secrets,
+    notes: &mut Vec<String>,
+) -> Response {
+    let mut response = Response::default();
+    if !is_stream && !looks_streamed(&bytes) {
+        match piece(bytes) {
+            Piece::Nothing => {}
+            Piece::Json(json) => response.response = Some(json),
+            Piece::Text(text) => response.response_text = Some(text),
+            Piece::Binary(length) => notes.push(no_text("reply", length)),
+        }
+        return response;
+    }
+    let assembled = assemble(dialect, &bytes);
+    response.incomplete = assembled.incomplete;
+    response.failures = assembled.failures;
+    let reply = assembled.reply.map(String::into_bytes).map(piece);
+    if let Some(Piece::Json(json)) = reply {
+        response.response = Some(json);
+    }
+    if assembled.is_odd && !bytes.is_empty() {
+        response.stream = raw(&bytes, secrets);
+        if response.stream.is_none() {
+            notes.push(
+                "the stream is not recorded as it came: a secret is spread over its events"
+                    .to_owned(),
+            );
+        }
+    }
+    response
+}
+
+/// What a body is.
+enum Piece {
+    Nothing,
+    Json(Box<RawValue>),
+    Text(String),
+    Binary(usize),
+}
+
+fn piece(bytes: Vec<u8>) -> Piece {
+    if bytes.trim_ascii().is_empty() {
+        return Piece::Nothing;
+    }
+    let text = match String::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => return Piece::Binary(error.as_bytes().len()),
+    };
+    let Ok(json) = serde_json::from_str::<&RawValue>(&text) else {
+        return Piece::Text(text);
+    };
+    if memchr::memchr2(b'\n', b'\r', json.get().as_bytes()).is_none() {
+        return Piece::Json(json.to_owned());
+    }
+    // In JSON a line feed stands between tokens only, where a space means the same.
+    match RawValue::from_string(text.replace(['\n', '\r'], " ")) {
+        Ok(json) => Piece::Json(json),
+        Err(_) => Piece::Text(text),
+    }
+}

@@ -1,0 +1,337 @@
+//! Made-up secrets in requests, replies, streams and headers: none of them is in any file.
+
+use super::*;
+use serde_json::{Value, json};
+use std::process::Command;
+
+fn cases(folder: &Path) -> Option<Vec<Value>> {
+    let out = folder.join("cases.json");
+    let program = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../tests/it/hostile/gen_redaction.py"
+    );
+    // Without python3 there are none; the test of the redactor says so.
+    let made = Command::new("python3")
+        .arg(program)
+        .arg(&out)
+        .output()
+        .ok()?;
+    assert!(made.status.success());
+    let cases: Value = serde_json::from_slice(&fs::read(&out).unwrap()).unwrap();
+    Some(cases["cases"].as_array().unwrap().clone())
+}
+
+/// A text as a stream of replies in deltas of a few letters.
+fn deltas(text: &str, is_whole: bool) -> String {
+    let letters: Vec<char> = text.chars().collect();
+    let pieces = letters
+        .chunks(9)
+        .map(|piece| piece.iter().collect::<String>());
+    let events = pieces.map(|piece| {
+        let event = json!({"id": "1", "choices": [{"index": 0, "delta": {"content": piece}}]});
+        format!("data: {event}\n\n")
+    });
+    let end = "data: {\"id\":\"1\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+    let mut stream: String = events.collect();
+    if is_whole {
+        stream.push_str(end);
+    }
+    stream
+}
+
+/// Everything that the text may pass through.
+fn everywhere(id: u32, place: &str, carrier: &str) -> Vec<Recorded> {
+    let request =
+        json!({"model": "m", "messages": [{"role": "user", "content": carrier}]}).to_string();
+    let reply =
+        json!({"choices": [{"message": {"role": "assistant", "content": carrier}}]}).to_string();
+    let as_it_is = chat(id, carrier, carrier);
+    let mut in_places = chat(id, &request, &reply);
+    if place == "url" {
+        in_places.seen.path = carrier.to_owned();
+    }
+    in_places.seen.notes = vec![carrier.to_owned()];
+    in_places.seen.client = carrier.to_owned();
+    in_places.told = Some(Body::whole(reply.clone().into()));
+    in_places.sent = Some(request.clone().into());
+    let streamed = chat(id, &request, &deltas(carrier, true));
+    let torn = chat(id, &request, &deltas(carrier, false));
+    let malformed = chat(
+        id,
+        &request[..request.len() - 2],
+        &format!("data: {carrier}\n\n"),
+    );
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    std::io::Write::write_all(&mut packed, carrier.as_bytes()).unwrap();
+    let mut zipped = chat(id, "", &reply);
+    zipped.request = Body::whole(packed.finish().unwrap().into());
+    zipped.request_head = head(&[("content-encoding", "gzip")]);
+    vec![as_it_is, in_places, streamed, torn, malformed, zipped]
+}
+
+#[test]
+fn c11_no_made_up_secret_is_in_the_journal_wherever_it_came_by() {
+    let home = tempfile::tempdir().unwrap();
+    let Some(cases) = cases(home.path()) else {
+        return;
+    };
+    assert_eq!(cases.len(), 51);
+    let mut wrong = Vec::new();
+    for (id, case) in (1..).zip(&cases) {
+        let text = |key: &str| case[key].as_str().unwrap_or_default();
+        let carrier = carrier(case);
+        for (place, recorded) in everywhere(id, text("place"), &carrier)
+            .into_iter()
+            .enumerate()
+        {
+            let recorder = Recorder::begin(options(home.path())).unwrap();
+            let path = recorder.path();
+            recorder.exchange(recorded);
+            drop(recorder);
+            let file = text_of(&path);
+            // Pieces of a secret show it, too, where they stand one behind the other.
+            let joined: String = file
+                .split(r#"\"content\":\""#)
+                .map(|piece| piece.split('\\').next().unwrap_or_default())
+                .collect();
+            let decoded = file
+                .lines()
+                .map(|line| serde_json::from_str::<Value>(line).unwrap().to_string());
+            let all = [file.clone(), joined, decoded.collect()];
+            let holds =
+                |secret: &str| !secret.is_empty() && all.iter().any(|one| one.contains(secret));
+            let is_right = match text("must") {
+                "kept" => text("secret").is_empty() || holds(text("secret")),
+                "body_gone" => {
+                    file.contains("[redacted private key")
+                        || file.contains("is not recorded as it came")
+                }
+                _ => !holds(text("secret")) && !holds(text("also")),
+            };
+            if !is_right {
+                wrong.push(format!(
+                    "{} {} at {place}: {file}",
+                    text("id"),
+                    text("name")
+                ));
+            }
+            fs::remove_file(&path).unwrap();
+        }
+    }
+    assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// The text of a case, in one piece.
+fn carrier(case: &Value) -> String {
+    let carrier = case["carrier"].as_str().unwrap();
+    match case["place"].as_str() {
+        Some("sse_deltas" | "chunks") => serde_json::from_str::<Vec<String>>(carrier)
+            .unwrap()
+            .concat(),
+        _ => carrier.to_owned(),
+    }
+}
+
+#[test]
+fn c11_no_made_up_secret_comes_in_with_what_is_new_of_a_request_that_repeats_another() {
+    let home = tempfile::tempdir().unwrap();
+    let Some(cases) = cases(home.path()) else {
+        return;
+    };
+    let recorder = Recorder::begin(options(home.path())).unwrap();
+    let path = recorder.path();
+    let long = "nothing secret ".repeat(400);
+    let mut wrong = Vec::new();
+    for (id, case) in (0..).map(|number| 4 * number + 1).zip(&cases) {
+        let said = carrier(case);
+        let begun = [
+            json!({"role": "user", "content": long}),
+            json!({"role": "assistant", "content": "ok"}),
+        ];
+        let asks = |more: &[Value]| {
+            let list = [begun.as_slice(), more].concat();
+            json!({"model": case["id"], "messages": list}).to_string()
+        };
+        let arguments = json!({"v": said}).to_string();
+        let grown = [
+            asks(&[json!({"role": "user", "content": "and?"})]),
+            asks(&[json!({"role": "user", "content": said})]),
+            asks(&[
+                json!({"role": "assistant", "content": null, "tool_calls": [{"id": "x", "type": "function", "function": {"name": "f", "arguments": arguments}}]}),
+                json!({"role": "tool", "tool_call_id": "x", "content": said}),
+            ]),
+        ];
+        // What is new is looked through alone: the first of them is written as it stands, and no other that holds a secret.
+        let mut secrets = Secrets::new(Vec::new());
+        secrets.found_none(Dialect::Chat, &Bytes::from(asks(&[])));
+        let mut stands = grown.iter().map(|request| {
+            let request = Bytes::from(request.clone());
+            secrets.repeats(Dialect::Chat, &request).is_some()
+        });
+        // A key that came with stars in it is none.
+        let is_kept = case["must"] == "kept" || case["must"] == "not_reassembled";
+        assert_eq!(stands.next(), Some(true), "{case}");
+        if !is_kept && stands.any(|stands| stands) {
+            wrong.push(format!("{case} is written as it came"));
+        }
+        for (id, request) in (id..).zip([asks(&[])].iter().chain(&grown)) {
+            recorder.exchange(chat(id, request, CALLS));
+        }
+    }
+    drop(recorder);
+    let file = text_of(&path);
+    let written = file.matches("\"type\":\"exchange\"").count();
+    assert_eq!(written, 4 * cases.len());
+    let decoded = file
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap().to_string());
+    let all = [file.clone(), decoded.collect()];
+    for case in &cases {
+        let secret = case["secret"].as_str().unwrap_or_default();
+        let holds = all.iter().any(|one| one.contains(secret));
+        if !secret.is_empty() && holds != (case["must"] == "kept") {
+            wrong.push(case.to_string());
+        }
+    }
+    assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn what_a_client_shows_in_its_headers_is_nowhere() {
+    let home = tempfile::tempdir().unwrap();
+    let recorder = Recorder::begin(Options {
+        secrets: vec![(
+            "key of the upstream".to_owned(),
+            "our-own-upstream-key-1".to_owned(),
+        )],
+        ..options(home.path())
+    })
+    .unwrap();
+    let path = recorder.path();
+    let own = "gateway-key-without-a-shape-77";
+    let asks = json!({"messages": [{"role": "user", "content": format!("{own} our-own-upstream-key-1 hunter2-abcd1 cookie-value-9")}]});
+    let mut recorded = chat(
+        1,
+        &asks.to_string(),
+        &deltas(&format!("I got {own}, did I?"), true),
+    );
+    recorded.request_head = head(&[
+        ("authorization", &format!("Bearer {own}")),
+        ("proxy-authorization", "Basic dTpodW50ZXIyLWFiY2Qx"),
+        ("cookie", "session=cookie-value-9; theme=dark"),
+        ("user-agent", "agent/1"),
+        ("x-stainless-lang", "python"),
+        ("x-my-gateway", "another-secret-5"),
+    ]);
+    recorder.exchange(recorded);
+    // A word that stands for no key is none.
+    let mut local = chat(2, ASKS, "{\"choices\":[]}");
+    local.request_head = head(&[("authorization", "Bearer ollama")]);
+    local.seen.notes = vec!["ollama answers".to_owned()];
+    recorder.exchange(local);
+    drop(recorder);
+    let file = text_of(&path);
+    for secret in [
+        own,
+        "our-own-upstream-key-1",
+        "hunter2-abcd1",
+        "cookie-value-9",
+        "another-secret-5",
+        "dTpodW50ZXIyLWFiY2Qx",
+    ] {
+        assert!(!file.contains(secret), "{secret}: {file}");
+    }
+    assert!(file.contains("agent/1") && file.contains("python") && file.contains("ollama answers"));
+}
+
+#[test]
+fn what_a_request_repeats_stands_as_it_came_and_what_is_new_of_it_loses_its_secrets() {
+    let home = tempfile::tempdir().unwrap();
+    let recorder = Recorder::begin(options(home.path())).unwrap();
+    let path = recorder.path();
+    let secret = "gateway-key-without-a-shape-77";
+    let long = "nothing secret ".repeat(400);
+    let says = |text: &str| format!(r#",{{"role":"user","content":"{text}"}}"#);
+    let asks = |more: &str| {
+        format!(r#"{{"messages":[{{"role":"user","content":"{long}"}}{more}],"model":"m"}}"#)
+    };
+    let [one, two, three] = ["one", "two", secret].map(says);
+    let clean = [asks(&one), asks(&format!("{one}{two}"))];
+    let shows = asks(&format!("{one}{two}{three}"));
+    for (id, request) in (1..).zip(clean.iter().chain([&shows, &shows])) {
+        let mut recorded = chat(id, request, CALLS);
+        recorded.request_head = head(&[("authorization", &format!("Bearer {secret}"))]);
+        recorder.exchange(recorded);
+    }
+    drop(recorder);
+    let file = text_of(&path);
+    assert!(clean.iter().all(|request| file.contains(request)));
+    assert!(!file.contains(secret), "{file}");
+    assert_eq!(file.matches("[redacted credentials").count(), 2);
+}
+
+#[test]
+fn header_lines_of_every_gateway_are_known_and_attributes_of_cookies_are_not() {
+    let home = tempfile::tempdir().unwrap();
+    let recorder = Recorder::begin(options(home.path())).unwrap();
+    let path = recorder.path();
+    let names = [
+        "x-portkey-api-key",
+        "helicone-auth",
+        "cf-aig-authorization",
+        "ocp-apim-subscription-key",
+        "x-amz-security-token",
+    ];
+    let secret = |number: usize| format!("gateway-key-without-a-shape-{number}");
+    let said: Vec<String> = (0..names.len()).map(secret).collect();
+    let date = "Fri, 01 Nov 2026 10:00:00 GMT";
+    let asks = json!({"messages": [{"role": "user", "content": format!("{said:?} on {date} with cookie-value-99")}]});
+    let mut recorded = chat(1, &asks.to_string(), CALLS);
+    let lines: Vec<(&'static str, &str)> = names
+        .iter()
+        .zip(&said)
+        .map(|(name, secret)| (*name, &**secret))
+        .collect();
+    recorded.request_head = head(&lines);
+    let cookie = format!("__cf_bm=cookie-value-99; Expires={date}; Path=/; HttpOnly");
+    recorded.reply_head = head(&[("set-cookie", &cookie)]);
+    recorder.exchange(recorded);
+    drop(recorder);
+    let file = text_of(&path);
+    assert!(
+        !file.contains("gateway-key") && !file.contains("cookie-value-99"),
+        "{file}"
+    );
+    assert!(file.contains(date), "{file}");
+}
+
+#[test]
+fn a_fresh_cookie_with_each_reply_leaves_what_is_known_of_a_conversation() {
+    let mut secrets = Secrets::new(Vec::new());
+    let long = "nothing secret ".repeat(400);
+    let asks = |more: &str| {
+        Bytes::from(format!(
+            r#"{{"messages":[{{"role":"user","content":"{long}"}},{{"role":"assistant","content":"ok"}}{more}],"model":"m"}}"#
+        ))
+    };
+    secrets.found_none(Dialect::Chat, &asks(""));
+    let cookie = |number: usize| {
+        head(&[(
+            "set-cookie",
+            &format!("__cf_bm=cookie-value-{number}9; Path=/"),
+        )])
+    };
+    for number in 0..40 {
+        secrets.learn(&cookie(number).secrets);
+        let grown = asks(r#",{"role":"user","content":"and?"}"#);
+        assert!(secrets.repeats(Dialect::Chat, &grown).is_some(), "{number}");
+    }
+    let shows = asks(r#",{"role":"user","content":"cookie-value-399"}"#);
+    assert!(secrets.repeats(Dialect::Chat, &shows).is_none());
+    // A request that holds one is no longer known as clean.
+    let body = asks(r#",{"role":"user","content":"in-a-body-77"}"#);
+    secrets.found_none(Dialect::Chat, &body);
+    secrets.learn(&head(&[("set-cookie", "a=in-a-body-77")]).secrets);
+    let grown = asks(r#",{"role":"user","content":"in-a-body-77"},{"role":"user","content":"x"}"#);
+    assert!(secrets.repeats(Dialect::Chat, &grown).is_none());
+}

@@ -1,0 +1,202 @@
+//! The thread that writes: it takes what was handed over, spells it, and never makes anybody wait who did not ask to.
+
+use super::journal::ProxyJournal;
+use super::recorded::Recorded;
+use super::secrets::Secrets;
+use super::spell::{self, Kind};
+use super::spread::Spread;
+use retake_core::exchange::ExchangeId;
+use retake_core::exchange::entry::{Entry, Side};
+use retake_core::redact::Shown;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// So long jobs gather once all were taken: nobody who hands over has to wake this thread meanwhile.
+const REST: Duration = Duration::from_millis(5);
+/// How much is spelled before it is written.
+const BATCH: usize = 64;
+
+/// What was handed over and is not written yet; shared with whoever hands over.
+#[derive(Debug, Default)]
+pub(super) struct Load {
+    /// Bytes of bodies.
+    pub(super) bytes: AtomicUsize,
+    /// Entries.
+    pub(super) entries: AtomicUsize,
+    /// Exchanges that were not even handed over, since too many were.
+    pub(super) lost: AtomicU64,
+    /// Why nothing is recorded, while that is so.
+    pub(super) trouble: Mutex<Option<String>>,
+    /// Where the journal is.
+    pub(super) path: Mutex<PathBuf>,
+}
+
+/// One entry that was handed over.
+#[derive(Debug)]
+pub(super) struct Job {
+    pub(super) what: What,
+    /// What it keeps in memory.
+    pub(super) cost: usize,
+    pub(super) acknowledge: Option<oneshot::Sender<bool>>,
+}
+
+/// What is to be written.
+#[derive(Debug)]
+pub(super) enum What {
+    Exchange(Box<Recorded>),
+    Began(Box<Recorded>),
+    Held(Box<Recorded>, Option<PathBuf>),
+    Observed(ExchangeId, u64, Side, String),
+    Entry(Entry),
+    /// Secrets of header lines, to be known from now on.
+    Shown(Vec<Shown>),
+}
+
+/// Tells the operator something.
+pub(super) type Tell = Box<dyn Fn(String) + Send>;
+
+/// The thread.
+pub(super) struct Writer {
+    pub(super) journal: ProxyJournal,
+    pub(super) secrets: Secrets,
+    /// What WebSockets say piece by piece.
+    pub(super) spread: Spread,
+    pub(super) load: Arc<Load>,
+    pub(super) tell: Tell,
+    /// What is held, as far as it was taken.
+    pub(super) held: BTreeSet<ExchangeId>,
+}
+
+impl Writer {
+    /// Writes until nobody can hand over any more.
+    pub(super) fn run(mut self, jobs: &Receiver<Job>) {
+        let mut rests = false;
+        loop {
+            let job = match self.journal.rests() {
+                Some(wait) => jobs.recv_timeout(wait),
+                None => jobs.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            };
+            match job {
+                Ok(job) => {
+                    self.take(job);
+                    for _ in 0..BATCH {
+                        if self.journal.is_full() {
+                            break;
+                        }
+                        let Ok(job) = jobs.try_recv() else {
+                            rests = true;
+                            break;
+                        };
+                        self.take(job);
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            self.flush(false);
+            if std::mem::take(&mut rests) {
+                std::thread::sleep(REST);
+            }
+        }
+        if self.held.is_empty() {
+            let at = self.journal.now();
+            self.add(&Entry::Closed { at });
+        }
+        self.flush(true);
+    }
+
+    fn take(&mut self, job: Job) {
+        let Job {
+            what,
+            cost,
+            acknowledge,
+        } = job;
+        let spelled = match what {
+            What::Exchange(recorded) => {
+                self.held.remove(&recorded.seen.id);
+                self.spread.ends(recorded.seen.id);
+                spell::exchange(&recorded, Kind::Over, &mut self.secrets)
+            }
+            What::Began(recorded) => spell::exchange(&recorded, Kind::Began, &mut self.secrets),
+            What::Held(recorded, run) => {
+                self.held.insert(recorded.seen.id);
+                spell::exchange(&recorded, Kind::Held(run.as_deref()), &mut self.secrets)
+            }
+            What::Observed(id, at, from, text) => {
+                // It is read here, and not where it passes.
+                let message = serde_json::from_str(&text);
+                let mut message = message.unwrap_or_else(|_| Value::from(text));
+                self.spread.redact(id, &mut message, &self.secrets);
+                let entry = Entry::Observed {
+                    id,
+                    at,
+                    from,
+                    message,
+                };
+                serde_json::to_string(&entry).map(|entry| self.secrets.redact(entry))
+            }
+            What::Entry(entry) => {
+                if let Entry::Ended { id, .. } = &entry {
+                    self.held.remove(id);
+                }
+                serde_json::to_string(&entry).map(|entry| self.secrets.redact(entry))
+            }
+            What::Shown(shown) => {
+                self.secrets.learn(&shown);
+                self.load.entries.fetch_sub(1, Ordering::Relaxed);
+                return;
+            }
+        };
+        self.load.bytes.fetch_sub(cost, Ordering::Relaxed);
+        self.load.entries.fetch_sub(1, Ordering::Relaxed);
+        match spelled {
+            Ok(entry) => self.journal.add(entry, acknowledge),
+            Err(error) => {
+                self.journal.lose(1);
+                (self.tell)(format!("an exchange cannot be recorded: {error}"));
+            }
+        }
+    }
+
+    fn add(&mut self, entry: &Entry) {
+        // An entry without bodies can always be spelled.
+        if let Ok(entry) = serde_json::to_string(entry) {
+            self.journal.add(entry, None);
+        }
+    }
+
+    /// Writes, and says once when that fails and once when it works again.
+    fn flush(&mut self, is_last: bool) {
+        self.journal.lose(self.load.lost.swap(0, Ordering::Relaxed));
+        self.journal.flush(is_last);
+        let now = self.journal.trouble().map(ToString::to_string);
+        let mut known = self
+            .load
+            .trouble
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        match (&*known, &now) {
+            (None, Some(trouble)) => (self.tell)(trouble.clone()),
+            (Some(_), None) => {
+                let path = self.journal.path().display();
+                (self.tell)(format!("recording again, in {path}"));
+            }
+            _ => {}
+        }
+        *known = now;
+        let mut path = self
+            .load
+            .path
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if *path != self.journal.path() {
+            self.journal.path().clone_into(&mut path);
+        }
+    }
+}

@@ -1,0 +1,389 @@
+//! A proxy that runs: its listeners, its exchanges, its journal, on a thread of its own.
+
+use super::chaos::Chaos;
+use super::exchanges::{Floor, Made, Watcher};
+use super::holds::{Holder, Seat, Settings};
+use super::judge::Judge;
+use super::listen::{Listen, NoListener};
+use super::origin::Origin;
+use super::recent::Asked;
+use super::recorder::{self, Recorder};
+use super::server::{NotServed, serve};
+use super::trust::{NoTls, Trust};
+use super::{BadBase, Base, Command, News, Options, Report, Upstream};
+use crate::Input;
+use crate::takes::{NotRecording, usual_root, wall_clock};
+use retake_core::exchange::ExchangeId;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use tokio::runtime::Builder;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+/// How long judges that are at work, and exchanges that are under way, may take once a proxy ends.
+const END: Duration = Duration::from_secs(1);
+/// How long what is released may take to reach its clients.
+const RELEASE: Duration = Duration::from_secs(3);
+/// How often these are looked at.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// What is said where others may come: listeners speak plain HTTP.
+const IN_CLEAR: &str = "other machines may come: the token, the agent's keys and all it says go over the network in clear; on one that others share let only a tunnel come here (ssh -L, a VPN) or a TLS server in front";
+
+/// A proxy that runs, until it is dropped.
+pub struct Proxy {
+    floor: Arc<Floor>,
+    journal: PathBuf,
+    stop: CancellationToken,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// Why a proxy does not run.
+#[derive(Debug, thiserror::Error)]
+pub enum NotRunning {
+    /// An upstream is none.
+    #[error("{0}: {1}")]
+    Upstream(String, BadBase),
+    /// Its TLS cannot be set up.
+    #[error(transparent)]
+    Tls(#[from] NoTls),
+    /// There is no listener.
+    #[error(transparent)]
+    Listener(#[from] NoListener),
+    /// A listener does not serve.
+    #[error(transparent)]
+    Served(#[from] NotServed),
+    /// Nothing can be written down.
+    #[error(transparent)]
+    Journal(#[from] NotRecording),
+    /// The system gives no thread.
+    #[error("the proxy cannot be set up: {0}")]
+    System(#[from] io::Error),
+}
+
+impl Proxy {
+    /// Starts a proxy. `report` hears of it on threads of its own, and must not wait.
+    pub fn start(options: Options, report: Report) -> Result<Self, NotRunning> {
+        Self::start_with(options, None, report)
+    }
+
+    /// Starts a proxy that injects faults and holds nothing.
+    pub fn start_with_chaos(
+        mut options: Options,
+        chaos: Arc<Chaos>,
+        report: Report,
+    ) -> Result<Self, NotRunning> {
+        options.intercepts = false;
+        Self::start_with(options, Some(chaos), report)
+    }
+
+    fn start_with(
+        options: Options,
+        chaos: Option<Arc<Chaos>>,
+        report: Report,
+    ) -> Result<Self, NotRunning> {
+        let origins = options.upstreams.iter();
+        let origins = origins
+            .map(|upstream| origin(upstream, &options.insecure))
+            .collect::<Result<Vec<_>, _>>()?;
+        let listeners = listeners(&options)?;
+        for (listen, origin) in listeners.iter().zip(&origins) {
+            if origin.base().is_at(listen.address()) {
+                return Err(NotServed::Itself(origin.base().host()).into());
+            }
+        }
+        let hosts: Vec<String> = origins.iter().map(|origin| origin.base().host()).collect();
+        let tokens: Vec<(String, String)> = listeners.iter().filter_map(token).collect();
+        let (recorder, notices) = recorder(&options, (&hosts, &tokens), &report)?;
+        let journal = recorder.path();
+        let made = made(options, recorder, (hosts, tokens), report.clone())?;
+        let floor = Arc::new(Floor::new(made)?);
+        for (listen, origin) in listeners.iter().zip(&origins) {
+            report(News::Listening {
+                address: listen.address(),
+                base: listen.base_url(),
+                upstream: origin.base().host(),
+            });
+            if !origin.is_verified() {
+                let host = origin.base().host();
+                report(News::Notice(format!(
+                    "the certificate of {host} is not verified"
+                )));
+            }
+        }
+        let in_clear = in_clear(&listeners).map(|words| News::Notice(words.to_owned()));
+        in_clear.into_iter().for_each(|notice| report(notice));
+        for notice in notices {
+            report(News::Notice(notice));
+        }
+        let stop = CancellationToken::new();
+        let places = listeners.into_iter().zip(origins);
+        let tells = report.clone();
+        let thread = run(places.collect(), chaos, floor.clone(), stop.clone(), report)?;
+        let earlier = tell_earlier(&journal, stop.clone(), tells)?;
+        Ok(Self {
+            floor,
+            journal,
+            stop,
+            threads: vec![earlier, thread],
+        })
+    }
+
+    /// Where it is written down.
+    pub fn journal(&self) -> &Path {
+        &self.journal
+    }
+
+    /// Does what the operator wants.
+    pub fn command(&self, command: &Command) {
+        self.floor.command(command);
+    }
+
+    /// Releases everything that is held, and waits until all that is under way is over, for at most [`RELEASE`].
+    pub fn release_all(&self) {
+        self.floor.command(&Command::ReleaseAll);
+        let since = Instant::now();
+        while !self.floor.is_idle() && since.elapsed() < RELEASE {
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// An exchange that is over, to be read like a recording; `None` where it is no longer at hand: its journal has it.
+    pub fn recording(&self, id: ExchangeId) -> Option<serde_json::Result<Input>> {
+        self.floor.recent().recording(id, self.floor.tokens())
+    }
+
+    /// The request of an exchange that is over; `None` where it is no longer at hand.
+    pub fn asked(&self, id: ExchangeId) -> Option<Asked> {
+        self.floor.recent().asked(id)
+    }
+
+    /// Hands the run of a held exchange over to whoever watches it; see [`Holder::seat`].
+    pub fn seat(&self, id: ExchangeId, wake: Arc<dyn Fn() + Send + Sync>) -> Option<Seat> {
+        self.floor.holds().seat(id, wake)
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.stop.cancel();
+        for thread in self.threads.drain(..) {
+            // A panic in it was told by the panic hook.
+            let _ = thread.join();
+        }
+        self.floor.end();
+    }
+}
+
+/// What is to be said where others than this machine may come.
+fn in_clear(listeners: &[Listen]) -> Option<&'static str> {
+    let may_come = |listen: &Listen| listen.token().is_some();
+    listeners.iter().any(may_come).then_some(IN_CLEAR)
+}
+
+/// The token of a listener, with what its placeholder calls it.
+fn token(listen: &Listen) -> Option<(String, String)> {
+    let token = listen.token()?;
+    Some(("listener token".to_owned(), token.reveal().to_owned()))
+}
+
+fn origin(upstream: &Upstream, insecure: &[String]) -> Result<Arc<Origin>, NotRunning> {
+    let base = Base::parse(&upstream.url);
+    let base = base.map_err(|error| NotRunning::Upstream(upstream.name.clone(), error))?;
+    let trust = Trust::unless_named(&base, insecure);
+    Ok(Arc::new(Origin::new(base, &trust)?))
+}
+
+fn listeners(options: &Options) -> Result<Vec<Listen>, NoListener> {
+    let is_in_use = |error: &NoListener| match error {
+        NoListener::Address { error, .. } => error.kind() == io::ErrorKind::AddrInUse,
+        _ => false,
+    };
+    let listen = |address| Listen::new(address, options.allow_remote);
+    let opened = options
+        .ports
+        .open(options.upstreams.len(), listen, is_in_use)?;
+    let opened = opened.into_iter().zip(&options.upstreams);
+    let named = opened.map(|(listen, upstream)| {
+        let names = options.host_names.iter();
+        names.fold(listen.leading_to(upstream), |listen, name| {
+            listen.named(name)
+        })
+    });
+    Ok(named.collect())
+}
+
+/// Tells what earlier proxies left held in the folder of a journal, on a thread of its own: there may be much to read.
+fn tell_earlier(
+    journal: &Path,
+    stop: CancellationToken,
+    report: Report,
+) -> io::Result<JoinHandle<()>> {
+    let folder = journal
+        .parent()
+        .unwrap_or_else(|| Path::new("."))
+        .to_owned();
+    let thread = std::thread::Builder::new().name("earlier journals".to_owned());
+    thread.spawn(move || {
+        let notice = |words: String| report(News::Notice(words));
+        let left = match recorder::interrupted_until(&folder, &|| stop.is_cancelled()) {
+            Ok(left) => left,
+            Err(error) => {
+                let folder = folder.display();
+                return notice(format!("earlier journals in {folder} cannot be read: {error}"));
+            }
+        };
+        for left in &left {
+            notice(format!(
+                "exchange {} was held when retake was ended: {}; nothing of it is sent again; it is in {}",
+                left.id,
+                left.why,
+                left.journal.display()
+            ));
+        }
+        if left.len() > 1 {
+            let count = left.len();
+            notice(format!("{count} exchanges were held when retake was ended"));
+        }
+        let failed = recorder::close(&left, wall_clock());
+        if failed > 0 {
+            notice(format!("{failed} of these journals cannot be written to"));
+        }
+    })
+}
+
+/// The journal, and what is to be said of it and its folder.
+fn recorder(
+    options: &Options,
+    (hosts, tokens): (&[String], &[(String, String)]),
+    report: &Report,
+) -> Result<(Recorder, Vec<String>), NotRunning> {
+    let tell = report.clone();
+    let recorder = Recorder::begin(recorder::Options {
+        path: options.journal.clone(),
+        root: usual_root(),
+        upstreams: hosts.to_vec(),
+        secrets: tokens.to_vec(),
+        clock: wall_clock,
+        tell: Box::new(move |words: String| tell(News::Notice(words))),
+    })?;
+    let warning = recorder.warning().map(str::to_owned);
+    let mut notices: Vec<String> = warning.into_iter().collect();
+    if let Some(asked) = options.journal.as_ref().filter(|asked| asked.exists())
+        && recorder.path().file_name() != asked.file_name()
+    {
+        let (asked, path) = (asked.display(), recorder.path());
+        notices.push(format!(
+            "{asked} is there already: what passes is recorded in {}",
+            path.display()
+        ));
+    }
+    Ok((recorder, notices))
+}
+
+fn made(
+    options: Options,
+    recorder: Recorder,
+    (upstreams, secrets): (Vec<String>, Vec<(String, String)>),
+    report: Report,
+) -> Result<Made, NotRunning> {
+    let settings = Settings {
+        policy: options.policy.clone(),
+        breakpoints: options.breakpoints.clone(),
+        has_operator: options.has_operator,
+        secrets: secrets.clone(),
+        asks: options.max_asks,
+    };
+    let recorder = Arc::new(recorder);
+    let (writes, tells) = (recorder.clone(), report.clone());
+    let told = Arc::new(move |news: News| {
+        if let News::Decided {
+            id,
+            rule,
+            action,
+            by,
+            wording,
+            ..
+        } = &news
+        {
+            let what = (action.as_str(), rule.as_deref(), wording.as_deref());
+            // It is written in the order in which it is told; nobody waits for it here.
+            drop(writes.decided(*id, what, *by));
+        }
+        tells(news);
+    });
+    let folder = recorder.path().with_extension("holds");
+    Ok(Made {
+        judge: Arc::new(Judge::new(
+            options.has_operator,
+            options.policy,
+            options.breakpoints,
+        )),
+        holds: Holder::new(settings, told)?,
+        secrets,
+        recorder,
+        folder,
+        upstreams,
+        report,
+        intercepts: options.intercepts,
+        holds_requests: options.holds_requests,
+    })
+}
+
+/// Serves all listeners on a thread of its own.
+fn run(
+    places: Vec<(Listen, Arc<Origin>)>,
+    chaos: Option<Arc<Chaos>>,
+    floor: Arc<Floor>,
+    stop: CancellationToken,
+    report: Report,
+) -> io::Result<JoinHandle<()>> {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let thread = std::thread::Builder::new().name("proxy".to_owned());
+    thread.spawn(move || {
+        runtime.block_on(async {
+            let mut serving = JoinSet::new();
+            for (place, (listen, origin)) in places.into_iter().enumerate() {
+                let watcher = Arc::new(Watcher::new(
+                    floor.clone(),
+                    origin.clone(),
+                    place,
+                    chaos.clone(),
+                ));
+                serving.spawn(serve(listen, origin, watcher, stop.clone()));
+            }
+            while let Some(served) = serving.join_next().await {
+                if let Ok(Err(error)) = served {
+                    report(News::Notice(error.to_string()));
+                }
+            }
+            // Their clients are gone, so they end; that they were is written down.
+            let since = Instant::now();
+            while !floor.is_settled() && since.elapsed() < END {
+                tokio::time::sleep(LOOK).await;
+            }
+        });
+        runtime.shutdown_timeout(END);
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use std::net::SocketAddr;
+
+    #[test]
+    fn where_others_may_come_it_is_said_that_keys_travel_in_clear_and_the_token_is_a_secret() {
+        let listen = |ip: [u8; 4]| Listen::new(SocketAddr::from((ip, 0)), true).unwrap();
+        let (local, open) = (listen([127, 0, 0, 1]), listen([0, 0, 0, 0]));
+        assert_eq!(in_clear(std::slice::from_ref(&local)), None);
+        assert!(token(&local).is_none());
+        let (_, secret) = token(&open).unwrap();
+        assert_eq!(secret, open.token().unwrap().reveal());
+        assert!(in_clear(&[local, open]).unwrap().contains("in clear"));
+    }
+}

@@ -1,0 +1,114 @@
+//! Who looks at what passes: the seam between the wire and what is made of it.
+
+use super::body::Body;
+use super::contact::Presence;
+use super::guard::Refusal;
+use super::websocket::Observer;
+use bytes::Bytes;
+use hyper::http::uri::PathAndQuery;
+use hyper::{HeaderMap, Method, Response};
+use retake_core::exchange::Ending;
+use retake_core::session::Dialect;
+use std::net::SocketAddr;
+use std::time::{Duration, SystemTime};
+
+/// A request at a path where a dialect is spoken, as it would go to the upstream.
+#[derive(Debug)]
+pub struct Question {
+    /// Who asks.
+    pub client: SocketAddr,
+    /// When its head had come.
+    pub at: SystemTime,
+    /// The dialect of the path.
+    pub dialect: Dialect,
+    /// The method; `POST`.
+    pub method: Method,
+    /// Path and query, without a token.
+    pub asked: PathAndQuery,
+    /// The lines that go on. Encodings are asked for that can be decoded; [`super::ask_for_plain`] wants none.
+    pub lines: HeaderMap,
+    /// The whole body, as it came.
+    pub body: Bytes,
+    /// Whether the client is still there.
+    pub presence: Presence,
+}
+
+/// An exchange that only passed, when it is over.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Passed {
+    /// Who asked.
+    pub client: SocketAddr,
+    /// What the client calls itself, as it came.
+    pub agent: String,
+    /// When its head had come.
+    pub at: SystemTime,
+    /// The method.
+    pub method: Method,
+    /// The path, without its query.
+    pub path: String,
+    /// The status of the reply.
+    pub status: Option<u16>,
+    /// Bytes of the request, where its length was said.
+    pub sent: u64,
+    /// Bytes of the reply.
+    pub received: u64,
+    /// Until the first byte of the reply's body.
+    pub first: Option<Duration>,
+    /// Until its end.
+    pub total: Duration,
+    /// How it ended.
+    pub ending: Ending,
+}
+
+/// A request that was turned away; nothing of it went to the upstream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnedAway {
+    /// Who came.
+    pub client: SocketAddr,
+    /// The method.
+    pub method: Method,
+    /// The path, without its query and without a token.
+    pub path: String,
+    /// Why.
+    pub why: Refusal,
+}
+
+/// What a listener is for. Everything is called on the runtime that serves, so nothing may block.
+pub trait Watch: Send + Sync + 'static {
+    /// Answers a request at a path where a dialect is spoken. The future and the body of the reply are dropped when the client is gone.
+    fn exchange(&self, question: Question) -> impl Future<Output = Response<Body>> + Send;
+
+    /// A request at another path has come and gone.
+    fn passed(&self, passed: Passed) {
+        drop(passed);
+    }
+
+    /// A request was turned away.
+    fn turned_away(&self, turned: TurnedAway) {
+        drop(turned);
+    }
+
+    /// A client spoke TLS to this listener, which speaks plain HTTP.
+    fn spoke_tls(&self, client: SocketAddr) {
+        let _ = client; // whoever only passes things on has nobody to tell
+    }
+
+    /// A WebSocket was opened at a path where Responses are spoken; `None` where nobody reads along.
+    fn socket(&self, opened: Opened) -> Option<Box<dyn Observer>> {
+        drop(opened);
+        None
+    }
+}
+
+/// A WebSocket that was opened.
+#[derive(Debug)]
+pub struct Opened {
+    /// Who opened it.
+    pub client: SocketAddr,
+    /// When its head had come.
+    pub at: SystemTime,
+    /// Path and query.
+    pub asked: PathAndQuery,
+    /// The lines of the request that went on.
+    pub lines: HeaderMap,
+}

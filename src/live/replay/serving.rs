@@ -1,0 +1,159 @@
+//! One request and the turn that answers it.
+
+use super::super::serving::{Answers, Asking, Behind, Body, Sending, asking, models};
+use super::{Event, Options};
+use hyper::body::Incoming;
+use hyper::header::{HeaderName, HeaderValue};
+use hyper::{Request, Response, StatusCode};
+use retake_core::dialects::write::spell_error_with_code;
+use retake_core::replay::{Asked, Differences, Found, How, NotFound, Place, Reply, Tape};
+use retake_core::session::Dialect;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Says that a reply is replayed, and which turn it is.
+const REPLAY: HeaderName = HeaderName::from_static("x-retake-replay");
+/// What the ids of refusals are made of.
+const TAG: &str = "replay";
+/// Characters of a text or of arguments in one event.
+const CHUNK: usize = 24;
+
+/// The turns that were served.
+#[derive(Debug, Default)]
+pub(super) struct Served(Mutex<BTreeSet<Place>>);
+
+impl Served {
+    pub(super) fn lock(&self) -> MutexGuard<'_, BTreeSet<Place>> {
+        // A thread that panicked with it leaves a set that can be used.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A tape, and who hears what is asked of it.
+pub(super) struct Serving {
+    pub(super) tape: Arc<Tape>,
+    pub(super) served: Arc<Served>,
+    pub(super) options: Options,
+    pub(super) report: Box<dyn Fn(Event) + Send + Sync>,
+}
+
+impl Answers for Serving {
+    const WHAT: &'static str = "a replay";
+
+    async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+        let sending = match asking(request, TAG).await {
+            Asking::Models => return models(self.tape.models()).into_response(),
+            Asking::Nothing(sending) => sending,
+            Asking::Reply { dialect, body, .. } => self.reply(dialect, &body).await,
+        };
+        let mut response = sending.into_response();
+        let headers = response.headers_mut();
+        headers
+            .entry(REPLAY)
+            .or_insert(HeaderValue::from_static("refused"));
+        response
+    }
+}
+
+impl Serving {
+    async fn reply(&self, dialect: Dialect, body: &[u8]) -> Sending {
+        let asked = match self.tape.read(dialect, body) {
+            Ok(asked) => asked,
+            Err(why) => return self.refuse(dialect, "replay_unreadable", why.to_string(), None),
+        };
+        let (found, reply) = match self.found(&asked) {
+            Ok(found) => found,
+            Err(why) => return self.not_found(dialect, why),
+        };
+        let Found { place, how } = found;
+        let differences = match how {
+            How::Same => None,
+            How::Nearest(differences) => Some(differences),
+        };
+        let turn = self.tape.turn(place);
+        let mut header = format!("turn={turn}");
+        if self.tape.sessions().count() > 1 {
+            header.push_str(&format!("; session={}", place.session + 1));
+        }
+        if differences.is_some() {
+            header.push_str("; lenient");
+        }
+        (self.report)(Event::Served {
+            place,
+            turn: self.tape.words(place),
+            dialect,
+            streams: asked.streams,
+            differences,
+            left_out: reply.left_out.clone(),
+        });
+        let mut sending = self.sent(&asked, &reply).await;
+        if let Ok(header) = HeaderValue::from_str(&header) {
+            sending.headers.insert(REPLAY, header);
+        }
+        sending
+    }
+
+    /// The turn that answers, as it is sent.
+    fn found(&self, asked: &Asked) -> Result<(Found, Reply), NotFound> {
+        let mut served = self.served.lock();
+        let matching = self.options.matching;
+        let found = self.tape.find_next(asked, matching, &served)?;
+        let mut reply = self.tape.reply(found.place, asked.dialect, &asked.model)?;
+        reply.said.tools.clone_from(&asked.tools);
+        served.insert(found.place);
+        Ok((found, reply))
+    }
+
+    async fn sent(&self, asked: &Asked, reply: &Reply) -> Sending {
+        let [first, total] = match self.options.keeps_pace {
+            true => reply.took,
+            false => [None; 2],
+        };
+        let (said, dialect) = (&reply.said, asked.dialect);
+        if !asked.streams {
+            tokio::time::sleep(Duration::from_millis(total.or(first).unwrap_or(0))).await;
+            let text = said.spell(dialect).unwrap_or_default();
+            return Sending::json(StatusCode::OK, text);
+        }
+        let first = first.unwrap_or(0);
+        tokio::time::sleep(Duration::from_millis(first)).await;
+        let events = said.events(dialect, CHUNK, asked.wants_usage);
+        let events = events.unwrap_or_default();
+        let rest = total.unwrap_or(first).saturating_sub(first);
+        let pause = rest / events.len().max(1) as u64;
+        Sending::events(&events, Duration::from_millis(pause), Behind::End)
+    }
+
+    fn not_found(&self, dialect: Dialect, why: NotFound) -> Sending {
+        let words = why.words(&self.tape);
+        let (code, nearest) = match why {
+            NotFound::Differs {
+                nearest,
+                differences,
+            } => ("replay_mismatch", Some((nearest, differences))),
+            NotFound::BehindTheLast { .. } | NotFound::Nothing => ("replay_ended", None),
+            NotFound::Unreadable(_) => ("replay_unreadable", None),
+        };
+        self.refuse(dialect, code, words, nearest)
+    }
+
+    fn refuse(
+        &self,
+        dialect: Dialect,
+        code: &'static str,
+        why: String,
+        nearest: Option<(Place, Differences)>,
+    ) -> Sending {
+        let status = StatusCode::BAD_REQUEST;
+        let message = format!("retake replay: {why}");
+        let text = spell_error_with_code(dialect, status.as_u16(), &message, (code, TAG));
+        (self.report)(Event::Refused {
+            dialect,
+            code,
+            why,
+            nearest,
+        });
+        Sending::json(status, text)
+    }
+}

@@ -1,0 +1,103 @@
+//! What the ledger of a run knows and the history does not say: that a reply was cut off, or why it ended; that an output is an error, how the run
+//! ended.
+
+use retake_core::session::ledger::{Failure, GrownBy};
+use retake_core::session::{Flags, Growth, Item, Kind, Origin, Rope, Session, Stop, index_number};
+use std::any::Any;
+
+/// Marks the replies in the history of a run as a recording of them would be read. A reply that a take has changed counts as it
+/// stands.
+pub(super) fn mark_replies(session: &mut Session) {
+    let source = session.source.clone();
+    let Some(rope) = (&*source as &dyn Any).downcast_ref::<Rope>() else {
+        return;
+    };
+    session.run = rope.run().cloned();
+    for growth in rope.growths() {
+        let (ended, stop) = match &growth.by {
+            Some(GrownBy::Reply { ended, stop }) => (ended, stop),
+            Some(GrownBy::Error { call_id, failure }) => {
+                mark_error(session, rope, growth, call_id, *failure);
+                continue;
+            }
+            Some(GrownBy::Operator) | None => continue,
+        };
+        let Some(last) = last_of(session, rope, growth) else {
+            continue;
+        };
+        let flags = &mut session.items[last].flags;
+        flags.set_if(Flags::INCOMPLETE, !ended);
+        let Some(reason) = stop else {
+            continue;
+        };
+        let stop = Stop {
+            item: index_number(last),
+            reason: reason.clone().into(),
+        };
+        flags.set_if(Flags::INCOMPLETE, stop.is_token_limit());
+        if !session.stops.contains(&stop) {
+            session.stops.push(stop);
+        }
+    }
+    session.stops.sort_by_key(|stop| stop.item);
+}
+
+/// Marks the last reply of a history with why it ended, which only the reply itself has said.
+pub(super) fn mark_last_reply(session: &mut Session, reason: &str) {
+    let mut items = session.items.iter();
+    let Some(last) = items.rposition(|item| item.kind.is_from_model()) else {
+        return;
+    };
+    let stop = Stop {
+        item: index_number(last),
+        reason: reason.to_owned().into(),
+    };
+    let flags = &mut session.items[last].flags;
+    flags.set_if(Flags::INCOMPLETE, stop.is_token_limit());
+    if !session.stops.contains(&stop) {
+        session.stops.push(stop);
+        session.stops.sort_by_key(|stop| stop.item);
+    }
+}
+
+/// Marks the output by which a run grew as an error. One that a take has changed since is what the take says.
+fn mark_error(
+    session: &mut Session,
+    rope: &Rope,
+    growth: &Growth,
+    call_id: &str,
+    failure: Option<Failure>,
+) {
+    let is_it = |index: &usize| {
+        let item = &session.items[*index];
+        item.kind == Kind::Output
+            && is_of(rope, growth, item)
+            && session.call_id(item).is_ok_and(|id| id == call_id)
+    };
+    let Some(output) = (0..session.items.len()).rev().find(is_it) else {
+        return;
+    };
+    session.items[output].flags.set_if(Flags::ERROR, true);
+    if let Some(failure) = failure {
+        session.failures.insert(index_number(output), failure);
+    }
+}
+
+/// The last item of a reply, where it stands as it came.
+fn last_of(session: &Session, rope: &Rope, growth: &Growth) -> Option<usize> {
+    let is_of_reply = |index: &usize| {
+        let item = &session.items[*index];
+        item.kind.is_from_model() && is_of(rope, growth, item)
+    };
+    (0..session.items.len()).rev().find(is_of_reply)
+}
+
+/// Whether an item stands as it came with a growth.
+fn is_of(rope: &Rope, growth: &Growth, item: &Item) -> bool {
+    let is_of_growth = |from: Origin| match from {
+        Origin::Grown(span) => growth.span.start <= span.start && span.end <= growth.span.end,
+        Origin::Recorded(_) | Origin::Written(_) => false,
+    };
+    let mut pieces = rope.pieces_of(item.span).peekable();
+    pieces.peek().is_some() && pieces.all(|piece| is_of_growth(piece.from))
+}

@@ -1,0 +1,236 @@
+//! Writes takes in the format of their recording: what was not changed goes over byte for byte.
+
+use super::files::Stamp;
+use super::replace::{Backup, Draft, NewFile, ReplaceError, Replaced};
+use super::sqlite_save::{SaveDatabaseError, database_of};
+use super::{Base, is_same_file};
+use retake_core::formats::is_written;
+use retake_core::session::{Origin, Rope, Source, SourceError, Span};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// How much is copied at once.
+const BLOCK: u64 = 1 << 20;
+
+/// Why a take could not be saved.
+#[derive(Debug, thiserror::Error)]
+pub enum SaveError {
+    /// The bytes on the disk are not the text that was read.
+    #[error("{} is packed or in another encoding: write it to another file, unpacked and as UTF-8", .0.display())]
+    Packed(PathBuf),
+    /// Somebody wrote to the file since it was read; what they wrote would be lost.
+    #[error("{} has changed since it was read: do it again once nobody writes to it; nothing was changed", .0.display())]
+    Changed(PathBuf),
+    /// Somebody has the database open.
+    #[error("{} is in use: its log {} would no longer fit; save under another name", .0.display(), .1.display())]
+    InUse(PathBuf, PathBuf),
+    /// The format holds no changed session.
+    #[error(transparent)]
+    NotWritten(#[from] NotWritten),
+    /// The file could not be replaced.
+    #[error(transparent)]
+    Replace(#[from] ReplaceError),
+    /// The database could not be written.
+    #[error(transparent)]
+    Database(#[from] SaveDatabaseError),
+}
+
+/// A take whose format holds no changed session.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}: a changed session cannot be written in this format; convert it to items or messages")]
+pub struct NotWritten(&'static str);
+
+fn check_format(base: &Base, rope: &Rope) -> Result<(), NotWritten> {
+    let format = base.recording().format;
+    let is_changed = rope.pieces() != base.rope().pieces();
+    if is_changed && !is_written(format) {
+        return Err(NotWritten(format.title));
+    }
+    Ok(())
+}
+
+/// Saves a take as a file; one that is there is replaced in one step.
+pub fn save_take(
+    base: &Base,
+    rope: &Rope,
+    to: &Path,
+    backup: Backup,
+) -> Result<Replaced, SaveError> {
+    check_format(base, rope)?;
+    let own = base.path().filter(|from| is_same_file(from, to));
+    if let Some(from) = own {
+        check_in_place(base, from)?;
+    }
+    let draft = if base.is_database() {
+        let bytes = database_of(base, rope)?;
+        Draft::write(to, base.mode(), |out| out.write_all(&bytes))?
+    } else {
+        Draft::write(to, base.mode(), |out| write_text(rope, out, NewFile::copy))?
+    };
+    // Writing a large file takes its time.
+    if let Some(from) = own {
+        check_in_place(base, from)?;
+    }
+    Ok(draft.take_place(backup)?)
+}
+
+/// Writes a take to a stream.
+pub fn write_take(base: &Base, rope: &Rope, out: &mut dyn Write) -> Result<(), WriteError> {
+    check_format(base, rope)?;
+    if base.is_database() {
+        return Ok(out.write_all(&database_of(base, rope)?)?);
+    }
+    Ok(write_text(rope, out, read_and_write)?)
+}
+
+/// Why a take could not be written to a stream.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// The stream, or the recording behind the take.
+    #[error(transparent)]
+    Stream(#[from] io::Error),
+    /// The format holds no changed session.
+    #[error(transparent)]
+    NotWritten(#[from] NotWritten),
+    /// The database could not be made.
+    #[error(transparent)]
+    Database(#[from] SaveDatabaseError),
+}
+
+/// What lies on the disk under the name of the recording must be what was read.
+fn check_in_place(base: &Base, path: &Path) -> Result<(), SaveError> {
+    if base.is_database() {
+        // The next one who opens the database applies what lies in them.
+        for ending in ["-wal", "-journal"] {
+            let mut log = path.as_os_str().to_owned();
+            log.push(ending);
+            let log = PathBuf::from(log);
+            if log.metadata().is_ok_and(|log| log.len() > 0) {
+                return Err(SaveError::InUse(path.to_owned(), log));
+            }
+        }
+        return Ok(());
+    }
+    let changed = || SaveError::Changed(path.to_owned());
+    let on_disk = path.metadata().map_err(|_| changed())?;
+    let opened = base.opened();
+    let is_same = opened.is_some_and(|opened| opened.is_same_content(&Stamp::of(&on_disk)));
+    if on_disk.len() == base.rope().len() && is_same {
+        Ok(())
+    } else if is_same {
+        Err(SaveError::Packed(path.to_owned()))
+    } else {
+        Err(changed())
+    }
+}
+
+/// Writes a text; `copy` takes over what was recorded.
+pub(super) fn write_text<W: Write + ?Sized>(
+    rope: &Rope,
+    out: &mut W,
+    copy: impl Fn(&mut W, &dyn Source, Span) -> io::Result<()>,
+) -> io::Result<()> {
+    for piece in rope.pieces() {
+        match piece.from {
+            Origin::Written(span) | Origin::Grown(span) => {
+                let gone = SourceError::Gone { span };
+                out.write_all(rope.written(span).ok_or(gone).map_err(unreadable)?)?;
+            }
+            Origin::Recorded(span) => copy(out, &**rope.recorded(), span)?,
+        }
+    }
+    Ok(())
+}
+
+/// Copies a span of a source block by block.
+pub(super) fn read_and_write<W: Write + ?Sized>(
+    out: &mut W,
+    source: &dyn Source,
+    span: Span,
+) -> io::Result<()> {
+    let mut buffer = Vec::new();
+    let mut start = span.start;
+    while start < span.end {
+        let end = span.end.min(start + BLOCK);
+        let block = Span { start, end };
+        source.read_into(block, &mut buffer).map_err(unreadable)?;
+        out.write_all(&buffer)?;
+        start = end;
+    }
+    Ok(())
+}
+
+fn unreadable(error: SourceError) -> io::Error {
+    io::Error::other(error.to_string())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::{ReadOptions, read_path};
+    use std::fs::{File, read_dir, read_to_string, write};
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    use std::sync::Arc;
+
+    #[test]
+    fn what_somebody_appends_meanwhile_is_never_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.jsonl");
+        let line = "{\"role\":\"user\",\"content\":\"hi\"}\n";
+        write(&path, line).unwrap();
+        let recording = Arc::new(read_path(&path, &ReadOptions::default()).unwrap());
+        let base = Base::new(recording, Some(&path)).unwrap();
+        let mut log = File::options().append(true).open(&path).unwrap();
+        log.write_all(line.as_bytes()).unwrap();
+        let saved = save_take(&base, base.rope(), &path, Backup::Numbered);
+        assert!(matches!(saved, Err(SaveError::Changed(_))), "{saved:?}");
+        assert_eq!(read_to_string(&path).unwrap(), line.repeat(2));
+        assert_eq!(read_dir(folder.path()).unwrap().count(), 1);
+        let copy = folder.path().join("copy.jsonl");
+        save_take(&base, base.rope(), &copy, Backup::None).unwrap();
+        assert_eq!(read_to_string(&copy).unwrap(), line);
+    }
+
+    #[test]
+    fn another_text_of_the_same_length_is_not_replaced_either() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.jsonl");
+        let [line, other] =
+            ["hi", "ho"].map(|text| format!("{{\"role\":\"user\",\"content\":\"{text}\"}}\n"));
+        let refuses = |change: &dyn Fn()| {
+            write(&path, &line).unwrap();
+            let recording = Arc::new(read_path(&path, &ReadOptions::default()).unwrap());
+            let base = Base::new(recording, Some(&path)).unwrap();
+            change();
+            let saved = save_take(&base, base.rope(), &path, Backup::None);
+            assert!(matches!(saved, Err(SaveError::Changed(_))), "{saved:?}");
+            assert_eq!(read_to_string(&path).unwrap(), other);
+        };
+        refuses(&|| {
+            write(&path, &other).unwrap();
+            // Clocks of file systems are coarse.
+            let file = File::options().append(true).open(&path).unwrap();
+            let later = std::time::SystemTime::now() + std::time::Duration::from_secs(5);
+            file.set_modified(later).unwrap();
+        });
+        refuses(&|| {
+            let beside = folder.path().join("beside");
+            write(&beside, &other).unwrap();
+            std::fs::rename(&beside, &path).unwrap();
+        });
+    }
+
+    #[test]
+    fn a_copy_of_a_private_recording_is_private() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.jsonl");
+        write(&path, "{\"role\":\"user\",\"content\":\"hi\"}\n").unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        let recording = Arc::new(read_path(&path, &ReadOptions::default()).unwrap());
+        let base = Base::new(recording, Some(&path)).unwrap();
+        let copy = folder.path().join("copy.jsonl");
+        save_take(&base, base.rope(), &copy, Backup::None).unwrap();
+        assert_eq!(copy.metadata().unwrap().mode() & 0o777, 0o600);
+    }
+}

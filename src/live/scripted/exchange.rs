@@ -1,0 +1,205 @@
+//! One request and its reply.
+
+use super::super::serving::{Answers, Asking, Behind, Body, Sending, asking, models, paced};
+use super::stored::{Full, Stored};
+use hyper::body::Incoming;
+use hyper::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use hyper::{Request, Response, StatusCode};
+use retake_core::dialects::write::{NewReply, spell_failure};
+use retake_core::script::{Answer, Asked, Rule, Script, ScriptedFault};
+use retake_core::session::Dialect;
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// What the ids of refusals are made of.
+pub(super) const TAG: &str = "scripted";
+/// How many different requests are remembered; beyond that counting begins anew.
+pub(super) const REMEMBERED: usize = 100_000;
+/// Says that a reply is scripted, and by what.
+const SCRIPTED: HeaderName = HeaderName::from_static("x-retake-scripted");
+/// Says which rule answered.
+const RULE: HeaderName = HeaderName::from_static("x-retake-rule");
+/// Tells samples of one history apart.
+const SAMPLE: HeaderName = HeaderName::from_static("x-retake-sample");
+
+/// A script, and what is remembered about who asked it what.
+pub(super) struct Serving {
+    script: Script,
+    /// How often each request came.
+    attempts: Mutex<HashMap<u64, u32>>,
+    stored: Stored,
+}
+
+impl Serving {
+    pub(super) fn new(script: Script) -> Self {
+        Self {
+            script,
+            attempts: Mutex::default(),
+            stored: Stored::default(),
+        }
+    }
+
+    /// Answers what is asked for in a dialect.
+    async fn reply(&self, dialect: Dialect, headers: &HeaderMap, body: &[u8]) -> Sending {
+        let full = match self.stored.full(dialect, headers, body) {
+            Ok(full) => full,
+            Err(refused) => return refused.spelled(dialect),
+        };
+        let asked = match Asked::read(dialect, &full.body) {
+            Ok(asked) => asked,
+            Err(why) => return refusal(dialect, StatusCode::BAD_REQUEST, &why.to_string()),
+        };
+        let sample = headers.get(SAMPLE).and_then(|word| word.to_str().ok());
+        let asked = match sample {
+            Some(word) => asked.for_sample(word),
+            None => asked,
+        };
+        let attempt = self.count(asked.fingerprint());
+        let Some((index, rule)) = self.script.choose(&asked, attempt) else {
+            let message = self.script.nothing_fits(&asked);
+            return refusal(dialect, StatusCode::BAD_REQUEST, &message);
+        };
+        let mut sending = self.carry_out(rule, &asked, (&full, attempt)).await;
+        let place = format!("{}, line {}", index + 1, rule.line);
+        if let Ok(place) = HeaderValue::from_str(&place) {
+            sending.headers.insert(RULE, place);
+        }
+        sending
+    }
+
+    async fn carry_out(
+        &self,
+        rule: &Rule,
+        asked: &Asked,
+        (full, attempt): (&Full, u32),
+    ) -> Sending {
+        let answer = &rule.answer;
+        tokio::time::sleep(Duration::from_millis(answer.delay_ms)).await;
+        match &answer.fault {
+            Some(ScriptedFault::Status {
+                status,
+                message,
+                retry_after,
+            }) => {
+                let status = StatusCode::from_u16(*status);
+                let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+                let mut sending = refusal(asked.dialect, status, message);
+                let wait = retry_after.as_deref().map(HeaderValue::from_str);
+                if let Some(Ok(wait)) = wait {
+                    sending.headers.insert(RETRY_AFTER, wait);
+                }
+                return sending;
+            }
+            Some(ScriptedFault::Hang { after: 0 }) => return std::future::pending().await,
+            Some(ScriptedFault::Hang { .. } | ScriptedFault::Cut { .. }) | None => {}
+        }
+        match self.script.answer(rule, asked) {
+            Ok(mut reply) => {
+                if attempt > 1 && full.is_of_thread() {
+                    // Two threads that say the same are two.
+                    reply.tag = format!("{}{attempt}", reply.tag);
+                }
+                if let Some(whole) = reply.spell(asked.dialect) {
+                    self.stored.keep(asked.dialect, full, &whole);
+                }
+                reply_to(asked, answer, &reply)
+            }
+            Err(reason) => {
+                let file = &self.script.file;
+                let message = format!("{file}, the rule in line {}: {reason}", rule.line);
+                refusal(asked.dialect, StatusCode::BAD_REQUEST, &message)
+            }
+        }
+    }
+
+    /// How often this was asked, this time included.
+    fn count(&self, fingerprint: u64) -> u32 {
+        // A thread that panicked while it counted leaves a count that can be used.
+        let mut attempts = self.attempts.lock().unwrap_or_else(PoisonError::into_inner);
+        if attempts.len() >= REMEMBERED {
+            attempts.clear();
+        }
+        let count = attempts.entry(fingerprint).or_default();
+        *count = count.saturating_add(1);
+        *count
+    }
+}
+
+impl Answers for Serving {
+    const WHAT: &'static str = "a scripted model";
+
+    async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+        let sending = match asking(request, TAG).await {
+            Asking::Models => models([&*self.script.model()]),
+            Asking::Nothing(sending) => sending,
+            Asking::Reply {
+                dialect,
+                headers,
+                body,
+            } => self.reply(dialect, &headers, &body).await,
+        };
+        let mut response = sending.into_response();
+        if let Ok(name) = HeaderValue::from_str(&self.script.name) {
+            response.headers_mut().insert(SCRIPTED, name);
+        }
+        response
+    }
+}
+
+fn refusal(dialect: Dialect, status: StatusCode, message: &str) -> Sending {
+    Sending::error(dialect, status, message, TAG)
+}
+
+fn unspoken(dialect: Dialect) -> Sending {
+    let message = format!("a scripted model does not speak {}", dialect.word());
+    refusal(dialect, StatusCode::NOT_FOUND, &message)
+}
+
+/// A reply as it goes over the wire.
+fn reply_to(asked: &Asked, answer: &Answer, reply: &NewReply) -> Sending {
+    let fault = answer.fault.as_ref();
+    if !asked.streams {
+        let Some(text) = reply.spell(asked.dialect) else {
+            return unspoken(asked.dialect);
+        };
+        let half = text.floor_char_boundary(text.len() / 2);
+        return match fault {
+            None => Sending::json(StatusCode::OK, text),
+            Some(fault) => {
+                let pieces = vec![text[..half].to_owned()];
+                let body = paced(pieces, Duration::ZERO, behind(fault));
+                Sending::of("application/json", body)
+            }
+        };
+    }
+    let Some(events) = reply.events(asked.dialect, answer.chunk, asked.wants_usage) else {
+        return unspoken(asked.dialect);
+    };
+    let sent = match fault {
+        Some(ScriptedFault::Cut { after, .. } | ScriptedFault::Hang { after }) => *after,
+        Some(ScriptedFault::Status { .. }) | None => events.len(),
+    };
+    let mut events = events.iter().take(sent).collect::<Vec<_>>();
+    let failure = match fault {
+        Some(ScriptedFault::Cut { error, .. }) => error.as_deref(),
+        Some(ScriptedFault::Hang { .. } | ScriptedFault::Status { .. }) | None => None,
+    };
+    let failure = failure.map(|message| spell_failure(asked.dialect, message));
+    events.extend(&failure);
+    let behind = match (fault, &failure) {
+        // Who reports a failure ends the stream in good order.
+        (None, _) | (_, Some(_)) => Behind::End,
+        (Some(fault), None) => behind(fault),
+    };
+    let pause = Duration::from_millis(answer.chunk_ms);
+    Sending::events(events, pause, behind)
+}
+
+fn behind(fault: &ScriptedFault) -> Behind {
+    match fault {
+        ScriptedFault::Cut { .. } => Behind::Cut,
+        ScriptedFault::Hang { .. } => Behind::Silence,
+        ScriptedFault::Status { .. } => Behind::End,
+    }
+}

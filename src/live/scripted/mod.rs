@@ -1,0 +1,92 @@
+//! A scripted model as an endpoint: HTTP on loopback, in the dialects of OpenAI Responses, OpenAI Chat and Anthropic Messages, streamed
+//! and whole.
+//!
+//! ```no_run
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use retake_live::scripted::{ANY_PORT, Endpoint, read_script};
+//! let script = read_script("sessions/agents/flights.script.toml".as_ref())?;
+//! let endpoint = Endpoint::start(script, ANY_PORT)?;
+//! println!("{}", endpoint.address());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! It runs on a thread of its own, so that it can be asked from anywhere, and stops when its [`Endpoint`] is dropped. What it answers is
+//! labelled: the model is `scripted:NAME`, and each reply has the header `x-retake-scripted`.
+
+mod exchange;
+mod stored;
+
+pub use super::serving::ANY_PORT;
+
+use super::files::{InputError, read_text};
+use super::serving::Listening;
+use exchange::Serving;
+use retake_core::script::{LENGTH, Script, ScriptFault};
+use retake_core::session::Dialect;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+/// A scripted model that listens, until this is dropped.
+#[derive(Debug)]
+pub struct Endpoint {
+    listening: Listening,
+}
+
+impl Endpoint {
+    /// Serves a script. Fails where the address is not of the loopback, or cannot be had.
+    pub fn start(script: Script, listen: SocketAddr) -> io::Result<Self> {
+        let listening = Listening::start(Serving::new(script), listen)?;
+        Ok(Self { listening })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.listening.address()
+    }
+
+    /// What clients of a dialect call their base URL: those of OpenAI add `/responses` to it, those of Anthropic `/v1/messages`.
+    pub fn base_url(&self, dialect: Dialect) -> String {
+        self.listening.base_url(dialect)
+    }
+}
+
+/// Why there is no script.
+#[derive(Debug, thiserror::Error)]
+pub enum NoScript {
+    /// The file cannot be read.
+    #[error("{}: {error}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: InputError,
+    },
+    /// It is no script; everything that is wrong with it.
+    #[error("{}: {}", path.display(), lines(faults))]
+    Faults {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        faults: Vec<ScriptFault>,
+    },
+}
+
+fn lines(faults: &[ScriptFault]) -> String {
+    let lines = faults.iter().map(ToString::to_string);
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Reads a script file.
+pub fn read_script(path: &Path) -> Result<Script, NoScript> {
+    let text = read_text(path, LENGTH as u64).map_err(|error| NoScript::File {
+        path: path.to_owned(),
+        error,
+    })?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    Script::parse(&name, &text).map_err(|faults| NoScript::Faults {
+        path: path.to_owned(),
+        faults,
+    })
+}

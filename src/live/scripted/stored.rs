@@ -1,0 +1,274 @@
+//! What a scripted model keeps for its clients: stored Responses, and threads of Anthropic, which it refuses as their providers do.
+
+use super::super::serving::Sending;
+use super::exchange::{REMEMBERED, TAG};
+use bytes::Bytes;
+use hyper::StatusCode;
+use hyper::header::HeaderMap;
+use retake_core::dialects::write::spell_error_with_code;
+use retake_core::exchange::asked::Asked;
+use retake_core::exchange::views::{Conversations, Keeping};
+use retake_core::session::Dialect;
+use serde_json::{Value, json};
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The beta that a request with a `thread` asks for (anthropic SDK for Python 2.12, `lib/threads`).
+const THREADS: &str = "message-threads-2026-08-12";
+/// Members that a request cannot have beside a `thread` (the same, `ThreadUnsupportedFeatureName`).
+const UNSUPPORTED: [&str; 4] = [
+    "cache_control",
+    "context_management",
+    "fallbacks",
+    "thinking",
+];
+/// Members that the provider takes from the thread, and refuses where a request that continues it repeats them.
+const OF_THREAD: [&str; 2] = ["system", "tools"];
+
+/// The replies that are kept.
+#[derive(Debug, Default)]
+pub(super) struct Stored {
+    conversations: Arc<Conversations>,
+    /// The replies of threads that were continued: each can be once.
+    continued: Mutex<HashSet<String>>,
+}
+
+/// A request with its whole history.
+#[derive(Debug)]
+pub(super) struct Full {
+    pub(super) body: Bytes,
+    /// What is read of it; it names no earlier reply.
+    asked: Option<Asked>,
+    /// The reply of a thread that it continues.
+    continues: Option<String>,
+}
+
+/// Why a request is refused.
+#[derive(Debug)]
+pub(super) struct Refused {
+    status: StatusCode,
+    message: String,
+    /// What programs know it by.
+    code: &'static str,
+    /// Members that do not go with a thread.
+    unsupported: Vec<&'static str>,
+}
+
+impl Refused {
+    fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            status,
+            message: message.into(),
+            code,
+            unsupported: Vec::new(),
+        }
+    }
+
+    /// As its provider spells it.
+    pub(super) fn spelled(&self, dialect: Dialect) -> Sending {
+        let (status, code) = (self.status.as_u16(), (self.code, TAG));
+        let text = spell_error_with_code(dialect, status, &self.message, code);
+        let mut error: Value = serde_json::from_str(&text).unwrap_or_default();
+        match dialect {
+            Dialect::Anthropic => {
+                if self.code.is_empty() {
+                    error["error"]["code"].take();
+                } else {
+                    error["error"]["details"] = json!({"error_code": self.code});
+                }
+                if !self.unsupported.is_empty() {
+                    error["error"]["details"]["unsupported"] = json!(self.unsupported);
+                }
+            }
+            _ => error["error"]["param"] = json!("input"),
+        }
+        Sending::json(self.status, error.to_string())
+    }
+}
+
+impl Stored {
+    /// The request with what is kept of its conversation.
+    pub(super) fn full(
+        &self,
+        dialect: Dialect,
+        headers: &HeaderMap,
+        body: &[u8],
+    ) -> Result<Full, Refused> {
+        let asked = Asked::read(dialect, body);
+        let continues = asked.as_ref().and_then(|asked| asked.continues.clone());
+        if dialect == Dialect::Anthropic && asked.as_ref().is_some_and(|asked| asked.has_thread) {
+            allows_thread(headers, body, continues.is_some())?;
+        }
+        let Some(id) = continues else {
+            let body = Bytes::copy_from_slice(body);
+            return Ok(Full {
+                body,
+                asked,
+                continues: None,
+            });
+        };
+        let continued = self.conversations.continued(dialect, body);
+        let Some(continued) = continued else {
+            return Err(unknown(dialect, &id));
+        };
+        let is_thread = dialect == Dialect::Anthropic;
+        if is_thread && self.was_continued(&id) {
+            let message = "the response that previous_message_id names has already been continued";
+            let status = StatusCode::BAD_REQUEST;
+            return Err(Refused::new(status, "thread_already_continued", message));
+        }
+        unanswered(dialect, &continued.body)?;
+        Ok(Full {
+            asked: Asked::read(dialect, &continued.body),
+            body: Bytes::from(continued.body),
+            continues: is_thread.then_some(id),
+        })
+    }
+
+    /// Keeps a whole reply, where its client can continue it.
+    pub(super) fn keep(&self, dialect: Dialect, full: &Full, reply: &str) {
+        let asked = full.asked.as_ref();
+        let keeping =
+            asked.and_then(|asked| Keeping::of(&self.conversations, dialect, &full.body, asked));
+        if let Some(mut keeping) = keeping {
+            keeping.push(reply.as_bytes());
+        }
+        if let Some(id) = &full.continues {
+            let mut continued = self.lock();
+            if continued.len() >= REMEMBERED {
+                continued.clear();
+            }
+            continued.insert(id.clone());
+        }
+    }
+
+    fn was_continued(&self, id: &str) -> bool {
+        self.lock().contains(id)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
+        self.continued
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Full {
+    /// Whether its reply is one of a thread, which nobody else may have the id of.
+    pub(super) fn is_of_thread(&self) -> bool {
+        self.asked.as_ref().is_some_and(|asked| asked.has_thread)
+    }
+}
+
+/// Whether a request with a `thread` is one.
+fn allows_thread(headers: &HeaderMap, body: &[u8], continues: bool) -> Result<(), Refused> {
+    let refused = |code, message: String| Refused::new(StatusCode::BAD_REQUEST, code, message);
+    let betas = headers.get_all("anthropic-beta").into_iter();
+    let mut betas = betas.filter_map(|line| line.to_str().ok());
+    if !betas.any(|line| line.contains(THREADS)) {
+        return Err(refused(
+            "",
+            "thread: Extra inputs are not permitted".to_owned(),
+        ));
+    }
+    let request = serde_json::from_slice::<Value>(body).unwrap_or_default();
+    let has = |key: &str| request.get(key).is_some_and(|value| !value.is_null());
+    let unsupported = UNSUPPORTED.into_iter().filter(|key| has(key));
+    let unsupported = unsupported.collect::<Vec<_>>();
+    if !unsupported.is_empty() {
+        let message = format!("thread cannot be used with {}", unsupported.join(", "));
+        let refused = refused("thread_unsupported_request", message);
+        return Err(Refused {
+            unsupported,
+            ..refused
+        });
+    }
+    match OF_THREAD.into_iter().find(|key| continues && has(key)) {
+        Some(key) => {
+            let message = format!("{key}: cannot be set on a request that continues a thread");
+            Err(refused("", message))
+        }
+        None => Ok(()),
+    }
+}
+
+fn unknown(dialect: Dialect, id: &str) -> Refused {
+    match dialect {
+        Dialect::Anthropic => Refused::new(
+            StatusCode::NOT_FOUND,
+            "thread_not_found",
+            format!("no thread was found for previous_message_id {id}"),
+        ),
+        _ => Refused::new(
+            StatusCode::BAD_REQUEST,
+            "previous_response_not_found",
+            format!("Previous response with id '{id}' not found."),
+        ),
+    }
+}
+
+/// Refuses a history in which a call has no output, or an output no call.
+fn unanswered(dialect: Dialect, body: &[u8]) -> Result<(), Refused> {
+    let request = serde_json::from_slice::<Value>(body).unwrap_or_default();
+    let message = match dialect {
+        Dialect::Anthropic => in_messages(&request),
+        _ => in_items(&request),
+    };
+    match message {
+        Some(message) => Err(Refused::new(StatusCode::BAD_REQUEST, "", message)),
+        None => Ok(()),
+    }
+}
+
+/// Each `tool_use` is answered in the next message.
+fn in_messages(request: &Value) -> Option<String> {
+    let messages = request["messages"].as_array()?;
+    let ids = |message: Option<&Value>, kind: &str, key: &str| {
+        let blocks = message.and_then(|message| message["content"].as_array());
+        let blocks = blocks.into_iter().flatten();
+        let blocks = blocks.filter(|block| block["type"] == kind);
+        let ids = blocks.filter_map(|block| block[key].as_str());
+        ids.map(str::to_owned).collect::<Vec<_>>()
+    };
+    for (place, message) in messages.iter().enumerate() {
+        let calls = ids(Some(message), "tool_use", "id");
+        let results = ids(messages.get(place + 1), "tool_result", "tool_use_id");
+        if let Some(open) = calls.iter().find(|id| !results.contains(id)) {
+            return Some(format!(
+                "messages.{place}: `tool_use` ids were found without `tool_result` blocks immediately after: {open}. Each `tool_use` block must have a corresponding `tool_result` block in the next message."
+            ));
+        }
+        if let Some(odd) = results.iter().find(|id| !calls.contains(id)) {
+            let place = place + 1;
+            return Some(format!(
+                "messages.{place}.content.0: unexpected `tool_use_id` found in `tool_result` blocks: {odd}. Each `tool_result` block must have a corresponding `tool_use` block in the previous message."
+            ));
+        }
+    }
+    None
+}
+
+/// Each call has an output, and each output a call.
+fn in_items(request: &Value) -> Option<String> {
+    let items = request["input"].as_array()?;
+    let ids = |ends: &'static str| {
+        let items = items.iter();
+        let items = items.filter(move |item| {
+            item["type"]
+                .as_str()
+                .is_some_and(|kind| kind.ends_with(ends))
+        });
+        let ids = items.filter_map(|item| item["call_id"].as_str());
+        ids.collect::<Vec<_>>()
+    };
+    let (calls, outputs) = (ids("_call"), ids("_call_output"));
+    let open = calls.iter().find(|id| !outputs.contains(id));
+    let odd = outputs.iter().find(|id| !calls.contains(id));
+    match (open, odd) {
+        (Some(id), _) => Some(format!("No tool output found for function call {id}.")),
+        (_, Some(id)) => Some(format!(
+            "No tool call found for function call output with call_id {id}."
+        )),
+        _ => None,
+    }
+}

@@ -1,0 +1,266 @@
+//! The text that is searched for, as it may be spelled in JSON.
+//!
+//! A recording holds a text escaped, and where arguments are JSON inside of JSON, escaped twice. So a quote is also found as `\"`
+//! and `\\\"`, a line break as `\n`, `é` as `\u00e9`. A needle without capital letters is found in any case.
+
+use regex::bytes::{Regex, RegexBuilder};
+use retake_core::pattern::ignores_case;
+use std::fmt::Write as _;
+
+/// How many bytes of text a needle may have.
+const LIMIT: usize = 1024;
+/// Backslashes before an escaped character: seven are three JSON texts inside of each other.
+const BACKSLASHES: usize = 7;
+/// Bytes before a hit that are read to tell an escape from a letter.
+pub(super) const BEFORE: u64 = 16;
+
+/// A text to search for.
+#[derive(Debug, Clone)]
+pub struct Needle {
+    finder: Finder,
+    longest: usize,
+}
+
+#[derive(Debug, Clone)]
+enum Finder {
+    /// The text is spelled in one way only.
+    Literal(Box<memchr::memmem::Finder<'static>>),
+    /// Several spellings.
+    Spellings(Regex),
+}
+
+/// Why a text cannot be searched for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NeedleError {
+    /// Nothing to search for.
+    #[error("nothing to search for")]
+    Empty,
+    /// More than the search takes.
+    #[error("the text is too long to search for: {LIMIT} bytes at most")]
+    TooLong,
+}
+
+impl Needle {
+    /// A needle with smart case: capital letters are found as they are, a text without any in every case.
+    pub fn new(text: &str) -> Result<Self, NeedleError> {
+        if text.is_empty() {
+            return Err(NeedleError::Empty);
+        }
+        if text.len() > LIMIT {
+            return Err(NeedleError::TooLong);
+        }
+        let any_case = ignores_case(text);
+        let has_cases = text.chars().any(char::is_alphabetic);
+        if text.chars().all(is_plain) && !(any_case && has_cases) {
+            let finder = memchr::memmem::Finder::new(text.as_bytes()).into_owned();
+            return Ok(Self {
+                longest: text.len(),
+                finder: Finder::Literal(Box::new(finder)),
+            });
+        }
+        let (mut pattern, mut longest) = (String::new(), 0);
+        for (index, character) in text.chars().enumerate() {
+            longest += write_spellings(&mut pattern, character, index == 0, any_case);
+        }
+        let regex = RegexBuilder::new(&pattern)
+            .unicode(false)
+            .case_insensitive(any_case)
+            .build()
+            .map_err(|_| NeedleError::TooLong)?;
+        Ok(Self {
+            finder: Finder::Spellings(regex),
+            longest,
+        })
+    }
+
+    /// The longest spelling in bytes.
+    pub(super) fn longest(&self) -> usize {
+        self.longest
+    }
+
+    /// The first hit in `bytes` that begins at or behind `from`. Hits may overlap.
+    pub fn find(&self, bytes: &[u8], mut from: usize) -> Option<usize> {
+        loop {
+            let hit = match &self.finder {
+                Finder::Literal(finder) => from + finder.find(bytes.get(from..)?)?,
+                Finder::Spellings(regex) if from <= bytes.len() => {
+                    regex.find_at(bytes, from)?.start()
+                }
+                Finder::Spellings(_) => return None,
+            };
+            if !is_escape_letter(bytes, hit) {
+                return Some(hit);
+            }
+            from = hit + 1;
+        }
+    }
+
+    /// The hits in `bytes` that begin at or behind `from`, in order.
+    pub fn find_all<'a>(
+        &'a self,
+        bytes: &'a [u8],
+        from: usize,
+    ) -> impl Iterator<Item = usize> + 'a {
+        let mut next = from;
+        std::iter::from_fn(move || {
+            let hit = self.find(bytes, next)?;
+            next = hit + 1;
+            Some(hit)
+        })
+    }
+
+    /// Where the needle stands in a text that is shown: byte ranges, for highlighting. They do not overlap.
+    pub fn ranges_in(&self, text: &str) -> Vec<std::ops::Range<usize>> {
+        let bytes = text.as_bytes();
+        match &self.finder {
+            Finder::Literal(finder) => finder
+                .find_iter(bytes)
+                .map(|start| start..start + self.longest)
+                .collect(),
+            Finder::Spellings(regex) => regex.find_iter(bytes).map(|hit| hit.range()).collect(),
+        }
+    }
+}
+
+/// Whether JSON has one spelling only for a character, that of the recorders at least.
+fn is_plain(character: char) -> bool {
+    matches!(character, ' '..='~')
+        && !matches!(character, '"' | '\\' | '/' | '<' | '>' | '&' | '\'')
+}
+
+/// Writes the pattern for one character; gives the length of its longest spelling. At the start of a needle, the backslashes
+/// before its first character are no part of the hit: a pattern that begins with a definite byte is found much faster.
+fn write_spellings(pattern: &mut String, character: char, first: bool, any_case: bool) -> usize {
+    if is_plain(character) {
+        pattern.push_str(&regex::escape(character.encode_utf8(&mut [0; 4])));
+        return 1;
+    }
+    let slashes = if first {
+        "\\\\".to_owned()
+    } else {
+        format!("\\\\{{1,{}}}", BACKSLASHES + 1)
+    };
+    let optional = if first {
+        String::new()
+    } else {
+        format!("\\\\{{0,{BACKSLASHES}}}")
+    };
+    let mut spellings = Vec::new();
+    match character {
+        '"' | '/' => spellings.push(format!("{optional}{character}")),
+        '\\' => spellings.push(slashes.clone()),
+        '\n' => spellings.extend(["\\n".to_owned(), format!("{slashes}n")]),
+        '\t' => spellings.extend(["\\t".to_owned(), format!("{slashes}t")]),
+        '\r' => spellings.extend(["\\r".to_owned(), format!("{slashes}r")]),
+        _ => {}
+    }
+    for variant in variants(character, any_case) {
+        if !matches!(variant, '"' | '/' | '\\' | '\n' | '\t' | '\r') {
+            spellings.push(bytes_pattern(variant));
+        }
+        spellings.push(format!("{slashes}{}", unicode_escape(variant, &slashes)));
+    }
+    let _infallible = write!(pattern, "(?:{})", spellings.join("|"));
+    // Twice `\uXXXX`, each with its backslashes.
+    2 * (BACKSLASHES + 6)
+}
+
+/// The character and, where case does not matter, its other cases.
+fn variants(character: char, any_case: bool) -> Vec<char> {
+    let mut variants = vec![character];
+    if any_case {
+        let mut upper = character.to_uppercase();
+        if let (Some(single), None) = (upper.next(), upper.next())
+            && single != character
+        {
+            variants.push(single);
+        }
+    }
+    variants
+}
+
+fn bytes_pattern(character: char) -> String {
+    let mut pattern = String::new();
+    for byte in character.encode_utf8(&mut [0; 4]).bytes() {
+        let _infallible = write!(pattern, "\\x{byte:02x}");
+    }
+    pattern
+}
+
+/// `uXXXX`, without the first backslash; two of them where UTF-16 needs two units.
+fn unicode_escape(character: char, slashes: &str) -> String {
+    let mut units = [0; 2];
+    let escapes = character.encode_utf16(&mut units).iter().map(|unit| {
+        // The hexadecimal digits stand in either case, the `u` does not.
+        format!("u(?i:{unit:04x})")
+    });
+    escapes.collect::<Vec<_>>().join(slashes)
+}
+
+/// Whether the byte at `hit` is the letter of an escape, as the `n` of `\n`: an odd number of backslashes stands before it.
+fn is_escape_letter(bytes: &[u8], hit: usize) -> bool {
+    if !matches!(bytes[hit], b'n' | b'r' | b't' | b'b' | b'f' | b'u') {
+        return false;
+    }
+    let before = bytes[..hit].iter().rev().take(BEFORE as usize);
+    before.take_while(|byte| **byte == b'\\').count() % 2 == 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hits(needle: &str, text: &str) -> Vec<usize> {
+        Needle::new(needle)
+            .unwrap()
+            .find_all(text.as_bytes(), 0)
+            .collect()
+    }
+
+    #[test]
+    fn a_needle_without_capitals_is_found_in_any_case() {
+        assert_eq!(hits("flight", "Flight flight FLIGHT"), [0, 7, 14]);
+        assert_eq!(hits("Flight", "Flight flight FLIGHT"), [0]);
+        assert_eq!(hits("42", "42 and 42"), [0, 7]);
+        assert_eq!(hits("é", "é É \\u00e9 \\u00C9"), [0, 3, 6, 13]);
+        assert_eq!(hits("É", "é É \\u00e9 \\u00C9"), [3, 13]);
+    }
+
+    #[test]
+    fn escaped_spellings_are_found() {
+        assert_eq!(hits("say \"hi\"", r#"{"a":"say \"hi\""}"#), [6]);
+        assert_eq!(
+            hits("say \"hi\"", r#"{"a":"{\"b\":\"say \\\"hi\\\"\"}"}"#).len(),
+            1
+        );
+        assert_eq!(hits("one\ntwo", r"one\ntwo one\\ntwo"), [0, 9]);
+        assert_eq!(hits("C:\\dir", r"C:\\dir C:\\\\dir"), [0, 8]);
+        assert_eq!(hits("a/b", r"a\/b a/b"), [0, 5]);
+        assert_eq!(hits("<b>", r"\u003cb\u003e <b>"), [0, 14]);
+        assert_eq!(
+            hits("x👩y", r"x\ud83d\udc69y x👩y X\uD83D\uDC69Y"),
+            [0, 15, 22]
+        );
+    }
+
+    #[test]
+    fn the_letter_of_an_escape_is_no_hit() {
+        assert_eq!(hits("name", r#"{"name":"a\name b\\name"}"#), [2, 19]);
+        assert_eq!(hits("u00", r"\u00e9 u00"), [7]);
+    }
+
+    #[test]
+    fn overlapping_hits_count_and_highlights_do_not_overlap() {
+        assert_eq!(hits("aa", "aaaa"), [0, 1, 2]);
+        assert_eq!(Needle::new("Aa").unwrap().ranges_in("AaAa"), [0..2, 2..4]);
+    }
+
+    #[test]
+    fn nothing_and_too_much_are_refused() {
+        assert_eq!(Needle::new("").unwrap_err(), NeedleError::Empty);
+        let long = "x".repeat(LIMIT + 1);
+        assert_eq!(Needle::new(&long).unwrap_err(), NeedleError::TooLong);
+        assert!(Needle::new(&"\u{1F469}".repeat(LIMIT / 4)).is_ok());
+        assert!(Needle::new(&"\"".repeat(LIMIT)).is_ok());
+    }
+}

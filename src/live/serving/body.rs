@@ -1,0 +1,58 @@
+//! Bodies of replies: whole, or event by event at a pace, cut or left hanging where a script says so.
+
+use bytes::Bytes;
+use futures_util::stream::unfold;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full, StreamBody};
+use hyper::body::Frame;
+use std::time::Duration;
+
+/// A body.
+pub(crate) type Body = UnsyncBoxBody<Bytes, Cut>;
+
+/// The script wants the connection to end here.
+#[derive(Debug, thiserror::Error)]
+#[error("the script cuts the reply here")]
+pub(crate) struct Cut;
+
+/// How long what was sent may take to leave before a connection is cut: hyper drops what it still holds.
+const LEAVES: Duration = Duration::from_millis(20);
+
+/// What comes behind the last piece.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Behind {
+    /// The end of the body.
+    End,
+    /// The end of the connection.
+    Cut,
+    /// Nothing, and the connection stays.
+    Silence,
+}
+
+/// A body in one piece.
+pub(crate) fn whole(text: String) -> Body {
+    let body = Full::new(Bytes::from(text));
+    body.map_err(|never| match never {}).boxed_unsync()
+}
+
+/// A body in pieces with a pause before each but the first.
+pub(crate) fn paced(pieces: Vec<String>, pause: Duration, behind: Behind) -> Body {
+    let start = (pieces.into_iter(), true);
+    let stream = unfold(start, move |(mut pieces, is_first)| async move {
+        let Some(piece) = pieces.next() else {
+            return match behind {
+                Behind::End => None,
+                Behind::Cut => {
+                    tokio::time::sleep(LEAVES).await;
+                    Some((Err(Cut), (pieces, false)))
+                }
+                Behind::Silence => std::future::pending().await,
+            };
+        };
+        if !is_first && !pause.is_zero() {
+            tokio::time::sleep(pause).await;
+        }
+        Some((Ok(Frame::data(Bytes::from(piece))), (pieces, false)))
+    });
+    StreamBody::new(stream).boxed_unsync()
+}

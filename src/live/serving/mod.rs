@@ -1,0 +1,78 @@
+//! What serves a model on loopback, whoever answers: a scripted model or a recording.
+//!
+//! It runs on a thread of its own, so that it can be asked from anywhere, and stops when its [`Listening`] is dropped.
+
+mod body;
+mod sending;
+mod server;
+
+pub(super) use body::{Behind, Body, paced};
+pub(super) use sending::{Asking, Sending, asking, models};
+
+use hyper::body::Incoming;
+use hyper::{Request, Response};
+use retake_core::session::Dialect;
+use std::future::Future;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener};
+use tokio_util::sync::CancellationToken;
+
+/// The address to listen on where any free port of the loopback will do.
+pub const ANY_PORT: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0));
+
+/// Who answers what is asked.
+pub(super) trait Answers: Send + Sync + 'static {
+    /// What it is called, for the name of its thread and for refusals.
+    const WHAT: &'static str;
+
+    /// Answers a request.
+    fn answer(&self, request: Request<Incoming>) -> impl Future<Output = Response<Body>> + Send;
+}
+
+/// Something that listens, until this is dropped.
+#[derive(Debug)]
+pub(super) struct Listening {
+    address: SocketAddr,
+    stop: CancellationToken,
+}
+
+impl Listening {
+    /// Begins to listen. Fails where the address is not of the loopback, or cannot be had.
+    pub(super) fn start<A: Answers>(answers: A, listen: SocketAddr) -> io::Result<Self> {
+        if !listen.ip().is_loopback() {
+            let message = format!("{} listens on the loopback only, as 127.0.0.1:0", A::WHAT);
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
+        let listener = TcpListener::bind(listen)?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let stop = CancellationToken::new();
+        let stopped = stop.clone();
+        std::thread::Builder::new()
+            .name(A::WHAT.to_owned())
+            .spawn(move || runtime.block_on(server::serve(listener, answers, stopped)))?;
+        Ok(Self { address, stop })
+    }
+
+    /// Where it listens.
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What clients of a dialect call their base URL: those of OpenAI add `/responses` to it, those of Anthropic `/v1/messages`.
+    pub(super) fn base_url(&self, dialect: Dialect) -> String {
+        match dialect {
+            Dialect::Responses | Dialect::Chat => format!("http://{}/v1", self.address),
+            Dialect::Anthropic | Dialect::Gemini => format!("http://{}", self.address),
+        }
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}

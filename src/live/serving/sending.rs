@@ -1,0 +1,175 @@
+//! What is asked over the wire, and what is sent back.
+
+use super::body::{self, Body};
+use crate::proxy::decode::{Fault, decode};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::{Body as _, Incoming};
+use hyper::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
+use hyper::{Method, Request, Response, StatusCode};
+use retake_core::dialects::write::{NewEvent, spell_error};
+use retake_core::exchange::route::dialect_at;
+use retake_core::session::Dialect;
+use std::time::Duration;
+
+/// Longest request, in bytes.
+const REQUEST: usize = 64 * 1024 * 1024;
+/// How long a client may take to send it.
+const SENDING: Duration = Duration::from_secs(60);
+
+/// What a client wants.
+pub(crate) enum Asking {
+    /// A reply of a model.
+    Reply {
+        /// How it is asked for.
+        dialect: Dialect,
+        /// The headers of the request.
+        headers: HeaderMap,
+        /// Its body.
+        body: Vec<u8>,
+    },
+    /// The list of models.
+    Models,
+    /// Something that is not served; this is sent instead.
+    Nothing(Sending),
+}
+
+/// Reads a request. `tag` makes the ids of refusals.
+pub(crate) async fn asking(request: Request<Incoming>, tag: &str) -> Asking {
+    let (head, body) = request.into_parts();
+    let path = head.uri.path().trim_end_matches('/').to_owned();
+    if head.method == Method::GET && path.ends_with("/models") {
+        return Asking::Models;
+    }
+    let refused = |dialect, status, message: &str| {
+        Asking::Nothing(Sending::error(dialect, status, message, tag))
+    };
+    let Some(dialect) = dialect_at(&path) else {
+        let message = format!(
+            "nothing is served at {path}; there are /v1/responses, /v1/chat/completions and /v1/messages"
+        );
+        return refused(Dialect::Chat, StatusCode::NOT_FOUND, &message);
+    };
+    if head.method != Method::POST {
+        let status = StatusCode::METHOD_NOT_ALLOWED;
+        return refused(dialect, status, "only POST is served here");
+    }
+    let received = received(body).await;
+    match received.and_then(|body| plain(&head.headers, body)) {
+        Ok(body) => Asking::Reply {
+            dialect,
+            headers: head.headers,
+            body,
+        },
+        Err((status, message)) => refused(dialect, status, message),
+    }
+}
+
+/// The list of models that a client may ask for.
+pub(crate) fn models<'a>(names: impl IntoIterator<Item = &'a str>) -> Sending {
+    let models = names.into_iter().map(|name| {
+        serde_json::json!({"id": name, "object": "model", "created": 0, "owned_by": "retake"})
+    });
+    let list = serde_json::json!({"object": "list", "data": models.collect::<Vec<_>>()});
+    Sending::json(StatusCode::OK, list.to_string())
+}
+
+/// What is to be sent.
+pub(crate) struct Sending {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Body,
+}
+
+impl Sending {
+    /// Something with this content type.
+    pub(crate) fn of(kind: &'static str, body: Body) -> Self {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+        let status = StatusCode::OK;
+        Self {
+            status,
+            headers,
+            body,
+        }
+    }
+
+    /// A JSON text.
+    pub(crate) fn json(status: StatusCode, text: String) -> Self {
+        let sending = Self::of("application/json", body::whole(text));
+        Self { status, ..sending }
+    }
+
+    /// Events of a stream with a pause before each but the first.
+    pub(crate) fn events<'a>(
+        events: impl IntoIterator<Item = &'a NewEvent>,
+        pause: Duration,
+        behind: body::Behind,
+    ) -> Self {
+        let events = events.into_iter().map(NewEvent::to_wire).collect();
+        let body = body::paced(events, pause, behind);
+        let mut sending = Self::of("text/event-stream; charset=utf-8", body);
+        let headers = &mut sending.headers;
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        sending
+    }
+
+    /// An error in the shape of the dialect.
+    pub(crate) fn error(dialect: Dialect, status: StatusCode, message: &str, tag: &str) -> Self {
+        Self::json(status, spell_error(dialect, status.as_u16(), message, tag))
+    }
+
+    /// As a response.
+    pub(crate) fn into_response(self) -> Response<Body> {
+        let mut response = Response::new(self.body);
+        *response.status_mut() = self.status;
+        *response.headers_mut() = self.headers;
+        response
+    }
+}
+
+/// The bytes of a request.
+async fn received(body: Incoming) -> Result<Vec<u8>, (StatusCode, &'static str)> {
+    let too_long = (
+        StatusCode::PAYLOAD_TOO_LARGE,
+        "the request is longer than 64 MB",
+    );
+    if body.size_hint().lower() > REQUEST as u64 {
+        return Err(too_long);
+    }
+    let collected = tokio::time::timeout(SENDING, Limited::new(body, REQUEST).collect()).await;
+    match collected {
+        Ok(Ok(body)) => Ok(body.to_bytes().to_vec()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_long),
+        Ok(Err(_)) => Err((StatusCode::BAD_REQUEST, "the request broke off")),
+        Err(_) => Err((
+            StatusCode::REQUEST_TIMEOUT,
+            "the request did not come to an end",
+        )),
+    }
+}
+
+/// The body of a request without its compression.
+fn plain(headers: &HeaderMap, body: Vec<u8>) -> Result<Vec<u8>, (StatusCode, &'static str)> {
+    let codings = headers.get_all(CONTENT_ENCODING).iter();
+    let codings = codings.map(|codings| codings.to_str().unwrap_or("?"));
+    let codings = codings.collect::<Vec<_>>().join(",");
+    if codings.is_empty() {
+        return Ok(body);
+    }
+    let decoded = decode(&codings, &body);
+    match decoded.fault {
+        None => Ok(decoded.bytes.into_owned()),
+        Some(Fault::TooLong) => Err((
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "the request unpacks to more than 64 MB",
+        )),
+        Some(Fault::Lying) => Err((
+            StatusCode::BAD_REQUEST,
+            "the request is not encoded as its content-encoding says",
+        )),
+        Some(Fault::Unknown) => Err((
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "the request has a content-encoding that is not known",
+        )),
+    }
+}

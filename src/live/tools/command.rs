@@ -1,0 +1,168 @@
+//! Tools that are programs: the arguments as JSON on standard input, the answer on standard output.
+//!
+//! A tool runs without a shell, without a terminal, with an environment of named variables, in a folder of its own choice, and for a
+//! limited time. [`keeper`] is the process that stands between the run and the tool and ends whatever the tool started.
+
+mod keeper;
+mod kept;
+mod order;
+mod running;
+mod tree;
+mod words;
+
+pub use keeper::keep_if_asked;
+pub use kept::Text;
+
+use retake_core::engine::{Outcome, agent};
+use running::begin;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// How long a tool has to end once it was asked to (SIGTERM) before it is killed.
+pub const GRACE: Duration = Duration::from_secs(5);
+
+/// Variables that every tool gets, where they are set; beside them those whose name begins with `LC_`, and `TERM=dumb`.
+pub const PASSED_ON: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
+
+/// A tool that is a program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandTool {
+    /// The program and its arguments. A program with a slash is looked for in the folder, another one in `PATH`.
+    pub argv: Vec<String>,
+    /// Where it runs.
+    pub folder: PathBuf,
+    /// The variables that it gets beside the usual ones, by their names; what they hold is read when it is started.
+    pub variables: Vec<String>,
+    /// How long it may take.
+    pub timeout: Duration,
+    /// How long it has to end once it was asked to: [`GRACE`], but for tests.
+    pub grace: Duration,
+}
+
+impl CommandTool {
+    /// The program that an agent file names, in its folder.
+    pub fn of(command: &agent::Command, folder: PathBuf) -> Self {
+        Self {
+            argv: command.argv.clone(),
+            folder,
+            variables: command.env.clone(),
+            timeout: Duration::from_millis(command.timeout_ms),
+            grace: GRACE,
+        }
+    }
+}
+
+/// The program that keeps tools: a `retake`.
+#[derive(Debug, Clone)]
+pub struct Keeper(PathBuf);
+
+impl Keeper {
+    /// This program itself, whatever became of its file since it was started.
+    pub fn this_program() -> io::Result<Self> {
+        if cfg!(target_os = "linux") {
+            return Ok(Self("/proc/self/exe".into()));
+        }
+        std::env::current_exe().map(Self)
+    }
+
+    /// The `retake` at this path: for programs that are none themselves, such as tests.
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self(path.into())
+    }
+}
+
+/// A command that was run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ran {
+    /// What came of it.
+    pub outcome: Outcome,
+    /// What the system says of it.
+    pub facts: Facts,
+}
+
+/// What the system says of a command.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// Its exit code, where it ended by itself.
+    pub exit: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// What it wrote to standard output.
+    pub stdout: Text,
+    /// What it wrote to standard error; the model reads it only where the tool failed.
+    pub stderr: Text,
+    /// Processes that it left behind, by name and number; they were ended.
+    pub left: String,
+    /// Processes that could not be ended.
+    pub remain: String,
+}
+
+/// How much of a standard error a note quotes, in characters.
+const QUOTED: usize = 500;
+
+impl Facts {
+    /// What the operator should know beside the output that the model reads.
+    pub fn notes(&self, outcome: &Outcome) -> Vec<String> {
+        let mut notes = Vec::new();
+        let unread = self.stderr.text.trim();
+        if !outcome.is_error && !unread.is_empty() {
+            let quoted = unread.chars().take(QUOTED).collect::<String>();
+            notes.push(format!(
+                "on standard error, which the model does not read: {quoted}"
+            ));
+        }
+        for (name, stream) in [("output", &self.stdout), ("error", &self.stderr)] {
+            if stream.dropped > 0 {
+                let dropped = stream.dropped;
+                notes.push(format!(
+                    "{dropped} bytes of its standard {name} were dropped"
+                ));
+            }
+        }
+        if !self.left.is_empty() {
+            notes.push(format!(
+                "it left processes running, which were ended: {}",
+                self.left
+            ));
+        }
+        if !self.remain.is_empty() {
+            notes.push(format!(
+                "processes of it could not be ended: {}",
+                self.remain
+            ));
+        }
+        notes
+    }
+}
+
+/// Runs a command until it ends, its time is up, or `cancel` says that nobody wants it any longer. When the future is dropped, the tool
+/// is ended as well.
+pub async fn run(
+    tool: &CommandTool,
+    keeper: &Keeper,
+    arguments: &str,
+    cancel: &CancellationToken,
+) -> Ran {
+    let begun = Instant::now();
+    let mut facts = Facts::default();
+    let words = if cancel.is_cancelled() {
+        words::stopped()
+    } else {
+        match begin(tool, keeper) {
+            Err(words) => words,
+            Ok(running) => running.carry_out(tool, arguments, cancel, &mut facts).await,
+        }
+    };
+    Ran {
+        outcome: Outcome {
+            output: words.output,
+            is_error: words.failure.is_some(),
+            failure: words.failure,
+            ms: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
+        },
+        facts,
+    }
+}

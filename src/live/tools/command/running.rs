@@ -1,0 +1,271 @@
+//! The run's side of a command: starts the keeper, gives it the order, reads what the tool writes, and hears how it ended.
+
+use super::kept::{HALF, Kept};
+use super::order::{Ended, Order, Told};
+use super::words::{self, Words};
+use super::{CommandTool, Facts, Keeper, PASSED_ON, keeper, tree};
+use retake_core::session::ledger::Failure;
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream as Socket;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
+use tokio::process::{Child, Command};
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+
+/// How long output is waited for once nothing of the tool runs: somebody else may hold its pipes.
+const UNTIL_READ: Duration = Duration::from_secs(1);
+/// How much longer than agreed the keeper may take before it counts as lost.
+const UNTIL_LOST: Duration = Duration::from_secs(5);
+/// The longest line that a keeper says, in bytes.
+const LONGEST_WORD: u64 = 64 * 1024;
+
+/// A keeper that was started, and the line to it.
+pub(super) struct Running {
+    keeper: Child,
+    line: UnixStream,
+}
+
+/// Starts the keeper of a tool; or what the model reads where that cannot be done.
+pub(super) fn begin(tool: &CommandTool, keeper: &Keeper) -> Result<Running, Words> {
+    let folder = tool.folder.display();
+    if !tool.folder.is_dir() {
+        let why = format!("the tool could not be started: its folder `{folder}` is not there");
+        return Err(Words::failed(Failure::Unknown, &why));
+    }
+    start(tool, keeper).map_err(|error| {
+        let failure = match error.kind() {
+            io::ErrorKind::PermissionDenied => Failure::Permission,
+            _ => Failure::Unknown,
+        };
+        let why = format!("the tool could not be started in `{folder}`: {error}");
+        Words::failed(failure, &why)
+    })
+}
+
+fn start(tool: &CommandTool, keeper: &Keeper) -> io::Result<Running> {
+    let (ours, its) = Socket::pair()?;
+    ours.set_nonblocking(true)?;
+    let keeper = Command::new(&keeper.0)
+        .arg0("retake")
+        .arg(keeper::WORD)
+        .env_clear()
+        .envs(environment(std::env::vars_os(), &tool.variables))
+        .current_dir(&tool.folder)
+        .stdin(Stdio::from(OwnedFd::from(its)))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let line = UnixStream::from_std(ours)?;
+    Ok(Running { keeper, line })
+}
+
+/// What a tool may know of our own environment: the usual variables, and those that it names.
+fn environment(
+    ours: impl Iterator<Item = (OsString, OsString)>,
+    named: &[String],
+) -> impl Iterator<Item = (OsString, OsString)> {
+    let is_passed_on = |name: &str| {
+        PASSED_ON.contains(&name)
+            || name.starts_with("LC_")
+            || named.iter().any(|known| known == name)
+    };
+    let passed = ours.filter(move |(name, _)| name.to_str().is_some_and(is_passed_on));
+    passed.chain([("TERM".into(), "dumb".into())])
+}
+
+/// What became of a keeper.
+enum Report {
+    NotStarted { errno: Option<i32>, words: String },
+    Ended(Ended),
+    Lost,
+}
+
+impl Running {
+    /// Has the tool started, and waits until it ended. `facts` learns what the system says of it.
+    pub(super) async fn carry_out(
+        mut self,
+        tool: &CommandTool,
+        arguments: &str,
+        cancel: &CancellationToken,
+        facts: &mut Facts,
+    ) -> Words {
+        let (mut out, mut err) = (Kept::default(), Kept::default());
+        let report = {
+            let (stdout, stderr) = (self.keeper.stdout.take(), self.keeper.stderr.take());
+            let reading = async { tokio::join!(read(stdout, &mut out), read(stderr, &mut err)) };
+            tokio::pin!(reading);
+            let watching = watch(&mut self.line, order(tool, arguments), tool, cancel);
+            tokio::pin!(watching);
+            let mut is_read = false;
+            let report = loop {
+                tokio::select! {
+                    report = &mut watching => break report,
+                    _ = &mut reading, if !is_read => is_read = true,
+                }
+            };
+            if !is_read {
+                // What comes after this time is not the tool's: nothing of it runs any longer.
+                let _late = timeout(UNTIL_READ, &mut reading).await;
+            }
+            report
+        };
+        facts.stdout = out.into_text();
+        facts.stderr = err.into_text();
+        if matches!(report, Report::Lost) {
+            self.end_session().await;
+        }
+        self.bury().await;
+        put(report, tool, facts)
+    }
+
+    /// Kills what a lost keeper leaves. What has gone into another session cannot be known without it.
+    async fn end_session(&self) {
+        let Some(leader) = self.keeper.id().and_then(|id| i32::try_from(id).ok()) else {
+            return;
+        };
+        let until = Instant::now() + keeper::UNTIL_GONE;
+        while tree::kill_session(leader) > 0 && Instant::now() < until {
+            tokio::time::sleep(keeper::LOOK).await;
+        }
+    }
+
+    /// Waits for the keeper, and kills one that does not end by itself.
+    async fn bury(mut self) {
+        drop(self.line);
+        if timeout(UNTIL_READ, self.keeper.wait()).await.is_err() {
+            // It has said all it has to say; where it cannot be killed, nothing more can be done.
+            let _ignored = self.keeper.kill().await;
+        }
+    }
+}
+
+fn order(tool: &CommandTool, arguments: &str) -> Order {
+    let whole = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    let mut argv = tool.argv.clone();
+    if let Some(program) = argv.first_mut()
+        && program.contains('/')
+        && let Some(path) = absolute(&tool.folder, program)
+    {
+        *program = path;
+    }
+    Order {
+        argv,
+        input: arguments.to_owned(),
+        timeout_ms: whole(tool.timeout),
+        grace_ms: whole(tool.grace),
+    }
+}
+
+/// The path of a program that is named beside the folder; `None` leaves the name as it is, as the folder's name is no text.
+fn absolute(folder: &Path, program: &str) -> Option<String> {
+    let folder = std::path::absolute(folder).ok()?;
+    Some(folder.join(program).to_str()?.to_owned())
+}
+
+/// Reads a stream to its end.
+async fn read(stream: Option<impl AsyncRead + Unpin>, kept: &mut Kept) {
+    let Some(mut stream) = stream else { return };
+    let mut buffer = vec![0; HALF];
+    // A pipe that cannot be read has ended.
+    while let Ok(length @ 1..) = stream.read(&mut buffer).await {
+        kept.push(buffer.get(..length).unwrap_or_default());
+    }
+}
+
+/// Gives the order and waits for the report; closes the line when `cancel` says so.
+async fn watch(
+    line: &mut UnixStream,
+    order: Order,
+    tool: &CommandTool,
+    cancel: &CancellationToken,
+) -> Report {
+    let limit = tool.timeout + tool.grace + keeper::UNTIL_GONE + UNTIL_LOST;
+    match timeout(limit, talk(line, order, cancel)).await {
+        Ok(Ok(Told::NotStarted { errno, words })) => Report::NotStarted { errno, words },
+        Ok(Ok(Told::Ended(ended))) => Report::Ended(ended),
+        // A keeper that hangs, that was killed, or that says what no keeper says.
+        Err(_) | Ok(Err(_)) => Report::Lost,
+    }
+}
+
+async fn talk(line: &mut UnixStream, order: Order, cancel: &CancellationToken) -> io::Result<Told> {
+    let mut written = serde_json::to_vec(&order)?;
+    written.push(b'\n');
+    let (hears, mut says) = line.split();
+    says.write_all(&written).await?;
+    let mut hears = BufReader::new(hears.take(LONGEST_WORD));
+    let mut told = Vec::new();
+    let reading = hears.read_until(b'\n', &mut told);
+    tokio::pin!(reading);
+    tokio::select! {
+        read = &mut reading => read?,
+        () = cancel.cancelled() => {
+            says.shutdown().await?;
+            reading.await?
+        }
+    };
+    Ok(serde_json::from_slice(&told)?)
+}
+
+fn put(report: Report, tool: &CommandTool, facts: &mut Facts) -> Words {
+    let program = tool.argv.first().map_or("", String::as_str);
+    match report {
+        Report::NotStarted { errno, words } => words::not_started(program, errno, &words),
+        Report::Ended(ended) => {
+            facts.exit = ended.code;
+            facts.signal = ended.signal;
+            facts.left = words::names(&ended.left);
+            facts.remain = words::names(&ended.remain);
+            words::ended(&ended, tool.timeout, &facts.stdout, &facts.stderr)
+        }
+        Report::Lost => {
+            let mut words = Words::failed(
+                Failure::Unknown,
+                "what watches over the tool was lost; the tool may have done its work, and may have left processes behind",
+            );
+            words::add_stream(&mut words.output, "stderr", &facts.stderr.text);
+            words
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::environment;
+
+    #[test]
+    fn keys_are_passed_on_only_where_the_tool_names_them() {
+        let ours = [
+            ("PATH", "/bin"),
+            ("LC_ALL", "C.UTF-8"),
+            ("TERM", "xterm"),
+            ("MODEL_API_KEY", "secret"),
+            ("DATABASE", "library"),
+            ("LD_PRELOAD", "/tmp/x.so"),
+        ];
+        let ours = || {
+            let ours = ours.iter();
+            ours.map(|(name, value)| ((*name).into(), (*value).into()))
+        };
+        let names = |named: &[String]| {
+            let passed = environment(ours(), named);
+            let passed =
+                passed.map(|(name, value)| format!("{}={}", name.display(), value.display()));
+            passed.collect::<Vec<_>>()
+        };
+        let usual = ["PATH=/bin", "LC_ALL=C.UTF-8", "TERM=dumb"];
+        assert_eq!(names(&[]), usual);
+        let named = names(&["DATABASE".to_owned(), "MODEL_API_KEY".to_owned()]);
+        assert_eq!(named.len(), 5);
+        assert!(
+            named.contains(&"MODEL_API_KEY=secret".to_owned()),
+            "it was confirmed"
+        );
+    }
+}

@@ -1,0 +1,340 @@
+//! What the model reads of a command: its standard output, or what went wrong in a text that is never empty.
+
+use super::kept::Text;
+use super::order::{Ended, Process, Why};
+use retake_core::session::ledger::Failure;
+use rustix::io::Errno;
+use std::fmt::Write;
+use std::time::Duration;
+
+/// What came of a command, in words.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Words {
+    pub(super) output: String,
+    pub(super) failure: Option<Failure>,
+}
+
+impl Words {
+    /// Begins with `Error:`, which is how an output that no provider marks is known as an error.
+    pub(super) fn failed(failure: Failure, words: &str) -> Self {
+        Self {
+            output: format!("Error: {words}"),
+            failure: Some(failure),
+        }
+    }
+}
+
+/// Exit code of a shell that found a program which it may not run (POSIX, Shell Command Language 2.8.2).
+const NOT_EXECUTABLE: i32 = 126;
+
+/// A command that ended.
+pub(super) fn ended(ended: &Ended, timeout: Duration, stdout: &Text, stderr: &Text) -> Words {
+    let hint = Hint::read(&stdout.text);
+    let mut words = match (ended.why, ended.code, ended.signal) {
+        (Why::Timeout, ..) => {
+            let killed = if ended.was_killed {
+                "; it did not end when it was asked to, and was killed"
+            } else {
+                ""
+            };
+            let limit = seconds(timeout);
+            Words::failed(
+                Failure::Timeout,
+                &format!("the tool timed out: it was stopped after {limit}{killed}"),
+            )
+        }
+        (Why::Stopped, ..) => stopped(),
+        (Why::ByItself, Some(0), _) => Words {
+            output: stdout.text.clone(),
+            failure: None,
+        },
+        (Why::ByItself, Some(code), _) => {
+            let usual = if code == NOT_EXECUTABLE {
+                Failure::Permission
+            } else {
+                Failure::Reported
+            };
+            let said = hint.as_ref().map(|hint| hint.message.as_str());
+            let said = said.filter(|message| !message.is_empty());
+            let said = said.map_or_else(String::new, |message| format!(": {message}"));
+            Words::failed(
+                hint.as_ref().map_or(usual, |hint| hint.kind),
+                &format!("the tool ended with exit code {code}{said}"),
+            )
+        }
+        (Why::ByItself, None, signal) => Words::failed(Failure::Unknown, &by_signal(signal)),
+    };
+    if words.failure.is_some() {
+        add_stream(&mut words.output, "stderr", &stderr.text);
+        if hint.is_none() || ended.why != Why::ByItself {
+            add_stream(&mut words.output, "stdout", &stdout.text);
+        }
+    }
+    let shown = if words.failure.is_some() {
+        stdout.marks + stderr.marks
+    } else {
+        stdout.marks
+    };
+    add_notes(&mut words.output, shown, ended);
+    words
+}
+
+/// A command that the operator stopped, or called off.
+pub(super) fn stopped() -> Words {
+    Words::failed(
+        Failure::Stopped,
+        "aborted by user: the tool was stopped before it ended",
+    )
+}
+
+fn by_signal(signal: Option<i32>) -> String {
+    match signal {
+        Some(signal) => match name_of_signal(signal) {
+            Some(name) => format!("the tool was ended by signal {signal} ({name})"),
+            None => format!("the tool was ended by signal {signal}"),
+        },
+        None => "the tool ended, and the system does not say how".to_owned(),
+    }
+}
+
+/// A command that the system did not start.
+pub(super) fn not_started(program: &str, errno: Option<i32>, words: &str) -> Words {
+    let errno = errno.map(Errno::from_raw_os_error);
+    let (failure, why) = match errno {
+        Some(Errno::NOENT) => (
+            Failure::Unknown,
+            "it was not found, or the interpreter that it names was not".to_owned(),
+        ),
+        Some(Errno::ACCESS | Errno::PERM) => (
+            Failure::Permission,
+            "permission denied: it may not be executed".to_owned(),
+        ),
+        Some(Errno::TOOBIG) => (
+            Failure::Unknown,
+            "its command line and environment are longer than the system takes".to_owned(),
+        ),
+        Some(Errno::NOMEM) => (Failure::Unknown, "the system is out of memory".to_owned()),
+        Some(Errno::NOEXEC) => (
+            Failure::Unknown,
+            "it is no program that the system knows, and has no `#!` line".to_owned(),
+        ),
+        _ => (Failure::Unknown, words.to_owned()),
+    };
+    Words::failed(
+        failure,
+        &format!("the tool could not be started: `{program}`: {why}"),
+    )
+}
+
+/// What a tool says about its own failure, as JSON on its standard output: `{"error": {"kind": "timeout", "message": "..."}}`.
+#[derive(Debug, PartialEq, Eq)]
+struct Hint {
+    kind: Failure,
+    message: String,
+}
+
+impl Hint {
+    const KINDS: [Failure; 3] = [Failure::Timeout, Failure::Connection, Failure::Permission];
+
+    fn read(stdout: &str) -> Option<Self> {
+        let said = serde_json::from_str::<serde_json::Value>(stdout).ok()?;
+        let error = said.get("error")?;
+        let word = error.get("kind")?.as_str()?;
+        let kind = Self::KINDS.into_iter().find(|kind| kind.word() == word)?;
+        let message = error.get("message").and_then(serde_json::Value::as_str);
+        Some(Self {
+            kind,
+            message: message.unwrap_or_default().to_owned(),
+        })
+    }
+}
+
+pub(super) fn add_stream(output: &mut String, name: &str, text: &str) {
+    let text = text.trim_end();
+    if !text.is_empty() {
+        // Writing to a string cannot fail.
+        let _infallible = write!(output, "\n{name}:\n{text}");
+    }
+}
+
+fn add_notes(output: &mut String, marks: u64, ended: &Ended) {
+    let mut notes = Vec::new();
+    if marks > 0 {
+        notes.push(format!(
+            "{marks} places that are no UTF-8 text, or NUL, are shown as \u{FFFD}"
+        ));
+    }
+    if !ended.left.is_empty() {
+        notes.push(format!(
+            "processes that the tool left running were ended: {}",
+            names(&ended.left)
+        ));
+    }
+    if !ended.remain.is_empty() {
+        notes.push(format!(
+            "processes of the tool that could not be ended: {}",
+            names(&ended.remain)
+        ));
+    }
+    for note in notes {
+        if !output.is_empty() && !output.ends_with('\n') {
+            output.push('\n');
+        }
+        // Writing to a string cannot fail.
+        let _infallible = writeln!(output, "[{note}]");
+    }
+}
+
+/// Processes in a row, for a report.
+pub(super) fn names(processes: &[Process]) -> String {
+    let names = processes.iter();
+    let names = names.map(|process| format!("{} ({})", process.name, process.pid));
+    names.collect::<Vec<_>>().join(", ")
+}
+
+fn seconds(time: Duration) -> String {
+    if time.subsec_millis() == 0 {
+        format!("{} s", time.as_secs())
+    } else {
+        format!("{:.1} s", time.as_secs_f64())
+    }
+}
+
+/// Signals that have the same number on every system that retake runs on.
+fn name_of_signal(signal: i32) -> Option<&'static str> {
+    let names = [
+        (1, "SIGHUP"),
+        (2, "SIGINT"),
+        (3, "SIGQUIT"),
+        (4, "SIGILL"),
+        (6, "SIGABRT"),
+        (8, "SIGFPE"),
+        (9, "SIGKILL"),
+        (11, "SIGSEGV"),
+        (13, "SIGPIPE"),
+        (14, "SIGALRM"),
+        (15, "SIGTERM"),
+    ];
+    let found = names.iter().find(|(number, _)| *number == signal)?;
+    Some(found.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &str) -> Text {
+        Text {
+            text: text.to_owned(),
+            ..Text::default()
+        }
+    }
+
+    fn by_itself(code: i32) -> Ended {
+        Ended {
+            code: Some(code),
+            ..Ended::default()
+        }
+    }
+
+    fn said(of: &Ended, stdout: &str, stderr: &str) -> Words {
+        ended(of, Duration::from_secs(30), &text(stdout), &text(stderr))
+    }
+
+    #[test]
+    fn a_success_is_its_standard_output_and_nothing_else() {
+        let words = said(&by_itself(0), "{\"ok\": true}\n", "a warning");
+        assert_eq!(words.output, "{\"ok\": true}\n");
+        assert_eq!(words.failure, None);
+        assert_eq!(said(&by_itself(0), "", "").output, "");
+    }
+
+    #[test]
+    fn a_failure_tells_its_code_and_both_streams() {
+        let words = said(&by_itself(3), "half\n", "boom\n");
+        assert_eq!(
+            words.output,
+            "Error: the tool ended with exit code 3\nstderr:\nboom\nstdout:\nhalf"
+        );
+        assert_eq!(words.failure, Some(Failure::Reported));
+        assert_eq!(
+            said(&by_itself(1), "", "").output,
+            "Error: the tool ended with exit code 1"
+        );
+        assert_eq!(
+            said(&by_itself(126), "", "").failure,
+            Some(Failure::Permission)
+        );
+    }
+
+    #[test]
+    fn a_failing_tool_may_say_what_kind_of_failure_it_was() {
+        for (kind, failure) in [
+            ("timeout", Failure::Timeout),
+            ("connection", Failure::Connection),
+            ("permission", Failure::Permission),
+            ("stopped", Failure::Reported),
+        ] {
+            let stdout =
+                format!("{{\"error\":{{\"kind\":\"{kind}\",\"message\":\"no route\"}}}}\n");
+            let words = said(&by_itself(75), &stdout, "");
+            assert_eq!(words.failure, Some(failure));
+            assert!(words.output.contains("no route"), "{}", words.output);
+            assert_eq!(
+                said(&by_itself(0), &stdout, "").failure,
+                None,
+                "it succeeded"
+            );
+        }
+    }
+
+    #[test]
+    fn what_was_left_running_is_named() {
+        let mut ended = by_itself(0);
+        ended.left.push(Process {
+            pid: 42,
+            name: "sleep".to_owned(),
+        });
+        assert_eq!(
+            said(&ended, "done", "").output,
+            "done\n[processes that the tool left running were ended: sleep (42)]\n"
+        );
+    }
+
+    #[test]
+    fn every_way_to_fail_reads_differently() {
+        let signal = Ended {
+            signal: Some(9),
+            ..Ended::default()
+        };
+        let why = |why| Ended {
+            why,
+            ..Ended::default()
+        };
+        let mut texts = vec![
+            said(&by_itself(1), "", ""),
+            said(&signal, "", ""),
+            said(&why(Why::Timeout), "", ""),
+            said(&why(Why::Stopped), "", ""),
+        ];
+        for errno in [
+            Errno::NOENT,
+            Errno::ACCESS,
+            Errno::TOOBIG,
+            Errno::NOMEM,
+            Errno::NOEXEC,
+        ] {
+            texts.push(not_started("tool", Some(errno.raw_os_error()), "words"));
+        }
+        texts.push(not_started("tool", None, "words"));
+        let mut outputs = texts.iter().map(|words| &words.output).collect::<Vec<_>>();
+        outputs.sort();
+        outputs.dedup();
+        assert_eq!(outputs.len(), texts.len());
+        assert!(
+            texts
+                .iter()
+                .all(|words| words.output.starts_with("Error: "))
+        );
+    }
+}

@@ -1,0 +1,226 @@
+//! The tools of a live run, each by its name: programs, answers of the agent file, recordings, the operator.
+
+mod canned;
+pub mod command;
+pub mod mcp;
+mod recorded;
+
+pub use command::{Facts, Keeper, Text, keep_if_asked};
+pub use recorded::Recorded;
+
+use super::agents::AgentFile;
+use super::{InputError, ReadOptions, read_path};
+use command::CommandTool;
+use retake_core::engine::Outcome;
+use retake_core::engine::agent::{AgentTool, By, Canned, Recorded as Recording};
+use retake_core::session::ledger::Failure;
+use retake_core::session::{Session, SourceError};
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// What carries out a tool.
+#[derive(Debug, Clone)]
+pub enum Means {
+    /// A program.
+    Command(CommandTool),
+    /// Answers that stand in the agent file.
+    Canned(Vec<Canned>),
+    /// A recording.
+    Recorded(Recorded),
+    /// A server.
+    Mcp(Arc<mcp::Server>),
+    /// The operator types the output.
+    Operator,
+    /// What the call says is its output: a structured output that the model wrote as a call.
+    Echo,
+}
+
+/// The tools of a run.
+#[derive(Debug)]
+pub struct Toolbox {
+    keeper: Keeper,
+    tools: HashMap<String, Means>,
+}
+
+/// A call that is to be carried out.
+#[derive(Debug, Clone, Copy)]
+pub struct Call<'a> {
+    /// The tool.
+    pub tool: &'a str,
+    /// Its arguments: JSON text, or free text of a custom tool.
+    pub arguments: &'a str,
+    /// The arguments of the calls of this tool that the history shows as carried out before, in its order: a recording answers only while
+    /// they are its own.
+    pub earlier: &'a [&'a str],
+}
+
+/// What came of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Called {
+    /// It ended.
+    Ended {
+        /// What came of it.
+        outcome: Outcome,
+        /// What the operator should know beside it; it holds text from outside.
+        notes: Vec<String>,
+    },
+    /// The operator has to answer: why, where that needs a word.
+    NeedsOperator(String),
+}
+
+/// Why a tool cannot be had. Names of tools and files are text from outside.
+#[derive(Debug, thiserror::Error)]
+pub enum NoTool {
+    /// The recording at hand is to answer, and there is none.
+    #[error("the tool {tool} is answered by the recording at hand, and there is none")]
+    NothingAtHand {
+        /// The tool.
+        tool: String,
+    },
+    /// The recording cannot be opened.
+    #[error("the recording {file} of the tool {tool}: {error}")]
+    NoRecording {
+        /// The tool.
+        tool: String,
+        /// The file, as the agent file names it.
+        file: String,
+        /// Why.
+        error: InputError,
+    },
+    /// The recording cannot be read.
+    #[error("the recording of the tool {tool}: {error}")]
+    Unreadable {
+        /// The tool.
+        tool: String,
+        /// Why.
+        error: SourceError,
+    },
+}
+
+impl Toolbox {
+    /// The tools of an agent file; `at_hand` is the session that the run goes on from, as it was recorded.
+    pub fn of_agent(
+        file: &AgentFile,
+        at_hand: Option<&Session>,
+        keeper: Keeper,
+    ) -> Result<Self, NoTool> {
+        let mut toolbox = Self::new(keeper);
+        for tool in &file.agent.tools {
+            let means = match &tool.by {
+                By::Command(command) => {
+                    Means::Command(CommandTool::of(command, file.folder_for(command)))
+                }
+                By::Canned(answers) => Means::Canned(answers.clone()),
+                By::Operator => Means::Operator,
+                By::Recorded(recording) => {
+                    Means::Recorded(recorded_answers(tool, recording, file.folder(), at_hand)?)
+                }
+            };
+            toolbox.put(&tool.offered.tool.name, means);
+        }
+        Ok(toolbox)
+    }
+
+    /// An empty one.
+    pub fn new(keeper: Keeper) -> Self {
+        Self {
+            keeper,
+            tools: HashMap::new(),
+        }
+    }
+
+    /// Puts a tool in; one of the same name goes.
+    pub fn put(&mut self, name: impl Into<String>, means: Means) {
+        self.tools.insert(name.into(), means);
+    }
+
+    /// What carries out a tool; `None` where there is no such tool.
+    pub fn means(&self, tool: &str) -> Option<&Means> {
+        self.tools.get(tool)
+    }
+
+    /// Ends the servers. Programs end with the calls that run them.
+    pub async fn stop(&self) {
+        for means in self.tools.values() {
+            if let Means::Mcp(server) = means {
+                server.stop().await;
+            }
+        }
+    }
+
+    /// Carries out a call. `cancel` stops what runs; it ends soon afterwards, and says so. When the future is dropped, what runs is ended
+    /// as well.
+    pub async fn call(&self, call: Call<'_>, cancel: &CancellationToken) -> Called {
+        match self.tools.get(call.tool) {
+            Some(Means::Command(tool)) => {
+                let ran = command::run(tool, &self.keeper, call.arguments, cancel).await;
+                Called::Ended {
+                    notes: ran.facts.notes(&ran.outcome),
+                    outcome: ran.outcome,
+                }
+            }
+            Some(Means::Canned(answers)) => {
+                ended(canned::answer(call.tool, answers, call.arguments))
+            }
+            Some(Means::Recorded(recorded)) => {
+                match recorded.answer(call.tool, call.earlier, call.arguments) {
+                    Ok(outcome) => ended(outcome),
+                    Err(note) => Called::NeedsOperator(note),
+                }
+            }
+            Some(Means::Mcp(server)) => ended(server.call(call.tool, call.arguments, cancel).await),
+            Some(Means::Echo) => ended(Outcome {
+                output: call.arguments.to_owned(),
+                is_error: false,
+                failure: None,
+                ms: 0,
+            }),
+            Some(Means::Operator) => Called::NeedsOperator(String::new()),
+            None => ended(Outcome {
+                output: format!("There is no tool named \"{}\" in this run.", call.tool),
+                is_error: true,
+                failure: Some(Failure::Unknown),
+                ms: 0,
+            }),
+        }
+    }
+}
+
+fn ended(outcome: Outcome) -> Called {
+    Called::Ended {
+        outcome,
+        notes: Vec::new(),
+    }
+}
+
+/// The answers of the recording that a tool names. A file may hold several sessions: the first one that a run would go on from answers.
+fn recorded_answers(
+    tool: &AgentTool,
+    recording: &Recording,
+    folder: &Path,
+    at_hand: Option<&Session>,
+) -> Result<Recorded, NoTool> {
+    let tool = || tool.offered.tool.name.clone();
+    let unreadable = |error| NoTool::Unreadable {
+        tool: tool(),
+        error,
+    };
+    let file = match (recording, at_hand) {
+        (Recording::AtHand, Some(session)) => return Recorded::of(session).map_err(unreadable),
+        (Recording::AtHand, None) => return Err(NoTool::NothingAtHand { tool: tool() }),
+        (Recording::File(file), _) => file,
+    };
+    let read = read_path(&folder.join(file), &ReadOptions::default());
+    let read = read.map_err(|error| NoTool::NoRecording {
+        tool: tool(),
+        file: file.clone(),
+        error,
+    })?;
+    let session = read.sessions.iter().find(|session| session.active);
+    let session = session.or(read.sessions.first());
+    session
+        .map_or_else(|| Ok(Recorded::default()), Recorded::of)
+        .map_err(unreadable)
+}

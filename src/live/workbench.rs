@@ -1,0 +1,400 @@
+//! A recording with its takes: plans become takes, takes become texts and sessions, and each change goes to the journal.
+
+mod growth;
+mod places;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
+
+pub use growth::NoRun;
+
+use super::takes::{Clock, Damage, Happened, Journal, NotRecording, Opened, is_run_file, lay};
+use super::{
+    Base, Input, InputError, NoBase, Progress, ReadOptions, Recording, going_on, read_input,
+};
+use retake_core::formats::convert::{Options, To, convert};
+use retake_core::formats::{CannotWrite, lower};
+use retake_core::repair::likely;
+use retake_core::session::ledger::Ledger;
+use retake_core::session::takes::{
+    Cause, ItemMark, Lost, Misfit, Outcome, OwnText, Take, TakeEvent, TakeId, Takes, anchor,
+};
+use retake_core::session::{Dialect, Edit, Rope, Session, SourceError, Tool};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The action of a take that is the history of a session as one request: what a log of exchanges, a stream or a journal is turned into
+/// before it can be changed.
+pub const AS_REQUEST: &str = "as-request";
+
+/// Why there is no take.
+#[derive(Debug, thiserror::Error)]
+pub enum NoTake {
+    /// Nothing can be laid over the recording.
+    #[error(transparent)]
+    NoBase(#[from] NoBase),
+    /// The edits cannot be written where the session stands.
+    #[error(transparent)]
+    CannotWrite(#[from] CannotWrite),
+    /// The file has changed under the take.
+    #[error("{0}")]
+    Lost(#[from] Lost),
+    /// The take is not in the tree.
+    #[error(transparent)]
+    Misfit(#[from] Misfit),
+    /// The text cannot be read.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// There is no such session.
+    #[error("there is no session {}", .0 + 1)]
+    NoSession(u32),
+}
+
+impl From<SourceError> for NoTake {
+    fn from(error: SourceError) -> Self {
+        Self::Input(error.into())
+    }
+}
+
+impl NoTake {
+    /// Whether the history can be changed once it is written as one request ([`Workbench::as_request`]).
+    pub fn wants_request(&self) -> bool {
+        matches!(
+            self,
+            Self::CannotWrite(CannotWrite::Exchanges | CannotWrite::Journal)
+                | Self::NoBase(NoBase::Stream)
+        )
+    }
+}
+
+/// A recording with its takes.
+#[derive(Debug)]
+pub struct Workbench {
+    recording: Arc<Recording>,
+    path: Option<PathBuf>,
+    takes: Takes,
+    ledger: Ledger,
+    happened: Vec<Happened>,
+    is_run: bool,
+    journal: Journal,
+    in_place: Option<Base>,
+    /// What takes are laid over that have a text of their own, by the first such take.
+    requests: HashMap<TakeId, Base>,
+    ropes: HashMap<TakeId, Arc<Rope>>,
+    /// How many takes are not in the journal.
+    in_memory: usize,
+}
+
+impl Workbench {
+    /// Looks for the takes that were made of a recording before. `root` is where journals are kept, usually
+    /// [`super::takes::usual_root`]. The journal of a run is its own journal: its recording is the request that it began with.
+    pub fn open(
+        recording: Arc<Recording>,
+        path: Option<&Path>,
+        root: Option<&Path>,
+        clock: Clock,
+    ) -> (Self, Vec<Damage>) {
+        if let Some(path) = path.filter(|path| is_run_file(path))
+            && let Ok(opened) = Self::open_run(path, clock)
+        {
+            return opened;
+        }
+        let opened = Journal::open(root, path, &*recording.source, clock);
+        Self::of(recording, path, opened)
+    }
+
+    fn of(recording: Arc<Recording>, path: Option<&Path>, opened: Opened) -> (Self, Vec<Damage>) {
+        let workbench = Self {
+            recording,
+            path: path.map(Path::to_owned),
+            takes: opened.takes,
+            ledger: opened.ledger,
+            happened: opened.happened,
+            is_run: opened.base.is_some(),
+            journal: opened.journal,
+            in_place: None,
+            requests: HashMap::new(),
+            ropes: HashMap::new(),
+            in_memory: 0,
+        };
+        (workbench, opened.damages)
+    }
+
+    /// What takes branch off: the recording, of a run the request that it began with.
+    pub fn recording(&self) -> &Arc<Recording> {
+        &self.recording
+    }
+
+    /// The file that was opened; of a run its journal.
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// Whether it is a run: its journal holds everything, and its recording is the request that it began with.
+    pub fn is_run(&self) -> bool {
+        self.is_run
+    }
+
+    /// The tree of takes.
+    pub fn takes(&self) -> &Takes {
+        &self.takes
+    }
+
+    /// Why takes are only in memory, while that is so.
+    pub fn not_recording(&self) -> Option<&NotRecording> {
+        self.journal.not_recording()
+    }
+
+    /// Whether something is not in the journal that could be, later.
+    pub fn is_behind(&self) -> bool {
+        self.not_recording().is_some_and(NotRecording::may_pass)
+    }
+
+    /// How many takes were made that are in memory only.
+    pub fn takes_in_memory(&self) -> usize {
+        self.in_memory
+    }
+
+    /// Tries again to write what could not be written; [`Self::not_recording`] says what came of it.
+    pub fn catch_up(&mut self) {
+        // The journal remembers its trouble.
+        if self.journal.catch_up().is_ok() {
+            self.in_memory = 0;
+        }
+    }
+
+    /// Where the journal is, or would be.
+    pub fn journal_path(&self) -> Option<PathBuf> {
+        self.journal.path()
+    }
+
+    /// What a take is laid over.
+    pub fn base(&mut self, id: TakeId) -> Result<&Base, NoTake> {
+        let Some(request) = self.request_below(id) else {
+            return self.ground();
+        };
+        if !self.requests.contains_key(&request) {
+            let base = self.request(request)?;
+            self.requests.insert(request, base);
+        }
+        let base = self.requests.get(&request);
+        base.ok_or(NoTake::Misfit(Misfit::NoTake(request)))
+    }
+
+    fn ground(&mut self) -> Result<&Base, NoTake> {
+        if self.in_place.is_none() {
+            self.in_place = Some(Base::new(self.recording.clone(), self.path.as_deref())?);
+        }
+        self.in_place.as_ref().ok_or(NoTake::NoBase(NoBase::Stream))
+    }
+
+    /// The text of a take that has one of its own; what an older retake made is written again.
+    fn request(&self, id: TakeId) -> Result<Base, NoTake> {
+        let take = self.takes.get(id).ok_or(Misfit::NoTake(id))?;
+        if let Some(own) = &take.own {
+            return base_of(&self.recording.name, own);
+        }
+        let history = self.recording.sessions.get(take.session as usize);
+        let history = history.ok_or(NoTake::NoSession(take.session))?;
+        base_of(
+            &self.recording.name,
+            &own_text(history, target_of(history.dialect))?,
+        )
+    }
+
+    /// The text of a take.
+    pub fn rope(&mut self, id: TakeId) -> Result<Arc<Rope>, NoTake> {
+        let mut rope = self.base(id)?.rope().clone();
+        let mut line = self.takes.line(id);
+        if let Some(request) = self.request_below(id) {
+            line.drain(..line.iter().position(|id| *id == request).unwrap_or(0));
+        }
+        for id in line {
+            if let Some(known) = self.ropes.get(&id) {
+                rope = known.clone();
+                continue;
+            }
+            rope = Arc::new(lay((&self.takes, &self.ledger), id, &rope)?);
+            self.ropes.insert(id, rope.clone());
+        }
+        Ok(rope)
+    }
+
+    /// Reads a take; what is known from outside of the file is not in it. A run goes on from the end of its takes: a call there waits.
+    pub fn read(&mut self, id: TakeId, progress: Progress<'_>) -> Result<Recording, NoTake> {
+        if id == TakeId::MAIN {
+            return Ok(Recording::clone(&self.recording));
+        }
+        let rope = self.rope(id)?;
+        let mut recording = self.base(id)?.read(&rope, progress)?;
+        if self.ledger.is_driven(&self.takes.line(id)) {
+            going_on(&mut recording.sessions);
+        }
+        Ok(recording)
+    }
+
+    /// Makes a take of edits to a session of the current one. `about` tells why; its parent, session and splices are filled in.
+    pub fn take(
+        &mut self,
+        number: u32,
+        session: &Session,
+        edits: &[Edit],
+        about: Take,
+    ) -> Result<TakeId, NoTake> {
+        let parent = self.takes.current();
+        let rope = self.rope(parent)?;
+        let splices = lower(session, edits)?;
+        let cuts = edits.iter().any(|edit| matches!(edit, Edit::Cut { .. }));
+        self.fork(Take {
+            parent,
+            session: number,
+            splices: anchor(&*rope, splices, cuts)?,
+            ..about
+        })
+    }
+
+    /// Makes a take of the history of a session of the current take as one request, to be changed from there. Its text is kept with it.
+    ///
+    /// Where the history does not tell which tools were offered, it is offered `tools`.
+    pub fn as_request(&mut self, number: u32, to: To, tools: &[Tool]) -> Result<TakeId, NoTake> {
+        let parent = self.takes.current();
+        let recording = self.read(parent, &|_, _| ())?;
+        let history = recording.sessions.get(number as usize);
+        let mut history = history.ok_or(NoTake::NoSession(number))?.clone();
+        if !tools.is_empty() {
+            history.contract.supplement(None, Some(tools), None);
+        }
+        let own = own_text(&history, to)?;
+        // It must be readable before it is kept.
+        base_of(&self.recording.name, &own)?;
+        self.fork(Take {
+            parent,
+            session: number,
+            title: "the history as one request".to_owned(),
+            cause: Cause {
+                action: Some(AS_REQUEST.to_owned()),
+                ..Cause::default()
+            },
+            own: Some(own),
+            ..Take::default()
+        })
+    }
+
+    /// Makes a take of the current one that has a text of its own in the place of its parent's.
+    pub fn take_text(&mut self, about: Take) -> Result<TakeId, NoTake> {
+        let parent = self.takes.current();
+        // It must be readable before it is kept.
+        if let Some(own) = &about.own {
+            base_of(&self.recording.name, own)?;
+        }
+        self.fork(Take { parent, ..about })
+    }
+
+    fn fork(&mut self, take: Take) -> Result<TakeId, NoTake> {
+        let event = self.takes.fork(take)?;
+        self.keep(&event);
+        Ok(self.takes.current())
+    }
+
+    /// Goes back to the take that the current one branches off.
+    pub fn undo(&mut self) -> Option<TakeId> {
+        let event = self.takes.undo()?;
+        self.keep(&event);
+        Some(self.takes.current())
+    }
+
+    /// Goes down again to where undo came from.
+    pub fn redo(&mut self) -> Option<TakeId> {
+        let event = self.takes.redo()?;
+        self.keep(&event);
+        Some(self.takes.current())
+    }
+
+    /// Goes to any take.
+    pub fn go_to(&mut self, id: TakeId) -> Result<(), NoTake> {
+        let event = self.takes.go_to(id)?;
+        self.keep(&event);
+        Ok(())
+    }
+
+    /// Gives a take another title.
+    pub fn rename(&mut self, id: TakeId, title: String) -> Result<(), NoTake> {
+        let event = self.takes.rename(id, title)?;
+        self.keep(&event);
+        Ok(())
+    }
+
+    /// Writes a note on an item of a take; an empty one takes it away.
+    pub fn note(&mut self, id: TakeId, item: ItemMark, text: String) -> Result<(), NoTake> {
+        let event = self.takes.note(id, item, text)?;
+        self.keep(&event);
+        Ok(())
+    }
+
+    /// Sets a bookmark on an item of a take, or takes it away.
+    pub fn bookmark(&mut self, id: TakeId, item: ItemMark, set: bool) -> Result<(), NoTake> {
+        let event = self.takes.bookmark(id, item, set)?;
+        self.keep(&event);
+        Ok(())
+    }
+
+    /// Says what a take came to.
+    pub fn judge(&mut self, id: TakeId, outcome: Outcome) -> Result<(), NoTake> {
+        let event = self.takes.judge(id, outcome)?;
+        self.keep(&event);
+        Ok(())
+    }
+
+    /// Appends to the journal. What cannot be written stays in memory, and [`Self::not_recording`] says why.
+    fn keep(&mut self, event: &TakeEvent) {
+        let is_take = matches!(event, TakeEvent::Taken { .. } | TakeEvent::Grown { .. });
+        match self.journal.append(event) {
+            Ok(()) => self.in_memory = 0,
+            // The journal remembers its trouble.
+            Err(_) => self.in_memory += usize::from(is_take),
+        }
+    }
+}
+
+/// The history of a session as one request, with its tools.
+fn own_text(session: &Session, to: To) -> Result<OwnText, NoTake> {
+    let mut text: Vec<u8> = Vec::new();
+    let options = Options {
+        as_request: true,
+        repair: likely,
+    };
+    let mut write = |piece: &[u8]| {
+        text.extend_from_slice(piece);
+        Ok::<(), SourceError>(())
+    };
+    convert(session, to, options, &mut write)?;
+    let format = to.format().to_owned();
+    Ok(OwnText { format, text })
+}
+
+/// A request as the ground of takes.
+fn base_of(name: &str, own: &OwnText) -> Result<Base, NoTake> {
+    let input = Input {
+        name: name.to_owned(),
+        path: None,
+        source: Arc::new(own.text.clone()),
+        buffer: None,
+        notices: Vec::new(),
+        run: None,
+    };
+    let options = ReadOptions {
+        format: Some(own.format.clone()),
+        ..ReadOptions::default()
+    };
+    Ok(Base::new(Arc::new(read_input(input, &options)?), None)?)
+}
+
+/// The request in which a history of this dialect is written.
+pub fn target_of(dialect: Dialect) -> To {
+    match dialect {
+        Dialect::Responses => To::Responses,
+        Dialect::Chat | Dialect::Gemini => To::Chat,
+        Dialect::Anthropic => To::Anthropic,
+    }
+}

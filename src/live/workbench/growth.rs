@@ -1,0 +1,132 @@
+//! Takes that grow, and what is done in the world meanwhile: what a live run writes.
+
+use super::{NoTake, Workbench};
+use crate::takes::{About, Clock, Damage, FirstRequest, Happened, Journal, NotRecording};
+use crate::{Input, InputError, ReadOptions, Recording, read_input};
+use retake_core::formats::lower;
+use retake_core::session::ledger::{Ledger, LedgerEvent};
+use retake_core::session::takes::{Anchored, TakeId, anchor};
+use retake_core::session::{Edit, Session};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Why a run could not be begun or opened.
+#[derive(Debug, thiserror::Error)]
+pub enum NoRun {
+    /// Its journal cannot be written.
+    #[error("{0}")]
+    NotRecording(#[from] NotRecording),
+    /// What it begins with cannot be read.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// The journal no longer tells what it began with.
+    #[error("the journal does not tell the request that the run began with")]
+    NoBase,
+}
+
+impl Workbench {
+    /// Begins a run: makes its journal, with the first request in it. The file must not be there yet.
+    pub fn begin_run(path: &Path, about: About, base: &[u8], clock: Clock) -> Result<Self, NoRun> {
+        let first = FirstRequest::new(&about.format, base);
+        // What cannot be read is not begun.
+        read_first(&path.to_string_lossy(), &first)?;
+        Journal::begin_run(path, about, base, clock)?;
+        let (workbench, _) = Self::open_run(path, clock)?;
+        Ok(workbench)
+    }
+
+    /// Opens a run. What cannot be written is said by [`Self::not_recording`]: another process may have it.
+    pub fn open_run(path: &Path, clock: Clock) -> Result<(Self, Vec<Damage>), NoRun> {
+        let opened = Journal::open_run(path, clock);
+        let Some(base) = &opened.base else {
+            return Err(NoRun::NoBase);
+        };
+        let recording = read_first(&path.to_string_lossy(), base)?;
+        Ok(Self::of(Arc::new(recording), Some(path), opened))
+    }
+
+    /// Appends to a take: edits to a session of it, which was read since it grew last. With `Ok` it has grown; whether that is on the
+    /// disk is said by [`Self::not_recording`]. A take that others branch off does not grow.
+    pub fn grow(&mut self, id: TakeId, session: &Session, edits: &[Edit]) -> Result<(), NoTake> {
+        let rope = self.rope(id)?;
+        let splices = lower(session, edits)?;
+        let anchored = anchor(&*rope, splices, false)?;
+        let shared: Vec<_> = anchored.iter().map(Anchored::shared).collect();
+        let step = self.takes.growth(id);
+        let event = self.takes.grow(id, anchored)?;
+        let by = self.ledger.grown_by(id, step).cloned();
+        self.ropes.insert(id, Arc::new(rope.grown_by(&shared, by)));
+        self.keep(&event);
+        Ok(())
+    }
+
+    /// Enters what happened. With `Ok` it is on the disk. Otherwise it is in memory and is written when that works again
+    /// ([`Self::catch_up`]): nothing must be started before.
+    pub fn record(&mut self, event: &LedgerEvent) -> Result<(), &NotRecording> {
+        self.record_all(std::slice::from_ref(event))
+    }
+
+    /// The same for events that happened at once: the disk is asked once for all of them.
+    pub fn record_all(&mut self, events: &[LedgerEvent]) -> Result<(), &NotRecording> {
+        for event in events {
+            self.ledger.apply_beside(event, &self.takes);
+            self.happened.push(Happened {
+                event: event.clone(),
+                current: self.takes.current(),
+                time: self.journal.now(),
+            });
+        }
+        match self.journal.append_all(events) {
+            Ok(()) => {
+                self.in_memory = 0;
+                Ok(())
+            }
+            Err(trouble) => Err(trouble),
+        }
+    }
+
+    /// From now on what happens to the takes and the ledger is in memory only, until [`Self::write_gathered`]: the disk is asked once.
+    pub fn gather(&mut self) {
+        self.journal.gather();
+    }
+
+    /// Writes what was gathered; [`Self::not_recording`] says what came of it.
+    pub fn write_gathered(&mut self) {
+        if self.journal.write_gathered().is_ok() {
+            self.in_memory = 0;
+        }
+    }
+
+    /// What was done in the world.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// The same, entry by entry.
+    pub fn happened(&self) -> &[Happened] {
+        &self.happened
+    }
+
+    /// The takes that lead to this one, which is the last.
+    pub fn line(&self, id: TakeId) -> Vec<TakeId> {
+        self.takes.line(id)
+    }
+}
+
+/// Reads the request that a run begins with.
+fn read_first(name: &str, base: &FirstRequest) -> Result<Recording, InputError> {
+    let format = retake_core::formats::find(&base.format);
+    let input = Input {
+        name: name.to_owned(),
+        path: None,
+        source: Arc::new(base.text.clone()),
+        buffer: None,
+        notices: Vec::new(),
+        run: format,
+    };
+    let options = ReadOptions {
+        format: Some(base.format.clone()),
+        ..ReadOptions::default()
+    };
+    read_input(input, &options)
+}
