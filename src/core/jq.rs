@@ -1,4 +1,5 @@
-//! jq expressions over JSON from a run: the guard around the interpreter, which could run for ever or use up the stack.
+//! jq expressions over JSON from a run: the guard around the interpreter, which could run for ever or
+//! use up the stack.
 
 use jaq_core::data::JustLut;
 use jaq_core::load::{self, Arena, File, Loader};
@@ -41,18 +42,12 @@ impl std::fmt::Debug for Expression {
 pub enum ExpressionError {
     /// Something else was expected.
     #[error("jq: expected {expected} {place}")]
-    Syntax {
-        /// What.
-        expected: String,
-        /// Before which text.
-        place: String,
-    },
+    Syntax { expected: String, place: String },
     /// A name that jq does not know.
     #[error("jq: no {what} is called `{name}`")]
     Undefined {
         /// A filter, a variable.
         what: &'static str,
-        /// The name.
         name: String,
     },
     /// It is too long or too deep.
@@ -69,7 +64,6 @@ pub enum ExpressionError {
 }
 
 impl Expression {
-    /// Reads an expression.
     pub fn parse(text: &str) -> Result<Self, ExpressionError> {
         if text.len() > LENGTH || depth(text.as_bytes()) > DEPTH {
             return Err(ExpressionError::TooLarge);
@@ -105,8 +99,8 @@ impl Expression {
         })
     }
 
-    /// Whether one of the results for this JSON is neither `null` nor `false`. A failing expression, and what is no JSON or too
-    /// deep, gives nothing true.
+    /// Whether one of the results for this JSON is neither `null` nor `false`. A failing expression, and what
+    /// is no JSON or too deep, gives nothing true.
     pub fn is_true_of(&self, json: &[u8]) -> bool {
         if depth(json) > DEPTH {
             return false;

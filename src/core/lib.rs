@@ -1,11 +1,13 @@
-//! The core of retake, a debugger for tool-calling agents: what a session is, what is wrong with it, what can be done about it.
+//! The core of retake, a debugger for tool-calling agents: what a session is, what is wrong with it, what can
+//! be done about it.
 //!
-//! It has no input, output, clock, threads or terminal. `retake-live` has the files, models, tools, runs and the proxy; `retake-app` has
-//! the terminal UI and the command line.
+//! It has no input, output, clock, threads or terminal. `retake-live` has the files, models, tools, runs and
+//! the proxy; `retake-app` has the terminal UI and the command line.
 //!
-//! A run of an agent is a history of messages, calls and outputs. One hallucinated tool name, one broken JSON or one call
-//! without its output ends it. retake opens the recording, marks what is broken, says why, and lets the operator mend it; it
-//! runs agents itself, and stands between any other agent and its model, so that the same can be done before anything goes wrong.
+//! A run of an agent is a history of messages, calls and outputs. One hallucinated tool name, one broken JSON
+//! or one call without its output ends it. retake opens the recording, marks what is broken, says why, and lets
+//! the operator mend it; it runs agents itself, and stands between any other agent and its model, so that the
+//! same can be done before anything goes wrong.
 //!
 //! # The journey of the data
 //!
@@ -41,22 +43,28 @@
 //!
 //! # What holds everywhere
 //!
-//! - **Bytes are the truth.** A session keeps its source and items hold spans into it. Opening costs what is looked at, memory
-//!   goes with the number of items, and an untouched item is written back byte for byte.
-//! - **Reading never fails as a whole.** A broken line costs that line and is reported with its place; only "no format claims this"
-//!   is an error. Every type of every provider is an open enum: what is not known is kept and shown.
-//! - **Recorded bytes never change.** A take is a rope over them ([`session::Rope`]): its session is what the same format reads from the
-//!   rope, so rules, screen and saving treat it like any recording. [`formats::lower`] turns an action's edits into its splices.
-//! - **A live run is a take that grows.** What to do next follows from its history and the ledger, so recoveries, undo and comparing are those
-//!   of recordings; what has started is in the journal before it starts, and what may have run never runs again by itself.
-//! - **There is one definition of a pair and of an orphan**: [`session::pairing`]. What a provider accepts beyond it is the
-//!   dialect's to say.
-//! - **Unknown is a value.** Without tool definitions no call is called unknown; a schema that cannot be used judges nothing.
-//! - **Text from outside is hostile.** Nothing reaches a terminal or a report except through [`safe_text::SafeText`].
-//! - **One table per vocabulary.** Formats, rules, actions and keys are tables; help, README and `explain` come from them.
+//! - **Bytes are the truth.** A session keeps its source and items hold spans into it. Opening costs what is
+//!   looked at, memory goes with the number of items, and an untouched item is written back byte for byte.
+//! - **Reading never fails as a whole.** A broken line costs that line and is reported with its place; only
+//!   "no format claims this" is an error. Every type of every provider is an open enum: what is not known
+//!   is kept and shown.
+//! - **Recorded bytes never change.** A take is a rope over them ([`session::Rope`]): its session is what the
+//!   same format reads from the rope, so rules, screen and saving treat it like any recording.
+//!   [`formats::lower`] turns an action's edits into its splices.
+//! - **A live run is a take that grows.** What to do next follows from its history and the ledger, so
+//!   recoveries, undo and comparing are those of recordings; what has started is in the journal before it
+//!   starts, and what may have run never runs again by itself.
+//! - **There is one definition of a pair and of an orphan**: [`session::pairing`]. What a provider accepts
+//!   beyond it is the dialect's to say.
+//! - **Unknown is a value.** Without tool definitions no call is called unknown; a schema that cannot
+//!   be used judges nothing.
+//! - **Text from outside is hostile.** Nothing reaches a terminal or a
+//!   report except through [`safe_text::SafeText`].
+//! - **One table per vocabulary.** Formats, rules, actions and keys are tables; help, README and
+//!   `explain` come from them.
 //!
-//! What is deliberately absent: retake fetches nothing and runs nothing while it looks at a recording, and writes only its own journal of
-//! takes and what the operator saves.
+//! What is deliberately absent: retake fetches nothing and runs nothing while it looks at a recording, and
+//! writes only its own journal of takes and what the operator saves.
 
 pub mod actions;
 pub mod chaos;

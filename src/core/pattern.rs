@@ -8,7 +8,6 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// Reads the alternatives.
     pub fn new(text: &str) -> Self {
         let alternatives = text.split(',').filter(|part| !part.is_empty());
         Self {
@@ -43,8 +42,8 @@ pub fn ignores_case(text: &str) -> bool {
     !text.chars().any(char::is_uppercase)
 }
 
-/// Whether the pattern matches all of the name. On a mismatch the last `*` takes one character more, which is enough, since an
-/// earlier one could only leave less for the later ones.
+/// Whether the pattern matches all of the name. On a mismatch the last `*` takes one character more, which is
+/// enough, since an earlier one could only leave less for the later ones.
 fn matches_whole(pattern: &[char], name: &[char]) -> bool {
     let (mut at, mut from) = (0, 0);
     let mut star: Option<(usize, usize)> = None;

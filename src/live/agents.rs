@@ -20,9 +20,9 @@ const ALL: u64 = 16 * FILE;
 pub struct AgentFile {
     /// Where it is, without links on the way.
     pub path: PathBuf,
-    /// What it says.
     pub agent: Agent,
-    /// What it was read from, with the files that it names and the scripts that its commands name: what the operator confirms.
+    /// What it was read from, with the files that it names and the scripts that its commands name:
+    /// what the operator confirms.
     pub content: Content,
     /// The scripts, as the commands name them.
     pub scripts: Vec<String>,
@@ -33,16 +33,10 @@ pub struct AgentFile {
 pub enum NoAgent {
     /// The file cannot be read.
     #[error("{}: {error}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        error: InputError,
-    },
+    Unreadable { path: PathBuf, error: InputError },
     /// It says what cannot be: one line for each fault.
     #[error("{}", Told { path, faults })]
     Faults {
-        /// The file.
         path: PathBuf,
         /// All that is wrong with it.
         faults: AgentFaults,
@@ -117,7 +111,8 @@ impl AgentFile {
         folder_of(&self.path)
     }
 
-    /// What the operator has to confirm before it runs, a sentence each; they hold text of the file. None where nothing has to be.
+    /// What the operator has to confirm before it runs, a sentence each; they hold text of the file. None where
+    /// nothing has to be.
     pub fn powers(&self) -> Vec<String> {
         let powers = self.agent.powers();
         let powers = powers.iter().filter(|power| power.needs_confirmation());

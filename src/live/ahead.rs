@@ -1,4 +1,5 @@
-//! Writes a take while it is still looked at: most that is mended once needs no second round, and is on the disk when that is known.
+//! Writes a take while it is still looked at: most that is mended once needs no second round, and is on the
+//! disk when that is known.
 
 use super::replace::{Draft, NewFile, ReplaceError};
 use super::save::write_text;

@@ -2,7 +2,8 @@
 
 use rayon::ThreadPoolBuilder;
 
-/// How far threads step back: others that want the core have it within a millisecond, and an idle core is used all the same.
+/// How far threads step back: others that want the core have it within a millisecond, and an idle core is
+/// used all the same.
 const NICE: i32 = 10;
 
 /// Does work whose parallel parts run on threads of low priority; call it on a thread of its own.

@@ -1,4 +1,5 @@
-//! What takes are laid over, and how a take is read: the file itself with other bytes in places of it, or the rows of a database.
+//! What takes are laid over, and how a take is read: the file itself with other bytes in places of it, or the
+//! rows of a database.
 
 use super::files::Stamp;
 use super::reading::{self, Progress, Recording};
@@ -112,7 +113,8 @@ impl Base {
         self.opened.as_ref()
     }
 
-    /// The most that others may do with a file that is made of the recording: what they may do with that itself.
+    /// The most that others may do with a file that is made of the recording: what they may
+    /// do with that itself.
     pub fn mode(&self) -> Option<u32> {
         self.opened.as_ref().map(Stamp::mode)
     }
@@ -122,7 +124,8 @@ impl Base {
         matches!(self.kind, Kind::Rows(_))
     }
 
-    /// Reads a take: the sessions that the same format finds in its text. What is known from outside of the file is not in them.
+    /// Reads a take: the sessions that the same format finds in its text. What is known from outside of the
+    /// file is not in them.
     pub fn read(&self, rope: &Arc<Rope>, progress: Progress<'_>) -> Result<Recording, InputError> {
         match &self.kind {
             Kind::File => {
@@ -134,8 +137,8 @@ impl Base {
         }
     }
 
-    /// Reads a take that was made of another one with splices, in order. What comes out is what [`Base::read`] gives; where what was
-    /// read before is kept, only the records are read that the splices touch.
+    /// Reads a take that was made of another one with splices, in order. What comes out is what [`Base::read`]
+    /// gives; where what was read before is kept, only the records are read that the splices touch.
     pub fn read_again(
         &self,
         before: &Recording,
@@ -201,8 +204,9 @@ impl Rows {
         })
     }
 
-    /// The rows of a text that was made of these. A line that begins as a row did is that row; one that stood further on in a row goes
-    /// on with it; one that begins with new text belongs to the session of the line before it, and its id is 0.
+    /// The rows of a text that was made of these. A line that begins as a row did is that row; one that stood
+    /// further on in a row goes on with it; one that begins with new text belongs to the session of the line
+    /// before it, and its id is 0.
     fn rows_of(&self, rope: &Rope) -> Result<Vec<Row>, SourceError> {
         let text = rope.read(Span {
             start: 0,

@@ -12,7 +12,8 @@ const LOOKED_INTO: usize = 32;
 /// A file of an agent is no longer than this.
 const LONGEST: u64 = 256 * 1024;
 
-/// The file of an agent in the folder of a recording; the first one by its name. What cannot be read is none: this is a proposal.
+/// The file of an agent in the folder of a recording; the first one by its name. What cannot be read is none:
+/// this is a proposal.
 pub fn agent_beside(recording: &Path) -> Option<PathBuf> {
     let folder = recording.parent()?;
     let folder = match folder.as_os_str().is_empty() {

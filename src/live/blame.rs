@@ -1,5 +1,5 @@
-//! From a provider's refusal to the items behind it: by the ids that it names, by its place in the request, by the rule
-//! that finds the same fault.
+//! From a provider's refusal to the items behind it: by the ids that it names, by its place in the request, by
+//! the rule that finds the same fault.
 
 use super::Recording;
 use retake_core::dialects::provider_errors::{Decoded, Fault, Place};
@@ -37,7 +37,6 @@ pub enum Why {
 }
 
 impl Why {
-    /// The words for it.
     pub fn words(&self) -> &'static str {
         match self {
             Self::CallId => "named by its call id",
@@ -52,8 +51,8 @@ impl Why {
     }
 }
 
-/// The items behind a refusal, from the surest sign that leads to any. `findings` are those of each session. Fails where the source cannot be
-/// read.
+/// The items behind a refusal, from the surest sign that leads to any. `findings` are those of each session.
+/// Fails where the source cannot be read.
 pub fn suspects(
     recording: &Recording,
     findings: &[Vec<Finding>],
@@ -263,7 +262,8 @@ fn elements(cursor: &mut Cursor<'_>) -> Vec<Range<usize>> {
     ranges
 }
 
-/// The block or call inside a message that the place goes on to, as in `messages.3.content.1`; the message where it does not.
+/// The block or call inside a message that the place goes on to, as in `messages.3.content.1`; the message
+/// where it does not.
 fn narrow(bytes: &[u8], message: Range<usize>, place: &Place) -> Range<usize> {
     let Some(index) = place.indices.get(1) else {
         return message;
@@ -277,7 +277,8 @@ fn narrow(bytes: &[u8], message: Range<usize>, place: &Place) -> Range<usize> {
         .unwrap_or(message)
 }
 
-/// The items of the message with this number in the history that a request would send, counted in the first active session.
+/// The items of the message with this number in the history that a request would send, counted in
+/// the first active session.
 fn by_counting(recording: &Recording, index: usize) -> Vec<Suspect> {
     let active = recording.sessions.iter().position(|session| session.active);
     let Some((number, session)) = active.map(|number| (number, &recording.sessions[number])) else {
@@ -319,7 +320,8 @@ fn is_sent(session: &Session, item: &Item) -> bool {
     !(apart || never || item.flags.has(Flags::COMPACTED))
 }
 
-/// What items of one message have in common: Responses sends each item by itself, Chat each record, Anthropic joins a role.
+/// What items of one message have in common: Responses sends each item by itself, Chat each record,
+/// Anthropic joins a role.
 fn message_of(session: &Session, index: usize, item: &Item) -> (u8, usize) {
     match session.dialect {
         Dialect::Responses => (0, index),

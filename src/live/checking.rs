@@ -9,8 +9,8 @@ use std::any::Any;
 /// How many items one task checks.
 const PART: usize = 4096;
 
-/// The findings of a session, in the order of the history. What a take has answered is marked so, in a take of it and in a run, and what
-/// was mended on its way to a client.
+/// The findings of a session, in the order of the history. What a take has answered is marked so, in a take of
+/// it and in a run, and what was mended on its way to a client.
 pub fn check_session(
     session: &Session,
     target: Option<Dialect>,
@@ -25,7 +25,8 @@ pub fn check_session(
     Ok(findings)
 }
 
-/// The findings of some rules in a session that was prepared, in the order of the history, and what the item pass remembers.
+/// The findings of some rules in a session that was prepared, in the order of the history, and what
+/// the item pass remembers.
 pub fn check_run(
     run: &Run<'_>,
     rules: &[&'static Rule],

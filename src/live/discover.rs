@@ -1,8 +1,8 @@
-//! Looks for recordings: in the files and folders that were named, in `./sessions`, where retake keeps the journals of runs, and where
-//! Claude Code and Codex keep their sessions.
+//! Looks for recordings: in the files and folders that were named, in `./sessions`, where retake keeps the
+//! journals of runs, and where Claude Code and Codex keep their sessions.
 //!
-//! Looking runs behind: [`Walk`] hands over what it finds in batches, so that a picker can paint before a folder of ten thousand
-//! files is read. Nothing is opened here; what a file holds is told by `inspect`.
+//! Looking runs behind: [`Walk`] hands over what it finds in batches, so that a picker can paint before a
+//! folder of ten thousand files is read. Nothing is opened here; what a file holds is told by `inspect`.
 
 use std::ffi::OsStr;
 use std::fs::{self, Metadata};
@@ -32,7 +32,6 @@ pub const TOOLS_SUFFIX: &str = ".tools.json";
 pub enum Origin {
     /// The operator named it.
     Named,
-    /// It is `./sessions`.
     Sessions,
     /// Claude Code writes its sessions there.
     ClaudeCode,
@@ -42,7 +41,6 @@ pub enum Origin {
     Runs,
 }
 
-/// Where to look.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// A file or a folder.
@@ -51,8 +49,8 @@ pub struct Place {
     pub origin: Origin,
 }
 
-/// The places to look in when the operator names none; `variable` looks a variable up. Folders of agents whose home cannot be
-/// known are left out.
+/// The places to look in when the operator names none; `variable` looks a variable up. Folders of agents whose
+/// home cannot be known are left out.
 pub fn usual_places(variable: &dyn Fn(&str) -> Option<std::ffi::OsString>) -> Vec<Place> {
     let folder = |name: &str, default: &str| {
         let set = variable(name).filter(|value| !value.is_empty());
@@ -104,10 +102,8 @@ pub struct Candidate {
     pub modified: Option<SystemTime>,
 }
 
-/// What looking tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Discovery {
-    /// Some files.
     Found(Vec<Candidate>),
     /// A place, or a folder in it, cannot be read; the system's words.
     Refused(PathBuf, String),

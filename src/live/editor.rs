@@ -1,7 +1,8 @@
 //! Opens a text in the operator's editor: `$VISUAL`, else `$EDITOR`, else `vi`.
 //!
-//! The caller gives the terminal back before and takes it again afterwards. The text lies in a folder that only the operator
-//! can enter, since a transcript may hold secrets, and editors put their swap files beside it; the folder is removed afterwards.
+//! The caller gives the terminal back before and takes it again afterwards. The text lies in a folder that only
+//! the operator can enter, since a transcript may hold secrets, and editors put their swap files beside it; the
+//! folder is removed afterwards.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
@@ -18,12 +19,7 @@ pub enum EditorError {
     Unreadable(String),
     /// The editor is not there, or cannot be run.
     #[error("cannot run the editor `{program}`: {error}; set $VISUAL or $EDITOR")]
-    NotStarted {
-        /// The program's name.
-        program: String,
-        /// The system's words.
-        error: io::Error,
-    },
+    NotStarted { program: String, error: io::Error },
     /// It ended with an error; the text is as it was.
     #[error("the editor failed ({0}); nothing was taken over")]
     Failed(ExitStatus),
@@ -43,8 +39,8 @@ pub fn editor_command(variable: &dyn Fn(&str) -> Option<String>) -> String {
         .unwrap_or_else(|| "vi".to_owned())
 }
 
-/// Lets the operator edit a text. `suffix` (`.json`, `.txt`) tells the editor what it is. Gives the new text, or `None` where
-/// it was left as it was or emptied, which is how one says no in an editor.
+/// Lets the operator edit a text. `suffix` (`.json`, `.txt`) tells the editor what it is. Gives the new text,
+/// or `None` where it was left as it was or emptied, which is how one says no in an editor.
 ///
 /// A line feed at the end that an editor adds by itself is taken off again.
 pub fn edit(text: &str, suffix: &str, command: &str) -> Result<Option<String>, EditorError> {

@@ -1,4 +1,5 @@
-//! Opens what the operator names: files of any kind that can hold a recording, and refuses the rest in one clear line.
+//! Opens what the operator names: files of any kind that can hold a recording, and refuses the rest
+//! in one clear line.
 
 use super::{DatabaseError, inflate, takes, transcode};
 use retake_core::formats::Format;
@@ -13,7 +14,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// What a file was like at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
-    /// Device and inode.
     file: (u64, u64),
     /// When its content was last changed: seconds and nanoseconds.
     changed: (i64, i64),
@@ -46,7 +46,8 @@ impl Stamp {
 #[derive(Debug)]
 pub struct FileSource {
     file: File,
-    /// The length when it was last asked for: a file system that no longer answers leaves it as it was, and reading says why.
+    /// The length when it was last asked for: a file system that no longer answers leaves it as it was,
+    /// and reading says why.
     length: AtomicU64,
     opened: Stamp,
 }
@@ -74,9 +75,9 @@ impl FileSource {
         self.opened
     }
 
-    /// Lets the system copy the beginning of a span behind the end of another file, without a way through this program; says how
-    /// many bytes it copied. Where it cannot (other file systems, old kernels) or fails, the rest is for the caller to read and
-    /// write, who will be told why that fails, too.
+    /// Lets the system copy the beginning of a span behind the end of another file, without a way through this
+    /// program; says how many bytes it copied. Where it cannot (other file systems, old kernels) or fails, the
+    /// rest is for the caller to read and write, who will be told why that fails, too.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub(super) fn copy_beginning(&self, span: Span, to: &File) -> u64 {
         let mut at = span.start;
@@ -169,7 +170,6 @@ pub(super) fn read_text(path: &Path, most: u64) -> Result<String, InputError> {
     String::from_utf8(bytes).map_err(|_| InputError::Refused("this is not UTF-8".to_owned()))
 }
 
-/// What was opened.
 #[derive(Debug, Clone)]
 pub struct Input {
     /// What the operator named it, for people: bytes that are no UTF-8 are replaced.
@@ -210,7 +210,6 @@ pub enum InputError {
     /// No format claims it, but it is known by sight.
     #[error("format not known yet: this is {title}")]
     Foreign {
-        /// What it is.
         title: &'static str,
         /// What to do instead.
         hint: &'static str,
@@ -231,10 +230,7 @@ pub enum InputError {
     UnknownFormat(String),
     /// A compressed file that grows beyond all measure.
     #[error("it unpacks to more than {limit_mib} MiB")]
-    TooLarge {
-        /// The limit in MiB.
-        limit_mib: u64,
-    },
+    TooLarge { limit_mib: u64 },
     /// A compressed file that is broken from the start.
     #[error("cannot be unpacked: {0}")]
     Compressed(String),

@@ -1,5 +1,5 @@
-//! The regression fixture of a recovery: the history of a take up to and with what it changed, as one request, with what `check`
-//! finds in it.
+//! The regression fixture of a recovery: the history of a take up to and with what it changed, as one request,
+//! with what `check` finds in it.
 
 use super::workbench::target_of;
 use super::{Base, Input, InputError, ReadOptions, Recording, check_session, read_input};
@@ -88,7 +88,8 @@ impl Fixture<'_> {
         session.ok_or(NoFixture::NothingChanged)
     }
 
-    /// The first place behind everything that was changed where a history can end: no turn is torn apart, and no pair.
+    /// The first place behind everything that was changed where a history can end: no turn is torn
+    /// apart, and no pair.
     fn behind_the_recovery(&self, after: &Session) -> Result<usize, NoFixture> {
         let mut last = None;
         let mut at = 0;

@@ -1,4 +1,5 @@
-//! A file that grows while it is open: what is appended to it is read once, and a file that was cut or replaced is noticed.
+//! A file that grows while it is open: what is appended to it is read once, and a file that was cut
+//! or replaced is noticed.
 
 use super::parts::File;
 use super::reading::Recording;
@@ -12,7 +13,8 @@ const SEAM: u64 = 64;
 
 /// A growing file: what was read of it, and where the next record begins.
 ///
-/// Records are lines here: a value that is appended in several lines is read as one when the whole file is read.
+/// Records are lines here: a value that is appended in several lines is read as one when the
+/// whole file is read.
 #[derive(Debug)]
 pub struct Follower<'a> {
     opening: &'a Opening,
@@ -35,9 +37,7 @@ pub struct Follower<'a> {
 /// What happened to a followed file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Growth {
-    /// Nothing.
     None,
-    /// Records were appended.
     Grown,
     /// It was cut, overwritten or replaced, and is to be opened anew ([`Opening::anew`]).
     Shrunk,
@@ -68,8 +68,8 @@ impl<'a> Follower<'a> {
         Ok(follower)
     }
 
-    /// Reads what was appended since the last time. A last line without its end is left until the file rests (it did not grow
-    /// between two calls), and read then if it is a whole object.
+    /// Reads what was appended since the last time. A last line without its end is left until the file rests
+    /// (it did not grow between two calls), and read then if it is a whole object.
     pub fn advance(&mut self) -> Result<Growth, SourceError> {
         match self.try_advance() {
             Err(SourceError::Gone { .. }) => Ok(Growth::Shrunk),
@@ -107,7 +107,8 @@ impl<'a> Follower<'a> {
         }
     }
 
-    /// Reads the last line though it has no end, if it is a whole object: nothing that is appended could become a part of it.
+    /// Reads the last line though it has no end, if it is a whole object: nothing that is appended could become
+    /// a part of it.
     fn rest(&mut self) -> Result<Growth, SourceError> {
         if self.rested || self.next == self.length {
             return Ok(Growth::None);

@@ -1,7 +1,8 @@
-//! Requests over HTTP: the one file that knows the client library, and everything that it must not do by itself.
+//! Requests over HTTP: the one file that knows the client library, and everything that it must
+//! not do by itself.
 //!
-//! No redirect is followed (a key in `x-api-key` would go along), no proxy is taken from the environment, nothing is decompressed, no
-//! request is sent twice, and no error text holds a URL.
+//! No redirect is followed (a key in `x-api-key` would go along), no proxy is taken from the environment,
+//! nothing is decompressed, no request is sent twice, and no error text holds a URL.
 
 mod passed;
 
@@ -32,7 +33,6 @@ pub struct Target(Url);
 /// Why a text is no [`Target`]. The text itself may hold a secret and is not repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadUrl {
-    /// It is no URL.
     #[error("this is no URL")]
     NoUrl,
     /// Its scheme is neither `http` nor `https`, or it has no host.
@@ -57,7 +57,6 @@ impl Target {
         Ok(Self(url))
     }
 
-    /// The path.
     pub fn path(&self) -> &str {
         self.0.path()
     }
@@ -69,7 +68,6 @@ impl Target {
         Self(url)
     }
 
-    /// Host and port.
     pub fn host(&self) -> String {
         let host = self.0.host_str().unwrap_or_default();
         match self.0.port_or_known_default() {
@@ -161,7 +159,6 @@ impl fmt::Debug for Headers {
 /// Why a request brought no reply, or not all of it. No text of it holds a URL.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Broken {
-    /// Nobody listens.
     #[error("the connection is refused")]
     Refused,
     /// The host has no address.
@@ -204,7 +201,8 @@ impl Broken {
         Self::because(error.source(), words, error.is_connect())
     }
 
-    /// What a chain of causes comes to; `words` tell it where there is none. `is_connect`: no connection was made.
+    /// What a chain of causes comes to; `words` tell it where there is none. `is_connect`:
+    /// no connection was made.
     pub(crate) fn because(
         mut cause: Option<&(dyn Error + 'static)>,
         mut words: String,
@@ -247,7 +245,8 @@ pub struct NoClient(#[source] reqwest::Error);
 pub struct Http(Client);
 
 impl Http {
-    /// A client for a target, with a limit for making a connection. The certificates of the system are read where they are needed.
+    /// A client for a target, with a limit for making a connection. The certificates of the system are read
+    /// where they are needed.
     pub fn new(target: &Target, connect: Duration) -> Result<Self, NoClient> {
         let builder = Self::builder(connect);
         let builder = match target.is_encrypted() {
@@ -305,7 +304,6 @@ impl Http {
 pub struct Incoming(Response);
 
 impl Incoming {
-    /// The status.
     pub fn status(&self) -> u16 {
         self.0.status().as_u16()
     }
@@ -360,7 +358,8 @@ pub enum NotPosted {
     Late,
 }
 
-/// Posts JSON and waits five seconds at most for a status of 2xx. Nothing is tried again, and the reply is not read.
+/// Posts JSON and waits five seconds at most for a status of 2xx. Nothing is tried again, and the
+/// reply is not read.
 ///
 /// What the JSON holds is the caller's to redact.
 pub async fn post_json(url: &str, json: String) -> Result<(), NotPosted> {

@@ -31,7 +31,8 @@ pub(super) fn refuse_giant(packed: u64) -> Result<(), InputError> {
 /// What came out of packed bytes, and why no more came out where the packing is broken.
 type Inflated = (Vec<u8>, Option<String>);
 
-/// The bytes that were packed; other bytes as they are. A file that breaks off gives what came out before the break.
+/// The bytes that were packed; other bytes as they are. A file that breaks off gives what came
+/// out before the break.
 pub(super) fn inflate(packed: Vec<u8>) -> Result<Inflated, InputError> {
     let failed = |error: std::io::Error| InputError::Compressed(error.to_string());
     if packed.starts_with(GZIP) {

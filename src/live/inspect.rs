@@ -1,5 +1,5 @@
-//! Says in short what files hold: format, findings, the project and the first words. Many files are inspected behind, on all cores,
-//! those that are wanted first at first.
+//! Says in short what files hold: format, findings, the project and the first words. Many files are inspected
+//! behind, on all cores, those that are wanted first at first.
 
 use super::{ReadOptions, Recording, check_recording, read_path};
 use retake_core::dialects::body_of;
@@ -26,7 +26,6 @@ const LOOKED_THROUGH: usize = 64 * 1024;
 pub struct Summary {
     /// Id of the format.
     pub format: &'static str,
-    /// How many sessions.
     pub sessions: usize,
     /// How many turns in all.
     pub turns: usize,
@@ -40,7 +39,8 @@ pub struct Summary {
     pub words: String,
 }
 
-/// What else is known about the run in a file: it is added to the recording, and the dialect to judge for is told, if not the recorded one.
+/// What else is known about the run in a file: it is added to the recording, and the dialect to judge for is
+/// told, if not the recorded one.
 pub type Judge = dyn Fn(&Path, &mut Recording) -> Option<Dialect> + Send + Sync;
 
 /// Reads and checks one file as `options` and `judge` say. The error is a line for people.
@@ -86,8 +86,8 @@ fn folder_of(source: &dyn Source) -> Option<String> {
     Some(display_text(head.get(inside..end - 1)?).into_owned())
 }
 
-/// The first thing that the user of a session says, without what programs say in the user's name: Claude Code's caveats and commands,
-/// Codex's environment. Where there is nothing else, that.
+/// The first thing that the user of a session says, without what programs say in the user's name: Claude Code's
+/// caveats and commands, Codex's environment. Where there is nothing else, that.
 pub fn first_words(session: &Session) -> Option<String> {
     let users = session.items.iter().filter(|item| item.kind == Kind::User);
     let mut said = users.take(LOOKED_AT).filter_map(|item| {

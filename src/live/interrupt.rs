@@ -15,7 +15,8 @@ const INTERRUPTED: i32 = SIGNALLED + 2;
 /// Whether an interrupt ends the process.
 static ENDS: AtomicBool = AtomicBool::new(true);
 
-/// From here on an interrupt (SIGINT) ends the process with exit code 130, SIGTERM with 143, and what it was writing is removed.
+/// From here on an interrupt (SIGINT) ends the process with exit code 130, SIGTERM with 143, and what it
+/// was writing is removed.
 ///
 /// A system that refuses the handlers leaves the default, which ends the process as well.
 pub fn exit_on_interrupt() {
@@ -43,15 +44,16 @@ pub fn exit_on_interrupt() {
     });
 }
 
-/// From here on an interrupt is noted and nothing more; the function that is given tells whether there was one. A second one ends the
-/// process.
+/// From here on an interrupt is noted and nothing more; the function that is given tells whether there was one.
+/// A second one ends the process.
 pub fn note_interrupts() -> impl Fn() -> bool {
     let noted = note(vec![SignalKind::interrupt()]);
     move || noted().is_some()
 }
 
-/// From here on what asks the process to end is noted and nothing more: an interrupt, SIGTERM, and the end of its terminal. The function that is
-/// given tells the number of the first. A second one ends the process, and the agents that it has started with it.
+/// From here on what asks the process to end is noted and nothing more: an interrupt, SIGTERM, and the end of
+/// its terminal. The function that is given tells the number of the first. A second one ends the process, and
+/// the agents that it has started with it.
 pub fn note_ends() -> impl Fn() -> Option<i32> {
     let (interrupt, end, hangup) = (
         SignalKind::interrupt(),

@@ -1,7 +1,8 @@
-//! The world: files and databases, compression, threads, interrupts, the operator's editor, the journal of takes; agent files and what was
-//! confirmed of them, models, tools, live runs.
+//! The world: files and databases, compression, threads, interrupts, the operator's editor, the journal of
+//! takes; agent files and what was confirmed of them, models, tools, live runs.
 //!
-//! Pure rooms say what bytes mean and what is to be done; this room fetches the bytes, spreads the work over the cores, asks and runs.
+//! Pure rooms say what bytes mean and what is to be done; this room fetches the bytes, spreads the work over
+//! the cores, asks and runs.
 
 pub mod agents;
 mod ahead;

@@ -1,5 +1,5 @@
-//! Line numbers from byte positions. Records know the line on which they begin, so that only what stands between a record and the
-//! position in it is read.
+//! Line numbers from byte positions. Records know the line on which they begin, so that only what stands
+//! between a record and the position in it is read.
 
 use retake_core::session::{Record, Source, SourceError, Span};
 use std::collections::HashMap;
@@ -7,8 +7,8 @@ use std::collections::HashMap;
 /// How much is read at once.
 const BLOCK: u64 = 1 << 20;
 
-/// The line, counted from 1, of each byte position. `records` stand in the order of the file and know their lines; without records
-/// the file is read from its beginning.
+/// The line, counted from 1, of each byte position. `records` stand in the order of the file and know their
+/// lines; without records the file is read from its beginning.
 pub fn line_numbers(
     source: &dyn Source,
     records: &[Record],

@@ -1,4 +1,5 @@
-//! Applies what the rules offer until nothing is left to apply: round by round, because one mended defect may show another.
+//! Applies what the rules offer until nothing is left to apply: round by round, because one mended
+//! defect may show another.
 
 mod offers;
 mod splicing;
@@ -16,7 +17,6 @@ use std::sync::Arc;
 
 /// How a recording is mended.
 pub struct Mending<'a> {
-    /// The recording.
     pub base: &'a Base,
     /// How unsafe an action may be: `Safe`, or for errors `Unsafe` as well. What needs words is never applied.
     pub up_to: Safety,
@@ -30,10 +30,8 @@ pub struct Mending<'a> {
     pub mended: &'a dyn Fn(&Arc<Rope>),
 }
 
-/// What mending did.
 #[derive(Debug)]
 pub struct Mended {
-    /// The mended text.
     pub rope: Arc<Rope>,
     /// What was applied, in order.
     pub applied: Vec<Applied>,
@@ -45,7 +43,8 @@ pub struct Mended {
     pub answered: usize,
     /// The sessions as they read now.
     pub recording: Arc<Recording>,
-    /// What was to be applied and could not be: offers that the file has no place for, and safe ones that their actions refuse.
+    /// What was to be applied and could not be: offers that the file has no place for, and safe ones
+    /// that their actions refuse.
     pub refused: Vec<Refused>,
 }
 
@@ -80,7 +79,6 @@ pub struct Refused {
     pub rule: &'static str,
     /// Id of the action.
     pub action: &'static str,
-    /// Why.
     pub reason: Reason,
 }
 
@@ -174,7 +172,8 @@ struct State {
 }
 
 impl State {
-    /// How many errors, warnings and notes are left that nobody has answered; the fewer of the worst, the better.
+    /// How many errors, warnings and notes are left that nobody has answered; the fewer of
+    /// the worst, the better.
     fn left(&self) -> [usize; 3] {
         let all = || self.checked.findings.iter().flatten();
         [Severity::Error, Severity::Warning, Severity::Info]
@@ -183,7 +182,8 @@ impl State {
 }
 
 impl Mending<'_> {
-    /// Mends the recording. What comes out is the best of the texts on the way: rounds that left it no better are taken back.
+    /// Mends the recording. What comes out is the best of the texts on the way: rounds that left it no
+    /// better are taken back.
     pub fn run(&self) -> Result<Mended, InputError> {
         let mut faultless = Vec::new();
         let (rope, recording) = (self.base.rope().clone(), self.base.recording().clone());
@@ -267,7 +267,8 @@ impl Mending<'_> {
         })
     }
 
-    /// The findings by session. `faultless` is what the check before knows of the items of each, and is told what this one knows.
+    /// The findings by session. `faultless` is what the check before knows of the items of each, and is told
+    /// what this one knows.
     fn check(
         &self,
         recording: &Recording,
@@ -308,13 +309,14 @@ impl Mending<'_> {
         })
     }
 
-    /// Whether what was answered is still mended by what its rule offers before an answer: who reads the copy does not know that it was
-    /// answered. In what a run grew, somebody let it pass.
+    /// Whether what was answered is still mended by what its rule offers before an answer: who reads the copy
+    /// does not know that it was answered. In what a run grew, somebody let it pass.
     fn may_go_before_answers(&self) -> bool {
         self.base.rope().growths().is_empty()
     }
 
-    /// Carries out what can be done to the text as it is. Where nothing can be, what is refused comes with the reasons.
+    /// Carries out what can be done to the text as it is. Where nothing can be, what is refused
+    /// comes with the reasons.
     fn round(
         &self,
         number: usize,
@@ -350,7 +352,8 @@ impl Mending<'_> {
         }
     }
 
-    /// What is to be done in one round: at most one plan for an item and its partner, since a pair changes with either half.
+    /// What is to be done in one round: at most one plan for an item and its partner, since a pair
+    /// changes with either half.
     fn plans(
         &self,
         (round, number): (usize, usize),

@@ -8,7 +8,8 @@ pub(super) fn rfc3339(millis: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
-/// Year, month and day of a day counted from 1970-01-01 (Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms").
+/// Year, month and day of a day counted from 1970-01-01 (Howard Hinnant,
+/// "chrono-Compatible Low-Level Date Algorithms").
 fn civil(days: u64) -> (u64, u64, u64) {
     let shifted = days + 719_468;
     let (era, of_era) = (shifted / 146_097, shifted % 146_097);

@@ -1,5 +1,5 @@
-//! A recording while it is being opened: its head at once, its tail when asked, the whole in the background, and what is appended
-//! later. A face paints the head before anything else is read.
+//! A recording while it is being opened: its head at once, its tail when asked, the whole in the background,
+//! and what is appended later. A face paints the head before anything else is read.
 
 use super::follower::Follower;
 use super::reading::{self, Progress, ReadOptions, Recording};
@@ -61,7 +61,6 @@ impl Opening {
         Self::begin(input, &self.options)
     }
 
-    /// The format.
     pub fn format(&self) -> &'static Format {
         self.format
     }
@@ -87,8 +86,8 @@ impl Opening {
         self.recording(&records, out).map(Some)
     }
 
-    /// The sessions as far as the tail of the file tells; item numbers count from the start of the tail. `None` where the format
-    /// cannot be read in part, or no record begins near the end.
+    /// The sessions as far as the tail of the file tells; item numbers count from the start of the tail. `None`
+    /// where the format cannot be read in part, or no record begins near the end.
     pub fn tail(&self) -> Result<Option<Recording>, InputError> {
         let Some(records) = self.records() else {
             return Ok(None);
@@ -141,7 +140,8 @@ impl Opening {
         out
     }
 
-    /// Whether the text ends as it must behind the array of records that was closed at `at`, and it was that array.
+    /// Whether the text ends as it must behind the array of records that was closed at `at`, and
+    /// it was that array.
     fn ends_with(&self, records: &Records, part: Part<'_>, at: usize, out: &mut Fragment) -> bool {
         let mut end = at;
         if matches!(self.layout, Layout::Object(_)) {
@@ -193,8 +193,8 @@ impl Opening {
         Ok(self.input.source.read(Span { start, end })?.as_slice() == b"\n")
     }
 
-    /// Starts to follow a file: what is appended to it is read from where reading stopped. `None` where the records do not simply
-    /// follow each other to the end of a file.
+    /// Starts to follow a file: what is appended to it is read from where reading stopped. `None` where the
+    /// records do not simply follow each other to the end of a file.
     pub fn follow(&self) -> Result<Option<Follower<'_>>, InputError> {
         let Some(records) = self.followed_records() else {
             return Ok(None);
@@ -209,14 +209,13 @@ impl Opening {
         self.records().filter(|_| is_stream)
     }
 
-    /// Whether the name leads to another file now. A name that leads nowhere may be that of a file which is just being replaced:
-    /// the open one still counts.
+    /// Whether the name leads to another file now. A name that leads nowhere may be that of a file which is
+    /// just being replaced: the open one still counts.
     pub fn is_replaced(&self) -> bool {
         let now = self.input.path.as_deref().and_then(identity_of);
         now.is_some() && now != self.identity
     }
 
-    /// What was opened.
     pub fn input(&self) -> &Input {
         &self.input
     }
@@ -259,7 +258,8 @@ impl Opening {
     }
 }
 
-/// The end of what is no element, because the guess was the end of a string; what is left out of a tail does no harm.
+/// The end of what is no element, because the guess was the end of a string; what is left out of a
+/// tail does no harm.
 fn end_of_broken_element(
     within: Within,
     records: &Records,

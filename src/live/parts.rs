@@ -1,8 +1,8 @@
 //! Reads a large file in parts on all cores.
 //!
-//! Each part guesses where its first record begins and reads from there; joining them, each must begin exactly where the one
-//! before it ended, and one that guessed wrong is read again from the right place. So a one-line array of a gigabyte is read as
-//! fast as lines, and what comes out never depends on the guesses.
+//! Each part guesses where its first record begins and reads from there; joining them, each must begin exactly
+//! where the one before it ended, and one that guessed wrong is read again from the right place. So a one-line
+//! array of a gigabyte is read as fast as lines, and what comes out never depends on the guesses.
 
 mod again;
 
@@ -52,9 +52,7 @@ pub(super) struct File<'a> {
 /// Where the first record of a part begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum First {
-    /// Somewhere in it.
     Guessed,
-    /// At its start.
     Here,
     /// At its start or behind a run of NUL bytes, the beginning of which was reported.
     BehindNuls,
@@ -65,7 +63,6 @@ struct Piece {
     range: Range<u64>,
     /// Where its first record begins; `None` where no record begins in it.
     start: Option<u64>,
-    /// Where reading stopped.
     next: u64,
     /// Whether a NUL byte stands before that place.
     behind_nul: bool,
@@ -93,7 +90,6 @@ impl<'a> File<'a> {
         Self { progress, ..self }
     }
 
-    /// Reads all records.
     pub(super) fn read(&self, sample: &Sample<'_>, layout: Layout) -> Result<Kept, SourceError> {
         let mut out = Fragment::default();
         let mut stretches = Vec::new();
@@ -111,7 +107,8 @@ impl<'a> File<'a> {
             Layout::Object(inside) => {
                 let closed = self.read_document(start + inside as u64, &mut out, &mut stretches)?;
                 if self.is_followed_by_object(closed)? {
-                    // It may be the first of a stream of documents, as which it can be read unless it is broken.
+                    // It may be the first of a stream of documents, as which it can be read
+                    // unless it is broken.
                     let mut stream = Fragment::default();
                     split::report_leading(sample, &mut stream);
                     self.read_stream(start, &mut stream)?;
@@ -126,7 +123,8 @@ impl<'a> File<'a> {
         Ok(Kept::new(out, stretches, sample, layout, self.length))
     }
 
-    /// Reads the records of a stretch and notes where they stand; gives the position behind the bracket of an array.
+    /// Reads the records of a stretch and notes where they stand; gives the position behind the
+    /// bracket of an array.
     fn read_stretch(
         &self,
         within: Within,
@@ -166,7 +164,8 @@ impl<'a> File<'a> {
         Ok(None)
     }
 
-    /// Reads records from `start` to the end of the file or of the array; gives the position behind the array's bracket.
+    /// Reads records from `start` to the end of the file or of the array; gives the position
+    /// behind the array's bracket.
     fn read_parts(
         &self,
         within: Within,
@@ -282,7 +281,8 @@ impl<'a> File<'a> {
         }
     }
 
-    /// Reads a document: its members, and in one of them the array of records; gives the position behind its bracket.
+    /// Reads a document: its members, and in one of them the array of records; gives the
+    /// position behind its bracket.
     fn read_document(
         &self,
         inside: u64,
@@ -424,12 +424,14 @@ struct Window<'a> {
     end: u64,
     /// Where the part ends; beyond it only the rest of its last record is wanted.
     until: u64,
-    /// The memory of the window; its first `end - base` bytes count. It is kept from part to part, so that it is cleared once only.
+    /// The memory of the window; its first `end - base` bytes count. It is kept from part to part, so that it
+    /// is cleared once only.
     memory: &'a mut Vec<u8>,
 }
 
 impl Window<'_> {
-    /// Reads on: a step inside the part, as much again as is at hand beyond it or when one record fills the window.
+    /// Reads on: a step inside the part, as much again as is at hand beyond it or when one
+    /// record fills the window.
     fn grow(&mut self) -> Result<(), SourceError> {
         let held = self.end - self.base;
         let step = self

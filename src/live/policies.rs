@@ -11,20 +11,10 @@ use std::path::{Path, PathBuf};
 pub enum PolicyError {
     /// The file cannot be read.
     #[error("{path}: {error}", path = path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        error: InputError,
-    },
+    Unreadable { path: PathBuf, error: InputError },
     /// Something is wrong with what it says: one line for each fault.
     #[error("{}", Told { path, faults })]
-    Faulty {
-        /// The file.
-        path: PathBuf,
-        /// What.
-        faults: PolicyFaults,
-    },
+    Faulty { path: PathBuf, faults: PolicyFaults },
 }
 
 /// Faults with the file before each.

@@ -1,4 +1,5 @@
-//! From a file to its sessions: recognised by its head, read in one piece or in parts, put in the order of the history.
+//! From a file to its sessions: recognised by its head, read in one piece or in parts, put in the
+//! order of the history.
 
 use super::parts::{File, Kept};
 use super::replies::mark_replies;
@@ -21,9 +22,11 @@ const SMALL: u64 = 4 << 20;
 pub struct ReadOptions {
     /// Id of the format; recognised by content if `None`.
     pub format: Option<String>,
-    /// Whether the history of a run is read as the file that it would be, of which nobody knows that it goes on.
+    /// Whether the history of a run is read as the file that it would be, of which nobody knows
+    /// that it goes on.
     pub as_file: bool,
-    /// Whether what was read of a file is kept, so that a text with changes in a few places needs no full reading.
+    /// Whether what was read of a file is kept, so that a text with changes in a few places
+    /// needs no full reading.
     pub keeps: bool,
 }
 
@@ -32,11 +35,9 @@ pub struct ReadOptions {
 pub struct Recording {
     /// What the operator named it.
     pub name: String,
-    /// Its bytes.
     pub source: Arc<dyn Source>,
     /// The format it was read in.
     pub format: &'static Format,
-    /// Its sessions.
     pub sessions: Vec<Session>,
     /// What could not be read.
     pub problems: Vec<Problem>,
@@ -49,8 +50,8 @@ pub fn read_path(path: &Path, options: &ReadOptions) -> Result<Recording, InputE
     read_input(open(path)?, options)
 }
 
-/// A run goes on from the end of these histories: a call there waits for its output, although they are requests. What the run knows of
-/// its replies is marked.
+/// A run goes on from the end of these histories: a call there waits for its output, although they are
+/// requests. What the run knows of its replies is marked.
 pub(super) fn going_on(sessions: &mut [Session]) {
     // A take of a run's journal is known to go on before the ledger is asked.
     for session in sessions.iter_mut().filter(|one| !one.contract.goes_on) {
@@ -101,7 +102,8 @@ pub(super) fn refuse_another_format(recording: &Recording) -> Result<(), InputEr
     }
 }
 
-/// What a text holds: its sessions, and the problems of the way it was opened, of reading it, and of what is unknown in it.
+/// What a text holds: its sessions, and the problems of the way it was opened, of reading it, and of what
+/// is unknown in it.
 fn settled(
     contents: Contents,
     notices: Vec<Problem>,
@@ -162,7 +164,8 @@ pub(super) fn read_as(
     })
 }
 
-/// Reads a text that was made of one that was read with splices, in order: where that can be, only what they touch.
+/// Reads a text that was made of one that was read with splices, in order: where that can be,
+/// only what they touch.
 pub(super) fn read_again(
     before: &Recording,
     input: Input,
@@ -198,8 +201,9 @@ pub(super) fn read_again(
     read_as(before.format, input, &head, keeps, progress)
 }
 
-/// Reads a document that is at hand and known to be one JSON object, and keeps what was read. `None` where its records do not all stand in
-/// one array, or where anything about them is odd: then it is to be read like any text.
+/// Reads a document that is at hand and known to be one JSON object, and keeps what was read. `None`
+/// where its records do not all stand in one array, or where anything about them is odd: then it is to be
+/// read like any text.
 pub(super) fn read_document(
     format: &'static Format,
     source: Arc<dyn Source>,
@@ -213,8 +217,8 @@ pub(super) fn read_document(
     Some(recording(format, source, contents, Some(kept)))
 }
 
-/// Reads `source`, whose text is that of `rope`: such a document with splices in its list. `None` where it has to be read as a whole: also
-/// where a name that nothing bears any more would be left of what was read before.
+/// Reads `source`, whose text is that of `rope`: such a document with splices in its list. `None` where it has
+/// to be read as a whole: also where a name that nothing bears any more would be left of what was read before.
 pub(super) fn read_document_again(
     before: &Recording,
     source: Arc<dyn Source>,
@@ -265,8 +269,8 @@ fn bears_all_names(fragment: &Fragment) -> bool {
     borne == fragment.names.iter().count()
 }
 
-/// How the records of a file are laid out. A first line that is longer than the sample looks like a document; where lines follow
-/// it, the end of the file shows them.
+/// How the records of a file are laid out. A first line that is longer than the sample looks like a document;
+/// where lines follow it, the end of the file shows them.
 pub(super) fn layout_of(
     records: &Records,
     sample: &Sample<'_>,

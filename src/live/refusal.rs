@@ -1,5 +1,5 @@
-//! What a provider says when it refuses a request, as findings at the items that it means. The provider is stricter than the rules in places,
-//! and it is the one to be satisfied.
+//! What a provider says when it refuses a request, as findings at the items that it means. The provider is
+//! stricter than the rules in places, and it is the one to be satisfied.
 
 use super::Recording;
 use super::blame::{Suspect, suspects};
@@ -15,8 +15,9 @@ const MOST_ITEMS: usize = 20;
 /// Most characters of the provider's words.
 const MOST_WORDS: usize = 500;
 
-/// Adds to the findings of a request what its provider refused it for: at each item that the provider means, and of which no rule says
-/// what a provider refuses. `said` is what the provider said. Fails where the source cannot be read.
+/// Adds to the findings of a request what its provider refused it for: at each item that the provider means,
+/// and of which no rule says what a provider refuses. `said` is what the provider said. Fails where the
+/// source cannot be read.
 pub fn add_refusal(
     recording: &Recording,
     said: &str,
@@ -38,7 +39,8 @@ pub fn add_refusal(
     Ok(())
 }
 
-/// The items that are meant. A place is often that of a whole message: of its items those count that the fault is about.
+/// The items that are meant. A place is often that of a whole message: of its items those count that
+/// the fault is about.
 fn narrowed(session: &Session, found: Vec<Suspect>, decoded: &Decoded) -> Vec<usize> {
     let of_definition = decoded.place.as_ref().is_some_and(|at| at.path == "tools");
     let mut items: Vec<usize> = found.into_iter().map(|suspect| suspect.item).collect();

@@ -1,5 +1,5 @@
-//! Writes a file so that there is always a whole one: the new content goes to a file beside it, reaches the disk where it replaces
-//! another, and takes the name. Whatever fails before that leaves the old file as it is.
+//! Writes a file so that there is always a whole one: the new content goes to a file beside it, reaches the
+//! disk where it replaces another, and takes the name. Whatever fails before that leaves the old file as it is.
 
 mod drafts;
 
@@ -26,13 +26,11 @@ const BACKUPS: u32 = 10_000;
 /// Whether the old content is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Backup {
-    /// It is gone.
     None,
     /// It is kept as `NAME.bak`, or `NAME.bak.2` and so on where there is one already.
     Numbered,
 }
 
-/// What was replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replaced {
     /// The file that was written: behind a link the one that the link leads to.
@@ -47,9 +45,7 @@ pub struct Replaced {
 pub struct ReplaceError {
     /// What was being done.
     pub step: Step,
-    /// To which file.
     pub path: PathBuf,
-    /// The system's words.
     pub error: io::Error,
 }
 
@@ -107,7 +103,8 @@ impl Step {
     }
 }
 
-/// Replaces the file at `path`, or makes it where there is none; `write` is given the new file and streams its content.
+/// Replaces the file at `path`, or makes it where there is none; `write` is given the new file
+/// and streams its content.
 ///
 /// The new file has the mode and the owner of the old one.
 pub fn replace(
@@ -127,8 +124,8 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// Writes the content that the file at `path` is to have; see [`replace`]. Where there is none yet, it gets at most `mode`: that of
-    /// the file which it was made from.
+    /// Writes the content that the file at `path` is to have; see [`replace`]. Where there is none yet, it gets
+    /// at most `mode`: that of the file which it was made from.
     pub fn write(
         path: &Path,
         mode: Option<u32>,
@@ -330,8 +327,8 @@ impl Drop for Beside {
     }
 }
 
-/// Keeps the old content under a name that is free. A second name for it costs nothing; where the file system knows none, a copy
-/// is made.
+/// Keeps the old content under a name that is free. A second name for it costs nothing; where the file system
+/// knows none, a copy is made.
 fn back_up(path: &Path) -> Result<PathBuf, ReplaceError> {
     for number in 1..BACKUPS {
         let mut name = path.as_os_str().to_owned();

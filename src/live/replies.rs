@@ -1,12 +1,12 @@
-//! What the ledger of a run knows and the history does not say: that a reply was cut off, or why it ended; that an output is an error, how the run
-//! ended.
+//! What the ledger of a run knows and the history does not say: that a reply was cut off, or why it ended; that
+//! an output is an error, how the run ended.
 
 use retake_core::session::ledger::{Failure, GrownBy};
 use retake_core::session::{Flags, Growth, Item, Kind, Origin, Rope, Session, Stop, index_number};
 use std::any::Any;
 
-/// Marks the replies in the history of a run as a recording of them would be read. A reply that a take has changed counts as it
-/// stands.
+/// Marks the replies in the history of a run as a recording of them would be read. A reply that a take has
+/// changed counts as it stands.
 pub(super) fn mark_replies(session: &mut Session) {
     let source = session.source.clone();
     let Some(rope) = (&*source as &dyn Any).downcast_ref::<Rope>() else {

@@ -1,5 +1,5 @@
-//! What somebody decided is settled: a fault of a call whose output a take wrote is still told, but no longer counts. What the world
-//! said in a run, as a tool that failed, is nobody's answer.
+//! What somebody decided is settled: a fault of a call whose output a take wrote is still told, but no longer
+//! counts. What the world said in a run, as a tool that failed, is nobody's answer.
 
 use retake_core::rules::{Finding, Severity};
 use retake_core::session::ledger::Ending;
@@ -19,7 +19,8 @@ const ANSWERED: &[&str] = &[
     "tool-error",
 ];
 
-/// Rules that hold a run before the call is carried out: where it has an output all the same, somebody let it pass.
+/// Rules that hold a run before the call is carried out: where it has an output all the same,
+/// somebody let it pass.
 const LET_PASS: &[&str] = &[
     "unknown-tool",
     "malformed-arguments",
@@ -71,8 +72,8 @@ pub fn settle(session: &Session, rope: &Rope, findings: &mut [Finding]) {
     }
 }
 
-/// Marks what is wrong with a reply that was mended on its way, and with the history before it: the client got another reply, and the
-/// history is judged where it goes on.
+/// Marks what is wrong with a reply that was mended on its way, and with the history before it: the client got
+/// another reply, and the history is judged where it goes on.
 pub fn settle_mended(findings: &mut [Finding]) {
     for finding in findings {
         finding.severity = Severity::Info;

@@ -9,12 +9,14 @@ use std::sync::Arc;
 /// How files of SQLite begin.
 const DATABASE: &[u8] = b"SQLite format 3\0";
 
-/// An input without what looks like a secret. Fails for databases, which are read in their place, and where the bytes cannot be read.
+/// An input without what looks like a secret. Fails for databases, which are read in their place, and where the
+/// bytes cannot be read.
 pub fn without_secrets(input: Input) -> Result<Input, InputError> {
     let (start, end) = (0, input.source.len());
     let bytes = input.source.read(Span { start, end })?;
     if bytes.starts_with(DATABASE) {
-        let message = "a database is not read without its secrets: `retake convert FILE --to DIALECT | retake convert - --to DIALECT --redact`";
+        let message = "a database is not read without its secrets: `retake convert FILE --to DIALECT | retake \
+            convert - --to DIALECT --redact`";
         return Err(InputError::Refused(message.to_owned()));
     }
     let bytes = Arc::new(match is_journal(&bytes) {

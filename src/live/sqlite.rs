@@ -1,8 +1,8 @@
 //! Reads the rows of an openai-agents session database, without ever writing to it.
 //!
-//! The SDK lets its users name the tables, so they are found by their columns. A live writer (WAL) does not disturb: a read-only
-//! connection sees its last commit. Where the folder cannot be written, SQLite cannot open a WAL database as usual; it is then read
-//! as it lies, which is right as long as nobody writes.
+//! The SDK lets its users name the tables, so they are found by their columns. A live writer (WAL) does not
+//! disturb: a read-only connection sees its last commit. Where the folder cannot be written, SQLite cannot open
+//! a WAL database as usual; it is then read as it lies, which is right as long as nobody writes.
 
 use retake_core::formats::Contents;
 use retake_core::formats::agents_sqlite::{Row, sessions_of};
@@ -24,7 +24,6 @@ pub enum DatabaseError {
         "an SQLite database, but none of an openai-agents session: no table has the columns session_id and message_data"
     )]
     NoMessages,
-    /// SQLite refused.
     #[error("cannot read the database: {0}")]
     Refused(#[from] rusqlite::Error),
     /// The rows could not be read back from the buffer they were put in.
@@ -169,7 +168,8 @@ struct Messages {
     sessions: Vec<String>,
 }
 
-/// Where a message stands: session, branch (empty for the main one), id of its row, and the place in the list of the branch.
+/// Where a message stands: session, branch (empty for the main one), id of its row, and the place in the
+/// list of the branch.
 type Place = (usize, String, i64, i64);
 
 impl Messages {
@@ -199,8 +199,9 @@ impl Messages {
         place.ok().and_then(|place| self.all.get(place))
     }
 
-    /// Where the messages stand. `SQLiteSession` has one list for a session. In `AdvancedSQLiteSession` a branch lists its messages by id,
-    /// so that those before the fork are listed in several branches; messages that no branch lists belong to the main one.
+    /// Where the messages stand. `SQLiteSession` has one list for a session. In `AdvancedSQLiteSession` a
+    /// branch lists its messages by id, so that those before the fork are listed in several branches; messages
+    /// that no branch lists belong to the main one.
     fn places(
         &self,
         connection: &Connection,

@@ -1,7 +1,8 @@
 //! Writes the rows of a take into a copy of the database that they come from. The database itself is only read.
 //!
-//! Rows that stay keep their ids; a row that comes in the middle makes the rows behind it new ones, because the SDK reads them in the
-//! order of their ids. Where a table of branches lists rows by their ids, nothing can come in or go.
+//! Rows that stay keep their ids; a row that comes in the middle makes the rows behind it new ones, because the
+//! SDK reads them in the order of their ids. Where a table of branches lists rows by their ids, nothing can
+//! come in or go.
 
 use super::sqlite::{open, quoted, rows_of, tables_with};
 use super::{Base, DatabaseError};
@@ -29,7 +30,6 @@ pub enum SaveDatabaseError {
     /// A new row takes its owner and time from a row of its session.
     #[error("nothing is left of a session but new rows; save the take as items")]
     NoNeighbour,
-    /// SQLite refused.
     #[error("cannot write the database: {0}")]
     Refused(#[from] rusqlite::Error),
     /// The database cannot be read.
@@ -120,7 +120,8 @@ fn write_rows(
     Ok(())
 }
 
-/// A row of a session that was there before: it stands for its owner and time where nothing stands before a new row.
+/// A row of a session that was there before: it stands for its owner and time where nothing stands
+/// before a new row.
 fn kept_row(session: &[Row]) -> Option<i64> {
     session.iter().map(|row| row.id).find(|id| *id != 0)
 }

@@ -2,7 +2,6 @@
 
 use retake_core::session::{Problem, ProblemKind};
 
-/// A wide encoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Encoding {
     name: &'static str,
@@ -11,8 +10,8 @@ pub(super) struct Encoding {
     mark: usize,
 }
 
-/// The wide encoding of a text that begins with these bytes, by its byte-order mark or by where its zeros are: JSON begins with
-/// an ASCII character (RFC 4627 section 3).
+/// The wide encoding of a text that begins with these bytes, by its byte-order mark or by where its zeros are:
+/// JSON begins with an ASCII character (RFC 4627 section 3).
 pub(super) fn encoding_of(head: &[u8]) -> Option<Encoding> {
     let found = |name, width, big_endian, mark| {
         Some(Encoding {

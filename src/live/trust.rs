@@ -1,8 +1,10 @@
-//! Which agent files the operator has confirmed. A file that runs programs, starts servers or sends keys somewhere does so only after
-//! it was shown and confirmed once; whatever changes in it, or in a file that it names, asks again.
+//! Which agent files the operator has confirmed. A file that runs programs, starts servers or sends keys
+//! somewhere does so only after it was shown and confirmed once; whatever changes in it, or in a file that
+//! it names, asks again.
 //!
-//! A confirmation is a small file of its own in the operator's state folder, so that two programs that write at once do not lose one.
-//! What the programs of an agent hold is not looked at: they are the operator's own, or were installed by them.
+//! A confirmation is a small file of its own in the operator's state folder, so that two programs that write at
+//! once do not lose one. What the programs of an agent hold is not looked at: they are the operator's own, or
+//! were installed by them.
 
 use super::replace::{Backup, Draft, ReplaceError};
 use sha2::{Digest, Sha256};
@@ -75,12 +77,7 @@ pub enum NotRemembered {
     NotOwn(PathBuf),
     /// The folder cannot be made or looked at.
     #[error("{}: {error}", path.display())]
-    Folder {
-        /// The folder.
-        path: PathBuf,
-        /// The system's words.
-        error: io::Error,
-    },
+    Folder { path: PathBuf, error: io::Error },
     /// The confirmation cannot be written.
     #[error(transparent)]
     Write(#[from] ReplaceError),

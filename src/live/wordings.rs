@@ -1,4 +1,5 @@
-//! The operator's own wordings: `retake/wordings.toml` in the config folder, and `.retake/wordings.toml` in the project.
+//! The operator's own wordings: `retake/wordings.toml` in the config folder, and
+//! `.retake/wordings.toml` in the project.
 //!
 //! ```toml
 //! [polite]
@@ -7,8 +8,8 @@
 //! template = "Sorry, there is no {{ tool }}."
 //! ```
 //!
-//! The project's win over those of the config folder, and these over the library. A file or an entry that cannot be used costs
-//! itself and is told with its line.
+//! The project's win over those of the config folder, and these over the library. A file or an entry that
+//! cannot be used costs itself and is told with its line.
 
 use super::files::{InputError, read_text};
 use etcetera::BaseStrategy;
@@ -34,16 +35,13 @@ pub enum Origin {
     Library,
     /// The operator's config folder.
     Config,
-    /// The project.
     Project,
 }
 
 /// A file that may hold wordings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WordingFile {
-    /// Where it is.
     pub path: PathBuf,
-    /// Whose it is.
     pub origin: Origin,
 }
 
@@ -54,7 +52,6 @@ pub struct Choice<'a> {
     pub name: &'a str,
     /// What menus call it.
     pub title: &'a str,
-    /// The template.
     pub template: &'a str,
     /// Where it comes from.
     pub origin: Origin,
@@ -63,11 +60,9 @@ pub struct Choice<'a> {
 /// A file, or an entry of one, that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WordingFault {
-    /// The file.
     pub path: PathBuf,
     /// The line, from 1; `None` where the file as a whole is to blame.
     pub line: Option<usize>,
-    /// What is wrong.
     pub message: String,
 }
 
@@ -84,7 +79,6 @@ impl fmt::Display for WordingFault {
 /// The operator's own wordings, laid over the library.
 #[derive(Debug, Clone, Default)]
 pub struct Wordings {
-    /// The strongest first.
     own: Vec<Own>,
     /// What could not be used.
     pub faults: Vec<WordingFault>,
@@ -94,7 +88,6 @@ pub struct Wordings {
 struct Own {
     name: String,
     title: String,
-    /// Empty: every kind.
     kinds: Vec<Kind>,
     template: String,
     origin: Origin,
@@ -106,8 +99,8 @@ impl Own {
     }
 }
 
-/// The files to look for: in the config folder (on Linux and macOS `$XDG_CONFIG_HOME` or `~/.config`; left out where no home is
-/// known) and in the project.
+/// The files to look for: in the config folder (on Linux and macOS `$XDG_CONFIG_HOME` or `~/.config`; left out
+/// where no home is known) and in the project.
 pub fn usual_files(project: &Path) -> Vec<WordingFile> {
     let config = etcetera::choose_base_strategy().ok().map(|strategy| {
         let path = strategy.config_dir().join("retake/wordings.toml");
@@ -140,8 +133,8 @@ impl Wordings {
         wordings
     }
 
-    /// The wordings for a kind of failure: the operator's own, then those of the library whose names they leave free. The default
-    /// of the library keeps its place before the others of the library.
+    /// The wordings for a kind of failure: the operator's own, then those of the library whose names they leave
+    /// free. The default of the library keeps its place before the others of the library.
     pub fn of(&self, kind: Kind) -> Vec<Choice<'_>> {
         let own = self.own.iter().filter(|own| own.is_for(kind));
         let own = own.map(|own| Choice {
@@ -172,7 +165,6 @@ impl Wordings {
     }
 }
 
-/// Reads one file.
 struct Reader<'a> {
     file: &'a WordingFile,
     text: String,

@@ -1,4 +1,5 @@
-//! A recording with its takes: plans become takes, takes become texts and sessions, and each change goes to the journal.
+//! A recording with its takes: plans become takes, takes become texts and sessions, and each change
+//! goes to the journal.
 
 mod growth;
 mod places;
@@ -24,8 +25,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The action of a take that is the history of a session as one request: what a log of exchanges, a stream or a journal is turned into
-/// before it can be changed.
+/// The action of a take that is the history of a session as one request: what a log of exchanges, a stream or a
+/// journal is turned into before it can be changed.
 pub const AS_REQUEST: &str = "as-request";
 
 /// Why there is no take.
@@ -88,7 +89,8 @@ pub struct Workbench {
 
 impl Workbench {
     /// Looks for the takes that were made of a recording before. `root` is where journals are kept, usually
-    /// [`super::takes::usual_root`]. The journal of a run is its own journal: its recording is the request that it began with.
+    /// [`super::takes::usual_root`]. The journal of a run is its own journal: its recording is the request
+    /// that it began with.
     pub fn open(
         recording: Arc<Recording>,
         path: Option<&Path>,
@@ -221,7 +223,8 @@ impl Workbench {
         Ok(rope)
     }
 
-    /// Reads a take; what is known from outside of the file is not in it. A run goes on from the end of its takes: a call there waits.
+    /// Reads a take; what is known from outside of the file is not in it. A run goes on from the end of its
+    /// takes: a call there waits.
     pub fn read(&mut self, id: TakeId, progress: Progress<'_>) -> Result<Recording, NoTake> {
         if id == TakeId::MAIN {
             return Ok(Recording::clone(&self.recording));
@@ -234,7 +237,8 @@ impl Workbench {
         Ok(recording)
     }
 
-    /// Makes a take of edits to a session of the current one. `about` tells why; its parent, session and splices are filled in.
+    /// Makes a take of edits to a session of the current one. `about` tells why; its parent, session and
+    /// splices are filled in.
     pub fn take(
         &mut self,
         number: u32,
@@ -254,7 +258,8 @@ impl Workbench {
         })
     }
 
-    /// Makes a take of the history of a session of the current take as one request, to be changed from there. Its text is kept with it.
+    /// Makes a take of the history of a session of the current take as one request, to be changed from there.
+    /// Its text is kept with it.
     ///
     /// Where the history does not tell which tools were offered, it is offered `tools`.
     pub fn as_request(&mut self, number: u32, to: To, tools: &[Tool]) -> Result<TakeId, NoTake> {

@@ -37,7 +37,8 @@ pub(super) struct Wish<'a> {
     pub(super) recording: Option<&'a dyn Recording>,
 }
 
-/// Runs a proxy that injects faults to its end: with a command once for each trial, without one until it is interrupted.
+/// Runs a proxy that injects faults to its end: with a command once for each trial, without one
+/// until it is interrupted.
 pub(super) fn run(
     wish: &Wish<'_>,
     options: impl FnOnce() -> Result<Options, Failure>,

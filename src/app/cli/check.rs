@@ -119,7 +119,6 @@ pub(super) struct Skipped {
 }
 
 impl Skipped {
-    /// Counts a file.
     pub(super) fn add(&mut self, file: &Named, error: &InputError) {
         self.count += 1;
         self.first

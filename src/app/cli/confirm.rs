@@ -1,4 +1,5 @@
-//! What a file may run or send is shown and confirmed before anything of it happens, once for each content of the file.
+//! What a file may run or send is shown and confirmed before anything of it happens, once for each
+//! content of the file.
 
 use super::exit::{Failure, complain};
 use super::output::safe_line;
@@ -34,7 +35,8 @@ impl Confirmation {
         Self::new(&file.path, file.content.clone(), file.powers())
     }
 
-    /// Asks the operator, unless the file was confirmed before as it is now, or the command line says `--trust`.
+    /// Asks the operator, unless the file was confirmed before as it is now, or the
+    /// command line says `--trust`.
     ///
     /// # Errors
     ///

@@ -1,4 +1,5 @@
-//! `convert`: a recording as the items or messages of a provider on stdout or in a file, and on stderr what that lost.
+//! `convert`: a recording as the items or messages of a provider on stdout or in a file, and on
+//! stderr what that lost.
 
 use super::arguments::{ConvertArguments, LossFormat};
 use super::exit::{Exit, Failure, complain};

@@ -31,14 +31,11 @@ pub enum Exit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "why", rename_all = "kebab-case")]
 pub(super) enum Why {
-    /// A signal.
     Signal {
-        /// Its number.
         signal: i32,
     },
     /// The agent that was started with it ended: by itself with a code, or by a signal.
     Agent {
-        /// Its exit code.
         code: Option<i32>,
         /// The signal that ended it.
         signal: Option<i32>,
@@ -82,7 +79,6 @@ pub(super) enum Failure {
     },
     /// stdout could not be written; what was known until then decides the exit code.
     Output {
-        /// The system's answer.
         error: io::Error,
         /// How the command stood.
         so_far: Exit,

@@ -21,7 +21,6 @@ use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Fixes a recording.
 pub(super) fn run(arguments: &FixArguments) -> Result<Exit, Failure> {
     let mut inputs = Inputs::new(&arguments.reading)?.redacting(arguments.redact);
     inputs.options.keeps = true;

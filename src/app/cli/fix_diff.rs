@@ -12,7 +12,8 @@ use std::io::{self, Write};
 /// How many unchanged lines are shown around a changed one.
 const CONTEXT: usize = 3;
 
-/// A longer line is shown from near its first difference on: behind its end, where it is cut, it may be all there is to see.
+/// A longer line is shown from near its first difference on: behind its end, where it is cut, it may be all
+/// there is to see.
 const LONG: usize = 500;
 /// How many characters of a long line are shown at its beginning, and before its first difference.
 const KEPT: usize = 60;

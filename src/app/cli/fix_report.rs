@@ -57,7 +57,8 @@ pub(super) fn tell(mended: &Mended, is_trial: bool) {
     }
 }
 
-/// The errors that are left, by rule, and the calls that wait: they are no fault, but no provider takes a history that ends with them.
+/// The errors that are left, by rule, and the calls that wait: they are no fault, but no provider takes a
+/// history that ends with them.
 fn left_lines(mended: &Mended) -> Vec<String> {
     let found = || mended.found[1].iter();
     let errors = found().filter(|((severity, _), _)| *severity == Severity::Error);

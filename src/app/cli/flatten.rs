@@ -1,4 +1,5 @@
-//! A recording with its findings as plain values: what every report format prints, without the recording itself.
+//! A recording with its findings as plain values: what every report format prints,
+//! without the recording itself.
 
 use super::arguments::FailOn;
 use super::inputs::Inputs;
@@ -19,7 +20,6 @@ pub(super) struct FileReport {
     pub(super) format: &'static str,
     /// The file that its tools were taken from, where they were not recorded and not given.
     pub(super) tools_from: Option<String>,
-    /// Its sessions.
     pub(super) sessions: Vec<SessionReport>,
     /// What could not be read where there is no session at all, and files beside it that cannot be used.
     pub(super) problems: Vec<ProblemReport>,
@@ -32,9 +32,7 @@ pub(super) struct SessionReport {
     pub(super) name: String,
     /// The dialect that it was judged for.
     pub(super) target: Dialect,
-    /// Number of turns.
     pub(super) turns: usize,
-    /// Number of items.
     pub(super) items: usize,
     /// Number of calls that the client answers.
     pub(super) calls: usize,
@@ -48,7 +46,6 @@ pub(super) struct SessionReport {
     pub(super) problems: Vec<ProblemReport>,
 }
 
-/// One finding.
 #[derive(Debug)]
 pub(super) struct FindingReport {
     /// The line of its item, counted from 1; `None` where the file has no lines, or they were not asked for.
@@ -57,7 +54,6 @@ pub(super) struct FindingReport {
     pub(super) turn: Option<u32>,
     /// The item, counted from 1.
     pub(super) item: Option<u32>,
-    /// The rule.
     pub(super) rule: &'static Rule,
     /// How bad it is.
     pub(super) severity: Severity,
@@ -69,7 +65,6 @@ pub(super) struct FindingReport {
     pub(super) message: String,
     /// JSON pointer into the arguments or the output.
     pub(super) pointer: Option<String>,
-    /// What made it.
     pub(super) cause: Option<&'static str>,
     /// What kind of error an output is that reports one.
     pub(super) class: Option<ErrorClass>,
@@ -84,7 +79,6 @@ pub(super) struct ProblemReport {
     pub(super) line: Option<u64>,
     /// The byte, counted from 0.
     pub(super) byte: u64,
-    /// What it is.
     pub(super) message: String,
     /// Whether something was not read for it.
     pub(super) is_unread: bool,
@@ -95,7 +89,6 @@ pub(super) struct ProblemReport {
 pub(super) struct Totals {
     /// Files that were read.
     pub(super) files: usize,
-    /// Their sessions.
     pub(super) sessions: usize,
     /// Sessions with calls whose tools are not known.
     pub(super) without_tools: usize,
@@ -112,7 +105,6 @@ pub(super) struct Totals {
 }
 
 impl Totals {
-    /// Counts a file.
     pub(super) fn add(&mut self, file: &FileReport, fail_on: FailOn) {
         self.files += 1;
         self.sessions += file.sessions.len();
@@ -263,8 +255,8 @@ pub(super) fn lined_records(recording: &Recording) -> &[Record] {
     }
 }
 
-/// The problems of each session: of those that the run would go on from, the last one that begins before the problem.
-/// The list behind the last session is for files without any.
+/// The problems of each session: of those that the run would go on from, the last one that begins before the
+/// problem. The list behind the last session is for files without any.
 fn problems_by_session(recording: &Recording, lines: &Lines) -> Vec<Vec<ProblemReport>> {
     let sessions = &recording.sessions;
     let begins = |session: &Session| session.items.iter().map(|item| item.span.start).min();

@@ -1,4 +1,5 @@
-//! Recordings as the command line asks for them: read, with tools and an output schema laid under them where they are given.
+//! Recordings as the command line asks for them: read, with tools and an output schema laid under them
+//! where they are given.
 
 use super::arguments::{OpenArguments, ReadingArguments};
 use super::exit::{Failure, complain};
@@ -33,7 +34,6 @@ pub struct Inputs {
 /// A recording that is ready to be judged.
 #[derive(Debug, Clone)]
 pub struct Opened {
-    /// The recording.
     pub recording: Recording,
     /// The file beside the recording that its tools were taken from.
     pub tools_from: Option<PathBuf>,
@@ -67,7 +67,8 @@ impl Inputs {
         Self { redacts, ..self }
     }
 
-    /// Reads a recording; `-` is standard input. Files of tools beside it that cannot be used are told on standard error.
+    /// Reads a recording; `-` is standard input. Files of tools beside it that cannot be used are
+    /// told on standard error.
     pub fn read(&self, path: &Path) -> Result<Opened, InputError> {
         let opened = self.read_quietly(path)?;
         tell_unusable(&opened.unusable);
@@ -230,7 +231,8 @@ pub(super) fn session_named(path: &Path, names: &[String], wanted: &str) -> Resu
 pub(super) fn hint_for(error: &InputError) -> Option<String> {
     match error {
         InputError::EmptyFolder => Some(
-            "recordings are .json, .jsonl, .sse or .db files; Claude Code keeps its own in ~/.claude/projects, Codex in ~/.codex/sessions"
+            "recordings are .json, .jsonl, .sse or .db files; Claude Code keeps its own in ~/.claude/projects, \
+            Codex in ~/.codex/sessions"
                 .to_owned(),
         ),
         InputError::Unrecognised => Some(format!(

@@ -86,7 +86,8 @@ pub(super) fn run(arguments: &LabArguments) -> Result<Exit, Failure> {
     write(exit, |out| report(out, arguments, &results))
 }
 
-/// Whether the assertions fail, or nothing can be asserted of what the spec names; tells what is not seen from their verdicts.
+/// Whether the assertions fail, or nothing can be asserted of what the spec names; tells what is not
+/// seen from their verdicts.
 fn assertions_fail(results: &Results<'_>, is_strict: bool) -> bool {
     if let Some(earlier) = words::earlier(results.earlier()) {
         complain(&earlier, Some("--fresh asks anew"));
@@ -103,8 +104,8 @@ fn assertions_fail(results: &Results<'_>, is_strict: bool) -> bool {
     fails || { results.assertions.iter() }.any(|judged| is_failure(judged, is_strict))
 }
 
-/// Whether what came of a claim makes the command fail: what is undecided does where the figures do not even reach it, or the operator is
-/// strict.
+/// Whether what came of a claim makes the command fail: what is undecided does where the figures do not even
+/// reach it, or the operator is strict.
 fn is_failure(judged: &Judged, is_strict: bool) -> bool {
     let reaches = match &judged.claim {
         Claim::AtLeast(rate) => judged

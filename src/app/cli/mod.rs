@@ -1,8 +1,8 @@
 //! The headless face: one file per subcommand, one file per report format.
 //!
 //! stdout is data, stderr is for progress and complaints. What comes from a recording is printed through
-//! [`retake_core::safe_text::SafeText`]; the JSON report keeps every character and spells the dangerous ones as `\uXXXX`.
-//! A closed pipe ends a command quietly.
+//! [`retake_core::safe_text::SafeText`]; the JSON report keeps every character and spells the dangerous ones as
+//! `\uXXXX`. A closed pipe ends a command quietly.
 
 mod arguments;
 mod chaos;

@@ -14,9 +14,11 @@ const TICK: Duration = Duration::from_millis(100);
 
 type Done<R> = (usize, Result<R, Box<dyn Any + Send>>);
 
-/// Calls `work` for each input on all cores, and `take` with the results in the order of the inputs, on this thread.
+/// Calls `work` for each input on all cores, and `take` with the results in the order of the
+/// inputs, on this thread.
 ///
-/// Stops at the first error of `take`. `tick` is called with the number of results so far, ten times a second or so.
+/// Stops at the first error of `take`. `tick` is called with the number of results so far, ten times
+/// a second or so.
 pub(super) fn in_order<T: Sync, R: Send, E>(
     inputs: &[T],
     work: impl Fn(&T) -> R + Sync,

@@ -21,7 +21,8 @@ pub(super) fn counted(count: usize, noun: &str) -> String {
     }
 }
 
-/// JSON on its way to stdout. A terminal gets the characters that would command it as JSON escapes; whoever reads a pipe gets the bytes.
+/// JSON on its way to stdout. A terminal gets the characters that would command it as JSON escapes; whoever
+/// reads a pipe gets the bytes.
 pub(super) struct JsonOutput {
     output: Output,
     is_terminal: bool,
@@ -30,7 +31,6 @@ pub(super) struct JsonOutput {
 }
 
 impl JsonOutput {
-    /// stdout, buffered.
     pub(super) fn stdout() -> Self {
         Self {
             output: Output::stdout(),
@@ -79,7 +79,8 @@ impl Write for JsonOutput {
     }
 }
 
-/// Whether a character is an instruction to a terminal, or turns the direction of a text: all of them have at most four hexadecimal digits.
+/// Whether a character is an instruction to a terminal, or turns the direction of a text: all of them have at
+/// most four hexadecimal digits.
 fn commands_terminals(character: char) -> bool {
     let turns = matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     turns || character.is_control() && !matches!(character, '\n' | '\t')
@@ -93,13 +94,11 @@ fn is_beginning(bytes: &[u8]) -> bool {
 
 /// Where a report goes.
 pub(super) enum Output {
-    /// stdout.
     Stdout(BufWriter<StdoutLock<'static>>),
     /// A pager that shows it.
     Pager(Pager),
 }
 
-/// A running pager.
 pub(super) struct Pager {
     process: Child,
     /// `None` once everything is handed over.
@@ -107,7 +106,6 @@ pub(super) struct Pager {
 }
 
 impl Output {
-    /// stdout, buffered.
     pub(super) fn stdout() -> Self {
         Self::Stdout(BufWriter::with_capacity(64 * 1024, io::stdout().lock()))
     }

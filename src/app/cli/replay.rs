@@ -29,7 +29,8 @@ use told::Teller;
 
 /// How often a signal is looked for.
 const LOOK: Duration = Duration::from_millis(100);
-/// What an agent finds where it looks for a key and has none: no SDK begins without one, and none is asked for here.
+/// What an agent finds where it looks for a key and has none: no SDK begins without one, and none
+/// is asked for here.
 const KEYS: &[(&str, &str)] = &[
     ("OPENAI_API_KEY", "retake-replay"),
     ("ANTHROPIC_API_KEY", "retake-replay"),
@@ -37,7 +38,6 @@ const KEYS: &[(&str, &str)] = &[
 
 /// What is heard while a recording is served.
 enum Heard {
-    /// Of the endpoint.
     Asked(Event),
     /// Of the agent that was started.
     Agent(News),

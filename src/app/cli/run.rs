@@ -18,7 +18,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
-/// Runs the agent.
 pub(super) fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
     if !arguments.headless && !io::stdout().is_terminal() {
         let message = "a run under the debugger needs a terminal";

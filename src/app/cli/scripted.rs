@@ -13,7 +13,8 @@ use std::time::Duration;
 /// How often it is looked for a signal.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Serves until a signal ends it: an interrupt, SIGTERM, the end of its terminal. Its first line is the address.
+/// Serves until a signal ends it: an interrupt, SIGTERM, the end of its terminal. Its first
+/// line is the address.
 pub(super) fn run(arguments: &ScriptedArguments) -> Result<Exit, Failure> {
     let script = script(&arguments.path)?;
     let signal = note_ends();

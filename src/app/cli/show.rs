@@ -12,7 +12,6 @@ use retake_live::{InputError, check_session, exit_on_interrupt};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Prints a transcript.
 pub(super) fn run(arguments: &ShowArguments) -> Result<Exit, Failure> {
     let inputs = Inputs::new(&arguments.reading)?.redacting(arguments.redact);
     exit_on_interrupt();

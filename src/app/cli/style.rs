@@ -10,9 +10,7 @@ pub enum Color {
     /// On a terminal, unless NO_COLOR is set or TERM is "dumb".
     #[default]
     Auto,
-    /// Always.
     Always,
-    /// Never.
     Never,
 }
 
@@ -68,12 +66,10 @@ impl Palette {
         }
     }
 
-    /// What is broken.
     pub(super) fn error<T>(self, word: T) -> Painted<T> {
         self.paint("1;31", word)
     }
 
-    /// What hurts.
     pub(super) fn warning<T>(self, word: T) -> Painted<T> {
         self.paint("1;33", word)
     }
@@ -83,12 +79,10 @@ impl Palette {
         self.paint("1;36", word)
     }
 
-    /// What is new.
     pub(super) fn added<T>(self, word: T) -> Painted<T> {
         self.paint("32", word)
     }
 
-    /// Headings.
     pub(super) fn bold<T>(self, word: T) -> Painted<T> {
         self.paint("1", word)
     }

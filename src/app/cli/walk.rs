@@ -1,4 +1,5 @@
-//! From what the operator names to files: folders are walked in the order of their names, without hidden entries.
+//! From what the operator names to files: folders are walked in the order of their
+//! names, without hidden entries.
 
 use retake_live::InputError;
 use retake_live::discover::is_recording_name;

@@ -1,7 +1,7 @@
 //! The copy menu: what to copy, and the way to the clipboard.
 //!
-//! The clipboard is reached through the terminal (OSC 52), so it works over SSH and needs no display server. The text is copied
-//! as it was recorded, not as it is drawn.
+//! The clipboard is reached through the terminal (OSC 52), so it works over SSH and needs no display server.
+//! The text is copied as it was recorded, not as it is drawn.
 //!
 //! ```text
 //! match menu.key(key) { Copying::Copy(what) => copy(&mut stdout, &bytes_of(what))?, ... }
@@ -18,9 +18,8 @@ use ratatui::widgets::Clear;
 use retake_core::safe_text::SafeText;
 use std::io::{self, Write};
 
-/// For the help.
-pub const NOTE: &str = "Copying goes through the terminal (OSC 52), also over SSH. tmux needs `set -g set-clipboard on`; \
-                        some terminals want to be asked for permission in their settings.";
+pub const NOTE: &str = "Copying goes through the terminal (OSC 52), also over SSH. tmux needs `set -g \
+    set-clipboard on`; some terminals want to be asked for permission in their settings.";
 
 /// The longest text in base64 that terminals take: xterm and hterm cut or drop longer ones.
 const BASE64_LIMIT: usize = 74_994;
@@ -36,7 +35,6 @@ pub enum Copied {
     Arguments,
     /// The output of the call.
     Output,
-    /// The call id.
     CallId,
     /// The path of the file.
     Path,
@@ -62,15 +60,12 @@ impl Copied {
 /// What a key did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Copying {
-    /// Nothing yet.
     Pending,
-    /// This is to be copied.
     Copy(Copied),
     /// Nothing is to be copied.
     Left,
 }
 
-/// The open menu.
 #[derive(Debug, Clone)]
 pub struct CopyMenu {
     available: Vec<Copied>,
@@ -84,7 +79,6 @@ impl CopyMenu {
         }
     }
 
-    /// Takes a key.
     pub fn key(&mut self, key: KeyEvent) -> Copying {
         match key.code {
             KeyCode::Enter => Copying::Copy(Copied::Text),
@@ -136,7 +130,8 @@ impl CopyMenu {
     }
 }
 
-/// Sends bytes to the terminal's clipboard. Gives the words that say what happened; whether the terminal obeys, it does not say.
+/// Sends bytes to the terminal's clipboard. Gives the words that say what happened; whether the terminal obeys,
+/// it does not say.
 pub fn copy(terminal: &mut impl Write, bytes: &[u8]) -> io::Result<SafeText> {
     if bytes.len() > LIMIT {
         return Ok(SafeText::from_str(&format!(

@@ -1,5 +1,5 @@
-//! Fuzzy matching, as the palette, the picker and the filter bar use it: letters in order with gaps, words in any order, small
-//! letters match both cases.
+//! Fuzzy matching, as the palette, the picker and the filter bar use it: letters in order with gaps, words in
+//! any order, small letters match both cases.
 
 use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
@@ -22,7 +22,6 @@ impl Fuzzy {
         }
     }
 
-    /// Whether everything matches.
     pub fn is_empty(&self) -> bool {
         self.pattern.atoms.is_empty()
     }

@@ -10,7 +10,6 @@ const SHORTEST_NAME: usize = 12;
 /// By how much details are indented.
 const INDENT: usize = 4;
 
-/// The table.
 #[derive(Debug, Clone)]
 pub struct Table {
     /// The names of the columns.

@@ -1,4 +1,5 @@
-//! The help: the keys that work where it was asked for, and on demand all others, grouped, in as many columns as fit. `/` finds one.
+//! The help: the keys that work where it was asked for, and on demand all others, grouped, in as many columns
+//! as fit. `/` finds one.
 //!
 //! It is made from the same rows as the palette, so it cannot differ from what the keys do.
 
@@ -17,15 +18,12 @@ use std::cell::Cell;
 const KEYS: usize = 14;
 /// The narrowest that a column is beside another one.
 const COLUMN: usize = 46;
-/// Between two columns.
 const GAP: usize = 3;
 
-/// The open help.
 #[derive(Debug, Clone)]
 pub struct Help {
     /// The keys that work where the help was asked for.
     here: Vec<Command>,
-    /// Every key.
     all: Vec<Command>,
     shows_all: bool,
     notes: Vec<&'static str>,
@@ -37,8 +35,8 @@ pub struct Help {
 }
 
 impl Help {
-    /// The help for a place with these keys, among all keys there are; commands without a key are left to the palette. The notes stand
-    /// below them.
+    /// The help for a place with these keys, among all keys there are; commands without a key are left to the
+    /// palette. The notes stand below them.
     pub fn new(here: &[Command], all: &[Command], notes: &[&'static str]) -> Self {
         let with_key = |commands: &[Command]| {
             let commands = commands.iter().filter(|command| !command.key.is_empty());
@@ -112,7 +110,6 @@ impl Help {
         }
     }
 
-    /// Takes the wheel.
     pub fn mouse(&mut self, event: MouseEvent) {
         let (page, rows) = self.seen.get();
         let last = rows.saturating_sub(page);

@@ -1,5 +1,5 @@
-//! The one table of keys. The keys that work, the footer, the help and the table of the README are all read from it. Keys of what
-//! lies over the panes stand in [`overlays`], in rows of the same kind.
+//! The one table of keys. The keys that work, the footer, the help and the table of the README are all read
+//! from it. Keys of what lies over the panes stand in [`overlays`], in rows of the same kind.
 
 mod context;
 pub mod exchanges;
@@ -61,7 +61,6 @@ pub enum Command {
     Pane(u8),
     /// Open what the cursor is on.
     Open,
-    /// Pretty or raw.
     View,
     /// Open the wording lab.
     Lab,
@@ -69,13 +68,11 @@ pub enum Command {
     Recover(&'static str),
     /// Back to the take before.
     Undo,
-    /// Forward again.
     Redo,
     /// A take that ends here.
     Fork,
     /// The tree of takes.
     Takes,
-    /// Save the take.
     SaveAs,
     /// Write a note on the item.
     Note,
@@ -87,15 +84,12 @@ pub enum Command {
     Views,
     /// A breakpoint on what is under the cursor.
     Break,
-    /// All breakpoints.
     Breakpoints,
-    /// One step of the run.
     StepRun,
     /// Go on, or begin to.
     Continue,
     /// Stop before the next step.
     PauseRun,
-    /// End the run.
     Abort,
     /// Approve for good, or release.
     Always,
@@ -103,32 +97,24 @@ pub enum Command {
     Follow,
     /// The events of the run, and the problems of reading.
     Log,
-    /// Copy.
     Copy,
     /// Open the item in the editor.
     Editor,
     /// All commands by name.
     Palette,
-    /// The keys.
     Help,
-    /// Back.
     Back,
     /// Close the view; at the root quit.
     Close,
-    /// Quit.
     Quit,
-    /// Suspend.
     Suspend,
-    /// Draw everything anew.
     Redraw,
 }
 
 /// Towards the end or towards the beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// Towards the end.
     Forward,
-    /// Towards the beginning.
     Backward,
 }
 
@@ -152,7 +138,8 @@ pub(crate) fn event(name: &str) -> Option<KeyEvent> {
     }
 }
 
-/// Whether two events are the same key. Terminals differ in what they say of shift, and of capital letters with control.
+/// Whether two events are the same key. Terminals differ in what they say of shift, and of
+/// capital letters with control.
 fn is_same_key(one: &KeyEvent, other: &KeyEvent) -> bool {
     let control = |event: &KeyEvent| event.modifiers.contains(KeyModifiers::CONTROL);
     let code = |event: &KeyEvent| match event.code {
@@ -188,9 +175,9 @@ fn named(name: &str) -> Option<KeyCode> {
 /// A row of the table.
 #[derive(Debug)]
 pub struct Binding<C = Command> {
-    /// The keys as people read them, `^d` with control, with spaces between; the first one is named in the footer.
+    /// The keys as people read them, `^d` with control, with spaces between; the first one is
+    /// named in the footer.
     pub keys: &'static str,
-    /// What they do.
     pub command: C,
     /// Where they do it.
     pub contexts: &'static [Context],
@@ -274,7 +261,6 @@ impl<C> Binding<C> {
     }
 }
 
-/// Every key.
 #[rustfmt::skip]
 pub const KEYMAP: &[Binding] = &[
     row("j down", C::Step(Forward), EVERYWHERE, Group::Move, "down"),

@@ -19,8 +19,8 @@ pub(super) struct Labbing {
 }
 
 impl Labbing {
-    /// News of the file below: it is read, and its run goes on, while the lab has the screen. What the operator would have to decide
-    /// waits there.
+    /// News of the file below: it is read, and its run goes on, while the lab has the screen. What the operator
+    /// would have to decide waits there.
     pub(super) fn hear(&mut self, number: u32, report: Report) {
         if self.below.number == number {
             drop(self.below.hear(report));

@@ -5,8 +5,8 @@ use ratatui::layout::Rect;
 use std::cell::Cell;
 use std::ops::Range;
 
-/// Which row is chosen, and which rows are seen. Drawing remembers the height of the window, so that a page is as long as
-/// what the operator sees.
+/// Which row is chosen, and which rows are seen. Drawing remembers the height of the window, so that a page is
+/// as long as what the operator sees.
 #[derive(Debug, Clone, Default)]
 pub struct ListCursor {
     cursor: usize,
@@ -45,7 +45,8 @@ impl ListCursor {
         true
     }
 
-    /// Takes the mouse: a click on a row moves the cursor there, the wheel by three rows. True if it was for this list.
+    /// Takes the mouse: a click on a row moves the cursor there, the wheel by three rows. True if it
+    /// was for this list.
     pub fn mouse(&mut self, event: MouseEvent, count: usize) -> bool {
         let area = self.area.get();
         let (column, row) = (event.column, event.row);

@@ -1,4 +1,5 @@
-//! Reads and checks the file on a thread of its own, and watches it while it grows. Sends reports; the screen never waits for it.
+//! Reads and checks the file on a thread of its own, and watches it while it grows. Sends reports; the screen
+//! never waits for it.
 
 mod hits;
 mod paths;
@@ -51,8 +52,9 @@ pub struct Knowledge {
 }
 
 impl Knowledge {
-    /// What the command line says: the tools that were offered, whatever the file says; how the tools of a file are found that does not
-    /// tell; the schema of the final output; the dialect to judge for, if not that of the recording.
+    /// What the command line says: the tools that were offered, whatever the file says; how the tools of a
+    /// file are found that does not tell; the schema of the final output; the dialect to judge for, if not
+    /// that of the recording.
     pub fn new(
         tools: Option<Vec<Tool>>,
         tools_beside: FindTools,
@@ -81,7 +83,8 @@ impl Knowledge {
         self.tools.is_some()
     }
 
-    /// Adds what is known about a file to its recording; returns the dialect to judge for, if not that of the recording.
+    /// Adds what is known about a file to its recording; returns the dialect to judge for, if not
+    /// that of the recording.
     pub fn judge(&self, path: &Path, recording: &mut Recording) -> Option<Dialect> {
         self.of_file(path).apply(recording);
         self.target
@@ -206,7 +209,6 @@ impl Loader {
         }
     }
 
-    /// Makes a take.
     pub fn make_take(&self, order: Order) {
         self.ask(takes::Job::Make(Box::new(order)));
     }
@@ -348,8 +350,8 @@ impl Work {
         Ok(())
     }
 
-    /// Looks for growth until told to stop. What is appended to a large file is shown from its end at once; the rest is put together
-    /// beside that, whenever the file is quiet.
+    /// Looks for growth until told to stop. What is appended to a large file is shown from its end at once; the
+    /// rest is put together beside that, whenever the file is quiet.
     fn watch(&mut self, watching: &AtomicBool) -> Result<(), InputError> {
         while self.watch_file(watching)? == Watched::Replaced {
             self.tell(Report::Notice(

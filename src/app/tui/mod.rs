@@ -6,9 +6,10 @@
 //! signals ─────┘   (pure)     state ────┴─▶ view ─▶ cells
 //! ```
 //!
-//! `state` holds what is shown, `update` changes it, `view` draws it, `keymap` says which key means what. This file owns the loop and
-//! knows tokio, with `signals` and `panics`, which end it. The first frame is painted from the head of the file before anything else is read or
-//! started; the rest is read by `loader` on threads of its own.
+//! `state` holds what is shown, `update` changes it, `view` draws it, `keymap` says which key means what.
+//! This file owns the loop and knows tokio, with `signals` and `panics`, which end it. The first frame is
+//! painted from the head of the file before anything else is read or started; the rest is read by `loader` on
+//! threads of its own.
 
 pub mod copy;
 mod debugger;
@@ -115,7 +116,8 @@ fn open(request: &OpenRequest) -> Result<Left, OpenError> {
     face.stay(received)
 }
 
-/// Shows the exchanges of a proxy and returns when the operator leaves. `request` says how things are to look and to be judged.
+/// Shows the exchanges of a proxy and returns when the operator leaves. `request` says how things are to look
+/// and to be judged.
 pub fn watch(request: &OpenRequest, watched: Watched) -> Result<Left, OpenError> {
     panics::contain(|| {
         let (news, received) = unbounded_channel();
@@ -149,15 +151,11 @@ struct Face<'a> {
 /// What is to be done once an event was taken.
 #[derive(Debug)]
 enum Next {
-    /// Nothing.
     Wait,
-    /// Leave.
     Leave,
     /// Close the file; leave where nothing is below it.
     Close,
-    /// Open this file.
     Open(PathBuf),
-    /// Open this exchange.
     Enter(ExchangeId),
     /// Open the wording lab for a finding.
     Lab(Box<lab::Subject>),
@@ -165,11 +163,9 @@ enum Next {
     QuitLab,
     /// Open a take of a journal: a sample of the lab.
     Sample(PathBuf, TakeId),
-    /// Tell the proxy.
     Proxy(retake_live::proxy::Command),
     /// Stop the process until the shell calls again.
     Suspend,
-    /// Draw everything anew.
     Redraw,
     /// Show an item in the operator's editor; what is made of it becomes an edit.
     Edit(String),
@@ -178,7 +174,6 @@ enum Next {
 }
 
 impl<'a> Face<'a> {
-    /// Takes the terminal.
     fn new(request: &'a OpenRequest, news: UnboundedSender<News>) -> io::Result<Self> {
         Ok(Self {
             request,
@@ -284,7 +279,8 @@ impl<'a> Face<'a> {
                             // What was typed ahead is for the screen that comes of it.
                             break;
                         }
-                        // Asked with the waker of this task: the stream keeps the first waker that finds it empty.
+                        // Asked with the waker of this task: the stream keeps the first waker
+                        // that finds it empty.
                         waiting = poll_fn(|task| Poll::Ready(stream.poll_next_unpin(task))).await;
                     }
                 }

@@ -1,8 +1,8 @@
 //! The command palette: type the name of what you want, in retake's words or gdb's, and press enter.
 //!
-//! The rows come from the caller's one table of commands; what was chosen comes back as its index in that table. What is typed has to
-//! begin words of a title or of an alias, in their order, or to stand in one as it is: letters that are merely there in some order choose
-//! nothing. A number goes to what is counted.
+//! The rows come from the caller's one table of commands; what was chosen comes back as its index in that
+//! table. What is typed has to begin words of a title or of an alias, in their order, or to stand in one as it
+//! is: letters that are merely there in some order choose nothing. A number goes to what is counted.
 
 use super::list::ListCursor;
 use super::prompt::{Prompt, Typing};
@@ -35,13 +35,11 @@ pub struct Command {
 /// What a key did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
-    /// Nothing yet.
     Pending,
     /// The command with this index was chosen.
     Chosen(usize),
     /// A number was typed, counted from 1: of a turn, of an exchange.
     Number(usize),
-    /// None of them.
     Left,
 }
 
@@ -52,13 +50,11 @@ enum Fit {
     Mentioned,
     /// The name begins so.
     Named,
-    /// It is the key.
     Key,
     /// It is the name as a whole.
     Exact,
 }
 
-/// The open palette.
 #[derive(Debug, Clone)]
 pub struct Palette {
     /// The commands that can be chosen here, with their index in the caller's table.
@@ -98,7 +94,6 @@ impl Palette {
         palette
     }
 
-    /// Takes a key.
     pub fn key(&mut self, key: KeyEvent) -> Choice {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         let moves = match key.code {
@@ -240,7 +235,8 @@ fn fit(command: &Command, typed: &str) -> Option<Fit> {
     }
 }
 
-/// Whether what was typed is made of the beginnings of the first words of a name, one behind the other: `nf`, `nefi` for `next finding`.
+/// Whether what was typed is made of the beginnings of the first words of a name, one behind the other: `nf`,
+/// `nefi` for `next finding`.
 fn begins_words(name: &str, typed: &str) -> bool {
     let typed: Vec<char> = typed.chars().collect();
     // From which letters on the words so far leave something to be explained.

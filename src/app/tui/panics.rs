@@ -71,7 +71,8 @@ fn hear(panic: &PanicHookInfo<'_>, before: &dyn Fn(&PanicHookInfo<'_>)) {
     }
 }
 
-/// Debug builds panic at F12, on the thread that `RETAKE_PANIC` names, `screen` or `worker`, so that tests can see what becomes of it.
+/// Debug builds panic at F12, on the thread that `RETAKE_PANIC` names, `screen` or `worker`, so that tests can
+/// see what becomes of it.
 #[cfg(debug_assertions)]
 #[expect(clippy::panic, reason = "what is tested is a panic")]
 pub(super) fn on_demand(event: &crossterm::event::Event) {

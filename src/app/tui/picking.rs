@@ -35,8 +35,8 @@ impl Picking {
         }
     }
 
-    /// Starts to look; to be called once the picker is painted. Files are judged as they will be when they are opened. `tell` is called
-    /// in other threads.
+    /// Starts to look; to be called once the picker is painted. Files are judged as they will be when they are
+    /// opened. `tell` is called in other threads.
     pub(super) fn start(
         &mut self,
         request: &OpenRequest,

@@ -92,7 +92,6 @@ impl Prompt {
         &self.history
     }
 
-    /// Takes a key.
     pub fn key(&mut self, key: KeyEvent) -> Typing {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match (act(Context::Line, &key), key.code) {

@@ -26,7 +26,6 @@ pub struct OpenRequest {
 /// How the operator left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Left {
-    /// By a key.
     Quit,
     /// By a signal, by its number: SIGTERM, SIGINT or SIGQUIT, or SIGHUP when the terminal went away.
     Signal(i32),
@@ -39,12 +38,7 @@ pub enum Left {
 pub enum OpenError {
     /// The input cannot be read at all. Told before the screen is taken.
     #[error("{}: {error}", path.display())]
-    Input {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        error: InputError,
-    },
+    Input { path: PathBuf, error: InputError },
     /// The terminal cannot be used.
     #[error("the terminal cannot be used: {0}")]
     Terminal(#[from] io::Error),

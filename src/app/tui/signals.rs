@@ -63,8 +63,8 @@ fn endings() -> [SignalKind; 4] {
     ]
 }
 
-/// Discards what waits to be written when the loop does not answer a signal: it is writing to a terminal that nobody reads, and would
-/// wait for as long as that lasts.
+/// Discards what waits to be written when the loop does not answer a signal: it is writing to a terminal that
+/// nobody reads, and would wait for as long as that lasts.
 pub(super) fn end_without_reader() {
     std::thread::spawn(|| {
         let runtime = tokio::runtime::Builder::new_current_thread()

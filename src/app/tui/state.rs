@@ -1,5 +1,6 @@
-//! What the debugger shows and where the operator is: plain data, without a terminal. [`crate::tui::update`] changes it, the
-//! views draw it; between the two, [`State::prepare`] fetches the rows that are seen, and no others.
+//! What the debugger shows and where the operator is: plain data, without a terminal.
+//! [`crate::tui::update`] changes it, the views draw it; between the two, [`State::prepare`] fetches the
+//! rows that are seen, and no others.
 
 pub mod detail;
 pub mod document;
@@ -44,12 +45,10 @@ pub enum Stage {
     Reading {
         /// Bytes that are read.
         done: u64,
-        /// Bytes in all.
         total: u64,
     },
     /// Everything is read, the rules run.
     Checking,
-    /// Everything is known.
     Ready,
     /// Reading failed; what was read is shown.
     Failed(String),
@@ -58,9 +57,7 @@ pub enum Stage {
 /// Whether the end of a growing file is kept in sight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Follow {
-    /// No.
     Off,
-    /// Yes.
     On,
     /// The operator moved up; the file is still watched.
     Paused,
@@ -69,7 +66,6 @@ pub enum Follow {
 /// The item in the detail pane.
 #[derive(Debug, Default)]
 pub struct Detail {
-    /// Its lines.
     pub lines: Vec<Line>,
     /// Bytes that were left out.
     pub left_out: u64,
@@ -94,13 +90,9 @@ const LONGEST_LOOK: u64 = 4 << 20;
 /// First rows of lists.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Tops {
-    /// Of the turns.
     pub turns: usize,
-    /// Of the items.
     pub items: usize,
-    /// Of the findings.
     pub findings: usize,
-    /// Of the sessions.
     pub sessions: usize,
     /// Of what lies over the panes.
     pub overlay: usize,
@@ -117,7 +109,6 @@ pub struct State {
     pub name: String,
     /// How far reading has come.
     pub stage: Stage,
-    /// What is shown.
     pub document: Option<Arc<Document>>,
     /// The beginning of the file, for the way back from its end while the rest is being read.
     pub head: Option<Arc<Document>>,
@@ -175,7 +166,6 @@ pub struct State {
     pub recovery: Recovery,
     /// Asks for a note on the item.
     pub note: Prompt,
-    /// The live run.
     pub live: Live,
     /// The exchange of a proxy that this is.
     pub exchange: Option<Intercepted>,
@@ -266,8 +256,8 @@ impl State {
             .map_or(&[], |checked| checked.of_item(self.item))
     }
 
-    /// The findings about the item with the cursor, and the calls there that a live run has open: all that something can be
-    /// done about.
+    /// The findings about the item with the cursor, and the calls there that a live run has open: all that
+    /// something can be done about.
     pub fn offering_here(&self) -> impl Iterator<Item = &Finding> {
         let checked = self.checked().into_iter();
         let waiting = checked.flat_map(|checked| checked.waiting(self.item));
@@ -344,7 +334,6 @@ impl State {
         }
     }
 
-    /// Takes filters away.
     pub fn show_all(&mut self) {
         self.shown = None;
         self.filter = None;

@@ -1,5 +1,5 @@
-//! The terminal: taken when the debugger opens, given back whatever happens. The guard restores it on drop, the panic hook before
-//! the message prints, and a watcher ends the program when the terminal itself goes away.
+//! The terminal: taken when the debugger opens, given back whatever happens. The guard restores it on drop, the
+//! panic hook before the message prints, and a watcher ends the program when the terminal itself goes away.
 
 use crossterm::cursor::{Hide, Show};
 use crossterm::event::{
@@ -25,13 +25,15 @@ const FRAME_BYTES: usize = 1 << 18;
 
 /// The exit code of a program that was hung up on: 128 and the number of SIGHUP.
 const HUNG_UP: i32 = 129;
-/// Whether the terminal is taken: it is given back once only, or what was written to it since would be drawn over.
+/// Whether the terminal is taken: it is given back once only, or what was written to it since
+/// would be drawn over.
 static IS_TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// The terminal while the debugger has it.
 #[derive(Debug)]
 pub(super) struct Screen {
-    /// Never dropped: on drop it complains to stderr about a terminal that is gone, and where stderr is gone too, that panics.
+    /// Never dropped: on drop it complains to stderr about a terminal that is gone, and where stderr is
+    /// gone too, that panics.
     terminal: ManuallyDrop<Terminal<CrosstermBackend<BufWriter<Stdout>>>>,
     mouse: bool,
 }
@@ -39,7 +41,8 @@ pub(super) struct Screen {
 impl Screen {
     /// Takes the terminal. Asks it nothing: no answer may stand before the first paint.
     pub(super) fn open(mouse: bool) -> io::Result<Self> {
-        // Installs the handler of SIGWINCH, which crossterm does at the first poll only; a resize before that would be lost.
+        // Installs the handler of SIGWINCH, which crossterm does at the first poll only; a resize before
+        // that would be lost.
         crossterm::event::poll(Duration::ZERO)?;
         enter(mouse)?;
         let writer = BufWriter::with_capacity(FRAME_BYTES, io::stdout());
@@ -50,7 +53,6 @@ impl Screen {
         })
     }
 
-    /// Columns and rows.
     pub(super) fn size(&self) -> io::Result<(u16, u16)> {
         let size = self.terminal.size()?;
         Ok((size.width, size.height))
@@ -63,8 +65,8 @@ impl Screen {
         execute!(self.terminal.backend_mut(), EndSynchronizedUpdate)
     }
 
-    /// Forgets what was drawn: the next frame is drawn whole. `Terminal::clear` would ask the terminal where its cursor is, and wait
-    /// for ever beside the stream of keys; a resize clears without a question.
+    /// Forgets what was drawn: the next frame is drawn whole. `Terminal::clear` would ask the terminal where
+    /// its cursor is, and wait for ever beside the stream of keys; a resize clears without a question.
     pub(super) fn clear(&mut self) -> io::Result<()> {
         let (width, height) = self.size()?;
         self.terminal.resize(Rect::new(0, 0, width, height))
@@ -77,7 +79,6 @@ impl Screen {
         Ok(())
     }
 
-    /// Takes it again.
     pub(super) fn resume(&mut self) -> io::Result<()> {
         enter(self.mouse)?;
         self.clear()
@@ -133,8 +134,8 @@ fn keyboard() -> io::Result<OwnedFd> {
     }
 }
 
-/// Ends the program when the terminal goes away. Reading keys from a terminal that is gone never returns and spins
-/// (crossterm issue 793), so the loop cannot be asked to do it.
+/// Ends the program when the terminal goes away. Reading keys from a terminal that is gone never returns and
+/// spins (crossterm issue 793), so the loop cannot be asked to do it.
 pub(super) fn exit_when_hung_up() {
     std::thread::spawn(|| {
         let Ok(tty) = keyboard() else { return };

@@ -1,7 +1,8 @@
 //! Where the operator types: [`TextBox`], an editor of one line or of many.
 //!
-//! This is the only file that names the editor widget. The text is the operator's own or a recording's and is kept as it is; what
-//! reaches the screen is checked cell by cell, since the widget itself lets invisible characters through.
+//! This is the only file that names the editor widget. The text is the operator's own or a
+//! recording's and is kept as it is; what reaches the screen is checked cell by cell, since the
+//! widget itself lets invisible characters through.
 
 use super::theme::Theme;
 use ratatui::Frame;
@@ -68,8 +69,8 @@ impl TextBox {
         self.area.insert_str(text.replace("\r\n", "\n"));
     }
 
-    /// Takes back the last change; false where there is none. An empty text between two others is no halt on the way: replacing is
-    /// taking out and putting in.
+    /// Takes back the last change; false where there is none. An empty text between two others is no halt on
+    /// the way: replacing is taking out and putting in.
     pub fn undo(&mut self) -> bool {
         let is_undone = self.area.undo();
         if is_undone && self.is_empty() {
@@ -104,7 +105,6 @@ impl TextBox {
         self.area.move_cursor(CursorMove::Jump(0, 0));
     }
 
-    /// The text.
     pub fn text(&self) -> String {
         self.area.lines().join("\n")
     }
@@ -120,7 +120,8 @@ impl TextBox {
         (cursor.0, cursor.1) == (0, 0)
     }
 
-    /// Takes a key; true if the text is another one now. Enter, and what terminals send for it, is no text in a single line.
+    /// Takes a key; true if the text is another one now. Enter, and what terminals send for it, is no text
+    /// in a single line.
     pub fn key(&mut self, key: KeyEvent) -> bool {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         let breaks_line = match key.code {
@@ -159,7 +160,6 @@ impl TextBox {
         });
     }
 
-    /// Draws the box.
     pub fn view(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
         let area = area.intersection(frame.area());
         if area.is_empty() {
@@ -176,7 +176,8 @@ fn one_line(text: &str) -> String {
     text.trim_end_matches('\n').replace(['\n', '\t'], " ")
 }
 
-/// Takes out of the cells what a terminal would obey or hide. Where something was taken out, the cell says so by its style.
+/// Takes out of the cells what a terminal would obey or hide. Where something was taken out, the cell says
+/// so by its style.
 fn make_safe(buffer: &mut Buffer, area: Rect, theme: &Theme) {
     for position in area.positions() {
         let Some(cell) = buffer.cell_mut(position) else {

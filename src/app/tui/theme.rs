@@ -1,12 +1,14 @@
 //! How things look, by meaning: styles, glyphs, and the way foreign text becomes a line on the screen.
 //!
-//! Views ask for `theme.error` or `theme.glyphs.error`, never for a colour or a character. The words keep the terminal's own
-//! foreground, colours are ANSI names only, and neither white, black nor yellow colours a text, since one of them is unreadable
-//! on somebody's background. Colour never carries a meaning alone: a glyph or a word stands beside it.
+//! Views ask for `theme.error` or `theme.glyphs.error`, never for a colour or a character. The words keep the
+//! terminal's own foreground, colours are ANSI names only, and neither white, black nor yellow colours a text,
+//! since one of them is unreadable on somebody's background. Colour never carries a meaning alone: a glyph or a
+//! word stands beside it.
 //!
-//! [`Theme::choose`] decides from flags and environment. It asks the terminal nothing, because no answer may stand before the
-//! first paint; a caller that learns the background later draws on with [`Theme::new`]. Crossterm drops colours itself under
-//! `NO_COLOR`: whoever lets `--theme dark` win over it calls `crossterm::style::force_color_output(true)`.
+//! [`Theme::choose`] decides from flags and environment. It asks the terminal nothing, because no
+//! answer may stand before the first paint; a caller that learns the background later draws on with
+//! [`Theme::new`]. Crossterm drops colours itself under `NO_COLOR`: whoever lets `--theme dark` win
+//! over it calls `crossterm::style::force_color_output(true)`.
 
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::symbols::border;
@@ -64,13 +66,10 @@ impl Variant {
 /// The characters of the frame and of the signs, each one cell wide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Glyphs {
-    /// An error.
     pub error: &'static str,
-    /// A warning.
     pub warning: &'static str,
     /// A finding of the mildest sort.
     pub info: &'static str,
-    /// Nothing is wrong.
     pub ok: &'static str,
     /// A call and its output.
     pub pair: &'static str,
@@ -84,15 +83,11 @@ pub struct Glyphs {
     pub marked: &'static str,
     /// A row that the operator wrote a note on.
     pub note: &'static str,
-    /// Between two columns.
     pub vertical: &'static str,
-    /// Between two rows.
     pub horizontal: &'static str,
     /// Between short facts in one row.
     pub dot: &'static str,
-    /// More above.
     pub up: &'static str,
-    /// More below.
     pub down: &'static str,
     /// A branch of a tree with others below it.
     pub branch: &'static str,
@@ -160,7 +155,8 @@ impl Glyphs {
         ascii: true,
     };
 
-    /// The set that the locale speaks for. Where no locale is set at all, as in many containers, UTF-8 is assumed.
+    /// The set that the locale speaks for. Where no locale is set at all, as in many
+    /// containers, UTF-8 is assumed.
     fn choose(variable: &dyn Fn(&str) -> Option<String>) -> Self {
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
             .iter()
@@ -178,14 +174,12 @@ impl Glyphs {
 pub struct Wish {
     /// `--theme`; it wins over the environment.
     pub variant: Option<Variant>,
-    /// `--ascii`.
     pub ascii: bool,
 }
 
 /// Styles by meaning, and the glyphs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Theme {
-    /// Which variant it is.
     pub variant: Variant,
     /// The characters to draw with.
     pub glyphs: Glyphs,
@@ -193,9 +187,7 @@ pub struct Theme {
     pub text: Style,
     /// An error, its glyph and its rule.
     pub error: Style,
-    /// A warning.
     pub warning: Style,
-    /// Worth knowing.
     pub info: Style,
     /// Nothing is wrong; something succeeded.
     pub ok: Style,
@@ -217,9 +209,7 @@ pub struct Theme {
     pub border_focused: Style,
     /// The name of a key.
     pub key: Style,
-    /// A call.
     pub call: Style,
-    /// An output.
     pub output: Style,
     /// What the user or the system said.
     pub user: Style,
@@ -233,9 +223,7 @@ pub struct Theme {
     pub matched: Style,
     /// A row that the operator marked.
     pub marked: Style,
-    /// A key in JSON.
     pub json_key: Style,
-    /// A string in JSON.
     pub json_string: Style,
     /// A number, `true`, `false` or `null` in JSON.
     pub json_scalar: Style,
@@ -309,7 +297,8 @@ impl Theme {
         }
     }
 
-    /// Spans for one line of foreign text. Characters that stand for others get the style of [`Theme::escaped`].
+    /// Spans for one line of foreign text. Characters that stand for others get
+    /// the style of [`Theme::escaped`].
     pub fn spans(&self, text: &SafeText, style: Style) -> Vec<Span<'static>> {
         let runs = text.runs().map(|(mark, run)| {
             let style = match mark {
@@ -339,8 +328,9 @@ impl Theme {
             .title(title.style(self.title))
     }
 
-    /// The letters as this terminal can draw them, of unchanged width. A terminal without UTF-8 may take a byte of a UTF-8
-    /// character as a control (0x9b begins an escape sequence in Latin-1), so nothing but ASCII reaches it.
+    /// The letters as this terminal can draw them, of unchanged width. A terminal without UTF-8 may take
+    /// a byte of a UTF-8 character as a control (0x9b begins an escape sequence in Latin-1), so nothing
+    /// but ASCII reaches it.
     fn letters<'a>(&self, mark: Mark, run: &'a str) -> Cow<'a, str> {
         if !self.glyphs.ascii || run.is_ascii() {
             return Cow::Borrowed(run);

@@ -38,14 +38,10 @@ use retake_live::proxy;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Something that happened.
 #[derive(Debug)]
 pub enum Message {
-    /// A key.
     Key(KeyEvent),
-    /// The mouse.
     Mouse(MouseEvent),
-    /// Text was pasted.
     Paste(String),
     /// The terminal has another size: columns and rows.
     Resize(u16, u16),
@@ -62,12 +58,10 @@ pub enum Report {
     Progress {
         /// Bytes that are read.
         done: u64,
-        /// Bytes in all.
         total: u64,
     },
     /// The end of the file, read on its own.
     Tail(Arc<Document>),
-    /// Everything is read.
     Whole(Arc<Document>),
     /// The rules have seen a session.
     Checked {
@@ -75,7 +69,6 @@ pub enum Report {
         document: Arc<Document>,
         /// Index of the session.
         session: usize,
-        /// What they found.
         checked: Arc<Checked>,
     },
     /// The rules have seen everything in this document.
@@ -84,7 +77,8 @@ pub enum Report {
     Takes(TakesReport),
     /// News of the live run.
     Live(News),
-    /// What happened in a run before the file was opened, and when, in milliseconds since 1970; 0 where that was not told.
+    /// What happened in a run before the file was opened, and when, in milliseconds since 1970; 0 where
+    /// that was not told.
     Past(Box<LedgerEvent>, u64),
     /// The agent that runs, or is to run.
     Agent(Box<AgentInfo>),
@@ -102,7 +96,6 @@ pub enum Report {
     Lines(HashMap<u64, u64>),
     /// Something for the operator to read.
     Notice(String),
-    /// Reading failed.
     Failed(String),
     /// Which items the filter lets through.
     Sifted {
@@ -110,7 +103,6 @@ pub enum Report {
         document: Arc<Document>,
         /// Index of the session.
         session: usize,
-        /// The items.
         shown: Arc<Shown>,
         /// Whether the filter is still being typed.
         is_preview: bool,
@@ -130,7 +122,6 @@ pub struct Order {
     pub document: Arc<Document>,
     /// Index of the session.
     pub session: usize,
-    /// The edits.
     pub edits: Vec<Edit>,
     /// Why; its parent and its splices are filled in where the take is made.
     pub about: Take,
@@ -145,7 +136,6 @@ pub enum TakesCommand {
     Redo,
     /// Go to the take of this number.
     GoTo(u32),
-    /// Compare two takes.
     Compare(u32, u32),
     /// Write a note on a take.
     NoteTake(u32, String),
@@ -155,27 +145,22 @@ pub enum TakesCommand {
     NoteItem {
         /// The first byte of the item.
         at: u64,
-        /// Its bytes.
         bytes: Vec<u8>,
-        /// The note.
         text: String,
     },
     /// Mark the item with these bytes, or take the mark away.
     Mark {
         /// The first byte of the item.
         at: u64,
-        /// Its bytes.
         bytes: Vec<u8>,
         /// Whether it is marked.
         set: bool,
     },
     /// Say in what formats the take can be saved.
     Formats(usize),
-    /// Save the take.
     Save {
         /// Index of the session.
         session: usize,
-        /// Where to.
         path: String,
         /// Id of the format.
         format: &'static str,
@@ -187,13 +172,10 @@ pub enum TakesCommand {
 /// Something to be done outside.
 #[derive(Debug)]
 pub enum Effect {
-    /// Leave.
     Quit,
-    /// Close the file.
     Close,
     /// Give the terminal back until the shell calls again.
     Suspend,
-    /// Draw everything anew.
     Redraw,
     /// Read the end of the file, now.
     ReadTail,
@@ -203,7 +185,6 @@ pub enum Effect {
     Edit(Span),
     /// Give words to the editor and take them over.
     EditWords(String),
-    /// Make a take.
     Take(Box<Order>),
     /// Do something to the takes.
     Takes(TakesCommand),
@@ -217,7 +198,6 @@ pub enum Effect {
     Search(Search),
     /// Count the items with a text.
     Count(Counting),
-    /// Apply a filter.
     Sift(Sifting),
     /// Say what a path can be completed to; an empty one: which agent's file lies beside the recording.
     Complete(String),
@@ -227,7 +207,6 @@ pub enum Effect {
     Discard(Arc<Document>),
 }
 
-/// Takes one message.
 pub fn update(state: &mut State, message: Message) -> Vec<Effect> {
     match message {
         Message::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
@@ -251,7 +230,8 @@ pub fn edited(state: &mut State, text: &str) -> Vec<Effect> {
     recover::edited(state, text)
 }
 
-/// Takes news of the exchange that is open, and of how many others are held. False: it is decided, and nothing is left to do here.
+/// Takes news of the exchange that is open, and of how many others are held. False: it is decided, and nothing
+/// is left to do here.
 pub fn exchange(state: &mut State, seen: Arc<Seen>, others: usize) -> bool {
     exchange::hear(state, seen, others)
 }

@@ -1,4 +1,5 @@
-//! Giving a call an output, or the output that is there another text: what injecting, supplying and closing have in common.
+//! Giving a call an output, or the output that is there another text: what injecting, supplying and
+//! closing have in common.
 
 use super::belonging::open_partner;
 use super::evidence::{ordinal, quote};
@@ -6,7 +7,8 @@ use super::{Planned, Refusal, Scene};
 use crate::dialects::write::{draft_output, replace_output};
 use crate::session::{Edit, Family, Flags, Kind, Patch, Standing};
 
-/// Lets the model read `text` as the output of a call: as a new output, or in the place of what the recorded one says.
+/// Lets the model read `text` as the output of a call: as a new output, or in the place of what
+/// the recorded one says.
 pub(super) fn answer(
     scene: &Scene<'_>,
     call: u32,

@@ -1,8 +1,9 @@
-//! What belongs together: reasoning stays with the item that it led to, and goes with it; of two halves of which one has lost its id,
-//! one is the other's.
+//! What belongs together: reasoning stays with the item that it led to, and goes with it; of two halves of
+//! which one has lost its id, one is the other's.
 //!
-//! OpenAI refuses reasoning "without its required following item"; openai-agents drops every reasoning item whose next item that is no
-//! reasoning was dropped. Anthropic wants the thinking of a reply as it was, so a call leaves such a reply only when all of it does.
+//! OpenAI refuses reasoning "without its required following item"; openai-agents drops every reasoning item
+//! whose next item that is no reasoning was dropped. Anthropic wants the thinking of a reply as it was, so a
+//! call leaves such a reply only when all of it does.
 
 use super::evidence::ordinal;
 use super::{Planned, Refusal, Scene};
@@ -64,8 +65,8 @@ fn speaks(items: &[Item], index: u32) -> bool {
 /// In turns of more items no partner is looked for: a file with so many halves in one turn was made to be slow.
 const LONGEST_TURN: usize = 4096;
 
-/// The other half of a half that is open, where just one of the two has an id and nothing else pairs them: of the halves of the turn
-/// the first with an id belongs to the first without, the second to the second.
+/// The other half of a half that is open, where just one of the two has an id and nothing else pairs them: of
+/// the halves of the turn the first with an id belongs to the first without, the second to the second.
 pub(super) fn open_partner(scene: &Scene<'_>, half: u32) -> Result<Option<u32>, Refusal> {
     let item = scene.at(half)?;
     let is_open =
@@ -135,7 +136,8 @@ fn take_thinking(
     if !stays {
         going.extend(thinking);
     } else if going.iter().any(is_call) {
-        let reason = "the reply has thinking, which Anthropic wants together with all that followed it: answer the call, or retry the turn";
+        let reason = "the reply has thinking, which Anthropic wants together with all that followed it: answer \
+            the call, or retry the turn";
         return Err(Refusal::WouldBreak(reason.to_owned()));
     }
     Ok(())

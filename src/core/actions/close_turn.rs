@@ -6,7 +6,8 @@ use super::{Choice, Planned, Refusal, Scene, evidence};
 use crate::session::{Dialect, Edit, Speaker, Turn, Voice};
 
 /// What the model reads of a call whose tool may have run.
-const MAY_HAVE_RUN: &str = "The run ended before this tool returned a result. It may have run: check before you call it again.";
+const MAY_HAVE_RUN: &str = "The run ended before this tool returned a result. It may have run: check before you \
+    call it again.";
 
 /// What it reads of a call that no tool could take.
 const DID_NOT_RUN: &str = "The run ended at this call. It did not run: there is no such tool.";
@@ -18,7 +19,8 @@ const UNREADABLE: &str =
 /// What closes the turn where the server wants a message of the model before the user's next one.
 const CLOSING: &str = "The run ended here.";
 
-/// Models whose server refuses a message of the user behind outputs (`Unexpected role 'user' after role 'tool'`, code 3230).
+/// Models whose server refuses a message of the user behind outputs (`Unexpected role 'user' after
+/// role 'tool'`, code 3230).
 const CLOSED_BY_A_REPLY: &[&str] = &[
     "mistral",
     "mixtral",

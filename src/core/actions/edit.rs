@@ -50,7 +50,8 @@ pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Re
     }]))
 }
 
-/// What has to change for the item to say what the words say: how the rest is spelled, its spaces too, stays as it was recorded.
+/// What has to change for the item to say what the words say: how the rest is spelled, its spaces too, stays
+/// as it was recorded.
 fn patches(old: &[u8], new: &str) -> Vec<Patch> {
     let new = new.as_bytes();
     let (Some(before), Some(after)) = (tokens(old), tokens(new)) else {
@@ -119,7 +120,8 @@ fn tokens(text: &[u8]) -> Option<Vec<Range<usize>>> {
     Some(tokens)
 }
 
-/// An item that stands on one line stays on it: in JSON Lines a line is a record. JSON has no line break inside a string.
+/// An item that stands on one line stays on it: in JSON Lines a line is a record. JSON has no line
+/// break inside a string.
 fn one_line(words: &str, old: &[u8]) -> String {
     if old.contains(&b'\n') {
         words.to_owned()

@@ -17,7 +17,8 @@ pub fn wording_kind(scene: &Scene<'_>) -> Failure {
     failure(scene, &scene.defect, scene.item)
 }
 
-/// The kind of failure that a defect is; for the operator's own error about a call, that it has no output, or that the tool failed.
+/// The kind of failure that a defect is; for the operator's own error about a call, that it has no output, or
+/// that the tool failed.
 pub(super) fn failure(scene: &Scene<'_>, defect: &Defect<'_>, index: u32) -> Failure {
     let known = Failure::of_rule(defect.rule);
     let failure = known.unwrap_or(if scene.is_unanswered(index) {
@@ -32,7 +33,8 @@ pub(super) fn failure(scene: &Scene<'_>, defect: &Defect<'_>, index: u32) -> Fai
     }
 }
 
-/// Whether no tool could have run on the arguments of a call: they are no JSON, for one because they were cut off.
+/// Whether no tool could have run on the arguments of a call: they are no JSON, for one because
+/// they were cut off.
 pub(super) fn is_unreadable(scene: &Scene<'_>, call: u32) -> bool {
     let is_of_function = |item: &Item| {
         item.kind == Kind::Call && matches!(item.family, Family::Function | Family::Legacy)
@@ -190,7 +192,8 @@ fn add_tools(scene: &Scene<'_>, defect: &Defect<'_>, index: u32, context: &mut C
     context.nearest = nearest(scene, defect, index);
 }
 
-/// The offered names that the name of a call was probably meant for, the best first; none for a name that is offered.
+/// The offered names that the name of a call was probably meant for, the best first; none for a
+/// name that is offered.
 pub(super) fn nearest(scene: &Scene<'_>, defect: &Defect<'_>, call: u32) -> Vec<String> {
     if let Some(known) = defect.fact("nearest") {
         return known.split(", ").map(str::to_owned).collect();
@@ -212,7 +215,8 @@ pub(super) fn violations(validator: &Validator, value: &Value) -> Vec<Violation>
     validator.violations(value).unwrap_or_default()
 }
 
-/// Checks the operator's value against a schema, if there is one that can be used: the value is JSON and has no violation.
+/// Checks the operator's value against a schema, if there is one that can be used: the value is JSON
+/// and has no violation.
 pub(super) fn check_value(text: &str, schema: Option<&Value>, what: &str) -> Result<(), Refusal> {
     let Some(schema) = schema else {
         return Ok(());

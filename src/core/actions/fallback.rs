@@ -1,8 +1,9 @@
 //! fallback: a value is accepted as the final message, or as the output of a tool.
 //!
-//! It is checked against the schema before it is accepted, replays nothing, and says whether it enters the history. A final message
-//! is added behind what the model said, as openai-agents' error handlers do; one that does not enter the history is the result of the
-//! take and changes nothing else. The output of a tool always enters it: the model asked for it.
+//! It is checked against the schema before it is accepted, replays nothing, and says whether it enters the
+//! history. A final message is added behind what the model said, as openai-agents' error handlers do; one that
+//! does not enter the history is the result of the take and changes nothing else. The output of a tool always
+//! enters it: the model asked for it.
 
 use super::close_turn;
 use super::evidence::check_value;

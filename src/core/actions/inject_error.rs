@@ -8,8 +8,8 @@ use crate::repair::certain;
 use crate::session::{Dialect, Edit, Family, Kind, Shape};
 use serde_json::{Value, json};
 
-/// Rules about calls that are faulty in themselves, the most telling one first: what is wrong with a call says more than that it was
-/// not answered.
+/// Rules about calls that are faulty in themselves, the most telling one first: what is wrong with a call says
+/// more than that it was not answered.
 const FAULTS: &[&str] = &[
     "unknown-tool",
     "malformed-arguments",
@@ -83,7 +83,8 @@ fn telling<'a>(scene: &Scene<'a>, call: u32) -> Defect<'a> {
     })
 }
 
-/// Anthropic and Gemini take arguments as an object only: broken ones would make every later request fail, whatever answers the call.
+/// Anthropic and Gemini take arguments as an object only: broken ones would make every later request fail,
+/// whatever answers the call.
 fn keep_replayable(scene: &Scene<'_>, call: u32, planned: &mut Planned) -> Result<(), Refusal> {
     let item = scene.at(call)?;
     let takes_objects = item.shape == Shape::Anthropic

@@ -1,8 +1,8 @@
-//! What can be done about a finding, by name: the vocabulary in which rules make offers and menus and reports tell them, and one file
-//! per recovery that says which edits it takes.
+//! What can be done about a finding, by name: the vocabulary in which rules make offers and menus and reports
+//! tell them, and one file per recovery that says which edits it takes.
 //!
-//! An action is given a [`Scene`] and a [`Choice`] and gives back what it would do, or the reason why it does not apply. It changes
-//! nothing: `formats` turns its edits into bytes.
+//! An action is given a [`Scene`] and a [`Choice`] and gives back what it would do, or the reason why it does
+//! not apply. It changes nothing: `formats` turns its edits into bytes.
 
 mod answer;
 mod belonging;
@@ -39,7 +39,6 @@ pub use offers::{Tried, offers_of};
 pub use plan::{Choice, Defect, Planned, Refusal, Scene};
 pub use surroundings::{Offered, Surroundings};
 
-/// One recovery.
 #[derive(Debug, Clone, Copy)]
 pub struct Action {
     /// Its id in reports and policies.
@@ -221,7 +220,6 @@ pub const ACTIONS: &[Action] = &[
     },
 ];
 
-/// The action with this id.
 pub fn find(id: &str) -> Option<&'static Action> {
     ACTIONS.iter().find(|action| action.id == id)
 }

@@ -5,7 +5,6 @@ use super::{Action, Choice, Offer, Planned, Refusal, Safety, Scene, find};
 /// An offer with what came of it.
 #[derive(Debug, Clone)]
 pub struct Tried {
-    /// The action.
     pub action: &'static Action,
     /// How safe it is for this finding.
     pub safety: Safety,

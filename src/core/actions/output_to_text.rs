@@ -64,7 +64,8 @@ fn told(scene: &Scene<'_>, said: &str) -> Result<String, Refusal> {
     ))
 }
 
-/// A call before a compaction whose output stands behind it would be an orphan once the output is text: it gets the same output.
+/// A call before a compaction whose output stands behind it would be an orphan once the output is text: it
+/// gets the same output.
 fn keep_call_whole(
     scene: &Scene<'_>,
     call: u32,

@@ -1,4 +1,5 @@
-//! What an action is given, and what it gives back: a scene and the operator's choices in, edits or a reason out.
+//! What an action is given, and what it gives back: a scene and the operator's choices in, edits
+//! or a reason out.
 
 use super::Surroundings;
 use crate::dialects::{Body, body_of};
@@ -60,7 +61,6 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// The session.
     pub fn session(&self) -> &'a Session {
         self.around.session
     }
@@ -70,7 +70,6 @@ impl<'a> Scene<'a> {
         self.at(self.item)
     }
 
-    /// An item.
     pub(super) fn at(&self, index: u32) -> Result<&'a Item, Refusal> {
         let item = self.session().items.get(index as usize);
         item.ok_or(Refusal::NoItem)
@@ -128,7 +127,8 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Whether an item may be changed: not what somebody else decides, and what the provider no longer sees only to mend a finding.
+    /// Whether an item may be changed: not what somebody else decides, and what the provider no longer sees
+    /// only to mend a finding.
     pub(super) fn may_touch(&self, index: u32) -> Result<(), Refusal> {
         let item = self.at(index)?;
         if self.awaits_approval(index) {
@@ -162,14 +162,16 @@ impl<'a> Scene<'a> {
 /// What the operator (or a policy) chose.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Choice<'a> {
-    /// The words: an error text, feedback, an output, a final message, new arguments, a name, the bytes of an item. What is told to the
-    /// model about a failure (an error text, feedback, why a turn was closed) is a template.
+    /// The words: an error text, feedback, an output, a final message, new arguments, a name, the bytes
+    /// of an item. What is told to the model about a failure (an error text, feedback, why a turn was
+    /// closed) is a template.
     pub words: Option<&'a str>,
     /// Whether all faulty calls of the turn are settled, or the one at hand only.
     pub whole_turn: bool,
     /// Whether a fallback enters the history that the model sees later.
     pub include_in_history: bool,
-    /// Whether the operator confirmed what was warned of: tools that ran and may run again, two readings of broken arguments.
+    /// Whether the operator confirmed what was warned of: tools that ran and may run again, two
+    /// readings of broken arguments.
     pub confirmed: bool,
     /// Whether arguments that break the schema of their tool are no repair: nobody is there to look at them.
     pub keeps_schema: bool,
@@ -196,13 +198,12 @@ impl<'a> Choice<'a> {
 /// What an action would do.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Planned {
-    /// The changes.
     pub edits: Vec<Edit>,
-    /// What the operator should know before accepting: one sentence each, without a full stop. They hold text from the recording:
-    /// draw them through [`crate::safe_text::SafeText`].
+    /// What the operator should know before accepting: one sentence each, without a full stop. They hold text
+    /// from the recording: draw them through [`crate::safe_text::SafeText`].
     pub notes: Vec<String>,
-    /// The value that was accepted as the result of the run. It belongs to the take, and may be all that there is: a value that does
-    /// not enter the history comes without edits.
+    /// The value that was accepted as the result of the run. It belongs to the take, and may be all that there
+    /// is: a value that does not enter the history comes without edits.
     pub result: Option<String>,
     /// Whether the take ends on a question to the model: it goes on once a model is asked.
     pub asks_model: bool,

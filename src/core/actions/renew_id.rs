@@ -81,7 +81,8 @@ fn give(scene: &Scene<'_>, index: u32, id: &str, planned: &mut Planned) -> Resul
     Ok(())
 }
 
-/// An id that the providers take and the session does not have: prefix, what can be kept of the old one, the number of the item.
+/// An id that the providers take and the session does not have: prefix, what can be kept of the old one, the
+/// number of the item.
 fn fresh(scene: &Scene<'_>, item: &Item, old: &str, index: u32) -> String {
     let prefix = if item.shape == Shape::Anthropic {
         "toolu_"

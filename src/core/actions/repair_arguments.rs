@@ -1,4 +1,5 @@
-//! repair-arguments: broken arguments become what they probably meant. A guess, never silent: the screen shows the change.
+//! repair-arguments: broken arguments become what they probably meant. A guess, never silent: the
+//! screen shows the change.
 
 use super::evidence::{one_line, violations};
 use super::{Choice, Planned, Refusal, Scene};
@@ -33,8 +34,8 @@ pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Re
     Ok(planned)
 }
 
-/// Whether the arguments are JSON, but not as the dialect holds it: a text where Anthropic wants the object, the object where OpenAI
-/// wants its text, nothing where Anthropic wants an object.
+/// Whether the arguments are JSON, but not as the dialect holds it: a text where Anthropic wants the object,
+/// the object where OpenAI wants its text, nothing where Anthropic wants an object.
 fn is_spelled_otherwise(shape: Shape, arguments: &Arguments) -> bool {
     matches!(
         (shape, arguments),

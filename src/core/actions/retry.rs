@@ -113,7 +113,8 @@ fn calls_whose_output_was_lost(scene: &Scene<'_>, turn: Turn, choice: &Choice<'_
     lost.map(|call| told(scene, call)).collect()
 }
 
-/// An output that was written before its call leaves with it; a call that was made earlier cannot go on without its output.
+/// An output that was written before its call leaves with it; a call that was made earlier cannot go
+/// on without its output.
 fn drop_early_outputs(scene: &Scene<'_>, turn: Turn, planned: &mut Planned) -> Result<(), Refusal> {
     for item in 0..turn.first {
         let Standing::Paired(other) = scene.standing(item) else {
@@ -144,7 +145,8 @@ fn told(scene: &Scene<'_>, call: u32) -> String {
     format!("{} (item {})", scene.tool(call), ordinal(call))
 }
 
-/// What the operator should know: calls whose tools may have run although no output was recorded, and what else leaves the take.
+/// What the operator should know: calls whose tools may have run although no output was recorded, and what
+/// else leaves the take.
 fn warn(scene: &Scene<'_>, turn: Turn, lost: &[String], planned: &mut Planned) {
     if !lost.is_empty() {
         planned.note(format!(

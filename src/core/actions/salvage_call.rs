@@ -1,5 +1,5 @@
-//! salvage-call: a call that the model wrote as text becomes the call that it is. A reading of the text, never taken by itself: the screen
-//! shows the change.
+//! salvage-call: a call that the model wrote as text becomes the call that it is. A reading of the text, never
+//! taken by itself: the screen shows the change.
 
 use super::evidence::{one_line, ordinal, violations};
 use super::{Choice, Planned, Refusal, Scene};

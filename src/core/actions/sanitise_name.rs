@@ -1,4 +1,5 @@
-//! sanitise-name: a name that the provider's pattern refuses is spelled so that it is taken, in every item that carries it.
+//! sanitise-name: a name that the provider's pattern refuses is spelled so that it is taken, in every
+//! item that carries it.
 
 use super::{Choice, Planned, Refusal, Scene};
 use crate::dialects::Fields;
@@ -61,7 +62,8 @@ pub(super) fn plan(scene: &Scene<'_>, _: &Choice<'_>) -> Result<Planned, Refusal
     Ok(planned)
 }
 
-/// The tool is offered in a namespace, and the call holds both in its name: Responses wants each in a member of its own.
+/// The tool is offered in a namespace, and the call holds both in its name: Responses wants each in a
+/// member of its own.
 fn with_namespace_apart(scene: &Scene<'_>, call: u32, name: &str) -> Result<Planned, Refusal> {
     let mut planned = Planned::default();
     planned.note(format!(
@@ -116,7 +118,8 @@ fn spelled(name: &str) -> String {
     }
 }
 
-/// Two names never become one: where another one is, or becomes, the same, the number of this one in the session's table stands behind.
+/// Two names never become one: where another one is, or becomes, the same, the number of this one in the
+/// session's table stands behind.
 fn unlike_any_other(scene: &Scene<'_>, name: NameId, old: &str, new: String) -> String {
     let session = scene.session();
     let mut position = 0;

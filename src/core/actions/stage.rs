@@ -1,4 +1,5 @@
-//! Short transcripts for the tests of actions: each with its findings, and what an action does about one of them.
+//! Short transcripts for the tests of actions: each with its findings, and what an action does
+//! about one of them.
 
 use super::{Choice, Defect, Planned, Refusal, find};
 use crate::dialects::tools::read_tools;

@@ -1,4 +1,5 @@
-//! What actions and rules know of a session as a whole, prepared once: which tools are offered where, and where ids and names stand.
+//! What actions and rules know of a session as a whole, prepared once: which tools are offered where, and where
+//! ids and names stand.
 
 use crate::schema::{Compiled, Unusable, Validator};
 use crate::session::{
@@ -12,11 +13,11 @@ use std::sync::{Arc, OnceLock};
 /// A session with what is asked about it again and again.
 #[derive(Debug)]
 pub struct Surroundings<'a> {
-    /// The session.
     pub session: &'a Session,
     /// What is offered, by the number of tool sets in force.
     lists: Vec<OnceLock<List>>,
-    /// For each tool set the sets that it belongs to: one that replaces what was offered, and those that add to it.
+    /// For each tool set the sets that it belongs to: one that replaces what was offered, and those
+    /// that add to it.
     runs: Vec<Range<usize>>,
     call_ids: OnceLock<HashSet<u64, Keyed>>,
     further_outputs: OnceLock<HashMap<u32, Vec<u32>, Keyed>>,
@@ -42,7 +43,8 @@ struct List {
     catalogue: OnceLock<Catalogue>,
 }
 
-/// How many lists of tools are kept for tools that are added one after the other: each list holds all tools before it.
+/// How many lists of tools are kept for tools that are added one after the other: each list holds
+/// all tools before it.
 const MOST_LISTS: usize = 256;
 
 impl<'a> Surroundings<'a> {
@@ -67,8 +69,8 @@ impl<'a> Surroundings<'a> {
         self
     }
 
-    /// The number of tool sets in force for the item at `index`: what replaces the tools holds from the next reply on, what is
-    /// added holds at once (a hosted `tool_search` finds a tool that the same reply calls).
+    /// The number of tool sets in force for the item at `index`: what replaces the tools holds from the next
+    /// reply on, what is added holds at once (a hosted `tool_search` finds a tool that the same reply calls).
     pub fn epoch(&self, index: usize) -> usize {
         let sets = &self.session.contract.tool_sets;
         let item = self.session.items.get(index);
@@ -94,8 +96,8 @@ impl<'a> Surroundings<'a> {
         })
     }
 
-    /// The tool set whose tools stand for those of the set at `place`: itself, or where very many sets add tools, one a little
-    /// behind it, so that no offered tool is ever called unknown.
+    /// The tool set whose tools stand for those of the set at `place`: itself, or where very many sets add
+    /// tools, one a little behind it, so that no offered tool is ever called unknown.
     fn shared_set(&self, place: usize) -> Option<usize> {
         let run = self.runs.get(place)?;
         let step = run.len().div_ceil(MOST_LISTS).max(1);
@@ -200,7 +202,6 @@ impl<'a> Offered<'a> {
         self.list.places.len()
     }
 
-    /// The tools.
     pub fn tools(self) -> impl Iterator<Item = &'a Tool> {
         (0..self.count()).map(move |position| self.tool_at(position))
     }
@@ -210,7 +211,6 @@ impl<'a> Offered<'a> {
         &self.session.contract.tool_sets[set].tools[place]
     }
 
-    /// The tool of this name.
     pub fn tool(self, name: NameId) -> Option<&'a Tool> {
         let position = self.list.by_name.get(&name)?;
         Some(self.tool_at(*position))
@@ -228,7 +228,8 @@ impl<'a> Offered<'a> {
         catalogue.get_or_init(|| Catalogue::new(&self.callable()))
     }
 
-    /// The compiled schema of the arguments of a tool; `None` where it has no schema, an error where it cannot be used.
+    /// The compiled schema of the arguments of a tool; `None` where it has no schema, an error where
+    /// it cannot be used.
     pub fn validator(self, name: NameId) -> Option<Result<&'a Validator, &'a Unusable>> {
         self.validator_at(*self.list.by_name.get(&name)?)
     }

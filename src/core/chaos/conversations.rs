@@ -1,4 +1,5 @@
-//! Which requests belong to one conversation: each repeats what was said before it, or names the reply that it goes on behind.
+//! Which requests belong to one conversation: each repeats what was said before it, or names the reply that
+//! it goes on behind.
 
 use super::faults::Deed;
 use super::request::{Kept, Request};
@@ -7,8 +8,8 @@ use serde::Serialize;
 use serde_json::Value;
 use std::hash::BuildHasher;
 
-/// How long the same request is taken for a retry by a client that does not say what it is, in milliseconds: longer than clients wait
-/// before they ask again.
+/// How long the same request is taken for a retry by a client that does not say what it is, in milliseconds:
+/// longer than clients wait before they ask again.
 const RETRIES_WITHIN: u64 = 60_000;
 
 /// How an agent went on behind a fault.
@@ -30,7 +31,6 @@ pub enum How {
 }
 
 impl How {
-    /// In words.
     pub fn words(self) -> &'static str {
         match self {
             Self::Retried => "retried",
@@ -52,7 +52,6 @@ pub struct Sent {
     pub at_ms: u64,
 }
 
-/// One conversation.
 #[derive(Debug)]
 struct Conversation {
     /// The elements of its first request, each by its hash.
@@ -82,7 +81,6 @@ struct Got {
 /// What a request is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Heard {
-    /// Its conversation.
     pub(super) conversation: usize,
     /// Which reply of it is asked for, from 1.
     pub(super) turn: u32,
@@ -177,7 +175,6 @@ impl Conversations {
     }
 }
 
-/// The surest first.
 fn rank(how: How) -> u8 {
     match how {
         How::Answered | How::Told | How::WentOn => 2,
@@ -199,7 +196,8 @@ impl Conversation {
         }
     }
 
-    /// Whether the same request once more is a retry, and no other run of the agent that asks what this one did.
+    /// Whether the same request once more is a retry, and no other run of the agent that asks
+    /// what this one did.
     fn would_retry(&self, sent: Sent, is_one_agent: bool) -> bool {
         let Some(fault) = self.fault else {
             return sent.is_retry;
@@ -275,8 +273,8 @@ fn hash_of(element: &Value) -> u64 {
     FixedState::default().hash_one(element.to_string())
 }
 
-/// Clients spell one element in several ways, from one request to the next: with a mark for the cache or without, as a text or as a block that
-/// holds it, with members that say what holds anyway.
+/// Clients spell one element in several ways, from one request to the next: with a mark for the cache or
+/// without, as a text or as a block that holds it, with members that say what holds anyway.
 fn spell_plainly(value: &mut Value) {
     match value {
         Value::Object(members) => {

@@ -14,9 +14,9 @@ use super::usual::Usual;
 /// What is to be injected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Plan {
-    /// Nothing: the control.
     Nothing,
-    /// One trial, in the first conversation that comes to its turn, of one agent that asks this without a fault.
+    /// One trial, in the first conversation that comes to its turn, of one agent that asks
+    /// this without a fault.
     One(Trial, Usual),
     /// One trial in each conversation, in this order, and then from the beginning.
     InTurn(Vec<Trial>),
@@ -25,11 +25,9 @@ pub enum Plan {
 /// What is to be done to one exchange.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Order {
-    /// What is tried.
     pub trial: Trial,
     /// What is drawn for it.
     pub dice: Dice,
-    /// The conversation.
     conversation: usize,
     /// The reply of the conversation, from 1.
     turn: u32,
@@ -38,7 +36,6 @@ pub struct Order {
 /// A request that was taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked {
-    /// Its conversation, from 0.
     pub conversation: usize,
     /// What its reply is to get, if anything.
     pub order: Option<Order>,
@@ -49,9 +46,7 @@ pub struct Asked {
 /// A fault that an agent has received, and what it did then.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Injection {
-    /// What was tried.
     pub trial: Trial,
-    /// The conversation, from 1.
     pub conversation: usize,
     /// The reply that had it first, from 1.
     pub turn: u32,
@@ -118,7 +113,8 @@ impl Course {
         self.trials.len()
     }
 
-    /// Takes a request, and says what its reply is to get, if anything. [`Course::injected`] or [`Course::missed`] follows an order.
+    /// Takes a request, and says what its reply is to get, if anything. [`Course::injected`] or
+    /// [`Course::missed`] follows an order.
     pub fn asked(&mut self, request: &Request, sent: Sent) -> Asked {
         let heard = self.conversations.hear(request, sent);
         let number = heard.conversation;
@@ -142,7 +138,8 @@ impl Course {
         }
     }
 
-    /// A request shows how an agent went on behind its fault; whether it is the first behind a reply that was changed.
+    /// A request shows how an agent went on behind its fault; whether it is the first behind a
+    /// reply that was changed.
     fn goes_on(&mut self, heard: &Heard, is_usual: bool) -> bool {
         let is_one = matches!(self.plan, Plan::One(..));
         let mut follows_change = false;
@@ -230,7 +227,6 @@ impl Course {
         }
     }
 
-    /// The injection of a conversation.
     fn of(&mut self, conversation: usize) -> Option<&mut Injection> {
         let mut injections = self.injections.iter_mut();
         injections.find(|one| one.conversation == conversation + 1)

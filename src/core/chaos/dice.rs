@@ -32,7 +32,6 @@ impl Dice {
         usize::try_from(drawn % (bound.max(1) as u64)).unwrap_or(0)
     }
 
-    /// One of some values.
     pub fn pick<'a, T>(&mut self, values: &'a [T]) -> Option<&'a T> {
         let place = self.below(values.len());
         values.get(place)

@@ -15,7 +15,6 @@ const PROSE: &[&str] = &[
     "Sure, I can help with that.",
 ];
 
-/// Nothing is said.
 pub(super) fn empty(_: &Request, reply: &mut Reply, _: &mut Dice) -> Result<(), NotHere> {
     if !reply.is_final() || reply.text().is_empty() {
         return Err(NotHere::NotFinal);

@@ -48,8 +48,8 @@ pub enum NotHere {
     Unreadable,
 }
 
-/// Makes a fault of a reply. `whole` is the reply as one document of its dialect; `stream` are its bytes where it came as a stream.
-/// A fault that is made without the upstream ([`Deed::Status`]) does not fit any reply.
+/// Makes a fault of a reply. `whole` is the reply as one document of its dialect; `stream` are its bytes where
+/// it came as a stream. A fault that is made without the upstream ([`Deed::Status`]) does not fit any reply.
 pub fn inject(
     fault: &Fault,
     request: &Request,

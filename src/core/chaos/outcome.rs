@@ -17,7 +17,8 @@ pub enum Outcome {
     Hung,
     /// It ended well without asking again: it has taken the fault for an answer.
     Unnoticed,
-    /// It asked nothing more, and nobody saw whether it has ended, has taken the fault for an answer, or is at work still.
+    /// It asked nothing more, and nobody saw whether it has ended, has taken the fault for an answer, or
+    /// is at work still.
     Silent,
     /// It never came to where the fault fits.
     NotReached,
@@ -36,7 +37,6 @@ impl Outcome {
     /// What can become of a conversation whose agent's end nobody sees, in the order of reports.
     pub const OF_CONVERSATIONS: &[Self] = &[Self::Survived, Self::Silent, Self::NotReached];
 
-    /// In words.
     pub fn words(self) -> &'static str {
         match self {
             Self::Survived => "survived",
@@ -66,7 +66,8 @@ pub enum End {
     TimedOut,
 }
 
-/// What became of an agent that was started for one trial. `asked_more` tells whether it made more requests than without a fault.
+/// What became of an agent that was started for one trial. `asked_more` tells whether it made more requests
+/// than without a fault.
 pub fn outcome(injection: Option<&Injection>, end: End, asked_more: bool) -> Outcome {
     let Some(injection) = injection else {
         return Outcome::NotReached;

@@ -121,7 +121,8 @@ impl Reply {
         }
     }
 
-    /// Changes the arguments of the call at this place. A dialect that holds them as an object holds those that are none as a text.
+    /// Changes the arguments of the call at this place. A dialect that holds them as an object holds those that
+    /// are none as a text.
     pub(super) fn set_arguments(&mut self, place: usize, arguments: &str) {
         let dialect = self.dialect;
         let Some(part) = self.call_parts().into_iter().nth(place) else {

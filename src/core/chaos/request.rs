@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 /// A request, as far as it matters here.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// What is spoken.
     pub dialect: Dialect,
     /// Whether the reply is to be a stream.
     pub streams: bool,

@@ -21,9 +21,7 @@ const MOST_TIMES: u32 = 100;
 pub struct Key {
     /// The section; empty at the top.
     pub section: &'static str,
-    /// Its name.
     pub name: &'static str,
-    /// What it says.
     pub what: &'static str,
     /// What holds without it, as it would stand in the file.
     pub usual: &'static str,
@@ -75,7 +73,6 @@ pub const KEYS: &[Key] = &[
     },
 ];
 
-/// What is tried.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spec {
     /// What is drawn follows from it.
@@ -99,7 +96,6 @@ pub struct Spec {
 pub enum Turn {
     /// The first one that the fault fits.
     Any,
-    /// This one, from 1.
     Nth(u32),
 }
 
@@ -115,9 +111,7 @@ impl fmt::Display for Turn {
 /// One fault at one reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trial {
-    /// The fault.
     pub fault: &'static Fault,
-    /// At which reply.
     pub turn: Turn,
     /// Which time it is tried, from 1: each time something else is drawn.
     pub number: u32,
@@ -125,10 +119,10 @@ pub struct Trial {
     pub times: u32,
 }
 
-/// One thing that is wrong with a spec. The message quotes the file: draw it through [`crate::safe_text::SafeText`].
+/// One thing that is wrong with a spec. The message quotes the file: draw it through
+/// [`crate::safe_text::SafeText`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpecFault {
-    /// The line, from 1.
     pub line: usize,
     /// What is wrong, what is allowed, and what was probably meant.
     pub message: String,

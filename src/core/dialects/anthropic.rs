@@ -12,13 +12,9 @@ use std::ops::Range;
 pub struct Message<'a> {
     /// Where it stands in the walked text.
     pub range: Range<usize>,
-    /// `role`.
     pub role: Option<&'a [u8]>,
-    /// `id`.
     pub id: Option<&'a [u8]>,
-    /// `model`.
     pub model: Option<&'a [u8]>,
-    /// `stop_reason`.
     pub stop_reason: Option<&'a [u8]>,
     /// Whether there is a list `tool_calls`, which only Chat messages have.
     pub has_tool_calls: bool,

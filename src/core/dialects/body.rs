@@ -7,7 +7,8 @@ use std::ops::Range;
 /// The readable content of one item.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Body {
-    /// Message text, reasoning summary, output text; parts are joined by line feeds, what is no text is named in brackets.
+    /// Message text, reasoning summary, output text; parts are joined by line feeds, what is no text
+    /// is named in brackets.
     pub text: String,
     /// What a call was called with.
     pub arguments: Arguments,
@@ -18,7 +19,6 @@ pub struct Body {
 /// The arguments of a call as they stand.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum Arguments {
-    /// There are none.
     #[default]
     None,
     /// JSON text inside a string, as OpenAI sends it; escapes of the outer string are resolved.
@@ -30,7 +30,8 @@ pub enum Arguments {
 }
 
 impl Arguments {
-    /// The text that is, or should be, the JSON of the arguments; `None` for free-form input. No arguments count as `{}`.
+    /// The text that is, or should be, the JSON of the arguments; `None` for free-form input. No
+    /// arguments count as `{}`.
     pub fn json(&self) -> Option<&str> {
         match self {
             Self::None => Some("{}"),
@@ -61,7 +62,8 @@ pub fn body_of(item: &Item, bytes: &[u8]) -> Result<Body, Fault> {
     Ok(body)
 }
 
-/// What an item says, without the reasoning that a Chat message may have beside its text: a client need not send that again.
+/// What an item says, without the reasoning that a Chat message may have beside its text: a client need
+/// not send that again.
 pub fn body_without_reasoning(item: &Item, bytes: &[u8]) -> Result<Body, Fault> {
     let mut body = Body::default();
     let mut cursor = Cursor::new(bytes);
@@ -151,7 +153,8 @@ fn collect_text(cursor: &mut Cursor<'_>, text: &mut String) -> Result<(), Fault>
     collect_within(cursor, text, 0)
 }
 
-/// Lists nest once (a tool result holds parts); what hides deeper than this is shown as JSON, and no text can exhaust the stack.
+/// Lists nest once (a tool result holds parts); what hides deeper than this is shown as JSON, and no text
+/// can exhaust the stack.
 const LISTS: usize = 8;
 
 fn collect_within(cursor: &mut Cursor<'_>, text: &mut String, lists: usize) -> Result<(), Fault> {

@@ -1,4 +1,5 @@
-//! OpenAI Chat Completions: a list of messages; calls hang on assistant messages, outputs are messages of their own.
+//! OpenAI Chat Completions: a list of messages; calls hang on assistant messages, outputs are
+//! messages of their own.
 
 use super::Fields;
 use super::fields::call_id_within;
@@ -81,7 +82,8 @@ fn push_reply(
     Ok(())
 }
 
-/// The members of one entry of `tool_calls`, with the name and the arguments inside its `function` (or `custom`).
+/// The members of one entry of `tool_calls`, with the name and the arguments inside
+/// its `function` (or `custom`).
 pub(super) fn read_call<'a>(cursor: &mut Cursor<'a>) -> Result<Fields<'a>, Fault> {
     walk_call(cursor).map(|(call, _)| call)
 }

@@ -1,4 +1,5 @@
-//! The members of one JSON object that tell what it is, in whatever dialect: read in one walk, decided on afterwards.
+//! The members of one JSON object that tell what it is, in whatever dialect: read in one
+//! walk, decided on afterwards.
 
 use crate::json::{Cursor, Fault};
 use crate::session::{CallId, Span};
@@ -9,31 +10,18 @@ use std::ops::Range;
 pub struct Fields<'a> {
     /// Where the object stands.
     pub range: Range<usize>,
-    /// `type`.
     pub kind: Option<&'a [u8]>,
-    /// `role`.
     pub role: Option<&'a [u8]>,
-    /// `id`.
     pub id: Option<&'a [u8]>,
-    /// `call_id`.
     pub call_id: Option<&'a [u8]>,
-    /// `tool_call_id`.
     pub tool_call_id: Option<&'a [u8]>,
-    /// `tool_use_id`.
     pub tool_use_id: Option<&'a [u8]>,
-    /// `approval_request_id`.
     pub approval_request_id: Option<&'a [u8]>,
-    /// `name`.
     pub name: Option<&'a [u8]>,
-    /// `namespace`.
     pub namespace: Option<&'a [u8]>,
-    /// `server_label`.
     pub server_label: Option<&'a [u8]>,
-    /// `status`.
     pub status: Option<&'a [u8]>,
-    /// `execution`.
     pub execution: Option<&'a [u8]>,
-    /// `is_error`.
     pub is_error: bool,
     /// Where the value of `content` stands.
     pub content: Option<Range<usize>>,
@@ -47,9 +35,7 @@ pub struct Fields<'a> {
     pub arguments: Option<Range<usize>>,
     /// Where the value of `output` stands.
     pub output: Option<Range<usize>>,
-    /// `text`.
     pub text: Option<&'a [u8]>,
-    /// `signature`.
     pub signature: Option<&'a [u8]>,
     /// Whether `refusal` holds text.
     pub refusal: bool,
@@ -130,8 +116,8 @@ impl<'a> Fields<'a> {
         call_id_within(bytes, self.range.start, raw)
     }
 
-    /// The name with its namespace, as `namespace.name`. A tool that a search loaded is called with its own name as the namespace, which
-    /// says nothing.
+    /// The name with its namespace, as `namespace.name`. A tool that a search loaded is called with its own
+    /// name as the namespace, which says nothing.
     pub fn qualified_name(&self) -> String {
         let text = |raw: &[u8]| crate::json::display_text(raw).into_owned();
         let name = self.name.map(text).unwrap_or_default();

@@ -3,12 +3,12 @@
 use crate::json::{Cursor, Fault, display_text};
 use crate::session::{Item, Kind};
 
-/// How much of the text of a picture is decoded: headers stand at its beginning, in JPEG behind whatever the camera wrote.
+/// How much of the text of a picture is decoded: headers stand at its beginning, in JPEG behind
+/// whatever the camera wrote.
 const HEAD: usize = 256 * 1024;
 /// Blocks nest once: a result holds parts.
 const DEPTH: usize = 4;
 
-/// One picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Image {
     /// Width and height in pixels; `None` where it stands elsewhere, or its header cannot be read.

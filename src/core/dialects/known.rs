@@ -1,13 +1,13 @@
-//! Which types a dialect has. What is of another type is kept, shown and written back, but nothing judges it: readers mark its item
-//! ([`Flags::UNKNOWN`]), and [`unknown_in`] tells what it is.
+//! Which types a dialect has. What is of another type is kept, shown and written back, but nothing judges it:
+//! readers mark its item ([`Flags::UNKNOWN`]), and [`unknown_in`] tells what it is.
 
 use super::Fields;
 use crate::json::{Cursor, display_text};
 use crate::session::{Flags, Item, Kind, Shape};
 use std::ops::Range;
 
-/// Types of content parts of Chat: the OpenAI API reference (`ChatCompletionContentPart...`), and those that servers of its family take in
-/// addition (vLLM, Mistral, LiteLLM).
+/// Types of content parts of Chat: the OpenAI API reference (`ChatCompletionContentPart...`), and those that
+/// servers of its family take in addition (vLLM, Mistral, LiteLLM).
 pub(super) const CHAT_PARTS: &[&[u8]] = &[
     b"text",
     b"image_url",
@@ -31,7 +31,8 @@ pub(super) const CHAT_PARTS: &[&[u8]] = &[
     b"video",
 ];
 
-/// Types of content parts of Responses (OpenAI API reference: `InputContent`, `OutputContent`, `ReasoningTextContent`, `SummaryTextContent`).
+/// Types of content parts of Responses (OpenAI API reference: `InputContent`, `OutputContent`,
+/// `ReasoningTextContent`, `SummaryTextContent`).
 const RESPONSES_PARTS: &[&[u8]] = &[
     b"input_text",
     b"output_text",
@@ -46,8 +47,8 @@ const RESPONSES_PARTS: &[&[u8]] = &[
     b"encrypted_content",
 ];
 
-/// Types of items of Responses that are no message, call or output and known all the same: a reference to a kept item, and what Codex
-/// notes of the work tree.
+/// Types of items of Responses that are no message, call or output and known all the same: a reference to a
+/// kept item, and what Codex notes of the work tree.
 const REFERENCES: &[&[u8]] = &[b"item_reference", b"ghost_snapshot"];
 
 /// Whether a list of content parts holds one of a type that is not among these, or of none.
@@ -74,7 +75,8 @@ pub(super) fn is_unknown_item(bytes: &[u8], fields: &Fields<'_>, kind: Kind) -> 
     }
 }
 
-/// What is unknown of an item, each as words for a list, and how many of its parts are known. An item that is not marked is one known part.
+/// What is unknown of an item, each as words for a list, and how many of its parts are known. An item that is
+/// not marked is one known part.
 pub fn unknown_in(item: &Item, bytes: &[u8]) -> (Vec<String>, usize) {
     if !item.flags.has(Flags::UNKNOWN) {
         return (Vec::new(), 1);

@@ -1,9 +1,10 @@
-//! Whole calls in text: blocks that begin a line, outside of code fences, and are closed; what a template marks with tokens of its own may
-//! stand behind a text.
+//! Whole calls in text: blocks that begin a line, outside of code fences, and are closed; what a template marks
+//! with tokens of its own may stand behind a text.
 //!
-//! Spellings seen in published transcripts: Anthropic's `invoke` (with or without its prefix), Qwen's `function=`, Hermes'
-//! `tool_call`, Gemini's `call:`, `declaration:` and `tool_code`, ReAct's `Action:`, Mistral's `[TOOL_CALLS]`, the channels of gpt-oss
-//! (harmony), DeepSeek's and Llama's tokens, and JSON, bare or alone in a fence at the end.
+//! Spellings seen in published transcripts: Anthropic's `invoke` (with or without its prefix), Qwen's
+//! `function=`, Hermes' `tool_call`, Gemini's `call:`, `declaration:` and `tool_code`, ReAct's `Action:`,
+//! Mistral's `[TOOL_CALLS]`, the channels of gpt-oss (harmony), DeepSeek's and Llama's tokens, and JSON, bare
+//! or alone in a fence at the end.
 
 mod tokens;
 
@@ -44,7 +45,8 @@ pub enum Written<'a> {
     Code,
 }
 
-/// A quicker look, at the text as it stands in JSON, where `<` may be spelled `\u003c` and quotes have backslashes.
+/// A quicker look, at the text as it stands in JSON, where `<` may be spelled `\u003c`
+/// and quotes have backslashes.
 pub fn may_stand_in(raw: &[u8]) -> bool {
     static SIGNATURES: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(r#"invoke name=|function=|tool_call(>|\\u003e)|call:|Action Input:|tool_code|declaration:|\\"name|TOOL_CALLS\]|to=functions|python_tag|tool(\u{2581}|\\u2581)call"#).ok()
@@ -338,7 +340,8 @@ fn json_call<'a>(rest: &'a str, form: &'static str) -> Option<Found<'a>> {
     })
 }
 
-/// What a fence holds: the function that Gemini's Python calls, or one call as JSON and nothing behind it. The fence must be closed.
+/// What a fence holds: the function that Gemini's Python calls, or one call as JSON and nothing behind it. The
+/// fence must be closed.
 fn fenced<'a>(rest: &'a str, fence: &str, language: &str) -> Option<Found<'a>> {
     let end = rest.find(fence)?;
     let (inside, length) = (rest[..end].trim(), end + fence.len());

@@ -1,4 +1,5 @@
-//! How providers spell a conversation: one file per dialect, each with the items it reads and the places it allows for a pair.
+//! How providers spell a conversation: one file per dialect, each with the items it reads and the places it
+//! allows for a pair.
 
 pub mod anthropic;
 mod body;

@@ -1,5 +1,5 @@
-//! What is known of single model families: each fact with the day it was last seen and where. Nothing is said of a model that is not in
-//! the table, since providers change these facts from one model to the next.
+//! What is known of single model families: each fact with the day it was last seen and where. Nothing is said
+//! of a model that is not in the table, since providers change these facts from one model to the next.
 
 /// What providers do with the requests of one family of models.
 #[derive(Debug, PartialEq, Eq)]
@@ -8,8 +8,8 @@ pub struct Family {
     pub name: &'static str,
     /// Whether a request may end on an assistant message, which the model then continues.
     pub continues_assistant: bool,
-    /// Whether its thinking comes with its text unless a request asks otherwise; the others send a signature with an empty text
-    /// (`thinking.display` is `omitted` by default).
+    /// Whether its thinking comes with its text unless a request asks otherwise; the others send a signature
+    /// with an empty text (`thinking.display` is `omitted` by default).
     pub shows_thinking: bool,
     /// The day when the facts were last seen, as `2026-09-23`.
     pub seen: &'static str,
@@ -96,7 +96,8 @@ pub const FAMILIES: &[Family] = &[
     ),
 ];
 
-/// The family of a model by its name, in the spelling of any gateway: `us.anthropic.claude-opus-4-6-v1`, `anthropic/claude-opus-4.6`.
+/// The family of a model by its name, in the spelling of any gateway: `us.anthropic.claude-opus-4-6-v1`,
+/// `anthropic/claude-opus-4.6`.
 pub fn family_of(model: &str) -> Option<&'static Family> {
     let model = model.to_ascii_lowercase().replace('.', "-");
     FAMILIES.iter().find(|family| {
@@ -107,7 +108,8 @@ pub fn family_of(model: &str) -> Option<&'static Family> {
     })
 }
 
-/// Whether the version goes on: `claude-opus-5-5` is no `claude-opus-5`, while `claude-opus-4-6-20260205` has a date behind it.
+/// Whether the version goes on: `claude-opus-5-5` is no `claude-opus-5`, while `claude-opus-4-6-20260205` has
+/// a date behind it.
 fn goes_on(behind: &str) -> bool {
     let number = behind.strip_prefix('-').unwrap_or(behind);
     let digits = number.bytes().take_while(u8::is_ascii_digit).count();

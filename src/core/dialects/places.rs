@@ -1,8 +1,10 @@
-//! Where each provider wants the output of a call: the one place that knows which pairs a provider refuses although both halves exist.
+//! Where each provider wants the output of a call: the one place that knows which pairs a provider refuses
+//! although both halves exist.
 //!
-//! Judged on the order of items and turns, not on how a dialect spells them: a session recorded in one dialect can be judged for
-//! another, because a conversion keeps the order. Sources: the providers' refusals of real requests (OpenAI Chat "must be followed by
-//! tool messages", Anthropic "without `tool_result` blocks immediately after", Gemini "comes immediately after a user turn").
+//! Judged on the order of items and turns, not on how a dialect spells them: a session recorded in one dialect
+//! can be judged for another, because a conversion keeps the order. Sources: the providers' refusals of real
+//! requests (OpenAI Chat "must be followed by tool messages", Anthropic "without `tool_result` blocks
+//! immediately after", Gemini "comes immediately after a user turn").
 
 use crate::session::{Dialect, Flags, Item, Kind, Session, Speaker, Standing};
 
@@ -89,8 +91,8 @@ fn in_chat(session: &Session, found: &mut Vec<Misplaced>) {
     }
 }
 
-/// Whether nothing but the instructions of the request that brings an output stands between it and its call: after a handoff the next
-/// agent's own stand at the head of its request, which repeats the call behind them.
+/// Whether nothing but the instructions of the request that brings an output stands between it and its call:
+/// after a handoff the next agent's own stand at the head of its request, which repeats the call behind them.
 fn is_handed_on(session: &Session, call: usize, output: usize) -> bool {
     let items = &session.items;
     let record = items[output].record;
@@ -121,8 +123,8 @@ fn opening_call(session: &Session, found: &mut Vec<Misplaced>) {
     }));
 }
 
-/// One message of the model and the message of the user that answers it. Messages of one side in a row count as one, as the
-/// Anthropic API merges them.
+/// One message of the model and the message of the user that answers it. Messages of one side in a row count as
+/// one, as the Anthropic API merges them.
 #[derive(Debug, Clone, Copy, Default)]
 struct Exchange {
     /// Index of the item behind it.

@@ -1,4 +1,5 @@
-//! A provider's error body, taken apart: what it says, and the codes beside it, in whatever shape a server sends it.
+//! A provider's error body, taken apart: what it says, and the codes beside it, in whatever shape
+//! a server sends it.
 
 use serde_json::Value;
 
@@ -16,10 +17,12 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// Reads the body of an error reply, or what a stream reported in its middle. `None` where nothing in it tells of an error.
+    /// Reads the body of an error reply, or what a stream reported in its middle. `None` where nothing in it
+    /// tells of an error.
     ///
-    /// Shapes: `{"error": {...}}` (OpenAI, Anthropic, Gemini; Gemini wraps it in a list), `{"error": "..."}` (Ollama), the members at the
-    /// top (older vLLM), `{"detail": ...}` (FastAPI), and the error alone, as an event carries it.
+    /// Shapes: `{"error": {...}}` (OpenAI, Anthropic, Gemini; Gemini wraps it in a list), `{"error":
+    /// "..."}` (Ollama), the members at the top (older vLLM), `{"detail": ...}` (FastAPI), and the error
+    /// alone, as an event carries it.
     pub fn of(body: &Value) -> Option<Self> {
         let body = match body {
             Value::Array(list) => list.first()?,
@@ -55,15 +58,16 @@ impl Refusal {
         (!refusal.message.is_empty() || error.is_some()).then_some(refusal)
     }
 
-    /// Whether the same request may be answered a moment later, by the words of an error in the middle of a stream; of an unknown error
-    /// nobody can say, and asking again does no harm where nothing was executed.
+    /// Whether the same request may be answered a moment later, by the words of an error in the middle of a
+    /// stream; of an unknown error nobody can say, and asking again does no harm where nothing was executed.
     pub fn may_pass(&self) -> bool {
         !LASTING
             .iter()
             .any(|word| self.kind == *word || self.code == *word)
     }
 
-    /// Whether waiting does not help although the status says so: a quota that is used up is a 429 of OpenAI too.
+    /// Whether waiting does not help although the status says so: a quota that is used up is a
+    /// 429 of OpenAI too.
     pub fn is_used_up(&self) -> bool {
         const WORDS: &[&str] = &["insufficient_quota", "billing_not_active", "billing_error"];
         WORDS
@@ -93,7 +97,8 @@ impl Refusal {
     }
 }
 
-/// Errors of the request itself, of the key and of the account (Anthropic and OpenAI error references): the same question fails again.
+/// Errors of the request itself, of the key and of the account (Anthropic and OpenAI error references): the
+/// same question fails again.
 const LASTING: &[&str] = &[
     "authentication_error",
     "billing_error",

@@ -1,7 +1,9 @@
-//! Shapes that a provider refuses whatever stands in them: an empty list, an object where a string belongs, an id that is too long.
+//! Shapes that a provider refuses whatever stands in them: an empty list, an object where a string belongs, an
+//! id that is too long.
 //!
-//! Readers ask about every object that they walk and mark its item ([`Flags::MALFORMED`]); [`shape_fault`] asks again about a marked
-//! item and tells what it is, so that the two never disagree. Each fault names where the provider's refusal was seen.
+//! Readers ask about every object that they walk and mark its item ([`Flags::MALFORMED`]); [`shape_fault`] asks
+//! again about a marked item and tells what it is, so that the two never disagree. Each fault names where the
+//! provider's refusal was seen.
 
 use super::{Fields, chat};
 use crate::json::Cursor;
@@ -19,27 +21,32 @@ pub enum ShapeFault {
     ContentType,
     /// Chat, Responses: `Invalid type for 'input[1].arguments': expected a string, but got an object`.
     ArgumentsNotString,
-    /// Anthropic: `tool_use.input: Input should be a valid dictionary` (greger.el#60); of a call with no input at all.
+    /// Anthropic: `tool_use.input: Input should be a valid dictionary` (greger.el#60); of a call with
+    /// no input at all.
     NoInput,
     /// Chat: `string too long. Expected a string with maximum length 40` (agno#5382); Responses: 64 (pi#1022).
     LongCallId {
         /// The most characters that are accepted.
         limit: usize,
     },
-    /// Anthropic: `tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'`, with `srvtoolu_` before it for server tools.
+    /// Anthropic: `tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'`, with `srvtoolu_` before
+    /// it for server tools.
     CallIdCharacters,
     /// Responses: the item's own id is longer than 64 characters.
     LongItemId,
     /// Responses: `Expected an ID that contains letters, numbers, underscores, or dashes` (langchainjs#11044).
     ItemIdCharacters,
-    /// Responses: `Expected an ID that begins with 'fc'` (continue#11785), `'msg'` (codex#33176), `'rs'`, `'ctc'`.
+    /// Responses: `Expected an ID that begins with 'fc'` (continue#11785),
+    /// `'msg'` (codex#33176), `'rs'`, `'ctc'`.
     ItemIdPrefix {
         /// What it has to begin with.
         prefix: &'static str,
     },
-    /// Anthropic: `all messages must have non-empty content except for the optional final assistant message` (claude-code#4416).
+    /// Anthropic: `all messages must have non-empty content except for the optional
+    /// final assistant message` (claude-code#4416).
     EmptyMessage,
-    /// Anthropic: `text content blocks must be non-empty` (claude-code#59812), `must contain non-whitespace text` (claude-code#23440).
+    /// Anthropic: `text content blocks must be non-empty` (claude-code#59812), `must
+    /// contain non-whitespace text` (claude-code#23440).
     EmptyText,
     /// Anthropic: ``content cannot be empty if `is_error` is true`` (inspect_ai#169).
     EmptyError,

@@ -8,7 +8,6 @@ const LONGEST: usize = 64;
 /// What a whole reply says of its end; members of the other dialects are absent.
 #[derive(Deserialize)]
 struct Reply {
-    /// Anthropic: `max_tokens`, `refusal`.
     #[serde(default)]
     stop_reason: Option<String>,
     /// Chat: of the first choice, `length`, `content_filter`.
@@ -31,7 +30,8 @@ struct Incomplete {
     reason: Option<String>,
 }
 
-/// Why a whole reply ended; `None` where it does not say. A reply of Responses says so only where it is not complete.
+/// Why a whole reply ended; `None` where it does not say. A reply of Responses says so only where
+/// it is not complete.
 pub fn stop_of(reply: &str) -> Option<String> {
     let reply: Reply = serde_json::from_str(reply).ok()?;
     let of_choice = reply.choices.into_iter().next();
@@ -41,7 +41,8 @@ pub fn stop_of(reply: &str) -> Option<String> {
     (!stop.is_empty() && stop.len() <= LONGEST).then_some(stop)
 }
 
-/// Whether a provider's word says that a reply was cut off, refused or withheld, so that it is not what the model meant to say.
+/// Whether a provider's word says that a reply was cut off, refused or withheld, so that it is not what the
+/// model meant to say.
 pub fn stops_early(word: &str) -> bool {
     EARLY.contains(&word)
 }

@@ -1,7 +1,8 @@
 //! Which items of a history stand in another one that was made from it: a trimmed, compacted or converted copy.
 //!
-//! Calls and outputs are known by their call id; where an id comes twice, and for everything without an id, by what the item says.
-//! Of equal items the last ones are matched first, because it is the end of a history that a trim keeps.
+//! Calls and outputs are known by their call id; where an id comes twice, and for everything without an id,
+//! by what the item says. Of equal items the last ones are matched first, because it is the end of a history
+//! that a trim keeps.
 
 use super::body_of;
 use crate::session::{Item, Kind, Session, SourceError};

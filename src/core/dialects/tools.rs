@@ -1,4 +1,5 @@
-//! Tool definitions in every spelling: OpenAI flat and nested, namespaces, Anthropic, Gemini, MCP `tools/list`, bare lists.
+//! Tool definitions in every spelling: OpenAI flat and nested, namespaces, Anthropic, Gemini,
+//! MCP `tools/list`, bare lists.
 
 use crate::session::{Dialect, Tool, ToolKind};
 use serde_json::{Map, Value};
@@ -10,7 +11,8 @@ pub fn read_tools(value: &Value) -> (Vec<Tool>, Vec<String>) {
     (reader.tools, reader.complaints)
 }
 
-/// Where documents keep their list: `tools` (requests, MCP results), `functions` (old Chat), `result.tools` (MCP replies).
+/// Where documents keep their list: `tools` (requests, MCP results), `functions` (old
+/// Chat), `result.tools` (MCP replies).
 const LISTS: [&str; 4] = [
     "tools",
     "functions",
@@ -139,7 +141,8 @@ impl Reader {
     }
 }
 
-/// Anthropic names its server tools by dated types (`web_search_20250305`); client tools have no type or `custom`.
+/// Anthropic names its server tools by dated types (`web_search_20250305`); client tools have
+/// no type or `custom`.
 fn is_hosted(kind: &str) -> bool {
     !matches!(kind, "" | "function" | "custom")
 }
@@ -148,8 +151,8 @@ fn text<'a>(object: &'a Map<String, Value>, key: &str) -> &'a str {
     object.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// What a provider has against the name of a tool; of a namespaced one both parts are judged. Patterns: OpenAI API reference (`FunctionToolParam`, `FunctionObject`), Anthropic's and Gemini's
-/// own error texts.
+/// What a provider has against the name of a tool; of a namespaced one both parts are judged. Patterns: OpenAI
+/// API reference (`FunctionToolParam`, `FunctionObject`), Anthropic's and Gemini's own error texts.
 pub fn name_fault(target: Dialect, name: &str, namespaced: bool) -> Option<String> {
     let (longest, more): (usize, &[u8]) = match target {
         Dialect::Responses | Dialect::Anthropic => (128, b""),

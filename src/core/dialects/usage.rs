@@ -6,8 +6,8 @@ use serde_json::Value;
 
 /// The tokens that a whole reply reports; nothing where it reports none.
 ///
-/// Anthropic counts tokens read from and written to its cache beside `input_tokens`, the others within; here they are part of what was
-/// sent.
+/// Anthropic counts tokens read from and written to its cache beside `input_tokens`, the others within; here
+/// they are part of what was sent.
 pub fn usage_of(reply: &str) -> Usage {
     let usage = usage_member(reply).unwrap_or_default();
     let count = |keys: &[&str]| {
@@ -22,7 +22,8 @@ pub fn usage_of(reply: &str) -> Usage {
     }
 }
 
-/// The value of `usage`; `None` where there is none, or none that can be read. Usage is no reason to refuse a reply.
+/// The value of `usage`; `None` where there is none, or none that can be read. Usage is no reason
+/// to refuse a reply.
 fn usage_member(reply: &str) -> Option<Value> {
     let mut found = None;
     Cursor::new(reply.as_bytes())

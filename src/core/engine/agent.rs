@@ -1,7 +1,9 @@
-//! An agent as `AGENT.toml` describes it: the model, what it is told, the tools with what carries them out, the limits.
+//! An agent as `AGENT.toml` describes it: the model, what it is told, the tools with what carries
+//! them out, the limits.
 //!
-//! Nothing is read or run here. [`Agent::parse`] says everything that is wrong at once; which keys there are is one table, [`KEYS`].
-//! Keys to models never stand in the file: it names the environment variables that hold them.
+//! Nothing is read or run here. [`Agent::parse`] says everything that is wrong at once; which keys
+//! there are is one table, [`KEYS`]. Keys to models never stand in the file: it names the environment
+//! variables that hold them.
 
 mod fault;
 mod keys;
@@ -28,7 +30,6 @@ use crate::wording::Kind;
 use serde_json::{Map, Value};
 use toml::de::DeTable;
 
-/// An agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Agent {
     /// What it is called.
@@ -43,7 +44,6 @@ pub struct Agent {
     pub output_schema: Option<OutputSchema>,
     /// What is done about faults without asking. It also has a say in turns and approvals.
     pub policy: Policy,
-    /// The model.
     pub model: Model,
     /// Tools that the file defines.
     pub tools: Vec<AgentTool>,
@@ -59,14 +59,12 @@ pub struct Beside<'a> {
     pub wording: &'a dyn Fn(Kind, &str) -> Option<String>,
 }
 
-/// The model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model {
     /// How its API spells things.
     pub dialect: Dialect,
     /// Its name in requests.
     pub name: String,
-    /// Who answers.
     pub at: Endpoint,
     /// Whether replies come as a stream.
     pub stream: bool,
@@ -81,20 +79,15 @@ pub struct Model {
 /// Who answers for a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Endpoint {
-    /// A server.
     Http {
         /// Where its API begins, without a slash at the end.
         base_url: String,
         /// The environment variable of the key.
         key_env: Option<String>,
-        /// Further headers.
         headers: Vec<Header>,
     },
-    /// A script.
     Script {
-        /// The file.
         file: String,
-        /// What it says.
         text: String,
     },
 }
@@ -102,11 +95,9 @@ pub enum Endpoint {
 /// A header: a text, followed by the value of an environment variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header {
-    /// Its name.
     pub name: String,
     /// The text, as `Bearer ` with its space.
     pub text: String,
-    /// The variable.
     pub env: Option<String>,
 }
 
@@ -130,11 +121,9 @@ pub enum By {
     Canned(Vec<Canned>),
     /// The operator types the output.
     Operator,
-    /// A recording answers.
     Recorded(Recorded),
 }
 
-/// A program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Command {
     /// The program and its arguments; never empty. No shell reads them.
@@ -158,16 +147,13 @@ pub struct Canned {
     pub is_error: bool,
 }
 
-/// Which recording answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Recorded {
-    /// The one at hand.
     AtHand,
     /// The one in this file, relative to the agent file.
     File(String),
 }
 
-/// An MCP server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct McpServer {
     /// What it is called.
@@ -189,7 +175,6 @@ pub enum Via {
     Command(Command),
     /// It is a server somewhere.
     Http {
-        /// Its address.
         url: String,
         /// Headers of every request.
         headers: Vec<Header>,
@@ -208,7 +193,8 @@ impl Agent {
         limits.into_iter().flatten().min()
     }
 
-    /// The tools that the file defines, as the model is offered them; those of MCP servers are known once these run.
+    /// The tools that the file defines, as the model is offered them; those of MCP servers are
+    /// known once these run.
     pub fn offered(&self) -> Vec<Offered> {
         let tools = self.tools.iter();
         tools.map(|tool| tool.offered.clone()).collect()
@@ -227,7 +213,8 @@ impl Agent {
 }
 
 impl Model {
-    /// Reads a table of a larger file that has the keys of `[model]` and begins at byte `at` of the file's text.
+    /// Reads a table of a larger file that has the keys of `[model]` and begins at byte `at`
+    /// of the file's text.
     pub fn of_table(
         text: &str,
         table: &DeTable<'_>,
@@ -257,8 +244,8 @@ impl Model {
         }
     }
 
-    /// OpenAI's newer models refuse `max_tokens` (API reference: deprecated); the other servers that speak Chat all know it, and some of
-    /// them nothing else.
+    /// OpenAI's newer models refuse `max_tokens` (API reference: deprecated); the other servers that speak Chat
+    /// all know it, and some of them nothing else.
     fn max_tokens_key(&self) -> &'static str {
         let is_openai = match &self.at {
             Endpoint::Http { base_url, .. } => {
@@ -277,7 +264,8 @@ impl Model {
 }
 
 impl Canned {
-    /// Whether it answers a call with these arguments: every one that it names has the value that it names. Numbers are equal by value.
+    /// Whether it answers a call with these arguments: every one that it names has the value that it names.
+    /// Numbers are equal by value.
     pub fn fits(&self, arguments: &Value) -> bool {
         self.when.iter().all(|(name, value)| {
             let given = arguments.get(name);

@@ -2,7 +2,8 @@
 
 use serde_json::{Number, Value};
 
-/// Whether two arguments say the same: equal JSON, or, where one of them is no JSON, equal text. Nothing at all counts as `{}`.
+/// Whether two arguments say the same: equal JSON, or, where one of them is no JSON, equal text. Nothing at
+/// all counts as `{}`.
 pub fn says_the_same(one: &str, other: &str) -> bool {
     match (parsed(one), parsed(other)) {
         (Some(one), Some(other)) => is_same(&one, &other),

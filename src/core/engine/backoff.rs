@@ -20,8 +20,9 @@ pub enum ModelDelay {
     Ask(String),
 }
 
-/// The wait before the next attempt when `attempt`, from 1, has failed: `base_ms` doubled with each attempt, `cap_ms` at most, times
-/// something from 0.875 to 1.125, so that not all who failed together come back together. The same seed gives the same wait.
+/// The wait before the next attempt when `attempt`, from 1, has failed: `base_ms` doubled with each attempt,
+/// `cap_ms` at most, times something from 0.875 to 1.125, so that not all who failed together come back
+/// together. The same seed gives the same wait.
 pub fn delay(base_ms: Millis, attempt: u32, cap_ms: Millis, seed: u64) -> Millis {
     let doubled = 1_u64
         .checked_shl(attempt.saturating_sub(1))
@@ -32,8 +33,9 @@ pub fn delay(base_ms: Millis, attempt: u32, cap_ms: Millis, seed: u64) -> Millis
     Millis::try_from(whole).unwrap_or(Millis::MAX)
 }
 
-/// What is to be done after an attempt to ask the model, from 1, has failed: two more for faults that may pass, none for others, and
-/// none where a part of the reply was seen already. A wait that the provider asks for is kept up to a minute.
+/// What is to be done after an attempt to ask the model, from 1, has failed: two more for faults that may pass,
+/// none for others, and none where a part of the reply was seen already. A wait that the provider asks for is
+/// kept up to a minute.
 pub fn model_delay(fault: &ModelFault, attempt: u32, seed: u64) -> ModelDelay {
     let is_recoverable = fault.is_recoverable && fault.status.is_none_or(is_recoverable_status);
     if !is_recoverable {

@@ -6,7 +6,8 @@
 //! | open, until its time | is refused | is only counted | is only counted |
 //! | half-open, from then on | the first one runs as the trial, others are refused | of the trial: open again | of the trial: closed |
 //!
-//! Calls that were under way when it opened end later: they count as calls and errors, and only the trial decides.
+//! Calls that were under way when it opened end later: they count as calls and errors, and
+//! only the trial decides.
 
 use super::Millis;
 use super::policy::BreakerSettings;
@@ -55,9 +56,7 @@ enum Standing {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BreakerState {
-    /// Calls run.
     Closed,
-    /// Calls are refused.
     Open,
     /// One call may run, or runs, to see whether the tool works again.
     HalfOpen,
@@ -77,7 +76,6 @@ impl BreakerState {
 /// Whether a call may run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Admission {
-    /// It runs.
     Run,
     /// It runs, and what comes of it decides about the tool.
     Trial,
@@ -91,9 +89,7 @@ pub enum Admission {
 /// The state of a breaker changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// The tool.
     pub tool: String,
-    /// [`BreakerState::Open`] or [`BreakerState::Closed`].
     pub state: BreakerState,
     /// Calls that ended so far.
     pub calls: u64,
@@ -112,7 +108,6 @@ pub struct Change {
 /// Where and when a breaker changed, as its webhook is told.
 #[derive(Debug, Clone, Copy)]
 pub struct Happening<'a> {
-    /// The agent.
     pub agent: &'a str,
     /// The journal of the run.
     pub run: &'a str,
@@ -121,7 +116,8 @@ pub struct Happening<'a> {
 }
 
 impl Change {
-    /// The change as the JSON object that a webhook is sent. The name of the tool and the error are text of the run.
+    /// The change as the JSON object that a webhook is sent. The name of the tool and the error are
+    /// text of the run.
     pub fn webhook_body(&self, happening: Happening<'_>) -> String {
         json!({
             "type": "breaker",
@@ -144,9 +140,7 @@ impl Change {
 /// How a tool did so far.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolState<'a> {
-    /// The tool.
     pub tool: &'a str,
-    /// Calls that ended.
     pub calls: u64,
     /// Those of them that ended in an error.
     pub errors: u64,
@@ -235,7 +229,8 @@ impl Breakers {
         })
     }
 
-    /// A call that was admitted ended in a way that says nothing about its tool: the operator stopped it. A trial may be made anew.
+    /// A call that was admitted ended in a way that says nothing about its tool: the operator stopped it. A
+    /// trial may be made anew.
     pub fn called_off(&mut self, tool: &str, call: &CallKey, now: Millis) {
         if let Some(breaker) = self.0.get_mut(tool) {
             breaker.free_trial(Some(call), now);
@@ -251,8 +246,8 @@ impl Breakers {
         std::mem::take(&mut breaker.state) != Standing::Closed
     }
 
-    /// retake was started again: no trial is under way any more, and moments count from another beginning. What is open stays so for
-    /// its whole cool-down, since nobody knows how long ago it opened.
+    /// retake was started again: no trial is under way any more, and moments count from another beginning. What
+    /// is open stays so for its whole cool-down, since nobody knows how long ago it opened.
     pub fn restarted(&mut self, now: Millis) {
         for breaker in self.0.values_mut() {
             if let Standing::Open { until, for_ms } = &mut breaker.state {
@@ -314,8 +309,8 @@ fn refusal(tool: &str, errors: u32, last: &str) -> String {
         last => format!(", the last time with \"{last}\""),
     };
     format!(
-        "The tool \"{tool}\" is switched off for now: it failed {times}{last}. This call was not run. Do not call it again yet; go on \
-         with another tool, or answer without it and say what is missing."
+        "The tool \"{tool}\" is switched off for now: it failed {times}{last}. This call was not run. Do not \
+        call it again yet; go on with another tool, or answer without it and say what is missing."
     )
 }
 

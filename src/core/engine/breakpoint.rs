@@ -23,7 +23,6 @@ const LONGEST: usize = 2100;
 /// What stands before a breakpoint that stops the run only once.
 const ONCE: &str = "once";
 
-/// A breakpoint.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Breakpoint {
     /// Its number, from 1; it keeps it.
@@ -72,10 +71,8 @@ pub const PLACES: [(&str, &str, &str); 5] = [
 /// Why a text is no breakpoint.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BreakpointError {
-    /// Nothing is written.
     #[error("write where to stop: {all}", all = all_places())]
     Empty,
-    /// It is too long.
     #[error("this is too long: {LONGEST} bytes at most")]
     TooLong,
     /// It begins with another word.
@@ -87,7 +84,6 @@ pub enum BreakpointError {
     /// No kind has this name.
     #[error("no kind is called `{name}`{meant}; there are {all}", all = kinds())]
     UnknownKind {
-        /// The name.
         name: String,
         /// The nearest name as a part of the sentence; empty where none is near.
         meant: String,
@@ -95,7 +91,6 @@ pub enum BreakpointError {
     /// No rule has this id.
     #[error("no rule is called `{name}`{meant}")]
     UnknownRule {
-        /// The name.
         name: String,
         /// The nearest id as a part of the sentence, or all.
         meant: String,
@@ -274,8 +269,8 @@ pub struct Hit {
     pub item: Option<u32>,
 }
 
-/// What the breakpoints find in the last turn, each item once for each breakpoint. Whoever went on from a hit tells it from a new one
-/// by its item.
+/// What the breakpoints find in the last turn, each item once for each breakpoint. Whoever went on from a hit
+/// tells it from a new one by its item.
 pub fn hits(breakpoints: &[Breakpoint], standing: &Standing, ready: &mut Ready) -> Vec<Hit> {
     let mut found = Vec::new();
     for breakpoint in breakpoints

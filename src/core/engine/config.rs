@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 pub struct Config {
     /// The name of the agent, for templates.
     pub agent: String,
-    /// Whether somebody is there to decide. Where nobody is, breakpoints and steps hold nothing, and what has to be decided ends the
-    /// run.
+    /// Whether somebody is there to decide. Where nobody is, breakpoints and steps hold nothing, and what has
+    /// to be decided ends the run.
     pub has_operator: bool,
     /// The most replies that the history may hold.
     pub max_turns: Option<u32>,
@@ -30,10 +30,10 @@ pub struct Config {
 /// Who carries out the calls of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Whose {
-    /// The run itself.
     #[default]
     Own,
-    /// An agent elsewhere, whose exchange with its model is held: sound calls are handed over to it, and the run ends.
+    /// An agent elsewhere, whose exchange with its model is held: sound calls are handed over to it,
+    /// and the run ends.
     Agents {
         /// How often the model is asked again at most, before the operator is asked.
         asks: u32,

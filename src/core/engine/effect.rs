@@ -10,37 +10,30 @@ pub enum Effect {
     Record(LedgerEvent),
     /// The model is to be asked with the history as it stands.
     Ask {
-        /// The question.
         ask: Ask,
-        /// Which attempt, from 1.
         attempt: u32,
     },
     /// The question at hand is called off.
     CancelAsk(Ask),
     /// A call is to be carried out.
     Run {
-        /// The call.
         call: CallKey,
-        /// The tool.
         tool: String,
-        /// Its arguments.
         arguments: String,
-        /// Which attempt, from 1.
         attempt: u32,
     },
     /// Tools that run are to be stopped; each still ends with [`super::Event::Finished`].
     StopTools,
     /// The history grows by the output of a call.
     Answer {
-        /// The call.
         call: CallKey,
         /// What the model will read.
         output: String,
         /// Whether it reports an error.
         is_error: bool,
     },
-    /// A policy decided about a fault: the action is to be carried out as a take, [`super::Event::Stands`] or [`super::Event::Refused`]
-    /// follows.
+    /// A policy decided about a fault: the action is to be carried out as a take,
+    /// [`super::Event::Stands`] or [`super::Event::Refused`] follows.
     Act(super::Decision),
     /// Open calls are to be closed, so that the history is one that a provider takes.
     Close,
@@ -48,25 +41,21 @@ pub enum Effect {
     Pause(Vec<Reason>),
     /// [`super::Event::Rang`] is to come then.
     Wait {
-        /// What for.
         timer: Timer,
         /// In so many milliseconds.
         for_ms: Millis,
     },
     /// Somebody wants to hear that a breaker opened.
     Webhook {
-        /// Where.
         url: String,
-        /// What changed.
         change: super::Change,
     },
-    /// Something that the operator should know: an event that belongs to nothing at hand, a decision that cannot be carried out.
+    /// Something that the operator should know: an event that belongs to nothing at hand, a decision that
+    /// cannot be carried out.
     Note(String),
-    /// The run ended.
     Finish(Ending),
 }
 
-/// What a timer is for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Timer {
     /// The model is asked again.
@@ -85,55 +74,34 @@ pub enum Reason {
         rule: String,
         /// The item of the take.
         item: Option<u32>,
-        /// The rule's sentence.
         message: String,
     },
-    /// A breakpoint.
     Breakpoint {
-        /// Its number.
         number: u32,
         /// What it looks for, as the operator wrote it.
         what: String,
-        /// The item.
         item: Option<u32>,
     },
     /// A call needs the operator's approval.
     Approval {
-        /// The call.
         call: CallKey,
-        /// The tool.
         tool: String,
-        /// Its arguments.
         arguments: String,
     },
     /// The operator is the tool.
     AskOperator {
-        /// The call.
         call: CallKey,
-        /// The tool.
         tool: String,
-        /// Its arguments.
         arguments: String,
         /// Why the operator is asked, where that needs a word: no recorded output fits.
         note: String,
     },
     /// A call may have run.
-    MayHaveRun {
-        /// The call.
-        call: CallKey,
-        /// The tool.
-        tool: String,
-    },
+    MayHaveRun { call: CallKey, tool: String },
     /// The model cannot be asked.
-    Model {
-        /// Why.
-        why: String,
-    },
+    Model { why: String },
     /// The turns are used up.
-    TurnLimit {
-        /// How many.
-        turns: u32,
-    },
+    TurnLimit { turns: u32 },
     /// The operator stepped, or paused.
     Stepped,
     /// The history is empty: the operator begins.

@@ -5,23 +5,22 @@ use crate::session::ledger::{Ask, CallKey, Ending, Failure, Usage};
 use crate::session::takes::TakeId;
 use std::sync::Arc;
 
-/// What happened.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
-    /// The history stands like this now: at the beginning, after the run has grown, after the operator went to another take or made one.
+    /// The history stands like this now: at the beginning, after the run has grown, after the operator went to
+    /// another take or made one.
     Stands(Arc<Standing>),
-    /// An agent asked the model by itself: that question is under way, and what comes of it is told as of any other.
+    /// An agent asked the model by itself: that question is under way, and what comes of it is told
+    /// as of any other.
     AgentAsked {
         /// The take whose history was sent.
         take: TakeId,
     },
     /// A reply is whole and stands in the history; [`Event::Stands`] follows.
     Replied {
-        /// The question.
         ask: Ask,
         /// The ids of its calls.
         calls: Vec<String>,
-        /// Tokens.
         usage: Usage,
         /// Milliseconds until its first byte.
         first_ms: u64,
@@ -33,22 +32,15 @@ pub enum Event {
         stop: Option<String>,
     },
     /// An attempt brought no reply.
-    NotReplied {
-        /// The question.
-        ask: Ask,
-        /// What happened.
-        fault: ModelFault,
-    },
+    NotReplied { ask: Ask, fault: ModelFault },
     /// An attempt to carry out a call ended.
     Finished {
-        /// The call.
         call: CallKey,
         /// What came of it.
         outcome: Outcome,
     },
     /// A call cannot be answered without the operator: no recorded output fits.
     NeedsOperator {
-        /// The call.
         call: CallKey,
         /// Why the operator is asked.
         note: String,
@@ -61,9 +53,7 @@ pub enum Event {
     Refused {
         /// The rule of the fault.
         rule: String,
-        /// The item.
         item: Option<u32>,
-        /// Why.
         why: String,
     },
 }
@@ -87,21 +77,18 @@ pub enum Command {
     Now,
     /// A call that waits for approval may run.
     Approve {
-        /// The call.
         call: CallKey,
         /// Whether later calls of the tool need no approval.
         always: bool,
     },
     /// A call that waits for approval may not run.
     Reject {
-        /// The call.
         call: CallKey,
         /// What the model will read.
         words: String,
     },
     /// The operator wrote the output of a call.
     Supply {
-        /// The call.
         call: CallKey,
         /// What the model will read.
         output: String,
@@ -109,18 +96,13 @@ pub enum Command {
         is_error: bool,
     },
     /// A call that may have run is to run again; the operator confirmed it.
-    RunAgain {
-        /// The call.
-        call: CallKey,
-    },
+    RunAgain { call: CallKey },
     /// Another set of breakpoints.
     Breakpoints(Vec<super::Breakpoint>),
     /// A tool that was switched off is to be used again.
-    Enable {
-        /// The tool.
-        tool: String,
-    },
-    /// The operator accepted a fallback as the result: the run ends with it. [`Event::Stands`] of its take comes before.
+    Enable { tool: String },
+    /// The operator accepted a fallback as the result: the run ends with it. [`Event::Stands`] of
+    /// its take comes before.
     AcceptFallback,
     /// The run may take this many more turns.
     MoreTurns(u32),
@@ -146,7 +128,8 @@ pub struct ModelFault {
     pub status: Option<u16>,
     /// What happened, for the operator: the provider's words or ours, without secrets.
     pub why: String,
-    /// Whether the same question may be answered a moment later: connection faults, timeouts, 408, 409, 429, 5xx.
+    /// Whether the same question may be answered a moment later: connection faults, timeouts,
+    /// 408, 409, 429, 5xx.
     pub is_recoverable: bool,
     /// How long the provider asks to wait, in milliseconds.
     pub retry_after_ms: Option<u64>,

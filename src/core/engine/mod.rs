@@ -1,12 +1,13 @@
 //! What happens next in a live run.
 //!
-//! A live run is a take that grows. The engine never sees bytes: it is told how the history stands ([`Standing`]), what came of what it
-//! asked for, and what the operator wants ([`Event`]), and answers what is to be done next ([`Effect`]). It has no clock and waits for
-//! nothing; its state is data, so that a run can be closed at a pause and taken up after a restart.
+//! A live run is a take that grows. The engine never sees bytes: it is told how the history stands
+//! ([`Standing`]), what came of what it asked for, and what the operator wants ([`Event`]), and answers what is
+//! to be done next ([`Effect`]). It has no clock and waits for nothing; its state is data, so that a run can be
+//! closed at a pause and taken up after a restart.
 //!
-//! Recoveries are not the engine's: they are actions on the take, the same as on recordings, and the engine goes on from whatever take
-//! it is given then. So what is left to do follows from the history and the ledger alone: faults hold, sound calls run once, a history in
-//! which everything is answered goes to the model.
+//! Recoveries are not the engine's: they are actions on the take, the same as on recordings, and the engine
+//! goes on from whatever take it is given then. So what is left to do follows from the history and the ledger
+//! alone: faults hold, sound calls run once, a history in which everything is answered goes to the model.
 
 pub mod agent;
 pub mod arguments;

@@ -1,7 +1,7 @@
 //! What is done about faults without asking, and what a run may cost: turns, attempts, failing tools.
 //!
-//! A policy is a TOML file. Per rule, and per tool where that says otherwise, it says what is done, with which words, how often, and
-//! what then. A rule without an entry is the operator's.
+//! A policy is a TOML file. Per rule, and per tool where that says otherwise, it says what is done, with which
+//! words, how often, and what then. A rule without an entry is the operator's.
 
 mod counts;
 mod fault;
@@ -32,7 +32,6 @@ const BROKEN_SCHEMA: &str = "invalid-arguments";
 pub struct Words {
     /// The name of the wording; `None` for a template that stands in the policy itself.
     pub name: Option<String>,
-    /// The template.
     pub template: String,
 }
 
@@ -53,7 +52,8 @@ pub struct Decision {
     pub value: Option<String>,
     /// Whether a fallback enters the history.
     pub include_in_history: bool,
-    /// Whether repaired arguments have to fit the schema of their tool: no entry says what is done where they do not.
+    /// Whether repaired arguments have to fit the schema of their tool: no entry says what is done
+    /// where they do not.
     pub keeps_schema: bool,
     /// Faults of other calls about which the same was decided: one take holds all of it.
     pub also: Vec<Also>,
@@ -88,14 +88,12 @@ pub enum Verdict {
     Act(Decision),
     /// It passes as it is.
     Release,
-    /// The run fails.
     Raise,
-    /// The operator decides.
     Ask,
 }
 
-/// What is done without asking, and within which limits. Without a file: nothing is done, a call is tried once, and a tool is switched
-/// off after three errors in a row.
+/// What is done without asking, and within which limits. Without a file: nothing is done, a call is tried once,
+/// and a tool is switched off after three errors in a row.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Policy {
     max_turns: Option<u32>,
@@ -168,7 +166,8 @@ impl Policy {
         Self::parse_with(text, &|_, _| None)
     }
 
-    /// Reads a policy that may name wordings of the operator's own: `own` gives their templates by kind and name.
+    /// Reads a policy that may name wordings of the operator's own: `own` gives their templates
+    /// by kind and name.
     pub fn parse_with(
         text: &str,
         own: &dyn Fn(Kind, &str) -> Option<String>,
@@ -218,14 +217,15 @@ impl Policy {
         })
     }
 
-    /// What is to be done about a fault where the first thing that the policy says could not be done, or settled nothing.
+    /// What is to be done about a fault where the first thing that the policy says could not be
+    /// done, or settled nothing.
     pub fn otherwise(&self, fault: &Fault) -> Verdict {
         let entry = self.entry(fault);
         entry.map_or(Verdict::Ask, |entry| entry.verdict(self, entry.then, fault))
     }
 
-    /// Whether there is an entry for a fault. Where nobody can be asked, a warning without an entry passes, while an error, and what an
-    /// entry says `ask` about, ends the run.
+    /// Whether there is an entry for a fault. Where nobody can be asked, a warning without an entry passes,
+    /// while an error, and what an entry says `ask` about, ends the run.
     pub fn has_entry(&self, fault: &Fault) -> bool {
         self.entry(fault).is_some()
     }
@@ -285,7 +285,8 @@ fn about<'p>(entries: &'p [Entry], rule: &str) -> Option<&'p Entry> {
     entries.iter().find(|entry| entry.rule == rule)
 }
 
-/// The action that the rule offers, of those that a word stands for: a call leaves with its output, any other item alone.
+/// The action that the rule offers, of those that a word stands for: a call leaves with its output,
+/// any other item alone.
 fn action_for(fault: &Fault, actions: &'static [&'static str]) -> &'static str {
     let first = actions.first().copied().unwrap_or_default();
     let offered = actions_for(fault.rule, actions);

@@ -13,7 +13,6 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 /// How the history of a take stands, as far as the next step depends on it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Standing {
-    /// The take.
     pub take: TakeId,
     /// The number of its last turn that was spoken, from 1, among all turns; 0 where nothing was said.
     #[serde(default)]
@@ -26,8 +25,9 @@ pub struct Standing {
     pub items: Vec<(u32, Kind)>,
     /// The calls of the last reply, in its order, answered or not.
     pub calls: Vec<StandingCall>,
-    /// What is wrong with the last turn, and nobody has answered yet, the worst first; warnings and what is only worth knowing too. Of a
-    /// request that is about to be sent: what its provider would refuse, wherever it stands.
+    /// What is wrong with the last turn, and nobody has answered yet, the worst first; warnings and
+    /// what is only worth knowing too. Of a request that is about to be sent: what its provider would
+    /// refuse, wherever it stands.
     pub faults: Vec<Fault>,
 }
 
@@ -71,10 +71,8 @@ type RuleId = &'static str;
 /// Something wrong with the last turn, or with a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Fault {
-    /// Id of the rule.
     #[serde(deserialize_with = "known_rule")]
     pub rule: RuleId,
-    /// How bad.
     pub severity: Severity,
     /// The item of the take that it is about.
     pub item: Option<u32>,

@@ -1,4 +1,5 @@
-//! What a request asks for, as far as its exchange depends on it: one walk over the members of the body, no values built.
+//! What a request asks for, as far as its exchange depends on it: one walk over the members of the
+//! body, no values built.
 
 use crate::json::{Cursor, Fault, display_text, skip_value, skip_whitespace};
 use crate::session::Dialect;
@@ -12,12 +13,14 @@ const MODEL: usize = 120;
 pub struct Asked {
     /// The model; text from outside, shortened.
     pub model: String,
-    /// Whether the reply is to come as a stream. SDKs accept `application/json` even then: only the body says it.
+    /// Whether the reply is to come as a stream. SDKs accept `application/json` even then: only
+    /// the body says it.
     pub streams: bool,
-    /// Whether the provider keeps the history (`previous_response_id`, `conversation`, a `thread` that is continued): what is asked is
-    /// then only a part of it.
+    /// Whether the provider keeps the history (`previous_response_id`, `conversation`, a `thread` that is
+    /// continued): what is asked is then only a part of it.
     pub has_server_state: bool,
-    /// The id of the reply that it goes on from, where it names one (`previous_response_id`, `thread.previous_message_id`).
+    /// The id of the reply that it goes on from, where it names one (`previous_response_id`,
+    /// `thread.previous_message_id`).
     pub continues: Option<String>,
     /// Whether it begins or continues a thread (Anthropic, beta `message-threads-2026-08-12`).
     pub has_thread: bool,
@@ -53,9 +56,9 @@ impl Asked {
         (matches!(read, Ok(true)) && is_whole).then_some(asked)
     }
 
-    /// What a body asks for that is one which was read, with other elements in its history: the one at `from` begins in both at the same
-    /// place, and the last `behind` bytes, the bracket that closes the history among them, are the same. `None` where the history is no list
-    /// any more.
+    /// What a body asks for that is one which was read, with other elements in its history: the one at `from`
+    /// begins in both at the same place, and the last `behind` bytes, the bracket that closes the history among
+    /// them, are the same. `None` where the history is no list any more.
     pub fn going_on(&self, body: &[u8], from: usize, behind: usize) -> Option<Self> {
         let history = self.history.clone().filter(|_| self.has_one_list())?;
         let bracket = body.len().checked_sub(behind)?;
@@ -150,7 +153,8 @@ impl Asked {
     }
 }
 
-/// Whether a member may hold a history in a file of the dialect: also those of replies, as which a file can be read.
+/// Whether a member may hold a history in a file of the dialect: also those of replies, as which a
+/// file can be read.
 fn holds_history(dialect: Dialect, key: &[u8]) -> bool {
     match dialect {
         Dialect::Responses => matches!(key, b"input" | b"items" | b"output"),

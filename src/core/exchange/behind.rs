@@ -1,14 +1,14 @@
 //! What of a turn is still to be told to a client that has read the beginning of it.
 //!
-//! A turn that was edited begins like the one that the provider streamed: its words have passed before its call was held. They are not
-//! told twice.
+//! A turn that was edited begins like the one that the provider streamed: its words have passed before its call
+//! was held. They are not told twice.
 
 use crate::json::{Cursor, Fault, unescape};
 use crate::session::Dialect;
 
 /// The elements of a turn without what a client has of it. Both are elements of the dialect's list, as
-/// [`crate::dialects::write::history_of`] gives them; what stays is byte for byte as it was. Where the turn does not begin like what was
-/// sent, as far as it can be compared by its form, nothing of it is left out.
+/// [`crate::dialects::write::history_of`] gives them; what stays is byte for byte as it was. Where the turn
+/// does not begin like what was sent, as far as it can be compared by its form, nothing of it is left out.
 pub fn behind(dialect: Dialect, sent: &[String], turn: &[String]) -> Vec<String> {
     let rest = match dialect {
         Dialect::Responses => return turn.get(sent.len()..).unwrap_or_default().to_vec(),

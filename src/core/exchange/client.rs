@@ -1,6 +1,7 @@
 //! Who asks: the SDK or program behind a request, and what it says of its patience.
 //!
-//! Headers as the SDKs send them: `x-stainless-*` of the OpenAI and Anthropic libraries, the user agents of Claude Code and Codex.
+//! Headers as the SDKs send them: `x-stainless-*` of the OpenAI and Anthropic libraries, the user agents of
+//! Claude Code and Codex.
 
 /// Longest name that is kept, in characters: it is shown.
 const NAME: usize = 60;
@@ -12,7 +13,8 @@ pub struct Client {
     pub name: String,
     /// Whose behaviour it has.
     pub kind: ClientKind,
-    /// How long it says that it waits: in Python for each read, in Node for the head of the reply; in milliseconds.
+    /// How long it says that it waits: in Python for each read, in Node for the head of
+    /// the reply; in milliseconds.
     pub read_timeout_ms: Option<u64>,
     /// How often it has sent this request before.
     pub retry: u32,
@@ -23,17 +25,12 @@ pub struct Client {
 pub enum ClientKind {
     /// `openai` of Python, and what is built on it.
     OpenaiPython,
-    /// `openai` of Node.
     OpenaiNode,
     /// `anthropic` of Python, and what is built on it.
     AnthropicPython,
-    /// `@anthropic-ai/sdk` of Node.
     AnthropicNode,
-    /// Claude Code.
     ClaudeCode,
-    /// The Codex CLI.
     Codex,
-    /// Anything else.
     #[default]
     Other,
 }
@@ -92,8 +89,8 @@ fn kind_of<'h>(agent: &str, header: &impl Fn(&str) -> Option<&'h str>) -> Client
     }
 }
 
-/// A short name that can be shown. Frameworks on top of an SDK name themselves in the user agent (`Agents/Python 0.22.0`), and the
-/// version of the SDK stands in a header of its own.
+/// A short name that can be shown. Frameworks on top of an SDK name themselves in the user agent
+/// (`Agents/Python 0.22.0`), and the version of the SDK stands in a header of its own.
 fn name_of(kind: ClientKind, agent: &str, version: Option<&str>) -> String {
     // `Name/Language 1.2.3` of the SDKs, else the first product of RFC 9110 section 10.1.5: `name/1.2.3`.
     let mut words = agent.split_ascii_whitespace();

@@ -1,7 +1,8 @@
 //! When a client that waits gives up, so that what is held can be released before.
 //!
-//! Measured, with the times that the SDKs announce: Python waits its read timeout for each byte; Node waits its timeout for the head of the
-//! reply, and its HTTP library gives up after 300 seconds without a byte whatever was announced; Codex waits 300 seconds for a real event.
+//! Measured, with the times that the SDKs announce: Python waits its read timeout for each byte; Node waits its
+//! timeout for the head of the reply, and its HTTP library gives up after 300 seconds without a byte whatever
+//! was announced; Codex waits 300 seconds for a real event.
 
 use super::client::{Client, ClientKind};
 
@@ -25,7 +26,8 @@ const UNKNOWN_MS: u64 = 60_000;
 /// The largest part of the time that is left to the reply to arrive.
 const MARGIN_MS: u64 = 10_000;
 
-/// How long a client waits, in milliseconds from when it began to hear nothing; `None` where it waits as long as it hears heartbeats.
+/// How long a client waits, in milliseconds from when it began to hear nothing; `None` where it waits as long
+/// as it hears heartbeats.
 pub fn patience_ms(client: &Client, hears: Hears) -> Option<u64> {
     if hears == Hears::Heartbeats {
         return None;
@@ -44,8 +46,8 @@ pub fn patience_ms(client: &Client, hears: Hears) -> Option<u64> {
     })
 }
 
-/// When what is held is released by itself, in the clock of `quiet_since_ms`: since when the client hears nothing. A tenth of its patience
-/// is left for the reply to arrive, at most ten seconds.
+/// When what is held is released by itself, in the clock of `quiet_since_ms`: since when the client hears
+/// nothing. A tenth of its patience is left for the reply to arrive, at most ten seconds.
 pub fn until_ms(client: &Client, hears: Hears, quiet_since_ms: u64) -> Option<u64> {
     let patience = patience_ms(client, hears)?;
     let margin = (patience / 10).min(MARGIN_MS);

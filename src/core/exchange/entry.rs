@@ -1,21 +1,22 @@
 //! What a proxy's journal says: the entries of its lines, as they are written.
 //!
-//! The journal is one of format `retake-journal`; `formats::retake_journal::exchange` reads the bodies back. Every entry has a `type`, and `at`
-//! in milliseconds since 1970. Texts have lost their secrets before they get here.
+//! The journal is one of format `retake-journal`; `formats::retake_journal::exchange` reads the bodies
+//! back. Every entry has a `type`, and `at` in milliseconds since 1970. Texts have lost their secrets
+//! before they get here.
 
 use super::{Ending, ExchangeId, Found, Phase, Seen};
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// `exchange`: one that is over. `began`: one whose reply takes a while, with its request. `held`: one that waits for a decision. The last two
-/// say what is known by then; if their proxy is killed, this is what is left.
+/// `exchange`: one that is over. `began`: one whose reply takes a while, with its request. `held`:
+/// one that waits for a decision. The last two say what is known by then; if their proxy is killed,
+/// this is what is left.
 #[derive(Debug, Default, Serialize)]
 pub struct ExchangeEntry<'a> {
     /// `exchange`, `began` or `held`.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// Its number.
     pub id: ExchangeId,
     /// When its request came.
     pub at: u64,
@@ -23,7 +24,6 @@ pub struct ExchangeEntry<'a> {
     pub upstream: &'a str,
     /// What the client calls itself.
     pub client: &'a str,
-    /// The method.
     pub method: &'a str,
     /// The path, without its query.
     pub path: &'a str,
@@ -43,13 +43,10 @@ pub struct ExchangeEntry<'a> {
     pub bytes: [u64; 2],
     /// Milliseconds until the first byte of the reply, and until its end.
     pub ms: [Option<u64>; 2],
-    /// How it ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ending: Option<&'a Ending>,
-    /// How it waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub holding: Option<HoldingEntry<'a>>,
-    /// What was found.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub found: Vec<FoundEntry>,
     /// What the operator should know of it.
@@ -60,7 +57,6 @@ pub struct ExchangeEntry<'a> {
     /// The agent's request, and what is no JSON of it.
     #[serde(flatten)]
     pub request: Request,
-    /// The provider's reply.
     #[serde(flatten)]
     pub response: Response,
     /// What the agent got, where it is something else than the reply.
@@ -119,11 +115,9 @@ pub struct Told {
 /// How a held exchange waits.
 #[derive(Debug, Serialize)]
 pub struct HoldingEntry<'a> {
-    /// Since when.
     pub since: u64,
     /// Whether the request is held, and not the reply.
     pub is_request: bool,
-    /// Why.
     pub why: &'a str,
     /// The file of the run that the hold is.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -135,12 +129,10 @@ pub struct HoldingEntry<'a> {
 pub struct FoundEntry {
     /// Id of the rule.
     pub rule: &'static str,
-    /// How bad.
     pub severity: &'static str,
     /// The tool that it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// The sentence.
     pub message: String,
 }
 
@@ -159,10 +151,8 @@ impl FoundEntry {
 /// Headers by name, in the order in which they came.
 #[derive(Debug, Default, Serialize)]
 pub struct HeadersEntry<'a> {
-    /// Of the request.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub request: &'a [(String, String)],
-    /// Of the reply.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub response: &'a [(String, String)],
 }
@@ -209,16 +199,13 @@ impl<'a> ExchangeEntry<'a> {
 pub enum Entry {
     /// Something was decided about an exchange that is held.
     Decided {
-        /// Its number.
         id: ExchangeId,
-        /// When.
         at: u64,
         /// Id of the rule, where it is about a finding.
         #[serde(skip_serializing_if = "Option::is_none")]
         rule: Option<String>,
         /// Id of the action, or `release`, `cut`.
         action: String,
-        /// Who decided.
         by: crate::session::takes::Author,
         /// The name of the wording.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -226,31 +213,23 @@ pub enum Entry {
     },
     /// A held exchange is over; nothing else will be said of it.
     Ended {
-        /// Its number.
         id: ExchangeId,
-        /// When.
         at: u64,
-        /// How.
         ending: Ending,
     },
     /// A message of a WebSocket that passed.
     Observed {
         /// The number of the exchange that the connection is.
         id: ExchangeId,
-        /// When.
         at: u64,
-        /// Who said it.
         from: Side,
         /// What: JSON, or a text.
         message: Value,
     },
     /// An exchange that is recorded was judged since: all that was found, and all notes.
     Judged {
-        /// Its number.
         id: ExchangeId,
-        /// When.
         at: u64,
-        /// What was found.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         found: Vec<FoundEntry>,
         /// What the operator should know of it.
@@ -261,23 +240,16 @@ pub enum Entry {
     Lost {
         /// When that was known.
         at: u64,
-        /// How many.
         count: u64,
     },
     /// The proxy was ended, and everything is in the journal. It is the last line.
-    Closed {
-        /// When.
-        at: u64,
-    },
+    Closed { at: u64 },
 }
 
-/// Who said something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Side {
-    /// The agent.
     Agent,
-    /// The provider.
     Provider,
 }
 

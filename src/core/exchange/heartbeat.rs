@@ -1,8 +1,11 @@
-//! What a client hears while its exchange is held: bytes that keep its connection alive and that its SDK ignores.
+//! What a client hears while its exchange is held: bytes that keep its connection alive and
+//! that its SDK ignores.
 //!
-//! Measured with the SDKs of OpenAI and Anthropic in Python and Node: comment lines and white space before a body count as life signs and
-//! reach nobody; `event: ping` is ignored by Anthropic's and handed to the program by OpenAI's. Codex counts real events only, and hears its
-//! last `response.in_progress` again; nobody else does, for openai-node begins its reply anew with each. A blank line behind a comment once broke a client (openai-go#556), so there is none; nor is there ever an `id:`, a `retry:` or an empty `data:`.
+//! Measured with the SDKs of OpenAI and Anthropic in Python and Node: comment lines and white space before a
+//! body count as life signs and reach nobody; `event: ping` is ignored by Anthropic's and handed to the program
+//! by OpenAI's. Codex counts real events only, and hears its last `response.in_progress` again; nobody else
+//! does, for openai-node begins its reply anew with each. A blank line behind a comment once broke a client
+//! (openai-go#556), so there is none; nor is there ever an `id:`, a `retry:` or an empty `data:`.
 
 use super::client::{Client, ClientKind};
 use crate::json::Cursor;
@@ -10,7 +13,6 @@ use crate::session::Dialect;
 
 /// The usual time between two heartbeats, in milliseconds.
 const INTERVAL_MS: u64 = 5_000;
-/// The shortest.
 const SHORTEST_MS: u64 = 100;
 
 /// The last `response.in_progress` event that the client was sent.
@@ -22,8 +24,8 @@ pub struct InProgress<'a> {
     pub sequence: u64,
 }
 
-/// What is sent to a client that waits and has the head of its reply. Empty where nothing counts for it: then [`super::deadline`] ends the
-/// hold in time.
+/// What is sent to a client that waits and has the head of its reply. Empty where nothing counts for it: then
+/// [`super::deadline`] ends the hold in time.
 pub fn heartbeat(
     dialect: Dialect,
     client: &Client,

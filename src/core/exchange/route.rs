@@ -2,19 +2,21 @@
 
 use crate::session::Dialect;
 
-/// How the paths of the three APIs end. Clients put `/v1` before them, leave it out, or have it twice: some SDKs want it in their base
-/// URL and some add it themselves.
+/// How the paths of the three APIs end. Clients put `/v1` before them, leave it out, or have it twice: some
+/// SDKs want it in their base URL and some add it themselves.
 const ENDS: [(&str, Dialect); 3] = [
     ("/responses", Dialect::Responses),
     ("/chat/completions", Dialect::Chat),
     ("/messages", Dialect::Anthropic),
 ];
 
-/// Other resources whose paths end alike: the messages of a thread or of a stored chat completion (OpenAI API reference).
+/// Other resources whose paths end alike: the messages of a thread or of a stored chat
+/// completion (OpenAI API reference).
 const OTHERS: [&str; 2] = ["/threads/", "/chat/completions/"];
 
-/// The dialect that is spoken at a path without its query. What lies beneath such a path (`/v1/messages/count_tokens`,
-/// `/v1/responses/compact`, `/v1/responses/resp_1`) asks no model for its turn and only passes.
+/// The dialect that is spoken at a path without its query. What lies beneath such a path
+/// (`/v1/messages/count_tokens`, `/v1/responses/compact`, `/v1/responses/resp_1`) asks no model for its
+/// turn and only passes.
 pub fn dialect_at(path: &str) -> Option<Dialect> {
     let path = path.trim_end_matches('/');
     let found = ENDS.iter().find(|(end, _)| path.ends_with(end));
@@ -22,7 +24,8 @@ pub fn dialect_at(path: &str) -> Option<Dialect> {
     found.filter(|_| !is_other).map(|(_, dialect)| *dialect)
 }
 
-/// Whether a path asks a model of Gemini, whose requests and replies are not read (Gemini API reference, `models.generateContent`).
+/// Whether a path asks a model of Gemini, whose requests and replies are not read
+/// (Gemini API reference, `models.generateContent`).
 pub fn asks_gemini(path: &str) -> bool {
     let method = path.rsplit_once(':').map(|(_, method)| method);
     matches!(method, Some("generateContent" | "streamGenerateContent"))

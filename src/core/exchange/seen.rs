@@ -21,7 +21,6 @@ impl fmt::Display for ExchangeId {
 /// An exchange as far as it is known. Texts are from outside.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Seen {
-    /// Its number.
     pub id: ExchangeId,
     /// When its request came, in milliseconds since 1970.
     pub at_ms: u64,
@@ -29,7 +28,6 @@ pub struct Seen {
     pub upstream: usize,
     /// What the client calls itself, shortened: `openai-python 3.52.0`.
     pub client: String,
-    /// The method.
     pub method: String,
     /// The path, without its query.
     pub path: String,
@@ -64,7 +62,6 @@ pub struct Seen {
 pub struct Found {
     /// Id of the rule.
     pub rule: &'static str,
-    /// How bad.
     pub severity: Severity,
     /// The tool that it is about.
     pub tool: Option<String>,
@@ -98,7 +95,6 @@ pub enum Phase {
     Held(Holding),
     /// It is held, and retake asks the upstream again meanwhile.
     AskingAgain(Holding),
-    /// It is over.
     Ended(Ending),
 }
 
@@ -119,8 +115,8 @@ pub struct Holding {
     pub is_request: bool,
     /// Since when, in milliseconds since 1970.
     pub since_ms: u64,
-    /// When it is released without a decision, in milliseconds since 1970, because its client would give up soon after; `None` where the
-    /// client waits as long as it hears heartbeats.
+    /// When it is released without a decision, in milliseconds since 1970, because its client would give up
+    /// soon after; `None` where the client waits as long as it hears heartbeats.
     pub until_ms: Option<u64>,
     /// Why, in a few words.
     pub why: String,
@@ -152,20 +148,15 @@ pub enum Ending {
         /// `operator`, `policy`, or why nobody was waited for any longer.
         by: String,
     },
-    /// The agent got another reply than the provider's first one, or the provider another request than the agent's.
+    /// The agent got another reply than the provider's first one, or the provider another
+    /// request than the agent's.
     Mended,
     /// The agent got an error that retake made.
-    Refused {
-        /// Why.
-        why: String,
-    },
+    Refused { why: String },
     /// The connection to the agent was cut by a decision.
     Cut,
     /// The upstream gave no reply.
-    NoReply {
-        /// Why.
-        why: String,
-    },
+    NoReply { why: String },
     /// The reply broke off; the agent's connection was broken off as well.
     Truncated,
     /// The client left before its end.

@@ -5,8 +5,8 @@ use crate::dialects::{stop_of, stops_early};
 use crate::session::Dialect;
 use memchr::memmem;
 
-/// Whether a whole reply may hold calls that its client answers, so that it is to be checked before it passes. What is no reply of the
-/// dialect holds none.
+/// Whether a whole reply may hold calls that its client answers, so that it is to be checked before it passes.
+/// What is no reply of the dialect holds none.
 pub fn may_hold_calls(dialect: Dialect, reply: &[u8]) -> bool {
     let marks: &[&str] = match dialect {
         Dialect::Responses => &["_call\"", "\"program\""],
@@ -41,7 +41,8 @@ pub fn ends_early(dialect: Dialect, reply: &[u8]) -> bool {
     stop_of(text).is_some_and(|word| stops_early(&word)) || holds_refusal(dialect, text)
 }
 
-/// Whether the model says in its own words that it refuses, which has a place of its own (OpenAI API reference).
+/// Whether the model says in its own words that it refuses, which has a place of its
+/// own (OpenAI API reference).
 fn holds_refusal(dialect: Dialect, reply: &str) -> bool {
     let reply = serde_json::from_str::<serde_json::Value>(reply).unwrap_or_default();
     match dialect {

@@ -1,8 +1,10 @@
-//! The RunState of the openai-agents SDK as JSON: a run that was stopped, mostly because a call awaits approval.
+//! The RunState of the openai-agents SDK as JSON: a run that was stopped, mostly because
+//! a call awaits approval.
 //!
-//! The same items stand in many places of it (`model_responses`, `generated_items`, `session_items`, `last_model_response`,
-//! `last_processed_response`, `current_step`). The history is `original_input` and then `session_items`, which a hand-off does not
-//! trim, or `generated_items` where there are none. The tools in `last_processed_response` are those of its own calls, no tool list.
+//! The same items stand in many places of it (`model_responses`, `generated_items`, `session_items`,
+//! `last_model_response`, `last_processed_response`, `current_step`). The history is `original_input` and then
+//! `session_items`, which a hand-off does not trim, or `generated_items` where there are none. The tools in
+//! `last_processed_response` are those of its own calls, no tool list.
 
 use super::{Contents, Format, Layout, Reading, Sample, assemble_plain};
 use crate::dialects::{Fields, responses};
@@ -179,7 +181,8 @@ fn read_items(cursor: &mut Cursor<'_>, out: &mut Fragment) -> Result<(), Fault> 
     Ok(())
 }
 
-/// `{type, raw_item, agent, ...}`. An approval item repeats its call; only where the call itself is missing does it stand for it.
+/// `{type, raw_item, agent, ...}`. An approval item repeats its call; only where the call itself is missing
+/// does it stand for it.
 fn read_run_item(
     cursor: &mut Cursor<'_>,
     known: &mut HashSet<u64>,

@@ -1,7 +1,8 @@
-//! Session databases of the openai-agents SDK (`SQLiteSession`, `AdvancedSQLiteSession`): rows of Responses items as JSON text.
+//! Session databases of the openai-agents SDK (`SQLiteSession`, `AdvancedSQLiteSession`): rows of Responses
+//! items as JSON text.
 //!
-//! Here is what rows mean; `runtime` reads them. Items stand in a buffer of their own, one row a line, because a database has no
-//! bytes that a span could point to; the number of a record is the id of its row.
+//! Here is what rows mean; `runtime` reads them. Items stand in a buffer of their own, one row a line, because
+//! a database has no bytes that a span could point to; the number of a record is the id of its row.
 
 use super::{Contents, Format, Reading, assemble_plain};
 use crate::dialects::{Fields, responses};
@@ -37,13 +38,13 @@ pub struct Row {
     pub session: String,
     /// The branch of the session; empty for the main one.
     pub branch: String,
-    /// Its id.
     pub id: i64,
     /// What stands in it: JSON of one item.
     pub data: Vec<u8>,
 }
 
-/// Builds the sessions of a database from its rows, which stand in the order of the history, session after session.
+/// Builds the sessions of a database from its rows, which stand in the order of the
+/// history, session after session.
 pub fn sessions_of(rows: &[Row]) -> Result<Contents, SourceError> {
     let mut out = Fragment::default();
     let mut buffer: Vec<u8> = Vec::new();

@@ -1,4 +1,5 @@
-//! Anthropic Messages in files: message lists, request and reply bodies, JSONL of messages, bodies or exchanges.
+//! Anthropic Messages in files: message lists, request and reply bodies, JSONL of
+//! messages, bodies or exchanges.
 
 use super::{Contents, Document, Format, Layout, Reading, Records, Sample, assemble_plain, body};
 use crate::dialects::{Fields, anthropic, chat, responses};

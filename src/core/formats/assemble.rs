@@ -129,7 +129,8 @@ impl<'a> Builder<'a> {
             .peek()
             .is_some_and(|(at, _)| (*at as usize) < items.len());
         if self.takes_all(&items) && !is_interrupted {
-            // A list without anything between its items: they are a session as they are, and need not be copied.
+            // A list without anything between its items: they are a session as they are, and
+            // need not be copied.
             self.current.items = items;
         } else {
             for (index, item) in items.iter().enumerate() {
@@ -169,7 +170,8 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Whether it is the system prompt of a document that stands behind the messages: a member of its own, whose order means nothing.
+    /// Whether it is the system prompt of a document that stands behind the messages: a member of its own,
+    /// whose order means nothing.
     fn is_late_system(&self, item: &Item) -> bool {
         !self.current.items.is_empty() && self.is_apart(item)
     }
@@ -293,7 +295,8 @@ impl<'a> Builder<'a> {
         if replaces {
             self.last_tools = digest;
         }
-        // The tools of a request hold for what the model says next; the first ones hold for the history before them, too.
+        // The tools of a request hold for what the model says next; the first ones hold for the
+        // history before them, too.
         let first = replaces && !self.current.contract.tools_known();
         let from = if first {
             0

@@ -1,4 +1,5 @@
-//! Requests, replies and exchanges of the three dialects as they appear in files: bodies on a line, or one large document.
+//! Requests, replies and exchanges of the three dialects as they appear in files: bodies on a line,
+//! or one large document.
 
 use crate::dialects::{Fields, anthropic, chat, responses};
 use crate::json::{Cursor, Fault, skip_whitespace};
@@ -19,8 +20,8 @@ pub(super) fn read_element(
     }
 }
 
-/// Reads a member of a request or reply other than the conversation itself. Both name a model and tools; what only replies have
-/// tells that it is one.
+/// Reads a member of a request or reply other than the conversation itself. Both name a model and tools; what
+/// only replies have tells that it is one.
 pub(super) fn read_member(
     key: &[u8],
     cursor: &mut Cursor<'_>,
@@ -79,9 +80,11 @@ pub(super) fn read_member(
     Ok(())
 }
 
-/// A system prompt or input that is a member of the request and no message. In a document it is a record of its own.
+/// A system prompt or input that is a member of the request and no message. In a document it is a
+/// record of its own.
 fn push_member(kind: Kind, span: Span, out: &mut Fragment) {
-    // The record at hand, a line, gets its end only when it was read; one that has its end was the element before.
+    // The record at hand, a line, gets its end only when it was read; one that has its end
+    // was the element before.
     let is_member_of_line = out
         .records
         .last()
@@ -104,7 +107,8 @@ struct Outline {
     body: Option<Range<usize>>,
 }
 
-/// Reads an object that is a body or an exchange: a request, a reply, `{request, response}`, or a record that wraps one.
+/// Reads an object that is a body or an exchange: a request, a reply, `{request, response}`, or a
+/// record that wraps one.
 ///
 /// Gives `false`, with nothing read, for an object that is none of these.
 pub(super) fn read_body(
@@ -117,7 +121,8 @@ pub(super) fn read_body(
     read_wrapped(dialect, bytes, at, base, 0, out)
 }
 
-/// How many wrappings are opened: an exchange in a record, a body in a request. Each is walked once more, and the walk recurses.
+/// How many wrappings are opened: an exchange in a record, a body in a request. Each is walked once more,
+/// and the walk recurses.
 const WRAPPINGS: usize = 8;
 
 fn read_wrapped(

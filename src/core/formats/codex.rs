@@ -1,8 +1,9 @@
 //! Codex rollouts: JSONL of `{timestamp, type, payload}` around Responses items (codex-rs, rollout payload).
 //!
-//! Only `response_item` payloads are the history. `event_msg` says the same again for the screen, so only what the history does not
-//! say is taken from it: aborted turns and failures. `compacted` replaces the history with its `replacement_history`.
-//! The schemas of the built-in tools are not recorded; `dynamic_tools` are added to a list that stays unknown.
+//! Only `response_item` payloads are the history. `event_msg` says the same again for the screen, so only what
+//! the history does not say is taken from it: aborted turns and failures. `compacted` replaces the history with
+//! its `replacement_history`. The schemas of the built-in tools are not recorded; `dynamic_tools` are added to
+//! a list that stays unknown.
 
 use super::{Contents, Document, Format, Reading, Records, Sample, assemble_plain};
 use crate::dialects::responses;
@@ -43,7 +44,8 @@ fn sniff(sample: &Sample<'_>) -> u8 {
                 .text("type")
                 .is_some_and(|kind| ENVELOPES.contains(&&*kind))
     };
-    // Before the envelope: a first line about the session, then bare items and lines about the recorder's state.
+    // Before the envelope: a first line about the session, then bare items and lines
+    // about the recorder's state.
     let is_bare = || {
         sample.first().is_some_and(|document| {
             document.has("id")

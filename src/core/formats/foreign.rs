@@ -7,7 +7,6 @@ use super::{Document, Layout, Sample};
 /// A format that is recognised and not read.
 #[derive(Debug, Clone, Copy)]
 pub struct Foreign {
-    /// What it is.
     pub title: &'static str,
     /// What to do instead, where there is something.
     pub hint: &'static str,

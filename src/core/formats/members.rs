@@ -1,4 +1,5 @@
-//! The members of a document that holds an array of records: what stands beside the array, and where the array begins.
+//! The members of a document that holds an array of records: what stands beside the array, and
+//! where the array begins.
 
 use super::Records;
 use super::split::Part;
@@ -18,7 +19,8 @@ pub enum Members {
     Broken(usize),
 }
 
-/// Reads the members of a document from `from` (behind its bracket, or behind an array of records) to the next array of records.
+/// Reads the members of a document from `from` (behind its bracket, or behind an array of records) to the
+/// next array of records.
 pub fn read_members(records: &Records, part: Part<'_>, from: usize, out: &mut Fragment) -> Members {
     let mut at = from;
     loop {

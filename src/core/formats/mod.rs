@@ -1,8 +1,9 @@
 //! How files hold sessions: one file per format, recognised by content, read record by record.
 //!
-//! A format is a row of [`FORMATS`]: how sure it is that a text is its own, how it reads one record, and how it puts the records
-//! of a whole file in the order of the history. Reading one record needs no other record, so parts of a file can be read side by
-//! side; `split` says where records begin and end. Reading never fails as a whole: a broken record costs that record.
+//! A format is a row of [`FORMATS`]: how sure it is that a text is its own, how it reads one record, and how it
+//! puts the records of a whole file in the order of the history. Reading one record needs no other record, so
+//! parts of a file can be read side by side; `split` says where records begin and end. Reading never fails as a
+//! whole: a broken record costs that record.
 
 mod agents_runstate;
 pub mod agents_sqlite;
@@ -39,7 +40,8 @@ pub type ReadRecord = fn(&mut Cursor<'_>, u64, &mut Fragment) -> Result<(), Faul
 /// Reads the member `key` of a document whose records stand in one of its arrays.
 pub type ReadMember = fn(&[u8], &mut Cursor<'_>, u64, &mut Fragment) -> Result<(), Fault>;
 
-/// Reads a whole text at once. The sessions may have a source of their own, where items do not stand in the text as they are.
+/// Reads a whole text at once. The sessions may have a source of their own, where items do not stand in the
+/// text as they are.
 pub type ReadWhole = fn(&Arc<dyn Source>, &[u8]) -> Result<Contents, SourceError>;
 
 /// Puts what was read in the order of the history.
@@ -62,7 +64,6 @@ impl Contents {
     }
 }
 
-/// One format.
 #[derive(Debug, Clone, Copy)]
 pub struct Format {
     /// Its id on the command line and in reports.
@@ -73,7 +74,6 @@ pub struct Format {
     pub dialect: Dialect,
     /// How sure it is that a text is its own: 0 not at all, 100 beyond doubt.
     pub sniff: fn(&Sample<'_>) -> u8,
-    /// How it is read.
     pub reading: Reading,
 }
 
@@ -116,8 +116,9 @@ pub const FORMATS: &[Format] = &[
     openai_chat::FORMAT,
 ];
 
-/// Whether a changed session can be written in the format that it was read from. A captured stream holds no whole item, the lines of a
-/// journal are never changed, and a RunState says the same items in several places, which the SDK checks against each other.
+/// Whether a changed session can be written in the format that it was read from. A captured stream holds no
+/// whole item, the lines of a journal are never changed, and a RunState says the same items in several places,
+/// which the SDK checks against each other.
 pub fn is_written(format: &Format) -> bool {
     let others = [
         sse::FORMAT.id,
@@ -127,7 +128,6 @@ pub fn is_written(format: &Format) -> bool {
     !others.contains(&format.id)
 }
 
-/// The format with this id.
 pub fn find(id: &str) -> Option<&'static Format> {
     FORMATS.iter().find(|format| format.id == id)
 }

@@ -1,4 +1,5 @@
-//! OpenAI Chat Completions in files: message lists, request and reply bodies, JSONL of these, tau-bench lists of trajectories.
+//! OpenAI Chat Completions in files: message lists, request and reply bodies, JSONL of these,
+//! tau-bench lists of trajectories.
 
 use super::{Contents, Document, Format, Layout, Reading, Records, Sample, assemble_plain, body};
 use crate::dialects::{Fields, anthropic, chat, responses};

@@ -1,4 +1,5 @@
-//! OpenAI Responses in files: item lists (`to_input_list`), request and reply bodies, JSONL of items, bodies or exchanges.
+//! OpenAI Responses in files: item lists (`to_input_list`), request and reply bodies, JSONL of
+//! items, bodies or exchanges.
 
 use super::{Contents, Document, Format, Layout, Reading, Records, Sample, assemble_plain, body};
 use crate::dialects::{Fields, anthropic, responses};

@@ -1,4 +1,5 @@
-//! The head of a file, digested once for all formats to judge: how the text is laid out, and the first documents with their keys.
+//! The head of a file, digested once for all formats to judge: how the text is laid out, and the first
+//! documents with their keys.
 
 use crate::json::{Cursor, Fault, display_text, skip_value, skip_whitespace};
 use std::borrow::Cow;
@@ -34,7 +35,6 @@ pub enum Layout {
     Array(usize),
     /// One object; the number is the position behind its bracket.
     Object(usize),
-    /// No JSON.
     Text,
 }
 
@@ -156,7 +156,6 @@ impl<'a> Sample<'a> {
         self.documents.iter().any(condition)
     }
 
-    /// The first document.
     pub fn first(&self) -> Option<&Document<'a>> {
         self.documents.first()
     }
@@ -178,8 +177,8 @@ fn leading_marks(bytes: &[u8]) -> usize {
     at
 }
 
-/// How many bytes of log lines stand before an array of objects that begins a line. Before lines of JSON they need no care: each is a
-/// line that is not JSON.
+/// How many bytes of log lines stand before an array of objects that begins a line. Before lines of JSON they
+/// need no care: each is a line that is not JSON.
 fn leading_text(bytes: &[u8]) -> usize {
     const LOOK: usize = 4096;
     let first = skip_whitespace(bytes, 0);

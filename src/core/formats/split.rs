@@ -1,7 +1,9 @@
-//! Where records begin and end: in streams of values (JSONL and its relatives), in arrays, in documents that hold an array.
+//! Where records begin and end: in streams of values (JSONL and its relatives), in arrays, in documents
+//! that hold an array.
 //!
-//! A large file is read in parts. Each part starts at a guess (behind a line end, behind `},`) and reads the records that begin
-//! in it; whoever joins the parts checks that each begins exactly where the one before it ended, and reads again where it does not.
+//! A large file is read in parts. Each part starts at a guess (behind a line end, behind `},`) and reads the
+//! records that begin in it; whoever joins the parts checks that each begins exactly where the one before it
+//! ended, and reads again where it does not.
 
 pub use super::members::{Members, read_members};
 use super::sample::{Layout, Sample};
@@ -34,7 +36,6 @@ pub enum Step {
 /// Where a stream of values or the elements of an array are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Within {
-    /// Value after value.
     Stream,
     /// The elements of an array, up to its closing bracket.
     Array,
@@ -71,7 +72,8 @@ impl Within {
     }
 }
 
-/// How the records of a text are laid out: a lone object that does not hold an array of records is itself a record.
+/// How the records of a text are laid out: a lone object that does not hold an array of records
+/// is itself a record.
 pub fn layout(records: &Records, sample: &Sample<'_>) -> Layout {
     let Layout::Object(inside) = sample.layout else {
         return sample.layout;
@@ -288,7 +290,8 @@ fn read_record(
     Ok(cursor.position())
 }
 
-/// Keeps elements that are no objects as one item, as far as they follow each other: an array may hold millions of numbers.
+/// Keeps elements that are no objects as one item, as far as they follow each other: an array may
+/// hold millions of numbers.
 fn read_run(part: Part<'_>, start: usize, out: &mut Fragment) -> Result<usize, Fault> {
     let bytes = part.bytes;
     out.pass_lines(bytes, part.base, start);
@@ -332,7 +335,8 @@ fn skip_one_line_value(bytes: &[u8], start: usize) -> Result<usize, Fault> {
     }
 }
 
-/// A line feed inside of a string of the value at `start..end`: a quote that was left open has swallowed the next line.
+/// A line feed inside of a string of the value at `start..end`: a quote that was left open has
+/// swallowed the next line.
 fn line_feed_in_string(bytes: &[u8], start: usize, end: usize) -> Option<usize> {
     let mut at = start;
     memchr::memchr(b'\n', &bytes[start..end])?;
@@ -407,8 +411,9 @@ fn skip_marks(part: Part<'_>, from: usize, out: &mut Fragment) -> usize {
     }
 }
 
-/// The first place behind `},` where an object begins. Inside a JSON string `{"` would be `{\"`, so what is found stands outside
-/// of strings or at the end of one; whether it is an element of this very array is for the caller to check.
+/// The first place behind `},` where an object begins. Inside a JSON string `{"` would be `{\"`, so what is
+/// found stands outside of strings or at the end of one; whether it is an element of this very array is for
+/// the caller to check.
 fn guess_element(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
     loop {

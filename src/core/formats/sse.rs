@@ -1,7 +1,8 @@
-//! Captured streams: server-sent events, or their data as a list of JSON values, of Responses, Chat and Anthropic replies.
+//! Captured streams: server-sent events, or their data as a list of JSON values, of Responses,
+//! Chat and Anthropic replies.
 //!
-//! No item stands in such a file as it is, so each reply is put together into a line of a buffer, in the shape that its provider
-//! gives to replies that are not streamed. Problems keep their places in the file.
+//! No item stands in such a file as it is, so each reply is put together into a line of a buffer, in the shape
+//! that its provider gives to replies that are not streamed. Problems keep their places in the file.
 
 use super::assemble::take_dialect_of_items;
 use super::{Contents, Document, Format, Layout, Reading, Sample, assemble_plain, body};
@@ -79,7 +80,8 @@ fn read_events(bytes: &[u8], base: usize, capture: &mut Capture) {
     splitter.push(bytes, |event| {
         capture.take(&event.data, base + event.range.start);
     });
-    // A browser drops an event without the blank line behind it. Editors and scripts drop that line from files, so what is whole counts.
+    // A browser drops an event without the blank line behind it. Editors and scripts drop that line from files,
+    // so what is whole counts.
     if let Some(event) = splitter.finish() {
         let at = base + event.range.start;
         let end = skip_value(event.data.as_bytes(), 0);

@@ -1,11 +1,13 @@
-//! What a file holds that its format does not have: told as problems, and where it is most of the file, the file is of another format.
+//! What a file holds that its format does not have: told as problems, and where it is most of the file, the
+//! file is of another format.
 
 use super::Format;
 use crate::dialects::unknown_in;
 use crate::session::{Flags, Item, Kind, Problem, ProblemKind, Session, SourceError};
 use std::collections::HashMap;
 
-/// How many items are read to name the types that are not known, and to count the parts of a file that looks like another format.
+/// How many items are read to name the types that are not known, and to count the parts of a file that
+/// looks like another format.
 const NAMED: usize = 4096;
 
 /// How many types are told one by one.
@@ -53,10 +55,11 @@ pub fn unknown_types(sessions: &[Session]) -> Result<Vec<Problem>, SourceError> 
     Ok(told.chain(more).collect())
 }
 
-/// Why what was read shows that the text is none of this format, although it looked like it; `None` where it is.
+/// Why what was read shows that the text is none of this format, although it looked like it;
+/// `None` where it is.
 ///
-/// That is so where no message, call or output of the format was read; where calls and outputs were found and none of them is one of
-/// the format; and where most parts are of unknown types.
+/// That is so where no message, call or output of the format was read; where calls and outputs were found and
+/// none of them is one of the format; and where most parts are of unknown types.
 pub fn another_format(
     format: &Format,
     sessions: &[Session],
@@ -113,7 +116,6 @@ pub fn another_format(
     }))
 }
 
-/// The items of all sessions.
 fn items(sessions: &[Session]) -> impl Iterator<Item = (&Session, &Item)> {
     sessions
         .iter()

@@ -1,8 +1,11 @@
-//! Closes what the beginning of a JSON text leaves open, so that the head of a giant item can be read like a small one.
+//! Closes what the beginning of a JSON text leaves open, so that the head of a giant item can be read
+//! like a small one.
 
-/// The shortest completion of `head`: a cut string ends where it was cut, a key without value gets `null`, brackets close.
+/// The shortest completion of `head`: a cut string ends where it was cut, a key without value
+/// gets `null`, brackets close.
 ///
-/// `head` must be the beginning of a JSON text; of anything else the result is no JSON either, and reading it says so.
+/// `head` must be the beginning of a JSON text; of anything else the result is no JSON either, and
+/// reading it says so.
 pub fn complete(head: &[u8]) -> Vec<u8> {
     let mut text = head.to_vec();
     let mut open = Vec::new();

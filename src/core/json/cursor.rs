@@ -22,7 +22,6 @@ impl<'a> Cursor<'a> {
         Self { bytes, at }
     }
 
-    /// The byte position.
     pub fn position(&self) -> usize {
         self.at
     }

@@ -1,8 +1,9 @@
 //! Where things stand in JSON text, without building values: the ground under every reader.
 //!
-//! A transcript of a gigabyte is mostly strings that nobody looks at. This room walks the text once, jumps from quote to quote,
-//! and hands out byte ranges. It checks structure, literals and numbers; what is inside strings (escapes, UTF-8) is judged
-//! only where a string is read. Nothing here recurses, so no nesting depth can overflow the stack.
+//! A transcript of a gigabyte is mostly strings that nobody looks at. This room walks the text once, jumps
+//! from quote to quote, and hands out byte ranges. It checks structure, literals and numbers; what is inside
+//! strings (escapes, UTF-8) is judged only where a string is read. Nothing here recurses, so no nesting depth
+//! can overflow the stack.
 
 mod complete;
 mod cursor;

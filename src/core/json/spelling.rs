@@ -1,4 +1,5 @@
-//! Strings that this reader understands and JSON does not allow (RFC 8259 section 7): every strict parser refuses the text around them.
+//! Strings that this reader understands and JSON does not allow (RFC 8259 section 7): every strict parser
+//! refuses the text around them.
 
 use super::string_end;
 use std::borrow::Cow;
@@ -34,8 +35,8 @@ pub fn bad_strings(text: &[u8]) -> Vec<(Range<usize>, BadSpelling)> {
     found
 }
 
-/// The text with every string spelled as JSON allows it. What it says is what was read: an unknown escape is its characters, bytes that are
-/// not UTF-8 are U+FFFD.
+/// The text with every string spelled as JSON allows it. What it says is what was read: an unknown escape is
+/// its characters, bytes that are not UTF-8 are U+FFFD.
 pub fn respelled(text: &[u8]) -> Cow<'_, [u8]> {
     let bad = bad_strings(text);
     if bad.is_empty() {
@@ -52,8 +53,8 @@ pub fn respelled(text: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(new)
 }
 
-/// A quick look at the bytes alone: most texts hold nothing that needs the strings to be walked. Control characters may stand between strings,
-/// backslashes stand in strings only.
+/// A quick look at the bytes alone: most texts hold nothing that needs the strings to be walked. Control
+/// characters may stand between strings, backslashes stand in strings only.
 fn may_hold_any(text: &[u8]) -> bool {
     let has_control = |chunk: &[u8]| chunk.iter().fold(false, |any, byte| any | (*byte < 0x20));
     text.chunks(4096).any(has_control) || has_bad_escape(text) || std::str::from_utf8(text).is_err()

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 /// The text of the inside of a JSON string.
 ///
-/// A lone surrogate (`\ud83d` without its partner) and an escape that JSON does not know stay as they are spelled: they have no
-/// text. Bytes that are not UTF-8 stay as bytes.
+/// A lone surrogate (`\ud83d` without its partner) and an escape that JSON does not know stay as they are
+/// spelled: they have no text. Bytes that are not UTF-8 stay as bytes.
 pub fn unescape(inside: &[u8]) -> Cow<'_, [u8]> {
     let Some(first) = memchr::memchr(b'\\', inside) else {
         return Cow::Borrowed(inside);
@@ -34,7 +34,8 @@ pub fn unescape(inside: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(text)
 }
 
-/// The text of the inside of a JSON string, for comparing and for templates: bytes that are not UTF-8 become U+FFFD.
+/// The text of the inside of a JSON string, for comparing and for templates: bytes that are
+/// not UTF-8 become U+FFFD.
 pub fn display_text(inside: &[u8]) -> Cow<'_, str> {
     match unescape(inside) {
         Cow::Borrowed(bytes) => match std::str::from_utf8(bytes) {

@@ -8,7 +8,6 @@ use std::sync::Arc;
 /// An experiment with what came of it so far.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Board {
-    /// What is measured.
     pub experiment: Arc<Experiment>,
     /// The journal of each trial, which opens like any recording.
     pub journals: Vec<PathBuf>,
@@ -16,11 +15,9 @@ pub struct Board {
     pub samples: Vec<Vec<Vec<Sample>>>,
     /// Questions on their way by their numbers ([`Sample::number`]), by trial and variant.
     pub asked: Vec<Vec<Vec<u32>>>,
-    /// What was spent.
     pub spent: Spent,
     /// Which trials are over, and why.
     pub ended: Vec<Option<End>>,
-    /// What is happening.
     pub phase: Phase,
 }
 
@@ -57,16 +54,13 @@ impl Spent {
     }
 }
 
-/// What is happening.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// Models are asked.
     Running,
     /// Nobody is asked until the operator goes on.
     Paused,
     /// No more samples are taken; what is on its way is waited for.
     Ending(End),
-    /// It is over.
     Ended(End),
 }
 
@@ -76,10 +70,7 @@ pub enum End {
     /// Every wording was tried as often as was asked for.
     Complete,
     /// One wording is clearly the best.
-    Clear {
-        /// The variant.
-        leader: usize,
-    },
+    Clear { leader: usize },
     /// The cap on questions is reached.
     Requests,
     /// The cap on tokens is reached.
@@ -114,8 +105,8 @@ impl Board {
         (samples.clone().count(), earlier.count())
     }
 
-    /// The answers to a variant that a sequential test may hear: those up to the first question without one. What is quickly answered
-    /// would come first otherwise, and speed may have to do with what the answer says.
+    /// The answers to a variant that a sequential test may hear: those up to the first question without one.
+    /// What is quickly answered would come first otherwise, and speed may have to do with what the answer says.
     pub fn in_order(&self, trial: usize, variant: usize) -> impl Iterator<Item = &Sample> {
         let of_trial = self.samples.get(trial).and_then(|trial| trial.get(variant));
         let numbered = of_trial.into_iter().flatten().zip(0..);

@@ -9,7 +9,8 @@ use crate::session::takes::TakeId;
 use crate::wording::{Channel, Kind};
 use std::sync::Arc;
 
-/// A board on which nothing has happened: each trial with wordings of these names; `recorded` is that of the recording.
+/// A board on which nothing has happened: each trial with wordings of these names; `recorded` is
+/// that of the recording.
 pub(super) fn board(trials: &[&[&str]], stop: Stop) -> Board {
     let experiment = Experiment {
         name: "flights".to_owned(),

@@ -1,6 +1,5 @@
 //! Dice for tests: the same seed throws the same everywhere.
 
-/// SplitMix64.
 pub(super) struct Dice(pub(super) u64);
 
 impl Dice {

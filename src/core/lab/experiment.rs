@@ -33,7 +33,6 @@ pub const PLAIN: Reserved = Reserved {
     title: "asked again without a word",
 };
 
-/// All of them.
 pub const RESERVED: [Reserved; 2] = [RECORDED, PLAIN];
 
 /// What the wordings for a kind of failure are compared with.
@@ -68,7 +67,6 @@ pub struct Experiment {
 /// When a trial ends before its last sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Stop {
-    /// Not at all.
     Never,
     /// When one wording is better than each of the others.
     Clear {
@@ -89,11 +87,9 @@ pub struct Caps {
 /// A finding that cannot be tried with a model. Texts are from outside.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOut {
-    /// The finding.
     pub subject: Subject,
     /// What the model is called.
     pub model: String,
-    /// Why.
     pub why: String,
     /// Whether of what a `[[finding]]` of the spec names nothing at all is tried.
     pub is_all: bool,
@@ -102,7 +98,6 @@ pub struct LeftOut {
 /// One finding with one model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trial {
-    /// The finding.
     pub subject: Subject,
     /// What the model is called.
     pub model: String,
@@ -126,7 +121,6 @@ impl Trial {
 pub struct Subject {
     /// Which of the findings of the spec it is, from 0; several trials may be of one.
     pub finding: usize,
-    /// The recording.
     pub path: String,
     /// The session of the file, from 0.
     pub session: u32,
@@ -145,7 +139,6 @@ pub struct Subject {
 /// What a turn has to do to count as corrected, beside being sound.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Meant {
-    /// Call this tool.
     Tool(String),
     /// Call any tool on offer: nobody knows which one was meant.
     AnyTool,
@@ -176,7 +169,6 @@ pub struct Variant {
     pub title: String,
     /// Where it comes from.
     pub origin: Origin,
-    /// The template.
     pub template: String,
     /// How it reaches the model.
     pub channel: Channel,
@@ -193,7 +185,6 @@ pub struct Variant {
 pub enum Origin {
     /// The model read it when it was recorded.
     Recorded,
-    /// The library.
     Library,
     /// The operator's own files.
     Own,

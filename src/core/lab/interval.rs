@@ -1,4 +1,5 @@
-//! How far a rate that was counted may lie from the true one: Wilson's interval, and Newcombe's for the difference of two rates.
+//! How far a rate that was counted may lie from the true one: Wilson's interval, and Newcombe's for the
+//! difference of two rates.
 
 /// The point below which 97.5 % of the standard normal distribution lie.
 const Z: f64 = 1.959_963_984_540_054;
@@ -7,9 +8,7 @@ const Z_SQUARED: f64 = Z * Z;
 /// Where a true value lies, with 95 % confidence. Both ends belong to it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
-    /// The lower end.
     pub low: f64,
-    /// The upper end.
     pub high: f64,
 }
 
@@ -41,7 +40,6 @@ impl Proportion {
         }
     }
 
-    /// What was counted.
     pub fn hits(self) -> u32 {
         self.hits
     }
@@ -56,8 +54,9 @@ impl Proportion {
         (self.of > 0).then(|| f64::from(self.hits) / f64::from(self.of))
     }
 
-    /// The score interval of the true rate at 95 %: E. B. Wilson, "Probable inference, the law of succession, and statistical
-    /// inference", Journal of the American Statistical Association 22 (1927), 209-212. Of nothing it is everything.
+    /// The score interval of the true rate at 95 %: E. B. Wilson, "Probable inference, the law of succession,
+    /// and statistical inference", Journal of the American Statistical Association 22 (1927), 209-212. Of
+    /// nothing it is everything.
     pub fn interval(self) -> Interval {
         let Some(rate) = self.rate() else {
             return Interval {
@@ -81,9 +80,9 @@ impl Proportion {
         }
     }
 
-    /// How much higher this rate is than the other, with the hybrid score interval at 95 %: R. G. Newcombe, "Interval estimation for
-    /// the difference between independent proportions: comparison of eleven methods", Statistics in Medicine 17 (1998), 873-890,
-    /// method 10. `None` where one of them is of nothing.
+    /// How much higher this rate is than the other, with the hybrid score interval at 95 %: R. G. Newcombe,
+    /// "Interval estimation for the difference between independent proportions: comparison of eleven methods",
+    /// Statistics in Medicine 17 (1998), 873-890, method 10. `None` where one of them is of nothing.
     pub fn minus(self, other: Self) -> Option<Difference> {
         let (mine, theirs) = (self.rate()?, other.rate()?);
         let (my_interval, their_interval) = (self.interval(), other.interval());
@@ -116,8 +115,8 @@ impl Difference {
     }
 }
 
-/// From how many answers on an interval reaches no farther than `half_width` to each side, whatever the rate: where it is widest, at
-/// one half, Wilson's reaches Z / (2 sqrt(n + Z^2)).
+/// From how many answers on an interval reaches no farther than `half_width` to each side, whatever the rate:
+/// where it is widest, at one half, Wilson's reaches Z / (2 sqrt(n + Z^2)).
 pub fn answers_for(half_width: f64) -> u32 {
     let answers = Z_SQUARED / (4.0 * half_width * half_width) - Z_SQUARED;
     answers.ceil().max(0.0) as u32

@@ -1,9 +1,10 @@
 //! Who is asked next: the course of an experiment, without a clock or a socket.
 //!
-//! Every wording of every trial is tried once in each round, in an order that is drawn from the seed and the number of the round; what is
-//! behind, as after an interrupted experiment, is caught up first. A failed request uses up its sample. A trial ends when each of its
-//! wordings was tried as often as was asked for, when one is clearly the best, or when its model failed several times in a row; the
-//! experiment ends when all trials are over, at a cap, or when it is told to. Before it is over, all that is on its way is waited for,
+//! Every wording of every trial is tried once in each round, in an order that is drawn from the seed and the
+//! number of the round; what is behind, as after an interrupted experiment, is caught up first. A failed
+//! request uses up its sample. A trial ends when each of its wordings was tried as often as was asked for, when
+//! one is clearly the best, or when its model failed several times in a row; the experiment ends when all
+//! trials are over, at a cap, or when it is told to. Before it is over, all that is on its way is waited for,
 //! unless the operator stopped it.
 
 mod order;
@@ -23,22 +24,19 @@ pub type Leader = fn(&Board, usize) -> Option<usize>;
 /// What happens to an experiment.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
-    /// It begins.
     Begin,
     /// A question was answered, or failed.
     Sampled {
-        /// The trial.
         trial: usize,
-        /// The variant.
         variant: usize,
         /// What became of it, with its number.
         sample: Sample,
     },
     /// Nobody is asked until [`Event::Resume`].
     Pause,
-    /// It goes on.
     Resume,
-    /// This many samples more of each wording are taken. Trials that are over go on; one that had a clear leader is not tested again.
+    /// This many samples more of each wording are taken. Trials that are over go on; one that had a clear
+    /// leader is not tested again.
     More(u32),
     /// It ends; what is on its way is called off.
     Stop,
@@ -49,9 +47,7 @@ pub enum Event {
 pub enum Effect {
     /// The history with this wording is sent.
     Ask {
-        /// The trial.
         trial: usize,
-        /// The variant.
         variant: usize,
         /// Which of the questions with this wording it is, from 0; no two have the same.
         number: u32,
@@ -69,25 +65,15 @@ pub enum Effect {
 pub enum OutOfPlace {
     /// A sample came that is not on its way.
     #[error("nobody asked for this sample of trial {trial}, wording {variant}")]
-    NotAsked {
-        /// The trial.
-        trial: usize,
-        /// The variant.
-        variant: usize,
-    },
-    /// It began already.
+    NotAsked { trial: usize, variant: usize },
     #[error("the experiment has begun already")]
     HasBegun,
-    /// It has not begun.
     #[error("the experiment has not begun")]
     NotBegun,
-    /// It is paused.
     #[error("the experiment is paused already")]
     IsPaused,
-    /// It is not paused.
     #[error("the experiment is not paused")]
     NotPaused,
-    /// It is over.
     #[error("the experiment is over")]
     IsOver,
     /// It may ask nobody any more: a cap was reached, or it was stopped.
@@ -121,8 +107,9 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// An experiment that has not begun. `earlier` is what was asked before, by trial and variant; what is missing in it is empty, what
-    /// is more than is wanted of a variant is left out. All of it counts for what was spent.
+    /// An experiment that has not begun. `earlier` is what was asked before, by trial and variant; what
+    /// is missing in it is empty, what is more than is wanted of a variant is left out. All of it counts
+    /// for what was spent.
     pub fn new(
         experiment: Arc<Experiment>,
         journals: Vec<PathBuf>,
@@ -154,7 +141,6 @@ impl Machine {
         }
     }
 
-    /// Where it stands.
     pub fn board(&self) -> &Board {
         &self.board
     }
@@ -179,8 +165,9 @@ impl Machine {
         }
     }
 
-    /// Whether a question on its way may be sent once more, after its request failed; then that is counted. Not where a cap is reached:
-    /// what comes of it is that it failed. `failed` is what the failed request may have cost.
+    /// Whether a question on its way may be sent once more, after its request failed; then that is
+    /// counted. Not where a cap is reached: what comes of it is that it failed. `failed` is what the
+    /// failed request may have cost.
     pub fn may_ask_again(
         &mut self,
         trial: usize,
@@ -388,7 +375,8 @@ impl Machine {
             && self.taken(trial, variant) < self.board.experiment.samples
     }
 
-    /// The number of the next question with a variant: the first that nobody asked yet, or that was not answered in an earlier run.
+    /// The number of the next question with a variant: the first that nobody asked yet, or that was not
+    /// answered in an earlier run.
     fn next_number(&self, trial: usize, variant: usize) -> u32 {
         let asked = &self.board.asked[trial][variant];
         let mut there = self.board.samples[trial][variant].iter().peekable();
@@ -444,8 +432,8 @@ impl Machine {
         Effect::Ended(end)
     }
 
-    /// Why the experiment is over when all of its trials are: for the reason that they share, else because a model failed, else because
-    /// everything was tried that was to be tried.
+    /// Why the experiment is over when all of its trials are: for the reason that they share, else because a
+    /// model failed, else because everything was tried that was to be tried.
     fn common_end(&self) -> End {
         let mut ends = self.board.ended.iter().flatten();
         let first = ends.next().copied().unwrap_or(End::Complete);

@@ -1,4 +1,5 @@
-//! The wording lab: the same failing call told in several wordings, each sent several times, and what the model does next is counted.
+//! The wording lab: the same failing call told in several wordings, each sent several times, and what the model
+//! does next is counted.
 //!
 //! ```text
 //! finding ─▶ Trial: variants of the words x a model ─▶ machine: who is asked next ─▶ runtime::lab: the history with those words is sent

@@ -13,11 +13,12 @@
 //! 5. **asked the user**: no call, and the text ends with a question. A heuristic, see [`question`].
 //! 6. **gave up**: all else, so text of any other kind, a refusal, an empty reply.
 //!
-//! An empty reply, without text and call, is the same mistake where missing-final-output was told about. How a dialect spells nothing, and
-//! whether its provider would take that back, does not matter.
+//! An empty reply, without text and call, is the same mistake where missing-final-output was told about. How a
+//! dialect spells nothing, and whether its provider would take that back, does not matter.
 //!
-//! That the new calls have no output yet is no fault. Where a call was meant, a final message of the wrong form is a model that asks or
-//! gives up, not another mistake: the form says nothing that the missing call does not say.
+//! That the new calls have no output yet is no fault. Where a call was meant, a final message of the
+//! wrong form is a model that asks or gives up, not another mistake: the form says nothing that the
+//! missing call does not say.
 
 mod call;
 mod question;
@@ -59,8 +60,8 @@ pub struct Reply<'a> {
     pub findings: &'a [Finding],
 }
 
-/// What the model did, and why that is said, in a few words that hold text from outside. `failed` is the call of the finding, where it is
-/// about one. Fails where the source cannot be read.
+/// What the model did, and why that is said, in a few words that hold text from outside. `failed` is the call
+/// of the finding, where it is about one. Fails where the source cannot be read.
 pub fn classify(
     reply: &Reply<'_>,
     subject: &Subject,
@@ -157,8 +158,8 @@ impl<'a> Reply<'a> {
         })
     }
 
-    /// The faults of the reply. A refusal is one only beside calls, and the form of the final message only where one was meant. That a
-    /// reply is empty is judged by itself.
+    /// The faults of the reply. A refusal is one only beside calls, and the form of the final message only
+    /// where one was meant. That a reply is empty is judged by itself.
     fn mistakes(&self, subject: &Subject, has_calls: bool, is_blank: bool) -> Vec<&'a Finding> {
         let counts = |finding: &&Finding| {
             let rule = finding.rule.id;
@@ -217,7 +218,8 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// Judges a reply whose calls are sound; `None` where it has none, or where it ran hosted tools on the way to its message.
+    /// Judges a reply whose calls are sound; `None` where it has none, or where it ran hosted tools on the
+    /// way to its message.
     fn judge_calls(&self, subject: &Subject, calls: &[Called<'_>]) -> Option<(Class, String)> {
         let is_on_the_way = subject.meant == Meant::Message;
         if { calls.iter() }.all(|call| call.is_hosted && is_on_the_way) {
@@ -242,8 +244,8 @@ impl<'a> Reply<'a> {
         })
     }
 
-    /// Whether a call goes to the tool that was meant. The name counts as it is offered; where it is not offered so, it may be written
-    /// with another prefix, namespace, case or separator.
+    /// Whether a call goes to the tool that was meant. The name counts as it is offered; where it is not
+    /// offered so, it may be written with another prefix, namespace, case or separator.
     fn is_meant(&self, call: &Called<'_>, meant: &str) -> bool {
         let first = u32::try_from(self.first).unwrap_or(u32::MAX);
         let offered = self.session.contract.tools_at(first);

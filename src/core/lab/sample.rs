@@ -22,7 +22,8 @@ pub enum Class {
     Failed,
 }
 
-/// Every class with its word in reports, its mark on the screen (one column, and in ASCII), and what it means; in the order of tables.
+/// Every class with its word in reports, its mark on the screen (one column, and in ASCII), and what it means;
+/// in the order of tables.
 pub const CLASSES: &[(Class, &str, [char; 2], &str)] = &[
     (
         Class::Corrected,
@@ -97,7 +98,8 @@ pub enum Tokens {
 const BYTES_OF_A_TOKEN: usize = 4;
 
 impl Tokens {
-    /// What the provider told; a provider that counts nothing at all has told nothing. Else what so many bytes may come to.
+    /// What the provider told; a provider that counts nothing at all has told nothing. Else what so many
+    /// bytes may come to.
     pub fn of(told: Usage, sent: usize, answered: usize) -> Self {
         if told != Usage::default() {
             return Self::Told(told);
@@ -136,7 +138,6 @@ pub struct Sample {
     pub why: String,
     /// Which of the questions with its wording it answers, from 0, in the order in which they were asked.
     pub number: u32,
-    /// What it cost.
     pub tokens: Tokens,
     /// Milliseconds until the reply was whole.
     pub ms: u64,

@@ -1,7 +1,7 @@
 //! When a leader is clear: a test that may be looked at after every answer and still keeps its error rate.
 //!
-//! For each ordered pair of wordings (a, b) the k-th answer of a and the k-th answer of b make a block. A block multiplies the evidence
-//! that a is better by
+//! For each ordered pair of wordings (a, b) the k-th answer of a and the k-th answer of b make a block. A block
+//! multiplies the evidence that a is better by
 //!
 //! ```text
 //! pa(x) pb(y)
@@ -9,27 +9,31 @@
 //! p0(x) p0(y)
 //! ```
 //!
-//! and by 1 while pa <= pb. This is the E-variable for two Bernoulli streams of R. J. Turner, A. Ly and P. D. Grünwald, "Generic
-//! E-variables for exact sequential k-sample tests that allow for optional stopping", Journal of Statistical Planning and Inference
-//! 230 (2024), 106116, for balanced blocks, used on one side.
+//! and by 1 while pa <= pb. This is the E-variable for two Bernoulli streams of R. J. Turner, A. Ly and P. D.
+//! Grünwald, "Generic E-variables for exact sequential k-sample tests that allow for optional stopping",
+//! Journal of Statistical Planning and Inference 230 (2024), 106116, for balanced blocks, used on one side.
 //!
-//! **Why the evidence seldom lies.** Let a be no better than b: ta <= tb. With d = (pa - pb) / 2 > 0 and c(t) = (t - p0) / (p0 (1 - p0))
-//! the expectation of a block, given those before it, is (1 + d c(ta)) (1 - d c(tb)). As c(ta) <= c(tb) and the second factor is never
-//! negative, that is at most (1 + d c(tb)) (1 - d c(tb)) = 1 - (d c(tb))^2 <= 1. So the evidence is a supermartingale that begins at 1,
-//! and ever reaches a bound of B with a chance of at most 1 / B (Ville), whenever one looks or stops.
+//! **Why the evidence seldom lies.** Let a be no better than b: ta <= tb. With d = (pa - pb) / 2 > 0 and c(t) =
+//! (t - p0) / (p0 (1 - p0)) the expectation of a block, given those before it, is (1 + d c(ta)) (1 - d c(tb)).
+//! As c(ta) <= c(tb) and the second factor is never negative, that is at most (1 + d c(tb)) (1 - d c(tb)) = 1 -
+//! (d c(tb))^2 <= 1. So the evidence is a supermartingale that begins at 1, and ever reaches a bound of B with
+//! a chance of at most 1 / B (Ville), whenever one looks or stops.
 //!
-//! **Why a leader is seldom false.** A wording of K is the leader when its evidence against each other one has reached K / error rate.
-//! Let b be one of the best. A leader that is not better than all others is either another wording, whose evidence against b lies
-//! (K - 1 pairs), or b while some b' is as good, so that the evidence of b against b' lies (one more). These are K pairs, each of
-//! which lies with a chance of at most error rate / K.
+//! **Why a leader is seldom false.** A wording of K is the leader when its evidence against each other one has
+//! reached K / error rate. Let b be one of the best. A leader that is not better than all others is either
+//! another wording, whose evidence against b lies (K - 1 pairs), or b while some b' is as good, so that the
+//! evidence of b against b' lies (one more). These are K pairs, each of which lies with a chance of at most
+//! error rate / K.
 //!
-//! What it takes for granted: the answers to one wording come from one rate, in an order that does not depend on what they say.
+//! What it takes for granted: the answers to one wording come from one rate, in an order that does not depend
+//! on what they say.
 
 use super::{Board, Class, Stop};
 
-/// Before the first block every rate is as likely as every other: a Beta prior of 1 and 1. It is never certain, so that no answer takes all
-/// evidence away. The error rate does not depend on it, only how soon a leader is clear; of priors from 0.05 to 2 this one and its
-/// neighbours were soonest among five wordings with leads of 0.3 and of 0.6.
+/// Before the first block every rate is as likely as every other: a Beta prior of 1 and 1. It is never certain,
+/// so that no answer takes all evidence away. The error rate does not depend on it, only how soon a leader is
+/// clear; of priors from 0.05 to 2 this one and its neighbours were soonest among five wordings with leads of
+/// 0.3 and of 0.6.
 const PRIOR: f64 = 1.0;
 
 /// Wordings that compete for being the best, heard answer by answer.
@@ -67,8 +71,8 @@ struct Side {
 }
 
 impl Race {
-    /// Nobody has answered. `error_rate` is the chance, at most, that a leader is ever named that is not better than all others; at 0
-    /// or below none is named.
+    /// Nobody has answered. `error_rate` is the chance, at most, that a leader is ever named that is not better
+    /// than all others; at 0 or below none is named.
     pub fn new(variants: usize, error_rate: f64) -> Self {
         let pairs = (0..variants)
             .flat_map(|first| (first + 1..variants).map(move |second| Duel::new(first, second)));
@@ -92,8 +96,9 @@ impl Race {
         }
     }
 
-    /// The wording that is better than each of the others, once that is clear; what comes later does not take that back. That a second
-    /// one gets there too is within the error rate, and then the earlier variant is named. One that competes with nobody is no leader.
+    /// The wording that is better than each of the others, once that is clear; what comes later does not take
+    /// that back. That a second one gets there too is within the error rate, and then the earlier variant is
+    /// named. One that competes with nobody is no leader.
     pub fn leader(&self) -> Option<usize> {
         let is_clear =
             |variant: &usize| self.sides_of(*variant).all(|side| side.most >= self.bound);
@@ -101,8 +106,8 @@ impl Race {
         variants.find(|variant| !self.duels.is_empty() && is_clear(variant))
     }
 
-    /// How far a wording is on its way to being the clear leader, from 0 to 1: by the logarithm of its evidence against the one that it
-    /// is told apart from least.
+    /// How far a wording is on its way to being the clear leader, from 0 to 1: by the logarithm of its evidence
+    /// against the one that it is told apart from least.
     pub fn clearness(&self, variant: usize) -> f64 {
         let evidence = self.sides_of(variant).map(|side| side.most);
         let least = evidence.reduce(f64::min);

@@ -14,7 +14,8 @@ pub struct Measured {
     pub failed: u32,
     /// How many samples are of each class, in the order of [`CLASSES`].
     pub counts: [u32; CLASSES.len()],
-    /// Tokens sent: the median of the answers whose provider told them. `None` without any, as for all that follow.
+    /// Tokens sent: the median of the answers whose provider told them. `None` without any, as
+    /// for all that follow.
     pub input: Option<u64>,
     /// Tokens answered: the median.
     pub output: Option<u64>,
@@ -100,11 +101,10 @@ fn ninth_decile(sorted: &[u64]) -> Option<u64> {
 /// How a wording of a trial stands.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Standing {
-    /// The variant.
     pub variant: usize,
-    /// What was measured.
     pub measured: Measured,
-    /// How much higher its rate is than that of the trial's baseline; `None` for the baseline itself, and until both have answers.
+    /// How much higher its rate is than that of the trial's baseline; `None` for the baseline itself, and
+    /// until both have answers.
     pub difference: Option<Difference>,
 }
 
@@ -161,10 +161,10 @@ pub struct Overall {
     pub baseline: usize,
 }
 
-/// How the wordings of one name stand over several trials. What recordings hold is one wording here, though each has its own words.
+/// How the wordings of one name stand over several trials. What recordings hold is one wording here, though
+/// each has its own words.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Merged {
-    /// Their name.
     pub name: String,
     /// What tables call them.
     pub title: String,
@@ -174,13 +174,15 @@ pub struct Merged {
     pub trials: Vec<usize>,
     /// What was measured in these.
     pub measured: Measured,
-    /// How much higher the rate is than that of the baseline, each trial counting with as many answers of the one as of the other, so
-    /// that no wording profits from having been tried more often where the model does well; it may differ a little from the difference
-    /// of the two rates. `None` for the baseline, and where no trial has answers of both.
+    /// How much higher the rate is than that of the baseline, each trial counting with as many answers of the
+    /// one as of the other, so that no wording profits from having been tried more often where the model does
+    /// well; it may differ a little from the difference of the two rates. `None` for the baseline, and where no
+    /// trial has answers of both.
     pub difference: Option<Difference>,
 }
 
-/// The trials of a model, or of all models, by the kinds of failure that have at least two of them: a single one says it all itself.
+/// The trials of a model, or of all models, by the kinds of failure that have at least two of them: a single
+/// one says it all itself.
 pub fn overall(board: &Board, model: Option<&str>) -> Vec<Overall> {
     let of_kind = |kind: Kind| {
         let trials = board.experiment.trials.iter().enumerate();
@@ -252,7 +254,8 @@ fn by_name<'a>(board: &'a Board, trials: &[usize]) -> Vec<Places<'a>> {
     by_name
 }
 
-/// The difference of two wordings over the trials that have both, with the same number of answers of each in each trial: the first ones.
+/// The difference of two wordings over the trials that have both, with the same number of answers of each in
+/// each trial: the first ones.
 fn balanced(board: &Board, mine: &Places<'_>, theirs: &Places<'_>) -> Option<Difference> {
     let (mut my_hits, mut their_hits, mut answers) = (0, 0, 0);
     for (trial, my_variant) in &mine.places {

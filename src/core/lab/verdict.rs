@@ -1,8 +1,8 @@
 //! Whether what had to come out did: the assertions of a spec, judged by what was counted.
 //!
-//! A rate has been reached where the whole interval of the true rate reaches it, and has been missed where none of it does; a wording is
-//! better than another where the interval of the difference lies above nothing. In between it is undecided, which more samples may
-//! change.
+//! A rate has been reached where the whole interval of the true rate reaches it, and has been missed where none
+//! of it does; a wording is better than another where the interval of the difference lies above nothing. In
+//! between it is undecided, which more samples may change.
 
 use super::{Assertion, Board, Class, Difference, Interval, Proportion};
 use crate::suggest;
@@ -10,7 +10,6 @@ use crate::suggest;
 /// What comes of an assertion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
-    /// It holds.
     Holds,
     /// It may or may not hold.
     Undecided,
@@ -50,7 +49,6 @@ pub enum Claim {
 pub struct Judged {
     /// Which assertion of the spec.
     pub assertion: usize,
-    /// The trial.
     pub trial: usize,
     /// The variant that it is about.
     pub variant: usize,
@@ -72,7 +70,6 @@ pub enum AssertionFault {
     /// No trial tries the wording.
     #[error("no wording `{name}` is tried{hint}")]
     NoWording {
-        /// Its name.
         name: String,
         /// What there is, or was meant.
         hint: String,
@@ -80,23 +77,17 @@ pub enum AssertionFault {
     /// No trial is with the model.
     #[error("no model `{name}` is asked{hint}")]
     NoModel {
-        /// Its name.
         name: String,
         /// What there is, or was meant.
         hint: String,
     },
     /// No trial tries both wordings.
     #[error("`{one}` and `{other}` are tried on no finding together")]
-    NeverTogether {
-        /// The one.
-        one: String,
-        /// The other.
-        other: String,
-    },
+    NeverTogether { one: String, other: String },
 }
 
-/// Judges assertions by what was counted so far: each claim of each, for every trial that it is about. A trial that does not try the
-/// wording, because it is not for that kind of failure, is left out.
+/// Judges assertions by what was counted so far: each claim of each, for every trial that it is about. A trial
+/// that does not try the wording, because it is not for that kind of failure, is left out.
 pub fn judge(board: &Board, assertions: &[Assertion]) -> Result<Vec<Judged>, AssertionFault> {
     let mut judged = Vec::new();
     for (number, assertion) in assertions.iter().enumerate() {

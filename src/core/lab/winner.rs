@@ -1,4 +1,5 @@
-//! What becomes of the wording that was found best: a policy entry, a recipe for the agent's framework, and a spec that tests it again.
+//! What becomes of the wording that was found best: a policy entry, a recipe for the agent's framework, and a
+//! spec that tests it again.
 
 use super::verdict::corrected;
 use super::{
@@ -25,7 +26,6 @@ pub enum NoTest {
     /// There is no such wording in the experiment.
     #[error("the experiment has no such wording")]
     Unknown,
-    /// The rate may be nothing.
     #[error(
         "{corrected} of {answers} answers were corrected: the true rate may be below 1 %, so there is nothing to assert"
     )]
@@ -40,8 +40,8 @@ pub enum NoTest {
     NoModel(String),
 }
 
-/// What a variant of a trial becomes. `spec` is what the experiment was ordered with; `is_custom` says whether the tool of the call takes
-/// free-form input. `None` where there is no such variant.
+/// What a variant of a trial becomes. `spec` is what the experiment was ordered with; `is_custom` says whether
+/// the tool of the call takes free-form input. `None` where there is no such variant.
 pub fn winner(
     board: &Board,
     spec: &Spec,
@@ -58,7 +58,8 @@ pub fn winner(
     })
 }
 
-/// The recovery that tells the model these words: the answer to the call, or feedback with which it is asked again.
+/// The recovery that tells the model these words: the answer to the call, or feedback with which
+/// it is asked again.
 fn recovery<'a>(trial: &'a Trial, words: &'a Variant, is_custom: bool) -> Recovery<'a> {
     let subject = &trial.subject;
     let offers = rules::find(&subject.rule).map_or(&[][..], |rule| rule.offers);
@@ -81,9 +82,10 @@ fn recovery<'a>(trial: &'a Trial, words: &'a Variant, is_custom: bool) -> Recove
 
 /// An experiment that tries the wording again on the finding of its trial and asserts what was found.
 ///
-/// The bound is the lower end of the interval of the rate, rounded down to whole percents: what was measured reaches it. So it asks for
-/// less than was seen, and where few samples were taken for much less; with as many samples again the same wording may come out
-/// undecided, which is no failure. Where the words of the recording were clearly worse, it also asserts that.
+/// The bound is the lower end of the interval of the rate, rounded down to whole percents: what was measured
+/// reaches it. So it asks for less than was seen, and where few samples were taken for much less; with as many
+/// samples again the same wording may come out undecided, which is no failure. Where the words of the recording
+/// were clearly worse, it also asserts that.
 pub fn regression(
     board: &Board,
     spec: &Spec,
@@ -143,7 +145,8 @@ fn which(spec: &Spec, trial: &Trial) -> Which {
     }
 }
 
-/// The one wording, beside that of the recording where the two are compared. Words that the library does not have stand in the spec.
+/// The one wording, beside that of the recording where the two are compared. Words that the library does not
+/// have stand in the spec.
 fn wanted(words: &Variant, is_compared: bool) -> Wanted {
     let mut wanted = Wanted {
         recorded: is_compared,

@@ -1,4 +1,5 @@
-//! What screen and reports say about measurements, and how they write numbers: one place, so that every face says the same.
+//! What screen and reports say about measurements, and how they write numbers: one place, so that every
+//! face says the same.
 //!
 //! Names of tools and wordings stand in these sentences as they came; whoever shows them makes them safe.
 
@@ -43,7 +44,8 @@ pub fn legend(experiment: &Experiment) -> Vec<String> {
     ];
     if let Stop::Clear { error_rate } = experiment.stop {
         lines.push(format!(
-            "clear leader: by the sequential test of Turner, Ly and Gruenwald (2024) on each pair; chance of a false leader at most {}",
+            "clear leader: by the sequential test of Turner, Ly and Gruenwald (2024) on each pair; chance of a \
+            false leader at most {}",
             chance(error_rate)
         ));
     }
@@ -83,7 +85,8 @@ fn cap(most: Option<u64>, what: &str) -> String {
     }
 }
 
-/// What has to be said about a trial beside its table, the weightiest first. What a corrected turn is says [`meant`].
+/// What has to be said about a trial beside its table, the weightiest first. What a corrected
+/// turn is says [`meant`].
 pub fn remarks(board: &Board, trial: usize) -> Vec<String> {
     let Some(of_trial) = board.experiment.trials.get(trial) else {
         return Vec::new();
@@ -155,7 +158,8 @@ fn small(standings: &[Standing]) -> Option<String> {
     ))
 }
 
-/// Which wordings have the highest rate, and which of the others may be as good; `None` as long as fewer than two have answers.
+/// Which wordings have the highest rate, and which of the others may be as good; `None` as long as fewer
+/// than two have answers.
 fn best(trial: &Trial, standings: &[Standing]) -> Option<String> {
     let known = standings.iter();
     let known = known.filter(|standing| standing.measured.answered() > 0);

@@ -1,4 +1,5 @@
-//! Secrets that a text gives a name: `password: X`, `export TOKEN=X`, `--api-key X`, `"api_key": "X"` amid other words.
+//! Secrets that a text gives a name: `password: X`, `export TOKEN=X`, `--api-key X`, `"api_key":
+//! "X"` amid other words.
 
 use super::names::is_secret_in_text;
 use aho_corasick::AhoCorasick;
@@ -71,7 +72,8 @@ fn name(text: &str, word: Range<usize>) -> Range<usize> {
     start + dashes.count()..word.end
 }
 
-/// Where what stands behind a name begins, and as far as it may go; `None` where the word ends no name that is given a value.
+/// Where what stands behind a name begins, and as far as it may go; `None` where the word ends no name that
+/// is given a value.
 pub(super) fn separator(text: &str, word: Range<usize>) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let byte = |at: usize| bytes.get(at).copied().unwrap_or_default();

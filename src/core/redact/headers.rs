@@ -45,8 +45,8 @@ impl std::fmt::Debug for Shown {
     }
 }
 
-/// The secrets of a header: of `Authorization` what stands behind the scheme, and the password in `Basic`; of `Cookie` each value; of
-/// `Set-Cookie` the first one, behind which stand attributes (RFC 6265, 4.1).
+/// The secrets of a header: of `Authorization` what stands behind the scheme, and the password in `Basic`; of
+/// `Cookie` each value; of `Set-Cookie` the first one, behind which stand attributes (RFC 6265, 4.1).
 pub fn secrets_of_header(name: &str, value: &str) -> Vec<Shown> {
     if !header_holds_a_secret(name) {
         return Vec::new();

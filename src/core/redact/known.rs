@@ -12,7 +12,6 @@ const SHORTEST: usize = 6;
 /// How many secrets are known that come and go.
 const FLEETING: usize = 16;
 
-/// Secrets by value.
 #[derive(Default)]
 pub(super) struct Known {
     count: usize,

@@ -1,10 +1,11 @@
 //! Secrets leave a text before it is written, logged or shown.
 //!
-//! What is taken out is replaced by a placeholder and kept in a [`Vault`] in memory, so that what goes to the model or to a tool can be
-//! given back as it was, byte for byte. What a secret is says this module, for all of retake: known values (keys that retake itself was
-//! given or that passed in header lines) in every spelling, names of members and variables, names of header lines, what keys of
-//! known services look like, and what texts give a name. Signatures and encrypted reasoning in objects of a provider stay as they are, but for
-//! known values: providers check them.
+//! What is taken out is replaced by a placeholder and kept in a [`Vault`] in memory, so that what goes to the
+//! model or to a tool can be given back as it was, byte for byte. What a secret is says this module, for all of
+//! retake: known values (keys that retake itself was given or that passed in header lines) in every spelling,
+//! names of members and variables, names of header lines, what keys of known services look like, and what texts
+//! give a name. Signatures and encrypted reasoning in objects of a provider stay as they are, but for known
+//! values: providers check them.
 
 mod assigned;
 mod headers;
@@ -35,7 +36,6 @@ const DEPTH: u32 = 4;
 /// Shorter texts hold no secret, unless their names say so.
 const SHORTEST: usize = 6;
 
-/// Finds secrets.
 #[derive(Default)]
 pub struct Redactor {
     known: Known,
@@ -58,14 +58,15 @@ struct Hit {
 }
 
 impl Redactor {
-    /// Knows these secrets by value besides what secrets look like; each with what its placeholder calls it. What is no key ([`is_key`]) is
-    /// not looked for: it would be found everywhere.
+    /// Knows these secrets by value besides what secrets look like; each with what its placeholder calls it.
+    /// What is no key ([`is_key`]) is not looked for: it would be found everywhere.
     pub fn new(secrets: impl IntoIterator<Item = (String, String)>) -> Self {
         let known = Known::new(secrets);
         Self { known }
     }
 
-    /// The same without the secrets that stand in one of these words: names of tools and models, which have to stay what they are.
+    /// The same without the secrets that stand in one of these words: names of tools and models, which have to
+    /// stay what they are.
     pub fn sparing<'w>(
         secrets: impl IntoIterator<Item = (String, String)>,
         words: impl IntoIterator<Item = &'w str>,
@@ -90,7 +91,8 @@ impl Redactor {
         }
     }
 
-    /// A text that is still growing, for the screen: without its secrets, and without what may become one. Nothing is kept.
+    /// A text that is still growing, for the screen: without its secrets, and without what may become
+    /// one. Nothing is kept.
     pub fn growing<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match replaced(
             text.as_bytes(),
@@ -102,8 +104,8 @@ impl Redactor {
         }
     }
 
-    /// What has come to a text that grows, from this place on, for a file: as [`Self::growing`], and without what stands at its end behind the
-    /// name of a secret, for no piece that was written is taken back.
+    /// What has come to a text that grows, from this place on, for a file: as [`Self::growing`], and without
+    /// what stands at its end behind the name of a secret, for no piece that was written is taken back.
     pub fn grown(&self, text: &str, from: usize) -> String {
         let mut hits = self.hits_of_growing(text);
         let named = named_at_end().and_then(|regex| regex.captures(text));
@@ -163,7 +165,8 @@ impl Redactor {
         }
     }
 
-    /// Looks at what a text means, and into it where it is JSON itself. `within` is what may be in the text that it is a part of.
+    /// Looks at what a text means, and into it where it is JSON itself. `within` is what may be in the text
+    /// that it is a part of.
     fn look_at(&self, meaning: &Meaning<'_>, within: Suspects, depth: u32, hits: &mut Vec<Hit>) {
         let text = &*meaning.text;
         let suspects = match within.is_nothing() && meaning.is_as_it_stands() {
@@ -188,7 +191,8 @@ impl Redactor {
         }
     }
 
-    /// What is found in a text as it stands: what it is called, where what gives it away stands, and where the secret itself does.
+    /// What is found in a text as it stands: what it is called, where what gives it away stands, and where
+    /// the secret itself does.
     fn found<'t>(
         &'t self,
         text: &'t str,
@@ -213,7 +217,8 @@ impl Redactor {
         known.chain(by_looks).chain(by_name)
     }
 
-    /// Looks into the strings of a JSON text, the names of members among them; `places` tells where its bytes came from.
+    /// Looks into the strings of a JSON text, the names of members among them; `places` tells where
+    /// its bytes came from.
     fn look_into(
         &self,
         bytes: &[u8],
@@ -276,7 +281,8 @@ fn is_placeholder(text: &str) -> bool {
     text.starts_with("[redacted ") || text.starts_with("[REDACTED")
 }
 
-/// In order, none meeting another; of those that meet the one that begins first holds, of equal beginnings the longest, then the earlier.
+/// In order, none meeting another; of those that meet the one that begins first holds, of equal beginnings the
+/// longest, then the earlier.
 fn merged(mut hits: Vec<Hit>) -> Vec<Hit> {
     hits.retain(|hit| !hit.at.is_empty());
     hits.sort_by_key(|hit| (hit.at.start, std::cmp::Reverse(hit.at.end)));

@@ -1,4 +1,5 @@
-//! Names under which secrets stand - members of JSON, variables, flags, fields of a text - and which values under them are secrets.
+//! Names under which secrets stand - members of JSON, variables, flags, fields of a text - and which values
+//! under them are secrets.
 
 use std::borrow::Cow;
 
@@ -46,7 +47,8 @@ const ENDINGS: &[&str] = &[
     "bottoken",
 ];
 
-/// Names whose text is a secret if it looks like one: a `token` is also a piece of a text, a `pass` the result of a test, `pwd` a folder.
+/// Names whose text is a secret if it looks like one: a `token` is also a piece of a text, a `pass` the result
+/// of a test, `pwd` a folder.
 const LIKELY: &[&str] = &[
     "token",
     "auth",
@@ -61,7 +63,8 @@ const LIKELY: &[&str] = &[
     "dsn",
 ];
 
-/// How names end that hold no secret although they end with `token`: places in a list, marks of a model's vocabulary, numbers of requests.
+/// How names end that hold no secret although they end with `token`: places in a list, marks of a model's
+/// vocabulary, numbers of requests.
 const PLACES: &[&str] = &[
     "pagetoken",
     "nexttoken",
@@ -142,13 +145,11 @@ const LONG: usize = 24;
 /// What a name says of its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sign {
-    /// A secret.
     Certain,
     /// A secret if it looks like one.
     Likely,
     /// A secret if it is a short number.
     Code,
-    /// No secret.
     Nothing,
 }
 
@@ -167,8 +168,9 @@ pub(super) fn is_secret_under(name: &str, text: &str) -> bool {
     }
 }
 
-/// Whether a value that a text gives a name is a secret. Texts hold prose and code: words, variables, calls and types are none. `is_quoted`
-/// tells whether it stands in quotes, `is_tight` whether it stands right behind its `=`, as in a file of variables.
+/// Whether a value that a text gives a name is a secret. Texts hold prose and code: words, variables, calls and
+/// types are none. `is_quoted` tells whether it stands in quotes, `is_tight` whether it stands right behind its
+/// `=`, as in a file of variables.
 pub(super) fn is_secret_in_text(name: &str, value: &str, is_quoted: bool, is_tight: bool) -> bool {
     let has_digit = value.bytes().any(|byte| byte.is_ascii_digit());
     let has_sign = value.bytes().any(|byte| b"!@#%^*+~?".contains(&byte));
@@ -263,8 +265,8 @@ pub(super) fn is_stand_in(text: &str) -> bool {
         || is_masked()
 }
 
-/// Whether a text is about a secret and none: `forgot_password` names a label as `db_password` names a password. What stands under `password`
-/// itself is one, whatever it looks like.
+/// Whether a text is about a secret and none: `forgot_password` names a label as `db_password` names a
+/// password. What stands under `password` itself is one, whatever it looks like.
 fn is_sentence(name: &str, text: &str) -> bool {
     let plain = plain(name);
     let is_itself = NAMES.contains(&&*plain) || ENDINGS.contains(&&*plain);
@@ -322,8 +324,9 @@ fn is_code_of_a_program(value: &str, is_quoted: bool) -> bool {
     is_named || is_member
 }
 
-/// Whether a value that somebody calls a key is one. Words that stand for none (`ollama`, `EMPTY`, `not-needed`) and those of JSON, of
-/// providers and of tools (`function`, `message`, `call_id`) are in every text.
+/// Whether a value that somebody calls a key is one. Words that stand for none (`ollama`, `EMPTY`,
+/// `not-needed`) and those of JSON, of providers and of tools (`function`, `message`, `call_id`)
+/// are in every text.
 pub fn is_key(value: &str) -> bool {
     let has_digit = value.bytes().any(|byte| byte.is_ascii_digit());
     let is_words = value

@@ -14,9 +14,10 @@ struct Pattern {
     regex: &'static str,
 }
 
-/// Every pattern, the more telling first: where two find the same text, the earlier one names it. Where one has a group, the group is
-/// the secret; everything it finds otherwise. Word boundaries keep `risk-averse` and `sk-learn` what they are. No secret begins with a quote
-/// or what stands behind one in JSON: where a string ends behind `Cookie: `, what follows is none.
+/// Every pattern, the more telling first: where two find the same text, the earlier one names it. Where one has
+/// a group, the group is the secret; everything it finds otherwise. Word boundaries keep `risk-averse` and
+/// `sk-learn` what they are. No secret begins with a quote or what stands behind one in JSON: where a string
+/// ends behind `Cookie: `, what follows is none.
 const PATTERNS: &[Pattern] = &[
     Pattern {
         what: "private key",
@@ -207,7 +208,8 @@ const PATTERNS: &[Pattern] = &[
     },
 ];
 
-/// How secrets begin, at the end of a text that is still growing: keys of services, and what stands behind the name of a secret.
+/// How secrets begin, at the end of a text that is still growing: keys of services, and what stands behind the
+/// name of a secret.
 const BEGINNINGS: &str = r#"\b(?:sk-[A-Za-z0-9_-]*|AIza[A-Za-z0-9_-]*|gsk_[A-Za-z0-9]*|xai-[A-Za-z0-9]*|hf_[A-Za-z0-9]*|gh[pousr]_[A-Za-z0-9]*|github_pat_[A-Za-z0-9_]*|gl(?:pat|dt|rt|ptt|cbt)-[A-Za-z0-9_-]*|npm_[A-Za-z0-9]*|SG\.[A-Za-z0-9_.-]*|pplx-[A-Za-z0-9]*|vc[paikr]_[A-Za-z0-9]*|nvapi-[A-Za-z0-9_-]*|dckr_pat_[A-Za-z0-9_-]*|xox[abeoprs]-[A-Za-z0-9-]*|[rs]k_(?:live|test)_[A-Za-z0-9]*|(?:AKIA|ASIA)[A-Z0-9]*|eyJ[A-Za-z0-9_.-]*)\z|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*\z"#;
 
 impl Pattern {
@@ -227,9 +229,7 @@ const ASSIGNED: u64 = 1 << 63;
 pub(super) struct Suspected(u64);
 
 impl Suspected {
-    /// None of them.
     pub(super) const NONE: Self = Self(0);
-    /// Any of them.
     pub(super) const ALL: Self = Self(u64::MAX);
 
     /// Whether the text may give a secret a name.

@@ -1,5 +1,6 @@
-//! Where the strings of a JSON text are, and which byte of the text each byte of a string's meaning came from: what is found in the
-//! meaning, however it is escaped and however deep JSON stands in JSON, is known by its place in the bytes.
+//! Where the strings of a JSON text are, and which byte of the text each byte of a string's meaning came from:
+//! what is found in the meaning, however it is escaped and however deep JSON stands in JSON, is known by its
+//! place in the bytes.
 
 use crate::json::{skip_whitespace, string_end};
 use std::borrow::Cow;
@@ -39,7 +40,8 @@ struct Object {
 /// Members that hold the arguments of a call as an object.
 const ARGUMENTS: &[&[u8]] = &[b"input", b"arguments", b"args", b"parameters"];
 
-/// Members of a provider's own objects that providers check to the byte, or that hold what is no text: name, and the types of the object.
+/// Members of a provider's own objects that providers check to the byte, or that hold what is no text: name,
+/// and the types of the object.
 const OWN: &[(&str, &[&str])] = &[
     (
         "signature",
@@ -55,8 +57,8 @@ const OWN: &[(&str, &[&str])] = &[
 /// Types of what `data` holds in base64, as they begin.
 const MEDIA: &[&str] = &["image/", "audio/", "video/", "application/pdf"];
 
-/// The strings of a JSON text, in order. What is no JSON is skipped over, byte by byte, so that nothing hides behind
-/// a mistake.
+/// The strings of a JSON text, in order. What is no JSON is skipped over, byte by byte, so that nothing
+/// hides behind a mistake.
 pub(super) fn texts(bytes: &[u8]) -> Texts {
     let mut texts = Texts::default();
     let (mut at, mut name) = (0, None);
@@ -129,7 +131,8 @@ impl Texts {
         });
     }
 
-    /// Whether a member of this name is the provider's own: it is checked to the byte when it comes back, or holds an image or the like.
+    /// Whether a member of this name is the provider's own: it is checked to the byte when it comes back, or
+    /// holds an image or the like.
     pub(super) fn is_own(&self, bytes: &[u8], name: &str, text: &Text) -> bool {
         let object = self.objects.get(text.object);
         let Some(object) = object.filter(|object| !object.is_of_call) else {
@@ -151,8 +154,8 @@ impl Texts {
     }
 }
 
-/// The strings of a text that is or holds JSON, perhaps broken: a secret that begins in one of them ends in it, so that whoever repairs the
-/// text finds its quotes where they were.
+/// The strings of a text that is or holds JSON, perhaps broken: a secret that begins in one of them ends in it,
+/// so that whoever repairs the text finds its quotes where they were.
 #[derive(Debug)]
 pub(super) struct Quoted<'a> {
     text: &'a str,
@@ -174,8 +177,8 @@ impl<'a> Quoted<'a> {
         }
     }
 
-    /// The part of a secret that stands in the string where it begins; `whole` is where what gives it away stands. `None` where looking into
-    /// that string finds the same.
+    /// The part of a secret that stands in the string where it begins; `whole` is where what gives it away
+    /// stands. `None` where looking into that string finds the same.
     pub(super) fn part(&self, whole: &Range<usize>, secret: Range<usize>) -> Option<Range<usize>> {
         let behind = self.strings.partition_point(|one| one.end <= secret.start);
         let string = self.strings.get(behind);

@@ -12,8 +12,8 @@ pub fn holds_placeholder(text: &str) -> bool {
     text.contains(OPENS)
 }
 
-/// A text whose placeholders say what was taken out and no longer which one it was: tags are those of one run, so that texts of two runs
-/// are alike without them.
+/// A text whose placeholders say what was taken out and no longer which one it was: tags are those of one run,
+/// so that texts of two runs are alike without them.
 pub fn without_tags(text: &str) -> Cow<'_, str> {
     if !holds_placeholder(text) {
         return Cow::Borrowed(text);
@@ -36,10 +36,12 @@ pub fn without_tags(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The secrets behind the placeholders of one run. They are in memory only: after a restart a placeholder stays what it is.
+/// The secrets behind the placeholders of one run. They are in memory only: after a restart a placeholder
+/// stays what it is.
 #[derive(Default)]
 pub struct Vault {
-    /// Keys the tags of placeholders, so that a tag tells nothing about its secret, and none of an earlier run is taken for one of this.
+    /// Keys the tags of placeholders, so that a tag tells nothing about its secret, and none of an earlier run
+    /// is taken for one of this.
     seed: RandomState,
     behind: HashMap<String, Vec<u8>>,
 }
@@ -54,8 +56,8 @@ impl fmt::Debug for Vault {
 }
 
 impl Vault {
-    /// Puts a secret away; gives its placeholder, the same for the same bytes. `secret` is kept as it is spelled where it stood: behind
-    /// a placeholder in JSON stand bytes of JSON.
+    /// Puts a secret away; gives its placeholder, the same for the same bytes. `secret` is kept as it is
+    /// spelled where it stood: behind a placeholder in JSON stand bytes of JSON.
     pub(super) fn keep(&mut self, what: &str, secret: &[u8]) -> String {
         let tag = self.seed.hash_one(secret);
         let placeholder = format!("{OPENS}{what} {:08x}]", tag >> 32);
@@ -73,7 +75,8 @@ impl Vault {
         placeholder.is_some_and(|placeholder| self.behind.contains_key(placeholder))
     }
 
-    /// Forgets every secret. One that comes again has the same placeholder as before, so that texts that repeat it stay alike.
+    /// Forgets every secret. One that comes again has the same placeholder as before, so that texts that
+    /// repeat it stay alike.
     pub fn forget(&mut self) {
         self.behind.clear();
     }

@@ -1,7 +1,7 @@
 //! What is wrong with a broken JSON text, by name.
 //!
-//! A tolerant parser with one switch per repair says which repairs a text needs: those without which it means another value or
-//! nothing. What has no switch is seen by a scan of the text.
+//! A tolerant parser with one switch per repair says which repairs a text needs: those without which it means
+//! another value or nothing. What has no switch is seen by a scan of the text.
 
 use std::fmt;
 
@@ -36,7 +36,6 @@ pub enum Defect {
     Unquoted,
     /// `True`, `None`, `undefined`, `NaN`: words of another language.
     ForeignLiterals,
-    /// Comments.
     Comments,
     /// A comma before a closing bracket.
     TrailingComma,
@@ -101,7 +100,8 @@ const SWITCHES: [(Repairs, Defect); 12] = [
     (Repairs::NDJSON, Defect::SeveralValues),
 ];
 
-/// Everything that is wrong with a text as the JSON of arguments; empty when it is JSON (and not encoded twice).
+/// Everything that is wrong with a text as the JSON of arguments; empty when it is JSON
+/// (and not encoded twice).
 #[must_use]
 pub fn defects(text: &str) -> Vec<Defect> {
     if is_json(text) {

@@ -1,8 +1,9 @@
 //! What broken JSON probably meant, and what is wrong with it.
 //!
-//! Repair is a guess. Text is read strictly first; only when that fails do two independent libraries guess, and only when both
-//! mean the same value is it called likely. Where words stand before the JSON and the libraries make something of the words, what
-//! stands between the outermost braces is read instead. Every text given back was read strictly again.
+//! Repair is a guess. Text is read strictly first; only when that fails do two independent libraries guess, and
+//! only when both mean the same value is it called likely. Where words stand before the JSON and the libraries
+//! make something of the words, what stands between the outermost braces is read instead. Every text given back
+//! was read strictly again.
 
 mod defects;
 
@@ -24,15 +25,9 @@ pub enum Repair {
     /// It is JSON already.
     Valid,
     /// Both libraries mean the same value; the text keeps as much of the original's spacing as possible.
-    Likely {
-        /// JSON.
-        text: String,
-    },
+    Likely { text: String },
     /// Only one library has an opinion.
-    OneOpinion {
-        /// JSON.
-        text: String,
-    },
+    OneOpinion { text: String },
     /// The two libraries mean different values: the operator picks.
     Disagree {
         /// JSON, the more conservative reading.
@@ -47,7 +42,6 @@ pub enum Repair {
 /// The first place where a text is not JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SyntaxError {
-    /// Counted from 1.
     pub line: usize,
     /// In characters, counted from 1.
     pub column: usize,
@@ -76,7 +70,8 @@ pub fn likely(text: &str) -> Option<String> {
     }
 }
 
-/// The same, where nothing that the model wrote is lost or made up: a text that was cut off says no longer how it went on.
+/// The same, where nothing that the model wrote is lost or made up: a text that was cut off says no longer
+/// how it went on.
 #[must_use]
 pub fn certain(text: &str) -> Option<String> {
     let likely = likely(text)?;
@@ -131,8 +126,9 @@ fn read_twice(text: &str) -> Repair {
     }
 }
 
-/// The JSON among words that stand before it: what a fence holds, else from the first brace to the last one, else from the first one to
-/// the end. What is left out was perhaps meant, so this is never more than one opinion.
+/// The JSON among words that stand before it: what a fence holds, else from the first brace to the
+/// last one, else from the first one to the end. What is left out was perhaps meant, so this is never
+/// more than one opinion.
 fn within(text: &str) -> Option<String> {
     // Behind a quote it would be a part of a text.
     let first = text.find(['{', '[']).filter(|first| {
@@ -198,7 +194,8 @@ pub fn decoded_twice(text: &str) -> Option<String> {
 
 /// Where a text first breaks the grammar of JSON (RFC 8259), or exceeds [`MAX_DEPTH`]; `None` when it is JSON.
 ///
-/// Numbers beyond a double's range and lone surrogate escapes are no error here: the grammar allows them, and clients read them.
+/// Numbers beyond a double's range and lone surrogate escapes are no error here: the grammar allows them,
+/// and clients read them.
 #[must_use]
 pub fn first_error(text: &str) -> Option<SyntaxError> {
     if let Some(byte) = defects::too_deep_at(text) {

@@ -8,7 +8,6 @@ use crate::session::{Dialect, Session, Source};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// A request.
 #[derive(Debug, Clone)]
 pub struct Asked {
     /// How it is spelled.
@@ -34,7 +33,6 @@ pub struct Asked {
 /// Why a request cannot be answered, whatever is recorded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotAsked {
-    /// It is not JSON.
     #[error("the request is not a JSON object: {0}")]
     NotJson(String),
     /// The dialect is not served.

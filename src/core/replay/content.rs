@@ -68,8 +68,8 @@ impl Content {
         self.refusals.concat()
     }
 
-    /// Text and refusal, the parts one below the other: in a history they are one. A part without words is none, since not every provider
-    /// takes one.
+    /// Text and refusal, the parts one below the other: in a history they are one. A part without words is
+    /// none, since not every provider takes one.
     pub(super) fn words(&self) -> String {
         let parts = self.texts.iter().chain(&self.refusals);
         let parts = parts.filter(|part| !part.trim().is_empty());

@@ -16,39 +16,35 @@ const LONGEST: usize = 600;
 /// Something of a request that is not as it was recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Differing {
-    /// What it is.
     pub part: Part,
-    /// How it differs.
     pub how: Change,
-    /// The words around the change: those that only the recording has as `[-words-]`, those that only the request has as `{+words+}`.
+    /// The words around the change: those that only the recording has as `[-words-]`, those that only the
+    /// request has as `{+words+}`.
     pub words: String,
 }
 
 /// What of a request differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
-    /// The instructions.
     Instructions,
     /// Something that was said.
     Item {
-        /// Its number: that of the recorded item, from 1; of what only the request has, that of the item of the request.
+        /// Its number: that of the recorded item, from 1; of what only the request has, that of the
+        /// item of the request.
         number: usize,
         /// What it is, as `user`.
         kind: &'static str,
     },
     /// A tool on offer.
     Tool {
-        /// Its name.
         name: String,
     },
     /// The schema of the final output.
     OutputSchema,
 }
 
-/// How something differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// It reads otherwise.
     Changed,
     /// The request does not have it.
     Missing,
@@ -57,7 +53,6 @@ pub enum Change {
 }
 
 impl Change {
-    /// Its word.
     pub fn word(self) -> &'static str {
         match self {
             Self::Changed => "changed",

@@ -1,8 +1,9 @@
 //! Which turn answers a request.
 //!
-//! Strict: the turn before which the same was said, under the same terms; of several each once, in their order, then the last again and
-//! again. Lenient: the nearest one, by these rules, the first of which decides: the session whose history begins like the request; as many replies before the turn as the request holds; the most that is the
-//! same, counted from the end; the earliest.
+//! Strict: the turn before which the same was said, under the same terms; of several each once, in their order,
+//! then the last again and again. Lenient: the nearest one, by these rules, the first of which decides: the
+//! session whose history begins like the request; as many replies before the turn as the request holds; the
+//! most that is the same, counted from the end; the earliest.
 
 use super::asked::Asked;
 use super::difference::{Differing, differing, told};
@@ -17,7 +18,8 @@ use std::fmt;
 pub struct Matching {
     /// Whether the nearest turn answers where none is the same.
     pub is_lenient: bool,
-    /// Whether the last turn is the nearest of what was never recorded, too: of requests that go on behind it. Only where matching is lenient.
+    /// Whether the last turn is the nearest of what was never recorded, too: of requests that go on behind it.
+    /// Only where matching is lenient.
     pub repeats_last: bool,
     /// The only session that answers, from 0; without it the request chooses.
     pub session: Option<usize>,
@@ -26,7 +28,6 @@ pub struct Matching {
 /// The turn that answers a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// Which turn.
     pub place: Place,
     /// How it was found.
     pub how: How,
@@ -68,16 +69,12 @@ impl fmt::Display for Differences {
 pub enum NotFound {
     /// Its history is in no recording.
     Differs {
-        /// The nearest turn.
         nearest: Place,
         /// What differs from it.
         differences: Differences,
     },
     /// The recording has no such turn: it ends before.
-    BehindTheLast {
-        /// The last turn.
-        last: Place,
-    },
+    BehindTheLast { last: Place },
     /// There are no turns.
     Nothing,
     /// The recording cannot be read.
@@ -100,7 +97,8 @@ impl NotFound {
             } => {
                 let nearest = tape.words(*nearest);
                 format!(
-                    "the request differs from every recorded history; the nearest is that of {nearest}, where\n{differences}"
+                    "the request differs from every recorded history; the nearest is that of {nearest}, \
+                    where\n{differences}"
                 )
             }
             Self::BehindTheLast { last } => format!(
@@ -183,7 +181,8 @@ impl Tape {
         Ok(is_same && self.terms(place)?.differing(&asked.terms).is_empty())
     }
 
-    /// The session whose history begins like that of the request: first by what stands before its first turn, then by all of it.
+    /// The session whose history begins like that of the request: first by what stands before its first turn,
+    /// then by all of it.
     fn nearest_session(
         &self,
         asked: &Asked,

@@ -1,8 +1,8 @@
 //! A history in the form that is compared, from the items of a session.
 //!
-//! Dialects order what belongs together differently: Chat has the text of a reply before its calls, outputs of parallel calls come in any
-//! order, and a message over many lines has outputs in between. So a history has two forms, by turns and as its items stand; whoever has
-//! one of them in common says the same.
+//! Dialects order what belongs together differently: Chat has the text of a reply before its calls, outputs of
+//! parallel calls come in any order, and a message over many lines has outputs in between. So a history has two
+//! forms, by turns and as its items stand; whoever has one of them in common says the same.
 
 use super::content::Content;
 use super::said::{Input, Said, Who, name_for_all};
@@ -80,8 +80,8 @@ pub(super) fn input(arguments: &Arguments) -> Input {
 }
 
 impl Piece {
-    /// A number that does not hang on the order in which things are said, nor on how many messages they are said in. What the model says
-    /// counts nothing: it may be divided anywhere.
+    /// A number that does not hang on the order in which things are said, nor on how many messages they are
+    /// said in. What the model says counts nothing: it may be divided anywhere.
     pub(super) fn fingerprint(&self) -> u64 {
         let name = match self.who {
             Who::Assistant => return 0,
@@ -162,7 +162,8 @@ enum Run {
     Outputs,
 }
 
-/// Runs of the same kind in one order: the texts of a reply before its calls, outputs in the order of the calls.
+/// Runs of the same kind in one order: the texts of a reply before its calls, outputs in the
+/// order of the calls.
 fn settled(pieces: Vec<Piece>) -> Vec<Said> {
     let run = |piece: &Piece| match piece.who {
         Who::User => Run::User,

@@ -1,9 +1,12 @@
-//! Which turn of a recording answers a request: the same history strictly, or the nearest one. No socket here; `runtime::replay` serves.
+//! Which turn of a recording answers a request: the same history strictly, or the nearest one. No
+//! socket here; `runtime::replay` serves.
 //!
-//! A [`Tape`] is made from sessions, whatever their format and dialect. A request is read as [`Asked`], [`Tape::find`] finds the turn that
-//! answers it or tells why none does, and [`Tape::reply`] writes that turn in the words of whoever asks.
+//! A [`Tape`] is made from sessions, whatever their format and dialect. A request is read as [`Asked`],
+//! [`Tape::find`] finds the turn that answers it or tells why none does, and [`Tape::reply`] writes that turn
+//! in the words of whoever asks.
 //!
-//! Histories are compared as [`Said`]: what the dialects and the SDKs spell differently is not told apart; [`COMPARED`] is the whole list.
+//! Histories are compared as [`Said`]: what the dialects and the SDKs spell differently is not told apart;
+//! [`COMPARED`] is the whole list.
 
 mod asked;
 mod content;
@@ -43,7 +46,8 @@ const fn compared(part: &'static str, how: &'static str) -> Compared {
 pub const COMPARED: &[Compared] = &[
     compared(
         "instructions, messages of the system",
-        "their text, wherever they stand; where they changed in the recording, a request may hold those of one agent only. Where the recording has no request, they are not known",
+        "their text, wherever they stand; where they changed in the recording, a request may hold those of one \
+        agent only. Where the recording has no request, they are not known",
     ),
     compared(
         "messages of the user",
@@ -60,7 +64,8 @@ pub const COMPARED: &[Compared] = &[
     ),
     compared(
         "calls",
-        "their order, the tool, the arguments as JSON values; arguments that are no JSON by their text, which a request of Anthropic cannot hold",
+        "their order, the tool, the arguments as JSON values; arguments that are no JSON by their text, which a \
+        request of Anthropic cannot hold",
     ),
     compared(
         "outputs",

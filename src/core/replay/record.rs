@@ -62,8 +62,8 @@ fn record_of(session: &Session, index: usize) -> Result<Option<Value>, SourceErr
     Ok(serde_json::from_slice(&session.source.read(record.span)?).ok())
 }
 
-/// The record that a reply came in; none where the item is known only from a later request that repeats it: what such a record notes is of
-/// another reply.
+/// The record that a reply came in; none where the item is known only from a later request that repeats it:
+/// what such a record notes is of another reply.
 fn record_of_reply(session: &Session, index: usize) -> Result<Option<Value>, SourceError> {
     let item = &session.items[index];
     let Some(record) = session.records.get(item.record as usize) else {

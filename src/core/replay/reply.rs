@@ -12,7 +12,6 @@ use std::ops::Range;
 /// A turn as it is served.
 #[derive(Debug, Clone)]
 pub struct Reply {
-    /// What is said.
     pub said: NewReply,
     /// What the recording has beside it and the reply has not; each once.
     pub left_out: Vec<LeftOut>,
@@ -26,15 +25,9 @@ pub enum LeftOut {
     /// Reasoning that only the provider takes back that wrote it.
     Reasoning,
     /// A call that the provider ran itself, or its result.
-    Hosted {
-        /// Its tool.
-        tool: String,
-    },
+    Hosted { tool: String },
     /// A call of a type that is served as a function call.
-    AsFunction {
-        /// Its tool.
-        tool: String,
-    },
+    AsFunction { tool: String },
 }
 
 impl fmt::Display for LeftOut {
@@ -51,7 +44,8 @@ impl fmt::Display for LeftOut {
 }
 
 impl Tape {
-    /// A turn as a reply in a dialect. `asked` is the model that was asked for: it is named where the recording names none.
+    /// A turn as a reply in a dialect. `asked` is the model that was asked for: it is named where
+    /// the recording names none.
     pub fn reply(&self, place: Place, dialect: Dialect, asked: &str) -> Result<Reply, SourceError> {
         let session = &self.reels[place.session].session;
         let turn = session.turns[self.recorded(place).turn];
@@ -131,7 +125,8 @@ impl<'a> Writing<'a> {
         Ok(())
     }
 
-    /// Adds the text of a message, or of a block of Anthropic: what a citation splits there is one message elsewhere.
+    /// Adds the text of a message, or of a block of Anthropic: what a citation splits there
+    /// is one message elsewhere.
     fn add_text(&mut self, index: usize, text: String) {
         let is_block = self.session.items[index].shape == Shape::Anthropic;
         let goes_on = self.last_text.is_some() && self.last_text == index.checked_sub(1);

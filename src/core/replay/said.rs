@@ -26,14 +26,11 @@ pub(super) enum Who {
     User,
     /// A message of the model.
     Assistant,
-    /// A call.
     Call,
-    /// An output.
     Output,
 }
 
 impl Who {
-    /// The word for it.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::User => "user",
@@ -54,8 +51,8 @@ pub(super) enum Input {
 }
 
 impl Said {
-    /// Whether a request says the same as this, which is recorded. Anthropic takes JSON objects only, so that there any object stands for
-    /// arguments that are no JSON.
+    /// Whether a request says the same as this, which is recorded. Anthropic takes JSON objects only, so that
+    /// there any object stands for arguments that are no JSON.
     pub(super) fn is_said_by(&self, asked: &Self, takes_objects_only: bool) -> bool {
         let is_same_input = match (&self.input, &asked.input) {
             (Input::Json(one), Input::Json(other)) => equal(one, other),
@@ -69,8 +66,8 @@ impl Said {
             && is_same_input
     }
 
-    /// A reply is divided into messages and parts by each dialect and SDK in its own way, so that where white space is in what the model
-    /// says means nothing.
+    /// A reply is divided into messages and parts by each dialect and SDK in its own way, so that where white
+    /// space is in what the model says means nothing.
     fn is_same_text(&self, asked: &Self) -> bool {
         match self.who {
             Who::Assistant => letters(&self.text).eq(letters(&asked.text)),

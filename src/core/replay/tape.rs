@@ -25,7 +25,6 @@ pub(super) struct Reel {
     pub(super) turns: Vec<Recorded>,
 }
 
-/// A model turn.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Recorded {
     /// Its number in the session, from 0.
@@ -34,7 +33,6 @@ pub(super) struct Recorded {
     pub(super) replies: usize,
 }
 
-/// Which turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Place {
     /// Number of the session on the tape, from 0.
@@ -66,7 +64,8 @@ impl Tape {
         Ok(tape)
     }
 
-    /// Reads a request to this recording: where secrets were taken out of the recording, they are taken out of the request as well.
+    /// Reads a request to this recording: where secrets were taken out of the recording, they are taken out of
+    /// the request as well.
     pub fn read(&self, dialect: Dialect, body: &[u8]) -> Result<Asked, NotAsked> {
         if !self.is_redacted {
             return Asked::read(dialect, body);
@@ -86,7 +85,6 @@ impl Tape {
         })
     }
 
-    /// The sessions.
     pub fn sessions(&self) -> impl Iterator<Item = &Session> {
         self.reels.iter().map(|reel| &reel.session)
     }
@@ -156,8 +154,8 @@ impl Tape {
     }
 }
 
-/// The indices of what the provider saw before the item at `first`. Of a turn before a compaction that is what stands behind the one before
-/// it; of others it is what no compaction has replaced.
+/// The indices of what the provider saw before the item at `first`. Of a turn before a compaction that is what
+/// stands behind the one before it; of others it is what no compaction has replaced.
 fn items_before(session: &Session, first: usize) -> Vec<usize> {
     let is_compacted = |index: &usize| session.items[*index].flags.has(Flags::COMPACTED);
     if first < session.items.len() && is_compacted(&first) {

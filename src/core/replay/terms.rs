@@ -105,7 +105,8 @@ fn instructions(session: &Session, items: &[usize]) -> Result<Vec<Vec<String>>, 
     Ok(groups)
 }
 
-/// Whether the words of a request are those of a recording: all of them; where they changed on the way, some of them in their order.
+/// Whether the words of a request are those of a recording: all of them; where they changed on the way, some of
+/// them in their order.
 fn is_made_of(words: &str, groups: &[Vec<String>]) -> bool {
     if words == joined(groups.iter().flatten()) {
         return true;
@@ -138,8 +139,8 @@ fn nearest_instructions(groups: &[Vec<String>], words: &str) -> String {
     nearest.max_by_key(|text| alike(text)).unwrap_or(all)
 }
 
-/// The contract of a session without the tools that the reply at `at` says it had: a Response repeats those of its request, with what the
-/// provider added to them.
+/// The contract of a session without the tools that the reply at `at` says it had: a Response repeats those of
+/// its request, with what the provider added to them.
 fn without_tools_of_reply(session: &Session, at: usize) -> Contract {
     let at = index_number(at);
     let mut contract = session.contract.clone();

@@ -5,18 +5,22 @@ use crate::actions::Offer;
 use crate::dialects::models::family_of;
 use crate::session::{Kind, Speaker};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "assistant-prefill",
     severity: Severity::Error,
     summary: "a request ends on an assistant message, which its model refuses",
     message: "the request ends on this message of the assistant: {model} refuses that ({source}, {seen})",
     page: Page {
-        what: "The last message of a request is the assistant's, and the model belongs to a family that does not continue such a message.",
-        why: "Anthropic refuses it from Claude 4.6 on: \"This model does not support assistant message prefill. The conversation must end with a user message.\" Each try with the same history is refused again.",
+        what: "The last message of a request is the assistant's, and the model belongs to a family that does \
+            not continue such a message.",
+        why: "Anthropic refuses it from Claude 4.6 on: \"This model does not support assistant message prefill. \
+            The conversation must end with a user message.\" Each try with the same history is refused again.",
         example: r#"{"model": "claude-opus-4-7", "max_tokens": 100, "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]}"#,
-        what_to_do: "Drop the message, or let the user say what is to be done next. Where it was meant to steer the reply, give an output schema or say it in the instructions.",
-        limits: "Judged by a dated table of model families in a request that is about to be sent: of a model that is not listed nothing is said, and a recording that ends with the model's answer is sound. A message with a call that the provider runs may be continued (`pause_turn`).",
+        what_to_do: "Drop the message, or let the user say what is to be done next. Where it was meant to steer \
+            the reply, give an output schema or say it in the instructions.",
+        limits: "Judged by a dated table of model families in a request that is about to be sent: of a model \
+            that is not listed nothing is said, and a recording that ends with the model's answer is sound. A \
+            message with a call that the provider runs may be continued (`pause_turn`).",
     },
     offers: &[Offer::unsafe_("drop-item"), Offer::manual("edit")],
     scope: Scope::Session(check),

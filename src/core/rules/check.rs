@@ -1,4 +1,5 @@
-//! Runs the rules over a session: the items first (in parts, side by side if the caller wishes), then the session.
+//! Runs the rules over a session: the items first (in parts, side by side if the caller
+//! wishes), then the session.
 
 use super::error_class::classify;
 use super::{Digest, Digests, ErrorClass, Finding, RULES, Rule, Run, Scope, Subject, digest};
@@ -127,7 +128,8 @@ pub(super) fn read_digest(run: &Run<'_>, index: usize) -> Option<Digest> {
     digests.pop()
 }
 
-/// The body of an item; of an output only its beginning. `None` where the bytes are not JSON, which the reader has reported.
+/// The body of an item; of an output only its beginning. `None` where the bytes are not JSON, which
+/// the reader has reported.
 fn read_body(run: &Run<'_>, item: &Item, bytes: &mut Vec<u8>) -> Result<Option<Body>, SourceError> {
     let is_partial = read_bytes(run, item, bytes)?;
     Ok(decode(item, is_partial, bytes))
@@ -175,7 +177,8 @@ pub(super) fn arguments_of(run: &Run<'_>, index: usize) -> Option<serde_json::Va
     serde_json::from_str(body.arguments.json()?).ok()
 }
 
-/// The first line of an item that says something, for rules of the session that quote it; empty where it cannot be read.
+/// The first line of an item that says something, for rules of the session that quote it; empty where
+/// it cannot be read.
 pub(super) fn quote_item(run: &Run<'_>, index: usize) -> String {
     quote(&text_of(run, index))
 }

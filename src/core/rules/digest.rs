@@ -45,7 +45,6 @@ impl Digests {
         }
     }
 
-    /// The digest of an item.
     pub fn get(&self, item: usize) -> Option<&Digest> {
         let place = self.places.get(item)?.checked_sub(1)? as usize;
         self.sorted.get(place)

@@ -7,7 +7,6 @@ use crate::session::Kind;
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "duplicate-argument-key",
     severity: Severity::Warning,
@@ -56,8 +55,8 @@ fn check(run: &Run<'_>, subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     findings.push(finding.of_call(run.session));
 }
 
-/// The JSON pointers of keys that stand a second time, in the order of the text. The text was read by a parser that limits
-/// nesting, so the walk may recurse.
+/// The JSON pointers of keys that stand a second time, in the order of the text. The text was read by a parser
+/// that limits nesting, so the walk may recurse.
 fn keys_twice(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     // The text is known to be JSON; a fault could only shorten the answer.

@@ -5,7 +5,6 @@ use crate::actions::Offer;
 use crate::session::{Dialect, Keyed, Kind, Standing};
 use std::collections::HashMap;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "duplicate-call-id",
     severity: Severity::Error,
@@ -13,10 +12,14 @@ pub(super) static RULE: Rule = Rule {
     message: "{tool} has the id of the call at item {first}[; {note}]",
     page: Page {
         what: "Two calls of the history have the same id.",
-        why: "Anthropic refuses the request. Where it is accepted, clients that look outputs up by id show, delete or answer the wrong call.",
-        example: "A server numbers its calls from call_0 in every reply: find_order is call_0, and two turns later exchange_article is call_0 again.",
+        why: "Anthropic refuses the request. Where it is accepted, clients that look outputs up by id show, \
+            delete or answer the wrong call.",
+        example: "A server numbers its calls from call_0 in every reply: find_order is call_0, and two turns \
+            later exchange_article is call_0 again.",
         what_to_do: "Give the later call a new id, in the call and in its output.",
-        limits: "Chat and Responses take an id again in a later turn once the first call is answered: a warning there. Twice in one message it is an error; ids from before a compaction do not count. Gemini's ids are made up by clients and pair by order too: a warning.",
+        limits: "Chat and Responses take an id again in a later turn once the first call is answered: a warning \
+            there. Twice in one message it is an error; ids from before a compaction do not count. Gemini's ids \
+            are made up by clients and pair by order too: a warning.",
     },
     offers: &[Offer::safe("renew-id"), Offer::unsafe_("drop-pair")],
     scope: Scope::Session(check),

@@ -4,7 +4,6 @@ use super::{Digests, Finding, Page, Rule, Run, Scope, Severity, pairs};
 use crate::actions::{Offer, Safety};
 use crate::session::{Kind, Standing};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "duplicate-output",
     severity: Severity::Error,
@@ -12,10 +11,13 @@ pub(super) static RULE: Rule = Rule {
     message: "{tool} was answered already at item {first}[; {note}]",
     page: Page {
         what: "A second output for a call that has one.",
-        why: "Anthropic refuses it (\"each tool_use must have a single result\"), others give the model two answers that may disagree. A tool that answered twice may have run twice.",
-        example: "A retry after a lost connection: the tool ran, its output was saved, and the repaired history holds \"interrupted\" for the same call as well.",
+        why: "Anthropic refuses it (\"each tool_use must have a single result\"), others give the model two \
+            answers that may disagree. A tool that answered twice may have run twice.",
+        example: "A retry after a lost connection: the tool ran, its output was saved, and the repaired history \
+            holds \"interrupted\" for the same call as well.",
         what_to_do: "Drop the one that is not true. Where both say the same, nothing is lost.",
-        limits: "An id that comes back for a new call starts a new pair and is no duplicate output: see duplicate-call-id. Whether OpenAI's own endpoints refuse it is not known.",
+        limits: "An id that comes back for a new call starts a new pair and is no duplicate output: see \
+            duplicate-call-id. Whether OpenAI's own endpoints refuse it is not known.",
     },
     offers: &[Offer::safe("drop-item"), Offer::unsafe_("drop-item")],
     scope: Scope::Session(check),

@@ -1,4 +1,5 @@
-//! Whether an output reports an error, and of what kind: by its own mark, or by the texts that known runtimes write.
+//! Whether an output reports an error, and of what kind: by its own mark, or by the texts
+//! that known runtimes write.
 
 use crate::session::ledger::Failure;
 use crate::session::{Flags, Item, Session};
@@ -10,7 +11,6 @@ pub enum ErrorClass {
     UnknownTool,
     /// The arguments were refused.
     BadArguments,
-    /// The tool failed.
     Exception,
     /// It took too long.
     Timeout,
@@ -40,7 +40,6 @@ impl ErrorClass {
         (Self::SwitchedOff, "switched off"),
     ];
 
-    /// The words for it.
     pub fn words(self) -> &'static str {
         let known = Self::ALL.iter().find(|(class, _)| *class == self);
         known.map_or("", |(_, words)| words)
@@ -79,7 +78,8 @@ impl ErrorClass {
         Some(known.0)
     }
 
-    /// Whether the tool itself failed: a breaker counts no tool that does not exist, and no call that somebody stopped.
+    /// Whether the tool itself failed: a breaker counts no tool that does not exist, and no
+    /// call that somebody stopped.
     pub fn is_of_the_tool(self) -> bool {
         !matches!(
             self,
@@ -100,8 +100,9 @@ impl ErrorClass {
     }
 }
 
-/// Texts of known runtimes, lower case: how an output begins, or what one that is marked as an error contains. Sources: wire formats
-/// of openai-agents 0.22, openai-node, Vercel AI SDK, LangGraph, deepagents, Gemini CLI, Claude Code, Codex, MCP servers.
+/// Texts of known runtimes, lower case: how an output begins, or what one that is marked as an error contains.
+/// Sources: wire formats of openai-agents 0.22, openai-node, Vercel AI SDK, LangGraph, deepagents, Gemini CLI,
+/// Claude Code, Codex, MCP servers.
 const TEXTS: &[(&str, ErrorClass)] = &[
     ("no such tool available", ErrorClass::UnknownTool),
     ("unknown tool", ErrorClass::UnknownTool),
@@ -171,7 +172,8 @@ const OWN: &[(&str, ErrorClass)] = &[
     ),
 ];
 
-/// How an output without an error mark begins if it is an error nevertheless: tau-bench, ToolBench and most hand-made runtimes.
+/// How an output without an error mark begins if it is an error nevertheless: tau-bench, ToolBench
+/// and most hand-made runtimes.
 const BEGINNINGS: &[&str] = &[
     "error:",
     "error executing tool",
@@ -191,7 +193,8 @@ pub(super) fn classify(session: &Session, item: &Item, text: &str) -> Option<Err
     if item.flags.has(Flags::ERROR) || (!marks_errors(session) && is_error_text(text)) {
         return Some(class_of(text));
     }
-    // Unmarked: only what a runtime writes, at the very beginning. Words that tools use themselves tell nothing.
+    // Unmarked: only what a runtime writes, at the very beginning. Words that tools
+    // use themselves tell nothing.
     let known = TEXTS.iter().find(|(known, _)| begins(text, known))?.1;
     let is_ambiguous = matches!(
         known,
@@ -200,8 +203,8 @@ pub(super) fn classify(session: &Session, item: &Item, text: &str) -> Option<Err
     (!is_ambiguous || begins(text, "claude requested")).then_some(known)
 }
 
-/// Whether an output tells the model of a failure: one of the tool, or one that a wording of ours stands for, which no mark gives away
-/// in the dialects of OpenAI.
+/// Whether an output tells the model of a failure: one of the tool, or one that a wording of ours stands for,
+/// which no mark gives away in the dialects of OpenAI.
 pub fn reports_error(session: &Session, item: &Item, text: &str) -> bool {
     let is_ours = || {
         let head = text.chars().take(400).collect::<String>().to_lowercase();
@@ -215,7 +218,8 @@ fn marks_errors(session: &Session) -> bool {
     session.format == "claude-code"
 }
 
-/// Sentences around a tool's name: `Tool 'x' not found`, `Tool 'x' timed out`, `Tool call x with id y was cancelled`.
+/// Sentences around a tool's name: `Tool 'x' not found`, `Tool 'x' timed out`, `Tool call x with
+/// id y was cancelled`.
 fn told_whole(text: &str) -> Option<ErrorClass> {
     if text.trim_end() == "aborted" {
         return Some(ErrorClass::Interrupted);

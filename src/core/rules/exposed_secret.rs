@@ -3,21 +3,26 @@
 use super::{Digests, Finding, Page, Rule, Run, Scope, Severity};
 use crate::redact::kinds_in_json;
 
-/// How much of a session is looked at, in bytes of its items: looking for secrets takes longer than all rules together.
+/// How much of a session is looked at, in bytes of its items: looking for secrets takes longer
+/// than all rules together.
 const LOOKED_AT: u64 = 16 * 1024 * 1024;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "exposed-secret",
     severity: Severity::Info,
     summary: "an item holds what looks like a key or a password (`check` alone looks for it)",
     message: "this item seems to hold a secret: {kinds}",
     page: Page {
-        what: "A text, argument or output holds what looks like a key of a known service, or what stands under a name like password, api_key or token. What kind it is is said, never the secret.",
-        why: "Recordings are sent around: with a bug report, into a repository, to a colleague. Whoever has the recording has the key.",
+        what: "A text, argument or output holds what looks like a key of a known service, or what stands under \
+            a name like password, api_key or token. What kind it is is said, never the secret.",
+        why: "Recordings are sent around: with a bug report, into a repository, to a colleague. Whoever has the \
+            recording has the key.",
         example: "{\"command\": \"curl -u admin:... https://example.org\"}",
-        what_to_do: "Take the secret back where it was given (rotate the key). Share a copy without it: `retake convert FILE --to DIALECT --redact`, or --redact with show, fix and export.",
-        limits: "A secret without a known shape and without a telling name is not seen; an example that looks like a key is. Of a session the first 16 MB are looked at. `check` alone reports it; it never changes the exit code.",
+        what_to_do: "Take the secret back where it was given (rotate the key). Share a copy without it: `retake \
+            convert FILE --to DIALECT --redact`, or --redact with show, fix and export.",
+        limits: "A secret without a known shape and without a telling name is not seen; an example that looks \
+            like a key is. Of a session the first 16 MB are looked at. `check` alone reports it; it never \
+            changes the exit code.",
     },
     offers: &[],
     scope: Scope::Session(check),

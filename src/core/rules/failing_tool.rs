@@ -6,7 +6,6 @@ use crate::actions::Offer;
 use crate::session::{Flags, Kind, NameId};
 use std::collections::HashMap;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "failing-tool",
     severity: Severity::Warning,
@@ -16,8 +15,10 @@ pub(super) static RULE: Rule = Rule {
         what: "Three or more outputs of one tool in a row are errors, whatever its arguments were.",
         why: "It is the tool that does not work, not the call: the model goes on trying, and each try costs a turn.",
         example: "start_print fails with other arguments each time: printer offline.",
-        what_to_do: "Switch the tool off until it works (the breaker does so in a live run), supply its output by hand, or accept a fallback.",
-        limits: "Calls that were rejected or interrupted, and calls that their tool would refuse, count neither way; a tool that does not exist is unknown-tool.",
+        what_to_do: "Switch the tool off until it works (the breaker does so in a live run), supply its output \
+            by hand, or accept a fallback.",
+        limits: "Calls that were rejected or interrupted, and calls that their tool would refuse, count neither \
+            way; a tool that does not exist is unknown-tool.",
     },
     offers: &[
         Offer::manual("supply-output"),
@@ -80,7 +81,8 @@ fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
         .for_each(|(name, streak)| report(run, *name, streak, findings));
 }
 
-/// Whether an output answers a call that its tool would refuse, or that is no tool's: it says nothing about the tool, however it is marked.
+/// Whether an output answers a call that its tool would refuse, or that is no tool's: it says nothing about the
+/// tool, however it is marked.
 fn is_not_run(run: &Run<'_>, digests: &Digests, output: usize) -> bool {
     let Some(call) = run.session.pairing.partner(output) else {
         return false;

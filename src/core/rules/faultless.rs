@@ -1,4 +1,5 @@
-//! The calls and outputs in which no rule found anything: where neither they nor what they are judged by has changed, none will.
+//! The calls and outputs in which no rule found anything: where neither they nor what they are judged by
+//! has changed, none will.
 
 use super::{Digest, Digests, Finding, Run};
 use crate::session::{Kind, Session, Span, ToolSet};
@@ -8,10 +9,11 @@ use std::hash::BuildHasher;
 
 /// The calls and outputs of a session in which no rule of items found anything.
 ///
-/// Only these are remembered, for the rules about them see little beside the item itself: what is offered to the reply of a call
-/// (invalid-arguments), whether it was cut (malformed-arguments, invalid-arguments), and the format (tool-error). That a call is
-/// answered changes what is offered about a finding, not whether there is one. leaked-tool-call looks at the calls of the turn and
-/// all names of the session, so texts are judged again.
+/// Only these are remembered, for the rules about them see little beside the item itself: what is offered
+/// to the reply of a call (invalid-arguments), whether it was cut (malformed-arguments, invalid-arguments),
+/// and the format (tool-error). That a call is answered changes what is offered about a finding, not
+/// whether there is one. leaked-tool-call looks at the calls of the turn and all names of the session, so
+/// texts are judged again.
 #[derive(Debug, Default)]
 pub struct Faultless {
     tool_sets: Vec<ToolSet>,
@@ -28,14 +30,14 @@ struct Judged {
 /// An item that needs no judging.
 #[derive(Debug, Clone, Copy)]
 pub struct Known {
-    /// Its index.
     pub item: u32,
     /// What the item pass remembers of it.
     pub digest: Option<Digest>,
 }
 
 impl Faultless {
-    /// Those of a session with `findings` and `digests`, all of the same rules. `place` tells where what stands in its text is recorded.
+    /// Those of a session with `findings` and `digests`, all of the same rules. `place` tells where what stands
+    /// in its text is recorded.
     pub fn of(
         run: &Run<'_>,
         place: impl Fn(Span) -> Option<Span>,

@@ -27,7 +27,6 @@ impl Severity {
         (Self::Error, "error"),
     ];
 
-    /// The word for it.
     pub fn word(self) -> &'static str {
         match self {
             Self::Info => "info",
@@ -83,8 +82,8 @@ impl Cause {
     }
 }
 
-/// The other findings about the turn of a finding, for actions that settle all of its calls at once. `findings` are in the order of
-/// the history.
+/// The other findings about the turn of a finding, for actions that settle all of its calls at once. `findings`
+/// are in the order of the history.
 pub fn beside<'f>(session: &Session, findings: &'f [Finding], own: &Finding) -> Vec<Defect<'f>> {
     let mut defects = of_turn(session, findings, own);
     defects.retain(|defect| defect.rule != own.rule.id || defect.item != own.item);
@@ -119,8 +118,8 @@ pub fn of_pair<'f>(
     })
 }
 
-/// The tools that may have been meant by the call of a finding, the nearest first: as the finding says itself, else as another one says
-/// of the call or of its output.
+/// The tools that may have been meant by the call of a finding, the nearest first: as the finding says itself,
+/// else as another one says of the call or of its output.
 pub fn nearest_of<'f>(
     session: &Session,
     findings: &'f [Finding],
@@ -135,7 +134,6 @@ pub fn nearest_of<'f>(
 /// The evidence that is what a provider said when it refused the request, at the item that it means.
 pub const REFUSAL: &str = "refusal";
 
-/// One defect.
 #[derive(Clone)]
 pub struct Finding {
     /// The rule that found it.
@@ -144,11 +142,11 @@ pub struct Finding {
     pub severity: Severity,
     /// Index of the item it is about; `None` where it is about the session.
     pub item: Option<u32>,
-    /// Index of another item that belongs to the story: the partner, the first use of an id, the compaction mark.
+    /// Index of another item that belongs to the story: the partner, the first use of an
+    /// id, the compaction mark.
     pub related: Option<u32>,
     /// JSON pointer into the arguments or the output, where the defect has a place in them.
     pub pointer: Option<String>,
-    /// What made it.
     pub cause: Option<Cause>,
     /// Evidence by name, for the message and for wordings: `tool`, `nearest`, `count`, ...
     pub facts: Vec<(&'static str, String)>,
@@ -195,7 +193,6 @@ impl Finding {
         self
     }
 
-    /// Sets the cause.
     pub fn because(mut self, cause: Option<Cause>) -> Self {
         self.cause = cause;
         self
@@ -207,14 +204,13 @@ impl Finding {
         self
     }
 
-    /// Sets the severity.
     pub fn as_bad_as(mut self, severity: Severity) -> Self {
         self.severity = severity;
         self
     }
 
-    /// In a branch that the run has left (or a side chain) nothing is fatal: an error is a warning there, and nothing is offered as
-    /// safe, so that a repair of all that is safe leaves dead branches alone.
+    /// In a branch that the run has left (or a side chain) nothing is fatal: an error is a warning there, and
+    /// nothing is offered as safe, so that a repair of all that is safe leaves dead branches alone.
     pub fn in_branch_of(mut self, session: &Session) -> Self {
         if !session.active {
             self.severity = self.severity.min(Severity::Warning);
@@ -232,8 +228,8 @@ impl Finding {
         self
     }
 
-    /// Of a faulty call: an error that replaces the answer which the model saw is not safe, and in a branch that the run has left
-    /// nothing is.
+    /// Of a faulty call: an error that replaces the answer which the model saw is not safe, and in a branch
+    /// that the run has left nothing is.
     pub fn of_call(self, session: &Session) -> Self {
         let call = self.item.map_or(usize::MAX, |item| item as usize);
         let is_answered = session.pairing.partner(call).is_some();
@@ -293,7 +289,8 @@ impl Finding {
         }) + &settled
     }
 
-    /// The tool it is about: that of its item, that of the call which its item answers, or the one that its evidence names.
+    /// The tool it is about: that of its item, that of the call which its item answers, or the one
+    /// that its evidence names.
     pub fn tool<'a>(&'a self, session: &'a Session) -> Option<&'a str> {
         let index = self.item.map(|item| item as usize);
         let item = index.and_then(|index| session.items.get(index));

@@ -1,4 +1,5 @@
-//! Fixtures for the tests of rules: a short transcript in a format's own spelling, and what the rules say about it.
+//! Fixtures for the tests of rules: a short transcript in a format's own spelling, and what the
+//! rules say about it.
 //!
 //! Lines that begin with `//` are notes for the reader of the test and are left out.
 
@@ -118,7 +119,6 @@ impl Fixture {
         told
     }
 
-    /// The findings of one rule.
     pub(super) fn findings(&self, rule: &Rule) -> Vec<Finding> {
         let told = self.told().into_iter().map(|(_, finding)| finding);
         told.filter(|finding| finding.rule.id == rule.id).collect()

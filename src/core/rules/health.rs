@@ -9,7 +9,6 @@ use std::collections::{BTreeMap, HashMap};
 #[derive(Debug, Clone, Default)]
 pub struct Health {
     tools: BTreeMap<String, ToolHealth>,
-    /// Number of sessions.
     pub sessions: usize,
     /// Number of sessions that do not tell which tools were offered.
     pub without_tools: usize,
@@ -38,16 +37,19 @@ pub struct ToolHealth {
     pub orphans: usize,
     /// Calls that repeat one before although nothing had changed.
     pub repeated: usize,
-    /// Most errors in a row within one session. What does not exist, was rejected or interrupted counts neither way.
+    /// Most errors in a row within one session. What does not exist, was rejected or
+    /// interrupted counts neither way.
     pub longest_run: u32,
-    /// Sessions at whose end a circuit breaker with the default threshold would be open; of the journal of a run, where it is open.
+    /// Sessions at whose end a circuit breaker with the default threshold would be open; of the journal of a
+    /// run, where it is open.
     pub open: usize,
     /// Those of them that are the journal of a run which says so.
     pub open_in_run: usize,
 }
 
 impl ToolHealth {
-    /// How many outputs are errors. What was answered while the tool was switched off says nothing about the tool.
+    /// How many outputs are errors. What was answered while the tool was switched off says
+    /// nothing about the tool.
     pub fn errors(&self) -> usize {
         let classes = ErrorClass::ALL.iter().zip(self.classes);
         let counted = classes.filter(|((class, _), _)| *class != ErrorClass::SwitchedOff);
@@ -90,7 +92,6 @@ impl ToolHealth {
 /// A share with its interval, each between 0 and 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rate {
-    /// What was observed.
     pub share: f64,
     /// The lower end of the interval.
     pub low: f64,
@@ -99,7 +100,8 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// The share of `hits` in `tries` with its 95 % interval (Wilson, "Probable inference", 1927); `None` without tries.
+    /// The share of `hits` in `tries` with its 95 % interval (Wilson, "Probable inference",
+    /// 1927); `None` without tries.
     pub fn of(hits: usize, tries: usize) -> Option<Self> {
         /// The 97.5 % quantile of the normal distribution.
         const Z: f64 = 1.959_963_984_540_054;

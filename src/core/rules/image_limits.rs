@@ -7,18 +7,22 @@ use crate::dialects::images::{Image, images_of};
 use crate::dialects::models::is_anthropic;
 use crate::session::{Dialect, Flags, Kind, Session};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "image-limits",
     severity: Severity::Error,
     summary: "more or larger pictures than the provider takes in one request",
     message: "{fault}",
     page: Page {
-        what: "A picture of more than 8000 pixels on a side; of more than 2000 where the request holds more than 20 pictures; more than 100 pictures.",
-        why: "Anthropic refuses the request: \"At least one of the image dimensions exceed max allowed size for many-image requests: 2000 pixels\". All pictures of the history count, those in tool results too, so an old picture turns fatal when the twenty-first arrives, and every later request is refused.",
+        what: "A picture of more than 8000 pixels on a side; of more than 2000 where the request holds more \
+            than 20 pictures; more than 100 pictures.",
+        why: "Anthropic refuses the request: \"At least one of the image dimensions exceed max allowed size for \
+            many-image requests: 2000 pixels\". All pictures of the history count, those in tool results too, \
+            so an old picture turns fatal when the twenty-first arrives, and every later request is refused.",
         example: "21 screenshots in the history, the third of them 2162 pixels wide.",
         what_to_do: "Drop the picture, or put a smaller one in its place. A compaction takes old pictures out.",
-        limits: "Judged for Anthropic and for its models. Sizes are read from the headers of PNG, JPEG, GIF and WebP in base64; a picture that stands elsewhere has none. Of recordings that are no requests, what a reply followed was taken. The size of a request in bytes is not judged.",
+        limits: "Judged for Anthropic and for its models. Sizes are read from the headers of PNG, JPEG, GIF and \
+            WebP in base64; a picture that stands elsewhere has none. Of recordings that are no requests, what \
+            a reply followed was taken. The size of a request in bytes is not judged.",
     },
     offers: &[Offer::unsafe_("drop-item"), Offer::manual("edit")],
     scope: Scope::Session(check),

@@ -7,18 +7,20 @@ use crate::schema::{Validator, Violation};
 use crate::session::{Family, Flags, Kind};
 use serde_json::Value;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "invalid-arguments",
     severity: Severity::Error,
     summary: "the arguments of a call break the schema of its tool",
     message: "the arguments of {tool} break its schema: {told}",
     page: Page {
-        what: "The arguments are JSON, but not what the tool's schema asks for: a type, a missing or unknown property, a value that is not allowed.",
+        what: "The arguments are JSON, but not what the tool's schema asks for: a type, a missing or unknown \
+            property, a value that is not allowed.",
         why: "A strict tool refuses the call, a lenient one runs with values it was not made for.",
         example: r#"The schema says {"date": {"type": "string"}}, the call says {"date": 20240511}."#,
         what_to_do: "Inject an error that lists every violation with its place; models correct most of them at once.",
-        limits: "Silent where the tools are not recorded (give them with --tools) and where a schema cannot be used: not JSON Schema, remote references, too costly. A wrong format, such as a bad e-mail address, is no violation. Missing and unknown properties are told at their own place.",
+        limits: "Silent where the tools are not recorded (give them with --tools) and where a schema cannot be \
+            used: not JSON Schema, remote references, too costly. A wrong format, such as a bad e-mail address, \
+            is no violation. Missing and unknown properties are told at their own place.",
     },
     offers: &[
         Offer::safe("inject-error"),
@@ -65,7 +67,8 @@ fn check(run: &Run<'_>, subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Whether only what stands in place of a secret breaks the schema, by its length or its letters: nobody knows whether the secret does.
+/// Whether only what stands in place of a secret breaks the schema, by its length or its letters: nobody knows
+/// whether the secret does.
 pub(super) fn is_of_placeholder(value: &Value, violation: &Violation) -> bool {
     let by_letters = [
         "pattern",
@@ -79,8 +82,8 @@ pub(super) fn is_of_placeholder(value: &Value, violation: &Violation) -> bool {
     by_letters.contains(&&*violation.keyword) && text.is_some_and(holds_placeholder)
 }
 
-/// Adds violations as evidence: `violations`, one `pointer: message` a line; `told`, the same on one line; `count`; and the pointer
-/// of the first.
+/// Adds violations as evidence: `violations`, one `pointer: message` a line; `told`, the same on one line;
+/// `count`; and the pointer of the first.
 pub(super) fn with_violations(mut finding: Finding, violations: &[Violation]) -> Finding {
     finding.pointer = violations
         .first()

@@ -8,18 +8,21 @@ use crate::repair::{Defect, defects, first_error};
 use crate::schema::Validator;
 use crate::session::{Flags, Kind, Shape, Speaker};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "invalid-final-output",
     severity: Severity::Error,
     summary: "the final message does not satisfy the output schema",
     message: "the final output[ is not JSON: {error}][ breaks its schema: {told}][; {defects}]",
     page: Page {
-        what: "The run asks for a final output of a certain shape, and the model's last message does not have it: no JSON, or JSON that breaks the schema.",
+        what: "The run asks for a final output of a certain shape, and the model's last message does not have \
+            it: no JSON, or JSON that breaks the schema.",
         why: "The SDK raises and the run is lost, although the work may be done.",
         example: "Asked for {\"amount_eur\": number}, answered: about ten euros.",
-        what_to_do: "Retry with feedback that shows what is wrong, or accept a fallback, which is checked against the schema.",
-        limits: "Only where the recording holds the output schema, or --output-schema gives it, and only the last reply, if nothing comes behind it. JSON inside a code fence is invalid: SDKs do not take the fence off.",
+        what_to_do: "Retry with feedback that shows what is wrong, or accept a fallback, which is checked \
+            against the schema.",
+        limits: "Only where the recording holds the output schema, or --output-schema gives it, and only the \
+            last reply, if nothing comes behind it. JSON inside a code fence is invalid: SDKs do not take the \
+            fence off.",
     },
     offers: &[
         Offer::unsafe_("retry"),
@@ -82,7 +85,8 @@ pub(super) struct Final {
     pub(super) text: Option<String>,
 }
 
-/// The last reply, if it ends the session: it calls no tool, was not refused, cut or broken off, and nothing comes behind it.
+/// The last reply, if it ends the session: it calls no tool, was not refused, cut or broken off, and
+/// nothing comes behind it.
 pub(super) fn final_reply(run: &Run<'_>) -> Option<Final> {
     let session = run.session;
     let last = session
@@ -121,7 +125,8 @@ pub(super) fn final_reply(run: &Run<'_>) -> Option<Final> {
         let item = (last.end as usize).checked_sub(1)?;
         return Some(Final { item, text: None });
     };
-    // Anthropic: the blocks of one message; elsewhere each item is a message, and the last one counts (openai-agents).
+    // Anthropic: the blocks of one message; elsewhere each item is a message, and the
+    // last one counts (openai-agents).
     let texts = match message.shape {
         Shape::Anthropic => messages
             .iter()

@@ -8,18 +8,24 @@ use crate::session::{Dialect, Tool, ToolKind};
 use definitions::schema_fault;
 use std::collections::HashSet;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "invalid-tool-definition",
     severity: Severity::Error,
     summary: "an offered tool whose name or schema the provider refuses",
     message: "the tool[ {tool}] {reason}: {provider} refuses every request that offers it",
     page: Page {
-        what: "A request offers a tool whose arguments are no object, whose schema has an array without items or a type that does not exist, or whose name does not fit the provider's pattern or stands twice.",
-        why: "The definitions go out with every request, so one bad tool, often of a server among many, makes each request fail: \"Invalid schema for function 'a': schema must be a JSON Schema of 'type: \"object\"'\".",
+        what: "A request offers a tool whose arguments are no object, whose schema has an array without items \
+            or a type that does not exist, or whose name does not fit the provider's pattern or stands twice.",
+        why: "The definitions go out with every request, so one bad tool, often of a server among many, makes \
+            each request fail: \"Invalid schema for function 'a': schema must be a JSON Schema of 'type: \
+            \"object\"'\".",
         example: r#"{"type": "function", "name": "list", "parameters": {"type": "object", "properties": {"ids": {"type": "array"}}}}"#,
-        what_to_do: "Correct the definition where the tools are made, or leave the tool out until its server does. Nothing in the history can mend it.",
-        limits: "Judged for the target in a request; a list from elsewhere may be changed on its way. Arrays without items are refused by OpenAI and Gemini, choices at the top of a schema by OpenAI and Anthropic; of two tools with one name OpenAI calls one, which is a warning. The further demands of strict mode are not judged, and compatible servers may accept more.",
+        what_to_do: "Correct the definition where the tools are made, or leave the tool out until its server \
+            does. Nothing in the history can mend it.",
+        limits: "Judged for the target in a request; a list from elsewhere may be changed on its way. Arrays \
+            without items are refused by OpenAI and Gemini, choices at the top of a schema by OpenAI and \
+            Anthropic; of two tools with one name OpenAI calls one, which is a warning. The further demands of \
+            strict mode are not judged, and compatible servers may accept more.",
     },
     offers: &[],
     scope: Scope::Session(check),

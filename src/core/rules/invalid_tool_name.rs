@@ -8,7 +8,6 @@ use crate::json::Cursor;
 use crate::session::{Dialect, Family, Item, Kind, NameId, Shape};
 use std::collections::HashMap;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "invalid-tool-name",
     severity: Severity::Error,
@@ -16,10 +15,14 @@ pub(super) static RULE: Rule = Rule {
     message: "the tool name[ {tool}] {reason}: {provider} refuses every request that holds it",
     page: Page {
         what: "A call in the history has a name that does not fit the provider's pattern.",
-        why: "The whole history goes out with every request, so one such name, though the call was answered long ago, makes each later request fail.",
+        why: "The whole history goes out with every request, so one such name, though the call was answered \
+            long ago, makes each later request fail.",
         example: "functions.get_weather: letters, digits, _ and - are accepted, the dot is not.",
-        what_to_do: "Sanitise the name, or drop the pair. Of the definitions that a request offers invalid-tool-definition speaks.",
-        limits: "Judged for the target: up to 64 characters of a-z A-Z 0-9 _ - in Chat, 128 in Responses and Anthropic; Gemini also takes dots and colons. A namespaced name of the Responses API is judged by its parts. Compatible servers may accept more.",
+        what_to_do: "Sanitise the name, or drop the pair. Of the definitions that a request offers \
+            invalid-tool-definition speaks.",
+        limits: "Judged for the target: up to 64 characters of a-z A-Z 0-9 _ - in Chat, 128 in Responses and \
+            Anthropic; Gemini also takes dots and colons. A namespaced name of the Responses API is judged by \
+            its parts. Compatible servers may accept more.",
     },
     offers: &[
         Offer::safe("sanitise-name"),

@@ -5,18 +5,22 @@ use crate::actions::Offer;
 use crate::dialects::leaked as blocks;
 use crate::session::{Flags, Kind};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "leaked-tool-call",
     severity: Severity::Warning,
     summary: "a call of an offered tool is written as text",
     message: "a call of {tool} is written as text ({form}), so it never ran[; {count} such calls]",
     page: Page {
-        what: "A whole call, in the spelling of some provider or template, stands in the model's text: it names a tool that is offered, and it is closed.",
-        why: "Nothing runs, the run ends as if the text were the answer, and the bad example in the history makes the model do it again.",
+        what: "A whole call, in the spelling of some provider or template, stands in the model's text: it names \
+            a tool that is offered, and it is closed.",
+        why: "Nothing runs, the run ends as if the text were the answer, and the bad example in the history \
+            makes the model do it again.",
         example: "call\n<invoke name=\"open_record\"><parameter name=\"record\">P-2207</parameter></invoke>",
-        what_to_do: "Make the call of it that it is, which the screen shows before anything changes, or retry the turn. Deleting the text would lose the call.",
-        limits: "Half blocks, unknown names, quotations and code fences are left alone (but for one call as JSON alone in a fence at the end of the text), and so is a text beside a real call of the same tool. Where tools are not recorded, only names that are called elsewhere in the session count.",
+        what_to_do: "Make the call of it that it is, which the screen shows before anything changes, or retry \
+            the turn. Deleting the text would lose the call.",
+        limits: "Half blocks, unknown names, quotations and code fences are left alone (but for one call as \
+            JSON alone in a fence at the end of the text), and so is a text beside a real call of the same \
+            tool. Where tools are not recorded, only names that are called elsewhere in the session count.",
     },
     offers: &[
         Offer::unsafe_("salvage-call"),

@@ -9,7 +9,6 @@ use crate::session::{Dialect, Family, Kind, Shape};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "malformed-arguments",
     severity: Severity::Error,
@@ -17,10 +16,15 @@ pub(super) static RULE: Rule = Rule {
     message: "the arguments of {tool} are {fault}[: {error}][; {defects}][; {replay}]",
     page: Page {
         what: "The model wrote arguments that cannot be read as JSON, or JSON that is not an object.",
-        why: "The tool cannot run. Runtimes raise, or answer with a parser's message; and providers that take arguments as JSON in place refuse every later request that holds such a call.",
+        why: "The tool cannot run. Runtimes raise, or answer with a parser's message; and providers that take \
+            arguments as JSON in place refuse every later request that holds such a call.",
         example: r#"{"principal": 1000, "rate": 4.1/100/12}"#,
-        what_to_do: "Look at the repair as a diff and take it if it says what the model meant; or inject an error that shows the place. The repair is safe only where two readers agree, nothing was cut off, and the tool would take it; else the error is, unless the model has seen an answer already.",
-        limits: "Empty arguments count as {}. Free-form input of custom tools is never checked. Arguments that a token limit cut off are truncated-response. JSON that is nested deeper than 128 levels is not judged.",
+        what_to_do: "Look at the repair as a diff and take it if it says what the model meant; or inject an \
+            error that shows the place. The repair is safe only where two readers agree, nothing was cut off, \
+            and the tool would take it; else the error is, unless the model has seen an answer already.",
+        limits: "Empty arguments count as {}. Free-form input of custom tools is never checked. Arguments that \
+            a token limit cut off are truncated-response. JSON that is nested deeper than 128 levels is not \
+            judged.",
     },
     offers: &[
         Offer::unsafe_("repair-arguments"),
@@ -36,7 +40,8 @@ pub(super) static RULE: Rule = Rule {
     },
 };
 
-/// Up to how many bytes of arguments are tried to be repaired here; of longer ones the repair is offered as unsafe, untried.
+/// Up to how many bytes of arguments are tried to be repaired here; of longer ones the repair is
+/// offered as unsafe, untried.
 const MOST_TRIED: usize = 4 * 1024;
 
 /// What is wrong, in the words of the message.
@@ -95,7 +100,8 @@ fn not_an_object(text: &str, value: &Value) -> Fault {
     }
 }
 
-/// `None` for text that is JSON although the reader gave up on it: nested too deeply, numbers or characters out of range.
+/// `None` for text that is JSON although the reader gave up on it: nested too deeply, numbers or
+/// characters out of range.
 fn not_json(text: &str) -> Option<Fault> {
     serde_json::from_str::<IgnoredAny>(text).err()?;
     let error = first_error(text)?;
@@ -128,8 +134,8 @@ fn replay(target: Dialect, shape: Shape) -> &'static str {
     }
 }
 
-/// Offers the repair as far as the text can be repaired. What is no safe repair stands behind the error, where that is safe; what the tool
-/// would refuse all the same stands behind everything else.
+/// Offers the repair as far as the text can be repaired. What is no safe repair stands behind the error, where
+/// that is safe; what the tool would refuse all the same stands behind everything else.
 fn with_repair(finding: Finding, run: &Run<'_>, subject: &Subject<'_>, text: &str) -> Finding {
     let finding = finding.of_call(run.session);
     let (safety, is_refused) = if text.len() <= MOST_TRIED {
@@ -150,8 +156,8 @@ fn with_repair(finding: Finding, run: &Run<'_>, subject: &Subject<'_>, text: &st
     finding
 }
 
-/// How safe the repair is, `None` where there is none: what two readers agree on is safe, if nothing was cut off and the tool would take
-/// it. And whether the tool would refuse what was repaired.
+/// How safe the repair is, `None` where there is none: what two readers agree on is safe, if nothing was cut
+/// off and the tool would take it. And whether the tool would refuse what was repaired.
 fn safety_of_repair(run: &Run<'_>, subject: &Subject<'_>, text: &str) -> (Option<Safety>, bool) {
     let is_refused = |meant: &str| !is_taken(run, subject, meant);
     let meant = match repair(text) {

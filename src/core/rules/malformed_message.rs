@@ -7,18 +7,25 @@ use crate::json::Cursor;
 use crate::session::{CallId, Dialect, Flags, Item, Kind, Session, Shape, Span};
 use std::collections::HashMap;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "malformed-message",
     severity: Severity::Error,
     summary: "a message or item whose shape the provider refuses whatever stands in it",
     message: "this {kind} {fault}: {provider} refuses a request that holds it",
     page: Page {
-        what: "A message, item or block that breaks the provider's own format: an empty list of calls, content or arguments of the wrong type, an empty text, an id that is too long, has characters or a prefix that are not accepted, or stands twice.",
-        why: "The whole history goes out with every request, so one such item makes this and every later request fail, and the error names a place and seldom the item.",
+        what: "A message, item or block that breaks the provider's own format: an empty list of calls, content \
+            or arguments of the wrong type, an empty text, an id that is too long, has characters or a prefix \
+            that are not accepted, or stands twice.",
+        why: "The whole history goes out with every request, so one such item makes this and every later \
+            request fail, and the error names a place and seldom the item.",
         example: r#"{"role": "assistant", "content": null} without calls: Chat answers "expected a string, got null"."#,
-        what_to_do: "Correct the item, leave it out, or give the call and its output a new id. Then mend the client that wrote it: providers send some of these shapes in replies, and do not take them back.",
-        limits: "Judged only where the item is spelled in the target's dialect, since a conversion would spell it anew. A request is judged as a whole. Of other recordings only what was about to be sent when they end is judged, as a warning: what a reply followed was taken, what ends a recording was not sent yet, and the logs of clients are no requests. Gemini and compatible servers may accept more, or less.",
+        what_to_do: "Correct the item, leave it out, or give the call and its output a new id. Then mend the \
+            client that wrote it: providers send some of these shapes in replies, and do not take them back.",
+        limits: "Judged only where the item is spelled in the target's dialect, since a conversion would spell \
+            it anew. A request is judged as a whole. Of other recordings only what was about to be sent when \
+            they end is judged, as a warning: what a reply followed was taken, what ends a recording was not \
+            sent yet, and the logs of clients are no requests. Gemini and compatible servers may accept more, \
+            or less.",
     },
     offers: &[
         Offer::safe("renew-id"),
@@ -39,7 +46,8 @@ const AS_SENT: &[&str] = &[
     "agents-sqlite",
 ];
 
-/// What openai-agents puts in the place of an id for models that give none; it takes it out before it sends the item.
+/// What openai-agents puts in the place of an id for models that give none; it takes it out before
+/// it sends the item.
 const PLACEHOLDER_ID: &[u8] = b"__fake_id__";
 
 /// In how many bytes of an item its id mostly stands.
@@ -129,7 +137,8 @@ fn is_excused(session: &Session, index: usize, fault: ShapeFault, bytes: &[u8]) 
     }
 }
 
-/// Responses: `Duplicate item found with id ...`. Only items that have an id of their own are read, most of them by their beginning.
+/// Responses: `Duplicate item found with id ...`. Only items that have an id of their own are read, most of
+/// them by their beginning.
 fn check_ids(run: &Run<'_>, from: usize, findings: &mut Vec<Finding>) {
     let session = run.session;
     let mut first: HashMap<u64, usize> = HashMap::new();

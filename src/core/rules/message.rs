@@ -1,8 +1,10 @@
 //! From a rule's message and the facts of a finding to a sentence.
 
-/// Fills a message: `{name}` is the fact of that name; a part in square brackets stays only if all its facts are known.
+/// Fills a message: `{name}` is the fact of that name; a part in square brackets stays only if all
+/// its facts are known.
 ///
-/// `"{tool} is not offered[; nearest: {nearest}]"` reads "serch is not offered; nearest: search", or "serch is not offered".
+/// `"{tool} is not offered[; nearest: {nearest}]"` reads "serch is not offered; nearest: search", or
+/// "serch is not offered".
 pub fn fill(message: &str, fact: impl Fn(&str) -> Option<String>) -> String {
     let mut sentence = String::new();
     let mut rest = message;

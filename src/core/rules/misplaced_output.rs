@@ -4,7 +4,6 @@ use super::{Digests, Finding, Page, Rule, Run, Scope, Severity, pairs};
 use crate::actions::Offer;
 use crate::dialects::{Misplaced, Misplacement, misplaced};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "misplaced-output",
     severity: Severity::Error,
@@ -12,10 +11,15 @@ pub(super) static RULE: Rule = Rule {
     message: "{tool}: {place}",
     page: Page {
         what: "A call and its output that are both in the history, in an order that the provider refuses.",
-        why: "The refusal says that the output is missing, although it is there; a repair that adds a second output makes it worse.",
-        example: "Anthropic: the user's message holds a text block before the tool_result. Chat: a user message stands between the call and its tool message.",
-        what_to_do: "Move the output to where the provider wants it: Chat, behind the message of its call before any other message; Anthropic, first in the very next message; everywhere, behind its call.",
-        limits: "Judged for the target dialect. OpenAI Responses takes an output anywhere behind its call. Text behind a tool_use of the same Anthropic message is a warning: the refusal was seen in one probe of the live API only.",
+        why: "The refusal says that the output is missing, although it is there; a repair that adds a second \
+            output makes it worse.",
+        example: "Anthropic: the user's message holds a text block before the tool_result. Chat: a user message \
+            stands between the call and its tool message.",
+        what_to_do: "Move the output to where the provider wants it: Chat, behind the message of its call \
+            before any other message; Anthropic, first in the very next message; everywhere, behind its call.",
+        limits: "Judged for the target dialect. OpenAI Responses takes an output anywhere behind its call. Text \
+            behind a tool_use of the same Anthropic message is a warning: the refusal was seen in one probe of \
+            the live API only.",
     },
     offers: &[
         Offer::safe("move-output"),

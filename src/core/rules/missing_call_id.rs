@@ -4,7 +4,6 @@ use super::{Digests, Finding, Page, Rule, Run, Scope, Severity, pairs};
 use crate::actions::Offer;
 use crate::session::{Dialect, Family, Item, Kind};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "missing-call-id",
     severity: Severity::Error,
@@ -14,8 +13,10 @@ pub(super) static RULE: Rule = Rule {
         what: "A call or an output without a call id, where the provider pairs by ids.",
         why: "The provider refuses the request, and a client cannot tell which output answers which call.",
         example: "{\"role\": \"tool\", \"content\": \"20C\"} behind a call with the id call_1.",
-        what_to_do: "Give the call and its output the same new id. Small model servers leave ids out: a client must make them up before it saves the reply.",
-        limits: "Old Chat function_call messages have no ids and need none, nor does Gemini. OpenAI Responses allows outputs and tool searches without an id.",
+        what_to_do: "Give the call and its output the same new id. Small model servers leave ids out: a client \
+            must make them up before it saves the reply.",
+        limits: "Old Chat function_call messages have no ids and need none, nor does Gemini. OpenAI Responses \
+            allows outputs and tool searches without an id.",
     },
     offers: &[Offer::safe("renew-id"), Offer::unsafe_("drop-pair")],
     scope: Scope::Session(check),

@@ -1,4 +1,5 @@
-//! missing-signature: thinking that the provider wants back as it was, without its signature or without its text.
+//! missing-signature: thinking that the provider wants back as it was, without its signature
+//! or without its text.
 
 use super::malformed_message::first_unproven;
 use super::{Digests, Finding, Page, Rule, Run, Scope, Severity};
@@ -8,18 +9,25 @@ use crate::dialects::{ShapeFault, body_of, shape_fault};
 use crate::json::{Cursor, display_text};
 use crate::session::{Dialect, Flags, Item, Kind, Session, Shape};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "missing-signature",
     severity: Severity::Error,
     summary: "thinking without its signature, or without the text that was signed",
     message: "this thinking {fault}[; {note}]",
     page: Page {
-        what: "A thinking block without a signature or with an empty one; as a warning, a block of the reply at hand whose text is empty while its signature was kept.",
-        why: "Anthropic takes thinking back only as it came: \"Invalid `signature` in `thinking` block\", \"`thinking` blocks in the latest assistant message cannot be modified\". A log that lost its signatures cannot be resumed.",
+        what: "A thinking block without a signature or with an empty one; as a warning, a block of the reply at \
+            hand whose text is empty while its signature was kept.",
+        why: "Anthropic takes thinking back only as it came: \"Invalid `signature` in `thinking` block\", \
+            \"`thinking` blocks in the latest assistant message cannot be modified\". A log that lost its \
+            signatures cannot be resumed.",
         example: r#"{"type": "thinking", "thinking": "hmm", "signature": ""}"#,
-        what_to_do: "Drop the block: without its signature it is of no use to the model. Thinking of earlier turns may always go; that of a turn whose calls are still being answered may be asked for, and then the turn is asked again.",
-        limits: "Judged for Anthropic's own models in requests and in the logs of Claude Code; other models send thinking without signatures. Whether a signature is genuine only the provider can tell. From Opus 4.7 on the provider itself sends an empty text unless a request asks for it: of such a model a kept signature is enough.",
+        what_to_do: "Drop the block: without its signature it is of no use to the model. Thinking of earlier \
+            turns may always go; that of a turn whose calls are still being answered may be asked for, and then \
+            the turn is asked again.",
+        limits: "Judged for Anthropic's own models in requests and in the logs of Claude Code; other models \
+            send thinking without signatures. Whether a signature is genuine only the provider can tell. From \
+            Opus 4.7 on the provider itself sends an empty text unless a request asks for it: of such a model a \
+            kept signature is enough.",
     },
     offers: &[Offer::safe("drop-item"), Offer::unsafe_("retry")],
     scope: Scope::Session(check),

@@ -1,8 +1,9 @@
 //! What is wrong with a session: one rule per file, with its page, its message and what it offers.
 //!
-//! Rules of an item see one item and its body; rules of a session see all heads and the digests that the item pass left behind, so
-//! that no body is read twice. Both kinds judge for a target dialect. A rule states facts; the sentence is made from
-//! [`Rule::message`] in one place, and what to do about a finding is named by its offers.
+//! Rules of an item see one item and its body; rules of a session see all heads and the digests that the
+//! item pass left behind, so that no body is read twice. Both kinds judge for a target dialect. A rule
+//! states facts; the sentence is made from [`Rule::message`] in one place, and what to do about a finding
+//! is named by its offers.
 
 mod assistant_prefill;
 mod broken_chain;
@@ -62,7 +63,6 @@ pub use run::{Run, Subject};
 use crate::actions::{Offer, Safety};
 use crate::session::Kind;
 
-/// One rule.
 #[derive(Debug)]
 pub struct Rule {
     /// Its id, stable for ever.
@@ -73,7 +73,6 @@ pub struct Rule {
     pub summary: &'static str,
     /// The sentence of a finding; see [`fill`] for its placeholders.
     pub message: &'static str,
-    /// Its page.
     pub page: Page,
     /// The actions that may apply, the first one first.
     pub offers: &'static [Offer],
@@ -84,11 +83,9 @@ pub struct Rule {
 /// What `explain` prints about a rule.
 #[derive(Debug)]
 pub struct Page {
-    /// What it finds.
     pub what: &'static str,
     /// Why that is bad for a run.
     pub why: &'static str,
-    /// A short example.
     pub example: &'static str,
     /// What to do about it.
     pub what_to_do: &'static str,
@@ -101,11 +98,9 @@ pub struct Page {
 pub enum Scope {
     /// Each item of these kinds, with its body.
     Item {
-        /// The kinds.
         kinds: &'static [Kind],
         /// Whether the bytes of an item, as they stand, are worth a look; most are not, and are not decoded.
         glance: fn(&[u8]) -> bool,
-        /// The check.
         check: fn(&Run<'_>, &Subject<'_>, &mut Vec<Finding>),
     },
     /// The session as a whole: heads, pairing, contract, digests.
@@ -114,8 +109,8 @@ pub enum Scope {
     Findings(fn(&Run<'_>, &mut Vec<Finding>)),
 }
 
-/// Every rule, in the order in which they are listed and explained. Those of a session run in this order, too: turn-limit looks
-/// at what the rules before it found.
+/// Every rule, in the order in which they are listed and explained. Those of a session run in this order, too:
+/// turn-limit looks at what the rules before it found.
 pub const RULES: &[&Rule] = &[
     &unknown_tool::RULE,
     &malformed_arguments::RULE,
@@ -151,7 +146,8 @@ pub const RULES: &[&Rule] = &[
     &run_failed::RULE,
 ];
 
-/// What `check` alone says beside the rules: nothing that breaks a run, and nothing that a run, a proxy or `fix` has to decide about.
+/// What `check` alone says beside the rules: nothing that breaks a run, and nothing that a run, a proxy or
+/// `fix` has to decide about.
 pub const HINTS: &[&Rule] = &[&exposed_secret::RULE];
 
 /// Every rule, the hints behind the others.
@@ -159,7 +155,8 @@ pub fn all() -> impl Iterator<Item = &'static Rule> {
     RULES.iter().chain(HINTS).copied()
 }
 
-/// The rules whose findings `fix` may mend or that leave a history broken: errors, and whatever offers something safe.
+/// The rules whose findings `fix` may mend or that leave a history broken: errors, and
+/// whatever offers something safe.
 pub fn mending_rules() -> Vec<&'static Rule> {
     let offers_safe = |rule: &&Rule| rule.offers.iter().any(|offer| offer.safety == Safety::Safe);
     let rules = RULES.iter().copied();
@@ -168,7 +165,6 @@ pub fn mending_rules() -> Vec<&'static Rule> {
         .collect()
 }
 
-/// The rule with this id.
 pub fn find(id: &str) -> Option<&'static Rule> {
     all().find(|rule| rule.id == id)
 }

@@ -5,18 +5,23 @@ use super::{Cause, Digests, Finding, Page, Rule, Run, Scope, Severity};
 use crate::actions::Offer;
 use crate::session::{Kind, Standing};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "orphan-call",
     severity: Severity::Error,
     summary: "a call without output inside the active history",
     message: "{tool} was called and never answered[; cause: {cause}]",
     page: Page {
-        what: "A call that has no output although the history goes on behind it, or that ends a request as it goes to the provider.",
-        why: "Every provider refuses a history with an unanswered call, so the session cannot go on: each later request fails in the same way.",
+        what: "A call that has no output although the history goes on behind it, or that ends a request as it \
+            goes to the provider.",
+        why: "Every provider refuses a history with an unanswered call, so the session cannot go on: each later \
+            request fails in the same way.",
         example: "assistant calls book_flight (call_1); the user writes \"stop\"; no output for call_1 follows.",
-        what_to_do: "Close a turn that was broken off, or answer the call with an error that says what happened, or supply the output by hand if it is known. Dropping the call hides from the model that it asked. If the tool may have run, never run it again: record its output.",
-        limits: "The cause is read from what stands behind the call: a compaction, an interrupt, a message of the user, a reply that failed, a faulty call; where the run simply went on, the entry was probably never written. In abandoned branches and side chains it is only a warning.",
+        what_to_do: "Close a turn that was broken off, or answer the call with an error that says what \
+            happened, or supply the output by hand if it is known. Dropping the call hides from the model that \
+            it asked. If the tool may have run, never run it again: record its output.",
+        limits: "The cause is read from what stands behind the call: a compaction, an interrupt, a message of \
+            the user, a reply that failed, a faulty call; where the run simply went on, the entry was probably \
+            never written. In abandoned branches and side chains it is only a warning.",
     },
     offers: &[
         Offer::safe("close-turn"),

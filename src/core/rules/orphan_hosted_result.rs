@@ -4,18 +4,22 @@ use super::{Digests, Finding, Page, Rule, Run, Scope, Severity};
 use crate::actions::Offer;
 use crate::session::{Dialect, Flags, Kind, Shape, Standing};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "orphan-hosted-result",
     severity: Severity::Error,
     summary: "the result of a call that the provider ran, without that call",
     message: "this result of a tool that the provider runs has lost its call[ {id}]",
     page: Page {
-        what: "A block such as `advisor_tool_result`, `web_search_tool_result` or `code_execution_tool_result` whose `server_tool_use` is not in the history before it.",
-        why: "Anthropic refuses it: \"unexpected `tool_use_id` found in `advisor_tool_result` blocks: srvtoolu_...\". Every later request of the session is refused, too.",
+        what: "A block such as `advisor_tool_result`, `web_search_tool_result` or `code_execution_tool_result` \
+            whose `server_tool_use` is not in the history before it.",
+        why: "Anthropic refuses it: \"unexpected `tool_use_id` found in `advisor_tool_result` blocks: \
+            srvtoolu_...\". Every later request of the session is refused, too.",
         example: r#"{"role": "assistant", "content": [{"type": "advisor_tool_result", "tool_use_id": "srvtoolu_1", "content": "x"}, {"type": "text", "text": "hm"}]}"#,
-        what_to_do: "Drop the result, or bring back the call from a copy of the history: it cannot be written anew, since the provider made its id.",
-        limits: "Judged for Anthropic, where call and result are blocks of their own; the hosted calls of OpenAI hold their results. A call that has lost its result is not judged: the provider may have paused.",
+        what_to_do: "Drop the result, or bring back the call from a copy of the history: it cannot be written \
+            anew, since the provider made its id.",
+        limits: "Judged for Anthropic, where call and result are blocks of their own; the hosted calls of \
+            OpenAI hold their results. A call that has lost its result is not judged: the provider may have \
+            paused.",
     },
     offers: &[Offer::unsafe_("drop-item"), Offer::manual("edit")],
     scope: Scope::Session(check),

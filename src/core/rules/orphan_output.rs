@@ -4,7 +4,6 @@ use super::{Cause, Digests, Finding, Page, Rule, Run, Scope, Severity};
 use crate::actions::Offer;
 use crate::session::{Family, Flags, Kind, Standing};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "orphan-output",
     severity: Severity::Error,
@@ -12,10 +11,15 @@ pub(super) static RULE: Rule = Rule {
     message: "[{tool}: ]this output answers no call of the history[; {note}][; cause: {cause}]",
     page: Page {
         what: "An output whose call id no call of the history has.",
-        why: "Providers refuse a history with such an output: \"No tool call found\", \"unexpected tool_use_id\", \"must be a response to a preceding message with tool_calls\".",
-        example: "A session is cut to its last ten items; the cut falls between call_1 and its output, and the history now opens with the output.",
-        what_to_do: "Turn the output into plain text, so that the model keeps what it knew, or drop it. Cut histories where no pair is split.",
-        limits: "With previous_response_id or a conversation the call may be kept by the provider: then it cannot be judged, and is only told. At the beginning of a log the call is probably in an earlier file. In abandoned branches and side chains it is only a warning.",
+        why: "Providers refuse a history with such an output: \"No tool call found\", \"unexpected \
+            tool_use_id\", \"must be a response to a preceding message with tool_calls\".",
+        example: "A session is cut to its last ten items; the cut falls between call_1 and its output, and the \
+            history now opens with the output.",
+        what_to_do: "Turn the output into plain text, so that the model keeps what it knew, or drop it. Cut \
+            histories where no pair is split.",
+        limits: "With previous_response_id or a conversation the call may be kept by the provider: then it \
+            cannot be judged, and is only told. At the beginning of a log the call is probably in an earlier \
+            file. In abandoned branches and side chains it is only a warning.",
     },
     offers: &[Offer::safe("output-to-text"), Offer::unsafe_("drop-item")],
     scope: Scope::Session(check),

@@ -5,7 +5,6 @@ use super::{Digests, Finding, Page, Rule, Run, Scope, Severity};
 use crate::actions::Offer;
 use crate::session::{Dialect, Flags, Item, Kind, Session, Shape, Turn};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "orphan-reasoning",
     severity: Severity::Error,
@@ -13,10 +12,14 @@ pub(super) static RULE: Rule = Rule {
     message: "this reasoning has lost the item that it led to[; cause: {cause}]",
     page: Page {
         what: "A reasoning item that no message or call of the same reply follows.",
-        why: "OpenAI refuses it: \"Item 'rs_...' of type 'reasoning' was provided without its required following item\".",
-        example: "reasoning rs_1, then the user's next message: the call between them was dropped as an orphan, its reasoning was not.",
+        why: "OpenAI refuses it: \"Item 'rs_...' of type 'reasoning' was provided without its required \
+            following item\".",
+        example: "reasoning rs_1, then the user's next message: the call between them was dropped as an orphan, \
+            its reasoning was not.",
         what_to_do: "Drop the reasoning as well: without its follower it is of no use to the model.",
-        limits: "The reverse, a call whose reasoning was removed, cannot be seen in the items: a call with an fc_ id may never have had any. For Anthropic it is a warning: servers differ. Reasoning without an id is kept by no provider and is a warning, too.",
+        limits: "The reverse, a call whose reasoning was removed, cannot be seen in the items: a call with an \
+            fc_ id may never have had any. For Anthropic it is a warning: servers differ. Reasoning without an \
+            id is kept by no provider and is a warning, too.",
     },
     offers: &[Offer::safe("drop-item"), Offer::unsafe_("retry")],
     scope: Scope::Session(check),
@@ -76,7 +79,8 @@ fn without_follower(items: &[Item], turn: Turn) -> impl Iterator<Item = usize> {
     (from..turn.end as usize).filter(|index| items[*index].kind == Kind::Reasoning)
 }
 
-/// Whether the item has an id by which the provider knows it. Read only for reasoning that was found without a follower.
+/// Whether the item has an id by which the provider knows it. Read only for reasoning that was
+/// found without a follower.
 fn has_id(session: &Session, item: &Item) -> bool {
     let Ok(bytes) = session.bytes(item) else {
         return false;

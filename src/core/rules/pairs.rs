@@ -1,4 +1,5 @@
-//! What the rules about pairs share: what made a call lose its output, as far as the history shows it, and how a half is called.
+//! What the rules about pairs share: what made a call lose its output, as far as the history shows it, and how
+//! a half is called.
 
 use super::{Cause, Run};
 use crate::actions;

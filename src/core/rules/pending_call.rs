@@ -5,7 +5,6 @@ use super::{Cause, Digests, Finding, Page, Rule, Run, Scope, Severity};
 use crate::actions::Offer;
 use crate::session::{Flags, Kind, Standing};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "pending-call",
     severity: Severity::Info,
@@ -13,9 +12,11 @@ pub(super) static RULE: Rule = Rule {
     message: "{tool} waits[ {for}]",
     page: Page {
         what: "The session ends on a call, or a call awaits a decision of the operator.",
-        why: "Nothing is broken: the output is still to come. A repair would write a text where the real answer belongs.",
+        why: "Nothing is broken: the output is still to come. A repair would write a text where the real answer \
+            belongs.",
         example: "assistant calls refund (call_1), which needs an approval; the state is saved while it waits.",
-        what_to_do: "Nothing, or decide what waits and go on with the run. If the run is over, supply the output by hand or close the turn.",
+        what_to_do: "Nothing, or decide what waits and go on with the run. If the run is over, supply the \
+            output by hand or close the turn.",
         limits: "Whether the tool had started when the recording ended cannot be seen; it may have run.",
     },
     offers: &[

@@ -6,7 +6,6 @@ use crate::actions::Offer;
 use crate::session::{Flags, Kind, Session, Shape};
 use std::collections::HashMap;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "refused",
     severity: Severity::Warning,
@@ -17,7 +16,8 @@ pub(super) static RULE: Rule = Rule {
         why: "The run ends without what it was for, and asking the same again usually gives the same.",
         example: "A message part of type refusal; stop_reason \"refusal\"; finish_reason \"content_filter\" or SAFETY.",
         what_to_do: "Accept a fallback, or retry with other words.",
-        limits: "Seen by the provider's own marks. A polite no in plain text is not recognised. A refusal that another message of the model follows at once, such as a fallback, is made up for.",
+        limits: "Seen by the provider's own marks. A polite no in plain text is not recognised. A refusal that \
+            another message of the model follows at once, such as a fallback, is made up for.",
     },
     offers: &[
         Offer::unsafe_("fallback"),
@@ -56,7 +56,8 @@ impl Who {
     }
 }
 
-/// Whether another message of the model follows at once: the run got its final message all the same, as by a fallback.
+/// Whether another message of the model follows at once: the run got its final message all the same,
+/// as by a fallback.
 fn is_made_up_for(session: &Session, index: usize) -> bool {
     let refusal = &session.items[index];
     let mut behind = session.items[index + 1..].iter();

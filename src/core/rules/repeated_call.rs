@@ -6,15 +6,17 @@ use crate::actions::Offer;
 use crate::session::{Family, Flags, Item, Keyed, Kind, NameId};
 use std::collections::{HashMap, HashSet};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "repeated-call",
     severity: Severity::Warning,
     summary: "the same call three times or more, with no change in between",
     message: "{tool} was called {count} times with the same arguments and nothing changed[; it read each time: {text}]",
     page: Page {
-        what: "The same tool with the same arguments, three times or more, and nothing new in between: its output was the same or an error, no other call brought anything that was not known, and the user said nothing.",
-        why: "The model is in a loop: what it reads does not help it. Loops end at the turn limit, and cost until then.",
+        what: "The same tool with the same arguments, three times or more, and nothing new in between: its \
+            output was the same or an error, no other call brought anything that was not known, and the user \
+            said nothing.",
+        why: "The model is in a loop: what it reads does not help it. Loops end at the turn limit, and cost \
+            until then.",
         example: "parcel_status {\"id\": \"P-1\"} five times, each time answered: status unknown.",
         what_to_do: "Read the output that failed to help, and try a wording that says what else can be done.",
         limits: "Polling whose output changes is no loop. Waiting for something that does not change looks like one.",
@@ -84,7 +86,8 @@ fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
     rest.iter().for_each(|series| report(run, series, findings));
 }
 
-/// The arguments that are called with more than once. Most calls are not among them, and nothing is remembered of those.
+/// The arguments that are called with more than once. Most calls are not among them, and nothing
+/// is remembered of those.
 fn repeated_contents(run: &Run<'_>, digests: &Digests) -> HashSet<u64, Keyed> {
     let items = run.session.items.iter().enumerate();
     let calls = items.filter(|(_, item)| item.kind == Kind::Call);

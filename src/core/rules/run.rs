@@ -11,7 +11,6 @@ use std::sync::Arc;
 /// A session under examination.
 #[derive(Debug)]
 pub struct Run<'a> {
-    /// The session.
     pub session: &'a Session,
     /// The dialect that it is judged for.
     pub target: Dialect,
@@ -27,7 +26,6 @@ pub struct Run<'a> {
 pub struct Subject<'a> {
     /// Its index in the session.
     pub index: usize,
-    /// Its head.
     pub item: &'a Item,
     /// Its body; of outputs only the beginning.
     pub body: &'a Body,
@@ -88,8 +86,8 @@ impl<'a> Run<'a> {
         self.around.offered(index)
     }
 
-    /// Where an action for a defect is to be applied; `beside` are the other findings of the same turn. `None` where the defect is
-    /// about no item.
+    /// Where an action for a defect is to be applied; `beside` are the other findings of the same turn. `None`
+    /// where the defect is about no item.
     pub fn scene<'r>(&'r self, defect: Defect<'r>, beside: &'r [Defect<'r>]) -> Option<Scene<'r>> {
         Some(Scene {
             around: &self.around,

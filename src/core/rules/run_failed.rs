@@ -4,18 +4,21 @@ use super::{Finding, Page, Rule, Run, Scope, Severity};
 use crate::session::Session;
 use crate::session::ledger::Ending;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "run-failed",
     severity: Severity::Error,
     summary: "a run of retake ended without a result",
     message: "the run ended without a result: {how}",
     page: Page {
-        what: "A run of retake ended because its policy raised, because somebody had to decide and nobody was there, or because the model could not be asked.",
-        why: "The history may look whole: what ended the run stands in its journal only, and the run itself ended with an exit code other than 0.",
+        what: "A run of retake ended because its policy raised, because somebody had to decide and nobody was \
+            there, or because the model could not be asked.",
+        why: "The history may look whole: what ended the run stands in its journal only, and the run itself \
+            ended with an exit code other than 0.",
         example: "unattended: pay needs an approval, in a run without a screen.",
         what_to_do: "Open the journal, decide what was to be decided, and go on from there; or say it in the policy.",
-        limits: "Only the journals of retake's own runs tell how they ended. The end at the turn limit is turn-limit; a run that somebody ended is no failure. Silent where an error of the last turn tells the same.",
+        limits: "Only the journals of retake's own runs tell how they ended. The end at the turn limit is \
+            turn-limit; a run that somebody ended is no failure. Silent where an error of the last turn tells \
+            the same.",
     },
     offers: &[],
     scope: Scope::Findings(check),

@@ -4,18 +4,23 @@ use super::{Cause, Digests, Finding, Page, Rule, Run, Scope, Severity, pairs};
 use crate::actions::Offer;
 use crate::session::{Flags, Item, Kind, Session, Standing};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "split-pair",
     severity: Severity::Error,
     summary: "a compaction or trim boundary separates a pair, reasoning from its call, or a pending approval",
     message: "a compaction[ ({mark})] at item {boundary} separates {what}",
     page: Page {
-        what: "A call before a compaction and its output behind it, reasoning before and its call behind, or an approval that still waits before.",
-        why: "The provider sees only what stands behind the compaction: an output without its call, which it refuses, or a run that forgets what somebody has yet to decide.",
-        example: "exec_command (call_1), compaction, the output of call_1: the summary replaced the call and the output was kept.",
-        what_to_do: "Cut where no pair is split: one item further back, or forward to the next complete turn. In a recording: turn the output into text, or drop the pair; reasoning that lost its call is dropped.",
-        limits: "Only compactions that the recording marks are seen. A history that was trimmed without a mark shows as orphan-output.",
+        what: "A call before a compaction and its output behind it, reasoning before and its call behind, or an \
+            approval that still waits before.",
+        why: "The provider sees only what stands behind the compaction: an output without its call, which it \
+            refuses, or a run that forgets what somebody has yet to decide.",
+        example: "exec_command (call_1), compaction, the output of call_1: the summary replaced the call and \
+            the output was kept.",
+        what_to_do: "Cut where no pair is split: one item further back, or forward to the next complete turn. \
+            In a recording: turn the output into text, or drop the pair; reasoning that lost its call is \
+            dropped.",
+        limits: "Only compactions that the recording marks are seen. A history that was trimmed without a mark \
+            shows as orphan-output.",
     },
     offers: &[
         Offer::safe("output-to-text"),

@@ -9,18 +9,23 @@ use crate::session::{Family, Flags, Item, Kind, Session, Shape, Stop};
 use serde_json::Value;
 use std::ops::Range;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "stop-reason-mismatch",
     severity: Severity::Warning,
     summary: "the stop reason of a reply contradicts its content",
     message: "{fault}",
     page: Page {
-        what: "A reply that ended with `end_turn` although it holds a call; one that ended for a call (`tool_use`, `tool_calls`) and holds none; a call without arguments in a reply that cost far more tokens than it shows.",
-        why: "Agents go by the stop reason: a call beside `end_turn` is never run, and a `tool_use` without a call makes them wait or raise. It is how a gateway loses calls when it translates a stream.",
+        what: "A reply that ended with `end_turn` although it holds a call; one that ended for a call \
+            (`tool_use`, `tool_calls`) and holds none; a call without arguments in a reply that cost far more \
+            tokens than it shows.",
+        why: "Agents go by the stop reason: a call beside `end_turn` is never run, and a `tool_use` without a \
+            call makes them wait or raise. It is how a gateway loses calls when it translates a stream.",
         example: "content: one tool_use with input {}, stop_reason: end_turn, output_tokens: 126.",
-        what_to_do: "Ask again, without the gateway if there is one, and report it there with the stream. The content is what the model said as far as it came through.",
-        limits: "Judged where the recording says why a reply ended. OpenAI itself says `stop` beside a call that was forced, so in Chat only a missing call counts. Tokens are compared in Anthropic's replies only, where thinking stands in the reply, and not in logs of Claude Code, which notes partial sums.",
+        what_to_do: "Ask again, without the gateway if there is one, and report it there with the stream. The \
+            content is what the model said as far as it came through.",
+        limits: "Judged where the recording says why a reply ended. OpenAI itself says `stop` beside a call \
+            that was forced, so in Chat only a missing call counts. Tokens are compared in Anthropic's replies \
+            only, where thinking stands in the reply, and not in logs of Claude Code, which notes partial sums.",
     },
     offers: &[Offer::unsafe_("retry")],
     scope: Scope::Session(check),

@@ -4,18 +4,22 @@ use super::{ErrorClass, Finding, Page, Rule, Run, Scope, Severity, Subject};
 use crate::actions::{Offer, quote};
 use crate::session::Kind;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "tool-error",
     severity: Severity::Warning,
     summary: "the output of a call is an error",
     message: "[{tool}: ]{class}[: {text}]",
     page: Page {
-        what: "The output says that the call failed: unknown tool, bad arguments, exception, timeout, connection, permission, rejected, interrupted, switched off.",
-        why: "The model has to recover from what it reads there; a text that does not say what was wrong is how loops begin.",
+        what: "The output says that the call failed: unknown tool, bad arguments, exception, timeout, \
+            connection, permission, rejected, interrupted, switched off.",
+        why: "The model has to recover from what it reads there; a text that does not say what was wrong is how \
+            loops begin.",
         example: "Error: user not found",
-        what_to_do: "Often nothing. If the model did not recover, inject another text, or try other wordings of it in the lab.",
-        limits: "Recognised by the recording's own mark, by what a run of retake saw, or by how the texts of known runtimes begin. An error that a tool tells in its own words is not seen; a command that ended with an exit code is none.",
+        what_to_do: "Often nothing. If the model did not recover, inject another text, or try other wordings of \
+            it in the lab.",
+        limits: "Recognised by the recording's own mark, by what a run of retake saw, or by how the texts of \
+            known runtimes begin. An error that a tool tells in its own words is not seen; a command that ended \
+            with an exit code is none.",
     },
     offers: &[
         Offer::manual("inject-error"),

@@ -4,18 +4,20 @@ use super::{Cause, Digests, Finding, Page, Rule, Run, Scope, Severity};
 use crate::actions::Offer;
 use crate::session::Kind;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "truncated-response",
     severity: Severity::Warning,
     summary: "a reply was cut off by the token limit",
     message: "the reply was cut off[ at the token limit ({reason})][; the arguments of {tool} are incomplete]",
     page: Page {
-        what: "The provider stopped the reply because it had reached a token limit, or the stream ended before the reply did.",
-        why: "A call in it has half its arguments and looks like broken JSON, a text stops in the middle. No wording helps: the model had no room.",
+        what: "The provider stopped the reply because it had reached a token limit, or the stream ended before \
+            the reply did.",
+        why: "A call in it has half its arguments and looks like broken JSON, a text stops in the middle. No \
+            wording helps: the model had no room.",
         example: "finish_reason \"length\", and arguments that end with {\"path\": \"src/ma",
         what_to_do: "Ask again with a higher limit, or for less at once.",
-        limits: "Seen only where the recording says why a reply ended. Without that, cut arguments are malformed-arguments.",
+        limits: "Seen only where the recording says why a reply ended. Without that, cut arguments are \
+            malformed-arguments.",
     },
     offers: &[
         Offer::unsafe_("raise-limit"),

@@ -5,7 +5,6 @@ use crate::actions::Offer;
 use crate::session::ledger::Ending;
 use crate::session::{Kind, Speaker};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "turn-limit",
     severity: Severity::Info,
@@ -16,7 +15,8 @@ pub(super) static RULE: Rule = Rule {
         why: "The limit is where it ended, not why: behind it is mostly a loop or a tool that fails.",
         example: "Max turns (10) exceeded, after six times the same call.",
         what_to_do: "Go to the loop behind it and fork there; or accept a fallback as the final output.",
-        limits: "Only where the recording holds the limit, and counted from the last message of the user on; the journal of a run says itself that it ended so, which is an error there.",
+        limits: "Only where the recording holds the limit, and counted from the last message of the user on; \
+            the journal of a run says itself that it ended so, which is an error there.",
     },
     offers: &[
         Offer::unsafe_("fallback"),

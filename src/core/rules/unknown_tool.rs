@@ -6,7 +6,6 @@ use crate::session::{Family, Flags, Item, Kind, NameId, Shape, Tool, ToolKind};
 use crate::suggest::home_of;
 use std::collections::HashMap;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "unknown-tool",
     severity: Severity::Error,
@@ -14,10 +13,15 @@ pub(super) static RULE: Rule = Rule {
     message: "{tool} is not offered[; nearest: {nearest}][ ({why})][: {kind}][; it is a tool of {home}][; {note}]",
     page: Page {
         what: "The model called a tool by a name that was not among the tools of the request at that turn.",
-        why: "Most runtimes raise and the run is lost; others answer with an error, and the model may try the same name again.",
+        why: "Most runtimes raise and the run is lost; others answer with an error, and the model may try the \
+            same name again.",
         example: "Offered: search_flights, book_flight. Called: serch_flights.",
-        what_to_do: "Take the suggestion if one is near. Otherwise inject an error that names the tools which do exist, or retry the turn.",
-        limits: "Silent where the tools are not recorded: give them with --tools. Calls of built-in tools (shell, apply_patch, computer) need a tool of their type. Tools that arrive later (tool_search, additional_tools) count from there on. A call that was answered without an error is only a warning: the tool was offered when it ran.",
+        what_to_do: "Take the suggestion if one is near. Otherwise inject an error that names the tools which \
+            do exist, or retry the turn.",
+        limits: "Silent where the tools are not recorded: give them with --tools. Calls of built-in tools \
+            (shell, apply_patch, computer) need a tool of their type. Tools that arrive later (tool_search, \
+            additional_tools) count from there on. A call that was answered without an error is only a warning: \
+            the tool was offered when it ran.",
     },
     offers: &[
         Offer::unsafe_("take-suggestion"),
@@ -28,8 +32,8 @@ pub(super) static RULE: Rule = Rule {
     scope: Scope::Session(check),
 };
 
-/// How many wrong names are compared with how many offered ones, at most: beyond that a file is made to be slow, and its further
-/// wrong names get no suggestion.
+/// How many wrong names are compared with how many offered ones, at most: beyond that a file is made to be
+/// slow, and its further wrong names get no suggestion.
 const MOST_COMPARISONS: usize = 500_000;
 
 fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
@@ -150,8 +154,8 @@ fn standing(offered: &Offered<'_>, item: &Item, name: &str) -> Stands {
     }
 }
 
-/// Whether the dialect spells calls of functions and of custom tools differently, and the tool is known to be the one or the other: a
-/// bare name in a list may be either.
+/// Whether the dialect spells calls of functions and of custom tools differently, and the tool is known to be
+/// the one or the other: a bare name in a list may be either.
 fn is_told_apart(item: &Item, tool: &Tool) -> bool {
     let is_known = tool.kind == ToolKind::Custom || tool.parameters.is_some();
     is_known && matches!(item.shape, Shape::Responses | Shape::Chat)

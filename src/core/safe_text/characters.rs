@@ -1,7 +1,7 @@
 //! Questions about single characters: which show nothing, which lean on their neighbours.
 //!
-//! The answers come from the Unicode tables of the crates where these have them; the lists written out here name
-//! their Unicode file.
+//! The answers come from the Unicode tables of the crates where these have them; the lists written out here
+//! name their Unicode file.
 
 use unicode_general_category::{GeneralCategory, get_general_category};
 use unicode_segmentation::UnicodeSegmentation;
@@ -39,13 +39,12 @@ pub(super) fn hidden(c: char) -> Option<Flags> {
     }
 }
 
-/// Unicode PropList.txt, `Bidi_Control`.
 fn is_bidi_control(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Unicode DerivedCoreProperties.txt, `Default_Ignorable_Code_Point`, as far as the general category does not say
-/// it (`Cf`, `Cn`); and the blank braille pattern, which no font shows.
+/// Unicode DerivedCoreProperties.txt, `Default_Ignorable_Code_Point`, as far as the general category does not
+/// say it (`Cf`, `Cn`); and the blank braille pattern, which no font shows.
 fn is_ignorable(c: char) -> bool {
     matches!(c, '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
         | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{ffa0}' | '\u{e0100}'..='\u{e01ef}')
@@ -86,8 +85,8 @@ pub(super) fn is_plain_letter(c: char) -> bool {
         && !matches!(c, '\u{e33}' | '\u{eb3}')
 }
 
-/// The spacing form of a halfwidth katakana sound mark. Ratatui gives the halfwidth mark two cells and terminals
-/// one, so that a cell of an earlier frame would stay visible; on the spacing form they agree.
+/// The spacing form of a halfwidth katakana sound mark. Ratatui gives the halfwidth mark two cells and
+/// terminals one, so that a cell of an earlier frame would stay visible; on the spacing form they agree.
 pub(super) fn spacing_sound_mark(c: char) -> Option<&'static str> {
     match c {
         '\u{ff9e}' => Some("\u{309b}"),

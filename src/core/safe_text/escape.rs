@@ -16,7 +16,8 @@ use super::{Flags, Mark, Run, SafeText, cells};
 pub(super) const CLUSTER_BYTES: usize = 64;
 /// Code points of a cluster that are drawn.
 const CLUSTER_CODE_POINTS: usize = 8;
-/// The longest emoji that vendors agree on has ten: a kiss with two skin tones (Unicode emoji-zwj-sequences.txt).
+/// The longest emoji that vendors agree on has ten: a kiss with two skin tones (Unicode
+/// emoji-zwj-sequences.txt).
 const EMOJI_CODE_POINTS: usize = 10;
 /// Marks that are drawn on one base.
 const MARKS_ON_BASE: usize = 4;

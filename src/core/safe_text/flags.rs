@@ -69,9 +69,9 @@ impl BitOrAssign for Flags {
     }
 }
 
-/// True when a name can be taken for another one by eye: it is blank, holds something invisible or a space other
-/// than between words, mixes ASCII with other letters or marks, mixes scripts, or is spelled in lookalike forms of
-/// ASCII (fullwidth, mathematical).
+/// True when a name can be taken for another one by eye: it is blank, holds something invisible or a space
+/// other than between words, mixes ASCII with other letters or marks, mixes scripts, or is spelled in lookalike
+/// forms of ASCII (fullwidth, mathematical).
 pub fn confusable(name: &str) -> bool {
     if name.trim().is_empty() || name.trim().len() != name.len() {
         return true;

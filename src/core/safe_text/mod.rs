@@ -1,8 +1,8 @@
 //! Drawable text: the one type that carries words from outside to a screen, a report or a log.
 //!
 //! Recorded text is hostile. It can move the cursor, turn a line around, hide letters or overflow a cell, and a
-//! terminal obeys. [`SafeText`] shows such characters instead of obeying them, and marks what it changed, so that
-//! `\u{202e}` made from a bidi control looks different from the same eight letters in the recording.
+//! terminal obeys. [`SafeText`] shows such characters instead of obeying them, and marks what it changed, so
+//! that `\u{202e}` made from a bidi control looks different from the same eight letters in the recording.
 //!
 //! What is drawn (`escape.rs` holds the policy):
 //!
@@ -130,8 +130,8 @@ impl SafeText {
         })
     }
 
-    /// The rows of at most `width` cells that the lines take, broken behind spaces where there are any. The space
-    /// that a row has no room for is left out.
+    /// The rows of at most `width` cells that the lines take, broken behind spaces where there are any. The
+    /// space that a row has no room for is left out.
     ///
     /// Views wrap with this: the wrapping of ratatui 0.30 lets a wide character reach one cell over the edge.
     pub fn wrapped(&self, width: usize) -> impl Iterator<Item = SafeText> {

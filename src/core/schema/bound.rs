@@ -1,9 +1,9 @@
 //! A static upper bound for the work that a schema can cause on a value.
 //!
-//! For every number of levels below the value under check the bound knows how much work one value there can receive, as the sum
-//! over all ways through `anyOf`, `allOf`, references and the like (`Survey` finds these). The bound of a check is the sum over
-//! the levels of that work times the size of the value at and below the level. Most schemas cause so little work per value
-//! that the value need not even be measured.
+//! For every number of levels below the value under check the bound knows how much work one value there can
+//! receive, as the sum over all ways through `anyOf`, `allOf`, references and the like (`Survey` finds these).
+//! The bound of a check is the sum over the levels of that work times the size of the value at and below the
+//! level. Most schemas cause so little work per value that the value need not even be measured.
 
 use jsonschema::Draft;
 use serde_json::Value;

@@ -2,9 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-/// Rewrites a schema in Gemini's spelling as JSON Schema: upper-case type words (`STRING`), `nullable`, and counts written as
-/// text (`"minItems": "1"`: int64 in protocol-buffer JSON). Source: Gemini API reference, `Schema`. Use it only for tools that
-/// came in Gemini's `parameters`; a schema that is JSON Schema already is not changed.
+/// Rewrites a schema in Gemini's spelling as JSON Schema: upper-case type words (`STRING`), `nullable`,
+/// and counts written as text (`"minItems": "1"`: int64 in protocol-buffer JSON). Source: Gemini API
+/// reference, `Schema`. Use it only for tools that came in Gemini's `parameters`; a schema that is JSON
+/// Schema already is not changed.
 #[must_use]
 pub fn normalise_gemini(schema: &Value) -> Value {
     normalise(schema, 0)

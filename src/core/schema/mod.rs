@@ -1,9 +1,9 @@
 //! JSON Schema checks of call arguments and final outputs, safe on hostile schemas.
 //!
-//! The library validates; this room decides beforehand whether it may. A schema is refused ([`Unusable`]) when it is not JSON
-//! Schema, reaches outside itself, or could cost without bound; a check is refused ([`Undecided`]) when this schema on this value
-//! could take too long. Both bounds are static (see `bound`), so no clock and no thread is needed. A refusal means "cannot
-//! check", never a finding.
+//! The library validates; this room decides beforehand whether it may. A schema is refused ([`Unusable`]) when
+//! it is not JSON Schema, reaches outside itself, or could cost without bound; a check is refused
+//! ([`Undecided`]) when this schema on this value could take too long. Both bounds are static (see `bound`), so
+//! no clock and no thread is needed. A refusal means "cannot check", never a finding.
 //!
 //! `format` is an annotation here, as the drafts say by default: a wrong e-mail address is no violation.
 
@@ -142,8 +142,8 @@ pub struct Validator {
 }
 
 impl Validator {
-    /// Compiles a schema. Without `$schema` it is read as draft 2020-12, or as draft 7 or 4 where only those know a form it
-    /// uses (a list of schemas under `items`, `dependencies`; a boolean `exclusiveMinimum`).
+    /// Compiles a schema. Without `$schema` it is read as draft 2020-12, or as draft 7 or 4 where only those
+    /// know a form it uses (a list of schemas under `items`, `dependencies`; a boolean `exclusiveMinimum`).
     ///
     /// # Errors
     /// [`Unusable`] when the schema cannot be used; nothing is fetched, whatever it refers to.
@@ -183,8 +183,8 @@ impl Validator {
         Ok(self.inner.is_valid(instance))
     }
 
-    /// Every violation, in the order of the value's text; empty when the value is valid. A value whose verdict is affordable but
-    /// whose reasons are not gives one violation at the root that says so.
+    /// Every violation, in the order of the value's text; empty when the value is valid. A value whose verdict
+    /// is affordable but whose reasons are not gives one violation at the root that says so.
     ///
     /// # Errors
     /// [`Undecided`] when the check could take too long.

@@ -21,7 +21,8 @@ const TYPES: [&str; 7] = [
     "null", "boolean", "object", "array", "number", "string", "integer",
 ];
 
-/// One subschema: its own cost on a value, and the subschemas it applies to the same value or to that value's children.
+/// One subschema: its own cost on a value, and the subschemas it applies to the same value or
+/// to that value's children.
 #[derive(Debug, Default)]
 pub(super) struct Place {
     /// Cost on a value itself, where 1 is a simple keyword.
@@ -50,7 +51,8 @@ pub(super) struct Survey<'a> {
     pub(super) draft: Draft,
     index: HashMap<usize, usize>,
     pending: Vec<(&'a Value, String)>,
-    /// Subschemas with an identifier, and those with an anchor: where a reference that is no local pointer may lead.
+    /// Subschemas with an identifier, and those with an anchor: where a reference that is no
+    /// local pointer may lead.
     resources: Vec<(&'a str, &'a Value)>,
     anchors: HashMap<&'a str, Vec<&'a Value>>,
     references: Vec<(usize, &'a str)>,
@@ -260,7 +262,8 @@ impl<'a> Survey<'a> {
         }
     }
 
-    /// Adds an edge to every subschema that a reference may mean: exactly one for a local pointer, all candidates otherwise.
+    /// Adds an edge to every subschema that a reference may mean: exactly one for a local
+    /// pointer, all candidates otherwise.
     fn follow(&mut self, from: usize, reference: &'a str) -> Result<(), Unusable> {
         let (base, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         if is_meta_schema(base) {
@@ -297,7 +300,8 @@ impl<'a> Survey<'a> {
         Ok(())
     }
 
-    /// The subschemas that the base of a reference may mean. Equal URIs have equal last segments, which needs no resolution.
+    /// The subschemas that the base of a reference may mean. Equal URIs have equal last segments,
+    /// which needs no resolution.
     fn bases(&self, base: &str) -> Vec<&'a Value> {
         let nested = self
             .resources

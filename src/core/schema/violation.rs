@@ -17,8 +17,8 @@ const OPTIONS: usize = 20;
 /// One place where a value breaks its schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// JSON pointer (RFC 6901) into the value. It points at the property itself also when that is missing (the place where it
-    /// belongs) or unknown; [`Violation::holder`] is the object around it.
+    /// JSON pointer (RFC 6901) into the value. It points at the property itself also when that is missing (the
+    /// place where it belongs) or unknown; [`Violation::holder`] is the object around it.
     pub pointer: String,
     /// The property that is missing or unknown.
     pub property: Option<String>,
@@ -35,7 +35,8 @@ pub struct Violation {
 }
 
 impl Violation {
-    /// JSON pointer of a value that exists: the object that lacks or should not have the property, else the value itself.
+    /// JSON pointer of a value that exists: the object that lacks or should not have the property,
+    /// else the value itself.
     #[must_use]
     pub fn holder(&self) -> &str {
         match (&self.property, self.pointer.rfind('/')) {
@@ -145,7 +146,8 @@ fn translate(error: &ValidationError<'_>, out: &mut Vec<Violation>) {
     }
 }
 
-/// A value that fits no alternative. When only one alternative has the right type, its violations are the answer.
+/// A value that fits no alternative. When only one alternative has the right type, its
+/// violations are the answer.
 fn alternatives(
     error: &ValidationError<'_>,
     context: &[Vec<ValidationError<'static>>],

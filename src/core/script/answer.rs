@@ -6,7 +6,8 @@ use crate::session::Dialect;
 use minijinja::{Environment, context};
 use serde_json::Value;
 
-/// What replies say when they were made: 2 March 2026, 09:00 UTC. A script has no clock, so that the same request gets the same bytes.
+/// What replies say when they were made: 2 March 2026, 09:00 UTC. A script has no clock, so that the same
+/// request gets the same bytes.
 const MADE: u64 = 1_772_442_000;
 /// Characters of a token, as providers say of English text.
 const TOKEN: usize = 4;

@@ -51,14 +51,12 @@ pub struct Moment {
 /// What a history ends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Last {
-    /// Nothing was said.
     #[default]
     Nothing,
     /// A message of the user.
     User,
     /// The output of a call.
     Output,
-    /// The model itself.
     Model,
 }
 
@@ -71,7 +69,6 @@ impl Last {
         (Self::Model, "model"),
     ];
 
-    /// Its word.
     pub fn word(self) -> &'static str {
         let known = Self::ALL.iter().find(|(last, _)| *last == self);
         known.map_or("", |(_, word)| word)
@@ -81,7 +78,6 @@ impl Last {
 /// Why a request cannot be answered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotAsked {
-    /// It is not JSON.
     #[error("the request is not a JSON object: {0}")]
     NotJson(String),
     /// The dialect is not served.

@@ -3,10 +3,11 @@
 use super::{Asked, Moment, Rule, Script};
 
 impl Script {
-    /// The first rule that fits, with its place. `attempt` says how often exactly this was asked, this time included.
+    /// The first rule that fits, with its place. `attempt` says how often exactly this was
+    /// asked, this time included.
     ///
-    /// How often a rule has answered before (`times`) is counted by asking the rules again for each reply of the history: faults gave
-    /// none of them, and at which attempt they came nobody knows any more.
+    /// How often a rule has answered before (`times`) is counted by asking the rules again for each reply of
+    /// the history: faults gave none of them, and at which attempt they came nobody knows any more.
     pub fn choose(&self, asked: &Asked, attempt: u32) -> Option<(usize, &Rule)> {
         let mut used = vec![0_u32; self.rules.len()];
         if self.rules.iter().any(|rule| rule.when.times.is_some()) {
@@ -75,7 +76,8 @@ impl Script {
             false => now.offered.join(", "),
         };
         format!(
-            "no rule of {} fits reply {}: the history ends on {}, which says {cut:?}; called last: {called}; on offer: {offered}",
+            "no rule of {} fits reply {}: the history ends on {}, which says {cut:?}; called last: {called}; on \
+            offer: {offered}",
             self.file,
             now.turn,
             now.last.word()

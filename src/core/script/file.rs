@@ -15,7 +15,6 @@ use toml::de::{DeTable, DeValue};
 
 /// Longest file, in bytes.
 pub const LENGTH: usize = 1024 * 1024;
-/// Most rules.
 const MOST_RULES: usize = 1000;
 /// Most faults that are told.
 const MOST_FAULTS: usize = 50;
@@ -25,7 +24,8 @@ const LONGEST_WAIT: u64 = 600_000;
 const CHUNK: usize = 24;
 
 impl Script {
-    /// Reads a script; `file` is its name in messages. Gives all that is wrong with it, in the order of its lines.
+    /// Reads a script; `file` is its name in messages. Gives all that is wrong with it, in the
+    /// order of its lines.
     pub fn parse(file: &str, text: &str) -> Result<Self, Vec<ScriptFault>> {
         let mut reader = Reader {
             text,
@@ -42,7 +42,8 @@ impl Script {
     }
 }
 
-/// The name of a script whose file has no `name`: that of the file, with what headers and model names do not take left out.
+/// The name of a script whose file has no `name`: that of the file, with what headers and model names do
+/// not take left out.
 fn name_of_file(file: &str) -> String {
     let name = file.rsplit('/').next().unwrap_or_default();
     let name = name.strip_suffix(".toml").unwrap_or(name);

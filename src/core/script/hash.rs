@@ -1,4 +1,5 @@
-//! Hashes that are the same in every process and version: what a script draws and the ids that it gives hang on them.
+//! Hashes that are the same in every process and version: what a script draws and the ids that it
+//! gives hang on them.
 
 /// FNV-1a in 64 bits, over parts that cannot run into each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,13 +3,9 @@
 /// A key of a script file.
 #[derive(Debug, Clone, Copy)]
 pub struct Key {
-    /// Where it stands.
     pub place: Place,
-    /// Its name.
     pub name: &'static str,
-    /// What it takes.
     pub takes: &'static str,
-    /// What it means.
     pub means: &'static str,
 }
 
@@ -49,7 +45,6 @@ const fn key(place: Place, name: &'static str, takes: &'static str, means: &'sta
 
 use Place::{Answer, Call, Top, When};
 
-/// Every key.
 pub const KEYS: &[Key] = &[
     key(
         Top,

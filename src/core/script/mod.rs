@@ -1,9 +1,10 @@
 //! A scripted model: rules over what a model is asked, and what it answers.
 //!
-//! A script is a TOML file of rules; the first that fits answers ([`Script::choose`], [`Script::answer`]). Rules look at the
-//! history that the request holds and at nothing else, so the same history is answered alike in every run, in every take and in
-//! every dialect. Two conditions are different, and say so: `chance` draws from a hash of the history, which `sample` varies, and
-//! `attempt` counts how often the endpoint was asked the very same thing, since a request that failed leaves nothing in a history.
+//! A script is a TOML file of rules; the first that fits answers ([`Script::choose`], [`Script::answer`]).
+//! Rules look at the history that the request holds and at nothing else, so the same history is answered alike
+//! in every run, in every take and in every dialect. Two conditions are different, and say so: `chance` draws
+//! from a hash of the history, which `sample` varies, and `attempt` counts how often the endpoint was asked the
+//! very same thing, since a request that failed leaves nothing in a history.
 //!
 //! Here is no socket and no clock: `runtime::scripted` serves a script.
 
@@ -22,10 +23,8 @@ use crate::dialects::write::End;
 use regex::Regex;
 use serde_json::Value;
 
-/// A scripted model.
 #[derive(Debug, Clone)]
 pub struct Script {
-    /// Its name.
     pub name: String,
     /// The file that it was read from, for messages.
     pub file: String,
@@ -47,9 +46,7 @@ impl Script {
 pub struct Rule {
     /// Its line in the file, from 1.
     pub line: usize,
-    /// When it fits.
     pub when: When,
-    /// What it answers.
     pub answer: Answer,
 }
 
@@ -85,11 +82,8 @@ pub struct When {
 pub struct Answer {
     /// Reasoning; a template, as all texts here.
     pub reasoning: Option<String>,
-    /// Text.
     pub text: Option<String>,
-    /// A refusal.
     pub refusal: Option<String>,
-    /// Calls.
     pub calls: Vec<ScriptedCall>,
     /// Why the reply ends.
     pub end: End,
@@ -99,7 +93,6 @@ pub struct Answer {
     pub chunk_ms: u64,
     /// Characters of a text or of arguments in one event.
     pub chunk: usize,
-    /// What goes wrong.
     pub fault: Option<ScriptedFault>,
 }
 
@@ -108,7 +101,6 @@ pub struct Answer {
 pub struct ScriptedCall {
     /// The tool, offered or not.
     pub name: String,
-    /// The arguments.
     pub arguments: ScriptedArguments,
     /// The id; made from the history where none is given.
     pub id: Option<String>,
@@ -128,16 +120,13 @@ pub enum ScriptedArguments {
 pub enum ScriptedFault {
     /// An error of the provider.
     Status {
-        /// HTTP status.
         status: u16,
         /// What its error says.
         message: String,
-        /// Its header `Retry-After`.
         retry_after: Option<String>,
     },
     /// The connection ends after so many events of a stream, or in the middle of a reply that is not streamed.
     Cut {
-        /// How many.
         after: usize,
         /// The failure that the provider reports in the stream before it ends, where it reports one.
         error: Option<String>,
@@ -153,9 +142,7 @@ pub enum ScriptedFault {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {message}{}", hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default())]
 pub struct ScriptFault {
-    /// Where, from 1.
     pub line: usize,
-    /// What is wrong.
     pub message: String,
     /// What to write instead.
     pub hint: Option<String>,

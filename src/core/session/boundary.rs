@@ -1,8 +1,9 @@
 //! Where a history can be cut so that what belongs together stays together.
 //!
-//! A boundary is a number of items: those before it leave, those from it on are kept. It is clean when it comes between no two
-//! items with a [`Bond`]. Pairs are those of [`super::pairing`]; this file adds what else a provider wants whole. All boundaries
-//! of a session are judged in one pass from the end, which carries the earliest item that anything behind still needs.
+//! A boundary is a number of items: those before it leave, those from it on are kept. It is clean when it comes
+//! between no two items with a [`Bond`]. Pairs are those of [`super::pairing`]; this file adds what else a
+//! provider wants whole. All boundaries of a session are judged in one pass from the end, which carries the
+//! earliest item that anything behind still needs.
 
 use super::item::index_number;
 use super::{Item, Kind, Session, Shape, Standing};
@@ -40,7 +41,6 @@ impl BondKind {
         (Self::Waiting, "waiting"),
     ];
 
-    /// The word for it.
     pub fn word(self) -> &'static str {
         let known = Self::ALL.iter().find(|(kind, _)| *kind == self);
         known.map_or("", |(_, word)| word)
@@ -132,7 +132,6 @@ impl Boundaries {
         (from..self.count()).find(|boundary| self.is_clean(*boundary))
     }
 
-    /// What a boundary splits.
     pub fn split_at(&self, boundary: usize) -> Vec<Bond> {
         self.broken(|index| index >= boundary)
     }
@@ -144,7 +143,8 @@ impl Boundaries {
     }
 }
 
-/// The calls and outputs that have no other half to be split from: orphans, and halves that a compaction parted already.
+/// The calls and outputs that have no other half to be split from: orphans, and halves that
+/// a compaction parted already.
 pub fn unpaired(session: &Session) -> Vec<usize> {
     let is_unpaired = |index: &usize| {
         matches!(
@@ -237,8 +237,8 @@ impl Reply {
     }
 }
 
-/// What holds a block of an Anthropic message of the user to the block before it. Where one record holds a whole request, messages
-/// of the user in a row count as one, as the API merges them.
+/// What holds a block of an Anthropic message of the user to the block before it. Where one record holds a
+/// whole request, messages of the user in a row count as one, as the API merges them.
 fn answer(session: &Session, index: u32) -> Option<Bond> {
     let before = index.checked_sub(1)?;
     let is_block = |item: &Item| {

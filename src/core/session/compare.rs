@@ -13,7 +13,6 @@ const COSTS: usize = 16 << 20;
 /// A stretch of two histories.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// The same items.
     Same {
         /// Where they stand in the first history.
         before: Range<usize>,
@@ -28,15 +27,9 @@ pub enum Change {
         after: usize,
     },
     /// An item that only the first history has.
-    Removed {
-        /// Its index.
-        before: usize,
-    },
+    Removed { before: usize },
     /// An item that only the second history has.
-    Added {
-        /// Its index.
-        after: usize,
-    },
+    Added { after: usize },
 }
 
 /// Compares the same session in two takes; each comes with its text.
@@ -85,8 +78,8 @@ pub fn compare(
     Ok(changes)
 }
 
-/// What two lists share and what they do not, in order. Where the shortest difference would take long to find, what occurs once in both
-/// lists holds them together.
+/// What two lists share and what they do not, in order. Where the shortest difference would take long to find,
+/// what occurs once in both lists holds them together.
 pub fn operations(old: &[u64], new: &[u64]) -> Vec<DiffOp> {
     let head = common(old.iter(), new.iter());
     let (rest_old, rest_new) = (&old[head..], &new[head..]);
@@ -106,7 +99,8 @@ pub fn operations(old: &[u64], new: &[u64]) -> Vec<DiffOp> {
     between(&shared, old.len(), new.len())
 }
 
-/// The same of lists of anything. Equal entries get equal numbers first, so that the search is in the program once.
+/// The same of lists of anything. Equal entries get equal numbers first, so that the search is
+/// in the program once.
 pub fn operations_of<T: Eq + Hash>(old: &[T], new: &[T]) -> Vec<DiffOp> {
     let mut numbers = HashMap::new();
     let all: Vec<u64> = old

@@ -1,4 +1,5 @@
-//! What a run was told it may do. Unknown is a value: a transcript without tool definitions says nothing about its calls.
+//! What a run was told it may do. Unknown is a value: a transcript without tool definitions says
+//! nothing about its calls.
 
 use serde_json::Value;
 use std::collections::HashMap;
@@ -7,14 +8,16 @@ use std::collections::hash_map::Entry;
 /// The tools, schemas and limits of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Contract {
-    /// Tool lists in the order of the history. Unless one of them replaces what was before, the tools are not known: additions alone
-    /// (`tool_search`, the dynamic tools of Codex) stand beside tools that are not recorded.
+    /// Tool lists in the order of the history. Unless one of them replaces what was before, the tools
+    /// are not known: additions alone (`tool_search`, the dynamic tools of Codex) stand beside tools
+    /// that are not recorded.
     pub tool_sets: Vec<ToolSet>,
     /// The schema that the final output must satisfy.
     pub output_schema: Option<OutputSchema>,
     /// The most replies that the run may take.
     pub turn_limit: Option<u32>,
-    /// Older items are kept by the provider (`previous_response_id`, `conversation`), so that a partner may be out of sight.
+    /// Older items are kept by the provider (`previous_response_id`, `conversation`), so that a partner may
+    /// be out of sight.
     pub server_state: bool,
     /// The file is a request as it goes to the provider: a call at its end is not waiting, it is unanswered.
     pub is_request: bool,
@@ -22,8 +25,8 @@ pub struct Contract {
     pub goes_on: bool,
 }
 
-/// The pseudo tool in which LiteLLM lets models write a structured output. openai-agents runs it under an output schema as a tool that
-/// gives back its arguments.
+/// The pseudo tool in which LiteLLM lets models write a structured output. openai-agents runs it under an
+/// output schema as a tool that gives back its arguments.
 pub const JSON_TOOL_CALL: &str = "json_tool_call";
 
 impl Contract {
@@ -45,9 +48,9 @@ impl Contract {
 pub struct ToolSet {
     /// Index of the first item that could use them.
     pub from: u32,
-    /// Whether they replace what was offered before (a new request) or add to it (`tool_search`, `additional_tools`).
+    /// Whether they replace what was offered before (a new request) or add
+    /// to it (`tool_search`, `additional_tools`).
     pub replaces: bool,
-    /// The tools.
     pub tools: Vec<Tool>,
 }
 
@@ -82,13 +85,12 @@ pub enum ToolKind {
 pub struct OutputSchema {
     /// Its name where the request gives one.
     pub name: String,
-    /// The JSON Schema.
     pub schema: Value,
 }
 
 impl OutputSchema {
-    /// The schema that a setting of a request carries: `text.format {type, name, schema}` of Responses, `response_format {type,
-    /// json_schema: {name, schema}}` of Chat.
+    /// The schema that a setting of a request carries: `text.format {type, name, schema}` of Responses,
+    /// `response_format {type, json_schema: {name, schema}}` of Chat.
     pub fn carried_by(setting: &Value) -> Option<Self> {
         let carrier = setting.get("json_schema").unwrap_or(setting);
         let schema = carrier.get("schema").filter(|schema| schema.is_object())?;
@@ -101,8 +103,8 @@ impl OutputSchema {
 }
 
 impl Contract {
-    /// Takes what is known from outside of the file: tools that were `given` hold whatever the file says, those that were found
-    /// `beside` it only where it says none. Gives whether the latter hold.
+    /// Takes what is known from outside of the file: tools that were `given` hold whatever the file says, those
+    /// that were found `beside` it only where it says none. Gives whether the latter hold.
     pub fn supplement(
         &mut self,
         given: Option<&[Tool]>,
@@ -130,7 +132,8 @@ impl Contract {
         self.tool_sets.iter().any(|set| set.replaces)
     }
 
-    /// The tools that are offered to the reply that holds the item at `index`; a later definition of a name wins.
+    /// The tools that are offered to the reply that holds the item at `index`; a later definition
+    /// of a name wins.
     pub fn tools_at(&self, index: u32) -> Vec<&Tool> {
         let places = self.places_at(index).into_iter();
         places

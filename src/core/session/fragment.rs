@@ -1,4 +1,5 @@
-//! Items as a reader finds them, in file order: a part of a file, read by itself, that can be joined with the next part.
+//! Items as a reader finds them, in file order: a part of a file, read by itself, that can be joined
+//! with the next part.
 
 mod moved;
 
@@ -40,7 +41,8 @@ pub struct Fragment {
     pub facts: Vec<(u32, Fact)>,
     /// For formats that are graphs: one link for each record. Empty otherwise.
     pub links: Vec<Link>,
-    /// Up to this place of the source a value that leaves its line is known to be broken: lines are read one by one.
+    /// Up to this place of the source a value that leaves its line is known to be broken: lines are
+    /// read one by one.
     pub one_line_until: u64,
     /// For each fact the number of records that were begun when it was noted.
     noted_in: Vec<u32>,
@@ -53,7 +55,6 @@ pub struct Fragment {
 /// Something that the file says about the run as a whole, or from a point on.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fact {
-    /// The model's name.
     Model(String),
     /// The tools of a new request stand here; they replace what was offered before.
     Tools(Span),
@@ -115,10 +116,10 @@ pub struct Heard {
     pub own: u64,
 }
 
-/// How a record hangs together with others (Claude Code: `uuid`, `parentUuid`, `message.id`). Ids are keyed hashes, 0 is none.
+/// How a record hangs together with others (Claude Code: `uuid`, `parentUuid`, `message.id`). Ids are keyed
+/// hashes, 0 is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Link {
-    /// Its own id.
     pub id: u64,
     /// The record before it.
     pub parent: u64,
@@ -135,15 +136,12 @@ pub struct Link {
 pub struct LinkFlags(u8);
 
 impl LinkFlags {
-    /// An assistant record.
     pub const ASSISTANT: Self = Self(1);
-    /// A user record.
     pub const USER: Self = Self(1 << 1);
     /// A record of a sub-agent or another side chain.
     pub const SIDE: Self = Self(1 << 2);
     /// Hidden from the user, not a leaf of the conversation.
     pub const META: Self = Self(1 << 3);
-    /// A compaction boundary.
     pub const BOUNDARY: Self = Self(1 << 4);
     /// The parent is the logical one across a compaction.
     pub const LOGICAL_PARENT: Self = Self(1 << 5);
@@ -214,7 +212,8 @@ impl Fragment {
         }
     }
 
-    /// Counts the line ends up to `at` in bytes that begin at `base`; records that are started next are on the line behind them.
+    /// Counts the line ends up to `at` in bytes that begin at `base`; records that are started next are on
+    /// the line behind them.
     pub fn pass_lines(&mut self, bytes: &[u8], base: u64, at: usize) {
         let from = usize::try_from(self.counted_to.saturating_sub(base)).unwrap_or(usize::MAX);
         if let Some(passed) = bytes.get(from..at) {
@@ -239,7 +238,8 @@ impl Fragment {
         self.noted_in.push(index_number(self.records.len()));
     }
 
-    /// Notes the model's name (as it stands in a JSON string) unless it was the last one noted: logs repeat it with each reply.
+    /// Notes the model's name (as it stands in a JSON string) unless it was the last one noted: logs repeat
+    /// it with each reply.
     pub fn note_model(&mut self, raw: &[u8]) {
         if self.last_model != raw {
             self.last_model = raw.to_vec();
@@ -257,12 +257,12 @@ impl Fragment {
         self.note(Fact::Stop(word));
     }
 
-    /// Notes a problem.
     pub fn report(&mut self, at: u64, kind: ProblemKind) {
         self.problems.push(Problem { at, kind });
     }
 
-    /// Notes the strings in `bytes[range]` that JSON does not allow; `base` is where the bytes begin in the source.
+    /// Notes the strings in `bytes[range]` that JSON does not allow; `base` is where the bytes
+    /// begin in the source.
     pub fn report_bad_strings(&mut self, bytes: &[u8], range: Range<usize>, base: u64) {
         let first = base + range.start as u64;
         for (string, bad) in bad_strings(&bytes[range]) {
@@ -294,7 +294,8 @@ impl Fragment {
         self.problems.truncate(mark.problems);
     }
 
-    /// Makes room for a file of which `done` of `total` bytes are read, so that its lists need not grow by doubling.
+    /// Makes room for a file of which `done` of `total` bytes are read, so that its lists need
+    /// not grow by doubling.
     pub fn expect(&mut self, done: u64, total: u64) {
         let rest = |length: usize| {
             let left = u128::from(total.saturating_sub(done));

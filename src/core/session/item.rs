@@ -18,7 +18,6 @@ pub struct Item {
     pub turn: u32,
     /// The tool's name, qualified with its namespace where it has one.
     pub name: NameId,
-    /// What it is.
     pub kind: Kind,
     /// Which call type it belongs to; outputs answer calls of their own family only.
     pub family: Family,
@@ -39,7 +38,6 @@ pub enum Kind {
     User,
     /// A message of the model: text or a refusal.
     Assistant,
-    /// The model's reasoning.
     Reasoning,
     /// A call that the client must answer.
     Call,
@@ -51,7 +49,6 @@ pub enum Kind {
     HostedOutput,
     /// A request for a decision of the operator.
     ApprovalRequest,
-    /// The decision.
     ApprovalResponse,
     /// A mark that older history was replaced or summarised.
     Compaction,
@@ -85,7 +82,6 @@ impl Kind {
         (Self::Unreadable, "unreadable"),
     ];
 
-    /// The word for it.
     pub fn word(self) -> &'static str {
         Self::ALL
             .iter()
@@ -107,28 +103,23 @@ impl Kind {
     }
 }
 
-/// The type of a call. The pairs are those of the OpenAI API reference and of openai-agents' own table; Chat, Anthropic and
-/// Gemini know [`Family::Function`] (and [`Family::Legacy`], which has no ids) only.
+/// The type of a call. The pairs are those of the OpenAI API reference and of openai-agents' own table; Chat,
+/// Anthropic and Gemini know [`Family::Function`] (and [`Family::Legacy`], which has no ids) only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Family {
-    /// No call.
     None,
     /// `function_call`, `tool_calls[]`, `tool_use`, `functionCall`.
     Function,
     /// `custom_tool_call`: free-form input, never JSON.
     Custom,
-    /// `computer_call`.
     Computer,
-    /// `shell_call`.
     Shell,
     /// `local_shell_call`, whose output may carry the id as `id`.
     LocalShell,
-    /// `apply_patch_call`.
     ApplyPatch,
     /// `tool_search_call` run by the client; ids may be absent.
     ToolSearch,
-    /// `program`.
     Program,
     /// `function_call` of old Chat: paired by name and place.
     Legacy,
@@ -191,15 +182,15 @@ impl CallId {
     }
 }
 
-/// A keyed 64-bit hash. The key is drawn once per process, so that nobody can write a transcript whose ids collide; by chance
-/// a collision among a million ids has the odds of one in forty million.
+/// A keyed 64-bit hash. The key is drawn once per process, so that nobody can write a transcript whose ids
+/// collide; by chance a collision among a million ids has the odds of one in forty million.
 pub fn hash(bytes: &[u8]) -> u64 {
     static KEY: OnceLock<RandomState> = OnceLock::new();
     KEY.get_or_init(RandomState::default).hash_one(bytes)
 }
 
-/// An index as heads and tables keep it, in 32 bits. A session of four thousand million items would need 240 GB for its heads, so
-/// the bound is never reached.
+/// An index as heads and tables keep it, in 32 bits. A session of four thousand million items would need 240 GB
+/// for its heads, so the bound is never reached.
 pub fn index_number(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }
@@ -231,18 +222,20 @@ impl Flags {
     pub const SYNTHETIC: Self = Self(1 << 9);
     /// The call belongs to the simulated user's own tool set, not to the agent's.
     pub const FOREIGN_CALLER: Self = Self(1 << 10);
-    /// Continues the reply of the item before it although an output stands between (one message over many lines).
+    /// Continues the reply of the item before it although an output stands between (one
+    /// message over many lines).
     pub const CONTINUES_REPLY: Self = Self(1 << 11);
-    /// Its shape is one that the provider whose spelling it has takes in no request (see `dialects::shape_fault`).
+    /// Its shape is one that the provider whose spelling it has takes in
+    /// no request (see `dialects::shape_fault`).
     pub const MALFORMED: Self = Self(1 << 12);
     /// It has an id of its own beside its call id.
     pub const OWN_ID: Self = Self(1 << 13);
     /// The record that holds it, or one right before that, names a record before it that is not in the file.
     pub const BROKEN_CHAIN: Self = Self(1 << 14);
-    /// It is of a type that its dialect does not have, or a part of its content is (see `dialects::unknown_in`).
+    /// It is of a type that its dialect does not have, or a part of its
+    /// content is (see `dialects::unknown_in`).
     pub const UNKNOWN: Self = Self(1 << 15);
 
-    /// Both sets.
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }

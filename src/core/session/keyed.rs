@@ -1,9 +1,10 @@
-//! A hasher for keys that are keyed hashes already: ids are hashed once with a secret key when they are read, so that hashing them
-//! again in every table would buy nothing.
+//! A hasher for keys that are keyed hashes already: ids are hashed once with a secret key when they are read,
+//! so that hashing them again in every table would buy nothing.
 
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Builds the hasher; for tables whose keys are made of ids from [`super::CallId`], [`super::Link`] or small numbers.
+/// Builds the hasher; for tables whose keys are made of ids from [`super::CallId`],
+/// [`super::Link`] or small numbers.
 pub type Keyed = BuildHasherDefault<KeyedHasher>;
 
 /// Folds the parts of a key together.

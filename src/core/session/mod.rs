@@ -1,11 +1,12 @@
-//! What happened in a run: the source, the contract, the items in the order of the history, and how they belong together.
+//! What happened in a run: the source, the contract, the items in the order of the history, and
+//! how they belong together.
 //!
-//! Bytes are the truth. An [`Item`] is a small head (kind, call id, name, turn) and the place of its bytes in the
-//! [`Source`]; what an item says is read from there when it is shown or checked. So a session of a gigabyte is a few megabytes
-//! of heads, and an untouched item can always be written back byte for byte.
+//! Bytes are the truth. An [`Item`] is a small head (kind, call id, name, turn) and the place of its bytes in
+//! the [`Source`]; what an item says is read from there when it is shown or checked. So a session of a gigabyte
+//! is a few megabytes of heads, and an untouched item can always be written back byte for byte.
 //!
-//! Recorded items never change. What the operator does is laid over them as edits; each result is a take, a branch of the tree in
-//! [`takes`].
+//! Recorded items never change. What the operator does is laid over them as edits; each result is a take, a
+//! branch of the tree in [`takes`].
 
 pub mod boundary;
 mod compare;
@@ -43,13 +44,10 @@ use std::sync::Arc;
 /// How a provider spells requests, replies and streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dialect {
-    /// OpenAI Responses API.
     Responses,
     /// OpenAI Chat Completions API, and the many servers that speak it.
     Chat,
-    /// Anthropic Messages API.
     Anthropic,
-    /// Gemini generateContent API.
     Gemini,
 }
 
@@ -89,7 +87,8 @@ pub struct Session {
     pub format: &'static str,
     /// How the recorded provider spells things.
     pub dialect: Dialect,
-    /// What tells this session from the others of its file: a session id, a task, "side chain 2". Empty where a file holds one.
+    /// What tells this session from the others of its file: a session id, a task, "side chain 2". Empty where
+    /// a file holds one.
     pub label: String,
     /// The model's name where it is recorded.
     pub model: Option<String>,
@@ -97,7 +96,8 @@ pub struct Session {
     pub contract: Contract,
     /// The tool and function names that items refer to; the sessions of one file share them.
     pub names: Arc<Names>,
-    /// The records (lines, array elements) that hold the items, in file order; the sessions of one file share them.
+    /// The records (lines, array elements) that hold the items, in file order; the sessions of
+    /// one file share them.
     pub records: Arc<[Record]>,
     /// What happened, in the order of the history (which may differ from the order in the file).
     pub items: Vec<Item>,
@@ -107,7 +107,8 @@ pub struct Session {
     pub pairing: Pairing,
     /// Whether this is the history that the run would go on from; side chains and abandoned branches are not.
     pub active: bool,
-    /// Whether its last reply was mended on the way: the client got another one, which is the history that the run goes on from.
+    /// Whether its last reply was mended on the way: the client got another one, which is the history that the
+    /// run goes on from.
     pub was_mended: bool,
     /// Why the last reply ended, as the provider said it: `length`, `max_tokens`, `refusal`, ... by item index.
     pub stops: Vec<Stop>,
@@ -127,7 +128,8 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// Whether a token limit cut the reply: Chat, Anthropic (two), Responses, Gemini, Bedrock and Vercel (as Anthropic and Chat).
+    /// Whether a token limit cut the reply: Chat, Anthropic (two), Responses, Gemini, Bedrock and Vercel
+    /// (as Anthropic and Chat).
     pub fn is_token_limit(&self) -> bool {
         matches!(
             &*self.reason,
@@ -164,7 +166,8 @@ impl Session {
         }
     }
 
-    /// Numbers the turns and pairs calls with outputs; to be called once the items stand in the order of the history.
+    /// Numbers the turns and pairs calls with outputs; to be called once the items stand in the
+    /// order of the history.
     pub fn link(&mut self) {
         self.turns = number_turns(&mut self.items, &self.records);
         self.pairing = pairing::pair(self);
@@ -176,13 +179,13 @@ impl Session {
         self.turns.iter().rposition(speaks)
     }
 
-    /// Whether its items stand in `source`: those of a captured stream and of a database stand in a buffer that was made for them.
+    /// Whether its items stand in `source`: those of a captured stream and of a database stand in a buffer that
+    /// was made for them.
     pub fn stands_in(&self, source: &Arc<dyn Source>) -> bool {
         let address = |source: &Arc<dyn Source>| Arc::as_ptr(source).cast::<()>();
         address(&self.source) == address(source)
     }
 
-    /// The bytes of an item.
     pub fn bytes(&self, item: &Item) -> Result<Vec<u8>, SourceError> {
         self.source.read(item.span)
     }

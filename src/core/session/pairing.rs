@@ -1,11 +1,12 @@
 //! The only definition of a pair and of an orphan.
 //!
-//! An output answers a call of its own [`Family`] with the same id. Ids come back in real recordings, so an output takes the
-//! nearest call before it that is still open; what is left over is matched with calls that come later (a result written before
-//! its call), and only what then stands alone is an orphan. Nothing pairs across a compaction: the provider sees one side only.
+//! An output answers a call of its own [`Family`] with the same id. Ids come back in real recordings, so an
+//! output takes the nearest call before it that is still open; what is left over is matched with calls that
+//! come later (a result written before its call), and only what then stands alone is an orphan. Nothing pairs
+//! across a compaction: the provider sees one side only.
 //!
-//! Where ids are missing (legacy `function_call`, Gemini-style replies) calls and outputs pair by name and order.
-//! Which places a provider accepts for a pair is not decided here but in [`crate::dialects`].
+//! Where ids are missing (legacy `function_call`, Gemini-style replies) calls and outputs pair by name and
+//! order. Which places a provider accepts for a pair is not decided here but in [`crate::dialects`].
 
 use super::item::index_number;
 use super::keyed::Keyed;
@@ -103,8 +104,8 @@ enum Key {
     Order(Family),
 }
 
-/// The key by which an item finds its partner. Hosted calls of all kinds share one family, as their results do; in Chat a `tool`
-/// message answers custom calls and function calls alike.
+/// The key by which an item finds its partner. Hosted calls of all kinds share one family, as their results do;
+/// in Chat a `tool` message answers custom calls and function calls alike.
 fn key_of(item: &Item) -> Key {
     let family = match (item.family, item.shape) {
         (Family::Custom, Shape::Chat) => Family::Function,
@@ -163,7 +164,8 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// The call that an answer with this key belongs to. Keys without calls leave the table, which stays as small as what is open.
+    /// The call that an answer with this key belongs to. Keys without calls leave the table, which stays as
+    /// small as what is open.
     fn take(&mut self, key: Key) -> Option<u32> {
         let Entry::Occupied(mut entry) = self.open.entry(key) else {
             return None;
@@ -183,7 +185,8 @@ impl<'a> Matcher<'a> {
     /// A compaction: what is open stays open on the other side, and ids start anew.
     fn cut(&mut self) {
         self.match_late_calls();
-        // Taken and not drained: to drain an empty table that was large costs as much as it was large, at each of many marks.
+        // Taken and not drained: to drain an empty table that was large costs as much as it was large, at
+        // each of many marks.
         for (key, calls) in std::mem::take(&mut self.open) {
             if let Some(call) = calls.last() {
                 self.severed.insert(key, call);

@@ -8,7 +8,6 @@ use std::fmt;
 pub struct Problem {
     /// Byte position in the source.
     pub at: u64,
-    /// What it is.
     pub kind: ProblemKind,
 }
 
@@ -45,7 +44,6 @@ pub enum ProblemKind {
     ParentCycle,
     /// A value that could not be decoded; the text says why.
     Undecodable(String),
-    /// Tool definitions that are no definitions.
     BadToolDefinitions(String),
     /// A key that decides what the record is stands twice in it; the last one counts.
     DuplicateKey(String),
@@ -53,7 +51,6 @@ pub enum ProblemKind {
     BadString(BadSpelling),
     /// Items, calls or parts of a type that the format does not have; they are kept and nothing judges them.
     UnknownType {
-        /// What they are.
         words: String,
         /// How many there are.
         count: usize,
@@ -138,7 +135,8 @@ impl fmt::Display for ProblemKind {
                 };
                 write!(
                     f,
-                    "a string with {what}: no strict parser takes the text, no provider the request; `fix` spells it anew"
+                    "a string with {what}: no strict parser takes the text, no provider the request; `fix` \
+                    spells it anew"
                 )
             }
             Self::UnknownType { words, count: 1 } => {

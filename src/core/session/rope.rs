@@ -1,4 +1,5 @@
-//! A text with other bytes in some places of it: how a take reads. The bytes that were recorded stay where they are.
+//! A text with other bytes in some places of it: how a take reads. The bytes that were recorded
+//! stay where they are.
 
 use super::ledger::{GrownBy, RunState};
 use super::{Source, SourceError, Span};
@@ -50,8 +51,8 @@ pub enum Origin {
     Recorded(Span),
     /// In what a take wrote: somebody decided that it stands there.
     Written(Span),
-    /// In what a take grew by: what the world said of itself, replies of the model and outputs of tools. It stands among what was
-    /// written.
+    /// In what a take grew by: what the world said of itself, replies of the model and outputs of tools. It
+    /// stands among what was written.
     Grown(Span),
 }
 
@@ -87,7 +88,6 @@ impl Origin {
 }
 
 impl Rope {
-    /// A source as it was recorded.
     pub fn new(recorded: Arc<dyn Source>) -> Self {
         let length = recorded.len();
         let mut rope = Self {
@@ -105,13 +105,14 @@ impl Rope {
         rope
     }
 
-    /// This text with splices. They are taken in the order of their places; of two insertions at one place the first stays first.
-    /// What overlaps a splice before it is left out.
+    /// This text with splices. They are taken in the order of their places; of two insertions at one place the
+    /// first stays first. What overlaps a splice before it is left out.
     pub fn spliced(&self, splices: &[Splice]) -> Self {
         self.with(&owned(splices), Origin::Written)
     }
 
-    /// The same where the splices are what a take grew by in one step. What the operator said is his decision, as in any take.
+    /// The same where the splices are what a take grew by in one step. What the operator said is his decision,
+    /// as in any take.
     pub fn grown(&self, splices: &[Splice], by: Option<GrownBy>) -> Self {
         self.grown_by(&owned(splices), by)
     }
@@ -187,7 +188,8 @@ impl Rope {
         rope
     }
 
-    /// Copies the pieces of a range of another rope, which are searched for from piece `from` on; gives the last piece it touched.
+    /// Copies the pieces of a range of another rope, which are searched for from piece `from` on; gives the
+    /// last piece it touched.
     fn copy(&mut self, other: &Self, range: std::ops::Range<u64>, from: usize) -> usize {
         let mut last = from;
         for (number, piece) in other.pieces.iter().enumerate().skip(from) {
@@ -222,8 +224,8 @@ impl Rope {
         &self.pieces
     }
 
-    /// What the takes wrote and what they grew by; [`Origin::Written`] and [`Origin::Grown`] point into it. `None` for a span that does
-    /// not lie within one step.
+    /// What the takes wrote and what they grew by; [`Origin::Written`] and [`Origin::Grown`] point into it.
+    /// `None` for a span that does not lie within one step.
     pub fn written(&self, span: Span) -> Option<&[u8]> {
         let next = self
             .written
@@ -252,7 +254,6 @@ impl Rope {
         own.take_while(move |piece| piece.start < span.end)
     }
 
-    /// The source that was recorded.
     pub fn recorded(&self) -> &Arc<dyn Source> {
         &self.recorded
     }

@@ -6,7 +6,6 @@ use std::fmt;
 /// A range of bytes in a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, PartialOrd, Ord)]
 pub struct Span {
-    /// First byte.
     pub start: u64,
     /// Byte after the last one.
     pub end: u64,
@@ -21,7 +20,6 @@ impl Span {
         }
     }
 
-    /// Length in bytes.
     pub fn len(self) -> u64 {
         self.end.saturating_sub(self.start)
     }
@@ -45,8 +43,8 @@ impl Span {
     }
 }
 
-/// Bytes that can be read at any position, by several readers at once. Who knows a faster way for one kind of source can ask for it
-/// by its type.
+/// Bytes that can be read at any position, by several readers at once. Who knows a faster way for one kind of
+/// source can ask for it by its type.
 pub trait Source: Any + Send + Sync + fmt::Debug {
     /// Length in bytes, now.
     fn len(&self) -> u64;
@@ -61,7 +59,8 @@ pub trait Source: Any + Send + Sync + fmt::Debug {
         Ok(())
     }
 
-    /// Fills `place` with the bytes from `start` on; for readers that keep their memory and move through a file.
+    /// Fills `place` with the bytes from `start` on; for readers that keep their memory and
+    /// move through a file.
     fn fill(&self, start: u64, place: &mut [u8]) -> Result<(), SourceError> {
         let span = Span {
             start,
@@ -86,12 +85,10 @@ pub enum SourceError {
         /// What was asked for.
         span: Span,
     },
-    /// The system refused.
     #[error("cannot read bytes {0} to {1}: {reason}", span.start, span.end)]
     Refused {
         /// What was asked for.
         span: Span,
-        /// The system's words.
         reason: String,
     },
 }

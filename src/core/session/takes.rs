@@ -1,7 +1,7 @@
 //! The tree of takes: the recording, its branches, and where the operator is among them.
 //!
-//! Everything that changes the tree is one [`TakeEvent`]. The methods that change it give the event back, for the journal; the
-//! events of a journal, applied to an empty tree in their order, give the tree.
+//! Everything that changes the tree is one [`TakeEvent`]. The methods that change it give the event back, for
+//! the journal; the events of a journal, applied to an empty tree in their order, give the tree.
 
 mod anchor;
 mod event;
@@ -19,7 +19,6 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The tree of takes of one recording.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Takes {
-    /// Below the recording.
     main: Below,
     takes: BTreeMap<TakeId, Node>,
     current: TakeId,
@@ -49,12 +48,12 @@ struct Below {
 /// A line of the tree as it is drawn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Branch {
-    /// The take.
     pub id: TakeId,
     /// How many takes lie between it and the recording, itself included; 0 for the recording.
     pub depth: usize,
-    /// One entry for each fork above it, from the recording down: whether further branches of that fork follow below. A take
-    /// that is the only child of its parent continues the column of its parent, so that a long story stays narrow.
+    /// One entry for each fork above it, from the recording down: whether further branches of that fork
+    /// follow below. A take that is the only child of its parent continues the column of its parent, so that
+    /// a long story stays narrow.
     pub rails: Vec<bool>,
     /// Whether it is the last child of its parent.
     pub is_last: bool,
@@ -91,7 +90,8 @@ impl Takes {
         self.below(id).map_or(&[], |below| &below.children)
     }
 
-    /// What makes a take's text of its parent's: its own splices, then what it grew by, each in the places of the text so far.
+    /// What makes a take's text of its parent's: its own splices, then what it grew by, each in the places of
+    /// the text so far.
     pub fn steps(&self, id: TakeId) -> impl Iterator<Item = &[Anchored]> {
         let node = self.takes.get(&id).into_iter();
         node.flat_map(|node| {
@@ -106,7 +106,8 @@ impl Takes {
         node.map_or(0, |node| crate::session::index_number(node.growth.len()))
     }
 
-    /// The takes that lead from the recording to this one, which is the last: laid over each other they are its text.
+    /// The takes that lead from the recording to this one, which is the last: laid over each other
+    /// they are its text.
     pub fn line(&self, id: TakeId) -> Vec<TakeId> {
         let mut line = Vec::new();
         let mut at = id;
@@ -137,7 +138,8 @@ impl Takes {
         self.changed(TakeEvent::Taken { id, take })
     }
 
-    /// Appends to a take; neither to one that others branch off, whose text they are laid over, nor to the recording.
+    /// Appends to a take; neither to one that others branch off, whose text they are laid over,
+    /// nor to the recording.
     pub fn grow(&mut self, take: TakeId, splices: Vec<Anchored>) -> Result<TakeEvent, Misfit> {
         let step = self.growth(take);
         self.changed(TakeEvent::Grown {
@@ -375,7 +377,8 @@ impl Takes {
                 splices: splices.to_vec(),
             }));
         }
-        // Going to a take marks the way to it; the forks nearer to the recording are set right after those below them.
+        // Going to a take marks the way to it; the forks nearer to the recording are set right
+        // after those below them.
         order.sort_by_key(|branch| std::cmp::Reverse(branch.depth));
         let forks = order.iter().filter_map(|branch| self.below(branch.id));
         let forks = forks.filter(|below| below.children.len() > 1);

@@ -5,7 +5,6 @@ use super::{Flags, Item, Kind, Record};
 /// A run of items that belong together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Turn {
-    /// Who speaks.
     pub speaker: Speaker,
     /// Index of its first item.
     pub first: u32,
@@ -18,7 +17,6 @@ pub struct Turn {
 pub enum Speaker {
     /// System or developer messages.
     System,
-    /// The user.
     User,
     /// The model; the outputs of its calls belong to its turn.
     Model,
@@ -47,8 +45,8 @@ impl Turn {
 
 /// Groups items into turns and writes the turn's index into each.
 ///
-/// A reply starts where the format says so ([`Flags::STARTS_REPLY`]); where it does not (Responses items), with the first
-/// item of the model behind an output or a message.
+/// A reply starts where the format says so ([`Flags::STARTS_REPLY`]); where it does not (Responses items), with
+/// the first item of the model behind an output or a message.
 pub fn number_turns(items: &mut [Item], records: &[Record]) -> Vec<Turn> {
     let mut turns: Vec<Turn> = Vec::new();
     let mut answered = false;

@@ -224,8 +224,8 @@ const SYNONYMS: &[&[&str]] = &[
     &["sendemail", "email", "sendmail", "mail"],
 ];
 
-/// What a tool does, by the verb in its name: verbs of one row are of one kind, and no name of one kind is meant by one of another. Words
-/// that are as often no verb (`order`, `open`, `run` a file) are left out.
+/// What a tool does, by the verb in its name: verbs of one row are of one kind, and no name of one kind is
+/// meant by one of another. Words that are as often no verb (`order`, `open`, `run` a file) are left out.
 const VERBS: &[&[&str]] = &[
     &[
         "get", "fetch", "read", "list", "find", "search", "lookup", "look", "query", "show",
@@ -435,8 +435,9 @@ const HOMES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// The agent or provider whose tool this is, for "this is a tool of Claude Code; your agent does not offer it". The name must be
-/// written as that agent writes it (`Bash`, not `BASH`); a `functions.` before it is no matter.
+/// The agent or provider whose tool this is, for "this is a tool of Claude Code; your agent does not
+/// offer it". The name must be written as that agent writes it (`Bash`, not `BASH`); a `functions.`
+/// before it is no matter.
 #[must_use]
 pub fn home_of(name: &str) -> Option<&'static str> {
     let bare = name.trim().trim_start_matches("functions.");

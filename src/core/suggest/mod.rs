@@ -1,9 +1,10 @@
 //! Did you mean: the offered tool that a wrong name was meant for, and whose tool it would be elsewhere.
 //!
-//! Names are compared word by word after taking off what models and providers put around them (`functions.`, `default_api:`,
-//! `mcp__server__`, namespaces, camel case). In this order a name is the same tool, an agent
-//! whose handoff is offered, the same words, a typo, another word for the same thing, or a word of its name. A name whose verb does
-//! something else (`delete_user`, `get_user`) is never near. Nothing near means nothing offered.
+//! Names are compared word by word after taking off what models and providers put around them
+//! (`functions.`, `default_api:`, `mcp__server__`, namespaces, camel case). In this order a name is the
+//! same tool, an agent whose handoff is offered, the same words, a typo, another word for the same thing,
+//! or a word of its name. A name whose verb does something else (`delete_user`, `get_user`) is never near.
+//! Nothing near means nothing offered.
 
 mod known;
 mod reason;
@@ -19,7 +20,8 @@ use words::Name;
 const MOST: usize = 3;
 /// Least score of a typo.
 const CUT_OFF: f64 = 0.6;
-/// Least edit similarity (optimal string alignment, by length) of a typo: Jaro-Winkler alone finds `search` in `bash`.
+/// Least edit similarity (optimal string alignment, by length) of a typo: Jaro-Winkler alone
+/// finds `search` in `bash`.
 const LEAST_EDIT: f64 = 0.5;
 
 /// Shortest word that leads to a tool by itself.
@@ -36,7 +38,6 @@ pub enum Why {
     Handoff,
     /// The same words in another order, or most of them.
     SameWords,
-    /// Few letters differ.
     Spelling,
     /// Another word for the same thing (`shell`, `terminal`).
     Synonym,
@@ -181,8 +182,8 @@ fn similarity(a: &str, b: &str) -> Option<f64> {
     (edit >= LEAST_EDIT).then(|| edit.max(0.95 * strsim::jaro_winkler(a, b)).min(0.99))
 }
 
-/// Whether the edit similarity may reach [`LEAST_EDIT`]: every letter that one name has more often than the other needs an
-/// edit of its own. Cheap, and true for nearly no pair of unrelated names.
+/// Whether the edit similarity may reach [`LEAST_EDIT`]: every letter that one name has more often than the
+/// other needs an edit of its own. Cheap, and true for nearly no pair of unrelated names.
 fn may_be_near(a: &str, b: &str) -> bool {
     if !a.is_ascii() || !b.is_ascii() {
         return true;
@@ -203,8 +204,8 @@ fn synonym(wanted: &Name, offered: &Name) -> Option<(f64, Why)> {
     (shared != 0).then_some((0.7, Why::Synonym))
 }
 
-/// A single word that is one of the tool's words, or the beginning of one. Where it says nothing of what is to be done, no tool that
-/// takes something away is meant.
+/// A single word that is one of the tool's words, or the beginning of one. Where it says nothing of what is to
+/// be done, no tool that takes something away is meant.
 fn common_word(wanted: &Name, offered: &Name) -> Option<(f64, Why)> {
     let [word] = wanted.bare_words.as_slice() else {
         return None;

@@ -1,5 +1,5 @@
-//! How a wrong name differs from the tool's that it was meant for, for people. What is said is true of the two names as they are written,
-//! whichever way they were found to be near.
+//! How a wrong name differs from the tool's that it was meant for, for people. What is said is true of the two
+//! names as they are written, whichever way they were found to be near.
 
 use super::Why;
 use super::known::verb_kind;

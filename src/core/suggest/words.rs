@@ -11,7 +11,8 @@ const PREFIXES: [&str; 6] = [
     "tools.",
     "mcp__",
 ];
-/// What a handoff tool's name starts with, as words (the Agents SDK makes `transfer_to_` plus the agent's name).
+/// What a handoff tool's name starts with, as words (the Agents SDK makes `transfer_to_`
+/// plus the agent's name).
 const HANDOFFS: [&str; 4] = ["transferto", "handoffto", "delegateto", "transferbackto"];
 /// Longest part of a name that is compared: a name is a word, not a text.
 const LONGEST: usize = 128;
@@ -19,7 +20,6 @@ const LONGEST: usize = 128;
 /// One name in the forms that are compared.
 #[derive(Debug, Clone)]
 pub(super) struct Name {
-    /// As given.
     pub(super) given: String,
     /// All words, lower case, nothing between them.
     pub(super) whole: String,
@@ -72,7 +72,8 @@ impl Name {
         }
     }
 
-    /// Whether this flat name (`server_tool`) ends in the qualified name `other` (`a.server.tool`), or that in this one.
+    /// Whether this flat name (`server_tool`) ends in the qualified name `other` (`a.server.tool`), or
+    /// that in this one.
     pub(super) fn flattens(&self, other: &Self) -> bool {
         let (long, short) = if self.whole.len() > other.whole.len() {
             (self, other)

@@ -18,7 +18,6 @@ pub struct Context {
     pub error: String,
     /// Where a value breaks its schema.
     pub violations: Vec<Violation>,
-    /// The id of the call.
     pub call_id: String,
     /// The schema that the arguments or the final message must satisfy.
     pub schema: Option<serde_json::Value>,
@@ -44,7 +43,6 @@ pub struct Violation {
 /// A name that templates may use.
 #[derive(Debug, Clone, Copy)]
 pub struct Variable {
-    /// The name.
     pub name: &'static str,
     /// What it holds, in one line.
     pub what: &'static str,

@@ -11,12 +11,7 @@ pub enum Fault {
     TooLong,
     /// It uses a name that does not stand ready.
     #[error("line {line}: there is no `{name}`; these stand ready: {}", names())]
-    UnknownName {
-        /// The name.
-        name: String,
-        /// Where it stands.
-        line: usize,
-    },
+    UnknownName { name: String, line: usize },
     /// It uses a part of the template language that wordings leave out.
     #[error("line {line}: `{what}` is not for wordings; {hint}")]
     NotForWordings {
@@ -24,17 +19,11 @@ pub enum Fault {
         what: String,
         /// What to use instead.
         hint: &'static str,
-        /// Where it stands.
         line: usize,
     },
     /// It cannot be read, or fails for this failure.
     #[error("line {line}: {reason}")]
-    Failed {
-        /// What is wrong.
-        reason: String,
-        /// Where it stands.
-        line: usize,
-    },
+    Failed { reason: String, line: usize },
     /// It runs on and on.
     #[error("the template does not come to an end; loop over fewer things")]
     Endless,
@@ -56,8 +45,8 @@ impl Fault {
 }
 
 impl Fault {
-    /// The line of a TOML file on which it stands, where the template is the text that begins (with its quotes) at byte `at` of the
-    /// file. A text on several lines usually begins behind the line of its quotes.
+    /// The line of a TOML file on which it stands, where the template is the text that begins (with its quotes)
+    /// at byte `at` of the file. A text on several lines usually begins behind the line of its quotes.
     pub fn line_in_toml(&self, file: &str, at: usize) -> usize {
         let (before, text) = file.split_at_checked(at).unwrap_or((file, ""));
         let quotes = text.starts_with("\"\"\"") || text.starts_with("'''");

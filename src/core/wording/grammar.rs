@@ -1,8 +1,8 @@
 //! Templates taken apart, and the part of the template language that wordings use.
 //!
-//! A project can bring wordings of its own, so what could grow without end is refused before anything runs: variables that are set,
-//! literals of lists and maps, operators that join or multiply texts. What is left (values, slices, filters, `if`, `for`, `raw`)
-//! cannot make more than a few times what it was given.
+//! A project can bring wordings of its own, so what could grow without end is refused before anything runs:
+//! variables that are set, literals of lists and maps, operators that join or multiply texts. What is left
+//! (values, slices, filters, `if`, `for`, `raw`) cannot make more than a few times what it was given.
 
 use super::fault::Fault;
 
@@ -11,7 +11,6 @@ const STATEMENTS: [&str; 6] = ["if", "elif", "else", "endif", "for", "endfor"];
 /// What to use instead of another filter.
 const FILTERS_HINT: &str =
     "the filters are join, length, first, last, trim, lower, upper, default and tojson";
-/// Filters of wordings.
 const FILTERS: [&str; 9] = [
     "join", "length", "first", "last", "trim", "lower", "upper", "default", "tojson",
 ];
@@ -25,11 +24,8 @@ const LONG_SIGNS: [&str; 6] = ["//", "**", "==", "!=", ">=", "<="];
 /// A part of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Piece<'a> {
-    /// Literal text.
     Text(&'a str),
-    /// `{{ ... }}`.
     Value(Tag<'a>),
-    /// `{% ... %}`.
     Statement(Tag<'a>),
 }
 
@@ -47,16 +43,14 @@ pub(super) struct Tag<'a> {
 pub(super) enum Token<'a> {
     /// A name or keyword, and the line it stands on.
     Name(&'a str, usize),
-    /// A number.
     Number(&'a str),
     /// A text with its quotes, as it stands.
     Literal(&'a str),
-    /// A sign.
     Sign(&'a str),
 }
 
-/// Takes a template apart; fails where it uses what wordings leave out. A tag that is left open ends the pieces: the engine, which
-/// reads the template afterwards, says so better.
+/// Takes a template apart; fails where it uses what wordings leave out. A tag that is left open ends the
+/// pieces: the engine, which reads the template afterwards, says so better.
 pub(super) fn pieces(template: &str) -> Result<Vec<Piece<'_>>, Fault> {
     let mut scanner = Scanner {
         template,
@@ -150,7 +144,8 @@ fn objection<'a>(before: Option<&Token<'_>>, token: &Token<'a>) -> Option<(&'a s
         }
         Token::Sign("{") => Some((
             "{",
-            "inside `{{ }}` stands a name, as `{{ name }}`; `{% raw %}` before and `{% endraw %}` behind keep braces as they are",
+            "inside `{{ }}` stands a name, as `{{ name }}`; `{% raw %}` before and `{% endraw %}` behind keep \
+            braces as they are",
         )),
         Token::Sign(sign @ ("+" | "~" | "*" | "**")) => {
             Some((sign, "write the parts one behind the other"))

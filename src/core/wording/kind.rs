@@ -11,7 +11,6 @@ pub enum Kind {
     InvalidArguments,
     /// The call never got its output.
     MissingOutput,
-    /// The tool failed.
     ToolError,
     /// The same call came again and again.
     RepeatedCall,
@@ -102,7 +101,6 @@ impl Kind {
         )
     }
 
-    /// Its name.
     pub fn name(self) -> &'static str {
         let mut kinds = KINDS.iter();
         kinds

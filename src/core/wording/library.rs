@@ -1,7 +1,7 @@
 //! The library: wordings for each kind of failure, along the axes that the lab compares.
 //!
-//! Every text is written for retake. A template copes with whatever is missing (nothing near, no schema, no tools) and cuts what
-//! could be long; the first wording of a kind is its default.
+//! Every text is written for retake. A template copes with whatever is missing (nothing near, no schema, no
+//! tools) and cuts what could be long; the first wording of a kind is its default.
 
 mod calls;
 mod outcomes;
@@ -21,7 +21,6 @@ pub struct Wording {
     pub kinds: &'static [Kind],
     /// Where it stands on the axes.
     pub axes: Axes,
-    /// The template.
     pub template: &'static str,
 }
 
@@ -78,7 +77,6 @@ impl fmt::Display for Axes {
 /// Which tools a wording lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Listing {
-    /// None.
     #[default]
     Nothing,
     /// Those that were probably meant.
@@ -97,7 +95,6 @@ pub enum Channel {
     /// As the output of the call, marked as an error where the dialect can say so.
     #[default]
     ErrorOutput,
-    /// As a message of the user.
     UserMessage,
 }
 
@@ -117,7 +114,8 @@ pub fn find(kind: Kind, name: &str) -> Option<&'static Wording> {
     library(kind).find(|wording| wording.name == name)
 }
 
-/// Whether a policy means the name of a wording by a text: one word without a tag. A template has more than one.
+/// Whether a policy means the name of a wording by a text: one word without a tag. A template
+/// has more than one.
 pub fn reads_as_name(text: &str) -> bool {
     !text.contains(|c: char| c.is_whitespace() || c == '{')
 }

@@ -1,9 +1,10 @@
-//! What the model reads when something went wrong: templates with placeholders, a library of them for each kind of failure, their
-//! rendering, and recipes that carry a recovery out of the debugger.
+//! What the model reads when something went wrong: templates with placeholders, a library of them for each kind
+//! of failure, their rendering, and recipes that carry a recovery out of the debugger.
 //!
-//! A template is written for [minijinja](https://docs.rs/minijinja): `{{ tool }}`, `{% if nearest %}...{% endif %}`,
-//! `{% for violation in violations %}...{% endfor %}`. Nothing is escaped, every name must be one of [`VARIABLES`], and what could
-//! grow without end is refused before it runs, since a project may bring wordings of its own.
+//! A template is written for [minijinja](https://docs.rs/minijinja): `{{ tool }}`, `{% if nearest %}...{%
+//! endif %}`, `{% for violation in violations %}...{% endfor %}`. Nothing is escaped, every name must be one
+//! of [`VARIABLES`], and what could grow without end is refused before it runs, since a project may bring
+//! wordings of its own.
 
 mod context;
 mod fault;

@@ -30,8 +30,8 @@ pub fn render(template: &str, context: &Context) -> Result<String, Fault> {
     Ok(text)
 }
 
-/// Whether a template can be read at all, and uses only names that stand ready. It can still fail for a failure that lacks what it
-/// asks for (`nearest[0]` where nothing is near).
+/// Whether a template can be read at all, and uses only names that stand ready. It can still fail for a failure
+/// that lacks what it asks for (`nearest[0]` where nothing is near).
 pub fn check(template: &str) -> Result<(), Fault> {
     readable(template).map(|_| ())
 }
@@ -67,7 +67,8 @@ fn fuel(pieces: &[Piece<'_>]) -> Option<u64> {
     grammar::names(pieces, "for").then_some(most as u64)
 }
 
-/// The template language of wordings. It begins empty: what is here cannot make more than [`OUTPUT`] of anything.
+/// The template language of wordings. It begins empty: what is here cannot make more
+/// than [`OUTPUT`] of anything.
 fn environment(fuel: Option<u64>) -> Result<Environment<'static>, Error> {
     let mut environment = Environment::empty();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);

@@ -1,10 +1,9 @@
-//! What a policy can do about a finding without asking: the one table of its words. The engine reads policies by it, recipes write
-//! them by it, and help and README tell it.
+//! What a policy can do about a finding without asking: the one table of its words. The engine reads policies
+//! by it, recipes write them by it, and help and README tell it.
 
 /// A word that stands behind `do` and `otherwise` of a policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Verb {
-    /// The word.
     pub word: &'static str,
     /// What it comes to.
     pub deed: Deed,
@@ -12,8 +11,8 @@ pub struct Verb {
     pub has_wording: bool,
     /// Whether it needs a `value`, and takes `include_in_history`.
     pub has_value: bool,
-    /// How often it is done where the policy does not say; `None`: as often as it comes. Only what asks the model again without
-    /// using up a turn needs an end of its own.
+    /// How often it is done where the policy does not say; `None`: as often as it comes. Only what asks the
+    /// model again without using up a turn needs an end of its own.
     pub times: Option<u32>,
     /// What it does, in one line.
     pub what: &'static str,
@@ -24,11 +23,8 @@ pub struct Verb {
 pub enum Deed {
     /// One of these actions is carried out, by their ids: the one that the rule offers.
     Act(&'static [&'static str]),
-    /// Nothing is changed.
     Release,
-    /// The run fails.
     Raise,
-    /// The operator decides.
     Ask,
 }
 
@@ -124,7 +120,8 @@ const IN_VAIN: &[(&str, &str, &str)] = &[
     ("failing-tool", "retry", ALWAYS_RAN),
 ];
 
-const ALWAYS_RAN: &str = "the tool has run by then and would run again; `[retry]` tries a tool again after a failure that may pass";
+const ALWAYS_RAN: &str = "the tool has run by then and would run again; `[retry]` tries a tool again after a \
+    failure that may pass";
 
 /// Why a policy can never do what a word says about findings of a rule; `None` where it may succeed.
 pub fn in_vain(rule: &str, word: &str) -> Option<&'static str> {

@@ -1,4 +1,5 @@
-//! The scripts that an agent's commands name: part of what the operator confirms, because whoever changes one changes what runs.
+//! The scripts that an agent's commands name: part of what the operator confirms, because whoever changes
+//! one changes what runs.
 
 use crate::files::FileSource;
 use crate::trust::Content;
@@ -8,7 +9,8 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Longest script that is read as a whole, in bytes. Of a longer one only length and time of change are confirmed.
+/// Longest script that is read as a whole, in bytes. Of a longer one only length and time
+/// of change are confirmed.
 const LONGEST: u64 = 16 * 1024 * 1024;
 /// How the names of files end that an interpreter runs.
 const ENDINGS: &[&str] = &[
@@ -63,8 +65,8 @@ fn named_by(command: &Command, folder: &Path) -> Vec<(String, PathBuf)> {
     scripts.collect()
 }
 
-/// Whether a file is run as a command names it: a script anywhere, or a program in the agent's own folder. Data are not, which may change with
-/// every run.
+/// Whether a file is run as a command names it: a script anywhere, or a program in the agent's own folder. Data
+/// are not, which may change with every run.
 fn is_script(path: &Path, is_program: bool, folder: &Path) -> bool {
     let Ok(about) = path.metadata() else {
         return false;

@@ -21,8 +21,8 @@ const OF_A_CONNECTION: &[&str] = &[
     "upgrade",
 ];
 
-/// Lines that are about one body: how it was packed (RFC 9110, 8.4), its digests (RFC 9530), and the key that marks retries of one request,
-/// by which a provider would give the first reply again.
+/// Lines that are about one body: how it was packed (RFC 9110, 8.4), its digests (RFC 9530), and the key that
+/// marks retries of one request, by which a provider would give the first reply again.
 const OF_A_BODY: &[&str] = &[
     "content-digest",
     "content-encoding",
@@ -40,8 +40,8 @@ pub(crate) fn strip_lines_of_a_body(lines: &mut HeaderMap) {
 }
 
 impl Headers {
-    /// The lines of a client's request as they are sent with another body of its kind: all that are meant for the server at the end.
-    /// Their values are taken for secrets.
+    /// The lines of a client's request as they are sent with another body of its kind: all that are meant for
+    /// the server at the end. Their values are taken for secrets.
     pub fn passed_on(lines: &HeaderMap) -> Self {
         let named = lines.get_all("connection").iter();
         let named = named.filter_map(|value| value.to_str().ok());
@@ -77,7 +77,6 @@ impl Headers {
     }
 }
 
-/// The secrets of header lines.
 pub(crate) fn secrets_shown(lines: &HeaderMap) -> Vec<Shown> {
     let shown = lines.iter().flat_map(|(name, value)| {
         let value = String::from_utf8_lossy(value.as_bytes());

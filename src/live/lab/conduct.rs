@@ -1,4 +1,5 @@
-//! The one who conducts an experiment: hears the operator and the models, asks the machine who is next, and asks.
+//! The one who conducts an experiment: hears the operator and the models, asks the machine who
+//! is next, and asks.
 
 use super::journal::Place;
 use super::prepare::{Prepared, Sent};
@@ -23,7 +24,8 @@ use tokio_util::sync::CancellationToken;
 const OFTEN: Duration = Duration::from_millis(100);
 
 /// What is said where a cap on tokens is set and a reply tells none.
-const UNCOUNTED: &str = "the model's provider tells no tokens: for the cap on tokens they are estimated, one for every 4 bytes that are sent or answered";
+const UNCOUNTED: &str = "the model's provider tells no tokens: for the cap on tokens they are estimated, one \
+    for every 4 bytes that are sent or answered";
 
 /// An experiment that runs. It ends when this is dropped; what has come is kept.
 #[derive(Debug)]
@@ -118,7 +120,6 @@ struct Conductor {
     /// The journals, by trial; none where all that was asked for has come, so that others can write to them.
     benches: Vec<Bench>,
     opener: Opener,
-    /// By trial.
     models: Vec<Arc<Reached>>,
     inputs: Sender<Input>,
     report: Report,
@@ -210,7 +211,8 @@ impl Conductor {
         })
     }
 
-    /// Goes on until the experiment is over and somebody has ended it: one that is over may be given more samples.
+    /// Goes on until the experiment is over and somebody has ended it: one that is over may
+    /// be given more samples.
     fn conduct(mut self, heard: &Receiver<Input>) {
         self.handle(Event::Begin);
         loop {
@@ -400,7 +402,8 @@ fn called_off(benches: &mut [Bench], question: Question) {
     }
 }
 
-/// How long a question whose request failed waits until it is sent again, as in a live run; `None` where it is not.
+/// How long a question whose request failed waits until it is sent again, as in a live run; `None`
+/// where it is not.
 fn again_in(fault: &ModelFault, question: Question) -> Option<Duration> {
     // Nobody saw a part of a reply: a stream that broke off may be asked for again.
     let unseen = ModelFault {

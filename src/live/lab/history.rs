@@ -1,4 +1,5 @@
-//! The histories of a trial: the recording up to the failing turn, once for each wording, as requests in the dialect of the model.
+//! The histories of a trial: the recording up to the failing turn, once for each wording, as requests in the
+//! dialect of the model.
 
 use super::NoHistory;
 use crate::{NoTake, Recording, Workbench, check_session, target_of};
@@ -74,7 +75,8 @@ struct Stage {
     own: usize,
 }
 
-/// Writes the histories of a trial with a model of this dialect: first that of the baseline, where it is wanted.
+/// Writes the histories of a trial with a model of this dialect: first that of the baseline,
+/// where it is wanted.
 pub(super) fn histories(
     found: Found<'_>,
     dialect: Dialect,
@@ -143,8 +145,8 @@ impl Stage {
         &self.findings[self.own]
     }
 
-    /// What leaves the history beside the words: everything behind the failing turn, and sound calls of it that no output was recorded
-    /// of: no provider takes a history with an open call.
+    /// What leaves the history beside the words: everything behind the failing turn, and sound calls of it that
+    /// no output was recorded of: no provider takes a history with an open call.
     fn cut(&self, notes: &mut Vec<String>) -> Result<Vec<Edit>, NoHistory> {
         let session = self.session()?;
         let item = self.finding().item.unwrap_or_default() as usize;
@@ -214,7 +216,8 @@ impl Stage {
         })
     }
 
-    /// No words at all: a turn that is asked for again may come out better by itself, and feedback has to beat that.
+    /// No words at all: a turn that is asked for again may come out better by itself, and feedback
+    /// has to beat that.
     fn plain(&self) -> Option<Words> {
         self.is_asked_again().then(|| Words {
             name: PLAIN.name.to_owned(),
@@ -317,8 +320,8 @@ fn without_flag(bytes: &[u8]) -> Option<Vec<u8>> {
     serde_json::to_vec(&value).ok()
 }
 
-/// The action that tells the model: what a message says is told by the user, what a call did by its output, unless it is to come from
-/// the user as well.
+/// The action that tells the model: what a message says is told by the user, what a call did by its output,
+/// unless it is to come from the user as well.
 fn action_for(kind: Kind, channel: Channel) -> &'static str {
     match channel {
         Channel::Output | Channel::ErrorOutput if kind.is_of_call() => INJECT,
@@ -326,7 +329,8 @@ fn action_for(kind: Kind, channel: Channel) -> &'static str {
     }
 }
 
-/// The finding that stands for one of the recording in the request: of the same rule, of the same call; else as many places from the end.
+/// The finding that stands for one of the recording in the request: of the same rule, of the same call; else as
+/// many places from the end.
 fn counterpart(
     (before, finding): (&Session, &Finding),
     (session, findings): (&Session, &[Finding]),
@@ -351,7 +355,6 @@ fn counterpart(
     })
 }
 
-/// All of a take.
 fn text(bench: &mut Workbench, take: TakeId) -> Result<Vec<u8>, NoHistory> {
     use retake_core::session::Source as _;
     let rope = bench.rope(take)?;

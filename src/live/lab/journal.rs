@@ -1,4 +1,5 @@
-//! The journal of a trial: where it is, and its name, which tells everything that decides what an answer in it means.
+//! The journal of a trial: where it is, and its name, which tells everything that decides what an
+//! answer in it means.
 
 use super::NoLab;
 use super::prepare::Sent;
@@ -12,7 +13,6 @@ use std::path::{Path, PathBuf};
 
 /// Longest part of a journal's name that tells the tool or the model.
 const PART: usize = 32;
-/// How journals end.
 const ENDING: &str = ".jsonl";
 
 /// Where the journal of a trial is to be.
@@ -22,12 +22,12 @@ pub(super) enum Place {
     In(PathBuf),
     /// In this folder, a new one.
     New(PathBuf),
-    /// This one.
     At(PathBuf),
 }
 
-/// What is the same for trials whose answers mean the same: the history, the finding in it, what counts as corrected, and the model with
-/// all that it is asked with. How long a reply may take and where its key comes from are no part of it.
+/// What is the same for trials whose answers mean the same: the history, the finding in it, what counts as
+/// corrected, and the model with all that it is asked with. How long a reply may take and where its key comes
+/// from are no part of it.
 pub(super) fn identity(sent: &Sent, subject: &Subject, base: &[u8]) -> Digest {
     let histories = &sent.histories;
     let parts = json!([
@@ -63,7 +63,8 @@ fn model(model: &Model) -> Value {
     ])
 }
 
-/// The name of a journal without its number: the finding and the model for people, the identity of the trial for the lab.
+/// The name of a journal without its number: the finding and the model for people, the identity of the
+/// trial for the lab.
 pub(super) fn name(subject: &Subject, model: &str, identity: Digest) -> String {
     format!(
         "{}-{identity}",

@@ -1,7 +1,8 @@
-//! The lab in the world: recordings are read, histories with each wording are sent, replies are classed and kept as takes.
+//! The lab in the world: recordings are read, histories with each wording are sent, replies are classed
+//! and kept as takes.
 //!
-//! Each trial has a journal of its own that opens like any recording: its base is the history up to the failing turn, each wording a
-//! take, each reply a take below it.
+//! Each trial has a journal of its own that opens like any recording: its base is the history up to the failing
+//! turn, each wording a take, each reply a take below it.
 //!
 //! ```text
 //! prepare(&Spec, Beside) ─▶ Prepared ─▶ Lab::start(prepared, report) ─▶ Report(News) ...; Lab::command(Command)
@@ -44,7 +45,6 @@ pub type Report = Arc<dyn Fn(News) + Send + Sync>;
 pub enum Command {
     /// Ask nobody until [`Command::Resume`].
     Pause,
-    /// Go on.
     Resume,
     /// Take this many samples more of each wording.
     More(u32),
@@ -60,7 +60,6 @@ pub enum NoLab {
     NoRecording {
         /// The file, as the spec names it.
         path: String,
-        /// Why.
         error: InputError,
     },
     /// A file of tools cannot be used.
@@ -68,7 +67,6 @@ pub enum NoLab {
     NoTools {
         /// The file, as the spec names it.
         path: String,
-        /// Why.
         reason: String,
     },
     /// A recording has no such finding that words could help.
@@ -87,7 +85,6 @@ pub enum NoLab {
     /// No wording has a name that the spec names.
     #[error("no wording `{name}` is known{hint}")]
     NoWording {
-        /// The name.
         name: String,
         /// What was meant, where that can be told.
         hint: String,
@@ -96,18 +93,13 @@ pub enum NoLab {
     #[error(
         "`{name}` in [[wordings.add]] is the name of another wording: give these words one of their own"
     )]
-    NameTaken {
-        /// The name.
-        name: String,
-    },
+    NameTaken { name: String },
     /// The history of a finding cannot be sent.
     #[error("{path}: item {item}: {error}")]
     NoHistory {
         /// The file, as the spec names it.
         path: String,
-        /// The item, from 1.
         item: u32,
-        /// Why.
         error: NoHistory,
     },
     /// The model cannot be asked.

@@ -1,4 +1,5 @@
-//! From a spec to trials: recordings are read, findings chosen, wordings gathered, histories written. Nothing is sent and nothing kept.
+//! From a spec to trials: recordings are read, findings chosen, wordings gathered, histories written. Nothing
+//! is sent and nothing kept.
 
 use super::history::{Found as OfRecording, Histories, histories};
 use super::journal::identity;
@@ -99,7 +100,6 @@ impl Found {
     }
 }
 
-/// Prepares an experiment.
 pub fn prepare(spec: &Spec, beside: Beside<'_>) -> Result<Prepared, NoLab> {
     check(&spec.wordings, beside.wordings)?;
     let mut found = Found::default();

@@ -1,4 +1,5 @@
-//! The names in a spec, and what they stand for: the wordings for a kind of failure, and whether the tool that was meant is on offer.
+//! The names in a spec, and what they stand for: the wordings for a kind of failure, and whether the tool that
+//! was meant is on offer.
 
 use super::NoLab;
 use super::history::Words;
@@ -9,7 +10,8 @@ use retake_core::session::Session;
 use retake_core::suggest::{self, Why};
 use retake_core::wording::{self, Channel, Kind};
 
-/// Refuses names that no wording has, whatever the kind of failure, and words of the spec with a name that is taken for every kind.
+/// Refuses names that no wording has, whatever the kind of failure, and words of the spec with a name that is
+/// taken for every kind.
 pub(super) fn check(wanted: &Wanted, known: &Wordings) -> Result<(), NoLab> {
     let mut names: Vec<&str> = { Kind::all().flat_map(|kind| known.of(kind)) }
         .map(|choice| choice.name)

@@ -1,5 +1,5 @@
-//! What a run does to the history besides growing: a policy's recoveries, and closing what is open. Each is a take, made by the same
-//! actions as the operator's.
+//! What a run does to the history besides growing: a policy's recoveries, and closing what is open. Each is a
+//! take, made by the same actions as the operator's.
 
 use super::stood::Stood;
 use crate::Workbench;
@@ -15,7 +15,8 @@ use std::collections::HashMap;
 /// What the model reads of a call that the operator kept from running.
 const NOT_RUN: &str = "The run was stopped before this tool ran.";
 /// What it reads of one that had started.
-const MAY_HAVE_RUN: &str = "The run was stopped while this tool ran. It may have done its work: check before you call it again.";
+const MAY_HAVE_RUN: &str = "The run was stopped while this tool ran. It may have done its work: check before \
+    you call it again.";
 
 /// What became of a policy's action.
 pub(super) enum Acted {
@@ -25,7 +26,8 @@ pub(super) enum Acted {
     Alone(TakeId),
 }
 
-/// Carries out what a policy decided about a finding, or about several; gives the take, or why it could not be done.
+/// Carries out what a policy decided about a finding, or about several; gives the take, or why it
+/// could not be done.
 pub(super) fn act(
     bench: &mut Workbench,
     (number, take): (u32, TakeId),
@@ -103,7 +105,8 @@ pub(super) fn act(
     })
 }
 
-/// What the same action does about the other findings of a decision; `None` where it cannot be done about one of them.
+/// What the same action does about the other findings of a decision; `None` where it cannot be done
+/// about one of them.
 fn others(
     run: &Run<'_>,
     stood: &Stood,

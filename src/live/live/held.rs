@@ -1,4 +1,5 @@
-//! A run that is about an exchange of an agent elsewhere: it begins with what came, and its last take says what is to go on.
+//! A run that is about an exchange of an agent elsewhere: it begins with what came, and its last take says what
+//! is to go on.
 
 use super::news::News;
 use super::run::Run;
@@ -16,7 +17,6 @@ use std::borrow::Cow;
 pub enum Came {
     /// Nothing: it was not sent yet.
     Nothing,
-    /// A reply.
     Reply(Answer),
     /// The provider refused it.
     Refusal(ModelFault),

@@ -36,7 +36,6 @@ pub enum News {
 pub struct Judged(pub(super) Arc<Stood>);
 
 impl Judged {
-    /// The take.
     pub fn recording(&self) -> &Recording {
         &self.0.recording
     }
@@ -76,13 +75,9 @@ impl fmt::Debug for Judged {
 /// A reply that is on its way.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Streaming {
-    /// The question.
     pub ask: Ask,
-    /// Reasoning so far.
     pub reasoning: String,
-    /// Text so far.
     pub text: String,
-    /// Calls so far.
     pub calls: Vec<StreamedCall>,
     /// Nothing has come for so many milliseconds.
     pub silent_ms: Millis,
@@ -93,7 +88,6 @@ pub struct Streaming {
 pub struct StreamedCall {
     /// Its id; empty while it is not known.
     pub call_id: String,
-    /// The tool.
     pub name: String,
     /// The arguments so far.
     pub arguments: String,
@@ -104,7 +98,6 @@ pub struct StreamedCall {
 /// How a tool stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolState {
-    /// The tool.
     pub tool: String,
     /// Calls that were carried out.
     pub calls: u64,
@@ -112,7 +105,6 @@ pub struct ToolState {
     pub errors: u64,
     /// Failures in a row.
     pub consecutive: u32,
-    /// `closed`, `open`, `half-open`.
     pub breaker: &'static str,
     /// In how many milliseconds it may be tried again, where it is open.
     pub again_in_ms: Option<Millis>,

@@ -51,7 +51,8 @@ impl Run {
         None
     }
 
-    /// Enters something in the ledger. A start that cannot be written is remembered: what is not on the disk does not run.
+    /// Enters something in the ledger. A start that cannot be written is remembered: what is not on the
+    /// disk does not run.
     pub(super) fn record(&mut self, bench: &mut Workbench, event: LedgerEvent) {
         self.news.push(News::Recorded(event.clone()));
         let Some(trouble) = bench.record(&event).err().map(ToString::to_string) else {

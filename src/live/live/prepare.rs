@@ -1,4 +1,5 @@
-//! From an agent file to a run that can begin: its model can be asked, the servers of its tools are started, its secrets are known.
+//! From an agent file to a run that can begin: its model can be asked, the servers of its tools are started,
+//! its secrets are known.
 
 use super::partner::Partner;
 use super::run::{Run, Who};
@@ -45,7 +46,6 @@ pub struct Options {
 
 /// A run that can begin.
 pub struct Prepared {
-    /// The run.
     pub run: Run,
     /// The request that it begins with, unless it goes on from a recording.
     pub first: Vec<u8>,
@@ -69,7 +69,6 @@ pub enum NotPrepared {
     /// The script is none.
     #[error("{file}: {}", lines(faults))]
     NoScript {
-        /// The file.
         file: String,
         /// All that is wrong with it.
         faults: Vec<ScriptFault>,
@@ -276,7 +275,8 @@ impl Cast {
         self.offered.push(tool.offered.clone());
     }
 
-    /// A structured output that the model writes as a call is its own output, as in openai-agents; nobody offers that tool.
+    /// A structured output that the model writes as a call is its own output, as in openai-agents;
+    /// nobody offers that tool.
     fn answer_json_output(&mut self) {
         if self.config.contains_key(JSON_TOOL_CALL) {
             return;

@@ -1,7 +1,8 @@
 //! The conductor: hears the operator and the world, asks the machine what is to be done, and does it.
 //!
-//! It owns no take. Each time it is handed the workbench of the recording; what it does to the takes is in the journal before it
-//! goes on. Secrets are taken out of what the model and the tools say before it enters the history, and put back on the wire.
+//! It owns no take. Each time it is handed the workbench of the recording; what it does to the takes is in the
+//! journal before it goes on. Secrets are taken out of what the model and the tools say before it enters the
+//! history, and put back on the wire.
 
 use super::held::Entered;
 use super::news::{Judged, News, ToolState};
@@ -40,8 +41,9 @@ pub enum Input {
 /// What the operator changes by himself, and not to answer what holds a run.
 const BY_HAND: &[&str] = &["edit", "drop-item", "drop-pair"];
 
-/// Whether a run that stands like this goes on by itself in a take that this action makes of it, `None` being a fork. It does where the
-/// action answers what the run was paused for; elsewhere nothing asks the model or runs a tool but the operator's word.
+/// Whether a run that stands like this goes on by itself in a take that this action makes of it, `None` being a
+/// fork. It does where the action answers what the run was paused for; elsewhere nothing asks the model or runs
+/// a tool but the operator's word.
 pub fn goes_on(phase: &Phase, action: Option<&str>) -> bool {
     let is_answer = action.is_some_and(|action| !BY_HAND.contains(&action));
     let is_question = |reason: &Reason| {
@@ -58,7 +60,6 @@ pub fn goes_on(phase: &Phase, action: Option<&str>) -> bool {
         }
 }
 
-/// A live run.
 pub struct Run {
     pub(super) machine: Machine,
     pub(super) model: Partner,
@@ -83,13 +84,10 @@ pub struct Run {
     pub(super) news: Vec<News>,
 }
 
-/// Who runs.
 pub struct Who {
     /// What the agent is called.
     pub name: String,
-    /// Its file.
     pub file: String,
-    /// Its model.
     pub model: Partner,
     /// Its tools, as a model is offered them.
     pub tools: Vec<Tool>,
@@ -250,8 +248,8 @@ impl Run {
         }
     }
 
-    /// Makes sure that the run drives a take that may grow: one that others branch off stays as it is, and the run goes on in one of its
-    /// own.
+    /// Makes sure that the run drives a take that may grow: one that others branch off stays as it is, and the
+    /// run goes on in one of its own.
     fn may_grow(&mut self, bench: &mut Workbench) -> bool {
         if bench.takes().children(self.take).is_empty() {
             return true;

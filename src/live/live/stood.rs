@@ -24,8 +24,8 @@ pub(super) struct Stood {
 }
 
 impl Stood {
-    /// Reads a take and judges it. What a take has answered counts for nothing. Of a request that is about to be sent counts what its
-    /// provider would refuse, or has refused.
+    /// Reads a take and judges it. What a take has answered counts for nothing. Of a request that is about to
+    /// be sent counts what its provider would refuse, or has refused.
     pub(super) fn read(
         bench: &mut Workbench,
         number: u32,
@@ -54,7 +54,6 @@ impl Stood {
         })
     }
 
-    /// The session.
     pub(super) fn session(&self, number: u32) -> Option<&Session> {
         session_of(&self.recording, number)
     }
@@ -94,8 +93,9 @@ fn session_of(recording: &Recording, number: u32) -> Option<&Session> {
     }
 }
 
-/// The take that a run can drive from another one on: itself, or a new one. A run drives what grows and is sent as it stands, a request
-/// in the dialect of its model; any other history is written as one first, with `tools` where it does not tell its own.
+/// The take that a run can drive from another one on: itself, or a new one. A run drives what grows and is sent
+/// as it stands, a request in the dialect of its model; any other history is written as one first, with `tools`
+/// where it does not tell its own.
 pub(super) fn drivable(
     bench: &mut Workbench,
     number: u32,
@@ -171,7 +171,6 @@ pub(super) fn request(
     })
 }
 
-/// All of a take.
 pub(super) fn text(bench: &mut Workbench, take: TakeId) -> Result<Vec<u8>, NoTake> {
     let rope = bench.rope(take)?;
     let (start, end) = (0, rope.len());

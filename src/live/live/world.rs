@@ -1,7 +1,7 @@
 //! The world of a run: a thread of its own in which the model is asked, tools run and time passes.
 //!
-//! What is asked for is begun at once and told when it has ended; nothing here waits for anybody. When the world is dropped, everything
-//! in it is stopped: programs are ended with their groups, connections are closed.
+//! What is asked for is begun at once and told when it has ended; nothing here waits for anybody. When the
+//! world is dropped, everything in it is stopped: programs are ended with their groups, connections are closed.
 
 use super::news::{StreamedCall, Streaming};
 use crate::http;
@@ -30,14 +30,12 @@ pub enum WorldEvent {
     Growing(Streaming),
     /// A question has ended.
     Answered {
-        /// The question.
         ask: Ask,
         /// The reply, or why there is none.
         answer: Box<Result<Answer, ModelFault>>,
     },
     /// A call has ended.
     Called {
-        /// The call.
         call: CallKey,
         /// What came of it.
         called: Called,
@@ -111,7 +109,6 @@ impl World {
         }
     }
 
-    /// Asks the model.
     pub(super) fn ask(&self, ask: Ask, body: Vec<u8>) {
         let cancel = self.all.child_token();
         lock(&self.asking).insert(ask, cancel.clone());
@@ -157,7 +154,6 @@ impl World {
         std::mem::replace(&mut *lock(&self.tools), next).cancel();
     }
 
-    /// Rings later.
     pub(super) fn wait(&self, timer: Timer, for_ms: Millis) {
         let report = self.report.clone();
         self.spawn(async move {
@@ -218,7 +214,6 @@ pub struct Thread {
 }
 
 impl Thread {
-    /// Starts it.
     pub fn start() -> std::io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let handle = runtime.handle().clone();

@@ -7,7 +7,6 @@ use retake_core::session::Edit;
 
 /// The offers of one finding.
 pub(super) struct Offers<'a> {
-    /// Session and item.
     pub(super) place: (usize, u32),
     pub(super) finding: &'a Finding,
     pub(super) up_to: Safety,
@@ -16,7 +15,8 @@ pub(super) struct Offers<'a> {
 }
 
 impl Offers<'_> {
-    /// The first that changes something by itself. Where there is none, it is told why the safe ones are refused.
+    /// The first that changes something by itself. Where there is none, it is told why the
+    /// safe ones are refused.
     pub(super) fn first(
         &self,
         run: &Run<'_>,

@@ -1,4 +1,5 @@
-//! What mending does with the text as such: strings that JSON does not allow, and whether it is still taken for what it was.
+//! What mending does with the text as such: strings that JSON does not allow, and whether it is still taken
+//! for what it was.
 
 use crate::reading::{SAMPLE_BYTES, refuse_another_format};
 use crate::{InputError, Recording};

@@ -33,8 +33,8 @@ impl Body {
         }
     }
 
-    /// The first byte that is no whitespace, which tells JSON from a page and from a stream; the type in the header often does not.
-    /// `None` where there is none.
+    /// The first byte that is no whitespace, which tells JSON from a page and from a stream; the type in the
+    /// header often does not. `None` where there is none.
     pub(super) async fn begin(&mut self, watch: &mut Watch<'_>) -> Result<Option<u8>, Trouble> {
         while let Some(more) = self.receive(self.timeouts.idle, watch).await? {
             self.head.extend_from_slice(&more);

@@ -7,14 +7,13 @@ use retake_core::session::Dialect;
 use std::fmt;
 use std::time::Duration;
 
-/// The version of Anthropic's API that requests are written for. Later ones refuse members that recorded requests hold
-/// (`temperature`); the table of headers may name another one.
+/// The version of Anthropic's API that requests are written for. Later ones refuse members that recorded
+/// requests hold (`temperature`); the table of headers may name another one.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
 /// An endpoint that is asked in one dialect.
 #[derive(Clone)]
 pub struct Endpoint {
-    /// What it speaks.
     pub dialect: Dialect,
     /// Its URL, with `/v1` or without, as SDKs of either kind are given it.
     pub base_url: String,
@@ -71,13 +70,11 @@ impl Default for Timeouts {
 /// Why an endpoint cannot be asked.
 #[derive(Debug, thiserror::Error)]
 pub enum NoModel {
-    /// Its URL.
     #[error("base_url: {0}")]
     Url(#[from] BadUrl),
     /// One of its headers, or its key.
     #[error(transparent)]
     Header(#[from] BadHeader),
-    /// The client.
     #[error(transparent)]
     Client(#[from] NoClient),
     /// retake asks no model in this dialect.
@@ -88,8 +85,8 @@ pub enum NoModel {
 impl Endpoint {
     /// Where the requests go.
     ///
-    /// A base that ends with the path of the dialect is taken as it is. One with a version in its path (`/v1`, `/api/v4`,
-    /// `/v1beta/openai`) gets the path behind it, any other one gets `/v1` as well.
+    /// A base that ends with the path of the dialect is taken as it is. One with a version in its path (`/v1`,
+    /// `/api/v4`, `/v1beta/openai`) gets the path behind it, any other one gets `/v1` as well.
     pub(super) fn target(&self) -> Result<Target, NoModel> {
         let base = Target::parse(&self.base_url)?;
         let word = match self.dialect {

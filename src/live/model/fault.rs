@@ -36,7 +36,6 @@ pub(super) enum Trouble {
     Long(Duration),
     /// The body is whole and has no bytes.
     Empty,
-    /// The provider refused.
     Refused(Box<Refused>),
     /// The provider reported a failure in its reply.
     Reported(Value),
@@ -206,8 +205,9 @@ fn capped(text: &str, limit: usize) -> String {
     }
 }
 
-/// How long a provider asks to wait, in milliseconds: `retry-after-ms` (OpenAI) before `Retry-After` (RFC 9110, 10.2.3), which is a number
-/// of seconds or a date; a date that has passed is 0. Absurd values stay as they are; who waits judges them.
+/// How long a provider asks to wait, in milliseconds: `retry-after-ms` (OpenAI) before `Retry-After` (RFC 9110,
+/// 10.2.3), which is a number of seconds or a date; a date that has passed is 0. Absurd values stay as they
+/// are; who waits judges them.
 fn retry_after_ms(ms: Option<&str>, after: Option<&str>, now: SystemTime) -> Option<u64> {
     let number = |text: &str| {
         let number = text.trim().parse::<f64>().ok()?;

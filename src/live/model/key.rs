@@ -7,7 +7,8 @@ use std::fmt;
 pub struct Key(String);
 
 impl Key {
-    /// The key that a variable of the environment holds; `None` where it is not set or blank, which local servers accept.
+    /// The key that a variable of the environment holds; `None` where it is not set or blank,
+    /// which local servers accept.
     pub fn from_env(variable: &str) -> Option<Self> {
         std::env::var(variable)
             .ok()
@@ -41,9 +42,11 @@ const SHARED: usize = 8;
 /// What remains of a key before or behind the stars of the provider's own mask.
 const REMNANT: usize = 3;
 
-/// A text without the words that repeat one of the keys, or a part of it: `Incorrect API key provided: sk-ab***yz.`
+/// A text without the words that repeat one of the keys, or a part of it: `Incorrect
+/// API key provided: sk-ab***yz.`
 ///
-/// Words that a provider masked itself (three stars in a row) go whether or not they are known: what they leave is a part of a key.
+/// Words that a provider masked itself (three stars in a row) go whether or not they are known: what they leave
+/// is a part of a key.
 pub(super) fn mask(text: &str, keys: &[&str]) -> String {
     let mut masked = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,7 +1,7 @@
 //! A model that is asked over HTTP: one request in a provider's dialect, one reply, streamed or whole.
 //!
-//! Nothing here tries again, waits, or judges what the model said; a reply comes back as one piece of JSON in the shape of its dialect,
-//! or a [`ModelFault`] says why there is none.
+//! Nothing here tries again, waits, or judges what the model said; a reply comes back as one piece of JSON in
+//! the shape of its dialect, or a [`ModelFault`] says why there is none.
 
 mod body;
 mod endpoint;
@@ -30,7 +30,8 @@ use tokio_util::sync::CancellationToken;
 /// The longest id of a request that is kept, in characters.
 const REQUEST_ID: usize = 128;
 
-/// What comes of a reply while it is on its way. Texts are from outside; events come as often as the provider sends them.
+/// What comes of a reply while it is on its way. Texts are from outside; events come as often as
+/// the provider sends them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress<'a> {
     /// The first byte of the reply came.
@@ -50,18 +51,13 @@ pub enum Progress<'a> {
         call: PartialCall<'a>,
     },
     /// Nothing has come for this many milliseconds; said again while it lasts.
-    Silent {
-        /// Milliseconds.
-        ms: u64,
-    },
+    Silent { ms: u64 },
 }
 
-/// A reply.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
     /// The reply as one piece of JSON, as the dialect sends it when it is not streamed.
     pub json: String,
-    /// Its tokens.
     pub usage: Usage,
     /// Milliseconds until its first byte.
     pub first_ms: u64,
@@ -103,7 +99,6 @@ impl Watch<'_> {
         u64::try_from(self.asked.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Bytes have come.
     fn bytes_came(&mut self) {
         if self.first_ms.is_none() {
             let ms = self.ms();
@@ -143,8 +138,8 @@ impl Model {
         })
     }
 
-    /// The model that another client asks: at the very URL, with the client's own lines ([`Headers::passed_on`]). Its connections are
-    /// those of `http`.
+    /// The model that another client asks: at the very URL, with the client's own lines
+    /// ([`Headers::passed_on`]). Its connections are those of `http`.
     pub(crate) fn of_client(dialect: Dialect, target: Target, lines: Headers, http: Http) -> Self {
         let endpoint = Endpoint {
             dialect,
@@ -161,7 +156,6 @@ impl Model {
         }
     }
 
-    /// The endpoint.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
@@ -171,7 +165,8 @@ impl Model {
         self.target.host()
     }
 
-    /// Asks once. `body` is the request in the endpoint's dialect and is sent as it is; whether it asks for a stream, it says itself.
+    /// Asks once. `body` is the request in the endpoint's dialect and is sent as it is; whether it asks for a
+    /// stream, it says itself.
     ///
     /// Ends at once when it is cancelled, with the connection.
     pub async fn ask(

@@ -29,7 +29,6 @@ const BEGINNING: usize = 1024;
 /// How far a reply has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// It grows.
     Grows,
     /// Chat: there is a `finish_reason`, and the usage may follow.
     Finishes,
@@ -42,7 +41,6 @@ struct Streamed {
     dialect: Dialect,
     reply: Accumulator,
     stage: Stage,
-    /// Since when.
     since: Instant,
     /// How many calls were shown.
     calls: usize,
@@ -123,7 +121,6 @@ pub(super) async fn read(
 }
 
 impl Streamed {
-    /// Takes one event.
     fn take(&mut self, event: &Event, watch: &mut Watch<'_>) {
         let data = event.data.trim();
         if data.is_empty() || self.failure.is_some() {
@@ -145,7 +142,8 @@ impl Streamed {
         }
     }
 
-    /// Takes an event without its blank line, at the end of the stream: some servers forget it, and a cut leaves such a part, too.
+    /// Takes an event without its blank line, at the end of the stream: some servers forget it, and a cut
+    /// leaves such a part, too.
     fn take_last(&mut self, event: &Event, watch: &mut Watch<'_>) {
         let data = event.data.trim();
         if data == "[DONE]" || event_value(data).is_some() {

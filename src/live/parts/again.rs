@@ -1,8 +1,8 @@
 //! Reads a text again in which splices changed a few places: only the records that they touch.
 //!
-//! Reading a record needs no other record, so what stands between the touched ones reads as it did, at another place. Where that
-//! is not certain (the text is laid out anew, a broken value may hide what follows, a splice leaves the list of records) nothing is
-//! given, and the text is to be read as a whole.
+//! Reading a record needs no other record, so what stands between the touched ones reads as it did, at another
+//! place. Where that is not certain (the text is laid out anew, a broken value may hide what follows, a splice
+//! leaves the list of records) nothing is given, and the text is to be read as a whole.
 
 use super::{BEYOND, PATIENCE};
 use retake_core::formats::split::{Members, Part, Step, Within, read_members};
@@ -36,7 +36,6 @@ pub struct Kept {
 
 /// Records that splices touch, with those beside them.
 struct Region {
-    /// Where they stood.
     span: Span,
     from: Mark,
     to: Mark,
@@ -63,8 +62,8 @@ impl Kept {
         }
     }
 
-    /// Reads a document that is at hand and known to be one JSON object. `None` where its records do not all stand in one array, or where
-    /// anything about them is odd.
+    /// Reads a document that is at hand and known to be one JSON object. `None` where its records do not all
+    /// stand in one array, or where anything about them is odd.
     pub(crate) fn of_document(records: &Records, bytes: &[u8]) -> Option<Self> {
         let inside = skip_whitespace(bytes, 0) + 1;
         let part = Part {
@@ -97,7 +96,8 @@ impl Kept {
         })
     }
 
-    /// Where the list of a document begins in which all its records stand, its bracket left out; `None` for other texts.
+    /// Where the list of a document begins in which all its records stand, its bracket left out;
+    /// `None` for other texts.
     pub(crate) fn list(&self) -> Option<Span> {
         match (self.layout, &self.stretches[..]) {
             (Layout::Object(_), [only]) => Some(only.span),
@@ -117,7 +117,8 @@ impl Kept {
         (self.skipped, self.layout) == (sample.skipped, layout)
     }
 
-    /// Reads `rope`, which is the text that was read with splices, in order. `None` where only a full reading can tell what is in it.
+    /// Reads `rope`, which is the text that was read with splices, in order. `None` where only a full reading
+    /// can tell what is in it.
     pub(crate) fn read_again(
         &self,
         records: &Records,
@@ -186,7 +187,8 @@ impl Kept {
         let Fragment {
             records, problems, ..
         } = &self.fragment;
-        // A broken element of an array ends where the next one seems to begin: it hangs on what stands behind it.
+        // A broken element of an array ends where the next one seems to begin: it hangs on
+        // what stands behind it.
         let is_whole = problems.is_empty()
             || self
                 .stretches
@@ -253,7 +255,8 @@ impl Kept {
     }
 }
 
-/// Reads the records of a span, and says whether the array ends with it; `None` where they do not end where the next one begins.
+/// Reads the records of a span, and says whether the array ends with it; `None` where they do not end where
+/// the next one begins.
 fn read_region(
     records: &Records,
     within: Within,

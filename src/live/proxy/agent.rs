@@ -1,5 +1,5 @@
-//! The agent that is started with the proxy: its own session without a terminal, its environment pointed at the proxy, its end that of
-//! the proxy.
+//! The agent that is started with the proxy: its own session without a terminal, its environment pointed at the
+//! proxy, its end that of the proxy.
 
 use super::connect::{Reach, arguments_for, variables};
 use super::news::{News, Report};
@@ -30,7 +30,8 @@ const LINE: u64 = 16 * 1024;
 /// The agents of this process, each with what it has started.
 static GROUPS: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
 
-/// Kills all agents of this process with what they have started: for a process that ends without waiting for them.
+/// Kills all agents of this process with what they have started: for a process that ends
+/// without waiting for them.
 pub(crate) fn kill_all() {
     for group in groups().iter() {
         // A group of which nobody is left hears nothing.
@@ -162,9 +163,9 @@ impl Drop for Agent {
     }
 }
 
-/// Waits for the end of the agent and tells it, once all that it wrote was told.
-/// Opens the file that an agent's output goes to, and empties it: for the operator alone, and no link is followed, for what an agent says may hold
-/// secrets.
+/// Waits for the end of the agent and tells it, once all that it wrote was told. Opens the file that an
+/// agent's output goes to, and empties it: for the operator alone, and no link is followed, for what an agent
+/// says may hold secrets.
 pub fn output_file(path: &Path) -> io::Result<File> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?);

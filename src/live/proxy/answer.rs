@@ -9,8 +9,8 @@ use retake_core::session::Dialect;
 /// Most characters of an error text.
 const TEXT: usize = 500;
 
-/// An error in the dialect of a path, or in OpenAI's where none is spoken. Control characters of the text are escaped, and it is cut at
-/// 500 characters.
+/// An error in the dialect of a path, or in OpenAI's where none is spoken. Control characters of the text are
+/// escaped, and it is cut at 500 characters.
 pub fn error(dialect: Option<Dialect>, status: StatusCode, text: &str) -> Response<Body> {
     let dialect = dialect.unwrap_or(Dialect::Chat);
     let spelled = spell_error(dialect, status.as_u16(), &plain(text), "retake");

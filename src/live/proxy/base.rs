@@ -6,14 +6,15 @@ use hyper::http::uri::{Authority, Parts, PathAndQuery, Scheme};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 
-/// What a version is called in the paths of all three APIs. Some clients want it in their base URL and some add it themselves, so that it
-/// can be there twice.
+/// What a version is called in the paths of all three APIs. Some clients want it in their base URL and some add
+/// it themselves, so that it can be there twice.
 const VERSION: &str = "/v1";
 
 /// The base URL of an upstream.
 ///
-/// The client's path is appended to the base path as it is, and never read as a URL: whatever a client sends, host and port stay these.
-/// One thing is changed: of `/v1` that stands twice at the seam only one is left, so that a base URL may be given with and without it.
+/// The client's path is appended to the base path as it is, and never read as a URL: whatever a client sends,
+/// host and port stay these. One thing is changed: of `/v1` that stands twice at the seam only one is left, so
+/// that a base URL may be given with and without it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Base {
     target: Target,
@@ -35,7 +36,6 @@ pub enum BadBase {
 }
 
 impl Base {
-    /// Reads `https://api.openai.com`, `http://127.0.0.1:8080/v1`.
     pub fn parse(text: &str) -> Result<Self, BadBase> {
         let target = Target::parse(text)?;
         if target.has_query() {
@@ -55,7 +55,6 @@ impl Base {
         })
     }
 
-    /// Host and port.
     pub fn host(&self) -> String {
         self.target.host()
     }
@@ -96,7 +95,8 @@ impl Base {
         Ok(Uri::from_parts(parts)?)
     }
 
-    /// Whether requests would come back to a listener at this address. A name that cannot be resolved leads nowhere.
+    /// Whether requests would come back to a listener at this address. A name that cannot
+    /// be resolved leads nowhere.
     pub fn is_at(&self, listener: SocketAddr) -> bool {
         let port = self.target.port();
         if port != listener.port() {
@@ -108,7 +108,8 @@ impl Base {
         };
         let is_here = |ip: IpAddr| {
             let ip = ip.to_canonical();
-            // A listener on every address is at each address of this machine; which those are, only binding one tells.
+            // A listener on every address is at each address of this machine; which those are,
+            // only binding one tells.
             let is_ours = || std::net::TcpListener::bind((ip, 0)).is_ok();
             ip == listener.ip().to_canonical()
                 || ip.is_unspecified()

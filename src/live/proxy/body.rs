@@ -1,4 +1,5 @@
-//! Bodies as they pass: whole where they are looked at, piece by piece where they are not, and never ended where they were cut.
+//! Bodies as they pass: whole where they are looked at, piece by piece where they are not, and never ended
+//! where they were cut.
 
 use super::contact::Contact;
 use bytes::Bytes;
@@ -15,7 +16,8 @@ pub(super) const LOOKED_AT: u64 = 64 << 20;
 /// Most room that is made for a body before it comes, in bytes.
 const ANNOUNCED: usize = 1 << 20;
 
-/// Longest body of a request that only passes, in bytes: files that are uploaded have up to 512 MB (OpenAI API reference, files).
+/// Longest body of a request that only passes, in bytes: files that are uploaded have up to 512 MB
+/// (OpenAI API reference, files).
 pub(super) const PASSED: u64 = 1 << 30;
 
 /// The body of a reply to a client.
@@ -69,7 +71,6 @@ pub(super) async fn collect(mut body: Incoming, contact: &Contact) -> Result<Byt
 
 /// The body of a request to the upstream.
 pub enum Outgoing {
-    /// In one piece.
     Whole(Option<Bytes>),
     /// As the client sends it.
     Passing(Box<Sending>),
@@ -191,7 +192,6 @@ impl Drop for Sending {
 /// How a reply that only passed has gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Gone {
-    /// To its end.
     Whole,
     /// The upstream broke off.
     Truncated,
@@ -257,7 +257,8 @@ impl<T: Tally> HttpBody for Passing<T> {
                 Some(Err(_)) => {
                     this.gone = Some(Gone::Truncated);
                     if std::mem::take(&mut this.is_fresh) {
-                        // hyper drops what it has not written when a body fails; it writes when nothing more is ready.
+                        // hyper drops what it has not written when a body fails; it writes when
+                        // nothing more is ready.
                         cx.waker().wake_by_ref();
                         return Poll::Pending;
                     }

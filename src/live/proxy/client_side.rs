@@ -98,7 +98,6 @@ pub(super) struct Gone;
 pub(super) enum ClientSide {
     /// It has no head yet.
     Waits(oneshot::Sender<Response<ClientBody>>),
-    /// It reads.
     Reads(mpsc::Sender<Piece>),
     /// It has everything, or has left.
     Over,

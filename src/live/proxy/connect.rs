@@ -1,8 +1,9 @@
 //! How known agents are pointed at the proxy: one row each, with the lines that do it.
 //!
-//! Where a fact comes from: the SDKs' own sources for the variables that they read, and their tests under `.ci/real/proxy` for those that
-//! run there (SDKs of OpenAI and Anthropic in Python and Node, openai-agents, Codex CLI). What is set for an agent of one's own that
-//! is started with the proxy is the union of the variables.
+//! Where a fact comes from: the SDKs' own sources for the variables that they read, and their tests under
+//! `.ci/real/proxy` for those that run there (SDKs of OpenAI and Anthropic in Python and Node,
+//! openai-agents, Codex CLI). What is set for an agent of one's own that is started with the proxy is the
+//! union of the variables.
 
 use super::options::{Family, Upstream};
 use retake_core::session::Dialect;
@@ -12,7 +13,6 @@ use std::path::Path;
 /// An agent, or what agents are made with.
 #[derive(Debug, Clone, Copy)]
 pub struct Agent {
-    /// Its name.
     pub name: &'static str,
     /// What it speaks to its provider.
     pub speaks: &'static [Dialect],
@@ -44,7 +44,6 @@ pub enum Place {
     Variable(&'static str),
     /// A file of this name.
     File(&'static str),
-    /// A command.
     Command,
     /// The agent's own code.
     Code,
@@ -114,7 +113,8 @@ pub const AGENTS: &[Agent] = &[
         name: "Claude Code",
         speaks: &[Anthropic],
         lines: &[anthropic("ANTHROPIC_BASE_URL")],
-        note: "Its search for MCP tools is off behind any host but Anthropic's, unless `ENABLE_TOOL_SEARCH=true` is set as well.",
+        note: "Its search for MCP tools is off behind any host but Anthropic's, unless \
+            `ENABLE_TOOL_SEARCH=true` is set as well.",
         program: None,
     },
     Agent {
@@ -124,7 +124,8 @@ pub const AGENTS: &[Agent] = &[
             other(
                 Family::OpenAi,
                 Place::Command,
-                "codex -c model_provider=retake -c 'model_providers.retake={ name = \"retake\", base_url = \"{base}{v1}\", env_key = \"OPENAI_API_KEY\", wire_api = \"responses\" }'",
+                "codex -c model_provider=retake -c 'model_providers.retake={ name = \"retake\", base_url = \
+                \"{base}{v1}\", env_key = \"OPENAI_API_KEY\", wire_api = \"responses\" }'",
             ),
             other(Family::OpenAi, CODEX_FILE, "model_provider = \"retake\""),
             other(Family::OpenAi, CODEX_FILE, "[model_providers.retake]"),
@@ -133,15 +134,17 @@ pub const AGENTS: &[Agent] = &[
             other(Family::OpenAi, CODEX_FILE, "env_key = \"OPENAI_API_KEY\""),
             other(Family::OpenAi, CODEX_FILE, "wire_api = \"responses\""),
         ],
-        note: "Once on the command line, or for good in the file. The ids `openai`, `ollama` and `lmstudio` are its own and cannot be set; `wire_api` is \
-               `responses` and nothing else. `retake proxy -- codex` puts the first line's options in by itself.",
+        note: "Once on the command line, or for good in the file. The ids `openai`, `ollama` and `lmstudio` are \
+            its own and cannot be set; `wire_api` is `responses` and nothing else. `retake proxy -- codex` puts \
+            the first line's options in by itself.",
         program: Some((
             "codex",
             &[
                 "-c",
                 "model_provider=retake",
                 "-c",
-                "model_providers.retake={ name = \"retake\", base_url = \"{base}{v1}\", env_key = \"OPENAI_API_KEY\", wire_api = \"responses\" }",
+                "model_providers.retake={ name = \"retake\", base_url = \"{base}{v1}\", env_key = \
+                \"OPENAI_API_KEY\", wire_api = \"responses\" }",
             ],
         )),
     },
@@ -166,7 +169,8 @@ pub const AGENTS: &[Agent] = &[
                 "createAnthropic({ baseURL: \"{base}/v1\" })",
             ),
         ],
-        note: "With `/v1` for Anthropic, where Anthropic's own SDKs have none: the two cannot share `ANTHROPIC_BASE_URL`, so it stands in code.",
+        note: "With `/v1` for Anthropic, where Anthropic's own SDKs have none: the two cannot share \
+            `ANTHROPIC_BASE_URL`, so it stands in code.",
         program: None,
     },
     Agent {
@@ -186,12 +190,14 @@ pub const AGENTS: &[Agent] = &[
             other(
                 Family::OpenAi,
                 Place::Command,
-                "curl {base}{v1}/responses -H \"Authorization: Bearer $OPENAI_API_KEY\" -H 'Content-Type: application/json' -d @request.json",
+                "curl {base}{v1}/responses -H \"Authorization: Bearer $OPENAI_API_KEY\" -H 'Content-Type: \
+                application/json' -d @request.json",
             ),
             other(
                 Family::Anthropic,
                 Place::Command,
-                "curl {base}/v1/messages -H \"x-api-key: $ANTHROPIC_API_KEY\" -H 'anthropic-version: 2023-06-01' -H 'Content-Type: application/json' -d @request.json",
+                "curl {base}/v1/messages -H \"x-api-key: $ANTHROPIC_API_KEY\" -H 'anthropic-version: \
+                2023-06-01' -H 'Content-Type: application/json' -d @request.json",
             ),
         ],
         note: "",
@@ -218,7 +224,6 @@ impl Reach {
 /// The lines for an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Told {
-    /// The agent.
     pub agent: &'static str,
     /// Where each line stands, and the line; a variable as `export NAME=VALUE`.
     pub lines: Vec<(Place, String)>,
@@ -226,7 +231,8 @@ pub struct Told {
     pub note: &'static str,
 }
 
-/// The lines for every agent that one of the upstreams may serve. For each wire it is the first one that speaks it.
+/// The lines for every agent that one of the upstreams may serve. For each wire it is the first
+/// one that speaks it.
 pub fn told(reaches: &[Reach]) -> Vec<Told> {
     let agents = AGENTS.iter().map(|agent| Told {
         agent: agent.name,
@@ -255,7 +261,8 @@ fn first(reaches: &[Reach], family: Family) -> Option<&Reach> {
     fits.max_by_key(|(fit, _)| *fit).map(|(_, reach)| reach)
 }
 
-/// What the environment of an agent that is started with the proxy holds beside what it holds anyway: the variables of all agents.
+/// What the environment of an agent that is started with the proxy holds beside what it holds anyway: the
+/// variables of all agents.
 pub fn variables(reaches: &[Reach]) -> Vec<(&'static str, String)> {
     let mut variables: Vec<(&'static str, String)> = Vec::new();
     for line in AGENTS.iter().flat_map(|agent| agent.lines) {

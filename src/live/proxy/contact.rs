@@ -1,7 +1,8 @@
 //! The connection to one client: how far its request has come, and whether the client is still there.
 //!
-//! A client that has only closed its sending side still wants its answer, and one that went away looks the same until something is
-//! written to it. Before the head of the reply, an interim answer (`100 Continue`, which every client skips) finds that out.
+//! A client that has only closed its sending side still wants its answer, and one that went away looks the same
+//! until something is written to it. Before the head of the reply, an interim answer (`100 Continue`, which
+//! every client skips) finds that out.
 
 use super::body::{Body, Cut};
 use bytes::Bytes;
@@ -21,9 +22,11 @@ use tokio_util::sync::CancellationToken;
 
 /// How often a connection is looked at.
 const LOOK: Duration = Duration::from_millis(300);
-/// How long a reply may stand still whose client has closed its sending side: nothing tells whether it is still there.
+/// How long a reply may stand still whose client has closed its sending side: nothing tells whether
+/// it is still there.
 const DOUBTED: Duration = Duration::from_secs(60);
-/// How long a connection is kept without a request. Clients keep theirs for less, so that none is closed while a request comes.
+/// How long a connection is kept without a request. Clients keep theirs for less, so that none is closed
+/// while a request comes.
 const KEPT: Duration = Duration::from_secs(180);
 /// So long a new connection may be without a byte before it gives way to others.
 const FRESH: Duration = Duration::from_secs(2);
@@ -65,7 +68,6 @@ impl Default for Patience {
 enum Stage {
     /// No byte of a request has come.
     Idle,
-    /// A head comes.
     Head,
     /// The request is there, or its body comes; no reply has begun.
     Asked,
@@ -158,8 +160,8 @@ impl Contact {
         self.is_receiving.store(is_receiving, Relaxed);
     }
 
-    /// How long the connection has been of no use, where it is of none: no request has come, or a body comes so slowly that it might never
-    /// end.
+    /// How long the connection has been of no use, where it is of none: no request has come, or a body comes so
+    /// slowly that it might never end.
     pub(super) fn useless_for(&self) -> Option<Duration> {
         let since =
             |at: &AtomicU64| Duration::from_millis(self.now() - at.load(Relaxed).min(self.now()));
@@ -246,8 +248,8 @@ impl Presence {
         Self(contact.clone())
     }
 
-    /// Waits until the client has closed its sending side. It may be gone, or wait for its answer: what is written next tells, and
-    /// everything about the exchange is dropped then.
+    /// Waits until the client has closed its sending side. It may be gone, or wait for its answer: what is
+    /// written next tells, and everything about the exchange is dropped then.
     pub async fn ended(&self) {
         self.0.ended.cancelled().await;
     }
@@ -276,7 +278,8 @@ pub(super) fn take(
     stream: TcpStream,
     patience: Patience,
 ) -> std::io::Result<(TokioIo<Socket>, Spare, Arc<Contact>)> {
-    // Without it pieces that are ready would wait for the client's acknowledgements; where the system refuses, they do.
+    // Without it pieces that are ready would wait for the client's acknowledgements; where the
+    // system refuses, they do.
     let _ = stream.set_nodelay(true);
     let stream = stream.into_std()?;
     let spare = stream.try_clone()?;
@@ -357,7 +360,8 @@ impl Spare {
         !may_write || matches!((&self.stream).write(INTERIM), Ok(count) if count == INTERIM.len())
     }
 
-    /// Reads what a client still sends that was refused: a socket that is closed over unread bytes takes the reply back.
+    /// Reads what a client still sends that was refused: a socket that is closed over unread bytes
+    /// takes the reply back.
     pub(super) async fn linger(&self) {
         let mut rest = vec![0; 64 * 1024];
         let mut left = LINGERING;

@@ -1,6 +1,7 @@
 //! Who is let in: what is asked of a request before anything else is done with it.
 //!
-//! A page in the operator's browser can send requests to this machine, too; an agent does not say where it comes from, a browser does.
+//! A page in the operator's browser can send requests to this machine, too; an agent does not say where it
+//! comes from, a browser does.
 
 use super::headers::{self, TOKEN};
 use super::listen::Door;
@@ -14,14 +15,13 @@ use hyper::{HeaderMap, Method, StatusCode, Version};
 /// Begins a path that carries the token.
 const TOKEN_PATH: &str = "/t/";
 
-/// Begins paths that are nobody's API: where a debugger would have its control. retake has none, and no agent can reach anybody else's
-/// through it.
+/// Begins paths that are nobody's API: where a debugger would have its control. retake has none, and no agent
+/// can reach anybody else's through it.
 const CONTROL_PATH: &str = "/__";
 
 /// Why a request is turned away. The text goes to the client and repeats nothing of the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// `CONNECT` or `TRACE`.
     #[error("CONNECT and TRACE are not served")]
     Method,
     /// The target of the request is a whole URL.
@@ -43,7 +43,8 @@ pub enum Refusal {
     Token,
     /// Its key is another provider's than the upstream.
     #[error(
-        "the key is one of {0}, and the upstream of this address is another: --upstream {0}=URL says that it takes such keys"
+        "the key is one of {0}, and the upstream of this address is another: --upstream {0}=URL says that it \
+        takes such keys"
     )]
     ForeignKey(&'static str),
     /// The body is framed in a way that servers read differently.
@@ -92,7 +93,8 @@ impl Refusal {
 ///
 /// # Errors
 ///
-/// Where the request comes from a web page, means another server, lacks the token, or could be read in two ways.
+/// Where the request comes from a web page, means another server, lacks the token, or could be
+/// read in two ways.
 pub fn admit(head: &request::Parts, door: &Door) -> Result<PathAndQuery, Refusal> {
     if matches!(head.method, Method::CONNECT | Method::TRACE) {
         return Err(Refusal::Method);
@@ -135,8 +137,8 @@ fn check_host(head: &request::Parts, door: &Door) -> Result<(), Refusal> {
     }
 }
 
-/// Browsers tell where a request comes from (Fetch standard: `Origin`; Fetch Metadata: `Sec-Fetch-Site`). No page is served here, so that
-/// none can be ours.
+/// Browsers tell where a request comes from (Fetch standard: `Origin`; Fetch Metadata: `Sec-Fetch-Site`). No
+/// page is served here, so that none can be ours.
 fn is_of_a_page(headers: &HeaderMap, method: &Method) -> bool {
     let mut sites = headers.get_all("sec-fetch-site").iter();
     headers.contains_key(ORIGIN)
@@ -218,11 +220,10 @@ fn decoded(path: &str) -> Vec<u8> {
 /// What a request wants to upgrade to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Upgrade {
-    /// Nothing, or something that can be ignored: a server need not speak HTTP/2 over plain TCP (`h2c`), which Java's client offers.
+    /// Nothing, or something that can be ignored: a server need not speak HTTP/2 over plain TCP (`h2c`),
+    /// which Java's client offers.
     None,
-    /// A WebSocket.
     WebSocket,
-    /// Something else.
     Other,
 }
 

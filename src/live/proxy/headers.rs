@@ -1,6 +1,7 @@
 //! Which header lines go on, in both directions.
 //!
-//! Nothing is copied by default: what belongs to one connection ends here, and the framing of what goes on is made anew.
+//! Nothing is copied by default: what belongs to one connection ends here, and the framing of what goes
+//! on is made anew.
 
 use hyper::HeaderMap;
 use hyper::header::{
@@ -112,7 +113,8 @@ pub(super) fn ask_for_readable(headers: &mut HeaderMap) {
     };
 }
 
-/// How a body is encoded, by all lines that say so: codings in the order in which they were applied, in small letters. Empty where it is plain.
+/// How a body is encoded, by all lines that say so: codings in the order in which they were applied, in small
+/// letters. Empty where it is plain.
 pub(super) fn content_encoding(headers: &HeaderMap) -> String {
     let lines = headers.get_all(CONTENT_ENCODING).iter();
     let lines = lines.map(|line| String::from_utf8_lossy(line.as_bytes()).to_ascii_lowercase());

@@ -7,7 +7,8 @@ use hyper::header::{
 use hyper::http::response::Parts;
 use hyper::{Response, StatusCode};
 
-/// Tells the SDKs of OpenAI and Anthropic that the same request would fail again (openai-python, `_base_client.py`).
+/// Tells the SDKs of OpenAI and Anthropic that the same request would
+/// fail again (openai-python, `_base_client.py`).
 pub(super) const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
 /// The head of an upstream's reply whose body passes as it comes.
@@ -49,7 +50,8 @@ pub(super) fn error_head(status: u16) -> Parts {
     head
 }
 
-/// The head of an error as a provider gives it: nothing keeps the client from trying again, and with 429 it is told when.
+/// The head of an error as a provider gives it: nothing keeps the client from trying again, and with 429
+/// it is told when.
 pub(super) fn provider_error_head(status: u16) -> Parts {
     let mut head = error_head(status);
     head.headers.remove(SHOULD_RETRY);

@@ -1,5 +1,5 @@
-//! Judges requests and replies by the rules, as recordings are judged. What was read and found sound of a conversation is not read and
-//! judged again with its next request.
+//! Judges requests and replies by the rules, as recordings are judged. What was read and found sound of a
+//! conversation is not read and judged again with its next request.
 
 mod memory;
 mod reading;
@@ -49,7 +49,6 @@ pub(super) struct Judge {
     compiled: Arc<Compiled>,
 }
 
-/// What was found.
 #[derive(Debug)]
 pub(super) struct Verdict {
     pub(super) judgement: Judgement,
@@ -59,7 +58,6 @@ pub(super) struct Verdict {
 }
 
 impl Verdict {
-    /// Nothing was found.
     pub(super) fn sound() -> Self {
         Self {
             judgement: Judgement::Sound,
@@ -85,8 +83,8 @@ impl Judge {
         self.has_operator || !self.policy.is_empty()
     }
 
-    /// Whether the words of a stream are kept back until they were judged: the policy says what is done about what can only be found in
-    /// them.
+    /// Whether the words of a stream are kept back until they were judged: the policy says what is done about
+    /// what can only be found in them.
     pub(super) fn holds_text(&self, request: &Reading) -> bool {
         let Some(asked) = request.asked() else {
             return false;
@@ -172,8 +170,8 @@ impl Judge {
         })
     }
 
-    /// Why a reply ended, where that is judged: early, or in any way where the policy says what is done about a reason that the reply
-    /// contradicts.
+    /// Why a reply ended, where that is judged: early, or in any way where the policy says what is done about a
+    /// reason that the reply contradicts.
     fn stop_of(&self, reply: &str) -> Option<String> {
         let is_judged = |word: &String| stops_early(word) || self.policy.names(STOP_MISMATCH);
         stop_of(reply).filter(is_judged)
@@ -227,8 +225,8 @@ impl Judge {
         Some((rope, findings, standing))
     }
 
-    /// What the provider would refuse the request for, and what is wrong with the outputs that it brings, where the policy says what is
-    /// done about that: reading all outputs of a long history takes a while.
+    /// What the provider would refuse the request for, and what is wrong with the outputs that it brings, where
+    /// the policy says what is done about that: reading all outputs of a long history takes a while.
     fn request_findings(&self, session: &Session) -> Option<Vec<Finding>> {
         let is_asked = |rule: &&Rule| {
             REFUSED_BY_PROVIDERS.contains(&rule.id)
@@ -267,8 +265,8 @@ impl Judge {
     }
 }
 
-/// What may be told of a verdict: the same findings in a text without secrets. What only a placeholder breaks, by its length or its letters, is
-/// none.
+/// What may be told of a verdict: the same findings in a text without secrets. What only a placeholder breaks,
+/// by its length or its letters, is none.
 fn told(
     (found_in, dialect, goes_on, stop): (Arc<dyn Source>, Dialect, bool, Option<&str>),
     mut judgement: Judgement,

@@ -17,19 +17,20 @@ pub struct Listen {
     upstream: Option<Upstream>,
 }
 
-/// A name under which retake may be asked for: with the port of the listener, or with one of its own where ports are mapped.
+/// A name under which retake may be asked for: with the port of the listener, or with one of its own
+/// where ports are mapped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Name {
     host: String,
     port: Option<u16>,
 }
 
-/// Why nobody listens.
 #[derive(Debug, thiserror::Error)]
 pub enum NoListener {
     /// Others than this machine could reach it.
     #[error(
-        "{0} can be reached from other machines: whoever reaches retake uses the agent's model. Listen on 127.0.0.1, or say --allow-remote; then a token is wanted"
+        "{0} can be reached from other machines: whoever reaches retake uses the agent's model. Listen on \
+        127.0.0.1, or say --allow-remote; then a token is wanted"
     )]
     Remote(IpAddr),
     /// There is no token for it.
@@ -38,15 +39,14 @@ pub enum NoListener {
     /// The address cannot be had.
     #[error("cannot listen on {address}: {error}")]
     Address {
-        /// Which.
         address: SocketAddr,
-        /// Why.
         error: io::Error,
     },
 }
 
 impl Listen {
-    /// Listens on an address of the loopback, or on any where others are allowed to come; then each of them must bring a token.
+    /// Listens on an address of the loopback, or on any where others are allowed to come; then each of them
+    /// must bring a token.
     pub fn new(address: SocketAddr, allow_remote: bool) -> Result<Self, NoListener> {
         let is_local = address.ip().to_canonical().is_loopback();
         if !is_local && !allow_remote {
@@ -90,7 +90,6 @@ impl Listen {
         Self { patience, ..self }
     }
 
-    /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -143,8 +142,8 @@ impl Door {
         }
     }
 
-    /// Whether a `Host` line means this listener. A browser that was led here by a name of somebody else (DNS rebinding) says that name.
-    /// Behind a token any address will do: no name leads to an address.
+    /// Whether a `Host` line means this listener. A browser that was led here by a name of somebody else (DNS
+    /// rebinding) says that name. Behind a token any address will do: no name leads to an address.
     pub(super) fn is_host(&self, line: &str) -> bool {
         let Some((host, port)) = split(line) else {
             return false;

@@ -14,7 +14,6 @@ use std::sync::Arc;
 pub enum News {
     /// A listener is ready; they come in the order of the upstreams.
     Listening {
-        /// Where.
         address: SocketAddr,
         /// What its clients call their base URL, without `/v1`; a token is part of it.
         base: String,
@@ -25,7 +24,6 @@ pub enum News {
     Exchange(Arc<Seen>),
     /// The reply or the request of an exchange was judged and something was found.
     Found {
-        /// The exchange.
         id: ExchangeId,
         /// What, in the order of the history.
         findings: Arc<Vec<Finding>>,
@@ -34,13 +32,11 @@ pub enum News {
     },
     /// Something was decided about an exchange.
     Decided {
-        /// The exchange.
         id: ExchangeId,
         /// Id of the rule, where it is about a finding.
         rule: Option<String>,
         /// Id of the action, or `release`, `cut`.
         action: String,
-        /// Who decided.
         by: Author,
         /// The name of the wording.
         wording: Option<String>,
@@ -48,12 +44,7 @@ pub enum News {
         text_sent: bool,
     },
     /// A hold has a journal of its own now, which opens like a recording.
-    Journal {
-        /// The exchange.
-        id: ExchangeId,
-        /// The file.
-        path: PathBuf,
-    },
+    Journal { id: ExchangeId, path: PathBuf },
     /// The agent that was started with the proxy has written a line.
     Output {
         /// The line without its end; a long one comes in pieces.

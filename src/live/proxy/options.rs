@@ -21,7 +21,6 @@ const V1: &str = "/v1";
 pub struct Options {
     /// Who is asked: at least one. Each has a listener of its own, in this order.
     pub upstreams: Vec<Upstream>,
-    /// Where to listen.
     pub ports: Ports,
     /// Whether others than this machine may come, each with a token.
     pub allow_remote: bool,
@@ -48,7 +47,8 @@ pub struct Options {
 /// Where to listen: each upstream has a port of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ports {
-    /// The address for the first upstream, the others get the ports behind it; with port 0, any free port for each.
+    /// The address for the first upstream, the others get the ports behind it; with port 0, any
+    /// free port for each.
     pub first: SocketAddr,
     /// Whether it has to be these; otherwise the next that are free are as good.
     pub are_fixed: bool,
@@ -63,12 +63,12 @@ impl Default for Ports {
     }
 }
 
-/// The wires that a client can be pointed with one variable: those of OpenAI (Responses and Chat), and that of Anthropic.
+/// The wires that a client can be pointed with one variable: those of OpenAI (Responses and Chat),
+/// and that of Anthropic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
     /// OpenAI's, and of the many servers that speak Chat.
     OpenAi,
-    /// Anthropic's.
     Anthropic,
 }
 
@@ -82,15 +82,14 @@ impl Family {
     }
 }
 
-/// Who is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upstream {
     /// What the operator calls it; host and port where no name is given.
     pub name: String,
     /// Its URL, as the operator wrote it.
     pub url: String,
-    /// Scheme (`http` or `https`), host, port, and the path that every path of a client is put behind; a `/v1` that is in both stands
-    /// there once.
+    /// Scheme (`http` or `https`), host, port, and the path that every path of a client is put behind; a `/v1`
+    /// that is in both stands there once.
     pub uri: Uri,
     /// What the base URL of its OpenAI clients ends with: `/v1`, or nothing.
     pub version: &'static str,
@@ -105,10 +104,8 @@ pub enum NoUpstream {
     /// Neither `http` nor `https`.
     #[error("a URL of an upstream begins with https:// or http://")]
     NoScheme,
-    /// `https://user:password@host`.
     #[error("a user or a password has no place in it; the agent sends its key as ever")]
     User,
-    /// `https://host/?key=value`.
     #[error("a query has no place in it")]
     Query,
     /// `=https://host`, or a name with spaces.
@@ -117,7 +114,8 @@ pub enum NoUpstream {
 }
 
 impl Upstream {
-    /// Reads `URL` or `NAME=URL`. The URL is what the agent's own base URL is: a `/v1` at its end is what its clients end theirs with.
+    /// Reads `URL` or `NAME=URL`. The URL is what the agent's own base URL is: a `/v1` at its end is what its
+    /// clients end theirs with.
     pub fn parse(text: &str) -> Result<Self, NoUpstream> {
         let (name, url) = match text.split_once('=') {
             Some((name, url)) if !name.contains([':', '/']) => (Some(name), url),
@@ -164,7 +162,8 @@ impl Upstream {
         self.uri.path().trim_end_matches('/')
     }
 
-    /// How surely it speaks this; `None` where it does not, so that no variable sends the keys of one provider to another.
+    /// How surely it speaks this; `None` where it does not, so that no variable sends the keys of
+    /// one provider to another.
     pub fn speaks(&self, family: Family) -> Option<Fit> {
         let own = |family| match family {
             Family::OpenAi => provider::OPENAI,
@@ -182,7 +181,8 @@ impl Upstream {
         match by_path {
             Some(found) => (found == family).then_some(Fit::Path),
             None if self.is_local() => Some(Fit::Possible),
-            // Most servers speak as OpenAI does. That one takes Anthropic's keys, too, is for the operator to say.
+            // Most servers speak as OpenAI does. That one takes Anthropic's keys, too, is for
+            // the operator to say.
             None => (family == Family::OpenAi).then_some(Fit::Possible),
         }
     }

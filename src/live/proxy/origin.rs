@@ -1,9 +1,10 @@
 //! The server behind a listener, and how it is asked.
 //!
-//! A request is built anew, never copied: fresh framing, the upstream's own `Host`. No redirect is followed, no proxy is taken from the
-//! environment, nothing is decompressed. A request is sent again only where a kept connection turned out to be closed: before a byte of
-//! the request was written, or before a byte of the reply came, once, where the client says that it may be repeated (RFC 9110, 9.2.2, or
-//! an `Idempotency-Key`). A model is never asked twice in silence.
+//! A request is built anew, never copied: fresh framing, the upstream's own `Host`. No redirect is followed, no
+//! proxy is taken from the environment, nothing is decompressed. A request is sent again only where a kept
+//! connection turned out to be closed: before a byte of the request was written, or before a byte of the reply
+//! came, once, where the client says that it may be repeated (RFC 9110, 9.2.2, or an `Idempotency-Key`). A
+//! model is never asked twice in silence.
 
 use super::base::Base;
 use super::body::{Cut, Outgoing};
@@ -25,7 +26,8 @@ use std::time::Duration;
 
 /// How long a connection may take to be made.
 const CONNECT: Duration = Duration::from_secs(10);
-/// How long a connection is kept that nobody uses: shorter than servers keep theirs, so that few turn out to be closed.
+/// How long a connection is kept that nobody uses: shorter than servers keep theirs, so that few turn
+/// out to be closed.
 const KEPT: Duration = Duration::from_secs(30);
 /// Most bytes of a reply's head; also of what is read at a time.
 const HEAD: usize = 256 * 1024;
@@ -50,9 +52,11 @@ pub enum NoReply {
         "no reply from the upstream: {0}; the request may have reached the model, so it is not sent again"
     )]
     MayHaveArrived(Broken),
-    /// It closed a connection over the request that it had kept: servers do that after some idle seconds, and then nobody has read it.
+    /// It closed a connection over the request that it had kept: servers do that after some idle seconds, and
+    /// then nobody has read it.
     #[error(
-        "no reply from the upstream: it closed a kept connection over the request; the request may have reached the model, so it is not sent again"
+        "no reply from the upstream: it closed a kept connection over the request; the request may have reached \
+        the model, so it is not sent again"
     )]
     KeptClosed,
     /// The request's own body did not come to its end.
@@ -140,7 +144,6 @@ impl Origin {
         })
     }
 
-    /// Where it is.
     pub fn base(&self) -> &Base {
         &self.base
     }
@@ -150,8 +153,8 @@ impl Origin {
         self.is_verified
     }
 
-    /// Sends a request and waits for the head of the reply, as long as the caller does. `lines` are end to end: what belongs to a connection
-    /// is made here.
+    /// Sends a request and waits for the head of the reply, as long as the caller does. `lines` are end to end:
+    /// what belongs to a connection is made here.
     pub async fn send(
         &self,
         method: Method,
@@ -192,7 +195,8 @@ impl Origin {
     }
 }
 
-/// Whether a request may be sent twice: it changes nothing, or its client has marked it so that the server knows it again.
+/// Whether a request may be sent twice: it changes nothing, or its client has marked it so that the
+/// server knows it again.
 fn may_be_repeated(method: &Method, lines: &HeaderMap) -> bool {
     method.is_safe() || lines.contains_key("idempotency-key")
 }

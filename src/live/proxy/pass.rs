@@ -22,7 +22,6 @@ pub struct PassThrough {
 }
 
 impl PassThrough {
-    /// To this upstream.
     pub fn new(upstream: Arc<Origin>) -> Self {
         Self { upstream }
     }
@@ -86,7 +85,6 @@ pub(super) fn onward(
     head.map(|()| body)
 }
 
-/// Counts for nobody.
 struct Nobody;
 
 impl Tally for Nobody {
@@ -94,7 +92,8 @@ impl Tally for Nobody {
     fn over(&mut self, _: Gone, _: u64) {}
 }
 
-/// Counts what passes, and tells whoever watches when it is over. An exchange whose client leaves before there is a reply ends so, too.
+/// Counts what passes, and tells whoever watches when it is over. An exchange whose client leaves before there
+/// is a reply ends so, too.
 pub(super) struct Count<W: Watch> {
     watch: Arc<W>,
     began: Instant,
@@ -117,7 +116,6 @@ impl<W: Watch> Count<W> {
         }
     }
 
-    /// It ends so.
     pub(super) fn end(&mut self, ending: Ending, received: u64) {
         if let Some(mut passed) = self.passed.take() {
             passed.total = self.began.elapsed();

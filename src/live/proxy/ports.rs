@@ -7,7 +7,8 @@ use std::net::SocketAddr;
 const PASSED_BY: u16 = 100;
 
 impl Ports {
-    /// Opens a listener for each of so many upstreams, in their order. `is_in_use` says of a failure that somebody else has this port.
+    /// Opens a listener for each of so many upstreams, in their order. `is_in_use` says of a failure that
+    /// somebody else has this port.
     pub fn open<T, E>(
         self,
         count: usize,

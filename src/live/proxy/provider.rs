@@ -3,12 +3,11 @@
 use hyper::HeaderMap;
 use hyper::header::AUTHORIZATION;
 
-/// OpenAI.
 pub(super) const OPENAI: &str = "openai";
-/// Anthropic.
 pub(super) const ANTHROPIC: &str = "anthropic";
 
-/// Name, the domain of its API, and how keys begin that only it gives out. From each provider's own documentation of its keys.
+/// Name, the domain of its API, and how keys begin that only it gives out. From each provider's own
+/// documentation of its keys.
 const PROVIDERS: &[(&str, &str, &[&str])] = &[
     (ANTHROPIC, "anthropic.com", &["sk-ant-"]),
     (

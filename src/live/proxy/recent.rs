@@ -1,4 +1,5 @@
-//! The latest exchanges, kept in memory so that they can be opened and asked again by hand while a proxy runs. The journal has all.
+//! The latest exchanges, kept in memory so that they can be opened and asked again by hand while a proxy runs.
+//! The journal has all.
 
 use super::recorder::{Recorded, as_journal};
 use crate::Input;
@@ -10,19 +11,16 @@ use std::sync::Arc;
 
 /// Most bytes of bodies that are kept.
 const MOST: u64 = 64 << 20;
-/// Most exchanges.
 const COUNT: usize = 1000;
 
 /// A request as its agent sent it.
 #[derive(Debug, Clone)]
 pub struct Asked {
-    /// The method.
     pub method: String,
     /// The URL of the upstream.
     pub url: String,
     /// The lines that go on, the key among them.
     pub lines: HeaderMap,
-    /// The body, decoded.
     pub body: Bytes,
 }
 
@@ -32,7 +30,6 @@ struct Kept {
     bytes: u64,
 }
 
-/// The latest exchanges.
 #[derive(Default)]
 pub(super) struct Recent {
     kept: VecDeque<Kept>,

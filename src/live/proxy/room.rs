@@ -1,4 +1,5 @@
-//! The connections of a listener: as many as there is room for, and when there is none left, the one that is idle for longest is closed.
+//! The connections of a listener: as many as there is room for, and when there is none left, the one that is
+//! idle for longest is closed.
 
 use super::contact::Contact;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -33,8 +34,8 @@ impl Room {
         })
     }
 
-    /// A place for a connection that was accepted, as soon as there is one. Clients that keep connections for later give way to those who
-    /// have something to ask.
+    /// A place for a connection that was accepted, as soon as there is one. Clients that keep connections for
+    /// later give way to those who have something to ask.
     pub(super) async fn admit(self: &Arc<Self>) -> Option<Seat> {
         let permit = loop {
             if let Ok(permit) = self.permits.clone().try_acquire_owned() {

@@ -31,7 +31,9 @@ const RELEASE: Duration = Duration::from_secs(3);
 const LOOK: Duration = Duration::from_millis(5);
 
 /// What is said where others may come: listeners speak plain HTTP.
-const IN_CLEAR: &str = "other machines may come: the token, the agent's keys and all it says go over the network in clear; on one that others share let only a tunnel come here (ssh -L, a VPN) or a TLS server in front";
+const IN_CLEAR: &str = "other machines may come: the token, the agent's keys and all it says go over the \
+    network in clear; on one that others share let only a tunnel come here (ssh -L, a VPN) or a TLS server in \
+    front";
 
 /// A proxy that runs, until it is dropped.
 pub struct Proxy {
@@ -142,7 +144,8 @@ impl Proxy {
         self.floor.command(command);
     }
 
-    /// Releases everything that is held, and waits until all that is under way is over, for at most [`RELEASE`].
+    /// Releases everything that is held, and waits until all that is under way is over,
+    /// for at most [`RELEASE`].
     pub fn release_all(&self) {
         self.floor.command(&Command::ReleaseAll);
         let since = Instant::now();
@@ -151,7 +154,8 @@ impl Proxy {
         }
     }
 
-    /// An exchange that is over, to be read like a recording; `None` where it is no longer at hand: its journal has it.
+    /// An exchange that is over, to be read like a recording; `None` where it is no longer at hand:
+    /// its journal has it.
     pub fn recording(&self, id: ExchangeId) -> Option<serde_json::Result<Input>> {
         self.floor.recent().recording(id, self.floor.tokens())
     }
@@ -216,7 +220,8 @@ fn listeners(options: &Options) -> Result<Vec<Listen>, NoListener> {
     Ok(named.collect())
 }
 
-/// Tells what earlier proxies left held in the folder of a journal, on a thread of its own: there may be much to read.
+/// Tells what earlier proxies left held in the folder of a journal, on a thread of its own: there may
+/// be much to read.
 fn tell_earlier(
     journal: &Path,
     stop: CancellationToken,

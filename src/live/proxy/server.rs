@@ -29,7 +29,8 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-/// Most connections at a time; beyond them the one that is idle for longest is closed. Each takes up to three open files, of which a process may have 1024 on many systems.
+/// Most connections at a time; beyond them the one that is idle for longest is closed. Each takes up to three
+/// open files, of which a process may have 1024 on many systems.
 const CONNECTIONS: usize = 256;
 /// How long nobody is let in after the system refused a connection, as it does when files run out.
 const REFUSED: Duration = Duration::from_millis(50);
@@ -51,7 +52,6 @@ pub enum NotServed {
     /// What it sends would come back to it.
     #[error("the upstream {0} is this listener itself")]
     Itself(String),
-    /// The system refuses.
     #[error("the listener cannot be used: {0}")]
     Listener(#[from] std::io::Error),
 }
@@ -136,8 +136,8 @@ async fn converse<W: Watch>(
         .auto_date_header(false);
     let served = builder.serve_connection(socket, service).with_upgrades();
     let is_over = tokio::select! {
-        // A client that went away, broken HTTP, a body that was cut: all of it ends this connection only. What was cut ends at once:
-        // its client is to hear of it now.
+        // A client that went away, broken HTTP, a body that was cut: all of it ends this connection only. What
+        // was cut ends at once: its client is to hear of it now.
         served = served => !served.is_err_and(|error| error.is_user()),
         () = spare.look_after() => false,
     };
@@ -165,7 +165,8 @@ impl<W: Watch> Conversation<W> {
 
     async fn answer(&self, request: Request<Incoming>) -> Response<Attended> {
         self.contact.begin(request.version() == Version::HTTP_11);
-        // What hyper does not show: a length beside a chunked body. Whoever sends both may be smuggling; nothing behind it is read.
+        // What hyper does not show: a length beside a chunked body. Whoever sends both may be smuggling;
+        // nothing behind it is read.
         let is_last = request.headers().contains_key(TRANSFER_ENCODING);
         let (head, body) = request.into_parts();
         let mut reply = match guard::admit_onward(&head, &self.place.door) {
@@ -289,7 +290,6 @@ impl<W: Watch> Conversation<W> {
         }
     }
 
-    /// Opens a WebSocket.
     async fn open(&self, head: Parts, asked: PathAndQuery, at: SystemTime) -> Response<Body> {
         let place = &self.place;
         let opened = websocket::open(&place.upstream, &place.watch, head, self.client, asked, at);

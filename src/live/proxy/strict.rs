@@ -1,5 +1,6 @@
-//! Heads of replies must end their lines as HTTP does (RFC 9112, section 2.2). The parser below takes a line feed alone for the end of a
-//! line, so that a server behind the upstream that lets one through could add header lines of its own; such a reply is none.
+//! Heads of replies must end their lines as HTTP does (RFC 9112, section 2.2). The parser below takes a line
+//! feed alone for the end of a line, so that a server behind the upstream that lets one through could add
+//! header lines of its own; such a reply is none.
 
 use hyper::Uri;
 use hyper::rt::{Read, ReadBuf, ReadBufCursor, Write};
@@ -56,7 +57,6 @@ pub(super) struct KeptClosed;
 enum Head {
     /// It is over, and the body passes.
     Over,
-    /// It comes.
     Comes {
         /// So many bytes of the blank line that ends it have come (of CR LF CR LF), in their order.
         ended: u8,
@@ -93,8 +93,8 @@ impl<T> Looked<T> {
     }
 }
 
-/// Whether bytes begin with the first line of a request. The body of one that was answered early is still written, and may hold such a line
-/// further on.
+/// Whether bytes begin with the first line of a request. The body of one that was answered early is still
+/// written, and may hold such a line further on.
 fn begins_request(pieces: &[&[u8]]) -> bool {
     let bytes = pieces.iter().flat_map(|piece| piece.iter().copied());
     let method = bytes.clone().take_while(u8::is_ascii_uppercase).count();

@@ -17,7 +17,6 @@ pub struct Token(String);
 pub struct NoToken;
 
 impl Token {
-    /// A new one.
     pub fn new() -> Result<Self, NoToken> {
         let mut bytes = [0; LENGTH];
         let random = default_provider().secure_random;

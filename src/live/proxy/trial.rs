@@ -1,4 +1,5 @@
-//! One agent, started anew before a proxy that injects one fault: how it ends, and what it did behind the fault.
+//! One agent, started anew before a proxy that injects one fault: how it ends, and what it
+//! did behind the fault.
 
 use super::agent::{Agent, Order};
 use super::connect::Reach;
@@ -32,7 +33,6 @@ pub struct Start<'a> {
 /// An agent that has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Played {
-    /// How.
     pub end: End,
     /// What was injected, in its order.
     pub injections: Vec<Injection>,
@@ -63,8 +63,8 @@ pub enum NotPlayed {
     Over,
 }
 
-/// Starts a proxy and an agent before it, and waits until the agent has ended. One that takes too long is ended; `signal`
-/// tells the number of one that came, and then both are.
+/// Starts a proxy and an agent before it, and waits until the agent has ended. One that takes too long is
+/// ended; `signal` tells the number of one that came, and then both are.
 pub fn play(
     options: Options,
     chaos: &Arc<Chaos>,

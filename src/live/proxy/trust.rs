@@ -1,4 +1,5 @@
-//! Whom an upstream must prove to be: what the system trusts, and nobody at all only where the operator named the host.
+//! Whom an upstream must prove to be: what the system trusts, and nobody at all only where the
+//! operator named the host.
 
 use super::base::Base;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -21,7 +22,8 @@ pub enum Trust {
 }
 
 impl Trust {
-    /// What the system believes, except for a host that the operator has named as insecure (`--insecure-upstream`), without its port.
+    /// What the system believes, except for a host that the operator has named as insecure
+    /// (`--insecure-upstream`), without its port.
     pub fn unless_named(base: &Base, insecure: &[String]) -> Self {
         match insecure
             .iter()

@@ -15,13 +15,11 @@ use std::time::{Duration, SystemTime};
 /// A request at a path where a dialect is spoken, as it would go to the upstream.
 #[derive(Debug)]
 pub struct Question {
-    /// Who asks.
     pub client: SocketAddr,
     /// When its head had come.
     pub at: SystemTime,
     /// The dialect of the path.
     pub dialect: Dialect,
-    /// The method; `POST`.
     pub method: Method,
     /// Path and query, without a token.
     pub asked: PathAndQuery,
@@ -36,13 +34,11 @@ pub struct Question {
 /// An exchange that only passed, when it is over.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Passed {
-    /// Who asked.
     pub client: SocketAddr,
     /// What the client calls itself, as it came.
     pub agent: String,
     /// When its head had come.
     pub at: SystemTime,
-    /// The method.
     pub method: Method,
     /// The path, without its query.
     pub path: String,
@@ -54,28 +50,24 @@ pub struct Passed {
     pub received: u64,
     /// Until the first byte of the reply's body.
     pub first: Option<Duration>,
-    /// Until its end.
     pub total: Duration,
-    /// How it ended.
     pub ending: Ending,
 }
 
 /// A request that was turned away; nothing of it went to the upstream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnedAway {
-    /// Who came.
     pub client: SocketAddr,
-    /// The method.
     pub method: Method,
     /// The path, without its query and without a token.
     pub path: String,
-    /// Why.
     pub why: Refusal,
 }
 
 /// What a listener is for. Everything is called on the runtime that serves, so nothing may block.
 pub trait Watch: Send + Sync + 'static {
-    /// Answers a request at a path where a dialect is spoken. The future and the body of the reply are dropped when the client is gone.
+    /// Answers a request at a path where a dialect is spoken. The future and the body of the reply are dropped
+    /// when the client is gone.
     fn exchange(&self, question: Question) -> impl Future<Output = Response<Body>> + Send;
 
     /// A request at another path has come and gone.
@@ -103,11 +95,9 @@ pub trait Watch: Send + Sync + 'static {
 /// A WebSocket that was opened.
 #[derive(Debug)]
 pub struct Opened {
-    /// Who opened it.
     pub client: SocketAddr,
     /// When its head had come.
     pub at: SystemTime,
-    /// Path and query.
     pub asked: PathAndQuery,
     /// The lines of the request that went on.
     pub lines: HeaderMap,

@@ -1,6 +1,7 @@
 //! A WebSocket at a path where Responses are spoken: it passes byte for byte, and its messages are read along.
 //!
-//! Compression is not negotiated (`sec-websocket-extensions` is left out in both directions), so that the frames can be read.
+//! Compression is not negotiated (`sec-websocket-extensions` is left out in both directions), so that the
+//! frames can be read.
 
 use super::body::{self, Body, Outgoing};
 use super::headers;
@@ -34,7 +35,6 @@ const PIECE: usize = 64 * 1024;
 /// How long a side may go on that the other has left.
 const PARTING: Duration = Duration::from_secs(10);
 
-/// Who sends something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// The client, to the upstream.
@@ -60,7 +60,8 @@ pub(super) struct Tunnel {
     observer: Option<Box<dyn Observer>>,
 }
 
-/// Asks the upstream for a WebSocket. Whatever it answers goes to the client; where it agrees, there is a tunnel.
+/// Asks the upstream for a WebSocket. Whatever it answers goes to the client; where it agrees,
+/// there is a tunnel.
 pub(super) async fn open<W: Watch>(
     upstream: &Origin,
     watch: &Arc<W>,
@@ -131,7 +132,8 @@ impl Tunnel {
             observer,
         );
         tokio::pin!(there, back);
-        // A side that ends says so to the other, which may still have something to say; a side that breaks ends both.
+        // A side that ends says so to the other, which may still have something to say; a side
+        // that breaks ends both.
         tokio::select! {
             ended = &mut there => if ended.is_ok() {
                 let _ = timeout(PARTING, back).await;

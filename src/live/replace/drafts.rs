@@ -1,4 +1,5 @@
-//! Files that are being written beside others: a process that is ended removes its own, and the next one those of a process that was killed.
+//! Files that are being written beside others: a process that is ended removes its own, and the next one those
+//! of a process that was killed.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -21,7 +22,8 @@ pub(super) fn forget(path: &Path) {
     drafts().retain(|draft| draft != path);
 }
 
-/// Marks a file as being written. Where the file system knows no locks, the number of the process in its name has to do.
+/// Marks a file as being written. Where the file system knows no locks, the number of the process in its
+/// name has to do.
 pub(super) fn lock(file: &File) {
     let _ = rustix::fs::flock(file, rustix::fs::FlockOperation::NonBlockingLockExclusive);
 }
@@ -37,7 +39,8 @@ pub(crate) fn exit_without_drafts(code: i32) -> ! {
     std::process::exit(code)
 }
 
-/// Removes what killed processes left beside a file. Whatever cannot be looked at is left alone: it does no harm.
+/// Removes what killed processes left beside a file. Whatever cannot be looked at is left alone:
+/// it does no harm.
 pub(super) fn remove_stale(target: &Path) {
     let Some(name) = target.file_name() else {
         return;

@@ -1,5 +1,5 @@
-//! A recording as an endpoint: its model turns are served again, in the dialects of OpenAI Responses, OpenAI Chat and Anthropic Messages,
-//! streamed and whole, on loopback.
+//! A recording as an endpoint: its model turns are served again, in the dialects of OpenAI Responses, OpenAI
+//! Chat and Anthropic Messages, streamed and whole, on loopback.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -14,8 +14,9 @@
 //! # }
 //! ```
 //!
-//! It runs on a thread of its own and stops when its [`Endpoint`] is dropped. Each reply names its turn in the header `x-retake-replay`. A
-//! request that no turn answers is refused with status 400, which SDKs do not repeat, and the code `replay_mismatch`.
+//! It runs on a thread of its own and stops when its [`Endpoint`] is dropped. Each reply names its turn in the
+//! header `x-retake-replay`. A request that no turn answers is refused with status 400, which SDKs do not
+//! repeat, and the code `replay_mismatch`.
 
 mod serving;
 
@@ -43,7 +44,6 @@ pub struct Options {
 pub enum Event {
     /// A turn was served.
     Served {
-        /// Which.
         place: Place,
         /// It in words, as `turn 3`.
         turn: String,
@@ -78,7 +78,8 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Serves a tape. `report` hears of each request on the endpoint's thread, before its reply is sent, and must not wait.
+    /// Serves a tape. `report` hears of each request on the endpoint's thread, before its reply is sent,
+    /// and must not wait.
     ///
     /// Fails where the address is not of the loopback, or cannot be had.
     pub fn start(
@@ -102,12 +103,12 @@ impl Endpoint {
         })
     }
 
-    /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.listening.address()
     }
 
-    /// What clients of a dialect call their base URL: those of OpenAI add `/responses` to it, those of Anthropic `/v1/messages`.
+    /// What clients of a dialect call their base URL: those of OpenAI add `/responses` to it,
+    /// those of Anthropic `/v1/messages`.
     pub fn base_url(&self, dialect: Dialect) -> String {
         self.listening.base_url(dialect)
     }
@@ -117,7 +118,6 @@ impl Endpoint {
         self.served.lock().clear();
     }
 
-    /// What is served.
     pub fn tape(&self) -> &Tape {
         &self.tape
     }

@@ -1,5 +1,5 @@
-//! A scripted model as an endpoint: HTTP on loopback, in the dialects of OpenAI Responses, OpenAI Chat and Anthropic Messages, streamed
-//! and whole.
+//! A scripted model as an endpoint: HTTP on loopback, in the dialects of OpenAI Responses, OpenAI Chat and
+//! Anthropic Messages, streamed and whole.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -11,8 +11,9 @@
 //! # }
 //! ```
 //!
-//! It runs on a thread of its own, so that it can be asked from anywhere, and stops when its [`Endpoint`] is dropped. What it answers is
-//! labelled: the model is `scripted:NAME`, and each reply has the header `x-retake-scripted`.
+//! It runs on a thread of its own, so that it can be asked from anywhere, and stops when its
+//! [`Endpoint`] is dropped. What it answers is labelled: the model is `scripted:NAME`, and each reply
+//! has the header `x-retake-scripted`.
 
 mod exchange;
 mod stored;
@@ -41,12 +42,12 @@ impl Endpoint {
         Ok(Self { listening })
     }
 
-    /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.listening.address()
     }
 
-    /// What clients of a dialect call their base URL: those of OpenAI add `/responses` to it, those of Anthropic `/v1/messages`.
+    /// What clients of a dialect call their base URL: those of OpenAI add `/responses` to it,
+    /// those of Anthropic `/v1/messages`.
     pub fn base_url(&self, dialect: Dialect) -> String {
         self.listening.base_url(dialect)
     }
@@ -57,18 +58,11 @@ impl Endpoint {
 pub enum NoScript {
     /// The file cannot be read.
     #[error("{}: {error}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        error: InputError,
-    },
+    File { path: PathBuf, error: InputError },
     /// It is no script; everything that is wrong with it.
     #[error("{}: {}", path.display(), lines(faults))]
     Faults {
-        /// The file.
         path: PathBuf,
-        /// What is wrong.
         faults: Vec<ScriptFault>,
     },
 }

@@ -1,4 +1,5 @@
-//! What a scripted model keeps for its clients: stored Responses, and threads of Anthropic, which it refuses as their providers do.
+//! What a scripted model keeps for its clients: stored Responses, and threads of Anthropic, which it refuses
+//! as their providers do.
 
 use super::super::serving::Sending;
 use super::exchange::{REMEMBERED, TAG};
@@ -235,13 +236,16 @@ fn in_messages(request: &Value) -> Option<String> {
         let results = ids(messages.get(place + 1), "tool_result", "tool_use_id");
         if let Some(open) = calls.iter().find(|id| !results.contains(id)) {
             return Some(format!(
-                "messages.{place}: `tool_use` ids were found without `tool_result` blocks immediately after: {open}. Each `tool_use` block must have a corresponding `tool_result` block in the next message."
+                "messages.{place}: `tool_use` ids were found without `tool_result` blocks immediately after: \
+                {open}. Each `tool_use` block must have a corresponding `tool_result` block in the next \
+                message."
             ));
         }
         if let Some(odd) = results.iter().find(|id| !calls.contains(id)) {
             let place = place + 1;
             return Some(format!(
-                "messages.{place}.content.0: unexpected `tool_use_id` found in `tool_result` blocks: {odd}. Each `tool_result` block must have a corresponding `tool_use` block in the previous message."
+                "messages.{place}.content.0: unexpected `tool_use_id` found in `tool_result` blocks: {odd}. \
+                Each `tool_result` block must have a corresponding `tool_use` block in the previous message."
             ));
         }
     }

@@ -1,8 +1,8 @@
 //! Finds a text in a source of any size, on all cores, without an index.
 //!
-//! The bytes are read in blocks, which two or more threads take one after the other, and scanned as they stand; what a hit
-//! belongs to is the caller's to say. [`Search`] answers in the thread that asks; [`Job`] runs a search behind, so that no key
-//! waits for it, and ends when it is dropped.
+//! The bytes are read in blocks, which two or more threads take one after the other, and scanned as they stand;
+//! what a hit belongs to is the caller's to say. [`Search`] answers in the thread that asks; [`Job`] runs a
+//! search behind, so that no key waits for it, and ends when it is dropped.
 //!
 //! ```text
 //! n, N     Job::find(source, needle, Place::AtOrAfter(offset), |found| send(found))
@@ -76,8 +76,8 @@ impl Search<'_> {
         self.find_far(&blocks, length)
     }
 
-    /// Scans the blocks behind the near ones on all cores. Blocks are taken in order, so the first block with a hit is known once
-    /// all blocks before it are done.
+    /// Scans the blocks behind the near ones on all cores. Blocks are taken in order, so the first block with a
+    /// hit is known once all blocks before it are done.
     fn find_far(&self, blocks: &Blocks, length: u64) -> Result<Option<u64>, SearchError> {
         let next = AtomicU64::new(NEAR);
         let nearest = AtomicU64::new(u64::MAX);
@@ -105,8 +105,8 @@ impl Search<'_> {
             .map_or(Ok(None), |(_, result)| result)
     }
 
-    /// Hands all hits to `sink`, block by block in the order of the source, with the offset up to which the source is searched.
-    /// `threads` bounds how many cores it takes.
+    /// Hands all hits to `sink`, block by block in the order of the source, with the offset up to which the
+    /// source is searched. `threads` bounds how many cores it takes.
     pub fn each(
         &self,
         threads: usize,
@@ -168,7 +168,8 @@ impl Search<'_> {
         Ok(found)
     }
 
-    /// Hands the hits that begin in `range` to `on_hit`, until it gives false. Reads beyond the range as far as a hit can reach.
+    /// Hands the hits that begin in `range` to `on_hit`, until it gives false. Reads beyond the range as far as
+    /// a hit can reach.
     fn scan(
         &self,
         range: &Range<u64>,
@@ -267,7 +268,7 @@ fn on_cores(tasks: u64, threads: usize, work: &(dyn Fn() + Sync)) {
 }
 
 /// How many cores there are.
-pub(crate) fn cores() -> usize {
+pub fn cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
 

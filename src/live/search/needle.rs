@@ -1,7 +1,8 @@
 //! The text that is searched for, as it may be spelled in JSON.
 //!
-//! A recording holds a text escaped, and where arguments are JSON inside of JSON, escaped twice. So a quote is also found as `\"`
-//! and `\\\"`, a line break as `\n`, `é` as `\u00e9`. A needle without capital letters is found in any case.
+//! A recording holds a text escaped, and where arguments are JSON inside of JSON, escaped twice. So a quote is
+//! also found as `\"` and `\\\"`, a line break as `\n`, `é` as `\u00e9`. A needle without capital letters is
+//! found in any case.
 
 use regex::bytes::{Regex, RegexBuilder};
 use retake_core::pattern::ignores_case;
@@ -25,7 +26,6 @@ pub struct Needle {
 enum Finder {
     /// The text is spelled in one way only.
     Literal(Box<memchr::memmem::Finder<'static>>),
-    /// Several spellings.
     Spellings(Regex),
 }
 
@@ -128,8 +128,9 @@ fn is_plain(character: char) -> bool {
         && !matches!(character, '"' | '\\' | '/' | '<' | '>' | '&' | '\'')
 }
 
-/// Writes the pattern for one character; gives the length of its longest spelling. At the start of a needle, the backslashes
-/// before its first character are no part of the hit: a pattern that begins with a definite byte is found much faster.
+/// Writes the pattern for one character; gives the length of its longest spelling. At the start of a needle,
+/// the backslashes before its first character are no part of the hit: a pattern that begins with a definite
+/// byte is found much faster.
 fn write_spellings(pattern: &mut String, character: char, first: bool, any_case: bool) -> usize {
     if is_plain(character) {
         pattern.push_str(&regex::escape(character.encode_utf8(&mut [0; 4])));
@@ -197,7 +198,8 @@ fn unicode_escape(character: char, slashes: &str) -> String {
     escapes.collect::<Vec<_>>().join(slashes)
 }
 
-/// Whether the byte at `hit` is the letter of an escape, as the `n` of `\n`: an odd number of backslashes stands before it.
+/// Whether the byte at `hit` is the letter of an escape, as the `n` of `\n`: an odd number of
+/// backslashes stands before it.
 fn is_escape_letter(bytes: &[u8], hit: usize) -> bool {
     if !matches!(bytes[hit], b'n' | b'r' | b't' | b'b' | b'f' | b'u') {
         return false;

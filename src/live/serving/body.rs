@@ -7,7 +7,6 @@ use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::Frame;
 use std::time::Duration;
 
-/// A body.
 pub(crate) type Body = UnsyncBoxBody<Bytes, Cut>;
 
 /// The script wants the connection to end here.

@@ -1,6 +1,7 @@
 //! What serves a model on loopback, whoever answers: a scripted model or a recording.
 //!
-//! It runs on a thread of its own, so that it can be asked from anywhere, and stops when its [`Listening`] is dropped.
+//! It runs on a thread of its own, so that it can be asked from anywhere, and stops when
+//! its [`Listening`] is dropped.
 
 mod body;
 mod sending;
@@ -25,7 +26,6 @@ pub(super) trait Answers: Send + Sync + 'static {
     /// What it is called, for the name of its thread and for refusals.
     const WHAT: &'static str;
 
-    /// Answers a request.
     fn answer(&self, request: Request<Incoming>) -> impl Future<Output = Response<Body>> + Send;
 }
 
@@ -57,12 +57,12 @@ impl Listening {
         Ok(Self { address, stop })
     }
 
-    /// Where it listens.
     pub(super) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What clients of a dialect call their base URL: those of OpenAI add `/responses` to it, those of Anthropic `/v1/messages`.
+    /// What clients of a dialect call their base URL: those of OpenAI add `/responses` to it,
+    /// those of Anthropic `/v1/messages`.
     pub(super) fn base_url(&self, dialect: Dialect) -> String {
         match dialect {
             Dialect::Responses | Dialect::Chat => format!("http://{}/v1", self.address),

@@ -24,7 +24,6 @@ pub(crate) enum Asking {
         dialect: Dialect,
         /// The headers of the request.
         headers: HeaderMap,
-        /// Its body.
         body: Vec<u8>,
     },
     /// The list of models.
@@ -93,7 +92,6 @@ impl Sending {
         }
     }
 
-    /// A JSON text.
     pub(crate) fn json(status: StatusCode, text: String) -> Self {
         let sending = Self::of("application/json", body::whole(text));
         Self { status, ..sending }
@@ -118,7 +116,6 @@ impl Sending {
         Self::json(status, spell_error(dialect, status.as_u16(), message, tag))
     }
 
-    /// As a response.
     pub(crate) fn into_response(self) -> Response<Body> {
         let mut response = Response::new(self.body);
         *response.status_mut() = self.status;

@@ -21,8 +21,9 @@ use tokio_util::sync::CancellationToken;
 
 /// Most connections at a time; more wait. Fewer than the 1,024 files that a process may usually open.
 const CONNECTIONS: usize = 768;
-/// How long a client may take for the head of a request, also for the next one of a connection that is kept: connections without a request
-/// must not keep others out. Clients close idle connections earlier (httpx after 5 s, undici after 4 s).
+/// How long a client may take for the head of a request, also for the next one of a connection that is kept:
+/// connections without a request must not keep others out. Clients close idle connections earlier (httpx after
+/// 5 s, undici after 4 s).
 const HEAD: Duration = Duration::from_secs(15);
 /// How long nobody is let in after the system refused a connection, as it does when files run out.
 const REFUSED: Duration = Duration::from_millis(50);
@@ -59,7 +60,8 @@ async fn converse<A: Answers>(
     service: Arc<(Door, A)>,
     permit: OwnedSemaphorePermit,
 ) {
-    // Without it events that are ready would wait for the client's acknowledgements; where the system refuses, they do.
+    // Without it events that are ready would wait for the client's acknowledgements; where the
+    // system refuses, they do.
     let _ = stream.set_nodelay(true);
     let service = service_fn(move |request| {
         let service = service.clone();
@@ -67,14 +69,16 @@ async fn converse<A: Answers>(
     });
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD);
-    // A client that went away, broken HTTP, a reply that is cut on purpose: all of it ends this connection only.
+    // A client that went away, broken HTTP, a reply that is cut on purpose: all of it
+    // ends this connection only.
     let _ = builder
         .serve_connection(TokioIo::new(stream), service)
         .await;
     drop(permit);
 }
 
-/// Answers a request that may come in; web pages and whoever means another server are refused, as the proxy does.
+/// Answers a request that may come in; web pages and whoever means another server are refused,
+/// as the proxy does.
 async fn answer<A: Answers>(
     door: &Door,
     answers: &A,

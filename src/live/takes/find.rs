@@ -58,8 +58,8 @@ pub(super) fn find_run(shelf: &Shelf, folder: Folder, mount: Mount) -> Result<Op
     Ok(read.map(|read| read.found(shelf, folder, mount)))
 }
 
-/// Looks for a journal that is not named after this path: its recording is not where it was, but holds the same. Of several
-/// the one that was written last.
+/// Looks for a journal that is not named after this path: its recording is not where it was, but holds the
+/// same. Of several the one that was written last.
 fn moved(shelf: &Shelf, source: &dyn Source, folder: &Folder) -> io::Result<Option<String>> {
     let mut newest = None;
     let own = shelf.identity().map(Identity::path);
@@ -179,7 +179,8 @@ impl ReadJournal {
         }
     }
 
-    /// A journal that was written when the recording was elsewhere: it goes on under another name, with another first line.
+    /// A journal that was written when the recording was elsewhere: it goes on under another name,
+    /// with another first line.
     fn adopted(mut self, shelf: &Shelf) -> Found {
         let (barred, kept_as) = (self.bar(shelf), self.renewal().flatten());
         let mut scan = std::mem::take(&mut self.scan);
@@ -191,7 +192,8 @@ impl ReadJournal {
         }
     }
 
-    /// A journal of what the file held before: it stays in the folder, and one of what it holds now takes its name.
+    /// A journal of what the file held before: it stays in the folder, and one of what it holds
+    /// now takes its name.
     fn put_aside(self, shelf: &Shelf, earlier: Option<Self>) -> Found {
         let barred = self.bar(shelf);
         let mut scan = match earlier {

@@ -40,7 +40,6 @@ impl Below {
 /// How many names are tried for what is kept aside.
 const SPARES: u32 = 10_000;
 
-/// An open folder.
 #[derive(Debug)]
 pub(crate) struct Folder {
     root: PathBuf,
@@ -55,7 +54,6 @@ pub(crate) enum Presence {
     Here,
     /// Nothing, or the folder is gone.
     Gone,
-    /// Another file.
     Other,
 }
 
@@ -212,7 +210,6 @@ impl Folder {
         Ok(rustix::fs::renameat(&self.open, from, &self.open, to)?)
     }
 
-    /// Removes a file.
     pub(crate) fn remove(&self, name: &str) -> io::Result<()> {
         Ok(rustix::fs::unlinkat(&self.open, name, AtFlags::empty())?)
     }
@@ -246,8 +243,8 @@ pub(crate) fn lock(file: &File) -> io::Result<bool> {
     }
 }
 
-/// Gives a locked file free. To close it is not enough: a child process that is just being started holds a copy of it until its own
-/// program runs.
+/// Gives a locked file free. To close it is not enough: a child process that is just being started holds a copy
+/// of it until its own program runs.
 pub(crate) fn unlock(file: &File) {
     // A file that cannot be unlocked is unlocked when its last copy is closed.
     let _ = rustix::fs::flock(file, FlockOperation::Unlock);

@@ -18,7 +18,6 @@ const NAME: usize = 80;
 /// By what a recording is known again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Identity {
-    /// Its canonical path.
     #[serde(with = "spelling::bytes")]
     path: Vec<u8>,
     /// Its length in bytes.
@@ -49,8 +48,8 @@ impl Identity {
         self.size <= source.len() && Digest::of_span(source, head(self.size)) == Ok(self.head)
     }
 
-    /// Whether a recording is, as far as one can tell, the one that this was made of: many begin with the same instructions, so
-    /// that the end counts, too, and a few bytes say nothing.
+    /// Whether a recording is, as far as one can tell, the one that this was made of: many begin with the same
+    /// instructions, so that the end counts, too, and a few bytes say nothing.
     pub(super) fn is_of(&self, source: &dyn Source) -> bool {
         self.size >= 2 * CLOSING
             && self.begins(source)
@@ -93,7 +92,6 @@ pub struct About {
     pub agent: String,
     /// Id of the format of its requests.
     pub format: String,
-    /// The model.
     pub model: String,
     /// Whether the model is a script.
     pub scripted: bool,
@@ -122,7 +120,8 @@ enum Kind {
 }
 
 impl Header {
-    /// Reads a first line, without its line feed. One whose checksum does not fit is none; a newer version may do without.
+    /// Reads a first line, without its line feed. One whose checksum does not fit is none; a newer
+    /// version may do without.
     pub(super) fn decode(line: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(line).ok()?;
         let is_sound = unsealed(text);

@@ -1,8 +1,9 @@
 //! The journal of takes: one append-only file for each recording, among the operator's own data.
 //!
-//! What [`Journal::append`] acknowledged is on the disk. What could not be written is kept in memory, said on the screen
-//! ([`NotRecording`]) and written as soon as that works again. A journal is never trusted after a failed sync: it is written anew
-//! from memory, and what was there is put aside. The recording itself is never touched.
+//! What [`Journal::append`] acknowledged is on the disk. What could not be written is kept in memory, said
+//! on the screen ([`NotRecording`]) and written as soon as that works again. A journal is never trusted
+//! after a failed sync: it is written anew from memory, and what was there is put aside. The recording
+//! itself is never touched.
 
 mod anew;
 mod find;
@@ -44,7 +45,6 @@ use told::Told;
 /// The time in milliseconds since 1970. It is only told; the order of events is that of their lines.
 pub type Clock = fn() -> u64;
 
-/// The system's clock.
 pub fn wall_clock() -> u64 {
     let passed = SystemTime::now().duration_since(UNIX_EPOCH);
     passed.map_or(0, |passed| {
@@ -61,9 +61,7 @@ pub fn usual_root() -> Option<PathBuf> {
 /// What opening gives: the takes that were made before, and what is wrong with their journal.
 #[derive(Debug)]
 pub struct Opened {
-    /// The journal.
     pub journal: Journal,
-    /// The takes.
     pub takes: Takes,
     /// What was done in the world because of runs.
     pub ledger: Ledger,
@@ -93,11 +91,9 @@ pub struct Journal {
 
 #[derive(Debug)]
 enum OnDisk {
-    /// Nothing yet.
     Nothing,
     /// A file that is not written to: a new one takes its place.
     Old(Old),
-    /// The file.
     Open(Box<Segment>),
     /// A file that is somebody else's: nothing will be written.
     Barred,
@@ -108,7 +104,6 @@ enum OnDisk {
 struct Timed<'a, E> {
     #[serde(flatten)]
     event: &'a E,
-    /// Milliseconds since 1970.
     time: u64,
 }
 
@@ -127,7 +122,6 @@ struct Old {
 pub struct NotRecording {
     /// Since when, in milliseconds since 1970.
     pub since: u64,
-    /// Why.
     #[source]
     pub why: Why,
 }
@@ -168,50 +162,31 @@ pub enum Why {
     NoHome,
     /// Another process writes to the journal.
     #[error("another retake has the takes of this file open ({})", journal.display())]
-    OpenElsewhere {
-        /// The journal.
-        journal: PathBuf,
-    },
+    OpenElsewhere { journal: PathBuf },
     /// A newer retake wrote the journal.
     #[error("the takes of this file are in a journal of version {version}: open it with a newer retake ({})", journal.display())]
-    Newer {
-        /// The version.
-        version: u64,
-        /// The journal.
-        journal: PathBuf,
-    },
+    Newer { version: u64, journal: PathBuf },
     /// There is a file where a new run should have its journal.
     #[error("there is a file already ({})", journal.display())]
-    Exists {
-        /// The file.
-        journal: PathBuf,
-    },
+    Exists { journal: PathBuf },
     /// The journal may not be written to.
     #[error("the journal is read-only ({})", journal.display())]
-    ReadOnly {
-        /// The journal.
-        journal: PathBuf,
-    },
+    ReadOnly { journal: PathBuf },
     /// Somebody else put another journal in its place, or wrote to it.
     #[error("the journal was changed by another program; open the file again ({})", journal.display())]
-    Replaced {
-        /// The journal.
-        journal: PathBuf,
-    },
+    Replaced { journal: PathBuf },
     /// The system says no; it is tried again with each change.
     #[error("{error} ({})", journal.display())]
     Failed {
-        /// The journal.
         journal: PathBuf,
-        /// The system's words.
         #[source]
         error: io::Error,
     },
 }
 
 impl Journal {
-    /// Looks for the takes of the recording at `path`. `source` is the bytes that takes are laid over, `root` usually
-    /// [`usual_root`]. Nothing is written before something changes.
+    /// Looks for the takes of the recording at `path`. `source` is the bytes that takes are laid over, `root`
+    /// usually [`usual_root`]. Nothing is written before something changes.
     pub fn open(
         root: Option<&Path>,
         path: Option<&Path>,
@@ -243,7 +218,8 @@ impl Journal {
         opened
     }
 
-    /// Keeps what changed. With `Ok` it is on the disk; otherwise it is in memory, and will be written when that works again.
+    /// Keeps what changed. With `Ok` it is on the disk; otherwise it is in memory, and will be written
+    /// when that works again.
     pub fn append<'a>(&mut self, entry: impl Into<Entry<'a>>) -> Result<(), &NotRecording> {
         self.append_all([entry])
     }
@@ -268,7 +244,8 @@ impl Journal {
         }
     }
 
-    /// Keeps entries in memory from now on, until [`Self::write_gathered`]: the disk is asked once for all of them.
+    /// Keeps entries in memory from now on, until [`Self::write_gathered`]: the disk is asked once
+    /// for all of them.
     pub fn gather(&mut self) {
         self.is_gathering = true;
     }

@@ -1,4 +1,5 @@
-//! The journal of a run: one file that holds the first request, the takes and what happened. It opens like any recording.
+//! The journal of a run: one file that holds the first request, the takes and what happened. It
+//! opens like any recording.
 
 use super::find::find_run;
 use super::scan::Scan;
@@ -18,7 +19,8 @@ use std::sync::Arc;
 
 /// How each journal begins.
 const HEADER: &[u8] = b"{\"retake\":\"journal\"";
-/// What its first line says of a run: quotes in what somebody wrote are escaped there, but not in the bodies that a proxy's journal holds.
+/// What its first line says of a run: quotes in what somebody wrote are escaped there, but not in the bodies
+/// that a proxy's journal holds.
 const OF_RUN: &[u8] = b",\"kind\":\"run\",";
 /// What the first line of a proxy's journal says.
 const OF_PROXY: &[u8] = b",\"kind\":\"proxy\",";
@@ -57,13 +59,13 @@ pub(crate) fn is_run_file(path: &Path) -> bool {
 pub(crate) struct Run {
     /// The format of its requests.
     pub(crate) format: &'static Format,
-    /// The current take.
     pub(crate) rope: Rope,
     /// What is damaged, to be shown with the recording.
     pub(crate) problems: Vec<Problem>,
 }
 
-/// The current take of a run; `None` where its journal no longer tells what it began with, or a newer retake wrote it.
+/// The current take of a run; `None` where its journal no longer tells what it began with, or a
+/// newer retake wrote it.
 pub(crate) fn read_run(bytes: &[u8]) -> Option<Run> {
     let scan = Scan::of(bytes);
     if scan.newer_version().is_some() {
@@ -143,7 +145,8 @@ fn problem(damage: &Damage) -> Problem {
 }
 
 impl Journal {
-    /// Begins the journal of a run. The file must not be there yet; folders above it are made. With `Ok` it is on the disk.
+    /// Begins the journal of a run. The file must not be there yet; folders above it are made. With `Ok` it
+    /// is on the disk.
     pub fn begin_run(
         path: &Path,
         about: About,

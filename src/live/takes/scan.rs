@@ -1,4 +1,5 @@
-//! Reads a journal that may be damaged anywhere: each line stands for itself, and what cannot be trusted is told with its place.
+//! Reads a journal that may be damaged anywhere: each line stands for itself, and what cannot be trusted is
+//! told with its place.
 
 use super::identity::Header;
 use memchr::{memchr, memmem};
@@ -17,40 +18,26 @@ pub enum Damage {
     Header,
     /// The last line was not written to its end.
     #[error("the journal breaks off at byte {at}; the takes before it are whole")]
-    Torn {
-        /// Where.
-        at: u64,
-    },
+    Torn { at: u64 },
     /// A line cannot be trusted.
     #[error("a damaged line at byte {at} of the journal was left out")]
-    Line {
-        /// Where.
-        at: u64,
-    },
-    /// Lines are missing.
+    Line { at: u64 },
     #[error("lines {from} to {to} are missing before byte {at} of the journal")]
     Missing {
         /// Number of the first one.
         from: u64,
         /// Number of the last one.
         to: u64,
-        /// Before which place.
         at: u64,
     },
     /// A line stands twice.
     #[error("line {seq} stands again at byte {at} of the journal and was left out")]
-    Repeated {
-        /// Its number.
-        seq: u64,
-        /// Where.
-        at: u64,
-    },
+    Repeated { seq: u64, at: u64 },
     /// An entry that this version does not know.
     #[error("line {seq} at byte {at} of the journal says what this version does not know: {why}")]
     Unknown {
         /// Number of the line.
         seq: u64,
-        /// Where.
         at: u64,
         /// What is not understood.
         why: String,
@@ -60,7 +47,6 @@ pub enum Damage {
     Misfit {
         /// Number of the line.
         seq: u64,
-        /// Where.
         at: u64,
         /// Why it does not fit.
         why: Misfit,
@@ -93,7 +79,6 @@ pub(super) struct Scan {
 }
 
 impl Scan {
-    /// Reads a journal.
     pub(super) fn of(bytes: &[u8]) -> Self {
         let mut scan = Self {
             clean: bytes.len() as u64,

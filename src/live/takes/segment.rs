@@ -10,9 +10,7 @@ use std::os::unix::fs::FileExt;
 
 /// A file as a journal uses it; tests put one in between that fails.
 pub(crate) trait Medium: Write + Debug + Send {
-    /// The file itself.
     fn file(&self) -> &File;
-    /// Cuts it.
     fn cut(&mut self, length: u64) -> io::Result<()>;
     /// Brings it to the disk.
     fn sync(&mut self) -> io::Result<()>;
@@ -145,7 +143,8 @@ impl Segment {
         self.medium.sync().map_err(Unwritten::Untrusted)
     }
 
-    /// Appends entries. They survive the end of this process, and that of the system once [`Self::sync`] gives `Ok`.
+    /// Appends entries. They survive the end of this process, and that of the system
+    /// once [`Self::sync`] gives `Ok`.
     pub(crate) fn write_lines(&mut self, entries: &[impl AsRef<str>]) -> Result<(), Unwritten> {
         self.check()?;
         if let Some(mend) = self.mend.take()

@@ -14,7 +14,6 @@ pub(super) struct Shelf {
     /// The folder that is there before retake makes any.
     pub(super) root: PathBuf,
     pub(super) below: Below,
-    /// The file's name.
     pub(super) name: String,
     /// What the names of files begin with that are kept beside it.
     pub(super) stem: String,

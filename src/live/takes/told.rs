@@ -1,4 +1,5 @@
-//! What the lines of a journal tell: takes, what was done in the world, and of a run the request that it began with.
+//! What the lines of a journal tell: takes, what was done in the world, and of a run the request
+//! that it began with.
 
 use super::scan::{Damage, Line};
 use retake_core::session::ledger::{Ledger, LedgerEvent};
@@ -6,7 +7,8 @@ use retake_core::session::takes::{TakeEvent, TakeId, Takes, spelling};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// What can be entered in a journal. Takes and the ledger tell their entries apart by `type`; no word is used by both.
+/// What can be entered in a journal. Takes and the ledger tell their entries apart by `type`; no word
+/// is used by both.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(untagged)]
 pub enum Entry<'a> {
@@ -38,7 +40,6 @@ pub struct FirstRequest {
     kind: String,
     /// Id of the format that reads it.
     pub format: String,
-    /// Its bytes.
     #[serde(with = "spelling::bytes")]
     pub text: Vec<u8>,
 }
@@ -57,7 +58,6 @@ impl FirstRequest {
 /// An entry of the ledger, and when it was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Happened {
-    /// What happened.
     pub event: LedgerEvent,
     /// The take that was the current one.
     pub current: TakeId,

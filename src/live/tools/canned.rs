@@ -6,7 +6,8 @@ use retake_core::engine::arguments::parsed;
 use retake_core::session::ledger::Failure;
 use serde_json::Value;
 
-/// The answer to a call of `tool` with these arguments; an error where none fits. Arguments that are no JSON have no members.
+/// The answer to a call of `tool` with these arguments; an error where none fits. Arguments that are no
+/// JSON have no members.
 pub(super) fn answer(tool: &str, answers: &[Canned], arguments: &str) -> Outcome {
     let arguments = parsed(arguments).unwrap_or(Value::Null);
     match answers.iter().find(|answer| answer.fits(&arguments)) {

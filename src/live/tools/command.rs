@@ -1,7 +1,8 @@
 //! Tools that are programs: the arguments as JSON on standard input, the answer on standard output.
 //!
-//! A tool runs without a shell, without a terminal, with an environment of named variables, in a folder of its own choice, and for a
-//! limited time. [`keeper`] is the process that stands between the run and the tool and ends whatever the tool started.
+//! A tool runs without a shell, without a terminal, with an environment of named variables, in a folder of its
+//! own choice, and for a limited time. [`keeper`] is the process that stands between the run and the tool and
+//! ends whatever the tool started.
 
 mod keeper;
 mod kept;
@@ -24,17 +25,19 @@ use tokio_util::sync::CancellationToken;
 /// How long a tool has to end once it was asked to (SIGTERM) before it is killed.
 pub const GRACE: Duration = Duration::from_secs(5);
 
-/// Variables that every tool gets, where they are set; beside them those whose name begins with `LC_`, and `TERM=dumb`.
+/// Variables that every tool gets, where they are set; beside them those whose name begins
+/// with `LC_`, and `TERM=dumb`.
 pub const PASSED_ON: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
 
 /// A tool that is a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandTool {
-    /// The program and its arguments. A program with a slash is looked for in the folder, another one in `PATH`.
+    /// The program and its arguments. A program with a slash is looked for in the folder,
+    /// another one in `PATH`.
     pub argv: Vec<String>,
-    /// Where it runs.
     pub folder: PathBuf,
-    /// The variables that it gets beside the usual ones, by their names; what they hold is read when it is started.
+    /// The variables that it gets beside the usual ones, by their names; what they hold is read
+    /// when it is started.
     pub variables: Vec<String>,
     /// How long it may take.
     pub timeout: Duration,
@@ -138,8 +141,8 @@ impl Facts {
     }
 }
 
-/// Runs a command until it ends, its time is up, or `cancel` says that nobody wants it any longer. When the future is dropped, the tool
-/// is ended as well.
+/// Runs a command until it ends, its time is up, or `cancel` says that nobody wants it any longer. When the
+/// future is dropped, the tool is ended as well.
 pub async fn run(
     tool: &CommandTool,
     keeper: &Keeper,

@@ -23,13 +23,10 @@ use tokio_util::sync::CancellationToken;
 /// What carries out a tool.
 #[derive(Debug, Clone)]
 pub enum Means {
-    /// A program.
     Command(CommandTool),
     /// Answers that stand in the agent file.
     Canned(Vec<Canned>),
-    /// A recording.
     Recorded(Recorded),
-    /// A server.
     Mcp(Arc<mcp::Server>),
     /// The operator types the output.
     Operator,
@@ -47,19 +44,17 @@ pub struct Toolbox {
 /// A call that is to be carried out.
 #[derive(Debug, Clone, Copy)]
 pub struct Call<'a> {
-    /// The tool.
     pub tool: &'a str,
     /// Its arguments: JSON text, or free text of a custom tool.
     pub arguments: &'a str,
-    /// The arguments of the calls of this tool that the history shows as carried out before, in its order: a recording answers only while
-    /// they are its own.
+    /// The arguments of the calls of this tool that the history shows as carried out before, in its order: a
+    /// recording answers only while they are its own.
     pub earlier: &'a [&'a str],
 }
 
 /// What came of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Called {
-    /// It ended.
     Ended {
         /// What came of it.
         outcome: Outcome,
@@ -75,28 +70,18 @@ pub enum Called {
 pub enum NoTool {
     /// The recording at hand is to answer, and there is none.
     #[error("the tool {tool} is answered by the recording at hand, and there is none")]
-    NothingAtHand {
-        /// The tool.
-        tool: String,
-    },
+    NothingAtHand { tool: String },
     /// The recording cannot be opened.
     #[error("the recording {file} of the tool {tool}: {error}")]
     NoRecording {
-        /// The tool.
         tool: String,
         /// The file, as the agent file names it.
         file: String,
-        /// Why.
         error: InputError,
     },
     /// The recording cannot be read.
     #[error("the recording of the tool {tool}: {error}")]
-    Unreadable {
-        /// The tool.
-        tool: String,
-        /// Why.
-        error: SourceError,
-    },
+    Unreadable { tool: String, error: SourceError },
 }
 
 impl Toolbox {
@@ -123,7 +108,6 @@ impl Toolbox {
         Ok(toolbox)
     }
 
-    /// An empty one.
     pub fn new(keeper: Keeper) -> Self {
         Self {
             keeper,
@@ -150,8 +134,8 @@ impl Toolbox {
         }
     }
 
-    /// Carries out a call. `cancel` stops what runs; it ends soon afterwards, and says so. When the future is dropped, what runs is ended
-    /// as well.
+    /// Carries out a call. `cancel` stops what runs; it ends soon afterwards, and says so. When the future is
+    /// dropped, what runs is ended as well.
     pub async fn call(&self, call: Call<'_>, cancel: &CancellationToken) -> Called {
         match self.tools.get(call.tool) {
             Some(Means::Command(tool)) => {
@@ -195,7 +179,8 @@ fn ended(outcome: Outcome) -> Called {
     }
 }
 
-/// The answers of the recording that a tool names. A file may hold several sessions: the first one that a run would go on from answers.
+/// The answers of the recording that a tool names. A file may hold several sessions: the first one that a run
+/// would go on from answers.
 fn recorded_answers(
     tool: &AgentTool,
     recording: &Recording,

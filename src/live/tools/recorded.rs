@@ -1,7 +1,7 @@
 //! Tools that a recording answers, as long as the run goes as the recording did.
 //!
-//! Nothing is remembered here about which call comes next: that follows from the calls that the history at hand shows already, so that
-//! going back to another take, or starting again, asks for the same outputs again.
+//! Nothing is remembered here about which call comes next: that follows from the calls that the history at hand
+//! shows already, so that going back to another take, or starting again, asks for the same outputs again.
 
 use retake_core::dialects::body_of;
 use retake_core::engine::Outcome;
@@ -28,8 +28,8 @@ struct Call {
 }
 
 impl Recorded {
-    /// The answered calls of a session. Outputs that hold no text, and calls that cannot be read, end the row of their tool: what came
-    /// after them cannot be said to be the answer.
+    /// The answered calls of a session. Outputs that hold no text, and calls that cannot be read, end the row
+    /// of their tool: what came after them cannot be said to be the answer.
     pub fn of(session: &Session) -> Result<Self, SourceError> {
         let mut recorded = Self::default();
         let mut ended = Vec::new();
@@ -45,9 +45,9 @@ impl Recorded {
         Ok(recorded)
     }
 
-    /// The output of a call: the next one recorded of this tool, if all `earlier` calls of it were those of the recording, and this one is
-    /// too. `earlier` are the arguments of the calls of this tool that the history shows as carried out, in its order. Otherwise a note
-    /// for the operator: what was recorded instead.
+    /// The output of a call: the next one recorded of this tool, if all `earlier` calls of it were those of the
+    /// recording, and this one is too. `earlier` are the arguments of the calls of this tool that the history
+    /// shows as carried out, in its order. Otherwise a note for the operator: what was recorded instead.
     pub fn answer(&self, tool: &str, earlier: &[&str], arguments: &str) -> Result<Outcome, String> {
         let calls = self.calls.iter().filter(|call| call.tool == tool);
         let calls = calls.collect::<Vec<_>>();

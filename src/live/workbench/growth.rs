@@ -45,8 +45,9 @@ impl Workbench {
         Ok(Self::of(Arc::new(recording), Some(path), opened))
     }
 
-    /// Appends to a take: edits to a session of it, which was read since it grew last. With `Ok` it has grown; whether that is on the
-    /// disk is said by [`Self::not_recording`]. A take that others branch off does not grow.
+    /// Appends to a take: edits to a session of it, which was read since it grew last. With `Ok` it has
+    /// grown; whether that is on the disk is said by [`Self::not_recording`]. A take that others branch
+    /// off does not grow.
     pub fn grow(&mut self, id: TakeId, session: &Session, edits: &[Edit]) -> Result<(), NoTake> {
         let rope = self.rope(id)?;
         let splices = lower(session, edits)?;
@@ -60,8 +61,8 @@ impl Workbench {
         Ok(())
     }
 
-    /// Enters what happened. With `Ok` it is on the disk. Otherwise it is in memory and is written when that works again
-    /// ([`Self::catch_up`]): nothing must be started before.
+    /// Enters what happened. With `Ok` it is on the disk. Otherwise it is in memory and is written when that
+    /// works again ([`Self::catch_up`]): nothing must be started before.
     pub fn record(&mut self, event: &LedgerEvent) -> Result<(), &NotRecording> {
         self.record_all(std::slice::from_ref(event))
     }
@@ -85,7 +86,8 @@ impl Workbench {
         }
     }
 
-    /// From now on what happens to the takes and the ledger is in memory only, until [`Self::write_gathered`]: the disk is asked once.
+    /// From now on what happens to the takes and the ledger is in memory only, until [`Self::write_gathered`]:
+    /// the disk is asked once.
     pub fn gather(&mut self) {
         self.journal.gather();
     }

@@ -62,7 +62,8 @@ fn origin(rope: &Rope, at: u64) -> Option<(bool, u64)> {
     (place < span.end).then_some((is_recorded, place))
 }
 
-/// Where a byte of this origin stands in a rope. What is written in a take stays where it is in those that are made of it.
+/// Where a byte of this origin stands in a rope. What is written in a take stays where it is in those that
+/// are made of it.
 fn place(rope: &Rope, (is_recorded, at): (bool, u64)) -> Option<u64> {
     rope.pieces().iter().find_map(|piece| {
         let span = match piece.from {

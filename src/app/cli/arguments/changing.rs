@@ -79,7 +79,8 @@ pub struct ConvertArguments {
     /// Read input in this format instead of recognising it by content
     #[arg(long = "as", value_name = "FORMAT", value_parser = formats())]
     pub read_as: Option<String>,
-    /// The tools that the agent was offered, for --request [default: FILE.tools.json beside FILE, where the recording has none]
+    /// The tools that the agent was offered, for --request [default: FILE.tools.json beside FILE, where
+    /// the recording has none]
     #[arg(long, value_name = "FILE")]
     pub tools: Option<PathBuf>,
 }

@@ -10,10 +10,12 @@ use std::path::PathBuf;
 /// Arguments of `proxy`.
 #[derive(Debug, Args)]
 pub struct ProxyArguments {
-    /// Who is asked: the agent's base URL as it was, as https://api.openai.com; each upstream has a listener of its own
+    /// Who is asked: the agent's base URL as it was, as https://api.openai.com; each upstream has a
+    /// listener of its own
     #[arg(long, value_name = "[NAME=]URL", required = true, value_parser = Upstream::parse)]
     pub upstream: Vec<Upstream>,
-    /// Where to listen; further upstreams at the ports behind it; port 0 takes any free one [default: 127.0.0.1:8484, or the next port that is free]
+    /// Where to listen; further upstreams at the ports behind it; port 0 takes any free one [default:
+    /// 127.0.0.1:8484, or the next port that is free]
     #[arg(long, value_name = "ADDR")]
     pub listen: Option<SocketAddr>,
     /// Listen where others can reach it too; every path then begins with a token, which is printed
@@ -34,7 +36,8 @@ pub struct ProxyArguments {
     /// Without a screen: the policy decides, and what happens is one JSON object a line
     #[arg(long)]
     pub headless: bool,
-    /// Inject faults, to test the agent's own error handling; with CMD it is started anew for each, and the exit code says whether it survived
+    /// Inject faults, to test the agent's own error handling; with CMD it is started anew for each, and the
+    /// exit code says whether it survived
     #[arg(long, value_name = "SPEC")]
     pub chaos: Option<PathBuf>,
     /// Form of the report about the faults
@@ -46,8 +49,9 @@ pub struct ProxyArguments {
         requires = "chaos"
     )]
     pub format: LineFormat,
-    /// The file of the proxy's journal, or with --chaos and CMD the folder of its journals; without it a new one among the operator's own data.
-    /// A file that is there is left as it is: the journal gets a number, as in FILE-2.jsonl
+    /// The file of the proxy's journal, or with --chaos and CMD the folder of its journals; without it a
+    /// new one among the operator's own data. A file that is there is left as it is: the journal gets a
+    /// number, as in FILE-2.jsonl
     #[arg(long, value_name = "FILE")]
     pub journal: Option<PathBuf>,
     /// Hold nothing: watch and record only

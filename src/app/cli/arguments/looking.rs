@@ -123,7 +123,8 @@ pub struct ShowArguments {
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
 pub struct ExplainArguments {
-    /// A rule; without one the rules are listed. With --error: the recording that was refused, - for standard input
+    /// A rule; without one the rules are listed. With --error: the recording that was refused,
+    /// - for standard input
     #[arg(value_name = "RULE|PATH")]
     pub subject: Option<PathBuf>,
     /// The text of a provider's refusal, - for standard input: finds the item that caused it

@@ -138,7 +138,8 @@ pub struct TrialWish {
     /// Only this wording, beside the recorded one [default: all for the kind of the finding]
     #[arg(long = "wording", value_name = "NAME")]
     pub wordings: Vec<String>,
-    /// The tools that the agent was offered [default: FILE.tools.json beside FILE, where the recording has none]
+    /// The tools that the agent was offered [default: FILE.tools.json beside FILE, where
+    /// the recording has none]
     #[arg(long, value_name = "FILE")]
     pub tools: Option<PathBuf>,
 }

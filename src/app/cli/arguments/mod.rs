@@ -39,7 +39,8 @@ const AFTER_HELP: &str = "\
 Exit codes: 0 clean, 1 findings at or above --fail-on or errors left by fix, 2 usage or nothing readable, 3 some input unreadable, 4 the model failed, 130 interrupted.
 A file that has the name of a command is opened as ./NAME.";
 
-/// A terminal debugger for tool-calling agents: opens a recorded run, shows each turn, marks what is broken, and mends it.
+/// A terminal debugger for tool-calling agents: opens a recorded run, shows each turn, marks what is
+/// broken, and mends it.
 #[derive(Debug, Parser)]
 #[command(
     name = "retake",
@@ -80,9 +81,11 @@ pub enum Task {
     Export(ExportArguments),
     /// Run an agent under the debugger: its model is asked, its calls are checked before they are carried out
     Run(RunArguments),
-    /// Stand between any agent and its model: what passes is checked and recorded, what would break the run is held
+    /// Stand between any agent and its model: what passes is checked and recorded, what would break
+    /// the run is held
     Proxy(ProxyArguments),
-    /// Compare wordings: a failing call is told in several, each several times, and what the model does next is counted
+    /// Compare wordings: a failing call is told in several, each several times, and what the model
+    /// does next is counted
     Lab(LabArguments),
     /// Serve a scripted model on the loopback, in the dialects of OpenAI and Anthropic
     Scripted(ScriptedArguments),
@@ -100,7 +103,8 @@ pub struct ReadingArguments {
     /// Read input in this format instead of recognising it by content
     #[arg(long = "as", value_name = "FORMAT", value_parser = formats())]
     pub read_as: Option<String>,
-    /// The tools that the agent was offered: a request, an MCP tools/list, or a bare list [default: FILE.tools.json beside FILE, where the recording has none]
+    /// The tools that the agent was offered: a request, an MCP tools/list, or a bare list [default:
+    /// FILE.tools.json beside FILE, where the recording has none]
     #[arg(long, value_name = "FILE")]
     pub tools: Option<PathBuf>,
     /// The JSON Schema that the final output has to satisfy
@@ -123,7 +127,8 @@ pub struct CompletionsArguments {
     pub shell: Shell,
 }
 
-/// The command line. Where no report has a format, `--format` forces that of the input, as `--as` does everywhere.
+/// The command line. Where no report has a format, `--format` forces that of the input,
+/// as `--as` does everywhere.
 pub(in crate::cli) fn command() -> Command {
     let alias = |command: Command| command.mut_arg("read_as", |arg| arg.visible_alias("format"));
     alias(Arguments::command())

@@ -41,7 +41,8 @@ pub struct ReplayArguments {
     /// Form of what is told of each request (to force the format of the input use --as)
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: LineFormat,
-    /// Inject faults, to test the agent's own error handling, with the nearest turns as its model: as `proxy --chaos`
+    /// Inject faults, to test the agent's own error handling, with the nearest turns as its
+    /// model: as `proxy --chaos`
     #[arg(long, value_name = "SPEC")]
     pub chaos: Option<PathBuf>,
     /// The journal of the faults, or with CMD the folder of the journals

@@ -167,7 +167,8 @@ fn progress(place: usize, count: usize, tried: &Tried) {
     }
 }
 
-/// The folder of the journals, which is made: where the operator says, or a new one among the operator's own data.
+/// The folder of the journals, which is made: where the operator says, or a new one among
+/// the operator's own data.
 fn folder(named: Option<PathBuf>) -> Result<PathBuf, Failure> {
     let folder = match named {
         Some(folder) => folder,

@@ -3,7 +3,8 @@
 use regex::Regex;
 use std::sync::LazyLock;
 
-/// The last line that names an exception, as Python, Node and others print them; the last one that says anything where none does.
+/// The last line that names an exception, as Python, Node and others print them; the last one that says
+/// anything where none does.
 pub(super) fn exception_line(stderr: &[String]) -> Option<&str> {
     static NAMED: LazyLock<Option<Regex>> = LazyLock::new(|| {
         let name = r"^(Uncaught |Caused by: |\[?error\]?:? )?[A-Za-z_][\w.:]*(Error|Exception|Exceeded|Timeout|Interrupt|Panic)\b|panicked at";

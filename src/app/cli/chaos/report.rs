@@ -98,8 +98,8 @@ impl Results {
         turns
     }
 
-    /// The exit code that they amount to; a report without a fault that was injected, at all or at a turn that the spec names, proves
-    /// nothing.
+    /// The exit code that they amount to; a report without a fault that was injected, at all or at a turn that
+    /// the spec names, proves nothing.
     pub(super) fn exit(&self) -> Exit {
         if self.tried.iter().any(|tried| tried.outcome.is_bad()) {
             return Exit::Findings;
@@ -113,9 +113,7 @@ impl Results {
 
 /// A form of report.
 pub(super) enum Report {
-    /// For people.
     Text(Palette),
-    /// For programs.
     Json,
 }
 

@@ -133,7 +133,8 @@ impl<'a> Desk<'a> {
                     hint: None,
                 } if attempts > 1 => {
                     let hint = format!(
-                        "none of the {attempts} recoveries that fit can be exported; --item, --rule and --action choose one"
+                        "none of the {attempts} recoveries that fit can be exported; --item, --rule and \
+                        --action choose one"
                     );
                     Failure::with_hint(message, hint)
                 }

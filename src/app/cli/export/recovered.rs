@@ -9,9 +9,7 @@ use retake_live::{Base, Fixture, NoBase, NoFixture, NoTake, Recording};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// What was exported.
 pub(super) struct Exported {
-    /// The text of it.
     pub(super) text: String,
     /// What it was made of, in one line; text from the recording is in it.
     pub(super) what: String,

@@ -109,7 +109,8 @@ fn exported(
     })
 }
 
-/// The template of the take's wording, where it still says what the model was told; a text that was written by hand has none.
+/// The template of the take's wording, where it still says what the model was told; a text that was written
+/// by hand has none.
 fn template_of(take: &Take, session: &Session, inputs: &Inputs) -> Option<String> {
     let kind = Kind::of_rule(take.cause.rule.as_deref()?)?;
     let wordings = Wordings::read(&usual_files(Path::new(".")));

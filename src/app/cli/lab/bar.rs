@@ -27,7 +27,8 @@ const ASCII: Strokes = Strokes {
     rate: '#',
 };
 
-/// The rate and its interval on a scale from 0 to 100 % of so many cells; only the scale where there is no rate.
+/// The rate and its interval on a scale from 0 to 100 % of so many cells; only the scale where
+/// there is no rate.
 pub(super) fn bar(rate: Option<f64>, interval: Interval, cells: usize, ascii: bool) -> String {
     let strokes = if ascii { ASCII } else { UNICODE };
     let at = |share: f64| (share.clamp(0.0, 1.0) * cells.saturating_sub(1) as f64).round() as usize;

@@ -14,7 +14,6 @@ const LOOK: Duration = Duration::from_millis(100);
 /// How an experiment ended.
 #[derive(Debug)]
 pub(super) struct Conducted {
-    /// Where it stands.
     pub(super) board: Arc<Board>,
     /// Whether the operator ended it.
     pub(super) was_interrupted: bool,

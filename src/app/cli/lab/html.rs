@@ -1,4 +1,5 @@
-//! The report as a page of its own: no script, nothing fetched, bars drawn as SVG, light and dark, good on paper.
+//! The report as a page of its own: no script, nothing fetched, bars drawn as SVG, light and
+//! dark, good on paper.
 
 use super::results::{Results, Row, Standing, TrialResults, baseline_name, left_out, place};
 use retake_core::lab::{CLASSES, Class, words};
@@ -8,14 +9,14 @@ use std::fmt::Write as _;
 
 const STYLE: &str = include_str!("page.css");
 
-/// The page.
 pub(super) fn html(results: &Results<'_>) -> String {
     let mut page = Page(String::new());
     let name = escaped(&results.experiment().name);
     page.add(format_args!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
-         <meta name=\"viewport\" content=\"width=device-width\">\n<title>{name}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<h1>{name}</h1>\n"
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta \
+        http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src \
+        'unsafe-inline'\">\n<meta name=\"viewport\" \
+        content=\"width=device-width\">\n<title>{name}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<h1>{name}</h1>\n"
     ));
     for sentence in results.opening() {
         page.add(format_args!("<p>{}</p>\n", escaped(&sentence)));
@@ -104,8 +105,10 @@ impl Page {
         let ms = measured.ms.map_or_else(String::new, words::milliseconds);
         let (hits, of) = (measured.corrected.hits(), measured.answered());
         self.add(format_args!(
-            "<tr><th scope=\"row\" title=\"{title}\">{name}</th><td class=\"bar\">{bar}</td><td>{rate}</td><td>{interval}</td>\
-             <td class=\"{class}\">{points}</td><td>{hits} of {of}</td><td>{input} + {output}</td><td>{ms}</td></tr>\n"
+            "<tr><th scope=\"row\" title=\"{title}\">{name}</th><td \
+            class=\"bar\">{bar}</td><td>{rate}</td><td>{interval}</td><td \
+            class=\"{class}\">{points}</td><td>{hits} of {of}</td><td>{input} + \
+            {output}</td><td>{ms}</td></tr>\n"
         ));
     }
 
@@ -197,7 +200,8 @@ fn meaning(class: Class) -> &'static str {
     found.map_or("", |(.., meaning)| meaning)
 }
 
-/// Text from outside for any place of the page: drawable, no markup, and without secrets, for pages are sent around.
+/// Text from outside for any place of the page: drawable, no markup, and without secrets, for
+/// pages are sent around.
 fn escaped(text: &str) -> String {
     let safe = SafeText::from_str(&shareable(text));
     let mut out = String::with_capacity(text.len());

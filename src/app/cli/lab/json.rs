@@ -1,8 +1,10 @@
 //! The report for programs: one JSON object a line, a contract like that of `check`.
 //!
-//! `trial` before the samples of the trial, then `sample` for each, `standing` for each wording, `remark` for each sentence; `overall` for
-//! each wording over several trials, `left-out` for each finding that cannot be tried with a model, `assertion`, and `experiment` come last. Numbers of trials, samples, sessions and items count from 1; rates
-//! and differences are shares, from 0 to 1 and from -1 to 1; tokens and milliseconds of a wording are medians; what is absent is null.
+//! `trial` before the samples of the trial, then `sample` for each, `standing` for each wording, `remark` for
+//! each sentence; `overall` for each wording over several trials, `left-out` for each finding that cannot be
+//! tried with a model, `assertion`, and `experiment` come last. Numbers of trials, samples, sessions and items
+//! count from 1; rates and differences are shares, from 0 to 1 and from -1 to 1; tokens and milliseconds of a
+//! wording are medians; what is absent is null.
 
 use super::results::{Results, Row, Standing, Together, TrialResults, end_word};
 use crate::cli::report::write_line;
@@ -129,7 +131,6 @@ struct DifferenceLine {
     high: f64,
 }
 
-/// Writes the report.
 pub(super) fn json(out: &mut dyn Write, results: &Results<'_>) -> io::Result<()> {
     for trial in &results.trials {
         write_line(out, &trial_line(trial))?;

@@ -26,10 +26,8 @@ const NAMED_FILES: u64 = 16 * 1024 * 1024;
 /// Most characters of a name that becomes a folder.
 const NAME: usize = 60;
 
-/// What is ordered.
 #[derive(Debug)]
 pub(super) struct Order {
-    /// The experiment.
     pub(super) spec: Spec,
     /// Where the files that it names are looked for.
     pub(super) folder: PathBuf,
@@ -120,7 +118,8 @@ fn powers(spec: &Spec, folder: &Path) -> Vec<String> {
     powers
 }
 
-/// Whether a file that is named in a folder lies in it, links followed. What is not there is found missing later.
+/// Whether a file that is named in a folder lies in it, links followed. What is not there
+/// is found missing later.
 fn is_below(folder: &Path, file: &str) -> bool {
     let here = match folder.as_os_str().is_empty() {
         true => Path::new("."),
@@ -241,7 +240,8 @@ fn text_of(path: &Path) -> Result<String, Failure> {
     })
 }
 
-/// Whether a file is a script, so that what is wrong with it is told as with a script: an agent file has a model and no rules.
+/// Whether a file is a script, so that what is wrong with it is told as with a script: an agent file has a
+/// model and no rules.
 fn is_script(text: &str) -> bool {
     let begins = |with: &str| text.lines().any(|line| line.trim_start().starts_with(with));
     begins("[[rule]]") && !begins("[model]")

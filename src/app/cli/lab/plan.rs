@@ -1,4 +1,5 @@
-//! What an experiment would do: findings, wordings as the model would read them, and how many questions that is.
+//! What an experiment would do: findings, wordings as the model would read them, and how
+//! many questions that is.
 
 use super::results::{Results, TrialResults};
 use super::text::{Lines, Looks};
@@ -18,7 +19,8 @@ pub(super) fn plan(results: &Results<'_>, looks: Looks) -> String {
         let chance = words::chance(error_rate);
         out.wrapped(
             "",
-            &format!("a trial ends before that when one wording is clearly the best; chance of a false leader at most {chance}"),
+            &format!("a trial ends before that when one wording is clearly the best; chance of a false leader \
+                at most {chance}"),
         );
     }
     for trial in &results.trials {

@@ -1,5 +1,5 @@
-//! What the reports of an experiment tell: its board with the rates, differences and sentences that follow from it, so that every report
-//! tells the same.
+//! What the reports of an experiment tell: its board with the rates, differences and sentences that follow from
+//! it, so that every report tells the same.
 
 use retake_core::lab::{
     Board, CLASSES, Class, Difference, End, Experiment, Interval, Judged, LeftOut, Measured,
@@ -9,7 +9,6 @@ use retake_core::wording::Kind;
 
 /// An experiment as reports tell it.
 pub(super) struct Results<'a> {
-    /// Where it stands.
     pub(super) board: &'a Board,
     /// Its trials, in order.
     pub(super) trials: Vec<TrialResults<'a>>,
@@ -21,9 +20,7 @@ pub(super) struct Results<'a> {
 
 /// One finding with one model.
 pub(super) struct TrialResults<'a> {
-    /// Its number, from 1.
     pub(super) number: usize,
-    /// What is tried.
     pub(super) trial: &'a Trial,
     /// Its wordings, in order.
     pub(super) standings: Vec<Standing<'a>>,
@@ -37,7 +34,6 @@ pub(super) struct TrialResults<'a> {
 
 /// How a wording stands in a trial.
 pub(super) struct Standing<'a> {
-    /// The wording.
     pub(super) variant: &'a Variant,
     /// What was sampled, in order.
     pub(super) samples: &'a [Sample],
@@ -45,11 +41,9 @@ pub(super) struct Standing<'a> {
     pub(super) row: Row,
 }
 
-/// Several trials together.
 pub(super) struct Together {
     /// The kind of failure.
     pub(super) kind: Kind,
-    /// The model.
     pub(super) model: String,
     /// The numbers of the trials, from 1.
     pub(super) trials: Vec<usize>,
@@ -61,7 +55,6 @@ pub(super) struct Together {
 
 /// A wording in a table.
 pub(super) struct Row {
-    /// Its name.
     pub(super) name: String,
     /// What menus call it.
     pub(super) title: String,
@@ -69,7 +62,6 @@ pub(super) struct Row {
     pub(super) origin: Origin,
     /// Whether the others are compared with it.
     pub(super) is_baseline: bool,
-    /// What was measured.
     pub(super) measured: Measured,
     /// How much higher its rate is than that of the baseline.
     pub(super) difference: Option<Difference>,
@@ -98,7 +90,6 @@ impl<'a> Results<'a> {
         }
     }
 
-    /// What is measured.
     pub(super) fn experiment(&self) -> &'a Experiment {
         &self.board.experiment
     }
@@ -190,7 +181,6 @@ impl<'a> TrialResults<'a> {
         }
     }
 
-    /// Its rows.
     pub(super) fn rows(&self) -> impl Iterator<Item = &Row> + Clone {
         self.standings.iter().map(|standing| &standing.row)
     }
@@ -226,7 +216,8 @@ impl Together {
         self.rows.iter().zip(tried)
     }
 
-    /// That some rates are over fewer trials than others, so that they say nothing about each other; text from outside is in it.
+    /// That some rates are over fewer trials than others, so that they say nothing about each other; text from
+    /// outside is in it.
     pub(super) fn remark(&self) -> Option<String> {
         let all = self.trials.len();
         let rows = self.rows_with_trials();
@@ -235,8 +226,8 @@ impl Together {
         let fewer = fewer.collect::<Vec<_>>().join(", ");
         (!fewer.is_empty()).then(|| {
             format!(
-                "not every wording was tried in each of the {all} trials: {fewer}; their rates are no measure against the others. \
-                 A difference counts only the trials that have both"
+                "not every wording was tried in each of the {all} trials: {fewer}; their rates are no measure \
+                against the others. A difference counts only the trials that have both"
             )
         })
     }
@@ -263,7 +254,8 @@ impl Row {
         counts.filter(|(_, count)| *count > 0)
     }
 
-    /// Whether it is clearly better than the baseline, or clearly worse; `None` where the two are not told apart.
+    /// Whether it is clearly better than the baseline, or clearly worse; `None` where the two
+    /// are not told apart.
     pub(super) fn is_better(&self) -> Option<bool> {
         let difference = self.difference?;
         difference.tells_apart().then_some(difference.value > 0.0)

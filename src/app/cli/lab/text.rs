@@ -14,7 +14,6 @@ use std::ops::RangeInclusive;
 pub(super) struct Looks {
     /// Cells of a line.
     pub(super) width: usize,
-    /// Colours.
     pub(super) palette: Palette,
     /// Only ASCII in what retake draws itself.
     pub(super) ascii: bool,
@@ -37,7 +36,6 @@ const SHORTEST_BAR: usize = 11;
 /// Most cells of a foreign text.
 const LONGEST_TEXT: usize = 2000;
 
-/// The report.
 pub(super) fn text(results: &Results<'_>, looks: Looks) -> String {
     let mut out = Lines::new(looks);
     out.title(&results.experiment().name);
@@ -69,7 +67,6 @@ pub(super) fn text(results: &Results<'_>, looks: Looks) -> String {
 
 /// Lines of a report.
 pub(super) struct Lines {
-    /// What was written.
     pub(super) text: String,
     looks: Looks,
 }

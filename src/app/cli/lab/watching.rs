@@ -1,4 +1,5 @@
-//! Progress of an experiment on stderr: a bar that is hidden without a terminal, and a line for each trial that ends.
+//! Progress of an experiment on stderr: a bar that is hidden without a terminal, and a line for
+//! each trial that ends.
 
 use super::results::place;
 use crate::cli::exit::complain;
@@ -82,7 +83,8 @@ impl Drop for Watching {
     }
 }
 
-/// Samples that are there, and those that there will be. Failed questions are none; what an ended trial did not need is not waited for.
+/// Samples that are there, and those that there will be. Failed questions are none; what an ended trial did not
+/// need is not waited for.
 fn done_and_asked(board: &Board) -> (usize, usize) {
     let wanted = board.experiment.samples as usize;
     let (mut done, mut asked) = (0, 0);

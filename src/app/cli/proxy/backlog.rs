@@ -14,7 +14,8 @@ pub(super) struct Backlog {
 }
 
 impl Backlog {
-    /// Whether there is room for these news. What happens to exchanges is in the journal as well, so it can be dropped.
+    /// Whether there is room for these news. What happens to exchanges is in the journal as well, so
+    /// it can be dropped.
     pub(super) fn admits(&self, news: &News) -> bool {
         let is_dropped = matches!(news, News::Exchange(_) | News::Found { .. })
             && self.waiting.load(Ordering::Relaxed) >= MOST;
@@ -37,7 +38,8 @@ impl Backlog {
         let dropped = self.dropped.swap(0, Ordering::Relaxed);
         (dropped > 0).then(|| {
             format!(
-                "{dropped} lines about exchanges were dropped because the output was not read; the journal has the exchanges"
+                "{dropped} lines about exchanges were dropped because the output was not read; the journal has \
+                the exchanges"
             )
         })
     }

@@ -15,7 +15,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-/// So long news gather once some were told: nobody who reports has to wake a thread meanwhile, which costs more than the report.
+/// So long news gather once some were told: nobody who reports has to wake a thread meanwhile, which costs
+/// more than the report.
 const REST: Duration = Duration::from_millis(5);
 /// So many news are told until the output is flushed and a signal is looked for.
 const BATCH: usize = 256;
@@ -24,11 +25,8 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// A proxy that was started, as far as its news tell of it.
 pub(super) struct Watched<'a> {
-    /// Who is asked.
     pub(super) upstreams: &'a [Upstream],
-    /// Its journal.
     pub(super) journal: &'a Path,
-    /// What it tells.
     pub(super) news: &'a Receiver<News>,
     /// Counts what it tells.
     pub(super) backlog: &'a Backlog,
@@ -38,8 +36,8 @@ pub(super) struct Watched<'a> {
     pub(super) order: Option<Order>,
 }
 
-/// Watches a proxy until a signal comes (`signal` tells its number) or the agent that was started has ended, stops it, and says how it
-/// ended. What is told goes to `out`, how agents are pointed at it to `hints`.
+/// Watches a proxy until a signal comes (`signal` tells its number) or the agent that was started has ended,
+/// stops it, and says how it ended. What is told goes to `out`, how agents are pointed at it to `hints`.
 pub(super) fn watch(
     watched: Watched<'_>,
     signal: impl Fn() -> Option<i32>,

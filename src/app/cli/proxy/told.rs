@@ -1,8 +1,9 @@
 //! What a proxy without a screen says: one JSON object a line.
 //!
-//! The first lines are the listeners (`listening`), the last one the end (`end`). Between them stands what was found, as `check` writes it
-//! with the `exchange` before (`finding`), what is held (`held`) and where that is kept (`journal`), what was decided (`decision`), each exchange when it
-//! is over (`exchange`), the lines of the agent that was started (`output`), and what the operator should know (`notice`).
+//! The first lines are the listeners (`listening`), the last one the end (`end`). Between them stands what was
+//! found, as `check` writes it with the `exchange` before (`finding`), what is held (`held`) and where that is
+//! kept (`journal`), what was decided (`decision`), each exchange when it is over (`exchange`), the lines of
+//! the agent that was started (`output`), and what the operator should know (`notice`).
 
 use crate::cli::exit::{Failure, Why};
 use crate::cli::flatten::FileReport;
@@ -147,7 +148,6 @@ impl Counts {
 struct Over {
     /// All up to here are.
     all_to: u32,
-    /// And these.
     beyond: HashSet<u32>,
 }
 
@@ -215,7 +215,6 @@ impl<'a, W: Write> Teller<'a, W> {
         }
     }
 
-    /// Tells what happened.
     pub(super) fn tell(&mut self, news: &News) -> Result<(), Failure> {
         match news {
             News::Listening { base, upstream, .. } => {
@@ -283,7 +282,6 @@ impl<'a, W: Write> Teller<'a, W> {
         Ok(())
     }
 
-    /// Tells the end.
     pub(super) fn end(mut self, why: Why) -> Result<(), Failure> {
         let line = Line::End {
             why,
@@ -307,7 +305,8 @@ impl<'a, W: Write> Teller<'a, W> {
         }
     }
 
-    /// Writes a line without the secrets that paths, models and an agent's output may hold: what it goes to is often kept.
+    /// Writes a line without the secrets that paths, models and an agent's output may hold: what it goes
+    /// to is often kept.
     fn write(&mut self, line: &Line<'_>) -> Result<(), Failure> {
         let mut text = Vec::new();
         write_line(&mut text, line)?;

@@ -1,4 +1,5 @@
-//! A recording as the model behind a proxy that injects faults: no key, no network, and the agent's own error handling is tested.
+//! A recording as the model behind a proxy that injects faults: no key, no network, and the agent's own
+//! error handling is tested.
 
 use super::KEYS;
 use crate::cli::arguments::{Delay, ReplayArguments};
@@ -11,8 +12,8 @@ use retake_live::replay::{self, ANY_PORT, Endpoint, Event};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Serves the tape leniently, for a fault changes what the agent asks behind it, and its last turn again where the agent goes on, for one
-/// that asks again asks more often than the recording; injects faults before it.
+/// Serves the tape leniently, for a fault changes what the agent asks behind it, and its last turn again where
+/// the agent goes on, for one that asks again asks more often than the recording; injects faults before it.
 pub(super) fn run(spec: &Path, arguments: &ReplayArguments, tape: Tape) -> Result<Exit, Failure> {
     let session = arguments.session.map(|number| number as usize - 1);
     let options = replay::Options {

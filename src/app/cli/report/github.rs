@@ -1,4 +1,5 @@
-//! Workflow commands of GitHub Actions: annotations beside the changed files (GitHub Docs, "Workflow commands").
+//! Workflow commands of GitHub Actions: annotations beside the changed files
+//! (GitHub Docs, "Workflow commands").
 
 use super::{FileReport, Report, Totals, placed_message, safe_line};
 use retake_core::rules::Severity;
@@ -50,14 +51,12 @@ fn command(
     writeln!(out, "::{level} file={path}{line},title={title}::{message}")
 }
 
-/// Text behind `::`.
 fn data(text: &str) -> String {
     text.replace('%', "%25")
         .replace('\r', "%0D")
         .replace('\n', "%0A")
 }
 
-/// Text within `key=value`.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }

@@ -1,8 +1,9 @@
 //! One JSON object a line: a contract that scripts rely on.
 //!
-//! Absent values are null. Turns, items and lines count from 1, bytes from 0. `session` is the session's label where that tells
-//! it from the others of its file, else its number counted from 1, always a string; `show --session` takes the same. Texts are whole, and characters that a
-//! terminal would obey or hide are spelled `\uXXXX`, so that the text is the same for a parser and harmless for an eye.
+//! Absent values are null. Turns, items and lines count from 1, bytes from 0. `session` is the session's label
+//! where that tells it from the others of its file, else its number counted from 1, always a string; `show
+//! --session` takes the same. Texts are whole, and characters that a terminal would obey or hide are spelled
+//! `\uXXXX`, so that the text is the same for a parser and harmless for an eye.
 
 use super::{FileReport, FindingReport, Report, SessionReport, Totals};
 use crate::cli::flatten::ProblemReport;

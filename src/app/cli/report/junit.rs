@@ -12,7 +12,8 @@ pub(super) struct Junit {
 }
 
 impl Junit {
-    /// An empty report; findings that do not make the exit code 1 pass, with their text as the output of the case.
+    /// An empty report; findings that do not make the exit code 1 pass, with their text as the
+    /// output of the case.
     pub(super) fn new(fail_on: FailOn) -> Self {
         Self {
             report: quick_junit::Report::new("retake check"),

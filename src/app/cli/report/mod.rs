@@ -24,7 +24,6 @@ pub(super) trait Report {
     fn finish(&mut self, out: &mut dyn Write, totals: &Totals) -> io::Result<()>;
 }
 
-/// The report of a format.
 pub(super) fn new(format: ReportFormat, color: Color, fail_on: FailOn) -> Box<dyn Report> {
     match format {
         ReportFormat::Text => Box::new(text::Text::new(Palette::of_stdout(color))),
@@ -35,7 +34,8 @@ pub(super) fn new(format: ReportFormat, color: Color, fail_on: FailOn) -> Box<dy
     }
 }
 
-/// Where a finding is, in words: "session reader-ben, turn 3, item 9"; the session only where there are several.
+/// Where a finding is, in words: "session reader-ben, turn 3, item 9"; the session only
+/// where there are several.
 fn place(file: &FileReport, session: &SessionReport, finding: &FindingReport) -> String {
     let session =
         (file.sessions.len() > 1).then(|| format!("session {}", safe_line(&session.name)));

@@ -1,4 +1,5 @@
-//! SARIF 2.1.0 for code scanning (OASIS standard, 2020). Results are written as they come, between the head and the tail of the log.
+//! SARIF 2.1.0 for code scanning (OASIS standard, 2020). Results are written as they come, between the head and
+//! the tail of the log.
 
 use super::json::Harmless;
 use super::{FileReport, FindingReport, Report, SessionReport, Totals, placed_message, safe_line};
@@ -13,7 +14,6 @@ use serde_sarif::sarif::{
 };
 use std::io::{self, Write};
 
-/// The SARIF report.
 #[derive(Default)]
 pub(super) struct Sarif {
     results: usize,

@@ -1,4 +1,5 @@
-//! The report for people: `path:line: severity rule: message`, with the place in the session and what can be done under it.
+//! The report for people: `path:line: severity rule: message`, with the place in the session and what can
+//! be done under it.
 
 use super::{FileReport, FindingReport, Palette, Report, SessionReport, Totals, safe_line};
 use crate::cli::output::counted;
@@ -13,7 +14,6 @@ pub(super) struct Text {
 }
 
 impl Text {
-    /// An empty report.
     pub(super) fn new(palette: Palette) -> Self {
         Self {
             palette,

@@ -1,7 +1,8 @@
 //! A run without a screen: what happens is one JSON object a line, and the policy decides.
 //!
-//! The first line is the run (`run`), the last one its end (`end`). Between them stand the findings as `check` writes them, decisions
-//! (`decision`), actions of the policy that could not be done (`refused`), and the entries of the ledger under their own names (`asked`, `replied`, `started`, `finished`, ...).
+//! The first line is the run (`run`), the last one its end (`end`). Between them stand the findings as `check`
+//! writes them, decisions (`decision`), actions of the policy that could not be done (`refused`), and the
+//! entries of the ledger under their own names (`asked`, `replied`, `started`, `finished`, ...).
 
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::flatten::FileReport;
@@ -232,8 +233,8 @@ impl<W: Write> Teller<W> {
         Ok(())
     }
 
-    /// Tells what is newly found, as bad as it was found to be. What the run is about to do, a call that waits for its output, and what
-    /// its decisions made are no findings.
+    /// Tells what is newly found, as bad as it was found to be. What the run is about to do, a call that waits
+    /// for its output, and what its decisions made are no findings.
     fn findings(&mut self, judged: &Judged) -> Result<(), Failure> {
         let waits = |finding: &&Finding| {
             finding.rule.id == "pending-call" && finding.cause != Some(Cause::Approval)

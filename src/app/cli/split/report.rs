@@ -34,13 +34,10 @@ pub(super) enum Verdict {
 #[derive(Debug, Default, Serialize)]
 #[serde(tag = "type", rename = "split")]
 pub(super) struct Answer {
-    /// The recording.
     pub(super) path: String,
     /// The session, as `check` calls it.
     pub(super) session: String,
-    /// How it stands.
     pub(super) verdict: Verdict,
-    /// Number of items.
     pub(super) items: usize,
     /// The first item that would be kept if the wish were taken literally.
     pub(super) asked: Option<usize>,
@@ -67,30 +64,22 @@ pub(super) struct Answer {
 pub(super) struct Broken {
     /// What holds them together.
     pub(super) kind: &'static str,
-    /// The earlier item.
     pub(super) item: usize,
-    /// What it is.
     pub(super) item_kind: &'static str,
     /// The later item; `None` for one that something outside waits for.
     pub(super) other: Option<usize>,
-    /// What that is.
     pub(super) other_kind: Option<&'static str>,
-    /// The tool.
     pub(super) tool: Option<String>,
-    /// The call id.
     pub(super) call_id: Option<String>,
 }
 
 /// A call or an output without its other half.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Unpaired {
-    /// Its item.
     pub(super) item: usize,
-    /// What it is.
     pub(super) kind: &'static str,
     /// What it has none of.
     pub(super) missing: &'static str,
-    /// Its call id.
     pub(super) call_id: Option<String>,
     /// Whether the cut keeps it; `None` where only the later recording holds it.
     pub(super) kept: Option<bool>,

@@ -11,7 +11,6 @@ use retake_core::safe_text::SafeText;
 /// What a key did to the bar.
 #[derive(Debug, Clone)]
 pub enum Filtering {
-    /// Nothing.
     Pending,
     /// A filter that costs nothing: it can be shown while it is typed.
     Preview(Filter),
@@ -41,7 +40,6 @@ impl Default for FilterBar {
 }
 
 impl FilterBar {
-    /// Opens the bar.
     pub fn open(&mut self) {
         self.prompt.open(&self.applied);
     }
@@ -51,7 +49,6 @@ impl FilterBar {
         &self.applied
     }
 
-    /// Takes a key.
     pub fn key(&mut self, key: KeyEvent) -> Filtering {
         let typing = self.prompt.key(key);
         self.take(typing)

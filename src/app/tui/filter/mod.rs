@@ -11,8 +11,9 @@
 //! | `!tool:search*` | for which the rest is not true |
 //! | `.arguments \| test("x")` | for whose JSON the jq expression gives something true |
 //!
-//! Several words must all be true. [`Filter::matches_head`] decides from what is in memory wherever it can, so that a
-//! filter by kind or tool is instant; where it cannot, the bytes are read in chunks behind and [`Filter::matches`] decides.
+//! Several words must all be true. [`Filter::matches_head`] decides from what is in memory wherever it
+//! can, so that a filter by kind or tool is instant; where it cannot, the bytes are read in chunks
+//! behind and [`Filter::matches`] decides.
 
 mod bar;
 
@@ -27,7 +28,6 @@ use retake_live::search::{Needle, NeedleError};
 /// What of an item is in memory.
 #[derive(Debug, Clone, Copy)]
 pub struct Head<'a> {
-    /// What it is.
     pub kind: Kind,
     /// Its tool; empty where it has none.
     pub tool: &'a str,
@@ -42,14 +42,12 @@ pub struct ItemView<'a> {
     pub head: Head<'a>,
     /// What its row in the list says.
     pub row: &'a str,
-    /// Its bytes.
     pub bytes: &'a [u8],
 }
 
 /// What the operator wants to see. Each thread that filters has its own clone.
 #[derive(Debug, Clone, Default)]
 pub enum Filter {
-    /// Everything.
     #[default]
     Everything,
     /// What every term is true of.
@@ -82,7 +80,6 @@ enum Test {
 pub enum Need {
     /// What is in memory.
     Head,
-    /// Its bytes.
     Body,
 }
 

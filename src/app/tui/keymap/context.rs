@@ -3,9 +3,7 @@
 /// Where a key works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Context {
-    /// Turns and items.
     Browse,
-    /// The detail pane.
     Detail,
     /// Lists that are not the history: findings, sessions.
     List,
@@ -29,11 +27,9 @@ pub enum Context {
     Comparison,
     /// The tree of takes.
     Takes,
-    /// The save dialog.
     Saving,
     /// One line that is asked for.
     Line,
-    /// The palette.
     Palette,
     /// The menu of what can be copied.
     Copying,

@@ -1,6 +1,7 @@
 //! The keys of the list of exchanges, the home screen of `retake proxy`.
 //!
-//! Moving and what concerns the program is the same as everywhere (rows of [`super::KEYMAP`]) and is not repeated here.
+//! Moving and what concerns the program is the same as everywhere (rows of [`super::KEYMAP`]) and
+//! is not repeated here.
 
 use super::Direction::{self, Backward, Forward};
 use super::{Binding, Context, Group, KEYMAP, bound, in_footer, palette, row};
@@ -33,15 +34,12 @@ pub enum Deed {
     Follow,
     /// A breakpoint on what the exchange holds.
     Break,
-    /// All breakpoints.
     Breakpoints,
     /// How agents are pointed at the proxy.
     Connect,
     /// What the agent that was started says.
     Child,
-    /// What has happened.
     Log,
-    /// Copy.
     Copy,
     /// All commands by name.
     Palette,

@@ -3,19 +3,13 @@
 /// Under which title a key stands in the help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Group {
-    /// Moving.
     Move,
-    /// Folding turns.
     Tree,
     /// From finding to finding.
     Findings,
-    /// Finding and filtering.
     Find,
-    /// Panes.
     Panes,
-    /// Recoveries.
     Recover,
-    /// The wording editor.
     Wording,
     /// Offers, and what an action asks.
     Asking,
@@ -23,11 +17,9 @@ pub enum Group {
     Differences,
     /// The tree of takes.
     Takes,
-    /// The save dialog.
     Saving,
     /// One line that is asked for.
     Lines,
-    /// Live runs.
     Live,
     /// What a live run asks before something runs.
     Deciding,
@@ -35,11 +27,8 @@ pub enum Group {
     Breaking,
     /// The list of exchanges of a proxy.
     Exchanges,
-    /// The wording lab.
     Lab,
-    /// Files, copies, editors.
     Files,
-    /// The program.
     Program,
 }
 
@@ -67,7 +56,6 @@ impl Group {
         (Self::Program, "Program"),
     ];
 
-    /// Its title.
     pub fn title(self) -> &'static str {
         Self::ALL
             .iter()

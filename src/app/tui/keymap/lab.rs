@@ -1,6 +1,7 @@
 //! The keys of the wording lab: of its form, of the table of wordings, and of the samples of one wording.
 //!
-//! Moving and what concerns the program is the same as everywhere (rows of [`super::KEYMAP`]) and is not repeated here.
+//! Moving and what concerns the program is the same as everywhere (rows of [`super::KEYMAP`]) and
+//! is not repeated here.
 
 use super::Context::{self, LabForm, LabSamples, LabTable};
 use super::Direction::{self, Backward, Forward};
@@ -10,7 +11,6 @@ use crossterm::event::KeyEvent;
 /// What a key does in the lab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Job {
-    /// Begin the experiment.
     Begin,
     /// Take a wording in or leave it out; switch or change a value.
     Switch,
@@ -32,9 +32,7 @@ pub enum Job {
     Pause,
     /// More samples of each wording.
     More,
-    /// End the experiment.
     Stop,
-    /// In another order.
     Sort,
     /// What the wording with the cursor becomes.
     Winner,

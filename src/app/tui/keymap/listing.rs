@@ -5,7 +5,8 @@ use crate::tui::help::Help;
 use crate::tui::palette;
 use crossterm::event::KeyEvent;
 
-/// Whether a command of the table can do anything in a debugger: of an exchange of a proxy, or of a recording or a run.
+/// Whether a command of the table can do anything in a debugger: of an exchange of a proxy, or of a
+/// recording or a run.
 pub fn is_of_debugger(number: usize, is_exchange: bool) -> bool {
     let command = KEYMAP.get(number).map(|binding| binding.command);
     is_exchange || !matches!(command, Some(C::Intercept | C::Views))

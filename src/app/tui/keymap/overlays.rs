@@ -1,6 +1,8 @@
-//! The keys of what lies over the panes: the wording editor, the offers and what they ask, differences, takes, the save dialog.
+//! The keys of what lies over the panes: the wording editor, the offers and what they ask, differences,
+//! takes, the save dialog.
 //!
-//! Moving through lists and texts is the same everywhere (the rows of [`super::KEYMAP`] under "Move") and is not repeated here.
+//! Moving through lists and texts is the same everywhere (the rows of [`super::KEYMAP`] under "Move") and
+//! is not repeated here.
 
 use super::Context::{
     Answer, Approval, Breakpoints, Comparison, Copying, Library, Line, Offers, Palette, Places,
@@ -27,13 +29,9 @@ pub enum Act {
     Editor,
     /// Take back the last change of the text.
     Undo,
-    /// Make it again.
     Redo,
-    /// Scroll the preview.
     Preview(Direction),
-    /// Say yes.
     Yes,
-    /// Say no.
     No,
     /// Other words for what is proposed.
     Reword,
@@ -41,33 +39,25 @@ pub enum Act {
     Difference(Direction),
     /// Mark a take for a comparison.
     Mark,
-    /// Compare takes.
     Compare,
-    /// Write a note.
     Note,
-    /// Give a name.
     Rename,
     /// The next or previous value of a field.
     Value(Direction),
     /// Yes, and for all that come later.
     Always,
-    /// Change it first.
     Edit,
     /// Switch it on or off.
     Switched,
     /// Once only, or lasting.
     Once,
-    /// Take it away.
     Delete,
-    /// One more.
     Add,
     /// The same of the history.
     OfHistory,
-    /// Complete the path.
     Complete,
     /// Change the line, as the text box does.
     Type,
-    /// The keys.
     Help,
 }
 

@@ -19,7 +19,6 @@ const TOOLS: &str = ".tools.json";
 /// Most characters of a recording's name in that of its copy.
 const NAME: usize = 40;
 
-/// This machine.
 pub struct World {
     wordings: Arc<Wordings>,
     /// The operator's folder for what programs remember.

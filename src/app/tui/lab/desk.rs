@@ -1,4 +1,5 @@
-//! The lab with what works for it: the bench on threads of its own, the mailbox of its news, files and the clipboard.
+//! The lab with what works for it: the bench on threads of its own, the mailbox of its news,
+//! files and the clipboard.
 
 use super::models::read_models;
 use super::state::{Lab, Saved, Saving, Wish};
@@ -21,7 +22,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const NOTICES: usize = 100;
 /// How a script ends that is proposed.
 const SCRIPT: &str = ".script.toml";
-/// Where the order of questions comes from: the same experiment asks in the same order, and goes on where it stopped.
+/// Where the order of questions comes from: the same experiment asks in the same order, and goes
+/// on where it stopped.
 const SEED: u64 = 1;
 
 /// What the bench tells, until the screen looks.

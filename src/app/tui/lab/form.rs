@@ -20,13 +20,11 @@ const MOST_SAMPLES: u32 = 10_000;
 /// A wording that can be compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
-    /// Its name.
     pub name: String,
     /// What it does, in a few words.
     pub title: String,
     /// Where it stands on the axes along which wordings vary, in words.
     pub axes: String,
-    /// The template.
     pub text: String,
     /// Where it comes from.
     pub origin: Origin,
@@ -37,17 +35,13 @@ pub struct Candidate {
 /// A value of the form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Field {
-    /// Who is asked.
     Models,
     /// The tool that was meant.
     Meant,
     /// Samples of each wording.
     Samples,
-    /// Questions at once.
     Concurrency,
-    /// Most questions.
     Requests,
-    /// Most tokens.
     Tokens,
     /// Whether it ends when a wording is clearly the best.
     Stop,
@@ -88,11 +82,9 @@ pub(super) const FIELDS: [(Field, &str, &str); 8] = [
 pub(super) enum Row {
     /// The wording of this number.
     Wording(usize),
-    /// A value.
     Field(Field),
 }
 
-/// The form.
 #[derive(Debug)]
 pub struct Form {
     pub(super) subject: Arc<Subject>,

@@ -25,7 +25,6 @@ use retake_live::lab::Command;
 const MORE: u32 = 10;
 
 impl Lab {
-    /// Takes a key.
     pub fn key(&mut self, key: KeyEvent) -> Vec<Wish> {
         if key.kind == KeyEventKind::Release {
             return Vec::new();
@@ -45,7 +44,6 @@ impl Lab {
         self.ask_to_leave(Wish::Quit)
     }
 
-    /// Takes pasted text.
     pub fn paste(&mut self, text: &str) {
         match self.over.last_mut() {
             Some(Over::Palette(palette, _)) => palette.paste(text),
@@ -389,8 +387,8 @@ impl Lab {
         if !self.is_running() {
             return vec![wish];
         }
-        let reason = "The experiment runs and ends when it is left. The samples so far are kept in its journals; the same experiment goes on \
-                      from them.";
+        let reason = "The experiment runs and ends when it is left. The samples so far are kept in its \
+            journals; the same experiment goes on from them.";
         let question = Confirmation::new("leave", reason, "End it and leave?");
         self.over.push(Over::Sure(Box::new(question), wish));
         Vec::new()

@@ -1,4 +1,5 @@
-//! The wording lab on the screen: a form says what is measured, a table fills in as samples arrive, and each sample opens in the debugger.
+//! The wording lab on the screen: a form says what is measured, a table fills in as samples arrive, and each
+//! sample opens in the debugger.
 //!
 //! ```text
 //! debugger ─ W ─▶ Subject ─▶ form ─▶ Order ─▶ Bench (threads of its own) ─▶ News ─▶ mailbox ─▶ table ─▶ samples ─▶ debugger ─▶ back
@@ -40,13 +41,12 @@ use std::sync::Arc;
 /// The finding that the lab is opened for. Texts are from outside.
 #[derive(Debug, Clone)]
 pub struct Subject {
-    /// What is shown.
     pub document: Arc<Document>,
-    /// Its item.
     pub place: Place,
     /// Whether the recording itself is shown, and no take of it.
     pub is_main: bool,
-    /// The file that holds exactly what is shown; `None` where it has to be saved first: a take, standard input, a held exchange.
+    /// The file that holds exactly what is shown; `None` where it has to be saved first: a take, standard
+    /// input, a held exchange.
     pub file: Option<PathBuf>,
     /// Whether more tools are known than the file tells.
     pub has_tools_from_outside: bool,
@@ -77,7 +77,6 @@ pub struct Subject {
 /// An experiment that is to begin.
 #[derive(Debug, Clone)]
 pub struct Order {
-    /// What is measured.
     pub spec: Spec,
     /// What it is measured on.
     pub subject: Arc<Subject>,
@@ -87,11 +86,13 @@ pub struct Order {
 
 /// What the lab asks of the world.
 pub trait Bench: Send + Sync {
-    /// Prepares an experiment and begins it; what comes of it is told to `report`, also after this has returned. It takes a while: never
-    /// on the thread of the screen. The error is for the operator and holds text from outside.
+    /// Prepares an experiment and begins it; what comes of it is told to `report`, also after this has
+    /// returned. It takes a while: never on the thread of the screen. The error is for the operator and
+    /// holds text from outside.
     fn begin(&self, order: &Order, report: Report) -> Result<Box<dyn Running>, String>;
 
-    /// The spec by which `retake lab` does the same where it is saved in this folder: what is shown is a file then.
+    /// The spec by which `retake lab` does the same where it is saved in this folder: what is shown
+    /// is a file then.
     fn spec(&self, order: &Order, folder: &Path) -> Result<Spec, String>;
 }
 

@@ -1,4 +1,5 @@
-//! What the operator names as a model: the file of an agent, a script, or a name that is asked for at the provider's usual address.
+//! What the operator names as a model: the file of an agent, a script, or a name that is asked for at
+//! the provider's usual address.
 
 use retake_core::engine::agent::{Agent, Beside, Endpoint, Model, Power};
 use retake_core::session::Dialect;
@@ -18,7 +19,6 @@ const LONGEST: u64 = 1 << 20;
 /// A model that can be asked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Asked {
-    /// The model.
     pub model: Model,
     /// What asking it does, in words; it holds text from outside.
     pub does: String,
@@ -76,7 +76,8 @@ fn read_model(written: &str, dialect: Dialect, wordings: &Wordings) -> Result<As
     })
 }
 
-/// A model of which only a dialect and one more thing is known; the rest is as in an agent's file that says no more.
+/// A model of which only a dialect and one more thing is known; the rest is as in an agent's file
+/// that says no more.
 fn parsed(
     key: &str,
     value: &str,

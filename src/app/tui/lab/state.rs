@@ -24,22 +24,17 @@ use std::sync::Arc;
 /// What is wanted of the program around the lab.
 #[derive(Debug, Clone)]
 pub enum Wish {
-    /// Begin an experiment.
     Begin(Box<Order>),
-    /// Tell the experiment.
     Tell(Command),
     /// Say which models these names mean.
     ReadModels(String),
     /// Open a take of a journal in the debugger.
     Open {
-        /// The journal.
         journal: PathBuf,
-        /// The take.
         take: TakeId,
     },
     /// Say what a wording becomes, for which the spec of this order is needed.
     Becomes(Box<Order>),
-    /// Write a file.
     Save(Saving),
     /// Put bytes on the clipboard.
     Copy(Vec<u8>),
@@ -47,11 +42,9 @@ pub enum Wish {
     Editor(String),
     /// Back to the debugger; an experiment that runs ends.
     Leave,
-    /// Quit.
     Quit,
     /// Give the terminal back until the shell calls again.
     Suspend,
-    /// Draw everything anew.
     Redraw,
 }
 
@@ -71,7 +64,6 @@ pub struct Saving {
 pub enum Saved {
     /// The spec of an experiment.
     Spec(Box<Order>),
-    /// A text.
     Text(String),
 }
 
@@ -82,7 +74,6 @@ pub(super) enum Stage {
     Ordering,
     /// It is being prepared.
     Beginning,
-    /// It is measured, or was.
     Measuring(Box<Table>),
 }
 
@@ -96,7 +87,6 @@ pub(super) enum Over {
     Value(Box<Prompt>, Field),
     /// Words of the operator's own: new ones, or those of the row with the cursor.
     Editor(Box<WordingEditor>, bool),
-    /// Words in full.
     Words(SafeText, Box<Page>),
     /// The name of a file is asked for.
     SaveAs(Box<Prompt>, Saved),
@@ -118,7 +108,6 @@ impl Over {
     }
 }
 
-/// The wording lab.
 #[derive(Debug)]
 pub struct Lab {
     pub(super) subject: Arc<Subject>,
@@ -263,7 +252,6 @@ impl Lab {
         }
     }
 
-    /// The journal of a trial.
     pub(super) fn journal(&self, trial: usize) -> Option<&Path> {
         let journals = &self.table()?.board.journals;
         journals.get(trial).map(PathBuf::as_path)

@@ -99,7 +99,6 @@ impl Table {
         self.trial()?.variants.get(variant)
     }
 
-    /// The samples of a variant.
     pub(super) fn samples_of(&self, variant: usize) -> &[Sample] {
         let of_trial = self.board.samples.get(self.trial);
         let samples = of_trial.and_then(|trial| trial.get(variant));

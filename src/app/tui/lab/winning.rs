@@ -36,7 +36,6 @@ pub(super) enum Outcome {
 /// What is to be saved.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Becomes {
-    /// This text.
     Text(String),
     /// The spec of a test, whose paths depend on where it is saved.
     Spec(Box<Spec>),
@@ -45,7 +44,6 @@ pub(super) enum Becomes {
 /// Something that a wording becomes.
 #[derive(Debug, Clone)]
 struct Becoming {
-    /// What it is.
     title: &'static str,
     /// What a file of it is called.
     file: String,
@@ -65,7 +63,8 @@ pub(super) struct Winning {
 }
 
 impl Winning {
-    /// What the variant of a trial becomes; `spec` is what the experiment was ordered with. `None` where there is no such variant.
+    /// What the variant of a trial becomes; `spec` is what the experiment was ordered with. `None` where there
+    /// is no such variant.
     pub(super) fn of(
         board: &Board,
         spec: &Spec,
@@ -124,7 +123,6 @@ impl Winning {
         self.page = Page::new(lines.collect());
     }
 
-    /// Takes a key.
     pub(super) fn key(&mut self, key: KeyEvent) -> Outcome {
         let chosen = self.becomings.get(self.chosen);
         let possible = chosen.and_then(|it| it.what.as_ref().map(|what| (it, what)));
@@ -148,7 +146,6 @@ impl Winning {
         Outcome::Pending
     }
 
-    /// Takes the wheel.
     pub(super) fn mouse(&mut self, event: MouseEvent) {
         self.page.mouse(event);
     }

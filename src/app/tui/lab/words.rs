@@ -24,7 +24,6 @@ pub(super) fn short(number: u64) -> String {
     }
 }
 
-/// The mark of a class.
 pub(super) fn mark(class: Class, glyphs: &Glyphs) -> char {
     let mut classes = CLASSES.iter();
     let found = classes.find(|(known, ..)| *known == class);

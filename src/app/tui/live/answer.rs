@@ -1,5 +1,5 @@
-//! A text that the run asks for: the output of a call where the operator is the tool, why a call is rejected, the first message. What
-//! it answers stands above it.
+//! A text that the run asks for: the output of a call where the operator is the tool, why a call is rejected,
+//! the first message. What it answers stands above it.
 
 use crate::tui::keymap::overlays::{Act, act};
 use crate::tui::keymap::{Context, Direction};
@@ -28,7 +28,6 @@ pub enum Answering {
     Supply(CallKey),
     /// Why a call may not run.
     Reject(CallKey),
-    /// The first message.
     Say,
 }
 
@@ -53,14 +52,12 @@ pub enum Outcome {
     Editor(String),
     /// This is the text.
     Accept {
-        /// The text.
         text: String,
         /// Whether it reports an error.
         is_error: bool,
     },
 }
 
-/// The open form.
 #[derive(Debug, Clone)]
 pub struct Answer {
     title: SafeText,
@@ -93,7 +90,6 @@ impl Answer {
         self.complaint = Some(complaint);
     }
 
-    /// Takes a key.
     pub fn key(&mut self, key: KeyEvent) -> Outcome {
         match act(Context::Answer, &key) {
             Some(Act::Leave) => return Outcome::Leave,

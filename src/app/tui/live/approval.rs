@@ -1,5 +1,5 @@
-//! A call that awaits the operator's approval: the tool, what it runs, its whole arguments. Nothing is approved that was not shown to
-//! its end, and no key that was typed before the dialog came counts.
+//! A call that awaits the operator's approval: the tool, what it runs, its whole arguments. Nothing is approved
+//! that was not shown to its end, and no key that was typed before the dialog came counts.
 
 use super::vetting::Vetting;
 use crate::tui::keymap::Context;
@@ -26,7 +26,6 @@ const MORE: &str = "G shows the rest: nothing can be approved before";
 pub enum Outcome {
     /// Nothing that concerns others.
     Pending,
-    /// Nothing is decided.
     Leave,
     /// The call may run.
     Approve {
@@ -39,10 +38,8 @@ pub enum Outcome {
     Edit,
 }
 
-/// The open dialog.
 #[derive(Debug, Clone)]
 pub struct Approval {
-    /// The call.
     pub call: CallKey,
     /// Its arguments, as they are shown.
     pub arguments: String,
@@ -89,7 +86,6 @@ impl Approval {
         }
     }
 
-    /// Takes the wheel.
     pub fn mouse(&mut self, event: MouseEvent) {
         self.text.mouse(event);
     }

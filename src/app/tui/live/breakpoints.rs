@@ -29,7 +29,6 @@ pub enum Outcome {
     Add,
 }
 
-/// The open list.
 #[derive(Debug, Clone)]
 pub struct Breakpoints {
     rows: Vec<Breakpoint>,
@@ -37,7 +36,6 @@ pub struct Breakpoints {
 }
 
 impl Breakpoints {
-    /// The list.
     pub fn new(rows: Vec<Breakpoint>) -> Self {
         Self {
             rows,
@@ -56,7 +54,6 @@ impl Breakpoints {
         self.rows = rows;
     }
 
-    /// Takes a key.
     pub fn key(&mut self, key: KeyEvent) -> Outcome {
         let at = self.cursor.get();
         match (act(Context::Breakpoints, &key), self.rows.get_mut(at)) {
@@ -76,7 +73,6 @@ impl Breakpoints {
         Outcome::Changed
     }
 
-    /// Takes the mouse.
     pub fn mouse(&mut self, event: MouseEvent) {
         self.cursor.mouse(event, self.rows.len());
     }

@@ -1,4 +1,5 @@
-//! What a breakpoint may be set on here: the tool of the call, the kind, the rule of the finding, the turn, the arguments.
+//! What a breakpoint may be set on here: the tool of the call, the kind, the rule of the finding,
+//! the turn, the arguments.
 
 use crate::tui::keymap::Context;
 use crate::tui::keymap::overlays::{Act, act};
@@ -19,7 +20,6 @@ const WIDEST: u16 = 72;
 /// A row of the menu.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Choice {
-    /// This place.
     Place(Place),
     /// What the operator writes, beginning with this.
     Written(String),
@@ -30,18 +30,14 @@ pub enum Choice {
 pub enum Outcome {
     /// Nothing that concerns others.
     Pending,
-    /// No breakpoint.
     Leave,
-    /// This one.
     Set {
-        /// Where.
         choice: Choice,
         /// Whether it goes once it has stopped the run.
         is_one_shot: bool,
     },
 }
 
-/// The open menu.
 #[derive(Debug, Clone)]
 pub struct Places {
     choices: Vec<Choice>,
@@ -59,7 +55,6 @@ impl Places {
         }
     }
 
-    /// Takes a key.
     pub fn key(&mut self, key: KeyEvent) -> Outcome {
         match act(Context::Places, &key) {
             Some(Act::Leave) => return Outcome::Leave,
@@ -79,7 +74,6 @@ impl Places {
         Outcome::Pending
     }
 
-    /// Takes the mouse.
     pub fn mouse(&mut self, event: MouseEvent) {
         self.cursor.mouse(event, self.choices.len());
     }

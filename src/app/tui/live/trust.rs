@@ -18,7 +18,6 @@ const MORE: &str = "G shows the rest: nothing can be trusted before";
 /// What an agent's file names that would run, or be reached.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TrustRequest {
-    /// The file.
     pub agent: String,
     /// Why it is asked about now: it is new here, or it has changed.
     pub why: String,
@@ -35,7 +34,6 @@ pub enum Outcome {
     Answer(bool),
 }
 
-/// The open dialog.
 #[derive(Debug, Clone)]
 pub struct Trust {
     title: SafeText,
@@ -87,7 +85,6 @@ impl Trust {
         }
     }
 
-    /// Takes the wheel.
     pub fn mouse(&mut self, event: MouseEvent) {
         self.text.mouse(event);
     }

@@ -1,4 +1,5 @@
-//! What has to be read before it is answered: a text that is shown to its end, and keys that were typed before it was seen.
+//! What has to be read before it is answered: a text that is shown to its end, and keys that were typed
+//! before it was seen.
 
 use crate::tui::recovery::page::Page;
 use crate::tui::state::detail::Line;
@@ -52,7 +53,6 @@ impl Vetting {
         self.page.key(key);
     }
 
-    /// Takes the wheel.
     pub fn mouse(&mut self, event: MouseEvent) {
         self.page.mouse(event);
     }
@@ -62,7 +62,6 @@ impl Vetting {
         self.page.rows(width, most)
     }
 
-    /// Draws it.
     pub fn view(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
         let has_more = self.page.view(frame, area, theme);
         if !has_more && !area.intersection(frame.area()).is_empty() {

@@ -1,4 +1,5 @@
-//! A live run in words: its phase for the header, the reasons of a pause, the events of its ledger. All of them hold text from outside.
+//! A live run in words: its phase for the header, the reasons of a pause, the events of its ledger. All of them
+//! hold text from outside.
 
 use retake_core::engine::{Millis, Reason};
 use retake_core::safe_text::SafeText;
@@ -71,7 +72,6 @@ pub fn reason(reason: &Reason, tool: &str) -> String {
     }
 }
 
-/// A reason in a sentence.
 pub fn sentence(reason: &Reason) -> String {
     match reason {
         Reason::Fault { rule, message, .. } => format!("{rule}  {message}"),

@@ -99,7 +99,8 @@ fn around(document: &Document, source: &Arc<dyn Source>, offset: u64) -> Around 
     around
 }
 
-/// Hands on the items with a text in the order of their bytes, a batch now and then; the last batch says that it is the last.
+/// Hands on the items with a text in the order of their bytes, a batch now and then; the last batch says that
+/// it is the last.
 pub(super) fn count(
     counting: &Counting,
     cancel: &AtomicBool,

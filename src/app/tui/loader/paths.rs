@@ -1,4 +1,5 @@
-//! What a path can be completed to while it is typed: folders and files of agents; and which agent's file lies beside a recording.
+//! What a path can be completed to while it is typed: folders and files of agents; and which agent's file
+//! lies beside a recording.
 
 use crate::tui::update::Paths;
 use std::fs::{self, File};

@@ -1,4 +1,5 @@
-//! Finding, counting and filtering items, each in a thread of its own; the next of its kind calls the one before off.
+//! Finding, counting and filtering items, each in a thread of its own; the next of its kind calls
+//! the one before off.
 
 use super::{Loader, hits, paths, sieve};
 use crate::tui::update::{Counting, Report, Search, Sifting};

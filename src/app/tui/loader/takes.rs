@@ -1,5 +1,5 @@
-//! Makes, reads, compares and saves takes, one after the other, and checks them beside that. Sends reports; the screen never waits for
-//! it.
+//! Makes, reads, compares and saves takes, one after the other, and checks them beside that. Sends reports; the
+//! screen never waits for it.
 
 mod bench;
 mod carry;
@@ -141,7 +141,6 @@ impl Work {
         });
     }
 
-    /// Makes a take.
     fn make_take(&self, order: Order) -> Option<Check> {
         let check = self.on_takes(|work, bench| work.take(bench, order));
         self.tell(Report::Takes(TakesReport::Done));
@@ -188,7 +187,8 @@ impl Work {
         }))
     }
 
-    /// Reads the current take and shows it; it is to be checked then. The cursor goes to `at`, else to where it differs from the one before.
+    /// Reads the current take and shows it; it is to be checked then. The cursor goes to `at`, else to where it
+    /// differs from the one before.
     fn show(
         &self,
         bench: &mut Workbench,

@@ -8,7 +8,8 @@
 //! after each draw               -> inspector.prefer(picker.visible())
 //! ```
 //!
-//! Rows are numbered as they come, in the picker and in the inspector alike. Names are drawn escaped and opened as they are.
+//! Rows are numbered as they come, in the picker and in the inspector alike. Names are drawn escaped and
+//! opened as they are.
 
 mod view;
 
@@ -32,15 +33,12 @@ use std::time::SystemTime;
 /// What a key did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Picked {
-    /// Nothing yet.
     Pending,
     /// This file is to be opened.
     Open(PathBuf),
-    /// None of them.
     Left,
 }
 
-/// The open picker.
 #[derive(Debug, Clone)]
 pub struct Picker {
     places: Vec<Place>,
@@ -84,7 +82,6 @@ const fn key(key: &'static str, title: &'static str) -> Command {
     }
 }
 
-/// One file.
 #[derive(Debug, Clone)]
 struct Row {
     candidate: Candidate,
@@ -189,7 +186,6 @@ impl Picker {
         Some(&self.rows[*number].candidate.path)
     }
 
-    /// Takes a key.
     pub fn key(&mut self, key: KeyEvent) -> Picked {
         self.notice = None;
         if let Some(help) = &mut self.help {

@@ -30,7 +30,6 @@ const TITLED: u16 = 9;
 const WIDE: usize = 90;
 
 impl Picker {
-    /// Draws the picker.
     pub fn view(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
         let area = area.intersection(frame.area());
         let pane = theme.pane(self.title(theme), true);

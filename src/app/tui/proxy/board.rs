@@ -1,4 +1,5 @@
-//! The list of exchanges as the operator has it before him: plain data, without a terminal. News and keys go in, wishes come out.
+//! The list of exchanges as the operator has it before him: plain data, without a terminal. News and keys go
+//! in, wishes come out.
 
 use super::rows::{Rows, is_held};
 use super::sift::{Sift, holds};
@@ -35,17 +36,14 @@ const LINE: usize = 4000;
 pub enum Wish {
     /// Open this exchange in the debugger.
     Open(ExchangeId),
-    /// Tell the proxy.
     Tell(Command),
     /// Put bytes on the clipboard.
     Copy(Vec<u8>),
     /// Put the request of an exchange on the clipboard, as a command line of curl.
     CopyRequest(ExchangeId),
-    /// Leave.
     Leave,
     /// Give the terminal back until the shell calls again.
     Suspend,
-    /// Draw everything anew.
     Redraw,
 }
 
@@ -131,7 +129,6 @@ pub struct Board {
 }
 
 impl Board {
-    /// An empty list.
     pub fn new(about: About) -> Self {
         Self {
             is_intercepting: about.is_intercepting,
@@ -340,7 +337,6 @@ impl Board {
         }
     }
 
-    /// The breakpoints.
     pub fn breakpoints(&self) -> &[Breakpoint] {
         &self.breakpoints
     }

@@ -1,6 +1,5 @@
 //! The columns of the list, and which of them fit.
 
-/// A column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Column {
     /// The number of the exchange.
@@ -11,11 +10,8 @@ pub enum Column {
     Client,
     /// Which upstream it goes to.
     Upstream,
-    /// The dialect.
     Dialect,
-    /// The model.
     Model,
-    /// The path.
     Path,
     /// The status of the reply.
     Status,
@@ -25,7 +21,6 @@ pub enum Column {
     Timing,
     /// What it is doing.
     State,
-    /// What was found.
     Found,
 }
 
@@ -66,8 +61,8 @@ const RANKS: [Column; 12] = [
 /// Cells that findings have before what matters less has any: `unknown-tool` is read to its end.
 const FINDING: usize = 2;
 
-/// The columns that fit into this width, with their titles and widths; a cell lies between two. Upstreams have a column where there are
-/// several.
+/// The columns that fit into this width, with their titles and widths; a cell lies between two. Upstreams have
+/// a column where there are several.
 pub fn fit(width: usize, has_upstreams: bool) -> Vec<(Column, &'static str, usize)> {
     let mut room = width;
     let mut chosen = Vec::new();

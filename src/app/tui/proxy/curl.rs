@@ -3,13 +3,10 @@
 /// A request as it came from the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Request {
-    /// The method.
     pub method: String,
     /// Where it goes: the URL of the upstream.
     pub url: String,
-    /// Its headers.
     pub headers: Vec<(String, String)>,
-    /// Its body, decoded.
     pub body: Vec<u8>,
 }
 
@@ -59,8 +56,8 @@ pub fn curl(request: &Request) -> String {
     command
 }
 
-/// A word of a command line that the shell takes as it is. What a terminal could take for a command when it is pasted is spelled out, as
-/// `$'...'` does it in bash, zsh and ksh.
+/// A word of a command line that the shell takes as it is. What a terminal could take for a command when it is
+/// pasted is spelled out, as `$'...'` does it in bash, zsh and ksh.
 fn quoted(word: &[u8]) -> String {
     let text = std::str::from_utf8(word).ok();
     if let Some(text) = text.filter(|text| !text.chars().any(is_risky)) {

@@ -1,5 +1,5 @@
-//! News on their way to the screen: however many come, the screen is woken at most once in a while, and what waits takes a bounded
-//! amount of memory, also while nobody looks.
+//! News on their way to the screen: however many come, the screen is woken at most once in a while, and what
+//! waits takes a bounded amount of memory, also while nobody looks.
 
 use super::board::EVENTS;
 use super::rows::KEPT;

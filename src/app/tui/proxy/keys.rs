@@ -22,7 +22,6 @@ use std::os::unix::ffi::OsStrExt as _;
 const PAGE: usize = 10;
 
 impl Board {
-    /// Takes a key.
     pub fn key(&mut self, key: KeyEvent) -> Vec<Wish> {
         if key.kind == KeyEventKind::Release {
             return Vec::new();
@@ -37,7 +36,6 @@ impl Board {
         }
     }
 
-    /// Takes pasted text.
     pub fn paste(&mut self, text: &str) {
         match self.over.last_mut() {
             Some(Over::Palette(palette, _)) => palette.paste(text),
@@ -187,7 +185,8 @@ impl Board {
             .map(|seen| (seen.id, super::rows::is_over(seen)));
         match here {
             Some((id, false)) => {
-                let reason = "The agent's connection is broken off; its client reads that as an error and may ask again.";
+                let reason = "The agent's connection is broken off; its client reads that as an error and may \
+                    ask again.";
                 let question = format!("Cut the connection of exchange {id}?");
                 let question = Confirmation::new("cut", reason, &question);
                 let wish = Wish::Tell(Command::Cut(id));
@@ -200,8 +199,8 @@ impl Board {
         }
     }
 
-    /// Leaves, unless somebody would lose something by that: then the operator is asked. The list comes back by itself when an exchange is
-    /// decided, and what led back to it a moment ago must not end it.
+    /// Leaves, unless somebody would lose something by that: then the operator is asked. The list comes back by
+    /// itself when an exchange is decided, and what led back to it a moment ago must not end it.
     fn ask_to_leave(&mut self) -> Vec<Wish> {
         let totals = self.rows.totals();
         let lost = match (totals.held, self.is_child_running()) {

@@ -5,7 +5,8 @@
 //!         (many become one wake)                    └─▶ enter ─▶ seat or recording ─▶ debugger ─▶ back
 //! ```
 //!
-//! Whatever comes, the list is drawn at most once in [`inbox::PAUSE`], on the thread of the screen: what is forwarded never waits for it.
+//! Whatever comes, the list is drawn at most once in [`inbox::PAUSE`], on the thread of the screen: what is
+//! forwarded never waits for it.
 
 pub mod board;
 mod breaks;
@@ -38,10 +39,12 @@ pub trait Exchanges: Send + Sync {
     /// Does what the operator wants; what comes of it is news.
     fn obey(&self, command: Command);
 
-    /// Takes a held exchange over: its journal, and who drives it. `None` where it is not held, or is taken over already.
+    /// Takes a held exchange over: its journal, and who drives it. `None` where it is not held, or
+    /// is taken over already.
     fn seat(&self, id: ExchangeId) -> Option<(PathBuf, Seated)>;
 
-    /// The recording of an exchange, its request and its reply as far as it has come, to be read; or why there is none.
+    /// The recording of an exchange, its request and its reply as far as it has come, to be read; or
+    /// why there is none.
     fn recording(&self, id: ExchangeId) -> Result<Input, String>;
 
     /// The request of an exchange as its agent sent it; `None` where it is no longer at hand.
@@ -69,9 +72,7 @@ pub struct About {
 
 /// A proxy that is to be watched.
 pub struct Watched {
-    /// The proxy.
     pub proxy: Arc<dyn Exchanges>,
-    /// What it tells.
     pub news: Receiver<News>,
     /// What is known of it.
     pub about: About,

@@ -21,7 +21,8 @@ use retake_core::safe_text::SafeText;
 
 /// Least rows of the screen for a row of titles over the columns.
 const TITLED: u16 = 12;
-/// Least columns for how many exchanges there are, and for how many have findings: what is held matters more, and whether anything is.
+/// Least columns for how many exchanges there are, and for how many have findings: what is held matters more,
+/// and whether anything is.
 const SMALL: u16 = 60;
 const MEDIUM: u16 = 72;
 /// Most cells of a notice.
@@ -30,7 +31,6 @@ const LONGEST: usize = 1000;
 const NAME: usize = 48;
 
 impl Board {
-    /// Draws the list.
     pub fn view(&self, frame: &mut Frame<'_>, theme: &Theme) {
         let size = frame.area();
         if size.width < LEAST.0 || size.height < LEAST.1 {

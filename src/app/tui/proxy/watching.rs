@@ -1,4 +1,5 @@
-//! The list of exchanges with what works for it: the inbox of its news, the proxy that obeys, the way into the debugger and back.
+//! The list of exchanges with what works for it: the inbox of its news, the proxy that obeys, the way into
+//! the debugger and back.
 
 use super::board::{Board, Wish};
 use super::inbox::Inbox;
@@ -191,7 +192,8 @@ impl Watching {
         })
     }
 
-    /// The debugger is closed: the list has the screen again. Words that were begun there wait for the next try of the same request.
+    /// The debugger is closed: the list has the screen again. Words that were begun there wait for the next try
+    /// of the same request.
     pub(in crate::tui) fn closed(&mut self, state: &State) {
         self.open = None;
         let Some(open) = &state.exchange else {

@@ -33,7 +33,6 @@ pub fn countdown(holding: &Holding, now: u64) -> String {
     }
 }
 
-/// `4:32`.
 fn minutes(seconds: u64) -> String {
     match seconds / 3600 {
         0 => format!("{}:{:02}", seconds / 60, seconds % 60),
@@ -143,7 +142,6 @@ pub fn span(ms: Option<u64>) -> String {
     }
 }
 
-/// A number with its word.
 pub fn count(number: usize, word: &str) -> String {
     match number {
         1 => format!("1 {word}"),

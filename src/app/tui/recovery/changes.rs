@@ -74,8 +74,8 @@ pub fn result_of(session: &Session, edits: &[Edit]) -> String {
     made.join("\n")
 }
 
-/// Opens the arguments of calls that are a text inside JSON, to be compared line by line. Where only one side can be opened, both stay
-/// as they are.
+/// Opens the arguments of calls that are a text inside JSON, to be compared line by line. Where only one side
+/// can be opened, both stay as they are.
 pub fn open_arguments(session: &Session, changes: &mut [Change]) {
     for change in changes {
         let index = change.number.and_then(|number| number.checked_sub(1));

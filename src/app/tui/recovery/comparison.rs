@@ -1,4 +1,5 @@
-//! How two takes differ: items beside each other where there is room, else one below the other. What both share is counted, not shown.
+//! How two takes differ: items beside each other where there is room, else one below the other. What both share
+//! is counted, not shown.
 
 mod draw;
 mod items;
@@ -23,7 +24,6 @@ pub enum Outcome {
     Leave,
 }
 
-/// Two takes.
 #[derive(Debug, Clone)]
 pub struct Comparison {
     names: [SafeText; 2],
@@ -38,8 +38,8 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Compares two takes by the digests of their items; `read` is asked only for items that differ, and not for all of them where
-    /// they are very many.
+    /// Compares two takes by the digests of their items; `read` is asked only for items that differ, and not
+    /// for all of them where they are very many.
     pub fn new(
         names: [&str; 2],
         digests: [&[u64]; 2],
@@ -65,7 +65,6 @@ impl Comparison {
         }
     }
 
-    /// Takes a key.
     pub fn key(&mut self, key: KeyEvent) -> Outcome {
         match act(Context::Comparison, &key) {
             Some(Act::Leave) => return Outcome::Leave,
@@ -93,7 +92,6 @@ impl Comparison {
         .min(last);
     }
 
-    /// Takes the wheel.
     pub fn mouse(&mut self, event: MouseEvent) {
         match event.kind {
             MouseEventKind::ScrollDown => self.top = (self.top + 3).min(self.last_top()),

@@ -1,4 +1,5 @@
-//! How two texts differ, line by line and within lines. JSON is laid out first, so that a changed value is a changed line.
+//! How two texts differ, line by line and within lines. JSON is laid out first, so that a changed value
+//! is a changed line.
 
 use crate::tui::state::detail::{Line, Tone};
 use crate::tui::state::pretty::{self, Token};
@@ -13,7 +14,8 @@ const LINES: usize = 4000;
 const AROUND: usize = 3;
 /// The longest line that is compared word by word; of longer ones what both sides begin and end with is found.
 const LONGEST: usize = 2000;
-/// The most that comparing word by word may cost in one text: the words of both lines multiplied, for every pair of lines.
+/// The most that comparing word by word may cost in one text: the words of both lines multiplied, for
+/// every pair of lines.
 const COSTS: usize = 16 << 20;
 /// Most bytes of an unchanged piece of a changed line.
 const PIECE: usize = 400;
@@ -55,7 +57,6 @@ pub fn lines_of(text: &str) -> Vec<String> {
     lines.collect()
 }
 
-/// Compares two texts.
 pub fn compare(before: &str, after: &str) -> Vec<Row> {
     let (mut before, mut after) = (lines_of(before), lines_of(after));
     let more = (
@@ -128,7 +129,8 @@ fn within(old: &str, new: &str, costs: &mut usize) -> (Pieces, Pieces) {
         .filter(is_same)
         .map(|operation| old_words[operation.old_range()].concat().trim().len())
         .sum();
-    // Lines that have little in common are told apart as they are: a patchwork of emphasis reads worse than none.
+    // Lines that have little in common are told apart as they are: a patchwork of emphasis
+    // reads worse than none.
     if same * 3 < old.trim().len().max(new.trim().len()) {
         return (whole(old), whole(new));
     }
@@ -192,7 +194,6 @@ fn words(line: &str) -> Vec<&str> {
 /// Which side a line stands on, with its mark and looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// As it was.
     Before,
     /// As it would be.
     After,

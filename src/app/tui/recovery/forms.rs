@@ -1,4 +1,5 @@
-//! What an action asks before it is planned: words, a confirmation with its reason, or which of two readings was meant.
+//! What an action asks before it is planned: words, a confirmation with its reason, or which of
+//! two readings was meant.
 
 mod readings;
 mod words;
@@ -19,7 +20,8 @@ use retake_core::safe_text::SafeText;
 /// The widest that a question grows.
 const WIDEST: u16 = 76;
 
-/// A question that is answered with yes or no. Enter is no answer: what is asked here cannot be taken back in the world outside.
+/// A question that is answered with yes or no. Enter is no answer: what is asked here cannot be taken back
+/// in the world outside.
 #[derive(Debug, Clone)]
 pub struct Confirmation {
     title: SafeText,
@@ -27,14 +29,11 @@ pub struct Confirmation {
     question: SafeText,
 }
 
-/// What was answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConfirmationOutcome {
-    /// Nothing yet.
     Pending,
     /// No, or the question was left.
     No,
-    /// Yes.
     Yes,
 }
 
@@ -48,7 +47,6 @@ impl Confirmation {
         }
     }
 
-    /// Takes a key.
     pub fn key(&mut self, key: KeyEvent) -> ConfirmationOutcome {
         match act(Context::Question, &key) {
             Some(Act::Yes) => ConfirmationOutcome::Yes,

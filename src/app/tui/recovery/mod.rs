@@ -1,8 +1,9 @@
-//! The faces of recoveries: what can be done about a finding, the words it needs, what it would change, the takes that came of it.
+//! The faces of recoveries: what can be done about a finding, the words it needs, what it would change, the
+//! takes that came of it.
 //!
-//! [`changes`] says what planned edits would make of each item. The others are faces: data that takes keys and draws itself. None
-//! knows takes, actions or files: the caller hands in rows and texts, and does
-//! what a key asked for. Keys come from [`super::keymap::overlays`], moving from [`super::list`] and [`page`].
+//! [`changes`] says what planned edits would make of each item. The others are faces: data that takes keys and
+//! draws itself. None knows takes, actions or files: the caller hands in rows and texts, and does what a key
+//! asked for. Keys come from [`super::keymap::overlays`], moving from [`super::list`] and [`page`].
 //!
 //! | face | question |
 //! |---|---|

@@ -1,5 +1,5 @@
-//! What can be done about the findings under the cursor: every action with its key and its safety, and the reason of those that do
-//! not apply here.
+//! What can be done about the findings under the cursor: every action with its key and its safety, and the
+//! reason of those that do not apply here.
 
 use super::popup::{Popup, centred, rows, write};
 use super::proposal::safety_words;
@@ -34,13 +34,12 @@ const KEYS: &[(&str, char)] = &[
 
 /// The key of the wording lab.
 const LAB: char = 'W';
-/// What it is for.
-const LAB_WORDS: &str = "ask a model many times with different words for this, and count which help; the recording stays as it is";
+const LAB_WORDS: &str = "ask a model many times with different words for this, and count which help; the \
+    recording stays as it is";
 
 /// An offer, and why it does not apply where it does not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offered {
-    /// The offer.
     pub offer: Offer,
     /// Why it does not apply here.
     pub refusal: Option<String>,
@@ -49,7 +48,6 @@ pub struct Offered {
 /// A finding with its offers.
 #[derive(Debug, Clone)]
 pub struct Group {
-    /// The rule.
     pub rule: &'static Rule,
     /// How bad it is.
     pub severity: Severity,
@@ -82,7 +80,6 @@ pub enum Outcome {
 /// A row of the menu.
 #[derive(Debug, Clone)]
 enum Row {
-    /// A finding.
     Heading(usize),
     /// An offer of the finding.
     Offer(usize, usize, Option<char>),
@@ -90,7 +87,6 @@ enum Row {
     Lab(usize),
 }
 
-/// The open menu.
 #[derive(Debug, Clone)]
 pub struct OffersMenu {
     groups: Vec<Group>,
@@ -132,7 +128,6 @@ impl OffersMenu {
         }
     }
 
-    /// Takes a key.
     pub fn key(&mut self, key: KeyEvent) -> Outcome {
         match act(Context::Offers, &key) {
             Some(Act::Leave) => return Outcome::Leave,
@@ -313,7 +308,8 @@ fn key_of(action: &str, taken: &[char]) -> Option<char> {
     (!taken.contains(key)).then_some(*key)
 }
 
-/// `i  inject error   unsafe  answer the call with ...`; the reason in the place of what it does where it does not apply.
+/// `i  inject error   unsafe  answer the call with ...`; the reason in the place of what it does where
+/// it does not apply.
 fn offer_spans(
     offered: &Offered,
     key: Option<char>,

@@ -10,7 +10,8 @@ use ratatui::layout::Rect;
 use ratatui::text;
 use std::cell::Cell;
 
-/// A text and its window. Drawing remembers how large the window is, so that a page is as long as what the operator sees.
+/// A text and its window. Drawing remembers how large the window is, so that a page is as long as
+/// what the operator sees.
 #[derive(Debug, Clone, Default)]
 pub struct Page {
     lines: Vec<Line>,
@@ -83,7 +84,6 @@ impl Page {
         true
     }
 
-    /// Takes the wheel.
     pub fn mouse(&mut self, event: MouseEvent) {
         match event.kind {
             MouseEventKind::ScrollDown => self.by(3, true),

@@ -11,7 +11,6 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Clear;
 use retake_core::safe_text::SafeText;
 
-/// A frame.
 #[derive(Debug)]
 pub(in crate::tui) struct Popup<'a> {
     /// What stands in its upper edge.

@@ -1,5 +1,5 @@
-//! What an action would change, before it is taken: its safety in words, what the operator should know, and every item as it is and
-//! as it would be.
+//! What an action would change, before it is taken: its safety in words, what the operator should know, and
+//! every item as it is and as it would be.
 
 use super::difference::{self, Row};
 use super::page::Page;
@@ -40,7 +40,6 @@ pub struct Change {
     pub fate: Fate,
     /// Its number in the history, counted from 1; `None` of one that is new.
     pub number: Option<usize>,
-    /// What it is.
     pub kind: Kind,
     /// The tool; empty where there is none.
     pub tool: String,
@@ -80,7 +79,6 @@ pub enum Outcome {
     Reword,
 }
 
-/// The open view.
 #[derive(Debug, Clone)]
 pub struct Proposal {
     title: SafeText,
@@ -127,7 +125,6 @@ impl Proposal {
         }
     }
 
-    /// Takes a key.
     pub fn key(&mut self, key: KeyEvent) -> Outcome {
         match act(Context::Proposal, &key) {
             Some(Act::Accept) => return Outcome::Accept,
@@ -152,7 +149,6 @@ impl Proposal {
         Outcome::Pending
     }
 
-    /// Takes the wheel.
     pub fn mouse(&mut self, event: MouseEvent) {
         self.page.mouse(event);
     }

@@ -1,5 +1,5 @@
-//! The save dialog: where to, in which format, and what that format cannot say. Whether a file is there already is asked of the world
-//! when it is written; [`SaveDialog::ask_to_overwrite`] brings the answer back.
+//! The save dialog: where to, in which format, and what that format cannot say. Whether a file is there already
+//! is asked of the world when it is written; [`SaveDialog::ask_to_overwrite`] brings the answer back.
 
 use super::popup::{Popup, centred, rows, write};
 use crate::tui::keymap::Context;
@@ -21,7 +21,6 @@ const ENDINGS: [&str; 6] = [".jsonl", ".json", ".zst", ".gz", ".db", ".sqlite"];
 /// A format that a take can be saved in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SaveFormat {
-    /// Its id.
     pub id: &'static str,
     /// What it is called: `as recorded (openai-responses)`.
     pub title: String,
@@ -49,7 +48,6 @@ pub enum SaveOutcome {
     },
 }
 
-/// The open dialog.
 #[derive(Debug, Clone)]
 pub struct SaveDialog {
     /// The recording, which is never written to.
@@ -64,8 +62,8 @@ pub struct SaveDialog {
     complaint: Option<SafeText>,
 }
 
-/// The name of a take's file: beside the recording, `airline-12.take-2`, or `airline-12.copy` of the recording itself, without its
-/// ending.
+/// The name of a take's file: beside the recording, `airline-12.take-2`, or `airline-12.copy` of the recording
+/// itself, without its ending.
 pub fn stem(recording: &str, take: u32) -> String {
     let mut stem = recording;
     while let Some(shorter) = ENDINGS.iter().find_map(|ending| stem.strip_suffix(ending)) {
@@ -134,7 +132,6 @@ impl SaveDialog {
         }
     }
 
-    /// Takes a key.
     pub fn key(&mut self, key: KeyEvent) -> SaveOutcome {
         match act(self.context(), &key) {
             Some(Act::Yes) => return self.save(true),

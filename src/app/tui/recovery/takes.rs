@@ -17,8 +17,8 @@ pub struct TakeRow {
     pub id: u32,
     /// The take that it came from; `None` of the recording.
     pub parent: Option<u32>,
-    /// Of each fork above it, from the recording down, whether further branches of that fork follow below; see
-    /// [`retake_core::session::takes::Branch`].
+    /// Of each fork above it, from the recording down, whether further branches of that fork
+    /// follow below; see [`retake_core::session::takes::Branch`].
     pub rails: Vec<bool>,
     /// The name that the operator gave it; empty where there is none.
     pub name: String,
@@ -64,7 +64,6 @@ enum Asked {
     Name,
 }
 
-/// The open tree.
 #[derive(Debug, Clone)]
 pub struct TakeTree {
     rows: Vec<TakeRow>,
@@ -107,7 +106,6 @@ impl TakeTree {
         self.rows.get(self.cursor.get())
     }
 
-    /// Takes a key.
     pub fn key(&mut self, key: KeyEvent) -> Outcome {
         self.complaint = None;
         if let Some(asked) = self.asked {
@@ -155,8 +153,8 @@ impl TakeTree {
         }
     }
 
-    /// The take under the cursor beside the marked one, else beside the current one, and the current one beside the take that it came
-    /// from; the older one stands left.
+    /// The take under the cursor beside the marked one, else beside the current one, and the current one beside
+    /// the take that it came from; the older one stands left.
     fn compare(&mut self, id: u32) -> Outcome {
         let current = self.rows.iter().find(|row| row.is_current);
         let parent = self.selected().and_then(|row| row.parent);

@@ -1,8 +1,8 @@
 //! The wording editor: a template above, below it the item as the provider will see it, the library beside it.
 //!
-//! The preview is made by a function that is handed in, at every change of the text, so that the editor itself knows neither
-//! templates nor providers. Where the template is faulty, the fault stands in the place of the preview and the last good one stays
-//! below it, dim.
+//! The preview is made by a function that is handed in, at every change of the text, so that the editor itself
+//! knows neither templates nor providers. Where the template is faulty, the fault stands in the place of the
+//! preview and the last good one stays below it, dim.
 
 mod drafts;
 mod draw;
@@ -26,13 +26,11 @@ use std::sync::Arc;
 /// A wording of the library.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Its name: `nearest-and-list`.
     pub name: String,
     /// What it does, in a few words.
     pub title: String,
     /// Where it stands on the axes along which wordings vary: `lists nearest, echoes nothing`.
     pub axes: String,
-    /// The template.
     pub text: String,
 }
 
@@ -48,7 +46,8 @@ pub struct Fault {
 /// The JSON of the items that a template makes, or why it makes none.
 pub type Preview = Result<String, Fault>;
 
-/// Makes the preview of a template; the flag says whether all faulty calls of the turn are answered, or the one at hand only.
+/// Makes the preview of a template; the flag says whether all faulty calls of the turn are answered, or the
+/// one at hand only.
 #[derive(Clone)]
 pub struct Previewer(Arc<MakePreview>);
 
@@ -72,7 +71,6 @@ impl fmt::Debug for Previewer {
 pub struct Setup {
     /// What is answered: `inject error: serch_flights`.
     pub title: String,
-    /// The template.
     pub text: String,
     /// The library for this kind of failure.
     pub library: Vec<Entry>,
@@ -84,7 +82,6 @@ pub struct Setup {
     pub whole_turn: bool,
     /// What came of the last try of these words.
     pub last_try: Option<String>,
-    /// Makes the preview.
     pub previewer: Previewer,
 }
 
@@ -99,7 +96,6 @@ pub enum Outcome {
     Editor(String),
     /// This is what the model shall read.
     Accept {
-        /// The template.
         template: String,
         /// Whether all faulty calls of the turn are answered.
         whole_turn: bool,
@@ -113,7 +109,6 @@ enum Focus {
     Library,
 }
 
-/// The open editor.
 #[derive(Debug, Clone)]
 pub struct WordingEditor {
     title: SafeText,
@@ -136,7 +131,6 @@ pub struct WordingEditor {
 }
 
 impl WordingEditor {
-    /// Opens the editor.
     pub fn new(setup: Setup) -> Self {
         let mut editor = Self {
             title: SafeText::single_line(&setup.title, 200),
@@ -176,7 +170,6 @@ impl WordingEditor {
         }
     }
 
-    /// Takes a key.
     pub fn key(&mut self, key: KeyEvent) -> Outcome {
         match act(self.context(), &key) {
             Some(Act::Leave) => return Outcome::Leave,
@@ -200,7 +193,8 @@ impl WordingEditor {
         Outcome::Pending
     }
 
-    /// Accepts what is previewed: the text, or the wording under the cursor. What makes no item cannot be accepted.
+    /// Accepts what is previewed: the text, or the wording under the cursor. What makes no
+    /// item cannot be accepted.
     fn accept(&mut self) -> Outcome {
         if self.focus == Focus::Library {
             self.take_entry();

@@ -1,5 +1,5 @@
-//! One item in full: what it is, what is wrong with it, what it says. Lines are made once for an item and wrapped only where
-//! they are seen; of a giant item only the beginning is read until the operator scrolls on.
+//! One item in full: what it is, what is wrong with it, what it says. Lines are made once for an item and
+//! wrapped only where they are seen; of a giant item only the beginning is read until the operator scrolls on.
 
 mod compose;
 mod scroll;
@@ -27,7 +27,6 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// The other one.
     pub fn next(self) -> Self {
         match self {
             Self::Pretty => Self::Raw,
@@ -53,9 +52,7 @@ pub enum Tone {
     Scalar,
     /// The sign of a severity; the text only holds its room.
     Sign(Severity),
-    /// About an error.
     Error,
-    /// About a warning.
     Warning,
     /// About something worth knowing.
     Info,
@@ -121,7 +118,6 @@ impl Remark {
 pub struct Line {
     /// Columns that stay free on the left, also on the rows it wraps to.
     pub indent: usize,
-    /// Its text.
     pub pieces: Vec<(Tone, SafeText)>,
     /// A remark to its right.
     pub remark: Option<Remark>,
@@ -132,7 +128,6 @@ pub struct Line {
 pub struct DetailRow {
     /// Columns that stay free on the left.
     pub indent: usize,
-    /// Its text.
     pub pieces: Vec<(Tone, SafeText)>,
 }
 
@@ -189,7 +184,8 @@ fn flow(tone: Tone, text: &SafeText, width: usize, rows: &mut Vec<DetailRow>) {
         }
         return;
     }
-    // A short piece goes to the next row whole, a long one fills up this row first, and so do words where hardly anything stands yet.
+    // A short piece goes to the next row whole, a long one fills up this row first, and so do words where
+    // hardly anything stands yet.
     let (room, whole) = (width.saturating_sub(used), width - indent);
     let is_long = needed > whole && room > whole / 3;
     let are_words = room > whole * 3 / 4 && text.as_plain().contains(' ');

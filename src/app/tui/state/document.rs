@@ -9,18 +9,15 @@ use std::sync::Arc;
 /// How much of the file a document tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// Its beginning.
     Head,
     /// Its end; turns and items cannot be numbered yet.
     Tail,
-    /// All of it.
     Whole,
 }
 
 /// A recording, or a part of it.
 #[derive(Debug)]
 pub struct Document {
-    /// The sessions.
     pub recording: Arc<Recording>,
     /// How much of the file it is.
     pub extent: Extent,
@@ -33,7 +30,8 @@ impl Document {
         sessions.get(number).or_else(|| sessions.last())
     }
 
-    /// Where an item that begins at `start` stands. `near` is where it stood in another document of the same file.
+    /// Where an item that begins at `start` stands. `near` is where it stood in another document
+    /// of the same file.
     pub fn find(&self, start: u64, near: Place) -> Option<Place> {
         let starts_at = |place: &Place| {
             self.recording
@@ -80,16 +78,12 @@ pub struct Checked {
     counts: Counts,
 }
 
-/// Findings by severity.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Calls that have their output and no finding.
     pub fine: usize,
-    /// Errors.
     pub errors: usize,
-    /// Warnings.
     pub warnings: usize,
-    /// Notes.
     pub infos: usize,
 }
 
@@ -127,8 +121,8 @@ impl Checked {
         }
     }
 
-    /// Takes the findings of a session that a live run drives: that a call has no output yet is not to be told there, but
-    /// what can be done about it is still offered.
+    /// Takes the findings of a session that a live run drives: that a call has no output yet is not to be told
+    /// there, but what can be done about it is still offered.
     pub fn of_run(findings: Vec<Finding>) -> Self {
         let waits = |finding: &Finding| finding.rule.id == OPEN_CALL;
         let (waiting, findings) = findings.into_iter().partition(waits);

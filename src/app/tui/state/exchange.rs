@@ -1,4 +1,5 @@
-//! The exchange of a proxy that is open in the debugger: what it is doing, who sees what of it, how many others wait.
+//! The exchange of a proxy that is open in the debugger: what it is doing, who sees what of it,
+//! how many others wait.
 
 use retake_core::exchange::{AgentHas, Ending, ExchangeId, Holding, Phase, Seen};
 use retake_core::session::{Kind, Session, Speaker};
@@ -49,7 +50,6 @@ impl Intercepted {
         }
     }
 
-    /// Its number.
     pub fn id(&self) -> ExchangeId {
         self.seen.id
     }
@@ -88,8 +88,8 @@ impl Intercepted {
         self.is_seat && has_left
     }
 
-    /// The items of a session that the agent sees: those of its request, and of the last reply all but the calls that were answered
-    /// here. While nothing is decided, it has of the held reply what went out before.
+    /// The items of a session that the agent sees: those of its request, and of the last reply all but the
+    /// calls that were answered here. While nothing is decided, it has of the held reply what went out before.
     pub fn agents_items(&self, session: &Session, is_decided: bool) -> Vec<u32> {
         let asked = self.asked.unwrap_or(0);
         if let Some(holding) = self.seen.phase.hold().filter(|_| !is_decided) {

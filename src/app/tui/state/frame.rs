@@ -1,4 +1,5 @@
-//! The rows that are seen, as words: all foreign text is made drawable here, and nothing is fetched for rows out of sight.
+//! The rows that are seen, as words: all foreign text is made drawable here, and nothing is fetched for
+//! rows out of sight.
 
 use super::State;
 use super::document::{Checked, Counts, Document, Extent, Place, count_turn};
@@ -39,18 +40,15 @@ pub struct Frame {
 /// A row of the turns pane.
 #[derive(Debug)]
 pub enum TreeRow {
-    /// A turn.
     Turn(TurnRow),
     /// An item below its turn.
     Item(ItemRow),
 }
 
-/// A turn.
 #[derive(Debug)]
 pub struct TurnRow {
     /// Its number, counted from 1; `None` where it is not known yet.
     pub number: Option<usize>,
-    /// Who speaks.
     pub speaker: Speaker,
     /// What it is called.
     pub word: &'static str,
@@ -68,12 +66,10 @@ pub struct TurnRow {
     pub is_current: bool,
 }
 
-/// An item.
 #[derive(Debug)]
 pub struct ItemRow {
     /// Its number, counted from 1; `None` where it is not known yet.
     pub number: Option<usize>,
-    /// What it is.
     pub kind: Kind,
     /// The worst finding about it: severity and rule.
     pub finding: Option<(Severity, &'static str)>,
@@ -81,7 +77,6 @@ pub struct ItemRow {
     pub is_settled: bool,
     /// Whether it is a call or output that is as it should be.
     pub is_fine: bool,
-    /// The tool.
     pub tool: SafeText,
     /// The number of its output, of a call.
     pub partner: Option<usize>,
@@ -102,11 +97,9 @@ pub struct ItemRow {
 pub struct FindingRow {
     /// How bad it is.
     pub severity: Severity,
-    /// The rule.
     pub rule: &'static str,
     /// The turn, counted from 1.
     pub turn: Option<usize>,
-    /// The sentence.
     pub message: SafeText,
     /// Whether a take has answered it.
     pub is_settled: bool,

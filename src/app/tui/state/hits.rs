@@ -10,7 +10,6 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Hits {
     counting: Counting,
-    /// The rank of each, from 1.
     ranks: HashMap<Place, usize>,
     is_done: bool,
 }
@@ -25,7 +24,6 @@ impl Hits {
         }
     }
 
-    /// What is counted.
     pub fn counting(&self) -> &Counting {
         &self.counting
     }
@@ -55,7 +53,8 @@ impl Hits {
         self.is_done = is_done;
     }
 
-    /// Which of how many an item is: `3/12`, or `3/12+` while they are being counted; `None` for an item without the text.
+    /// Which of how many an item is: `3/12`, or `3/12+` while they are being counted; `None` for an
+    /// item without the text.
     pub fn label(&self, place: Place) -> Option<String> {
         let all = self.ranks.len();
         match (self.ranks.get(&place), self.is_done) {

@@ -7,7 +7,6 @@ pub enum Pane {
     Turns,
     /// Items of one turn.
     Items,
-    /// One item.
     Detail,
     /// All findings of the session.
     Findings,
@@ -44,9 +43,7 @@ pub struct Area {
     pub x: u16,
     /// Row of its upper edge.
     pub y: u16,
-    /// Width in columns.
     pub width: u16,
-    /// Height in rows.
     pub height: u16,
 }
 
@@ -73,20 +70,17 @@ pub const WIDE: u16 = 100;
 /// Least size for anything.
 pub const LEAST: (u16, u16) = (40, 10);
 
-/// The screen, divided.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Layout {
-    /// The upper row.
     pub header: Area,
     /// The panes that are shown.
     pub panes: Vec<(Pane, Area)>,
-    /// The lower row.
     pub footer: Area,
 }
 
 impl Layout {
-    /// Divides a screen. `left` is what stands left of the detail; `focus` is the pane that is shown where there is room for one
-    /// only. No panes: the screen is too small.
+    /// Divides a screen. `left` is what stands left of the detail; `focus` is the pane that is shown where
+    /// there is room for one only. No panes: the screen is too small.
     pub fn new((width, height): (u16, u16), left: Pane, focus: Pane) -> Self {
         if width < LEAST.0 || height < LEAST.1 {
             return Self::default();

@@ -22,11 +22,9 @@ const NEAR: usize = 512;
 /// The agent that a run is of.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AgentInfo {
-    /// Its file.
     pub path: String,
     /// What it is called.
     pub name: String,
-    /// The model.
     pub model: String,
     /// Whether the model is a script.
     pub is_scripted: bool,
@@ -49,12 +47,10 @@ pub struct Entry {
     pub words: String,
 }
 
-/// The live run.
 #[derive(Debug, Default)]
 pub struct Live {
     /// What it is doing.
     pub phase: Phase,
-    /// Since when.
     pub since: Millis,
     /// The take that it drives.
     pub take: Option<TakeId>,

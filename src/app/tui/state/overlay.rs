@@ -25,7 +25,6 @@ use retake_core::rules::Health;
 /// What lies over the panes.
 #[derive(Debug)]
 pub enum Overlay {
-    /// The keys.
     Help(Box<Help>),
     /// All commands by name.
     Palette(Box<Palette>),
@@ -51,7 +50,6 @@ pub enum Overlay {
     Readings(Box<Readings>),
     /// What an action would change, and its plan.
     Proposal(Box<(Proposal, Planned)>),
-    /// The tree of takes.
     Takes(Box<TakeTree>),
     /// Two takes beside each other.
     Comparison(Box<Comparison>),
@@ -73,7 +71,6 @@ pub enum Overlay {
     Line(Box<Prompt>, Asked),
     /// What a breakpoint may be set on.
     Places(Box<Places>),
-    /// The breakpoints.
     Breakpoints(Box<Breakpoints>),
     /// The tools of the run.
     Tools(ListCursor),

@@ -1,5 +1,5 @@
-//! JSON text laid out in lines. Works on tokens, not values, so that numbers, escapes and the order of keys stay as they are
-//! written, and a text that breaks off or is broken is laid out as far as it goes.
+//! JSON text laid out in lines. Works on tokens, not values, so that numbers, escapes and the order of keys
+//! stay as they are written, and a text that breaks off or is broken is laid out as far as it goes.
 
 use retake_core::json::string_end;
 use std::ops::Range;
@@ -7,36 +7,31 @@ use std::ops::Range;
 /// What a piece of a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Token {
-    /// Brackets, commas, colons.
     Punctuation,
-    /// A key.
     Key,
-    /// A string.
     String,
     /// A number, `true`, `false`, `null`, or something that is no JSON.
     Scalar,
 }
 
-/// One line.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct JsonLine {
     /// How deep it is indented, in levels.
     pub depth: usize,
     /// Its pieces: places in the text.
     pub pieces: Vec<(Token, Range<usize>)>,
-    /// JSON pointer (RFC 6901) of the value that begins on the line; `None` for closing brackets and for what nests so deep that
-    /// its pointer is longer than [`LONGEST_POINTER`].
+    /// JSON pointer (RFC 6901) of the value that begins on the line; `None` for closing brackets and for what
+    /// nests so deep that its pointer is longer than [`LONGEST_POINTER`].
     pub pointer: Option<String>,
 }
 
 /// Most levels of indentation; deeper ones stand in one column.
 const DEEPEST: usize = 40;
 
-/// Longest pointer to a container whose members get pointers of their own, in bytes: every line holds its pointer, so that without
-/// a bound a few hundred kilobytes of brackets would take gigabytes.
+/// Longest pointer to a container whose members get pointers of their own, in bytes: every line holds its
+/// pointer, so that without a bound a few hundred kilobytes of brackets would take gigabytes.
 const LONGEST_POINTER: usize = 512;
 
-/// Lays a text out.
 pub fn lay_out(text: &str) -> Vec<JsonLine> {
     let mut layout = Layout {
         text: text.as_bytes(),

@@ -1,4 +1,5 @@
-//! The beginning of what items say, for list rows: read by span when a row is first shown, and kept for a while.
+//! The beginning of what items say, for list rows: read by span when a row is first shown, and
+//! kept for a while.
 
 use super::document::Place;
 use retake_core::dialects::body_of;

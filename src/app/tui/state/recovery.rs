@@ -22,7 +22,6 @@ pub struct Recovery {
     pub drafts: Drafts,
     /// What is being decided.
     pub attempt: Option<Attempt>,
-    /// The takes.
     pub takes: Arc<TakesView>,
     /// Whether something is being done to the takes.
     pub is_busy: bool,
@@ -41,7 +40,6 @@ pub struct Recovery {
 pub enum Awaited {
     /// The action of this id.
     Action(&'static str),
-    /// The wording lab.
     Lab,
 }
 
@@ -50,7 +48,6 @@ pub enum Awaited {
 pub struct Attempt {
     /// What it is planned for: its numbers mean nothing in another document.
     pub document: Arc<Document>,
-    /// The action.
     pub action: &'static Action,
     /// How safe it is here.
     pub safety: Safety,
@@ -58,7 +55,6 @@ pub struct Attempt {
     pub place: Place,
     /// The finding that it mends, if any.
     pub finding: Option<Finding>,
-    /// The operator's words.
     pub words: Option<String>,
     /// Whether all faulty calls of the turn are settled.
     pub whole_turn: bool,

@@ -6,7 +6,6 @@ use retake_core::session::Session;
 use retake_live::{Opening, ReadOptions, Recording};
 use std::sync::Arc;
 
-/// The recording in a text.
 pub(crate) fn recording(text: &str) -> Recording {
     let buffer = Arc::new(text.as_bytes().to_vec());
     let input = retake_live::Input {

@@ -1,5 +1,5 @@
-//! The rows of the turns pane as arithmetic: turns, and below the unfolded ones their items. A session of 400,000 items is
-//! never walked for a key.
+//! The rows of the turns pane as arithmetic: turns, and below the unfolded ones their items. A session of
+//! 400,000 items is never walked for a key.
 
 use retake_core::session::Session;
 use std::collections::BTreeSet;
@@ -37,9 +37,7 @@ impl Folds {
 /// The items that a filter lets through, and the turns that hold them; both in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Shown {
-    /// Indices of items.
     pub items: Vec<u32>,
-    /// Indices of turns.
     pub turns: Vec<u32>,
 }
 
@@ -68,11 +66,9 @@ pub enum Row {
 /// Turns and items in their order on the screen.
 #[derive(Debug, Clone, Copy)]
 pub struct Tree<'a> {
-    /// The session.
     pub session: &'a Session,
     /// What a filter lets through.
     pub shown: Option<&'a Shown>,
-    /// What is unfolded.
     pub folds: &'a Folds,
 }
 

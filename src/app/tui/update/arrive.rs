@@ -109,7 +109,8 @@ fn is_shown(state: &State, document: &Arc<Document>) -> bool {
     now.is_some_and(|now| Arc::ptr_eq(now, document))
 }
 
-/// Puts the cursor on the first finding of a session that is at least as bad, unless it was put somewhere already.
+/// Puts the cursor on the first finding of a session that is at least as bad, unless it
+/// was put somewhere already.
 fn begin_at(state: &mut State, session: usize, least: Severity) {
     // What goes wrong in a side chain is seen from the conversation that began it.
     let document = state.document.as_ref();

@@ -1,4 +1,5 @@
-//! An exchange of a proxy in the debugger: its own commands, what is left to do once its client is gone, which items the agent sees.
+//! An exchange of a proxy in the debugger: its own commands, what is left to do once its client is gone, which
+//! items the agent sees.
 
 use super::{Effect, LiveCommand, overlay, recover};
 use crate::tui::keymap::Command;
@@ -15,7 +16,8 @@ use std::sync::Arc;
 /// What is said once nobody waits for a decision any more.
 const GONE: &str = "the client is gone: nothing can be decided any more; q closes, w saves";
 
-/// Takes news of the exchange that is open, and of how many others are held. False: it is decided, and nothing is left to do here.
+/// Takes news of the exchange that is open, and of how many others are held. False: it is decided, and nothing
+/// is left to do here.
 pub(super) fn hear(state: &mut State, seen: Arc<Seen>, others: usize) -> bool {
     let Some(open) = &mut state.exchange else {
         return true;

@@ -50,7 +50,8 @@ fn subject(state: &State) -> Result<Subject, &'static str> {
     subject_of(state, finding).ok_or("the wording lab: nothing is told to the model here")
 }
 
-/// The finding at the cursor or at its partner, of several the most telling, as in a spec; else one in the turn with the cursor.
+/// The finding at the cursor or at its partner, of several the most telling, as in a spec; else one in the
+/// turn with the cursor.
 fn finding_for(state: &State) -> Option<&Finding> {
     let (session, checked) = (state.session()?, state.checked()?);
     let is_told = |finding: &&Finding| has_words(finding);
@@ -149,7 +150,8 @@ fn candidates(state: &State, session: &Session, item: usize, kind: Kind) -> Vec<
     baseline.into_iter().chain(known).collect()
 }
 
-/// What the model read when it was recorded: the output of the call, or the output itself that the finding is about.
+/// What the model read when it was recorded: the output of the call, or the output itself that
+/// the finding is about.
 fn recorded(session: &Session, item: usize) -> Option<String> {
     let is_output = |item: &usize| {
         let item = session.items.get(*item);

@@ -1,5 +1,5 @@
-//! A live run on the screen: news of it come in, the operator's commands go out. No command is obeyed here; each is an
-//! [`Effect::Live`] that the conductor answers with news.
+//! A live run on the screen: news of it come in, the operator's commands go out. No command is obeyed here;
+//! each is an [`Effect::Live`] that the conductor answers with news.
 
 mod breaks;
 mod decide;
@@ -25,17 +25,13 @@ pub enum LiveCommand {
     /// What the engine is to be told.
     Engine(engine::Command),
     /// The agent that is known is to run from the beginning.
-    Begin {
-        /// Its file.
-        agent: String,
-    },
+    Begin { agent: String },
     /// A run goes on from a take.
     GoOnFrom {
         /// The file of the agent whose model and tools are used.
         agent: String,
         /// The number of the take; 0 is the recording.
         take: u32,
-        /// Which session of it, from 0.
         session: usize,
     },
     /// Whether what the agent's file names may run.
@@ -227,7 +223,6 @@ pub(super) fn enable(state: &mut State, number: usize) -> Vec<Effect> {
     }
 }
 
-/// A line that was asked for.
 pub(super) fn line(state: &mut State, typed: Typing, asked: Asked) -> Vec<Effect> {
     let text = match typed {
         Typing::Pending | Typing::Changed => return Vec::new(),
@@ -269,7 +264,8 @@ pub(super) fn complete(state: &State) -> Vec<Effect> {
     }
 }
 
-/// Completes the path of the agent's file as far as that is certain; says what it may be where there are several.
+/// Completes the path of the agent's file as far as that is certain; says what it may be
+/// where there are several.
 pub(super) fn completed(state: &mut State, paths: &Paths) -> Vec<Effect> {
     let Some(Overlay::Line(prompt, Asked::Agent)) = state.overlays.last_mut() else {
         return Vec::new();

@@ -1,4 +1,5 @@
-//! From a key on a finding to a proposal: what the action needs is asked, what it would change is shown, nothing is done yet.
+//! From a key on a finding to a proposal: what the action needs is asked, what it would change is shown,
+//! nothing is done yet.
 
 mod stale;
 mod words;
@@ -82,8 +83,8 @@ pub(super) fn begin_on(state: &mut State, finding: usize, action: &'static str) 
     begin_with(state, action, finding)
 }
 
-/// Begins an action on what is at the cursor: the finding that offers it, else the item itself. While the rules have not seen the
-/// session, the action waits for them; the next key makes it forgotten.
+/// Begins an action on what is at the cursor: the finding that offers it, else the item itself. While the rules
+/// have not seen the session, the action waits for them; the next key makes it forgotten.
 pub(super) fn begin(state: &mut State, action: &'static str) -> Vec<Effect> {
     if state.recovery.is_busy {
         takes::may_ask(state);
@@ -105,7 +106,8 @@ pub(super) fn begin(state: &mut State, action: &'static str) -> Vec<Effect> {
     begin_with(state, action, finding)
 }
 
-/// Begins the fallback of a run that has used up its turns: a final message behind what was said last. `None` where the cursor is elsewhere.
+/// Begins the fallback of a run that has used up its turns: a final message behind what was said last. `None`
+/// where the cursor is elsewhere.
 pub(super) fn end_at_limit(state: &mut State) -> Option<Vec<Effect>> {
     let session = state.session()?;
     let last = session.turns[session.last_spoken_turn()?];
@@ -117,8 +119,8 @@ pub(super) fn end_at_limit(state: &mut State) -> Option<Vec<Effect>> {
     Some(begin_with(state, "fallback", Some(finding)))
 }
 
-/// Whether what is suggested at the cursor is other arguments, and not another name: a repair that the tool would not refuse, which would
-/// stand behind everything else that is offered.
+/// Whether what is suggested at the cursor is other arguments, and not another name: a repair that the tool
+/// would not refuse, which would stand behind everything else that is offered.
 fn suggests_repair(state: &State) -> bool {
     if offers_here(state, "take-suggestion") {
         return false;
@@ -230,7 +232,8 @@ pub(super) fn edited(state: &mut State, text: &str) -> Vec<Effect> {
     propose(state)
 }
 
-/// Asks for what the action needs, or proposes it at once. What no words could make possible is refused before any are asked for.
+/// Asks for what the action needs, or proposes it at once. What no words could make possible is refused before
+/// any are asked for.
 fn ask(state: &mut State, attempt: Attempt) -> Vec<Effect> {
     let findings = findings_of(state, attempt.place.session);
     let tried = plan(&attempt, &findings, state.recovery.target);
@@ -351,7 +354,6 @@ fn findings_of(state: &State, session: usize) -> Vec<Finding> {
     checked.map_or_else(Vec::new, |checked| checked.findings().to_vec())
 }
 
-/// Plans an attempt.
 fn plan(
     attempt: &Attempt,
     findings: &[Finding],

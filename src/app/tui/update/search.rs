@@ -1,4 +1,5 @@
-//! What is asked of the loader about the texts of items: to find one, to count those with a text, to filter them.
+//! What is asked of the loader about the texts of items: to find one, to count those with a
+//! text, to filter them.
 
 use crate::tui::filter::Filter;
 use crate::tui::keymap::Direction;
@@ -15,7 +16,6 @@ pub struct Search {
     pub needle: Arc<Needle>,
     /// The item to begin behind, or before.
     pub from: Place,
-    /// Where to.
     pub direction: Direction,
 }
 

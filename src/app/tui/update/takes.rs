@@ -31,7 +31,6 @@ pub enum TakesReport {
         document: Arc<Document>,
         /// Where the cursor belongs; `None` leaves it.
         at: Option<Place>,
-        /// The tree.
         view: Arc<TakesView>,
         /// A line for the operator.
         said: String,
@@ -40,7 +39,6 @@ pub enum TakesReport {
     Grown {
         /// What it reads like.
         document: Arc<Document>,
-        /// The tree.
         view: Arc<TakesView>,
     },
     /// Two takes were compared.
@@ -57,7 +55,8 @@ pub enum TakesReport {
     Done,
 }
 
-/// Asks for something to be done to the takes; one thing at a time. To save is no answer to what is shown: it waits for its turn.
+/// Asks for something to be done to the takes; one thing at a time. To save is no answer to what is shown: it
+/// waits for its turn.
 pub(super) fn ask(state: &mut State, command: TakesCommand) -> Vec<Effect> {
     let is_formats = matches!(command, TakesCommand::Formats(_));
     let can_wait = is_formats || matches!(command, TakesCommand::Save { .. });
@@ -88,7 +87,8 @@ pub(super) fn may_ask(state: &mut State) -> bool {
     false
 }
 
-/// Keeps a key for the save dialog that was asked for and is not there yet; whether it did. Leaving it calls the keys off.
+/// Keeps a key for the save dialog that was asked for and is not there yet; whether it did. Leaving it
+/// calls the keys off.
 pub(super) fn keep_key(state: &mut State, key: &KeyEvent) -> bool {
     let Some(typed) = &mut state.recovery.typed else {
         return false;
@@ -149,7 +149,6 @@ pub(super) fn leave(command: Command) -> Vec<Effect> {
     }]
 }
 
-/// Opens the tree.
 pub(super) fn tree(state: &mut State) -> Vec<Effect> {
     let rows = state.recovery.takes.rows.clone();
     if rows.len() < 2 {

@@ -46,7 +46,8 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &The
     }
 }
 
-/// Shows where the text stands that is searched for. A hit that reaches over pieces or rows is shown by neither.
+/// Shows where the text stands that is searched for. A hit that reaches over pieces or rows
+/// is shown by neither.
 fn highlight(
     frame: &mut Frame<'_>,
     area: Rect,

@@ -56,7 +56,8 @@ pub(super) fn facts(state: &State, theme: &Theme) -> Vec<Vec<Span<'static>>> {
     facts
 }
 
-/// How many cells its number and the time that is left take: they are seen beside what the run does, however long that is.
+/// How many cells its number and the time that is left take: they are seen beside what the run does,
+/// however long that is.
 pub(super) fn reserved(state: &State) -> usize {
     let held = state.exchange.as_ref().and_then(|open| {
         let words = words::countdown(open.holding()?, open.wall_ms);

@@ -106,7 +106,8 @@ fn hints(state: &State) -> Vec<Hint> {
     hints
 }
 
-/// The keys of what the findings at the cursor offer, the worst finding first. What has no key of its own stands in the menu of offers.
+/// The keys of what the findings at the cursor offer, the worst finding first. What has no key of its own
+/// stands in the menu of offers.
 fn offered(state: &State, menu: Option<&'static Binding>) -> Vec<&'static Binding> {
     let mut findings: Vec<&Finding> = state.findings_here().iter().collect();
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));

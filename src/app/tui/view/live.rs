@@ -1,5 +1,5 @@
-//! The live run: what it does in the header, what holds it and the keys that settle that in the footer, the reply that is on its way,
-//! the events.
+//! The live run: what it does in the header, what holds it and the keys that settle that in the footer, the
+//! reply that is on its way, the events.
 
 use super::{Row, cells, kind_style};
 use crate::tui::keymap::hints::Hint;

@@ -80,7 +80,8 @@ fn rect(area: Area) -> Rect {
     Rect::new(area.x, area.y, area.width, area.height)
 }
 
-/// Spans that fill a row from the left, and others that end at its right edge. What has no room is left out: first on the left.
+/// Spans that fill a row from the left, and others that end at its right edge. What has no room is left out:
+/// first on the left.
 struct Row {
     left: Vec<Span<'static>>,
     right: Vec<Span<'static>>,
@@ -120,7 +121,8 @@ fn cells(spans: &[Span<'_>]) -> usize {
 /// Most rows of a message that does not fit beside the keys.
 const MESSAGE: usize = 8;
 
-/// Draws a message that has no room beside the keys, in full, in rows of its own over the last row of the screen.
+/// Draws a message that has no room beside the keys, in full, in rows of its own over the last
+/// row of the screen.
 pub(super) fn message_above(
     frame: &mut Frame<'_>,
     footer: Rect,

@@ -155,7 +155,8 @@ pub(super) fn log(state: &State, theme: &Theme, room: usize) -> (String, Vec<Lin
     (name, trouble.chain(lines).collect())
 }
 
-/// The table of tool health. The frame and the space before each row take five columns with what is left free beside it.
+/// The table of tool health. The frame and the space before each row take five columns with what is
+/// left free beside it.
 fn health(
     tally: &Health,
     sessions: usize,

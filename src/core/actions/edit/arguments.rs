@@ -1,4 +1,5 @@
-//! The arguments of a call as an object, where the dialect holds them as a text: so they are edited and compared.
+//! The arguments of a call as an object, where the dialect holds them as a text: so they
+//! are edited and compared.
 
 use super::{one_line, patches};
 use crate::dialects::write::quoted;
@@ -7,8 +8,9 @@ use crate::session::{Item, Shape};
 use serde_json::Value;
 use std::ops::Range;
 
-/// The JSON of an item with the arguments of a call as an object where OpenAI's dialects hold them as a text. `None` where there is
-/// nothing to open: another item or dialect, free-form input, or a text that is no JSON object.
+/// The JSON of an item with the arguments of a call as an object where OpenAI's dialects hold them as a
+/// text. `None` where there is nothing to open: another item or dialect, free-form input, or a text that
+/// is no JSON object.
 pub fn with_open_arguments(item: &Item, json: &str) -> Option<String> {
     let (at, arguments) = arguments_as_text(item, json)?;
     if !arguments.trim_start().starts_with('{') {
@@ -21,8 +23,8 @@ pub fn with_open_arguments(item: &Item, json: &str) -> Option<String> {
     Some(open)
 }
 
-/// What an operator wrote with the arguments as the text that they were in the item, if they are an object now. What did not change in
-/// them keeps its spelling. `None` where the words stand as they are.
+/// What an operator wrote with the arguments as the text that they were in the item, if they are an object now.
+/// What did not change in them keeps its spelling. `None` where the words stand as they are.
 pub(super) fn with_arguments_as_text(item: &Item, old: &[u8], words: &str) -> Option<String> {
     let old = std::str::from_utf8(old).ok()?;
     let (was_at, was) = arguments_as_text(item, old)?;
@@ -47,8 +49,8 @@ pub(super) fn with_arguments_as_text(item: &Item, old: &[u8], words: &str) -> Op
     Some(format!("{}{text}{}", &words[..at.start], &words[at.end..]))
 }
 
-/// Where the text of the arguments stands, quotes included, and what it says. A text that is no sound Unicode is not taken apart: it
-/// could not be written back as it was.
+/// Where the text of the arguments stands, quotes included, and what it says. A text that is no sound Unicode
+/// is not taken apart: it could not be written back as it was.
 fn arguments_as_text(item: &Item, json: &str) -> Option<(Range<usize>, String)> {
     if !matches!(item.shape, Shape::Chat | Shape::Responses) {
         return None;

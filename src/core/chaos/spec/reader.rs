@@ -75,7 +75,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A section.
     pub(super) fn table<'t, 'i>(
         &mut self,
         table: &'t DeTable<'i>,
@@ -99,7 +98,6 @@ impl<'a> Reader<'a> {
         found
     }
 
-    /// A whole number.
     pub(super) fn whole(
         &mut self,
         table: &DeTable<'_>,

@@ -14,7 +14,8 @@ pub(super) const MARKS: [&str; 5] = [
     "<｜tool▁call▁begin｜>",
 ];
 
-/// The head of a message of gpt-oss to a function: `<|channel|>commentary to=functions.X <|constrain|>json<|message|>`, its tokens there or not.
+/// The head of a message of gpt-oss to a function: `<|channel|>commentary to=functions.X
+/// <|constrain|>json<|message|>`, its tokens there or not.
 static HARMONY: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let head = r"^(?:<\|start\|>)?(?:assistant)?\s*(?:<\|channel\|>)?(?:commentary|analysis)?\s*to=functions\.([A-Za-z0-9_.-]+)";
     let rest = r"\s*(?:<\|channel\|>(?:commentary|analysis))?\s*(?:<\|constrain\|>)?(?:json|code)?\s*(?:<\|message\|>)?\s*";
@@ -81,7 +82,6 @@ fn mistral_list(rest: &str) -> Option<Vec<Found<'_>>> {
     }
 }
 
-/// `[TOOL_CALLS]X{...}`, `[TOOL_CALLS]X[ARGS]{...}`.
 fn mistral(rest: &str) -> Option<Found<'_>> {
     let inside = rest.strip_prefix(MISTRAL)?.trim_start();
     let (tool, arguments) = inside.split_at(inside.find(['{', '['])?);
@@ -96,7 +96,6 @@ fn mistral(rest: &str) -> Option<Found<'_>> {
     object(rest, tool.trim(), MISTRAL, arguments)
 }
 
-/// `<|channel|>commentary to=functions.X <|constrain|>json<|message|>{...}<|call|>`.
 fn harmony(rest: &str) -> Option<Found<'_>> {
     let head = HARMONY.as_ref()?.captures(rest)?;
     let (whole, tool) = (head.get(0)?, head.get(1)?);
@@ -109,7 +108,8 @@ fn harmony(rest: &str) -> Option<Found<'_>> {
     Some(found)
 }
 
-/// `<｜tool▁call▁begin｜>function<｜tool▁sep｜>X`, JSON in a fence, `<｜tool▁call▁end｜>`; later models write `X<｜tool▁sep｜>{...}`.
+/// `<｜tool▁call▁begin｜>function<｜tool▁sep｜>X`, JSON in a fence, `<｜tool▁call▁end｜>`;
+/// later models write `X<｜tool▁sep｜>{...}`.
 fn deepseek(rest: &str) -> Option<Found<'_>> {
     let inside = rest
         .strip_prefix("<｜tool▁calls▁begin｜>")

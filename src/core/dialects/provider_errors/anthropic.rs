@@ -3,8 +3,9 @@
 use super::Provider::{Anthropic, ClaudeCode};
 use super::{Fault, Row};
 
-const TEXT_AFTER_CALL: &str = "This also appears when the output is there: when a text block follows the `tool_use` in its message, when text stands before \
-    the `tool_result`, or when the outputs of one turn are spread over two messages.";
+const TEXT_AFTER_CALL: &str = "This also appears when the output is there: when a text block follows the \
+    `tool_use` in its message, when text stands before the `tool_result`, or when the outputs of one turn are \
+    spread over two messages.";
 
 pub(super) const ROWS: &[Row] = &[
     Row::new(
@@ -12,7 +13,8 @@ pub(super) const ROWS: &[Row] = &[
         Fault::CallWithoutOutput,
         "claude-code#3512",
         r"tool_use ids were found without tool_result blocks immediately after(?:: (?<ids>[^ ,]+(?:, [^ ,]+)*))?",
-        "messages.5: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_01A, toolu_01B. Each `tool_use` block must have a corresponding `tool_result` block in the next message.",
+        "messages.5: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_01A, \
+        toolu_01B. Each `tool_use` block must have a corresponding `tool_result` block in the next message.",
     )
     .calls(&["toolu_01A", "toolu_01B"])
     .at("messages", &[5])
@@ -22,7 +24,8 @@ pub(super) const ROWS: &[Row] = &[
         Fault::CallWithoutOutput,
         "language-servers#1235",
         r"did not find (?<limit>[0-9]+) tool_result block\(?s?\)? at the beginning of this message",
-        "messages.54: Did not find 2 `tool_result` block(s) at the beginning of this message. Messages following `tool_use` blocks must begin with a matching number of `tool_result` blocks.",
+        "messages.54: Did not find 2 `tool_result` block(s) at the beginning of this message. Messages \
+        following `tool_use` blocks must begin with a matching number of `tool_result` blocks.",
     )
     .at("messages", &[54])
     .limit(Some(2), None)
@@ -32,7 +35,8 @@ pub(super) const ROWS: &[Row] = &[
         Fault::ServerPairBroken,
         "claude-code#64383",
         r"unexpected tool_use_id found in (?<value>[a-z_]+_tool_result) blocks(?:: (?<ids>[^ ,]+(?:, [^ ,]+)*))?",
-        "messages.7.content.0: unexpected `tool_use_id` found in `advisor_tool_result` blocks: srvtoolu_01X. Each `advisor_tool_result` block must have a corresponding `server_tool_use` block before it.",
+        "messages.7.content.0: unexpected `tool_use_id` found in `advisor_tool_result` blocks: srvtoolu_01X. \
+        Each `advisor_tool_result` block must have a corresponding `server_tool_use` block before it.",
     )
     .calls(&["srvtoolu_01X"])
     .at("messages", &[7, 0])
@@ -42,7 +46,8 @@ pub(super) const ROWS: &[Row] = &[
         Fault::ServerPairBroken,
         "several public repositories",
         r"(?<value>[a-z_]+) tool use with id (?<ids>[^ ,]+) was found without a corresponding [a-z_]+_tool_result block",
-        "messages.3: `web_search` tool use with id `srvtoolu_01X` was found without a corresponding `web_search_tool_result` block",
+        "messages.3: `web_search` tool use with id `srvtoolu_01X` was found without a corresponding \
+        `web_search_tool_result` block",
     )
     .calls(&["srvtoolu_01X"])
     .at("messages", &[3])
@@ -52,11 +57,13 @@ pub(super) const ROWS: &[Row] = &[
         Fault::OutputWithoutCall,
         "claude-code#13460",
         r"unexpected tool_use_id found in tool_result blocks(?:: (?<ids>[^ ,]+(?:, [^ ,]+)*))?",
-        "messages.48.content.1: unexpected `tool_use_id` found in `tool_result` blocks: toolu_01C. Each `tool_result` block must have a corresponding `tool_use` block in the previous message.",
+        "messages.48.content.1: unexpected `tool_use_id` found in `tool_result` blocks: toolu_01C. Each \
+        `tool_result` block must have a corresponding `tool_use` block in the previous message.",
     )
     .calls(&["toolu_01C"])
     .at("messages", &[48, 1])
-    .misleading("This also appears when the call is in the history but another message stands between it and the output."),
+    .misleading("This also appears when the call is in the history but another message stands between it and \
+        the output."),
     Row::new(
         Anthropic,
         Fault::DuplicateCallId,
@@ -70,7 +77,8 @@ pub(super) const ROWS: &[Row] = &[
         Fault::DuplicateOutput,
         "hindsight#4250",
         r"each tool_use must have a single result\.(?: found multiple tool_result blocks with id: (?<ids>[^ ,]+))?",
-        "messages.4.content.5: each tool_use must have a single result. Found multiple `tool_result` blocks with id: toolu_01D",
+        "messages.4.content.5: each tool_use must have a single result. Found multiple `tool_result` blocks \
+        with id: toolu_01D",
     )
     .calls(&["toolu_01D"])
     .at("messages", &[4, 5]),
@@ -137,10 +145,12 @@ pub(super) const ROWS: &[Row] = &[
         Fault::ThinkingModified,
         "claude-code#63203",
         r"thinking or redacted_thinking blocks in the latest assistant message cannot be modified",
-        "messages.3.content.11: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified. These blocks must remain as they were in the original response.",
+        "messages.3.content.11: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot \
+        be modified. These blocks must remain as they were in the original response.",
     )
     .at("messages", &[3, 11])
-    .misleading("This also appears when the block itself is untouched but its neighbours were merged, reordered or dropped."),
+    .misleading("This also appears when the block itself is untouched but its neighbours were merged, reordered \
+        or dropped."),
     Row::new(
         Anthropic,
         Fault::BadSignature,
@@ -162,7 +172,9 @@ pub(super) const ROWS: &[Row] = &[
         Fault::ThinkingMissing,
         "Antigravity-Manager#139",
         r"expected thinking or redacted_thinking, but found (?<value>[a-z_]+)",
-        "messages.129.content.0.type: Expected `thinking` or `redacted_thinking`, but found `text`. When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks).",
+        "messages.129.content.0.type: Expected `thinking` or `redacted_thinking`, but found `text`. When \
+        `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the \
+        lastmost set of `tool_use` and `tool_result` blocks).",
     )
     .at("messages", &[129, 0])
     .value("text"),
@@ -211,7 +223,8 @@ pub(super) const ROWS: &[Row] = &[
         Fault::ImageTooLarge,
         "claude-code#49537",
         r"(?:at least one of the )?image dimensions exceeds? max allowed size(?: for many-images? requests)?: (?<limit>[0-9]+) pixels",
-        "messages.108.content.3.image.source.base64.data: At least one of the image dimensions exceed max allowed size for many-image requests: 2000 pixels",
+        "messages.108.content.3.image.source.base64.data: At least one of the image dimensions exceed max \
+        allowed size for many-image requests: 2000 pixels",
     )
     .at("messages", &[108, 3])
     .limit(Some(2000), None),
@@ -220,7 +233,8 @@ pub(super) const ROWS: &[Row] = &[
         Fault::ImageTooLarge,
         "claude-code#49720",
         r"(?:an )?image in the conversation exceeds the dimension limit for many-image requests(?: \((?<limit>[0-9]+) ?px\))?",
-        "An image in the conversation exceeds the dimension limit for many-image requests (2000px). Run /compact to remove old images from context, or start a new session.",
+        "An image in the conversation exceeds the dimension limit for many-image requests (2000px). Run \
+        /compact to remove old images from context, or start a new session.",
     )
     .limit(Some(2000), None),
     Row::new(
@@ -276,7 +290,8 @@ pub(super) const ROWS: &[Row] = &[
         Fault::UnknownItemType,
         "several public repositories",
         r"(?<place>(?:messages|tools)[a-z0-9_.]*): input tag (?<value>[^ ]+) found using (?:type|[^ ]+\(\)|[^ ]+ \| [^ ]+) does not match any of the expected tags",
-        "messages.1.content.0: Input tag 'function_call' found using 'type' does not match any of the expected tags: 'text', 'image', 'tool_use'",
+        "messages.1.content.0: Input tag 'function_call' found using 'type' does not match any of the expected \
+        tags: 'text', 'image', 'tool_use'",
     )
     .at("messages", &[1, 0])
     .value("function_call"),
@@ -293,7 +308,8 @@ pub(super) const ROWS: &[Row] = &[
         Fault::ContextTooLong,
         "docker-agent#569",
         r"input length and max_tokens exceed context limit(?:: (?<actual>[0-9]+) \+ [0-9]+ > (?<limit>[0-9]+))?",
-        "input length and `max_tokens` exceed context limit: 178959 + 64000 > 200000, decrease input length or `max_tokens` and try again",
+        "input length and `max_tokens` exceed context limit: 178959 + 64000 > 200000, decrease input length or \
+        `max_tokens` and try again",
     )
     .limit(Some(200_000), Some(178_959)),
     Row::new(
@@ -303,7 +319,8 @@ pub(super) const ROWS: &[Row] = &[
         r"due to tool use concurrency issues",
         "API Error: 400 due to tool use concurrency issues. Run /rewind to recover the conversation.",
     )
-    .misleading("Claude Code says this for every pairing error of the provider; the provider's own text is in its log."),
+    .misleading("Claude Code says this for every pairing error of the provider; the provider's own text is in \
+        its log."),
     Row::new(
         ClaudeCode,
         Fault::WrongIdPrefix,

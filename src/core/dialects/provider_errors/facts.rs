@@ -70,7 +70,6 @@ macro_rules! faults {
         }
 
         impl Fault {
-            /// Every fault.
             pub const ALL: &'static [Fault] = &[$(Fault::$name),*];
 
             /// The id of the rule that finds this fault in a recording, when one does.

@@ -11,7 +11,8 @@ pub(super) const ROWS: &[Row] = &[
         r"please ensure that the number of function response parts is equal to the number of function call parts",
         r#"[{"error":{"code":400,"message":"Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.","status":"INVALID_ARGUMENT"}}]"#,
     )
-    .misleading("This also appears when no part is missing but the responses of one turn are spread over several contents."),
+    .misleading("This also appears when no part is missing but the responses of one turn are spread over \
+        several contents."),
     Row::new(
         Gemini,
         Fault::TurnOrder,
@@ -39,7 +40,9 @@ pub(super) const ROWS: &[Row] = &[
         Fault::MissingThoughtSignature,
         "Antigravity-Manager#139",
         r"function call is missing a thought_signature in functioncall parts\.(?:[^{}]{0,300}?function call (?:[a-z_]+:)?(?<tool>[^ ,]+) ?, position (?<value>[0-9]+))?",
-        "Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly, and missing thought_signature may lead to degraded model performance. Additional data, function call `default_api:Task` , position 2. Please refer to the docs.",
+        "Function call is missing a thought_signature in functionCall parts. This is required for tools to work \
+        correctly, and missing thought_signature may lead to degraded model performance. Additional data, \
+        function call `default_api:Task` , position 2. Please refer to the docs.",
     )
     .tool("Task")
     .value("2"),
@@ -79,7 +82,8 @@ pub(super) const ROWS: &[Row] = &[
         Fault::ToolSchemaInvalid,
         "not re-checked",
         r"invalid json payload received\. unknown name (?<value>[^ ]+) at (?<place>tools[a-z0-9_.\[\]]*): cannot find field",
-        "Invalid JSON payload received. Unknown name \"additionalProperties\" at 'tools[0].function_declarations[2].parameters': Cannot find field.",
+        "Invalid JSON payload received. Unknown name \"additionalProperties\" at \
+        'tools[0].function_declarations[2].parameters': Cannot find field.",
     )
     .at("tools", &[0, 2])
     .value("additionalProperties"),
@@ -88,7 +92,8 @@ pub(super) const ROWS: &[Row] = &[
         Fault::ToolSchemaInvalid,
         "several public repositories",
         r"parameters[^ ]*: (?:should be non-empty for object type|missing field)",
-        "* GenerateContentRequest.tools[0].function_declarations[4].parameters.properties: should be non-empty for OBJECT type",
+        "* GenerateContentRequest.tools[0].function_declarations[4].parameters.properties: should be non-empty \
+        for OBJECT type",
     )
     .at("tools", &[0, 4]),
     Row::new(

@@ -1,11 +1,12 @@
 //! A provider's refusal, decoded: from the text of a 400 (or of an SDK's exception) to the fact behind it.
 //!
-//! The text may be a bare sentence, a JSON body, a Python or JavaScript rendering of one, or a log line around any of these:
-//! [`decode`] folds them all to one spelling (see `text.rs`) and looks for the sentences of [`table`]. The table is data: one
-//! row per sentence, each with the example that its test decodes.
+//! The text may be a bare sentence, a JSON body, a Python or JavaScript rendering of one, or a log line around
+//! any of these: [`decode`] folds them all to one spelling (see `text.rs`) and looks for the sentences of
+//! [`table`]. The table is data: one row per sentence, each with the example that its test decodes.
 //!
-//! Places and indices are those of the **request as it was sent**. A recording may number its messages differently (system
-//! prompt taken out, messages of one role merged, earlier history on the server), so without the request they are estimates.
+//! Places and indices are those of the **request as it was sent**. A recording may number its messages
+//! differently (system prompt taken out, messages of one role merged, earlier history on the server), so
+//! without the request they are estimates.
 
 mod anthropic;
 mod facts;
@@ -33,7 +34,6 @@ use text::Folded;
 pub struct Decoded {
     /// Who speaks like this.
     pub provider: Provider,
-    /// What is wrong.
     pub fault: Fault,
     /// The rule that finds the same fault in a recording.
     pub rule: Option<&'static str>,
@@ -62,9 +62,7 @@ pub struct Decoded {
 /// The numbers of an error, in the unit of the error: characters, tokens, tools, parts or turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// What is allowed.
     pub limit: Option<u64>,
-    /// What was sent.
     pub actual: Option<u64>,
 }
 
@@ -86,7 +84,8 @@ pub fn table() -> impl Iterator<Item = &'static Row> {
 
 /// The facts in a provider's error text, best first: the more specific sentence, then the earlier one.
 ///
-/// Ordinary prose and errors of other kinds give nothing. Of a very long text only the beginning and the end are read.
+/// Ordinary prose and errors of other kinds give nothing. Of a very long text only the beginning and
+/// the end are read.
 pub fn decode(text: &str) -> Vec<Decoded> {
     decode_rows(text)
         .into_iter()

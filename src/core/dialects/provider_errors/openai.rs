@@ -14,7 +14,8 @@ pub(super) const ROWS: &[Row] = &[
     )
     .calls(&["call_abc"])
     .at("input", &[])
-    .misleading("This also appears when the output is there with the type of another call: a `custom_tool_call` needs a `custom_tool_call_output`."),
+    .misleading("This also appears when the output is there with the type of another call: a `custom_tool_call` \
+        needs a `custom_tool_call_output`."),
     Row::new(
         OpenAiResponses,
         Fault::OutputWithoutCall,
@@ -23,7 +24,8 @@ pub(super) const ROWS: &[Row] = &[
         "No tool call found for function call output with call_id call_abc.",
     )
     .calls(&["call_abc"])
-    .misleading("This also appears when the call lives in an earlier response and `previous_response_id` was not sent."),
+    .misleading("This also appears when the call lives in an earlier response and `previous_response_id` was \
+        not sent."),
     // Reasoning
     Row::new(
         OpenAiResponses,
@@ -47,14 +49,16 @@ pub(super) const ROWS: &[Row] = &[
         Fault::ReasoningNotAccepted,
         "issue threads of agent programs",
         r"reasoning input items can only be provided to a reasoning or computer use model",
-        "Reasoning input items can only be provided to a reasoning or computer use model. Remove reasoning items from your input and try again.",
+        "Reasoning input items can only be provided to a reasoning or computer use model. Remove reasoning \
+        items from your input and try again.",
     ),
     Row::new(
         OpenAiResponses,
         Fault::ItemNotStored,
         "oh-my-pi#41",
         r"item with id (?<item>[^ ]+) not found|previous response with id (?<other>[^ ]+) not found",
-        "404 Item with id 'rs_04962823' not found. Items are not persisted when `store` is set to false. Try again with `store` set to true, or remove this item from your input.",
+        "404 Item with id 'rs_04962823' not found. Items are not persisted when `store` is set to false. Try \
+        again with `store` set to true, or remove this item from your input.",
     )
     .items(&["rs_04962823"]),
     Row::new(
@@ -81,7 +85,8 @@ pub(super) const ROWS: &[Row] = &[
         Fault::OutputWithoutCall,
         "morphic#136",
         r"messages with role tool must be a response to a prece{1,2}ding message with tool_calls",
-        "{'error': {'message': \"Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.\", 'param': 'messages.[3].role'}}",
+        "{'error': {'message': \"Invalid parameter: messages with role 'tool' must be a response to a \
+        preceeding message with 'tool_calls'.\", 'param': 'messages.[3].role'}}",
     )
     .at("messages", &[3])
     .misleading("This also appears when the call is in the history but not in the message before."),
@@ -118,7 +123,8 @@ pub(super) const ROWS: &[Row] = &[
         Fault::IdCharacters,
         "langchainjs#11044",
         r"(?:invalid (?<place>[a-z0-9_.\[\]]+): (?<item>[^ ]*?)\.? )?expected an id that contains letters, numbers, underscores, or dashes",
-        "Invalid 'input[2].id': ''. Expected an ID that contains letters, numbers, underscores, or dashes, but this value contained additional characters.",
+        "Invalid 'input[2].id': ''. Expected an ID that contains letters, numbers, underscores, or dashes, but \
+        this value contained additional characters.",
     )
     .at("input", &[2]),
     Row::new(
@@ -126,7 +132,8 @@ pub(super) const ROWS: &[Row] = &[
         Fault::IdTooLong,
         "pi#1022",
         r"invalid (?<place>[a-z0-9_.\[\]]*id): string too long\.(?: expected a string with maximum length (?<limit>[0-9]+)(?:, but got a string with length (?<actual>[0-9]+))?)?",
-        "Invalid 'input[2].call_id': string too long. Expected a string with maximum length 64, but got a string with length 446 instead.",
+        "Invalid 'input[2].call_id': string too long. Expected a string with maximum length 64, but got a \
+        string with length 446 instead.",
     )
     .at("input", &[2])
     .limit(Some(64), Some(446)),
@@ -135,7 +142,8 @@ pub(super) const ROWS: &[Row] = &[
         Fault::MissingCallId,
         "not re-checked",
         r"invalid (?<place>[a-z0-9_.\[\]]*id): empty string",
-        "Invalid 'messages[3].tool_call_id': empty string. Expected a string with minimum length 1, but got an empty string instead.",
+        "Invalid 'messages[3].tool_call_id': empty string. Expected a string with minimum length 1, but got an \
+        empty string instead.",
     )
     .at("messages", &[3]),
     Row::new(
@@ -143,7 +151,8 @@ pub(super) const ROWS: &[Row] = &[
         Fault::IdCharacters,
         "not re-checked",
         r"invalid (?<place>[a-z0-9_.\[\]]*id): string does not match pattern(?:.{0,60}?(?<expected>\^[^ ]*?\$))?",
-        "Invalid 'messages[3].tool_call_id': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.",
+        "Invalid 'messages[3].tool_call_id': string does not match pattern. Expected a string that matches the \
+        pattern '^[a-zA-Z0-9_-]+$'.",
     )
     .at("messages", &[3])
     .accepts("^[a-zA-Z0-9_-]+$"),
@@ -153,7 +162,8 @@ pub(super) const ROWS: &[Row] = &[
         Fault::InvalidToolName,
         "mcp-use#94",
         r"invalid (?<place>[a-z0-9_.\[\]]*name): (?:string does not match pattern(?:.{0,60}?(?<expected>\^[^ ]*?\$))?|string too long\.(?: expected a string with maximum length (?<limit>[0-9]+)(?:, but got a string with length (?<actual>[0-9]+))?)?|empty string)",
-        "Invalid 'messages[9].tool_calls[0].function.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.",
+        "Invalid 'messages[9].tool_calls[0].function.name': string does not match pattern. Expected a string \
+        that matches the pattern '^[a-zA-Z0-9_-]+$'.",
     )
     .at("messages", &[9, 0])
     .accepts("^[a-zA-Z0-9_-]+$")
@@ -163,7 +173,8 @@ pub(super) const ROWS: &[Row] = &[
         Fault::ToolSchemaInvalid,
         "aichat#1049",
         r"invalid schema for function (?<tool>[^ ]+): (?<value>[^}]{0,300}?)\.(?: |,|\}|$)",
-        "Invalid schema for function 'filesystem_read_multiple_files': In context=('properties', 'paths'), array schema missing items.",
+        "Invalid schema for function 'filesystem_read_multiple_files': In context=('properties', 'paths'), \
+        array schema missing items.",
     )
     .tool("filesystem_read_multiple_files")
     .value("In context=(properties, paths), array schema missing items"),
@@ -172,7 +183,8 @@ pub(super) const ROWS: &[Row] = &[
         Fault::TooManyTools,
         "not re-checked",
         r"invalid (?<place>tools|functions): array too long\.(?: expected an array with maximum length (?<limit>[0-9]+)(?:, but got an array with length (?<actual>[0-9]+))?)?",
-        "Invalid 'tools': array too long. Expected an array with maximum length 128, but got an array with length 200 instead.",
+        "Invalid 'tools': array too long. Expected an array with maximum length 128, but got an array with \
+        length 200 instead.",
     )
     .at("tools", &[])
     .limit(Some(128), Some(200)),
@@ -182,7 +194,8 @@ pub(super) const ROWS: &[Row] = &[
         Fault::EmptyToolCalls,
         "openai-node#1341",
         r"invalid (?<place>messages[a-z0-9_.\[\]]*tool_calls): empty array",
-        "Invalid 'messages[1].tool_calls': empty array. Expected an array with minimum length 1, but got an empty array instead.",
+        "Invalid 'messages[1].tool_calls': empty array. Expected an array with minimum length 1, but got an \
+        empty array instead.",
     )
     .at("messages", &[1]),
     Row::new(
@@ -198,7 +211,8 @@ pub(super) const ROWS: &[Row] = &[
         Fault::ArgumentsNotString,
         "goose-mobile#20",
         r"invalid type for (?<place>[a-z0-9_.\[\]]*arguments)\b",
-        "Invalid type for 'messages[2].tool_calls[0].function.arguments': expected a string, but got an object instead.",
+        "Invalid type for 'messages[2].tool_calls[0].function.arguments': expected a string, but got an object \
+        instead.",
     )
     .at("messages", &[2, 0]),
     Row::new(
@@ -206,7 +220,8 @@ pub(super) const ROWS: &[Row] = &[
         Fault::WrongFieldType,
         "pydantic-ai#2653",
         r"invalid type for (?<place>(?:messages|input|tools)[a-z0-9_.\[\]]+)(?:: expected (?<expected>[^,}]{1,80}))?",
-        "Invalid type for 'messages[1].content': expected one of a string or array of objects, but got an object instead.",
+        "Invalid type for 'messages[1].content': expected one of a string or array of objects, but got an \
+        object instead.",
     )
     .at("messages", &[1])
     .accepts("one of a string or array of objects"),
@@ -215,7 +230,8 @@ pub(super) const ROWS: &[Row] = &[
         Fault::EmptyContent,
         "not re-checked",
         r"(?:invalid value for (?<place>[a-z0-9_.\[\]]+): )?expected a string, got null",
-        "{'error': {'message': \"Invalid value for 'content': expected a string, got null.\", 'param': 'messages.[2].content'}}",
+        "{'error': {'message': \"Invalid value for 'content': expected a string, got null.\", 'param': \
+        'messages.[2].content'}}",
     )
     .at("content", &[]),
     Row::new(
@@ -223,7 +239,8 @@ pub(super) const ROWS: &[Row] = &[
         Fault::UnknownItemType,
         "not re-checked",
         r"invalid value: (?<value>[a-z0-9_.-]+)\. supported values are: [a-z0-9_, ]{0,4000}?(?:function_call|input_text|output_text|item_reference)",
-        "{'error': {'message': \"Invalid value: 'tool_search_call'. Supported values are: 'apply_patch_call', 'computer_call', 'function_call', and 'reasoning'.\", 'param': 'input[3]', 'code': 'invalid_value'}}",
+        "{'error': {'message': \"Invalid value: 'tool_search_call'. Supported values are: 'apply_patch_call', \
+        'computer_call', 'function_call', and 'reasoning'.\", 'param': 'input[3]', 'code': 'invalid_value'}}",
     )
     .at("input", &[3])
     .value("tool_search_call"),
@@ -232,7 +249,8 @@ pub(super) const ROWS: &[Row] = &[
         Fault::UnknownRole,
         "not re-checked",
         r"invalid value: (?<value>[a-z0-9_.-]+)\. supported values are: [a-z0-9_, ]{0,200}?assistant",
-        "{'error': {'message': \"Invalid value: 'tool'. Supported values are: 'assistant', 'system', 'developer', and 'user'.\", 'param': 'input[2]'}}",
+        "{'error': {'message': \"Invalid value: 'tool'. Supported values are: 'assistant', 'system', \
+        'developer', and 'user'.\", 'param': 'input[2]'}}",
     )
     .at("input", &[2])
     .value("tool"),
@@ -242,7 +260,8 @@ pub(super) const ROWS: &[Row] = &[
         Fault::ContextTooLong,
         "ChatGPT#17",
         r"this models maximum context length is (?<limit>[0-9,]+) tokens(?:\. however,? (?:your messages resulted in|you requested(?: about)?) (?<actual>[0-9,]+) tokens)?",
-        "This model's maximum context length is 4097 tokens. However, your messages resulted in 192871 tokens. Please reduce the length of the messages.",
+        "This model's maximum context length is 4097 tokens. However, your messages resulted in 192871 tokens. \
+        Please reduce the length of the messages.",
     )
     .limit(Some(4097), Some(192_871)),
     Row::new(
@@ -257,7 +276,8 @@ pub(super) const ROWS: &[Row] = &[
         Fault::Truncated,
         "several public repositories",
         r"could not finish the message because max_tokens or model output limit was reached",
-        "Could not finish the message because max_tokens or model output limit was reached. Please try again with higher max_tokens.",
+        "Could not finish the message because max_tokens or model output limit was reached. Please try again \
+        with higher max_tokens.",
     ),
     Row::new(
         OpenAi,

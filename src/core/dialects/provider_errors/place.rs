@@ -1,4 +1,5 @@
-//! Where in a request an error points: `messages.[57].role`, `messages.5`, `input[2].call_id`, `messages.48.content.1`.
+//! Where in a request an error points: `messages.[57].role`, `messages.5`, `input[2].call_id`,
+//! `messages.48.content.1`.
 
 use std::sync::LazyLock;
 
@@ -72,7 +73,8 @@ impl Place {
         }
     }
 
-    /// The place that belongs to the sentence at `start..end`: the path right before it, else the `param` of its error body.
+    /// The place that belongs to the sentence at `start..end`: the path right before it, else the `param`
+    /// of its error body.
     pub(super) fn around(folded: &Folded, start: usize, end: usize) -> Option<Place> {
         let before = before(folded, start);
         let param = || param_near(folded, start, end);

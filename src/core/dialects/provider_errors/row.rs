@@ -11,14 +11,13 @@ use super::{Decoded, Fault, Limits, Provider};
 pub struct Row {
     /// Who says it. [`Provider::OpenAi`] is narrowed by the place: `input` is Responses, `messages` is Chat.
     pub provider: Provider,
-    /// What it means.
     pub fault: Fault,
-    /// Where the text was seen: an issue, a source file, a recording. `not re-checked` is from memory: the sentence is known, its
-    /// exact wording has no reference.
+    /// Where the text was seen: an issue, a source file, a recording. `not re-checked` is from memory: the
+    /// sentence is known, its exact wording has no reference.
     pub source: &'static str,
-    /// A regular expression over folded text: lower case, no quotes, single spaces. Groups: `ids` (call ids, separated by a comma
-    /// and a space), `item` and `other` (item ids), `tool`, `place`, `message` (an index into `messages`), `value`, `expected`,
-    /// `limit` and `actual`.
+    /// A regular expression over folded text: lower case, no quotes, single spaces. Groups: `ids` (call ids,
+    /// separated by a comma and a space), `item` and `other` (item ids), `tool`, `place`, `message` (an index
+    /// into `messages`), `value`, `expected`, `limit` and `actual`.
     pub pattern: &'static str,
     /// A text as the provider writes it, long lists and ids shortened.
     pub example: &'static str,
@@ -31,15 +30,11 @@ pub struct Row {
 /// What a text names: ids, a tool, a place, numbers.
 #[derive(Debug, Clone, Copy)]
 pub struct Expected<'a> {
-    /// Call ids.
     pub call_ids: &'a [&'a str],
     /// Ids of other items.
     pub item_ids: &'a [&'a str],
-    /// The tool.
     pub tool: Option<&'a str>,
-    /// Path and indices.
     pub place: Option<(&'a str, &'a [usize])>,
-    /// The offending value.
     pub value: Option<&'a str>,
     /// What would have been accepted.
     pub accepted: Option<&'a str>,
@@ -175,7 +170,8 @@ fn rule_of(fault: Fault, place: Option<&Place>) -> Option<&'static str> {
     }
 }
 
-/// The ids of a list such as `call_a, call_b.`; a placeholder (`call_...` cut with an ellipsis) or the next key of the body is none.
+/// The ids of a list such as `call_a, call_b.`; a placeholder (`call_...` cut with an ellipsis) or the next key
+/// of the body is none.
 fn ids(list: &str) -> Vec<String> {
     list.split(", ")
         .take_while(|id| !id.ends_with(':'))

@@ -47,7 +47,8 @@ pub(super) const ROWS: &[Row] = &[
         "agents.exceptions.MaxTurnsExceeded: Max turns (10) exceeded",
     )
     .limit(Some(10), None)
-    .misleading("With an output schema and no handler for invalid output, an empty final answer also ends here, after idle turns."),
+    .misleading("With an output schema and no handler for invalid output, an empty final answer also ends here, \
+        after idle turns."),
     Row::new(
         AgentsSdk,
         Fault::DuplicateCallId,
@@ -75,7 +76,8 @@ pub(super) const ROWS: &[Row] = &[
         Fault::OutputNotCommitted,
         "openai-agents tool_planning.py",
         r"already (?:executed|ran), but its (?:output|response) was not committed",
-        "A tool call already executed, but its output was not committed. Start a new run instead of retrying the invocation.",
+        "A tool call already executed, but its output was not committed. Start a new run instead of retrying \
+        the invocation.",
     ),
     Row::new(
         AgentsSdk,
@@ -126,14 +128,16 @@ pub(super) const ROWS: &[Row] = &[
         Fault::InvalidFinalOutput,
         "openai-agents util/_json.py",
         r"invalid json when parsing (?:model output|.{1,2000}? for typeadapter)",
-        "ModelBehaviorError: Invalid JSON when parsing {\"answer\": for TypeAdapter(Answer); 1 validation error for Answer",
+        "ModelBehaviorError: Invalid JSON when parsing {\"answer\": for TypeAdapter(Answer); 1 validation error \
+        for Answer",
     ),
     Row::new(
         AgentsSdk,
         Fault::Truncated,
         "openai-agents openai_chatcompletions.py",
         r"terminated with finish_reason=length but produced no",
-        "Chat Completions response terminated with finish_reason='length' but produced no assistant text, tool call, or refusal.",
+        "Chat Completions response terminated with finish_reason='length' but produced no assistant text, tool \
+        call, or refusal.",
     ),
     Row::new(
         AgentsSdk,
@@ -200,7 +204,8 @@ pub(super) const ROWS: &[Row] = &[
         Fault::InvalidArgumentsRefused,
         "LangGraph prebuilt",
         r"error invoking tool (?<tool>[^ ]+) with kwargs ",
-        "Error invoking tool 'search' with kwargs {'q': 1} with error:\n q: str type expected\n Please fix the error and try again.",
+        "Error invoking tool 'search' with kwargs {'q': 1} with error:\n q: str type expected\n Please fix the \
+        error and try again.",
     )
     .tool("search"),
     Row::new(
@@ -208,7 +213,8 @@ pub(super) const ROWS: &[Row] = &[
         Fault::CallWithoutOutput,
         "LangGraph prebuilt",
         r"found aimessages with tool_calls that do not have a corresponding toolmessage",
-        "Found AIMessages with tool_calls that do not have a corresponding ToolMessage. Here are the first few of those tool calls",
+        "Found AIMessages with tool_calls that do not have a corresponding ToolMessage. Here are the first few \
+        of those tool calls",
     ),
     Row::new(
         LangGraph,

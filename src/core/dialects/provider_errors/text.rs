@@ -1,8 +1,8 @@
 //! Folds the many renderings of one error text into one: escapes undone, quotes dropped, whitespace single.
 //!
-//! A message reaches us as JSON, as JSON inside JSON, as a Python dictionary, wrapped by a terminal or coloured by a logger. With
-//! quotes and escapes gone, `'tool_calls'`, `\"tool_calls\"` and `` `tool_calls` `` are the same word, and `param: input` is found
-//! in all of them. Nothing is parsed, so nesting costs nothing.
+//! A message reaches us as JSON, as JSON inside JSON, as a Python dictionary, wrapped by a terminal or coloured
+//! by a logger. With quotes and escapes gone, `'tool_calls'`, `\"tool_calls\"` and `` `tool_calls` `` are the
+//! same word, and `param: input` is found in all of them. Nothing is parsed, so nesting costs nothing.
 
 /// Of a longer text the first and the last part are read; errors stand at the edges of a log.
 const HEAD_BYTES: usize = 192 * 1024;

@@ -42,7 +42,8 @@ pub(super) const ROWS: &[Row] = &[
         Fault::CallWithoutOutput,
         "agno#3105",
         r"an assistant message with tool_calls must be followed by tool messages responding to each tool_call_id\. \(insufficient tool messages following tool_calls message\)",
-        "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. (insufficient tool messages following tool_calls message)",
+        "An assistant message with 'tool_calls' must be followed by tool messages responding to each \
+        'tool_call_id'. (insufficient tool messages following tool_calls message)",
     ),
     Row::new(
         DeepSeek,
@@ -52,7 +53,8 @@ pub(super) const ROWS: &[Row] = &[
         r#"{"error":{"message":"No tool output found for tool call call-a.","type":"invalid_request_error","param":null,"code":"invalid_request_error"}}"#,
     )
     .calls(&["call-a"])
-    .misleading("This also appears when the outputs exist but calls and outputs are interleaved: all calls of a turn must come first."),
+    .misleading("This also appears when the outputs exist but calls and outputs are interleaved: all calls of a \
+        turn must come first."),
     Row::new(
         DeepSeek,
         Fault::ThinkingMissing,
@@ -66,7 +68,8 @@ pub(super) const ROWS: &[Row] = &[
         Fault::ThinkingMissing,
         "mastra#12592",
         r"thinking is enabled but reasoning_content is missing in assistant tool call message(?: at index (?<message>[0-9]+))?",
-        "Error code: 400 - {'error': {'message': 'thinking is enabled but reasoning_content is missing in assistant tool call message at index 13', 'type': 'invalid_request_error'}}",
+        "Error code: 400 - {'error': {'message': 'thinking is enabled but reasoning_content is missing in \
+        assistant tool call message at index 13', 'type': 'invalid_request_error'}}",
     )
     .at("messages", &[13]),
     Row::new(
@@ -124,7 +127,8 @@ pub(super) const ROWS: &[Row] = &[
         Fault::InvalidToolName,
         "not re-checked",
         r"function name was (?<tool>.{1,200}?) but must be a-z, a-z, 0-9",
-        "Function name was files.read but must be a-z, A-Z, 0-9, or contain underscores and dashes, with a maximum length of 64.",
+        "Function name was files.read but must be a-z, A-Z, 0-9, or contain underscores and dashes, with a \
+        maximum length of 64.",
     )
     .tool("files.read"),
     Row::new(
@@ -148,7 +152,8 @@ pub(super) const ROWS: &[Row] = &[
         Fault::InvalidArgumentsRefused,
         "ha-groq#20",
         r"parameters for tool (?<tool>.{1,200}?) did not match schema(?:: errors: \[(?<value>[^\]]{0,2000})\])?",
-        "tool call validation failed: parameters for tool HassTurnOff did not match schema: errors: [`/domain`: expected array, but got string]",
+        "tool call validation failed: parameters for tool HassTurnOff did not match schema: errors: [`/domain`: \
+        expected array, but got string]",
     )
     .tool("HassTurnOff")
     .value("/domain: expected array, but got string"),
@@ -165,7 +170,8 @@ pub(super) const ROWS: &[Row] = &[
         Fault::MalformedCallRefused,
         "several public repositories",
         r"failed to parse tool call arguments as json",
-        "HTTP 500: Failed to parse tool call arguments as JSON: [json.exception.parse_error.101] parse error at line 1, column 20: missing closing quote",
+        "HTTP 500: Failed to parse tool call arguments as JSON: [json.exception.parse_error.101] parse error at \
+        line 1, column 20: missing closing quote",
     ),
     // Gateways
     Row::new(
@@ -182,11 +188,13 @@ pub(super) const ROWS: &[Row] = &[
         Fault::CallWithoutOutput,
         "camel#3954",
         r"expected toolresult blocks at (?<place>messages[a-z0-9_.\[\]]*) for the following ids: (?<ids>[^ ,]+(?:, [^ ,]+)*)",
-        "An error occurred (ValidationException) when calling the Converse operation: Expected toolResult blocks at messages.2.content for the following Ids: tooluse_bRX9ftpYK3xO5tev2x4qtc, tooluse_b",
+        "An error occurred (ValidationException) when calling the Converse operation: Expected toolResult \
+        blocks at messages.2.content for the following Ids: tooluse_bRX9ftpYK3xO5tev2x4qtc, tooluse_b",
     )
     .calls(&["tooluse_bRX9ftpYK3xO5tev2x4qtc", "tooluse_b"])
     .at("messages", &[2])
-    .misleading("This also appears when each output stands in a user message of its own: all outputs of a turn belong in the one that follows."),
+    .misleading("This also appears when each output stands in a user message of its own: all outputs of a turn \
+        belong in the one that follows."),
     Row::new(
         Bedrock,
         Fault::OutputWithoutCall,
@@ -208,7 +216,8 @@ pub(super) const ROWS: &[Row] = &[
         Fault::EmptyContent,
         "not re-checked",
         r"the (?:text|content) field in the (?:contentblock|message) object at (?<place>messages[a-z0-9_.\[\]]*) is (?:blank|empty)",
-        "The text field in the ContentBlock object at messages.0.content.0 is blank. Add text to the text field, and try again.",
+        "The text field in the ContentBlock object at messages.0.content.0 is blank. Add text to the text \
+        field, and try again.",
     )
     .at("messages", &[0, 0]),
     Row::new(
@@ -216,7 +225,8 @@ pub(super) const ROWS: &[Row] = &[
         Fault::InputNotObject,
         "several public repositories",
         r"the format of the value at (?<place>messages[a-z0-9_.\[\]]*tooluse\.input) is invalid",
-        "The format of the value at messages.1.content.1.toolUse.input is invalid. Provide a json object for the field and try again.",
+        "The format of the value at messages.1.content.1.toolUse.input is invalid. Provide a json object for \
+        the field and try again.",
     )
     .at("messages", &[1, 1]),
     Row::new(
@@ -224,7 +234,8 @@ pub(super) const ROWS: &[Row] = &[
         Fault::InvalidToolName,
         "opencode#48750",
         r"value (?<tool>[^ ]*) at (?<place>[a-z0-9_.\[\]]*(?:tooluse|toolspec)\.name) failed to satisfy constraint: member must (?:satisfy regular expression pattern: (?<expected>[^ ,]+)|have length less than or equal to (?<limit>[0-9]+))",
-        "1 validation error detected: Value 'files.read' at 'messages.2.member.content.1.member.toolUse.name' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_-]+",
+        "1 validation error detected: Value 'files.read' at 'messages.2.member.content.1.member.toolUse.name' \
+        failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_-]+",
     )
     .tool("files.read")
     .at("messages", &[1, 0])
@@ -234,7 +245,9 @@ pub(super) const ROWS: &[Row] = &[
         Fault::IdCharacters,
         "llama_index#22775",
         r"value (?<ids>[^ ]*) at (?<place>[a-z0-9_.\[\]]*tooluseid) failed to satisfy constraint: member must (?:satisfy regular expression pattern: (?<expected>[^ ,]+)|have length (?:less|greater) than or equal to (?<limit>[0-9]+))",
-        "1 validation error detected: Value 'call#1' at 'messages.3.member.content.1.member.toolResult.toolUseId' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_.:-]+",
+        "1 validation error detected: Value 'call#1' at \
+        'messages.3.member.content.1.member.toolResult.toolUseId' failed to satisfy constraint: Member must \
+        satisfy regular expression pattern: [a-zA-Z0-9_.:-]+",
     )
     .calls(&["call#1"])
     .at("messages", &[2, 0])

@@ -19,7 +19,6 @@ pub struct Anthropic {
 struct Block {
     index: Option<u64>,
     members: Map<String, Value>,
-    /// `partial_json`, joined.
     input: String,
     stopped: bool,
 }

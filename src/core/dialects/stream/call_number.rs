@@ -1,5 +1,5 @@
-//! Which call of a reply a part of it is, counted on from the last answer: events mostly speak of the newest part, and a reply may
-//! hold tens of thousands of calls.
+//! Which call of a reply a part of it is, counted on from the last answer: events mostly speak of the newest
+//! part, and a reply may hold tens of thousands of calls.
 
 /// The number of calls before a part.
 #[derive(Debug, Default)]

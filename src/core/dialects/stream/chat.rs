@@ -1,5 +1,5 @@
-//! OpenAI Chat Completions, and what the many servers make of its deltas: no index, no id, an id or a name in every piece, all
-//! indices 0, whole calls in one piece, arguments that are an object.
+//! OpenAI Chat Completions, and what the many servers make of its deltas: no index, no id, an id or a name in
+//! every piece, all indices 0, whole calls in one piece, arguments that are an object.
 
 use super::{PartialCall, Reply, Step, append, is_whole, text};
 use serde_json::{Map, Value, json};

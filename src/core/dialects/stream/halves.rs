@@ -1,7 +1,9 @@
-//! Characters that are split over two events: a server that cuts its text by UTF-16 sends `\ud83d` in one delta and `\ude00` in the next.
+//! Characters that are split over two events: a server that cuts its text by UTF-16 sends `\ud83d` in one delta
+//! and `\ude00` in the next.
 //!
-//! Neither half is text, so no JSON value can hold it. [`event_value`] lets a private character stand for each half; once the reply is
-//! together, [`rejoin`] makes one character of two halves, and spells a half that stayed alone as the escape that it was.
+//! Neither half is text, so no JSON value can hold it. [`event_value`] lets a private character stand for each
+//! half; once the reply is together, [`rejoin`] makes one character of two halves, and spells a half that
+//! stayed alone as the escape that it was.
 
 use serde_json::Value;
 use std::borrow::Cow;
@@ -30,7 +32,8 @@ pub fn visible(words: &str) -> Cow<'_, str> {
     join(words, |_, _| {})
 }
 
-/// Whether a text holds one of the private characters, or one of their neighbours: the first two bytes of all of them.
+/// Whether a text holds one of the private characters, or one of their neighbours: the first two bytes
+/// of all of them.
 fn may_hold_half(text: &str) -> bool {
     memchr::memmem::find(text.as_bytes(), b"\xf4\x8f").is_some()
 }

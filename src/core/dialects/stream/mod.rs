@@ -1,7 +1,7 @@
 //! Streamed replies: events in, the reply as the provider would have sent it in one piece out.
 //!
-//! Nothing here reads or waits. A recording pushes all events at once, a live stream one by one, and what is known so far can be
-//! asked at any time.
+//! Nothing here reads or waits. A recording pushes all events at once, a live stream one by one, and what is
+//! known so far can be asked at any time.
 
 mod anthropic;
 mod call_number;
@@ -22,7 +22,8 @@ use serde_json::{Map, Value};
 /// What an event did to the reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Nothing that a reader of the reply would see: a ping, a token count, a type that this version does not know.
+    /// Nothing that a reader of the reply would see: a ping, a token count, a type that this
+    /// version does not know.
     Nothing,
     /// Text or reasoning grew.
     Text,
@@ -41,7 +42,6 @@ pub enum Step {
 pub struct PartialCall<'a> {
     /// The id that its output will name; empty where the stream gave none.
     pub id: &'a str,
-    /// The tool's name.
     pub name: &'a str,
     /// The arguments as they were streamed: JSON text, or free text for custom tools.
     pub arguments: &'a str,
@@ -63,11 +63,9 @@ pub struct Reply {
 /// Puts one streamed reply together.
 #[derive(Debug)]
 pub enum Accumulator {
-    /// OpenAI Responses API.
     Responses(responses::Responses),
     /// OpenAI Chat Completions API.
     Chat(Box<chat::Chat>),
-    /// Anthropic Messages API.
     Anthropic(anthropic::Anthropic),
 }
 
@@ -162,7 +160,8 @@ fn append(members: &mut Map<String, Value>, key: &str, more: &str) {
     }
 }
 
-/// Writes an object; members of `raw` are written as they are, in place of those of the same name or behind them.
+/// Writes an object; members of `raw` are written as they are, in place of those of the same
+/// name or behind them.
 pub(in crate::dialects) fn write_object(
     members: &Map<String, Value>,
     raw: &[(&str, String)],
@@ -190,7 +189,8 @@ pub(in crate::dialects) fn write_object(
     out.push('}');
 }
 
-/// Streamed JSON text as a value: itself where it is one whole object, a string of it where it is not; nothing counts as `{}`.
+/// Streamed JSON text as a value: itself where it is one whole object, a string of it where it is not;
+/// nothing counts as `{}`.
 pub(in crate::dialects) fn input_of(streamed: &str) -> String {
     let trimmed = streamed.trim();
     if trimmed.is_empty() {

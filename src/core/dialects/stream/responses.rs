@@ -1,4 +1,5 @@
-//! OpenAI Responses: items that are added, grow and are done, each found by its `output_index` or its id, never by being the last.
+//! OpenAI Responses: items that are added, grow and are done, each found by its `output_index` or its id, never
+//! by being the last.
 
 use super::call_number::CallNumber;
 use super::{PartialCall, Reply, Step, append, object, text, write_object};

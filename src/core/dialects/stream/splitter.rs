@@ -1,13 +1,13 @@
-//! Server-sent events out of bytes that arrive in pieces (WHATWG HTML, section 9.2.6), each with its place in the stream.
+//! Server-sent events out of bytes that arrive in pieces (WHATWG HTML, section 9.2.6), each with its
+//! place in the stream.
 //!
-//! The `sseer` crate parses the same grammar, but hands events out through an asynchronous stream and without their places; retake must
-//! cut recordings and held streams exactly where an event begins.
+//! The `sseer` crate parses the same grammar, but hands events out through an asynchronous stream and without
+//! their places; retake must cut recordings and held streams exactly where an event begins.
 
 use std::mem::take;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// One event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Event {
     /// Its type; `message` where the stream names none.
@@ -70,8 +70,8 @@ impl Splitter {
         self.line.extend_from_slice(bytes);
     }
 
-    /// What a stream that ends here leaves behind: an event without its blank line, which a browser would drop, with the last line
-    /// that may be cut.
+    /// What a stream that ends here leaves behind: an event without its blank line, which a browser would drop,
+    /// with the last line that may be cut.
     pub fn finish(mut self) -> Option<Event> {
         let line = take(&mut self.line);
         let start = self.position;

@@ -3,9 +3,10 @@
 use super::quoted;
 use crate::session::{Family, Item, Shape, Voice};
 
-/// The output that answers a call, as an item of its dialect: an item of Responses, a `tool` message of Chat, a `tool_result` block of
-/// Anthropic. `id` is the call id as it stands in its JSON string, `name` the tool's. `None` where the dialect has no textual output
-/// for this type of call (a screenshot answers a `computer_call`, a list of tools a `tool_search_call`).
+/// The output that answers a call, as an item of its dialect: an item of Responses, a `tool` message of Chat, a
+/// `tool_result` block of Anthropic. `id` is the call id as it stands in its JSON string, `name` the tool's.
+/// `None` where the dialect has no textual output for this type of call (a screenshot answers a
+/// `computer_call`, a list of tools a `tool_search_call`).
 pub fn draft_output(
     call: &Item,
     id: &str,
@@ -80,8 +81,9 @@ pub(super) fn shell_result(text: &str, is_error: bool) -> String {
     )
 }
 
-/// A message with one text, as every dialect takes it for input. In Responses that is a text for either voice: a message of the model
-/// made of `output_text` parts would have to name the id of a reply (OpenAI API reference, `EasyInputMessage`).
+/// A message with one text, as every dialect takes it for input. In Responses that is a text for either
+/// voice: a message of the model made of `output_text` parts would have to name the id of a reply
+/// (OpenAI API reference, `EasyInputMessage`).
 pub fn draft_message(shape: Shape, voice: Voice, text: &str) -> String {
     let kind = match shape {
         Shape::Responses => r#""type":"message","#,

@@ -11,7 +11,6 @@ use std::ops::Range;
 pub struct MadeCall<'a> {
     /// Its id, which nothing else has.
     pub id: &'a str,
-    /// The tool.
     pub tool: &'a str,
     /// The arguments, a JSON object.
     pub arguments: &'a str,
@@ -63,8 +62,8 @@ fn take(cursor: &mut Cursor<'_>, found: &mut Vec<(Range<usize>, String)>) -> Res
     Ok(())
 }
 
-/// Makes calls of a part of the text that stands at `at` in an item; `left` is what is left of the text, empty where it was calls and
-/// nothing else. `None` where the dialect has no place for them.
+/// Makes calls of a part of the text that stands at `at` in an item; `left` is what is left of the text, empty
+/// where it was calls and nothing else. `None` where the dialect has no place for them.
 pub fn make_call(
     item: &Item,
     bytes: &[u8],

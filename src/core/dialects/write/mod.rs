@@ -1,5 +1,5 @@
-//! How a dialect spells what is new: an output, a message, another id, name or arguments in an item that is there; a request, a
-//! whole reply.
+//! How a dialect spells what is new: an output, a message, another id, name or arguments in an item that is
+//! there; a request, a whole reply.
 //!
 //! What an item said stays byte for byte beside the part that changes.
 

@@ -7,7 +7,8 @@ use crate::json::{Cursor, Fault};
 use crate::session::{Family, Item, Kind, Patch, Shape};
 use std::ops::Range;
 
-/// Gives an item another call id: calls and outputs in every spelling. `bytes` are those of the item; `id` is the new id as text.
+/// Gives an item another call id: calls and outputs in every spelling. `bytes` are those of the item; `id` is
+/// the new id as text.
 pub fn set_call_id(item: &Item, bytes: &[u8], id: &str) -> Result<Vec<Patch>, Fault> {
     let key = call_id_key(item, bytes)?;
     set_member(bytes, 0, key, &quoted(id)).map(|patch| vec![patch])
@@ -29,8 +30,8 @@ pub fn call_id_key(item: &Item, bytes: &[u8]) -> Result<&'static str, Fault> {
     })
 }
 
-/// Gives an output another text, and says of it whether it is an error where the dialect can say so. `None` where an output of this
-/// type has no text.
+/// Gives an output another text, and says of it whether it is an error where the dialect can say so. `None`
+/// where an output of this type has no text.
 pub fn replace_output(
     item: &Item,
     bytes: &[u8],
@@ -86,8 +87,8 @@ fn status(bytes: &[u8], is_error: bool) -> Result<Option<Patch>, Fault> {
         .transpose()
 }
 
-/// Gives a call another name. An item of Responses holds the namespace of `namespace.name` in a member of its own, and no such member
-/// where the name has none; elsewhere the name stands as it is.
+/// Gives a call another name. An item of Responses holds the namespace of `namespace.name` in a member of its
+/// own, and no such member where the name has none; elsewhere the name stands as it is.
 pub fn rename(item: &Item, bytes: &[u8], name: &str) -> Result<Vec<Patch>, Fault> {
     let holder = holder_of(item, bytes)?;
     let qualified = name
@@ -110,8 +111,8 @@ pub fn rename(item: &Item, bytes: &[u8], name: &str) -> Result<Vec<Patch>, Fault
     Ok(patches)
 }
 
-/// Gives a call other arguments; `json` is their JSON (or the free-form input of a custom tool). OpenAI holds them as text, Anthropic
-/// as a value.
+/// Gives a call other arguments; `json` is their JSON (or the free-form input of a custom tool). OpenAI holds
+/// them as text, Anthropic as a value.
 pub fn replace_arguments(item: &Item, bytes: &[u8], json: &str) -> Result<Patch, Fault> {
     let is_free = item.family == Family::Custom;
     let with = match item.shape {
@@ -130,7 +131,8 @@ pub fn replace_arguments(item: &Item, bytes: &[u8], json: &str) -> Result<Patch,
     set_member(bytes, holder_of(item, bytes)?, key, &with)
 }
 
-/// Where the object stands that holds name and arguments: inside `function` or `custom` in Chat, the item itself elsewhere.
+/// Where the object stands that holds name and arguments: inside `function` or `custom` in Chat,
+/// the item itself elsewhere.
 fn holder_of(item: &Item, bytes: &[u8]) -> Result<usize, Fault> {
     if item.shape != Shape::Chat || item.kind != Kind::Call {
         return Ok(0);
@@ -145,7 +147,8 @@ fn has(bytes: &[u8], key: &[u8]) -> Result<bool, Fault> {
     member(bytes, 0, key).map(|found| found.is_some())
 }
 
-/// Where the value of a member stands, in the object at `at`. Of a key that stands twice the last one counts, as for most readers.
+/// Where the value of a member stands, in the object at `at`. Of a key that stands twice the last one counts,
+/// as for most readers.
 fn member(bytes: &[u8], at: usize, wanted: &[u8]) -> Result<Option<Range<usize>>, Fault> {
     let mut found = None;
     Cursor::at(bytes, at).object(|cursor, key| {
@@ -158,7 +161,8 @@ fn member(bytes: &[u8], at: usize, wanted: &[u8]) -> Result<Option<Range<usize>>
     Ok(found)
 }
 
-/// Takes a member out of the object at `at`, with the comma that parts it from its neighbour; `None` where there is none.
+/// Takes a member out of the object at `at`, with the comma that parts it from its neighbour; `None`
+/// where there is none.
 fn remove_member(bytes: &[u8], at: usize, key: &str) -> Result<Option<Patch>, Fault> {
     let Some(value) = member(bytes, at, key.as_bytes())? else {
         return Ok(None);

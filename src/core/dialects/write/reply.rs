@@ -1,7 +1,8 @@
-//! What of a reply belongs to the history: the elements for the list of the next request, as the provider spelled them.
+//! What of a reply belongs to the history: the elements for the list of the next request, as
+//! the provider spelled them.
 //!
-//! A reply says things that a request must not: nulls where a member may only be absent, notes of the server. Those go; whatever else a
-//! reply holds (ids, reasoning, encrypted content, signatures) stays byte for byte.
+//! A reply says things that a request must not: nulls where a member may only be absent, notes of the server.
+//! Those go; whatever else a reply holds (ids, reasoning, encrypted content, signatures) stays byte for byte.
 
 use crate::dialects::{anthropic, chat, responses};
 use crate::json::{Cursor, Fault, display_text};
@@ -24,8 +25,8 @@ impl From<Fault> for NoReply {
     }
 }
 
-/// The elements of the next request's list that a whole reply becomes: the items of a Response, the message of a chat completion (of
-/// several choices the first), an Anthropic message with its content.
+/// The elements of the next request's list that a whole reply becomes: the items of a Response, the message of
+/// a chat completion (of several choices the first), an Anthropic message with its content.
 ///
 /// What a reply lacks is not made up: an empty message stays one, and the rules find it.
 pub fn history_of(dialect: Dialect, reply: &str) -> Result<Vec<String>, NoReply> {
@@ -42,7 +43,8 @@ pub fn history_of(dialect: Dialect, reply: &str) -> Result<Vec<String>, NoReply>
     }
 }
 
-/// The ids of the calls of a whole reply that its client answers, in its order; empty text for a call without one.
+/// The ids of the calls of a whole reply that its client answers, in its order; empty text for
+/// a call without one.
 pub fn calls_of(dialect: Dialect, reply: &str) -> Result<Vec<String>, NoReply> {
     let mut calls = Vec::new();
     for element in history_of(dialect, reply)? {
@@ -141,7 +143,8 @@ fn is_empty_list(value: &str) -> bool {
         .is_some_and(|rest| rest.trim_start() == "]")
 }
 
-/// An object without some of its members; byte for byte itself where none goes. A value that is no object stays as it is.
+/// An object without some of its members; byte for byte itself where none goes. A value that is no object
+/// stays as it is.
 fn without(object: &str, mut goes: impl FnMut(&str, &str) -> bool) -> Result<String, Fault> {
     let mut kept = Vec::new();
     let mut all = true;

@@ -1,7 +1,7 @@
 //! Requests to a model: the first one of a run, and a history with the settings of the run laid over it.
 //!
-//! Each part has its member in each of the three APIs (request bodies of the OpenAI and Anthropic API references). Gemini is asked
-//! through its endpoint that speaks Chat.
+//! Each part has its member in each of the three APIs (request bodies of the OpenAI and Anthropic API
+//! references). Gemini is asked through its endpoint that speaks Chat.
 
 mod overlay;
 #[cfg(test)]
@@ -21,7 +21,6 @@ pub const MAX_TOKENS: u32 = 4096;
 /// A tool as the model is offered it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Offered {
-    /// The tool.
     pub tool: Tool,
     /// Whether the provider is to keep the model to the schema; `None` leaves it to the provider.
     pub strict: Option<bool>,
@@ -32,7 +31,6 @@ pub struct Offered {
 pub struct RequestSettings<'a> {
     /// How the provider spells it.
     pub dialect: Dialect,
-    /// The model's name.
     pub model: &'a str,
     /// Most tokens of a reply.
     pub max_tokens: Option<u32>,
@@ -49,14 +47,13 @@ pub struct Opening<'a> {
     pub instructions: &'a str,
     /// The first message of the user; without it the history is empty.
     pub input: Option<&'a str>,
-    /// The tools.
     pub tools: &'a [Offered],
     /// What the final output must look like.
     pub output_schema: Option<&'a OutputSchema>,
 }
 
-/// The body that begins a run: model, limit, instructions, history, tools, output schema, settings, in this order. Messages and tools stand
-/// on lines of their own.
+/// The body that begins a run: model, limit, instructions, history, tools, output schema, settings, in this
+/// order. Messages and tools stand on lines of their own.
 pub fn first_request(
     opening: &Opening<'_>,
     settings: &RequestSettings<'_>,
@@ -97,7 +94,8 @@ pub fn first_request(
     laid_over(body.as_bytes(), settings.members, &[])
 }
 
-/// A history as it is sent: the model, its settings and how the reply comes are laid over it, all else stays byte for byte.
+/// A history as it is sent: the model, its settings and how the reply comes are laid over it, all else
+/// stays byte for byte.
 ///
 /// Fails where the body is no JSON object.
 pub fn wire_request(
@@ -173,8 +171,8 @@ pub fn own_members(dialect: Dialect) -> &'static [&'static str] {
     }
 }
 
-/// A tool in the spelling of a dialect: flat in Responses, nested in Chat, `input_schema` in Anthropic. One with free-form input, which
-/// Anthropic has not, gets a text there.
+/// A tool in the spelling of a dialect: flat in Responses, nested in Chat, `input_schema` in Anthropic. One
+/// with free-form input, which Anthropic has not, gets a text there.
 pub fn tool_definition(dialect: Dialect, offered: &Offered) -> Value {
     let tool = &offered.tool;
     let is_free = tool.kind == ToolKind::Custom;
@@ -215,8 +213,8 @@ pub fn tool_definition(dialect: Dialect, offered: &Offered) -> Value {
     }
 }
 
-/// The member that tells what the final output must look like: `text.format` of Responses, `response_format` of Chat,
-/// `output_config.format` of Anthropic.
+/// The member that tells what the final output must look like: `text.format` of Responses, `response_format` of
+/// Chat, `output_config.format` of Anthropic.
 pub fn output_setting(dialect: Dialect, known: &OutputSchema) -> (&'static str, Value) {
     let (name, schema) = (&known.name, &known.schema);
     let name = if name.is_empty() { "output" } else { name };

@@ -1,7 +1,7 @@
 //! Replies that no provider gave: whole, and as the events of a stream, in the spelling of each dialect.
 //!
-//! What is spelled here comes back whole from [`crate::dialects::stream`] and the readers of [`crate::dialects`]: arguments keep every
-//! character, also where they are no JSON.
+//! What is spelled here comes back whole from [`crate::dialects::stream`] and the readers of
+//! [`crate::dialects`]: arguments keep every character, also where they are no JSON.
 
 mod anthropic;
 mod chat;
@@ -22,17 +22,15 @@ pub struct NewReply {
     pub model: String,
     /// When it is said to have been made, in seconds since 1970.
     pub created: u64,
-    /// Reasoning.
     pub reasoning: Option<String>,
-    /// Texts, in Responses a message each, in Anthropic a block each; Chat has one message only, in which they stand one below the other.
+    /// Texts, in Responses a message each, in Anthropic a block each; Chat has one message only, in which they
+    /// stand one below the other.
     pub texts: Vec<String>,
     /// A refusal, which stands in the message of the last text.
     pub refusal: Option<String>,
-    /// Calls.
     pub calls: Vec<NewCall>,
     /// The tools that the request offers, as it spells them: a Response repeats them.
     pub tools: Vec<Value>,
-    /// Why it ends.
     pub end: End,
     /// Tokens of the request.
     pub input_tokens: u64,
@@ -45,12 +43,11 @@ pub struct NewReply {
 pub struct NewCall {
     /// The id that its output will name.
     pub id: String,
-    /// The tool.
     pub name: String,
     /// Its arguments as the model wrote them, JSON or not.
     pub arguments: String,
-    /// The input of a custom tool, which is no JSON. Responses has calls for it; in the other dialects it is a function call with the
-    /// arguments.
+    /// The input of a custom tool, which is no JSON. Responses has calls for it; in the other dialects it is a
+    /// function call with the arguments.
     pub input: Option<String>,
 }
 
@@ -103,8 +100,8 @@ impl NewReply {
         }
     }
 
-    /// The reply as events whose texts and arguments come in pieces of so many characters. Chat tells the usage only where
-    /// the request wants it (`stream_options.include_usage`).
+    /// The reply as events whose texts and arguments come in pieces of so many characters. Chat tells the usage
+    /// only where the request wants it (`stream_options.include_usage`).
     pub fn events(
         &self,
         dialect: Dialect,

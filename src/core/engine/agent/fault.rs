@@ -21,9 +21,7 @@ pub struct AgentFaults {
 /// Something that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentFault {
-    /// The line, from 1.
     pub line: usize,
-    /// What it is.
     pub wrong: Wrong,
 }
 
@@ -75,36 +73,21 @@ pub enum Wrong {
     Syntax(String),
     /// A key that is in no table.
     #[error("`{key}` is not known in {place}{}; there are {}", meant(.key, *.place), known(*.place))]
-    UnknownKey {
-        /// The key.
-        key: String,
-        /// Where it stands.
-        place: Place,
-    },
+    UnknownKey { key: String, place: Place },
     /// Another type of value.
     #[error("`{key}` wants {wanted}, and this is {got}")]
     Type {
-        /// The key.
         key: &'static str,
-        /// What it wants.
         wanted: Wanted,
-        /// What stands there.
         got: &'static str,
     },
     /// A key that is needed.
     #[error("{of} has no `{key}`")]
-    Missing {
-        /// What lacks it.
-        of: String,
-        /// The key.
-        key: &'static str,
-    },
+    Missing { of: String, key: &'static str },
     /// Nothing that says what a thing is.
     #[error("{of} wants one of {}", ticked(.keys))]
     NoneOf {
-        /// What lacks them.
         of: String,
-        /// The keys.
         keys: &'static [&'static str],
     },
     /// Two keys that exclude each other.
@@ -112,13 +95,11 @@ pub enum Wrong {
     Both {
         /// The one that stands first in the table of keys.
         one: &'static str,
-        /// The other.
         other: &'static str,
     },
     /// A key that means nothing without another.
     #[error("`{key}` means nothing without {}", ticked(.keys))]
     Without {
-        /// The key.
         key: &'static str,
         /// One of them is needed.
         keys: &'static [&'static str],
@@ -126,17 +107,13 @@ pub enum Wrong {
     /// A name that was given before.
     #[error("{what} `{name}` was defined already on line {line}")]
     Twice {
-        /// What it is.
         what: &'static str,
-        /// The name.
         name: String,
-        /// Where.
         line: usize,
     },
     /// A name that providers refuse.
     #[error("the tool name `{name}` {why}")]
     ToolName {
-        /// The name.
         name: String,
         /// What is wrong with it.
         why: String,
@@ -146,28 +123,18 @@ pub enum Wrong {
     Name(&'static str),
     /// A schema that cannot be used.
     #[error("the schema in `{key}` cannot be used: {why}")]
-    Schema {
-        /// The key.
-        key: &'static str,
-        /// Why.
-        why: String,
-    },
+    Schema { key: &'static str, why: String },
     /// A file that cannot be read.
     #[error("`{key}`: {file}: {why}")]
     File {
-        /// The key.
         key: &'static str,
-        /// The file.
         file: String,
-        /// Why.
         why: String,
     },
     /// A file that cannot be used.
     #[error("`{key}`: {file}: {why}")]
     InFile {
-        /// The key.
         key: &'static str,
-        /// The file.
         file: String,
         /// Why, with the line of that file.
         why: String,
@@ -178,9 +145,7 @@ pub enum Wrong {
     /// A value that JSON does not know.
     #[error("`{key}` holds {what}, which JSON does not know")]
     NotJson {
-        /// The key.
         key: &'static str,
-        /// What it is.
         what: &'static str,
     },
     /// A text that is no name of a variable.
@@ -192,9 +157,7 @@ pub enum Wrong {
     /// An address that cannot be used.
     #[error("`{key}` is no address: {why}")]
     Address {
-        /// The key.
         key: &'static str,
-        /// Why.
         why: &'static str,
     },
     /// A header that cannot be sent.
@@ -214,12 +177,7 @@ pub enum Wrong {
     Unreachable,
     /// More of something than is read.
     #[error("more than {most} {what}")]
-    TooMany {
-        /// What.
-        what: &'static str,
-        /// The limit.
-        most: usize,
-    },
+    TooMany { what: &'static str, most: usize },
 }
 
 impl Wrong {
@@ -274,7 +232,6 @@ impl<'t> Notes<'t> {
         }
     }
 
-    /// The file.
     pub(super) fn text(&self) -> &'t str {
         self.text
     }

@@ -7,15 +7,11 @@ use std::fmt::{self, Write};
 /// A table of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// The file itself.
     Agent,
-    /// `[model]`.
     Model,
-    /// One of `[[tools]]`.
     Tool,
     /// One answer of `canned`.
     Canned,
-    /// One of `[[mcp]]`.
     Mcp,
 }
 
@@ -47,31 +43,24 @@ impl fmt::Display for Place {
 pub enum Wanted {
     /// A text that is not empty.
     Text,
-    /// `true` or `false`.
     Flag,
     /// A whole number above 0.
     Count,
-    /// A time.
     Time,
-    /// Texts.
     Texts,
     /// A table of any content.
     Table,
-    /// A table of texts.
     TableOfTexts,
     /// A table with keys of its own.
     Section,
     /// Tables with keys of their own.
     Sections,
-    /// A dialect.
     Dialect,
-    /// [`Approval`].
     Approval,
     /// A text, or tables.
     Canned,
     /// A text, or `true`.
     TextOrTrue,
-    /// `true`.
     True,
 }
 
@@ -104,14 +93,10 @@ fn words(f: &mut fmt::Formatter<'_>, words: [&str; 3]) -> fmt::Result {
     write!(f, "\"{one}\", \"{other}\" or \"{last}\"")
 }
 
-/// A key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Key {
-    /// Where it stands.
     pub place: Place,
-    /// Its name.
     pub name: &'static str,
-    /// What it wants.
     pub wanted: Wanted,
     /// What it means, for the help.
     pub meaning: &'static str,
@@ -128,7 +113,6 @@ const fn key(place: Place, name: &'static str, wanted: Wanted, meaning: &'static
 
 use Place::{Agent, Canned, Mcp, Model, Tool};
 
-/// Every key.
 #[rustfmt::skip]
 pub const KEYS: &[Key] = &[
     key(Agent, "name", Wanted::Text, "what the agent is called; needed"),
@@ -183,7 +167,6 @@ pub const KEYS: &[Key] = &[
     key(Mcp, "timeout", Wanted::Time, "how long a call may take; 60s without it"),
 ];
 
-/// The keys of one place.
 pub(super) fn keys_of(place: Place) -> impl Iterator<Item = &'static Key> {
     KEYS.iter().filter(move |key| key.place == place)
 }

@@ -8,48 +8,26 @@ use std::fmt;
 pub enum Power {
     /// It asks a model, and sends it the conversation.
     Model {
-        /// The model's name.
         name: String,
-        /// Where.
         url: String,
         /// Variables whose values are sent along.
         variables: Vec<String>,
     },
     /// It runs a program for a tool.
-    Tool {
-        /// The tool.
-        tool: String,
-        /// The program.
-        command: Command,
-    },
+    Tool { tool: String, command: Command },
     /// It starts an MCP server.
-    Server {
-        /// The server.
-        server: String,
-        /// The program.
-        command: Command,
-    },
+    Server { server: String, command: Command },
     /// It connects to an MCP server.
     Connects {
-        /// The server.
         server: String,
-        /// Where.
         url: String,
         /// Variables whose values are sent along.
         variables: Vec<String>,
     },
     /// It tells somebody that a tool was switched off.
-    Webhook {
-        /// Where.
-        url: String,
-    },
+    Webhook { url: String },
     /// It gives the model outputs of another recording.
-    Recording {
-        /// The tool.
-        tool: String,
-        /// The file.
-        file: String,
-    },
+    Recording { tool: String, file: String },
 }
 
 impl Power {

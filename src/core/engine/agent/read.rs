@@ -167,7 +167,8 @@ impl Reader<'_, '_> {
             self.taken(name.at, name_or_not)
         });
         let headers = self.headers(section);
-        // A key goes only where its name and the address were written together: the usual variable belongs to the usual address.
+        // A key goes only where its name and the address were written together: the usual variable belongs
+        // to the usual address.
         let (base_url, key_env) = match section.text("base_url") {
             Some(url) => {
                 let base_url = values::address("base_url", url.value);

@@ -1,5 +1,5 @@
-//! A table of an agent file, checked against the table of keys: unknown keys and other types are told when it is opened, so that
-//! whoever reads it asks for what is there.
+//! A table of an agent file, checked against the table of keys: unknown keys and other types are told when it
+//! is opened, so that whoever reads it asks for what is there.
 
 use super::fault::{Notes, Wrong};
 use super::keys::{Place, Wanted, keys_of};
@@ -11,15 +11,12 @@ use toml::de::{DeTable, DeValue};
 /// A value with its place in the text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct At<T> {
-    /// The byte.
     pub(super) at: usize,
-    /// The value.
     pub(super) value: T,
 }
 
 /// A table whose members have the types that their keys want.
 pub(super) struct Section<'d> {
-    /// Where it begins.
     pub(super) at: usize,
     members: Vec<(&'static str, At<&'d DeValue<'d>>)>,
     /// Keys that are there with a value that cannot be used.

@@ -156,7 +156,8 @@ impl Step<'_> {
         self.state.executions.push(run);
     }
 
-    /// Gives a call the output that the world has for it. That it is an error is recorded: not every dialect has a mark for that.
+    /// Gives a call the output that the world has for it. That it is an error is recorded: not every dialect
+    /// has a mark for that.
     fn give(&mut self, (call, tool): (&CallKey, &str), outcome: &Outcome) {
         if outcome.is_error {
             self.record(LedgerEvent::Failed {
@@ -170,7 +171,6 @@ impl Step<'_> {
         self.answer(call, outcome.output.clone(), outcome.is_error);
     }
 
-    /// Gives a call its output.
     pub(super) fn answer(&mut self, call: &CallKey, output: String, is_error: bool) {
         self.state.asked.retain(|(asked, _)| asked != call);
         let open = self.state.count_open(call);

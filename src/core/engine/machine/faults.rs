@@ -8,7 +8,8 @@ use crate::session::ledger::{Ending, LedgerEvent};
 use crate::session::takes::Author;
 use std::collections::{HashMap, HashSet};
 
-/// Rules that hold a run for its operator although they are no errors: what they are about would run half, or end the run.
+/// Rules that hold a run for its operator although they are no errors: what they are about would run half,
+/// or end the run.
 const HOLD_AS_WARNINGS: &[&str] = &[
     "truncated-response",
     "refused",
@@ -16,7 +17,8 @@ const HOLD_AS_WARNINGS: &[&str] = &[
     "leaked-tool-call",
 ];
 
-/// Rules about how a run ends, whatever their faults point at: a fallback is the run's result there, and not the output of a tool.
+/// Rules about how a run ends, whatever their faults point at: a fallback is the run's result there, and not
+/// the output of a tool.
 const OF_THE_END: &[&str] = &[
     "invalid-final-output",
     "missing-final-output",
@@ -30,11 +32,9 @@ pub const TURN_LIMIT: &str = "turn-limit";
 
 /// What faults make of a run.
 pub(super) enum Course {
-    /// None holds.
     Clear,
     /// The policy took it in hand: an action, or the end.
     Taken,
-    /// These hold.
     Holds(Vec<Reason>),
 }
 
@@ -81,8 +81,8 @@ impl Step<'_> {
         }
     }
 
-    /// Has an error injected into every call for which the policy says the same, in one take: a reply may hold thousands of them. What is
-    /// to be done about a fault otherwise is asked once that is done.
+    /// Has an error injected into every call for which the policy says the same, in one take: a reply may hold
+    /// thousands of them. What is to be done about a fault otherwise is asked once that is done.
     fn join(&mut self, faults: &[Fault], place: usize) {
         let first = &faults[place];
         let (Some(Effect::Act(decision)), Some(acting)) =
@@ -137,14 +137,14 @@ impl Step<'_> {
         }
     }
 
-    /// Whether a fault is one that holds a run. Where nobody can be asked, a warning without an entry passes; what is wrong with a call
-    /// that was cut off holds all the same, since the call cannot be carried out.
+    /// Whether a fault is one that holds a run. Where nobody can be asked, a warning without an entry passes;
+    /// what is wrong with a call that was cut off holds all the same, since the call cannot be carried out.
     fn holds(&self, fault: &Fault) -> bool {
         holds(&self.config.policy, self.config.has_operator, fault)
     }
 
-    /// What the policy makes of a fault, one `among` all that were found. It acts about each fault once, and once as it says with `otherwise`: an action that
-    /// leaves it as it was would be repeated for ever.
+    /// What the policy makes of a fault, one `among` all that were found. It acts about each fault once, and
+    /// once as it says with `otherwise`: an action that leaves it as it was would be repeated for ever.
     pub(super) fn judge(&mut self, fault: &Fault, among: &[Fault], turns: u32) -> Judged {
         let id = FaultId::of(fault, among, turns);
         let decided = &mut self.state.decided;
@@ -192,7 +192,8 @@ impl Step<'_> {
         }
     }
 
-    /// Has an action of the policy carried out. Another turn at the limit needs no action, unless the model is told something.
+    /// Has an action of the policy carried out. Another turn at the limit needs no action, unless the
+    /// model is told something.
     fn act(&mut self, fault: &Fault, id: FaultId, decision: Decision) -> Judged {
         let grants_turn = fault.rule == TURN_LIMIT && decision.action == "retry";
         if grants_turn && decision.wording.is_none() {
@@ -254,7 +255,8 @@ impl Step<'_> {
         });
     }
 
-    /// What a policy had decided could not be done: what it says with `otherwise` is due, and after that the operator.
+    /// What a policy had decided could not be done: what it says with `otherwise` is due, and
+    /// after that the operator.
     pub(super) fn refused(&mut self, rule: &str, why: &str) {
         self.state.act_alone();
         let Some(acting) = self.state.acting.take() else {

@@ -27,7 +27,8 @@ impl Step<'_> {
         self.record(LedgerEvent::Asked { ask, take, attempt });
     }
 
-    /// Nothing is wrong, or it may pass: the history is the agent's and its provider's again, unless the model is to be asked first.
+    /// Nothing is wrong, or it may pass: the history is the agent's and its provider's again, unless the model
+    /// is to be asked first.
     pub(super) fn hand_over(&mut self, standing: &Standing) -> Vec<Reason> {
         if standing.tail == Tail::AsksModel && self.state.replies > 0 {
             return self.question(standing);

@@ -1,7 +1,8 @@
 //! The machine of a live run: it is told what happened and says what is to be done.
 //!
-//! What is left to do is not remembered but read off the standing each time: so it makes no difference whether a history came from
-//! the run itself, from an action of the operator in another take, or from before a restart. The first line that applies decides:
+//! What is left to do is not remembered but read off the standing each time: so it makes no difference whether
+//! a history came from the run itself, from an action of the operator in another take, or from before a
+//! restart. The first line that applies decides:
 //!
 //! | how it stands | what is done |
 //! |---|---|
@@ -13,8 +14,8 @@
 //! | a reply without calls | finish |
 //! | the model's turn | ask, unless the turns are used up or the model failed |
 //!
-//! Where the tools are an agent's ([`super::Whose::Agents`]), its exchange with the model is what the run is about, and the last three lines
-//! are these:
+//! Where the tools are an agent's ([`super::Whose::Agents`]), its exchange with the model is what the run is
+//! about, and the last three lines are these:
 //!
 //! | how it stands | what is done |
 //! |---|---|
@@ -22,8 +23,9 @@
 //! | a refusal of the model that nothing was done about | pause |
 //! | anything else | hand over: open calls to the agent, a request to its provider |
 //!
-//! Without an operator a pause is an end: an error that no policy settles ends the run, since its call cannot be carried out; a warning
-//! without an entry passes; of an agent's exchange everything passes that no policy settles. Stepping pauses before the tools of a reply and before each question.
+//! Without an operator a pause is an end: an error that no policy settles ends the run, since its call cannot
+//! be carried out; a warning without an entry passes; of an agent's exchange everything passes that no policy
+//! settles. Stepping pauses before the tools of a reply and before each question.
 //!
 //! | event | while it is awaited | otherwise |
 //! |---|---|---|
@@ -36,10 +38,10 @@
 //! | `Rang` | tried again | told |
 //! | `Refused` | the fault is left to the operator | told |
 //!
-//! The runtime keeps three promises: effects are carried out in their order before the next event is handed in; `Stands` follows each
-//! growth and each move to another take, with what the ledger knows by then; each `Run` ends with one `Finished` or `NeedsOperator`.
-//! The machine keeps two: an open call is given one output, and what has started is started again only by a retry of a recoverable
-//! failure or by the operator's word.
+//! The runtime keeps three promises: effects are carried out in their order before the next event is handed in;
+//! `Stands` follows each growth and each move to another take, with what the ledger knows by then; each `Run`
+//! ends with one `Finished` or `NeedsOperator`. The machine keeps two: an open call is given one output, and
+//! what has started is started again only by a retry of a recoverable failure or by the operator's word.
 
 mod calls;
 mod faults;
@@ -65,7 +67,6 @@ use crate::session::ledger::{Ending, LedgerEvent};
 use state::{Mode, StepOf};
 use std::sync::Arc;
 
-/// A live run.
 #[derive(Debug, Clone)]
 pub struct Machine {
     config: Config,
@@ -74,7 +75,8 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// A run that is to begin, or that goes on from what its journal holds: its ledger is told with [`Machine::recall`].
+    /// A run that is to begin, or that goes on from what its journal holds: its ledger
+    /// is told with [`Machine::recall`].
     pub fn new(config: Config) -> Self {
         let mut state = State {
             breakpoints: config.breakpoints.clone(),
@@ -88,7 +90,8 @@ impl Machine {
         }
     }
 
-    /// A run that was closed. What was under way then is lost; the ledger of the first [`Event::Stands`] says what came of it.
+    /// A run that was closed. What was under way then is lost; the ledger of the first [`Event::Stands`] says
+    /// what came of it.
     pub fn resume(now: Millis, config: Config, mut state: State) -> Self {
         state.is_growing = false;
         state.acting = None;
@@ -130,7 +133,8 @@ impl Machine {
         self.state.pace.leads = Some(goes_on);
     }
 
-    /// The action that is being carried out cannot be done about all faults at once: it is about its first one alone.
+    /// The action that is being carried out cannot be done about all faults at once: it is about
+    /// its first one alone.
     pub fn act_alone(&mut self) {
         self.state.act_alone();
     }
@@ -145,7 +149,6 @@ impl Machine {
         self.state.breakers.states(now)
     }
 
-    /// What it remembers.
     pub fn state(&self) -> &State {
         &self.state
     }

@@ -26,7 +26,6 @@ pub(super) fn limit_fault(turns: u32) -> Fault {
 }
 
 impl Step<'_> {
-    /// The model's turn.
     pub(super) fn question(&mut self, standing: &Standing) -> Vec<Reason> {
         if self.state.asking.is_some() {
             return Vec::new();
@@ -74,8 +73,9 @@ impl Step<'_> {
         Some(Vec::new())
     }
 
-    /// How many turns the run has taken, where it has used up those that it may take. Each reply counts, whatever became of it: one that
-    /// a policy dropped or asked for again, too. Of an agent's exchange these are the times that the model was asked again.
+    /// How many turns the run has taken, where it has used up those that it may take. Each reply counts,
+    /// whatever became of it: one that a policy dropped or asked for again, too. Of an agent's exchange these
+    /// are the times that the model was asked again.
     pub(super) fn used_up(&self, standing: &Standing) -> Option<u32> {
         let (used, limit) = match self.config.tools_are {
             Whose::Own => match self.config.max_turns {

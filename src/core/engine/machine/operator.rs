@@ -172,7 +172,8 @@ impl Step<'_> {
     fn supply(&mut self, call: &StandingCall, output: String, is_error: bool) {
         self.record_about_call(call, "supply-output", None);
         let is_asked = self.state.asked.iter().any(|(key, _)| *key == call.key);
-        // What the operator says of a tool that he is, or of a call that may have run, is what happened in the world.
+        // What the operator says of a tool that he is, or of a call that may have run, is what
+        // happened in the world.
         if is_asked || call.ran == Ran::MayHave {
             let outcome = Outcome {
                 output,

@@ -12,12 +12,9 @@ pub enum Phase {
     Idle,
     /// The model is asked.
     Asking {
-        /// The question.
         ask: Ask,
-        /// Which attempt, from 1.
         attempt: u32,
     },
-    /// Tools run.
     Running {
         /// The calls with their tools.
         calls: Vec<(CallKey, String)>,
@@ -31,10 +28,8 @@ pub enum Phase {
     },
     /// The operator is to decide.
     Paused {
-        /// Why.
         reasons: Vec<Reason>,
     },
-    /// It ended.
     Ended(Ending),
 }
 

@@ -6,9 +6,9 @@ use crate::session::ledger::{Ask, LedgerEvent};
 use crate::session::takes::Author;
 
 impl Machine {
-    /// Takes over an entry of the journal that the run goes on from, in the order of the journal. Decisions about calls and tools
-    /// stay decided. What is about a turn as a whole is asked again, breakers begin closed, and what ran is the ledger's to tell with
-    /// the standing.
+    /// Takes over an entry of the journal that the run goes on from, in the order of the journal. Decisions
+    /// about calls and tools stay decided. What is about a turn as a whole is asked again, breakers begin
+    /// closed, and what ran is the ledger's to tell with the standing.
     pub fn recall(&mut self, event: &LedgerEvent) {
         let state = &mut self.state;
         match event {

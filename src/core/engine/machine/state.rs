@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// What a machine remembers. What holds and what is to be done next is not in it: both follow from the standing, the ledger and this.
+/// What a machine remembers. What holds and what is to be done next is not in it: both follow from the
+/// standing, the ledger and this.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct State {
     pub(super) mode: Mode,
@@ -24,8 +25,8 @@ pub struct State {
     /// How many replies have come to its questions.
     #[serde(default)]
     pub(super) replies: u32,
-    /// How many turns count as used: the replies of the history, and those that a policy has taken out of it since the operator last
-    /// chose where the run goes on.
+    /// How many turns count as used: the replies of the history, and those that a policy has taken out of it
+    /// since the operator last chose where the run goes on.
     #[serde(default)]
     pub(super) spent: u32,
     pub(super) asking: Option<Asking>,
@@ -35,8 +36,8 @@ pub struct State {
     pub(super) model_fault: Option<String>,
     /// Calls that run or are to be tried again, of whatever take.
     pub(super) executions: Vec<Execution>,
-    /// Calls whose output was given and is not seen in the history yet, with how many open calls had that id: a model may use an id
-    /// twice in one reply.
+    /// Calls whose output was given and is not seen in the history yet, with how many open calls had that id: a
+    /// model may use an id twice in one reply.
     pub(super) answered: Vec<(CallKey, usize)>,
     /// Calls whose output the operator is asked for, with the word about why.
     pub(super) asked: Vec<(CallKey, String)>,
@@ -61,7 +62,6 @@ pub(super) enum Mode {
     Going,
     /// It ends so as soon as nothing is under way.
     Ending(Ending),
-    /// It ended.
     Ended(Ending),
 }
 
@@ -71,7 +71,6 @@ pub(super) struct Asking {
     pub(super) ask: Ask,
     /// The take whose history was sent.
     pub(super) take: TakeId,
-    /// Which attempt, from 1.
     pub(super) attempt: u32,
     /// Attempts since somebody last said that it is to be asked.
     pub(super) tries: u32,
@@ -87,7 +86,6 @@ pub(super) struct Execution {
     pub(super) take: TakeId,
     pub(super) tool: String,
     pub(super) arguments: String,
-    /// Which attempt, from 1.
     pub(super) attempt: u32,
     /// When it is tried again; `None` while an attempt runs.
     pub(super) until: Option<Millis>,
@@ -111,8 +109,8 @@ pub(super) struct FaultId {
     pub(super) call: Option<CallKey>,
     /// The number of replies, for a fault about no call.
     pub(super) turn: u32,
-    /// How many other items have the same fault and the same call id, as calls of an id that is used again do: with each that an action
-    /// settles, those that are left are another fault.
+    /// How many other items have the same fault and the same call id, as calls of an id that is used again do:
+    /// with each that an action settles, those that are left are another fault.
     #[serde(default)]
     pub(super) others: usize,
 }
@@ -160,7 +158,6 @@ pub(super) struct Acting {
     pub(super) counted: Counts,
 }
 
-/// What was decided.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(super) struct Decided {
     /// How often the policy was asked about each rule.
@@ -171,7 +168,8 @@ pub(super) struct Decided {
     pub(super) left: Vec<FaultId>,
     /// Faults that the policy acted about, once each.
     pub(super) acted: Vec<FaultId>,
-    /// Faults about which the first thing that the policy says was refused or settled nothing: what it says with `otherwise` is due.
+    /// Faults about which the first thing that the policy says was refused or settled nothing: what it says
+    /// with `otherwise` is due.
     #[serde(default)]
     pub(super) otherwise: Vec<FaultId>,
     /// Calls that may run, with the arguments that they may run with.
@@ -226,7 +224,8 @@ pub(super) enum StepOf {
 }
 
 impl State {
-    /// The place of a call that is open and not being answered: the first of its id, which the next output answers.
+    /// The place of a call that is open and not being answered: the first of its id, which
+    /// the next output answers.
     pub(super) fn open_call(&self, key: &CallKey) -> Option<&StandingCall> {
         let calls = self.standing.iter().flat_map(|standing| &standing.calls);
         let mut open = calls.filter(|call| call.is_open && call.key == *key);
@@ -269,7 +268,8 @@ impl State {
             .collect()
     }
 
-    /// Whether a call is being carried out, in whatever take and with whatever arguments, or its output is asked for.
+    /// Whether a call is being carried out, in whatever take and with whatever arguments, or its
+    /// output is asked for.
     pub(super) fn is_under_way(&self, key: &CallKey) -> bool {
         let runs = self.executions.iter().any(|run| run.call == *key);
         runs || self.asked.iter().any(|(call, _)| call == key)

@@ -12,8 +12,8 @@ const INVENTED: &str = "unknown-tool";
 pub struct Counts(BTreeMap<String, BTreeMap<String, u32>>);
 
 impl Counts {
-    /// How often it acted about a fault of this rule and tool. Tools that there are not are counted together, or a model that invents
-    /// a new one each time would never come to the end of `times`.
+    /// How often it acted about a fault of this rule and tool. Tools that there are not are counted together,
+    /// or a model that invents a new one each time would never come to the end of `times`.
     pub fn of(&self, rule: &str, tool: Option<&str>) -> u32 {
         let tools = self.0.get(rule);
         let count = tools.and_then(|tools| tools.get(counted(rule, tool)));

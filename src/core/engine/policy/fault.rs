@@ -5,7 +5,6 @@ use std::fmt;
 /// One thing that is wrong. The message quotes the file: draw it through [`crate::safe_text::SafeText`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyFault {
-    /// The line, from 1.
     pub line: usize,
     /// What is wrong, what is allowed, and what was probably meant.
     pub message: String,

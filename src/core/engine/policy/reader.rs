@@ -100,7 +100,6 @@ impl<'a> Reader<'a> {
         table.get(key).filter(|node| !node.span().is_empty())
     }
 
-    /// A section.
     pub(super) fn table<'t, 'i>(
         &mut self,
         table: &'t DeTable<'i>,
@@ -137,7 +136,6 @@ impl<'a> Reader<'a> {
         Some((text?, node.span().start))
     }
 
-    /// A whole number.
     pub(super) fn whole(
         &mut self,
         table: &DeTable<'_>,
@@ -155,7 +153,6 @@ impl<'a> Reader<'a> {
         found
     }
 
-    /// `true` or `false`.
     pub(super) fn flag(&mut self, table: &DeTable<'_>, key: &str) -> Option<bool> {
         let node = self.get(table, key)?;
         let flag = node.get_ref().as_bool();
@@ -165,7 +162,6 @@ impl<'a> Reader<'a> {
         flag
     }
 
-    /// A duration.
     pub(super) fn duration(&mut self, table: &DeTable<'_>, key: &str) -> Option<Millis> {
         let node = self.get(table, key)?;
         let found = node.get_ref().as_str().and_then(duration);

@@ -6,7 +6,6 @@ use crate::engine::Millis;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Approval {
-    /// They run.
     Never,
     /// The operator is asked, until they say that the tool may always run.
     Ask,
@@ -34,7 +33,8 @@ impl Approval {
     }
 }
 
-/// How often a call is tried, where its tool failed in a way that may pass: it took too long, or could not be reached.
+/// How often a call is tried, where its tool failed in a way that may pass: it took too long, or
+/// could not be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetrySettings {
     /// How often in all, from 1.
@@ -77,7 +77,8 @@ pub struct BreakerSettings {
     pub cooldown_ms: Millis,
     /// Who wants to hear of it: an http or https URL.
     pub webhook: Option<String>,
-    /// What the model reads of a call while the tool is switched off, as a template; `None` for the breaker's own words.
+    /// What the model reads of a call while the tool is switched off, as a template; `None` for
+    /// the breaker's own words.
     pub wording: Option<String>,
 }
 
@@ -124,7 +125,8 @@ const LONGEST: Millis = 24 * 60 * 60 * 1000;
 /// The units of durations.
 const UNITS: [(&str, Millis); 4] = [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000)];
 
-/// Milliseconds of a duration as files write it: a whole number with its unit, `500ms`, `30s`, `2m`, `1h`; a day at most.
+/// Milliseconds of a duration as files write it: a whole number with its unit, `500ms`, `30s`, `2m`, `1h`;
+/// a day at most.
 pub fn duration(text: &str) -> Option<Millis> {
     let digits = text.find(|c: char| !c.is_ascii_digit())?;
     let (number, unit) = text.split_at(digits);

@@ -38,7 +38,6 @@ fn json(value: &DeValue<'_>) -> Result<Value, &'static str> {
     })
 }
 
-/// A whole number.
 pub(super) fn integer(number: &DeInteger<'_>) -> Option<i64> {
     i64::from_str_radix(number.as_str(), number.radix()).ok()
 }

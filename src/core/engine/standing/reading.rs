@@ -1,4 +1,5 @@
-//! Reads how a session stands: its last turn, the open calls with what the ledger knows, the faults that nobody has answered.
+//! Reads how a session stands: its last turn, the open calls with what the ledger knows, the faults
+//! that nobody has answered.
 
 use super::{Fault, Standing, StandingCall, Tail};
 use crate::dialects::body_of;
@@ -20,7 +21,8 @@ const TOLD_BY_AN_OUTPUT: &[&str] = &[
 /// Rules about calls that wait for their output, as those of the last reply do in a live run.
 const OF_OPEN_CALLS: &[&str] = &["pending-call", "orphan-call"];
 
-/// Rules about what providers refuse a request for, where they find an error in it; what else is wrong with a history, they take.
+/// Rules about what providers refuse a request for, where they find an error in it; what else is wrong with
+/// a history, they take.
 pub const REFUSED_BY_PROVIDERS: &[&str] = &[
     "orphan-call",
     "orphan-output",
@@ -37,13 +39,15 @@ pub const REFUSED_BY_PROVIDERS: &[&str] = &[
     "orphan-reasoning",
 ];
 
-/// Rules about outputs that a request brings: nothing can be done about them at a reply, only where a policy says what.
+/// Rules about outputs that a request brings: nothing can be done about them at a reply, only where
+/// a policy says what.
 pub const ABOUT_RESULTS: &[&str] = &["tool-error", "failing-tool"];
 
 /// What the engine itself decides: how many turns there are, and how the run ends.
 const OF_THE_ENGINE: &[&str] = &["turn-limit", "run-failed"];
 
-/// Rules about a reply that holds no final output: where one of a certain shape is asked for, a run cannot end on it.
+/// Rules about a reply that holds no final output: where one of a certain shape is asked for, a run
+/// cannot end on it.
 const WITHOUT_AN_OUTPUT: &[&str] = &["truncated-response", "refused", "missing-final-output"];
 
 /// How a take stands. `findings` are those of the session, `line` is the takes that lead to it
@@ -82,10 +86,11 @@ pub fn standing_of(
     Ok(standing)
 }
 
-/// How a request stands that is about to be sent: like a take, but its faults are what the provider would refuse it for, or did, in all of
-/// it, and what is wrong with the outputs that it brings.
+/// How a request stands that is about to be sent: like a take, but its faults are what the provider would
+/// refuse it for, or did, in all of it, and what is wrong with the outputs that it brings.
 ///
-/// What is about no item, as the name of a tool that is defined, cannot be mended in a history and holds nothing.
+/// What is about no item, as the name of a tool that is defined, cannot be mended in a
+/// history and holds nothing.
 pub fn standing_of_request(
     session: &Session,
     findings: &[Finding],
@@ -177,7 +182,8 @@ fn tail_of(session: &Session, last: Option<Turn>, calls: &[StandingCall]) -> Tai
     if calls.iter().any(|call| call.is_open) {
         return Tail::OpenCalls;
     }
-    // A reply that ends on the operator's decision about a hosted call goes back to the provider, as one that ends on outputs does.
+    // A reply that ends on the operator's decision about a hosted call goes back to the provider, as one that
+    // ends on outputs does.
     let mut items = turn.items().rev();
     let is_spoken = |index: &usize| session.items[*index].kind.is_from_model();
     let behind = items.clone().take_while(|index| !is_spoken(index));
@@ -223,7 +229,8 @@ fn faults_of(
     faults
 }
 
-/// The fault that a finding is; `None` where an open call is all that it is about, or an output has told the model.
+/// The fault that a finding is; `None` where an open call is all that it is about, or an output
+/// has told the model.
 fn fault_of(
     session: &Session,
     finding: &Finding,

@@ -1,7 +1,7 @@
 //! Where the events of a stream end, and the data of one (WHATWG HTML, section 9.2.6).
 //!
-//! [`crate::dialects::stream::Splitter`] reads events and copies what they say. What passes is only cut here, in place: most events
-//! are looked at once and kept as bytes.
+//! [`crate::dialects::stream::Splitter`] reads events and copies what they say. What passes is only cut here,
+//! in place: most events are looked at once and kept as bytes.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -21,8 +21,8 @@ pub(super) struct Cutter {
 }
 
 impl Cutter {
-    /// Where the event at hand ends, behind its blank line; `None` as long as that has not come. A line feed that comes late
-    /// behind its carriage return is an event of its own, without data.
+    /// Where the event at hand ends, behind its blank line; `None` as long as that has not come. A line feed
+    /// that comes late behind its carriage return is an event of its own, without data.
     pub(super) fn next(&mut self, bytes: &[u8]) -> Option<usize> {
         loop {
             if self.after_return && self.at < bytes.len() {

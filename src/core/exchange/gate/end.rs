@@ -9,9 +9,7 @@ pub enum End {
     Unmarked,
     /// Before the reply was complete. SDKs take this for a success (openai-python 3.52, openai-node 6.49).
     Short,
-    /// Within an event.
     InEvent,
-    /// Within a character.
     InCharacter,
     /// The provider reported a failure in it.
     Failed,

@@ -285,7 +285,6 @@ fn choice(cursor: &mut Cursor<'_>, look: &mut Look<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// A whole number.
 pub(super) fn number(raw: &[u8]) -> Option<u64> {
     std::str::from_utf8(raw).ok()?.parse().ok()
 }

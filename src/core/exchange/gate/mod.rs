@@ -1,12 +1,13 @@
 //! The gate of a streamed reply: text passes as it comes, calls are kept back until they were checked.
 //!
-//! From the first event of a call on everything is kept in its order until that call is complete; then somebody checks it
-//! ([`Gate::reply`]) and says [`Gate::sound`] or [`Gate::hold`]. What passes is what came, byte for byte. Only whole events pass:
-//! half of one might turn out to begin a call.
+//! From the first event of a call on everything is kept in its order until that call is complete; then somebody
+//! checks it ([`Gate::reply`]) and says [`Gate::sound`] or [`Gate::hold`]. What passes is what came, byte for
+//! byte. Only whole events pass: half of one might turn out to begin a call.
 //!
-//! A call is complete where its provider says so: Responses with `response.output_item.done`, Anthropic with `content_block_stop`.
-//! Chat says so only of all calls at once, with the `finish_reason`: pieces of several calls may come in any order until then. Of
-//! several choices of Chat the first is judged; calls of the others are kept and pass with it.
+//! A call is complete where its provider says so: Responses with `response.output_item.done`, Anthropic with
+//! `content_block_stop`. Chat says so only of all calls at once, with the `finish_reason`: pieces of several
+//! calls may come in any order until then. Of several choices of Chat the first is judged; calls of the others
+//! are kept and pass with it.
 
 mod calls;
 mod cut;
@@ -29,7 +30,8 @@ use look::{Look, look};
 use serde_json::Value;
 use std::ops::Range;
 
-/// How much of a stream is kept, in bytes. Past a limit everything passes as it comes, and is looked at no longer.
+/// How much of a stream is kept, in bytes. Past a limit everything passes as it comes, and is
+/// looked at no longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// The whole reply, which a check needs.
@@ -73,7 +75,8 @@ pub struct Gate {
     mode: Mode,
 }
 
-/// Under these keys what is no call waits for a check like one: the end of a reply that was cut off or refused, and text.
+/// Under these keys what is no call waits for a check like one: the end of a reply that was cut off
+/// or refused, and text.
 const END: &[u8] = b"\0end";
 const TEXT: &[u8] = b"\0text";
 
@@ -82,9 +85,7 @@ const TEXT: &[u8] = b"\0text";
 enum Mode {
     /// They pass up to the first call that was not checked.
     Sifts,
-    /// All are kept.
     Holds,
-    /// All pass.
     Passes,
     /// All pass unseen: a limit was passed.
     Blind,
@@ -140,7 +141,8 @@ impl Gate {
         }
     }
 
-    /// The complete calls are sound: they, and what stands behind them up to the next call that is not complete, are added to `out`.
+    /// The complete calls are sound: they, and what stands behind them up to the next call that is not
+    /// complete, are added to `out`.
     pub fn sound(&mut self, out: &mut Vec<u8>) {
         self.calls.sound();
         self.flow(out);
@@ -153,8 +155,9 @@ impl Gate {
         }
     }
 
-    /// The reply has come to its end, as far as HTTP is concerned: calls that were not complete count as complete, as SDKs take
-    /// them ([`Self::awaits_check`]). Where nothing is kept for a check, the rest passes.
+    /// The reply has come to its end, as far as HTTP is concerned: calls that were not complete
+    /// count as complete, as SDKs take them ([`Self::awaits_check`]). Where nothing is kept for a
+    /// check, the rest passes.
     pub fn end(&mut self, out: &mut Vec<u8>) -> End {
         if self.mode == Mode::Blind {
             return End::Unseen;
@@ -196,8 +199,8 @@ impl Gate {
         self.mode == Mode::Sifts && self.calls.has_complete()
     }
 
-    /// The reply so far as one JSON document of its dialect, with the calls that are complete; `None` where the dialect is not gated,
-    /// or a limit was passed.
+    /// The reply so far as one JSON document of its dialect, with the calls that are complete; `None` where the
+    /// dialect is not gated, or a limit was passed.
     pub fn reply(&self) -> Option<String> {
         if self.mode == Mode::Blind {
             return None;
@@ -248,7 +251,8 @@ impl Gate {
         self.course.oddities
     }
 
-    /// The data of the last event that passed and told that the Response is in progress, on one line; only Responses has such events.
+    /// The data of the last event that passed and told that the Response is in progress, on one line; only
+    /// Responses has such events.
     pub fn in_progress(&self) -> Option<&str> {
         self.in_progress.as_deref()
     }

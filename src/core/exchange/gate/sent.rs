@@ -11,7 +11,6 @@ use std::ops::Range;
 /// A stream as it came, as far as it has passed.
 #[derive(Debug, Clone, Default)]
 pub struct Sent {
-    /// All that came.
     pub(super) stream: Vec<u8>,
     /// How much of it has passed.
     pub(super) passed: usize,
@@ -40,7 +39,8 @@ impl Sent {
         })
     }
 
-    /// The `sequence_number` that the next event has for the client; `None` where events have passed that had none.
+    /// The `sequence_number` that the next event has for the client; `None` where events have
+    /// passed that had none.
     pub(in crate::exchange) fn next_number(&self) -> Option<u64> {
         let passed = &self.stream[..self.passed];
         let (mut last, mut is_numbered) = (None, true);

@@ -6,16 +6,13 @@ use crate::session::ledger::Usage;
 /// Milliseconds; moments count from 1970.
 pub type Millis = u64;
 
-/// What happened.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event<'a> {
     /// The request was judged.
     Asked(Judgement),
     /// The head of the upstream's reply has come.
     Head {
-        /// Its status.
         status: u16,
-        /// What follows it.
         shape: Shape,
     },
     /// Bytes of the reply.
@@ -34,7 +31,6 @@ pub enum Event<'a> {
     AskedAgain,
     /// A decision is awaited again, after the upstream was asked again: why, in a few words.
     WaitsAgain(String),
-    /// The client has left.
     ClientLeft,
     /// The client has closed its sending side: it may be gone, or wait. What is written next tells.
     ClientDoubted,
@@ -47,9 +43,7 @@ pub enum Event<'a> {
 /// What the body of a reply is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// Server-sent events.
     Stream,
-    /// One JSON document.
     Whole,
     /// Anything else, also what cannot be read as it is: another content type, an encoding.
     Opaque,
@@ -91,10 +85,7 @@ pub enum Decision {
         let_pass_by: Option<String>,
     },
     /// The agent gets an error.
-    Refused {
-        /// Why.
-        why: String,
-    },
+    Refused { why: String },
     /// The connection to the agent is cut.
     Cut,
 }
@@ -113,12 +104,7 @@ pub enum Effect {
     /// Bytes go to the client.
     Send(Vec<u8>),
     /// The whole reply goes to the client, with its head and its length.
-    Whole {
-        /// The head.
-        head: Head,
-        /// The body.
-        body: Vec<u8>,
-    },
+    Whole { head: Head, body: Vec<u8> },
     /// The reply to the client ends well.
     End,
     /// The connection to the client is broken off.
@@ -126,24 +112,15 @@ pub enum Effect {
     /// A hold begins; [`Event::Decided`] follows.
     Hold(Held),
     /// The hold has lost its client or its time: it is to be closed.
-    LeaveHold {
-        /// Why.
-        why: String,
-    },
+    LeaveHold { why: String },
     /// [`Event::Rang`] is to come at this moment; a timer that was set before is set anew.
-    Wait {
-        /// What for.
-        timer: Timer,
-        /// When.
-        at: Millis,
-    },
+    Wait { timer: Timer, at: Millis },
     /// The operator should know this.
     Note(String),
     /// The exchange is over.
     Ended(Ending),
 }
 
-/// What is held.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Held {
     /// What is to be decided about.
@@ -161,12 +138,10 @@ pub enum What {
     Request,
     /// The agent's request, which the provider has refused.
     Refusal {
-        /// The status.
         status: u16,
         /// The body of the refusal.
         body: Vec<u8>,
     },
-    /// The provider's reply.
     Reply {
         /// The whole reply as one JSON document of its dialect.
         json: String,
@@ -188,7 +163,6 @@ pub enum Head {
     Error(u16),
 }
 
-/// What a timer is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Timer {
     /// The client is to hear something.

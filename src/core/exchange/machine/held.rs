@@ -13,7 +13,6 @@ use serde_json::Value;
 const RETRY: Millis = 30_000;
 
 impl Exchange {
-    /// A hold begins.
     pub(super) fn hold(&mut self, now: Millis, what: What, why: String) {
         let is_request = !matches!(what, What::Reply { .. });
         self.state = State::Held {
@@ -33,7 +32,8 @@ impl Exchange {
         self.effects.push(Effect::Hold(Held { what, why, until }));
     }
 
-    /// When the timers of a hold, or of words that are kept back, are to ring: they follow from how it stands, whatever has happened before.
+    /// When the timers of a hold, or of words that are kept back, are to ring: they follow from how it stands,
+    /// whatever has happened before.
     fn timers(&self) -> [(Timer, Option<Millis>); 2] {
         let (beat, deadline) = match (self.state, self.gone_since) {
             (State::Held { .. }, Some(since)) => (None, Some(since + RETRY)),
@@ -50,7 +50,8 @@ impl Exchange {
         [(Timer::Beat, beat), (Timer::Deadline, deadline)]
     }
 
-    /// Says when the timers are to ring, where that has changed. One that is set and no longer wanted rings in vain.
+    /// Says when the timers are to ring, where that has changed. One that is set and no longer
+    /// wanted rings in vain.
     pub(super) fn arm(&mut self) {
         for (place, (timer, at)) in self.timers().into_iter().enumerate() {
             if let Some(at) = at.filter(|_| at != self.armed[place]) {

@@ -17,9 +17,10 @@
 //! | | it is decided | the client gets what was decided |
 //! | anything else | the operator cuts it | the client's connection is broken off |
 //!
-//! Whoever drives it keeps three promises: effects are carried out in their order before the next event; each [`Effect::Judge`] is
-//! followed by one [`Event::Judged`], each [`Effect::Hold`] by one [`Event::Decided`] at most (a cut may come at any time); nothing is handed in behind
-//! [`Effect::Ended`]. It keeps one: the client's stream never ends well unless its reply did, or somebody decided so.
+//! Whoever drives it keeps three promises: effects are carried out in their order before the next event; each
+//! [`Effect::Judge`] is followed by one [`Event::Judged`], each [`Effect::Hold`] by one [`Event::Decided`] at
+//! most (a cut may come at any time); nothing is handed in behind [`Effect::Ended`]. It keeps one: the client's
+//! stream never ends well unless its reply did, or somebody decided so.
 
 mod event;
 mod held;
@@ -47,15 +48,14 @@ const STALL: Millis = 15_000;
 /// What an exchange is about.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// What is spoken.
     pub dialect: Dialect,
-    /// Who asks.
     pub client: Client,
     /// Whether the request asks for a stream.
     pub streams: bool,
     /// Whether the request says what shape the final message has: a reply without calls is judged, too.
     pub has_output_schema: bool,
-    /// Whether words are judged like calls, for which those of a stream are kept back to its end: they may be replaced.
+    /// Whether words are judged like calls, for which those of a stream are kept back to its end:
+    /// they may be replaced.
     pub holds_text: bool,
     /// Whether the client has asked a stream of Chat to tell the tokens.
     pub tells_usage: bool,
@@ -63,7 +63,6 @@ pub struct Settings {
     pub intercepts: bool,
 }
 
-/// One exchange.
 #[derive(Debug)]
 pub struct Exchange {
     settings: Settings,
@@ -101,7 +100,6 @@ enum State {
     Asking,
     /// The upstream is asked.
     Waiting,
-    /// Everything passes.
     Passing,
     /// A stream passes through the gate.
     Gated,
@@ -118,7 +116,6 @@ enum State {
         /// Whether the hold asks the upstream again meanwhile.
         asks_again: bool,
     },
-    /// It is over.
     Over,
 }
 

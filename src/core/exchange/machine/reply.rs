@@ -181,7 +181,8 @@ impl Exchange {
         }
     }
 
-    /// Everything that was kept of a stream goes on as it came, and the client's stream ends as the provider's did.
+    /// Everything that was kept of a stream goes on as it came, and the client's stream ends
+    /// as the provider's did.
     pub(super) fn release_stream(&mut self, over: Over) {
         let mut out = Vec::new();
         if let Some(gate) = &mut self.gate {
@@ -303,8 +304,8 @@ impl Exchange {
     }
 }
 
-/// Whether a refusal is about the thread that its provider keeps: SDKs answer it by sending the whole conversation (Anthropic, beta
-/// `message-threads-2026-08-12`, `error.details.error_code`).
+/// Whether a refusal is about the thread that its provider keeps: SDKs answer it by sending the whole
+/// conversation (Anthropic, beta `message-threads-2026-08-12`, `error.details.error_code`).
 fn is_about_thread(refusal: &[u8]) -> bool {
     let refusal = serde_json::from_slice::<serde_json::Value>(refusal).unwrap_or_default();
     let code = refusal["error"]["details"]["error_code"].as_str();

@@ -1,4 +1,5 @@
-//! Replies of OpenAI Chat Completions (OpenAI API reference). Reasoning stands where DeepSeek, vLLM and llama.cpp put it.
+//! Replies of OpenAI Chat Completions (OpenAI API reference). Reasoning stands where DeepSeek, vLLM
+//! and llama.cpp put it.
 
 use super::object::{Object, behind, elements, list, text_of};
 use super::{counted, push_event};

@@ -1,8 +1,8 @@
-//! Replies that a provider could have given, around a turn that was mended: whole, or as the rest of a stream whose beginning the
-//! client has seen.
+//! Replies that a provider could have given, around a turn that was mended: whole, or as the rest of a stream
+//! whose beginning the client has seen.
 //!
-//! What a turn holds is spelled as it was given: numbers, escapes, signatures and encrypted content stay byte for byte. What the client
-//! has seen at the beginning of the turn is not said again.
+//! What a turn holds is spelled as it was given: numbers, escapes, signatures and encrypted content stay byte
+//! for byte. What the client has seen at the beginning of the turn is not said again.
 
 mod anthropic;
 mod chat;
@@ -17,12 +17,13 @@ use crate::session::Dialect;
 use crate::session::ledger::Usage;
 use object::Object;
 
-/// The rest of a stream of which `sent` was sent: with it the client has what it has seen already, and behind that the turn of
-/// `reply`, a whole reply of the dialect.
+/// The rest of a stream of which `sent` was sent: with it the client has what it has seen already, and behind
+/// that the turn of `reply`, a whole reply of the dialect.
 ///
-/// The Response keeps the id that the client knows, indexes and sequence numbers go on, what was begun is ended, and the stream ends
-/// once. `usage` is what is told of the tokens, where it is not zero; Chat tells it only where `tells_usage` says that the client
-/// has asked for it (`stream_options.include_usage`). A stream that has ended already gets nothing more.
+/// The Response keeps the id that the client knows, indexes and sequence numbers go on, what was begun is
+/// ended, and the stream ends once. `usage` is what is told of the tokens, where it is not zero; Chat tells it
+/// only where `tells_usage` says that the client has asked for it (`stream_options.include_usage`). A stream
+/// that has ended already gets nothing more.
 pub fn continuation(
     dialect: Dialect,
     sent: &Sent,
@@ -41,9 +42,10 @@ pub fn continuation(
     }
 }
 
-/// A whole reply whose turn are these elements of a history, as [`crate::dialects::write::history_of`] gives them. All else is
-/// that of `template`, a whole reply of the same provider, except what must fit the turn: why it ends, and the usage where it is not
-/// zero. What a history may leave out and a reply may not (the id of a message, its status) is filled in.
+/// A whole reply whose turn are these elements of a history, as [`crate::dialects::write::history_of`] gives
+/// them. All else is that of `template`, a whole reply of the same provider, except what must fit the turn: why
+/// it ends, and the usage where it is not zero. What a history may leave out and a reply may not (the id of a
+/// message, its status) is filled in.
 pub fn reply_with(dialect: Dialect, template: &str, elements: &[String], usage: Usage) -> String {
     match dialect {
         Dialect::Responses => responses::reply_with(template, elements, usage),

@@ -125,7 +125,8 @@ pub(super) fn list<Element: AsRef<str>>(elements: &[Element]) -> String {
     format!("[{}]", elements.join(","))
 }
 
-/// What is left of a JSON string behind a text that was said already, as a JSON string; itself where nothing was said.
+/// What is left of a JSON string behind a text that was said already, as a JSON string; itself
+/// where nothing was said.
 pub(super) fn behind(said: &str, json: &str) -> Option<String> {
     if said.is_empty() {
         return Some(json.to_owned());

@@ -42,8 +42,8 @@ fn is_call(item: &str) -> bool {
     )
 }
 
-/// An item of a history as one of a reply: a message has an id, a status and parts, a call an id. Ids that are missing are made of
-/// that of the Response.
+/// An item of a history as one of a reply: a message has an id, a status and parts, a call an id. Ids that are
+/// missing are made of that of the Response.
 fn as_output(item: &str, response: &str, index: u64) -> String {
     let mut object = Object::read(item);
     let kind = match object.text("type") {

@@ -1,4 +1,5 @@
-//! What stands before a turn, as a number: by it a conversation is known, in whatever spelling its agent repeats it.
+//! What stands before a turn, as a number: by it a conversation is known, in whatever spelling
+//! its agent repeats it.
 
 use super::element::{Element, digest_of, mixed};
 use crate::session::hash;
@@ -18,7 +19,8 @@ const UNSAID: &[&str] = &[
 /// Blocks that agents may leave away.
 const UNSAID_BLOCKS: &[&str] = &["thinking", "redacted_thinking"];
 
-/// What an element adds to the context of those behind it. Nothing where it is reasoning, or instructions: they hold dates.
+/// What an element adds to the context of those behind it. Nothing where it is reasoning, or
+/// instructions: they hold dates.
 pub(super) fn said(element: &Element) -> Option<u64> {
     let is_instructions = || element.has_role("system") || element.has_role("developer");
     if element.is_reasoning || is_instructions() {

@@ -11,9 +11,7 @@ use std::ops::Range;
 /// An element: an item of Responses, a message of Chat or Anthropic.
 #[derive(Debug, Clone)]
 pub(super) struct Element {
-    /// Its JSON.
     pub(super) text: String,
-    /// Whose it is.
     pub(super) side: Side,
     /// Whether it is reasoning and nothing else.
     pub(super) is_reasoning: bool,
@@ -44,12 +42,12 @@ pub(super) struct Call {
     pub(super) id: u64,
     /// Whether its id looks drawn at random: where they are counted two conversations have the same ones.
     pub(super) is_drawn: bool,
-    /// The tool.
     pub(super) tool: String,
 }
 
-/// So many letters and digits stand together in an id that is drawn, and so many different ones are among them. Servers that count
-/// (`call_0`, `functions.search:1`, `call_00000000001`) give the same ids in every conversation.
+/// So many letters and digits stand together in an id that is drawn, and so many different ones are
+/// among them. Servers that count (`call_0`, `functions.search:1`, `call_00000000001`) give the same
+/// ids in every conversation.
 const DRAWN: (usize, usize) = (10, 8);
 
 impl Element {
@@ -81,7 +79,8 @@ impl Element {
         }
     }
 
-    /// What an item of Responses is known by beside its words: its own id, or what is encrypted in it; as a number.
+    /// What an item of Responses is known by beside its words: its own id, or what is encrypted in
+    /// it; as a number.
     pub(super) fn own_mark(&self) -> Option<u64> {
         let marks = ["id", "encrypted_content"].into_iter();
         let mut marks = marks.filter_map(|key| member(&self.text, key));
@@ -126,7 +125,8 @@ impl Call {
         }
     }
 
-    /// Whether both are one call, however it is spelled: id, tool and arguments. Each stands in the element beside it.
+    /// Whether both are one call, however it is spelled: id, tool and arguments. Each stands in
+    /// the element beside it.
     pub(super) fn is(&self, own: &Element, other: &Self, theirs: &Element) -> bool {
         self.id == other.id
             && self.tool == other.tool
@@ -201,8 +201,8 @@ pub(super) const MARKS: &[&str] = &["cache_control"];
 /// Members that clients leave away, fill in or move although what is said is the same.
 pub(super) const PASSING: &[&str] = &["cache_control", "id", "status", "annotations", "logprobs"];
 
-/// What a JSON text says, as a number: the same for another order of members, other white space and other escapes, with or without the
-/// members of `passing` and members that are null.
+/// What a JSON text says, as a number: the same for another order of members, other white space and other
+/// escapes, with or without the members of `passing` and members that are null.
 pub(super) fn digest(text: &str, passing: &[&str]) -> u64 {
     match serde_json::from_str::<Value>(text) {
         Ok(value) => digest_of(&value, passing),

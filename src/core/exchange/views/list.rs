@@ -91,8 +91,8 @@ impl<'a> List<'a> {
         index - before.count()..index + behind.count()
     }
 
-    /// Each element with everything before it, as a number: the same element elsewhere, or in another conversation, is another one.
-    /// Instructions do not count: they hold dates.
+    /// Each element with everything before it, as a number: the same element elsewhere, or in another
+    /// conversation, is another one. Instructions do not count: they hold dates.
     pub(super) fn keys(&self) -> &[u64] {
         self.keys.get_or_init(|| {
             let mut before = 0;
@@ -166,8 +166,8 @@ impl<'a> List<'a> {
         self.change();
     }
 
-    /// The request with its list as it now is; `None` where nothing has changed. What separates two elements that were neighbours before
-    /// stays as it is.
+    /// The request with its list as it now is; `None` where nothing has changed. What separates two elements
+    /// that were neighbours before stays as it is.
     pub(super) fn write(&self) -> Option<Vec<u8>> {
         if !self.is_changed {
             return None;

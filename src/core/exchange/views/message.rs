@@ -7,7 +7,8 @@ use crate::dialects::write::{quoted, text_block};
 use crate::session::Dialect;
 use std::collections::HashMap;
 
-/// A message with the calls of `turn` that were answered for the agent, each behind the call that stood before it.
+/// A message with the calls of `turn` that were answered for the agent, each behind the call
+/// that stood before it.
 pub(super) fn with_calls(
     dialect: Dialect,
     text: &str,
@@ -46,7 +47,8 @@ pub(super) fn with_calls(
     }
 }
 
-/// The message of the user behind a turn, with results at its beginning; `None` where it is nobody's or not the user's.
+/// The message of the user behind a turn, with results at its beginning; `None` where it is nobody's
+/// or not the user's.
 pub(super) fn with_results(next: &Element, results: &[Element]) -> Option<String> {
     let text = &next.text;
     let content = member(text, "content").filter(|_| next.has_role("user"))?;
@@ -109,7 +111,8 @@ fn without_blocks(text: &str, released: &[&str]) -> String {
     with_elements(text, &content, &blocks)
 }
 
-/// Members of a message of Chat whose text grows with the deltas of a stream; servers that show reasoning use one of the last two.
+/// Members of a message of Chat whose text grows with the deltas of a stream; servers that show reasoning use
+/// one of the last two.
 const TEXTS: [&str; 3] = ["content", "reasoning_content", "reasoning"];
 
 fn without_texts(text: &str, released: &str) -> String {
@@ -148,7 +151,8 @@ fn without_texts(text: &str, released: &str) -> String {
     text
 }
 
-/// An object whose text `key` has lost the one of `released` at its beginning; null where nothing remains. `None` where it does not begin so.
+/// An object whose text `key` has lost the one of `released` at its beginning; null where nothing remains.
+/// `None` where it does not begin so.
 fn rest_of(object: &str, key: &str, released: &str) -> Option<String> {
     let at = member(object, key)?;
     let whole: String = serde_json::from_str(&object[at.clone()]).ok()?;

@@ -1,9 +1,10 @@
 //! The two views of a conversation: what the agent knows of it, and what its provider knows.
 //!
-//! Where the provider's reply was held, the agent is told a turn that it can use; the provider knows also the turn before, the call that did
-//! not work, and how it was answered. The agent repeats its own view in every later request. What it has not seen is put back there, so
-//! that to the provider the conversation is the one that it had, and every call keeps its output. The same holds for requests that were
-//! repaired before they left: the agent goes on repeating what was broken.
+//! Where the provider's reply was held, the agent is told a turn that it can use; the provider knows also the
+//! turn before, the call that did not work, and how it was answered. The agent repeats its own view in every
+//! later request. What it has not seen is put back there, so that to the provider the conversation is the one
+//! that it had, and every call keeps its output. The same holds for requests that were repaired before they
+//! left: the agent goes on repeating what was broken.
 
 mod context;
 mod element;
@@ -33,8 +34,8 @@ const MOST: usize = 4096;
 /// Most bytes that they take.
 const BYTES: usize = 64 << 20;
 
-/// What is remembered of earlier exchanges. Bounded: the oldest is forgotten, and a conversation that was told otherwise so long ago is then
-/// sent as the agent has it. Copies share what they remember.
+/// What is remembered of earlier exchanges. Bounded: the oldest is forgotten, and a conversation that was told
+/// otherwise so long ago is then sent as the agent has it. Copies share what they remember.
 #[derive(Debug, Clone)]
 pub struct Views {
     most: usize,
@@ -66,7 +67,6 @@ impl Kept {
 /// A request as its provider is to get it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restored {
-    /// The body.
     pub body: Vec<u8>,
     /// What was put back, a sentence each; they hold names from outside.
     pub notes: Vec<String>,
@@ -95,16 +95,18 @@ impl Views {
         self.kept.is_empty()
     }
 
-    /// Remembers what an agent was told, behind what its request said: in another conversation nothing of it is put back, whatever ids that
-    /// one has. `released` are the elements of the first turn that it was already sent before the hold, text and
-    /// reasoning: it repeats them together with the turn that it is told, in one message (Chat), before its blocks (Anthropic) or its items.
+    /// Remembers what an agent was told, behind what its request said: in another conversation nothing of it is
+    /// put back, whatever ids that one has. `released` are the elements of the first turn that it was already
+    /// sent before the hold, text and reasoning: it repeats them together with the turn that it is told, in one
+    /// message (Chat), before its blocks (Anthropic) or its items.
     pub fn remember(&mut self, dialect: Dialect, told: &Told, released: &[String]) {
         if let Some(story) = Story::of(dialect, told, released) {
             self.keep(Kept::Story(story));
         }
     }
 
-    /// Remembers how a request was repaired, element by element. `original` is the body as it was judged: as [`Self::restore`] gave it.
+    /// Remembers how a request was repaired, element by element. `original` is the body as it was judged:
+    /// as [`Self::restore`] gave it.
     pub fn remember_repair(&mut self, dialect: Dialect, original: &[u8], repaired: &[u8]) {
         if let Some(repair) = Repair::of(dialect, original, repaired) {
             self.keep(Kept::Repair(repair));
@@ -149,9 +151,11 @@ impl Views {
         self.first += 1;
     }
 
-    /// The request as the provider is to get it; `None` where it can go as it is. Elements that nothing was told about stay byte for byte.
+    /// The request as the provider is to get it; `None` where it can go as it is. Elements that nothing was
+    /// told about stay byte for byte.
     ///
-    /// Where the provider keeps the conversation itself, only outputs of calls that it knows already can be put back.
+    /// Where the provider keeps the conversation itself, only outputs of calls that it knows already
+    /// can be put back.
     pub fn restore(&self, dialect: Dialect, request: &[u8]) -> Option<Restored> {
         if self.is_empty() {
             return None;

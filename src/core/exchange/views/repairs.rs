@@ -1,4 +1,5 @@
-//! How a request was repaired before it left, and the same repair in later requests that repeat what was broken.
+//! How a request was repaired before it left, and the same repair in later requests that
+//! repeat what was broken.
 
 use super::element::{Element, MARKS, digest};
 use super::list::List;
@@ -17,13 +18,13 @@ pub(super) struct Repair {
 struct Change {
     /// The element and everything before it, as a number.
     key: u64,
-    /// The element as it was.
     was: Element,
     /// What stands there: nothing, another element, itself and others behind it.
     now: Vec<Element>,
 }
 
-/// The longest part of a list that is compared, by elements of both sides: beyond it a repair is not remembered.
+/// The longest part of a list that is compared, by elements of both sides: beyond it a
+/// repair is not remembered.
 const COMPARED: usize = 4_000_000;
 
 impl Repair {
@@ -64,7 +65,8 @@ impl Repair {
             .sum()
     }
 
-    /// Repeats the repair and says so; `None` where the list does not hold what was repaired, or goes on so that it does not fit any more.
+    /// Repeats the repair and says so; `None` where the list does not hold what was repaired, or goes on so
+    /// that it does not fit any more.
     pub(super) fn apply(&self, list: &mut List<'_>) -> Option<String> {
         let mut at = HashMap::new();
         for (place, key) in list.keys().iter().enumerate() {
@@ -133,8 +135,9 @@ fn changes_of(
 }
 
 impl Change {
-    /// Whether the other elements still go with what stands in its place: no call that is taken out has got an output, no output
-    /// that is put in has come by itself. `answered` are the ids of the calls that they answer.
+    /// Whether the other elements still go with what stands in its place: no call that is taken out
+    /// has got an output, no output that is put in has come by itself. `answered` are the ids of the
+    /// calls that they answer.
     fn fits(&self, answered: &HashSet<u64>) -> bool {
         let stays = |id: u64| {
             self.now
@@ -189,8 +192,8 @@ fn without_mark(block: &str) -> String {
     }
 }
 
-/// The elements that two lists have in common, by place: a longest sequence between what they begin and end with. `None` where there is too
-/// much between.
+/// The elements that two lists have in common, by place: a longest sequence between what they begin and end
+/// with. `None` where there is too much between.
 fn common(old: &[u64], new: &[u64]) -> Option<Vec<(usize, usize)>> {
     let pairs = old.iter().zip(new);
     let head = pairs.take_while(|(a, b)| a == b).count();

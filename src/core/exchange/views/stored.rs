@@ -1,8 +1,9 @@
 //! Conversations that the provider keeps: what a request that names an earlier reply goes on from.
 //!
-//! A request that continues a thread (Anthropic, beta `message-threads-2026-08-12`, `thread.previous_message_id`) or a stored Response
-//! (`previous_response_id`) holds only what is new. What its provider puts before that is remembered here, so that the request is judged
-//! like any other. Where an agent was told another reply than its provider gave, its next request is sent with the whole history: the
+//! A request that continues a thread (Anthropic, beta `message-threads-2026-08-12`,
+//! `thread.previous_message_id`) or a stored Response (`previous_response_id`) holds only what is new. What its
+//! provider puts before that is remembered here, so that the request is judged like any other. Where an agent
+//! was told another reply than its provider gave, its next request is sent with the whole history: the
 //! provider's own copy ends on a reply that the agent does not know.
 
 use super::element::{Element, Side};
@@ -52,7 +53,8 @@ enum Turn {
 pub struct Continued {
     /// The request with its whole history, as one that names no earlier reply. A thread begins anew with it.
     pub body: Vec<u8>,
-    /// Whether the agent was told that reply otherwise than its provider gave it, so that only the whole history can be sent.
+    /// Whether the agent was told that reply otherwise than its provider gave it, so that only the whole
+    /// history can be sent.
     pub is_told_otherwise: bool,
 }
 
@@ -99,7 +101,8 @@ impl Conversations {
 }
 
 impl Keeping {
-    /// Reads along in the reply to a request with its whole history; `None` where that reply cannot be continued.
+    /// Reads along in the reply to a request with its whole history; `None` where that
+    /// reply cannot be continued.
     pub fn of(
         conversations: &Arc<Conversations>,
         dialect: Dialect,
@@ -138,8 +141,8 @@ impl Keeping {
         }
     }
 
-    /// The agent gets another turn; `provider` is what its provider is to see of it. `template` is the whole reply whose id the agent may
-    /// get in place of the first one's.
+    /// The agent gets another turn; `provider` is what its provider is to see of it. `template` is the whole
+    /// reply whose id the agent may get in place of the first one's.
     pub fn tell(&mut self, provider: Vec<String>, template: &str) {
         *self.stored.lock() = Turn::Told(provider);
         if let Some(id) = id_in(template.as_bytes()) {
@@ -190,7 +193,8 @@ impl Stored {
     }
 }
 
-/// The message of the user that both the history ends on and the request begins with: results of one turn stand in one message.
+/// The message of the user that both the history ends on and the request begins with: results of one turn
+/// stand in one message.
 fn joined(dialect: Dialect, history: &[String], own: &[String]) -> Option<String> {
     let (last, next) = (history.last()?, own.first()?);
     if dialect != Dialect::Anthropic {

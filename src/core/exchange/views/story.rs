@@ -27,7 +27,8 @@ pub(super) struct Story {
 }
 
 impl Story {
-    /// `None` where nothing of it will have to be put back: both know the same, or the agent got a final text, which stands for itself.
+    /// `None` where nothing of it will have to be put back: both know the same, or the agent got a final text,
+    /// which stands for itself.
     pub(super) fn of(dialect: Dialect, told: &Told, released: &[String]) -> Option<Self> {
         if !told.hides() {
             return None;
@@ -60,7 +61,8 @@ impl Story {
         is_found.then_some(story)
     }
 
-    /// The numbers by which the turn is found: of the agent's calls, in Responses also of items with ids of their own.
+    /// The numbers by which the turn is found: of the agent's calls, in Responses also of items with
+    /// ids of their own.
     pub(super) fn marks(&self) -> impl Iterator<Item = u64> {
         let elements = self.provider.iter().zip(&self.hidden);
         let seen = elements
@@ -112,7 +114,8 @@ impl Story {
         self.answered.contains(&call.id)
     }
 
-    /// Puts back what the provider knows and says so; `None` where this list does not hold the turn, or holds all of it already.
+    /// Puts back what the provider knows and says so; `None` where this list does not hold the turn, or holds
+    /// all of it already.
     pub(super) fn apply(&self, list: &mut List<'_>) -> Option<String> {
         if list.dialect != self.dialect {
             return None;
@@ -143,8 +146,8 @@ impl Story {
         Some(self.note())
     }
 
-    /// The first element of the turn, where the list holds the turn behind what stood before it: ids alone say little, since some servers
-    /// count them.
+    /// The first element of the turn, where the list holds the turn behind what stood before it: ids alone say
+    /// little, since some servers count them.
     fn anchor(&self, list: &List<'_>) -> Option<usize> {
         let marks = self.marks().collect::<HashSet<_>>();
         let mut seen: HashMap<u64, Vec<_>> = HashMap::new();
@@ -265,7 +268,8 @@ impl Story {
         );
     }
 
-    /// Where the provider keeps the conversation it knows the hidden calls beside the agent's: only their outputs are missing.
+    /// Where the provider keeps the conversation it knows the hidden calls beside the agent's: only
+    /// their outputs are missing.
     fn answer_kept(&self, list: &mut List<'_>) -> Option<String> {
         let calls = self
             .seen_calls()
@@ -342,7 +346,8 @@ impl<'e> Seen<'e> {
         seen
     }
 
-    /// Whether it holds an element: calls are compared as calls, items with marks of their own by those, all else by what it says.
+    /// Whether it holds an element: calls are compared as calls, items with marks of their own by those, all
+    /// else by what it says.
     fn holds(&self, element: &Element, mark: Option<u64>) -> bool {
         let digest = element.digest(PASSING);
         let is_in = |words: &Words| match mark {

@@ -1,9 +1,11 @@
-//! Members and elements of JSON text, found and exchanged where they stand: everything beside them stays byte for byte.
+//! Members and elements of JSON text, found and exchanged where they stand: everything beside them
+//! stays byte for byte.
 
 use crate::json::Cursor;
 use std::ops::Range;
 
-/// The members of an object: each key as it stands between its quotes, and where its value is. None where it is no object.
+/// The members of an object: each key as it stands between its quotes, and where its value is. None where
+/// it is no object.
 fn members(object: &str) -> Vec<(&str, Range<usize>)> {
     let mut found = Vec::new();
     let read = Cursor::new(object.as_bytes()).object(|cursor, key| {
@@ -17,7 +19,8 @@ fn members(object: &str) -> Vec<(&str, Range<usize>)> {
     found
 }
 
-/// Where the value of a member of an object stands; of a key that stands twice the last one counts, as for most readers.
+/// Where the value of a member of an object stands; of a key that stands twice the last one counts,
+/// as for most readers.
 pub(super) fn member(object: &str, wanted: &str) -> Option<Range<usize>> {
     let mut found = members(object).into_iter().rev();
     found
@@ -25,7 +28,8 @@ pub(super) fn member(object: &str, wanted: &str) -> Option<Range<usize>> {
         .map(|(_, value)| value)
 }
 
-/// Where the elements of a list stand, counted from the start of `text`. None where the value at `list` is no list.
+/// Where the elements of a list stand, counted from the start of `text`. None where the value at
+/// `list` is no list.
 pub(super) fn elements(text: &str, list: &Range<usize>) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let read = Cursor::at(&text.as_bytes()[..list.end], list.start).array(|cursor| {
@@ -44,7 +48,6 @@ pub(super) fn with_value(object: &str, value: &Range<usize>, new: &str) -> Strin
     [&object[..value.start], new, &object[value.end..]].concat()
 }
 
-/// An object without a member.
 pub(super) fn without_member(object: &str, unwanted: &str) -> String {
     let kept = members(object).into_iter();
     let kept = kept.filter(|(key, _)| *key != unwanted);

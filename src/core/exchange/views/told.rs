@@ -10,7 +10,8 @@ use std::ops::Range;
 /// The two views of how a held exchange went on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Told {
-    /// What the agent gets as its reply: the elements of the model's last turn without the calls that were answered for it.
+    /// What the agent gets as its reply: the elements of the model's last turn without the calls that
+    /// were answered for it.
     pub agent: Vec<String>,
     /// What the provider knows, or is told with the agent's next request: everything behind the request.
     pub provider: Vec<String>,
@@ -32,7 +33,8 @@ impl Told {
 pub enum NoTold {
     /// The history is not in the request.
     #[error(
-        "the provider keeps this conversation itself (previous_response_id or conversation): what the agent does not see cannot be put into its later requests"
+        "the provider keeps this conversation itself (previous_response_id or conversation): what the agent \
+        does not see cannot be put into its later requests"
     )]
     ServerState,
     /// One of the requests cannot be read, or holds no list.
@@ -52,8 +54,9 @@ pub enum NoTold {
     NoId,
 }
 
-/// Tells apart what the agent and what the provider see of a take that is the request with elements behind it: the model's reply,
-/// outputs of its calls, further replies. Both are request bodies; where nothing is taken out, elements are byte for byte those of the take.
+/// Tells apart what the agent and what the provider see of a take that is the request with elements behind it:
+/// the model's reply, outputs of its calls, further replies. Both are request bodies; where nothing is taken
+/// out, elements are byte for byte those of the take.
 ///
 /// Fails where there is no turn to hand over, or where the two views could not be kept apart later.
 pub fn told(dialect: Dialect, base: &[u8], take: &[u8]) -> Result<Told, NoTold> {
@@ -103,8 +106,8 @@ pub fn told(dialect: Dialect, base: &[u8], take: &[u8]) -> Result<Told, NoTold> 
             context::behind(before, context::said(&Element::read(dialect, text)))
         }),
     };
-    // Beside calls that the agent has, the provider keeps the hidden one as well, and only its output is missing. Calls are then known
-    // by the ids of their outputs alone, so these must be drawn.
+    // Beside calls that the agent has, the provider keeps the hidden one as well, and only its output is
+    // missing. Calls are then known by the ids of their outputs alone, so these must be drawn.
     let mut calls = read[told.last.clone()]
         .iter()
         .flat_map(|element| &element.calls);
@@ -125,7 +128,8 @@ pub(super) fn history(dialect: Dialect, body: &[u8]) -> Result<Vec<String>, NoTo
             .into_iter()
             .map(|at| body[at].to_owned())
             .collect()),
-        // As a take spells it that has something behind a text (OpenAI API reference: a text input with the role `user`).
+        // As a take spells it that has something behind a text (OpenAI API reference: a text input
+        // with the role `user`).
         Some(b'"') => Ok(vec![format!(
             r#"{{"role":"user","content":{}}}"#,
             &body[list]

@@ -1,9 +1,10 @@
 //! Which conversation a request of a file belongs to.
 //!
-//! A request repeats the history that it goes on from. It belongs to the conversation that ends with what it begins with, the reply
-//! included: who asks the same again without the reply (evaluations ask many times, clients ask anew) begins another conversation.
-//! What is compared is what every client repeats: messages, calls and outputs. Where the provider keeps the history, a request goes on from
-//! the one before it, unless it repeats that very request.
+//! A request repeats the history that it goes on from. It belongs to the conversation that ends with what it
+//! begins with, the reply included: who asks the same again without the reply (evaluations ask many times,
+//! clients ask anew) begins another conversation. What is compared is what every client repeats: messages,
+//! calls and outputs. Where the provider keeps the history, a request goes on from the one before it, unless it
+//! repeats that very request.
 
 use super::Builder;
 use crate::dialects::body_without_reasoning;
@@ -50,7 +51,6 @@ struct Conversation {
     number: usize,
     /// Digest of what was said.
     end: u64,
-    /// Whether anything was.
     is_spoken: bool,
     /// How many items at its end no request need repeat.
     unsaid: usize,
@@ -125,7 +125,8 @@ impl Builder<'_> {
         self.take_request(request, (behind, repeated), &said)
     }
 
-    /// Adds what stands in a request from `behind` on, which is behind `repeated` of the things it says, and the system texts that are new.
+    /// Adds what stands in a request from `behind` on, which is behind `repeated` of the things it says, and
+    /// the system texts that are new.
     fn take_request(
         &mut self,
         request: Request,
@@ -172,7 +173,8 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// The number of the conversation that ends with what a request begins with, and how much of the request that is.
+    /// The number of the conversation that ends with what a request begins with, and how much of
+    /// the request that is.
     fn find(
         &mut self,
         request: &Request,
@@ -203,7 +205,8 @@ impl Builder<'_> {
             if numbers.len() == 1 {
                 return Ok(Some((last, length)));
             }
-            // Calls of several conversations may have one id; what tells them apart is what they were called with.
+            // Calls of several conversations may have one id; what tells them apart is what
+            // they were called with.
             let items = request.entries[..=said[length - 1].0].iter();
             let items = items.filter_map(|entry| match entry {
                 Entry::Item(item) => Some(item),
@@ -342,8 +345,8 @@ impl Builder<'_> {
         }
     }
 
-    /// What an item says, apart from how this or that side spells it: a call is its id, a message its text. `None` for what a request need
-    /// not repeat.
+    /// What an item says, apart from how this or that side spells it: a call is its id, a message its text.
+    /// `None` for what a request need not repeat.
     pub(super) fn meaning(&self, item: &Item) -> Result<Option<u64>, SourceError> {
         let is_compared = matches!(
             item.kind,
@@ -400,7 +403,8 @@ fn last_tools(sets: Vec<ToolSet>) -> Vec<ToolSet> {
         .collect()
 }
 
-/// A hand-off asks with other instructions: they hold for the reply, and stand behind the outputs of the calls before.
+/// A hand-off asks with other instructions: they hold for the reply, and stand behind the outputs
+/// of the calls before.
 pub(in crate::formats) fn outputs_first(items: &mut [Item]) {
     let run = |items: &[Item], kind| items.iter().take_while(|item| item.kind == kind).count();
     let instructions = run(items, Kind::System);

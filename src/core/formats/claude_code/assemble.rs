@@ -1,4 +1,5 @@
-//! From the lines of a Claude Code log to sessions: the conversation first, then each side chain and each abandoned branch.
+//! From the lines of a Claude Code log to sessions: the conversation first, then each side chain
+//! and each abandoned branch.
 
 use super::FORMAT;
 use super::graph::{Branch, Branches, Graph, Role};

@@ -1,8 +1,10 @@
-//! Which lines of a Claude Code log are the conversation, in which order, and which are side chains or dead branches.
+//! Which lines of a Claude Code log are the conversation, in which order, and which are side
+//! chains or dead branches.
 //!
-//! The official reader takes the leaf that comes latest in the file and walks `parentUuid` to the root. That alone loses the
-//! results of parallel calls, which hang on their own line of the message and not on the chain; so lines of a message that is on
-//! the chain, and the results that answer its calls, belong to it too. All of it is linear in the lines of the file.
+//! The official reader takes the leaf that comes latest in the file and walks `parentUuid` to the root. That
+//! alone loses the results of parallel calls, which hang on their own line of the message and not on the chain;
+//! so lines of a message that is on the chain, and the results that answer its calls, belong to it too. All of
+//! it is linear in the lines of the file.
 
 use crate::session::index_number;
 use crate::session::{Fragment, Item, Keyed, Kind, Link, LinkFlags, Problem, ProblemKind};
@@ -11,7 +13,6 @@ use std::collections::{HashMap, HashSet};
 /// A chain of lines, in the order of the history.
 #[derive(Debug)]
 pub(super) struct Branch {
-    /// The records.
     pub(super) records: Vec<u32>,
     /// What it is to the conversation.
     pub(super) role: Role,
@@ -20,7 +21,6 @@ pub(super) struct Branch {
 /// What a branch is to the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// The conversation itself.
     Active,
     /// The work of a sub-agent.
     SideChain,
@@ -67,7 +67,8 @@ pub(super) struct Branches {
     pub(super) list: Vec<Branch>,
     /// What could not be read.
     pub(super) problems: Vec<Problem>,
-    /// The records of the active branch that name a parent which is not in the file, although records stand before them.
+    /// The records of the active branch that name a parent which is not in the file, although
+    /// records stand before them.
     pub(super) broken: Vec<u32>,
 }
 
@@ -128,8 +129,8 @@ impl<'a> Graph<'a> {
         self.parents[record].map(|parent| parent as usize)
     }
 
-    /// The lines that may be the conversation: those of no sub-agent; all of them where a file holds nothing but a sub-agent's
-    /// lines (`subagents/agent-*.jsonl`).
+    /// The lines that may be the conversation: those of no sub-agent; all of them where a file holds nothing
+    /// but a sub-agent's lines (`subagents/agent-*.jsonl`).
     fn candidates(&self) -> Vec<usize> {
         let linked = |record: &usize| self.links()[*record].id != 0;
         let side = |record: &usize| self.links()[*record].flags.has(LinkFlags::SIDE);
@@ -222,7 +223,8 @@ impl<'a> Graph<'a> {
         self.problems.push(Problem { at, kind });
     }
 
-    /// The chain with the lines of the same messages, the results that answer its calls, and lines that are in no chain at all.
+    /// The chain with the lines of the same messages, the results that answer its calls, and lines that are in
+    /// no chain at all.
     fn with_siblings(&self, chain: &Marks, repeated: &Marks) -> Vec<usize> {
         let links = self.links();
         let mut messages = Ids::default();
@@ -334,7 +336,8 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// The first record above `record` that hangs on nothing outside of the conversation; remembered for all on the way.
+    /// The first record above `record` that hangs on nothing outside of the conversation; remembered for
+    /// all on the way.
     fn root(&self, record: usize, root_of: &mut [Option<usize>]) -> usize {
         let mut path = Vec::new();
         let mut at = record;

@@ -1,8 +1,9 @@
 //! Claude Code session logs: JSONL whose entries form a graph by `uuid` and `parentUuid`.
 //!
-//! One message of the model is spread over many lines with the same `message.id`; a result may stand before its call; sub-agents
-//! and abandoned branches lie between the lines of the conversation. `graph` finds the active chain and the others. Lines of sub-agents
-//! that are nested in `progress` entries (2.0 and 2.1) belong to another conversation and are jumped over.
+//! One message of the model is spread over many lines with the same `message.id`; a result may stand before its
+//! call; sub-agents and abandoned branches lie between the lines of the conversation. `graph` finds the active
+//! chain and the others. Lines of sub-agents that are nested in `progress` entries (2.0 and 2.1) belong to
+//! another conversation and are jumped over.
 
 mod assemble;
 mod graph;

@@ -1,4 +1,5 @@
-//! Anthropic: a system prompt apart, and messages of blocks, user and assistant by turns; outputs come first in the user's message.
+//! Anthropic: a system prompt apart, and messages of blocks, user and assistant by turns; outputs come first
+//! in the user's message.
 
 use super::call::{Input, NewCall};
 use super::order::{Order, Step, is_of_reply};
@@ -48,8 +49,8 @@ fn first_of_conversation(conversion: &Conversion<'_>) -> usize {
     (0..items.len()).find(is_spoken).unwrap_or(items.len())
 }
 
-/// Whether a system text goes to the prompt: those at the start, and those of other dialects wherever they stand. Anthropic itself takes
-/// a message of the system in mid-conversation (API reference).
+/// Whether a system text goes to the prompt: those at the start, and those of other dialects wherever they
+/// stand. Anthropic itself takes a message of the system in mid-conversation (API reference).
 fn is_in_prompt(conversion: &Conversion<'_>, first: usize, index: usize) -> bool {
     let item = conversion.item(index);
     item.kind == Kind::System && (index < first || item.shape != Shape::Anthropic)

@@ -44,8 +44,8 @@ impl TargetIds {
         Ok(ids)
     }
 
-    /// The id of a call, or of the call that an output answers; an output that answers none has its own, in the target's letters.
-    /// Empty where there is none.
+    /// The id of a call, or of the call that an output answers; an output that answers none has its own, in the
+    /// target's letters. Empty where there is none.
     pub(super) fn target(
         &self,
         session: &Session,
@@ -104,11 +104,12 @@ fn free(id: &str, index: usize, to: To, taken: &HashSet<String>) -> String {
 }
 
 impl To {
-    /// The id in the letters and the length that the target takes: Chat up to 40 characters (agno#5382), Responses up to 64 (OpenAI API
-    /// reference), Anthropic `^[a-zA-Z0-9_-]+$` (its error text).
+    /// The id in the letters and the length that the target takes: Chat up to 40 characters (agno#5382),
+    /// Responses up to 64 (OpenAI API reference), Anthropic `^[a-zA-Z0-9_-]+$` (its error text).
     pub(super) fn fit_id(self, id: &str) -> String {
         let is_fitting = |character: char| match self {
-            // What JSON spells with an escape is taken by nobody's pattern and counts for more than one character.
+            // What JSON spells with an escape is taken by nobody's pattern and counts for
+            // more than one character.
             Self::Responses | Self::Chat => {
                 !character.is_control() && !matches!(character, '"' | '\\')
             }
@@ -128,7 +129,8 @@ impl To {
         fitting[..kept].to_owned()
     }
 
-    /// In bytes. Anthropic names no limit; nothing that is longer than the longest of the others comes from a provider.
+    /// In bytes. Anthropic names no limit; nothing that is longer than the longest of the others
+    /// comes from a provider.
     fn longest_id(self) -> usize {
         match self {
             Self::Chat => 40,

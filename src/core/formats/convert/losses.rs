@@ -1,4 +1,5 @@
-//! What another dialect cannot say, or says otherwise: each fact once, with its item, and its words in one place.
+//! What another dialect cannot say, or says otherwise: each fact once, with its item, and its
+//! words in one place.
 
 use std::fmt;
 
@@ -17,10 +18,7 @@ pub enum LossKind {
     /// Reasoning is signed or encrypted for the provider that wrote it.
     Reasoning,
     /// A call that the provider ran itself, or its result.
-    Hosted {
-        /// Its tool.
-        tool: String,
-    },
+    Hosted { tool: String },
     /// A request for a decision, or the decision.
     Approval,
     /// Tools that were offered in the middle of the history.
@@ -30,28 +28,20 @@ pub enum LossKind {
     /// A note of the runtime.
     Notice,
     /// A type that the target does not know.
-    Unknown {
-        /// Its `type`.
-        of_type: String,
-    },
+    Unknown { of_type: String },
     /// A reference to an item that the provider keeps; what it points to is not in the recording.
     Reference,
     /// Bytes that are no JSON.
     Unreadable,
     /// Items that stand before the last compaction: the provider no longer sees them.
-    Earlier {
-        /// How many.
-        count: usize,
-    },
-    /// `previous_response_id` or `conversation`: older items are kept by the provider and are not in the recording.
+    Earlier { count: usize },
+    /// `previous_response_id` or `conversation`: older items are kept by the provider and are
+    /// not in the recording.
     ServerState,
     /// An output whose call is kept by the provider became a text of the user.
     OutputAsText,
     /// A part of a content that the target has no place for there.
-    Part {
-        /// Its `type`.
-        of_type: String,
-    },
+    Part { of_type: String },
     /// A message or text without words, which the target refuses.
     Empty,
     /// Citations or annotations of a text.
@@ -88,15 +78,9 @@ pub enum LossKind {
     /// A system text from the middle of the history went to the system prompt.
     MovedToSystem,
     /// A tool that the provider runs is not offered in the request.
-    HostedTool {
-        /// Its name.
-        name: String,
-    },
+    HostedTool { name: String },
     /// The grammar of a free-form tool is not in the request.
-    ToolFormat {
-        /// Its name.
-        name: String,
-    },
+    ToolFormat { name: String },
     /// The tools are not known, so that the request offers none.
     ToolsUnknown,
     /// The model is not known, so that the request names none.

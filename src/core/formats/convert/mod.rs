@@ -1,7 +1,8 @@
 //! A session in another dialect, or in its own without the envelope of its file.
 //!
-//! What has the target's spelling already is copied byte for byte, signatures and encrypted reasoning with it; the rest is spelled
-//! anew from what it says. Nothing is invented: an orphan stays an orphan. What cannot go over is a [`Loss`].
+//! What has the target's spelling already is copied byte for byte, signatures and encrypted reasoning with it;
+//! the rest is spelled anew from what it says. Nothing is invented: an orphan stays an orphan. What cannot go
+//! over is a [`Loss`].
 //!
 //! The text is written item by item, so that memory goes with the number of items.
 
@@ -37,10 +38,8 @@ pub enum To {
 }
 
 impl To {
-    /// Every target.
     pub const ALL: [Self; 3] = [Self::Responses, Self::Chat, Self::Anthropic];
 
-    /// Its dialect.
     pub fn dialect(self) -> Dialect {
         match self {
             Self::Responses => Dialect::Responses,
@@ -67,7 +66,8 @@ impl To {
         }
     }
 
-    /// The longest tool name: `FunctionToolParam` and `FunctionObject` (OpenAI API reference), Anthropic's error text.
+    /// The longest tool name: `FunctionToolParam` and `FunctionObject` (OpenAI API
+    /// reference), Anthropic's error text.
     fn longest_name(self) -> usize {
         match self {
             Self::Chat => 64,
@@ -205,8 +205,8 @@ impl<'a> Conversion<'a> {
         Ok(is_item.then_some(bytes))
     }
 
-    /// Whether an item that nobody knows is one of the target all the same: providers add types faster than anyone lists them. A message of
-    /// no role and an object without a type are nothing in any list.
+    /// Whether an item that nobody knows is one of the target all the same: providers add types faster than
+    /// anyone lists them. A message of no role and an object without a type are nothing in any list.
     fn keeps_unknown(&self, item: &Item) -> Result<bool, SourceError> {
         let bytes = self.session.bytes(item)?;
         let fields = Fields::read(&mut Cursor::new(&bytes)).unwrap_or_default();
@@ -219,7 +219,8 @@ impl<'a> Conversion<'a> {
         })
     }
 
-    /// The role and the parts of a message of the user or of the system, as OpenAI spells roles; `None` where it says nothing.
+    /// The role and the parts of a message of the user or of the system, as OpenAI spells roles; `None`
+    /// where it says nothing.
     fn instruction(
         &mut self,
         index: usize,
@@ -261,7 +262,8 @@ impl<'a> Conversion<'a> {
         Ok((role, parts))
     }
 
-    /// Whether an output answers a call that the provider keeps: nothing in the target's history could be its call.
+    /// Whether an output answers a call that the provider keeps: nothing in the target's history
+    /// could be its call.
     fn is_of_server(&self, index: usize) -> bool {
         let item = self.item(index);
         item.kind == Kind::Output

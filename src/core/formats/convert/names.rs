@@ -73,8 +73,8 @@ fn sanitised(name: &str, limit: usize) -> String {
     }
 }
 
-/// The name, or the name with a number where it is taken. Numbers up to the last one were tried before: many names that become one
-/// in the target's letters cost no more than as many others.
+/// The name, or the name with a number where it is taken. Numbers up to the last one were tried before: many
+/// names that become one in the target's letters cost no more than as many others.
 fn free(name: String, limit: usize, taken: &HashSet<String>, last_number: &mut u32) -> String {
     let mut candidate = name.clone();
     while taken.contains(&candidate) {

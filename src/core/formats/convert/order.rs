@@ -1,4 +1,5 @@
-//! The order in which Chat and Anthropic want a history: each reply whole, the outputs of its calls right behind it.
+//! The order in which Chat and Anthropic want a history: each reply whole, the outputs of its
+//! calls right behind it.
 
 use super::ids::visible_partner;
 use super::{Conversion, LossKind};
@@ -7,7 +8,8 @@ use std::collections::HashMap;
 
 /// What stands together in the target.
 pub(super) enum Step {
-    /// What the model said and called in one reply; the calls come last where the recording's own dialect has no order.
+    /// What the model said and called in one reply; the calls come last where the recording's own
+    /// dialect has no order.
     Reply(Vec<usize>),
     /// An output, or a message.
     One(usize),
@@ -90,7 +92,8 @@ fn goes_with_its_call(session: &Session, index: usize) -> bool {
     session.items[index].kind == Kind::Output && visible_partner(session, index).is_some()
 }
 
-/// Whether an item is a part of the model's message. A block of a type that nobody knows belongs to whom its neighbours belong to.
+/// Whether an item is a part of the model's message. A block of a type that nobody knows belongs to whom
+/// its neighbours belong to.
 pub(super) fn is_of_reply(session: &Session, index: usize) -> bool {
     let item = &session.items[index];
     if item.kind.is_from_model() {

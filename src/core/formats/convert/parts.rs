@@ -9,7 +9,6 @@ use crate::session::{Item, Kind};
 pub(super) struct Content {
     /// Its parts, in order.
     pub parts: Vec<Part>,
-    /// `role`, as `developer`.
     pub role: String,
     /// Whether it holds reasoning beside its text (`reasoning_content` of compatible servers).
     pub has_reasoning: bool,
@@ -20,7 +19,6 @@ pub(super) struct Content {
 /// One part of a content.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Part {
-    /// A text.
     Text(String),
     /// What the model said instead of an answer.
     Refusal(String),
@@ -196,7 +194,8 @@ fn image_url(cursor: &mut Cursor<'_>) -> Result<Option<String>, Fault> {
     Ok(url)
 }
 
-/// `source` of Anthropic: `{type: base64, media_type, data}` or `{type: url, url}`; files stand at the provider.
+/// `source` of Anthropic: `{type: base64, media_type, data}` or `{type: url, url}`; files
+/// stand at the provider.
 fn image_source(cursor: &mut Cursor<'_>) -> Result<Option<String>, Fault> {
     let (mut url, mut media_type, mut data) = (None, None, None);
     cursor.object(|cursor, key| {
@@ -226,7 +225,6 @@ fn text(cursor: &mut Cursor<'_>) -> Result<String, Fault> {
 /// Which parts have a place.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Room {
-    /// Whether pictures have.
     pub images: bool,
     /// Whether texts without words have.
     pub blanks: bool,

@@ -55,8 +55,8 @@ fn spell(conversion: &mut Conversion<'_>, index: usize) -> Result<Vec<String>, S
     }
 }
 
-/// What the model said: a message for each text. Only a message with the id that the provider gave it has parts of type
-/// `output_text` or `refusal` (`EasyInputMessage`, OpenAI API reference).
+/// What the model said: a message for each text. Only a message with the id that the provider gave it has parts
+/// of type `output_text` or `refusal` (`EasyInputMessage`, OpenAI API reference).
 fn said(conversion: &mut Conversion<'_>, index: usize) -> Result<Vec<String>, SourceError> {
     let room = Room {
         images: false,

@@ -1,11 +1,13 @@
-//! Message lists of agent frameworks: each has roles, contents and calls that look like those of a provider, and are none.
+//! Message lists of agent frameworks: each has roles, contents and calls that look like those of a
+//! provider, and are none.
 
 use crate::formats::{Document, Sample};
 
 /// How many documents of the head are looked into.
 const DOCUMENTS: usize = 16;
 
-/// Bedrock Converse: blocks without a type, each under its own name (`toolUse`, `toolResult` with `toolUseId`), tools in `toolConfig`.
+/// Bedrock Converse: blocks without a type, each under its own name (`toolUse`, `toolResult` with
+/// `toolUseId`), tools in `toolConfig`.
 pub(super) fn is_converse(sample: &Sample<'_>) -> bool {
     sample.mentions("\"tool")
         && (holders(sample).iter().any(|holder| {
@@ -17,7 +19,8 @@ pub(super) fn is_converse(sample: &Sample<'_>) -> bool {
         }))
 }
 
-/// AI SDK (Vercel): `tool-call` and `tool-result` parts with a `toolCallId`, or `toolInvocations` beside the content.
+/// AI SDK (Vercel): `tool-call` and `tool-result` parts with a `toolCallId`, or
+/// `toolInvocations` beside the content.
 pub(super) fn is_ai_sdk(sample: &Sample<'_>) -> bool {
     sample.mentions("toolCallId")
         && (any_message(sample, |message| {
@@ -38,7 +41,8 @@ pub(super) fn is_ui_messages(sample: &Sample<'_>) -> bool {
     })
 }
 
-/// LangChain: messages by `type` (`human`, `ai`), with their members in place, in `data`, or in the `kwargs` of a constructor.
+/// LangChain: messages by `type` (`human`, `ai`), with their members in place, in `data`, or in the
+/// `kwargs` of a constructor.
 pub(super) fn is_langchain(sample: &Sample<'_>) -> bool {
     any_message(sample, |message| {
         let kind = message.text("type").unwrap_or_default();
@@ -52,7 +56,8 @@ pub(super) fn is_langchain(sample: &Sample<'_>) -> bool {
     })
 }
 
-/// tau2: both sides call tools, so that calls and outputs name their `requestor`; a call has its name and arguments in itself.
+/// tau2: both sides call tools, so that calls and outputs name their `requestor`; a call has its name
+/// and arguments in itself.
 pub(super) fn is_tau2(sample: &Sample<'_>) -> bool {
     sample.mentions("\"requestor\"")
         && any_message(sample, |message| {

@@ -20,7 +20,8 @@ pub(super) fn message_of(blocks: &str) -> String {
 }
 
 impl Lowering<'_> {
-    /// Puts a `tool_result` block into a message of its own behind a reply, or into the one that was put there for another.
+    /// Puts a `tool_result` block into a message of its own behind a reply, or into the one that was
+    /// put there for another.
     pub(super) fn put_first_block(
         &mut self,
         seat: Seat,
@@ -131,8 +132,8 @@ impl Lowering<'_> {
     }
 }
 
-/// Where the content of a message stands that says nothing: `[]`, `null` or `""`. An item without content is its whole message, one
-/// whose content is a string is that string.
+/// Where the content of a message stands that says nothing: `[]`, `null` or `""`. An item without content is
+/// its whole message, one whose content is a string is that string.
 fn empty_content(item: &[u8]) -> Result<Option<Range<usize>>, CannotWrite> {
     let is_empty = |value: &[u8]| {
         let inside = value

@@ -1,4 +1,5 @@
-//! Lines that name the line before them: a new line of a Claude Code log joins the chain, and the chain closes over a line that leaves.
+//! Lines that name the line before them: a new line of a Claude Code log joins the chain, and the chain closes
+//! over a line that leaves.
 
 use super::CannotWrite;
 use super::list::ListEdits;
@@ -13,7 +14,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// Lines that were added, to be joined with those that are there.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
-    /// By the record behind which they stand: the id of the line that was added last, and the one that follows it in the chain.
+    /// By the record behind which they stand: the id of the line that was added last, and the one that follows
+    /// it in the chain.
     added: BTreeMap<u32, Added>,
     /// Items at whose lines the chain breaks, to be joined with the line before.
     broken: Vec<u32>,
@@ -374,7 +376,8 @@ fn synthetic_reply(text: &str, id: &str) -> String {
     .to_string()
 }
 
-/// An id in the form of a random UUID (RFC 9562, version 4), the same for the same seed: a take reads alike each time it is made.
+/// An id in the form of a random UUID (RFC 9562, version 4), the same for the same seed: a take reads alike
+/// each time it is made.
 fn new_id(seed: &str) -> String {
     let hash = |start: u64| {
         seed.bytes().fold(start, |hash, byte| {

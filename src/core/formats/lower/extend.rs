@@ -16,7 +16,8 @@ const PLAIN: [&str; 3] = [
 ];
 /// The members of a request that hold its history.
 const LISTS: [&[u8]; 3] = [b"messages", b"input", b"items"];
-/// The largest request without a history that is looked through for the place of one, in bytes: instructions and tools.
+/// The largest request without a history that is looked through for the place of one, in
+/// bytes: instructions and tools.
 const LARGEST: u64 = 64 << 20;
 
 impl Lowering<'_> {
@@ -56,7 +57,8 @@ impl Lowering<'_> {
         self.extend(&[draft_message(shape, voice, text)])
     }
 
-    /// Whether no item is an element of a list: there is none, or instructions, or all of the input is one text.
+    /// Whether no item is an element of a list: there is none, or instructions, or all of the
+    /// input is one text.
     pub(super) fn has_no_list(&mut self) -> Result<bool, CannotWrite> {
         let is_plain = PLAIN.contains(&self.ground.session.format);
         Ok(is_plain && self.last_in_a_list()?.is_none())
@@ -123,13 +125,12 @@ impl Lowering<'_> {
     }
 }
 
-/// What stands before the text of an input that becomes the first item of a list (OpenAI API reference: a string as `input` is a
-/// text input with the role `user`).
+/// What stands before the text of an input that becomes the first item of a list (OpenAI API reference: a
+/// string as `input` is a text input with the role `user`).
 const INPUT_OPENS: &str = r#"[{"role":"user","content":"#;
 
 /// Where a request holds its history.
 enum Holder {
-    /// An array.
     List(Range<usize>),
     /// A text, with its quotes.
     Text(Range<usize>),

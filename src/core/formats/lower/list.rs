@@ -1,4 +1,5 @@
-//! Taking elements out of lists and putting new ones in: lines by their line ends, array elements by their commas.
+//! Taking elements out of lists and putting new ones in: lines by their line ends, array
+//! elements by their commas.
 
 use super::CannotWrite;
 use super::place::{Ground, LOOK, List};
@@ -126,7 +127,8 @@ impl<'a> Elements<'a> {
         })?)
     }
 
-    /// Whether nothing but white space and a comma stands between an element and the next: they are in one list.
+    /// Whether nothing but white space and a comma stands between an element and the next: they
+    /// are in one list.
     fn adjoin(&self, index: usize) -> bool {
         let (Some(here), Some(next)) = (self.span(index), self.span(index + 1)) else {
             return false;
@@ -248,7 +250,8 @@ impl<'a> Elements<'a> {
         Ok(())
     }
 
-    /// A run of lines with the line end behind it; at the end of a text without one, with the line end before it.
+    /// A run of lines with the line end behind it; at the end of a text without one, with the
+    /// line end before it.
     fn whole_lines(&self, at: Span) -> Result<Span, CannotWrite> {
         let behind = self.behind(at)?;
         let blank = behind

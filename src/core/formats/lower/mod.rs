@@ -1,8 +1,10 @@
-//! From edits to bytes: what the history is to say, written where the file holds it, with every other byte left as it is.
+//! From edits to bytes: what the history is to say, written where the file holds it, with every other byte
+//! left as it is.
 //!
-//! Three questions are answered one after the other: which object of the dialect an item belongs to and in which list that object
-//! stands (`place`), what leaves and what comes at these places (here; `unit` for messages that lose a part, `block` for those that gain
-//! one, `claude_code` for lines that are linked), and how elements of a list are separated (`list`).
+//! Three questions are answered one after the other: which object of the dialect an item belongs to and in
+//! which list that object stands (`place`), what leaves and what comes at these places (here; `unit` for
+//! messages that lose a part, `block` for those that gain one, `claude_code` for lines that are linked), and
+//! how elements of a list are separated (`list`).
 
 mod block;
 mod claude_code;
@@ -32,7 +34,8 @@ pub enum CannotWrite {
     /// An edit names an item that the session does not have.
     #[error("there is no item {0}")]
     NoItem(u32),
-    /// The item is a member of a request, no element of its history: instructions, or all of the input as one text.
+    /// The item is a member of a request, no element of its history: instructions, or all of the
+    /// input as one text.
     #[error("item {} stands in no list of messages", .0 + 1)]
     NoPlace(u32),
     /// The list has no element to stand beside.
@@ -167,7 +170,8 @@ struct Lowering<'a> {
     filled: BTreeMap<(u64, u64), Vec<String>>,
     splices: Vec<Splice>,
     lines: Lines,
-    /// The items from a call to the end of its reply and the outputs behind it, as they were walked last, and the last that stays.
+    /// The items from a call to the end of its reply and the outputs behind it, as they were walked last, and
+    /// the last that stays.
     reply: Option<(Range<u32>, u32)>,
     /// Whether lines name the line before them (Claude Code).
     is_linked: bool,
@@ -238,8 +242,8 @@ impl Lowering<'_> {
         self.put_output(call, output)
     }
 
-    /// Puts an output where the dialect wants it: behind the reply and the outputs that are there already; in Anthropic at the head of
-    /// the next message.
+    /// Puts an output where the dialect wants it: behind the reply and the outputs that are there already; in
+    /// Anthropic at the head of the next message.
     fn put_output(&mut self, call: u32, output: String) -> Result<(), CannotWrite> {
         let item = *self.ground.item(call)?;
         if item.shape != Shape::Anthropic {

@@ -1,4 +1,5 @@
-//! Where an item stands in its file: the message or item object it belongs to, and the list in which that object is one of many.
+//! Where an item stands in its file: the message or item object it belongs to, and the list in which that
+//! object is one of many.
 
 use super::CannotWrite;
 use crate::json::{Cursor, Fault};
@@ -7,14 +8,14 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// A list of objects that edits add to and take from: the records of the file, or an array inside of one record.
+/// A list of objects that edits add to and take from: the records of the file, or an array
+/// inside of one record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum List {
     /// Lines, or elements of the document's own array; indices are those of [`Session::records`].
     Records,
     /// An array in a record.
     Array {
-        /// The record.
         record: u32,
         /// Where the array begins in the source.
         start: u64,
@@ -61,7 +62,8 @@ pub(super) struct Ground<'a> {
     /// The record at hand: edits come in the order of the history, mostly several for one record.
     records: HashMap<u32, Rc<Vec<u8>>>,
     arrays: HashMap<List, Rc<Vec<Span>>>,
-    /// The way that was gone last, with what stands beside it: a message may hold thousands of parts, a body thousands of messages.
+    /// The way that was gone last, with what stands beside it: a message may hold thousands of parts, a
+    /// body thousands of messages.
     last: Way,
 }
 
@@ -130,12 +132,12 @@ impl<'a> Ground<'a> {
         Ok(bytes)
     }
 
-    /// The bytes of an item.
     pub(super) fn bytes(&self, item: &Item) -> Result<Vec<u8>, CannotWrite> {
         Ok(self.session.bytes(item)?)
     }
 
-    /// Whether the bytes of an item may be changed where they stand: not where later requests of a log repeat them.
+    /// Whether the bytes of an item may be changed where they stand: not where later requests of
+    /// a log repeat them.
     pub(super) fn check_alone(&mut self, item: &Item) -> Result<(), CannotWrite> {
         let (steps, _) = self.steps(item)?;
         self.refuse_exchange(&steps)
@@ -164,8 +166,8 @@ impl<'a> Ground<'a> {
         })
     }
 
-    /// Whether a record is the value of a member of the document and no element of a list: a string or an object that holds the
-    /// instructions, or the first input.
+    /// Whether a record is the value of a member of the document and no element of a list: a string or an
+    /// object that holds the instructions, or the first input.
     fn is_member(&self, record: u32) -> Result<bool, CannotWrite> {
         let end = self.record_span(record).unwrap_or_default().start;
         let start = end.saturating_sub(LOOK);

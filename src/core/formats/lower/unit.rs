@@ -1,4 +1,5 @@
-//! Items that leave: alone where they are a whole object, as a part of their message, or with the message where nothing of it is left.
+//! Items that leave: alone where they are a whole object, as a part of their message, or with the message where
+//! nothing of it is left.
 
 use super::place::{Place, Seat};
 use super::{CannotWrite, Lowering, is_within};

@@ -1,9 +1,11 @@
 //! The exchanges of a proxy's journal as conversations: each request goes on from the history that it repeats.
 //!
-//! Several agents may speak through one proxy at the same time, so a request belongs to the latest conversation whose whole history it
-//! begins with. What is compared is what everybody has to repeat: messages, calls and outputs; reasoning and hosted calls may be left out by
-//! a client. A reply counts as part of the history once a request repeats it; one that no request repeats (its client gave up and asked
-//! again, or got another one from retake) is a branch of its own, up to there. Exchanges are taken in the order in which their requests came.
+//! Several agents may speak through one proxy at the same time, so a request belongs to the latest
+//! conversation whose whole history it begins with. What is compared is what everybody has to repeat:
+//! messages, calls and outputs; reasoning and hosted calls may be left out by a client. A reply counts as
+//! part of the history once a request repeats it; one that no request repeats (its client gave up and asked
+//! again, or got another one from retake) is a branch of its own, up to there. Exchanges are taken in the
+//! order in which their requests came.
 
 use super::super::Contents;
 use super::super::assemble::{Folded, assemble_folded, chained, outputs_first};
@@ -23,7 +25,8 @@ pub(super) fn assemble_conversations(
     source: &Arc<dyn Source>,
 ) -> Result<Contents, SourceError> {
     let mut parts = parts(&fragment);
-    // An exchange is written when all of its reply has passed, which may be after the next one that its client began meanwhile.
+    // An exchange is written when all of its reply has passed, which may be after the next one that
+    // its client began meanwhile.
     parts.sort_by_key(|part| part.heard.number);
     let mut conversations = Conversations::default();
     let mut reader = Reader::new(source, &fragment.records);
@@ -33,7 +36,8 @@ pub(super) fn assemble_conversations(
         .map(|part| part.heard.number)
         .collect();
     for (place, part) in parts.iter().enumerate() {
-        // What was written of an exchange before its end counts where there is none, and then what was written last.
+        // What was written of an exchange before its end counts where there is none, and then
+        // what was written last.
         let is_known = |later: &&Part| later.heard.number == part.heard.number;
         let is_last = !parts[place + 1..]
             .iter()
@@ -55,7 +59,8 @@ struct Part {
     request: Stretch,
     reply: Stretch,
     told: Option<Stretch>,
-    /// What the provider was asked, where that is something else than the request: it has turns that the agent has not seen.
+    /// What the provider was asked, where that is something else than the request: it has turns that the
+    /// agent has not seen.
     sent: Option<Stretch>,
 }
 
@@ -165,7 +170,6 @@ impl History {
     }
 }
 
-/// A conversation.
 #[derive(Debug)]
 struct Conversation {
     dialect: Dialect,
@@ -184,8 +188,9 @@ struct Conversation {
 }
 
 impl Conversation {
-    /// Whether a request goes on from here that begins with what the digest stands for, and is nothing else where `is_all`. Who asks the same
-    /// again after a whole reply begins another conversation; after one that broke off it is a retry.
+    /// Whether a request goes on from here that begins with what the digest stands for, and is nothing else
+    /// where `is_all`. Who asks the same again after a whole reply begins another conversation; after one that
+    /// broke off it is a retry.
     fn goes_on(&self, end: u64, is_all: bool) -> bool {
         let is_repeated = end == self.ends[1];
         is_repeated || !is_all || !self.last.is_whole_reply()
@@ -311,14 +316,16 @@ impl Conversations {
             let at = self.at.get(&end)?.iter().rev();
             let mut at = at.filter(|index| self.all[**index].goes_on(end, length == all));
             let is_same = |index: &&usize| self.all[**index].last_system == asked.system_digest();
-            // Two agents may be asked the same; what tells them apart is what they were told before that, or what they answered.
+            // Two agents may be asked the same; what tells them apart is what they were told before that,
+            // or what they answered.
             let has_reply = |index: &&usize| self.all[**index].has_reply_at(end);
             let found = at.clone().find(is_same).or_else(|| at.find(has_reply));
             found.map(|index| (*index, length))
         })
     }
 
-    /// The last reply of a conversation becomes part of it where the request repeats it; it is a branch where it does not.
+    /// The last reply of a conversation becomes part of it where the request repeats it; it is a branch
+    /// where it does not.
     fn settle(&mut self, index: usize, repeated: u64) {
         let conversation = &mut self.all[index];
         for end in conversation.ends {
@@ -412,7 +419,8 @@ impl Conversations {
 
 /// What a request says, in digests.
 struct Asked {
-    /// For each number of compared items the place behind them, and behind what need not be repeated after them.
+    /// For each number of compared items the place behind them, and behind what need not
+    /// be repeated after them.
     stands_at: Vec<usize>,
     /// For each number of compared items the digest of them; the first one is that of none.
     ends: Vec<u64>,

@@ -1,9 +1,11 @@
-//! An exchange as a proxy's journal holds it: the agent's request, the provider's reply in one piece, what the agent got instead.
+//! An exchange as a proxy's journal holds it: the agent's request, the provider's reply in one piece, what
+//! the agent got instead.
 //!
 //! `{"type":"exchange","id":7,"dialect":"chat","model":..,"request":{..},"response":{..},"told":{..},"incomplete":true,"failures":[..]}`;
-//! `response` is an error body where the provider refused, and `response_text` what is no JSON. A `held` or `began` entry has the same members as far
-//! as they are known, and `notice`, a sentence for the reader who finds no `exchange` behind it. The members that are only told (times, headers,
-//! status, ...) are in `exchange::entry`, which writes them.
+//! `response` is an error body where the provider refused, and `response_text` what is no JSON. A `held` or
+//! `began` entry has the same members as far as they are known, and `notice`, a sentence for the reader who
+//! finds no `exchange` behind it. The members that are only told (times, headers, status, ...) are in
+//! `exchange::entry`, which writes them.
 
 use super::super::body;
 use crate::json::{Cursor, Fault, display_text};
@@ -27,7 +29,6 @@ struct Members {
     notices: Vec<Range<usize>>,
 }
 
-/// Reads one entry.
 pub(super) fn read(
     cursor: &mut Cursor<'_>,
     dialect: Dialect,
@@ -123,7 +124,8 @@ fn walk(cursor: &mut Cursor<'_>) -> Result<Members, Fault> {
     Ok(members)
 }
 
-/// The id that stands under one of these names: a string, or the `id` or `previous_message_id` of an object. Keyed hash; 0 for none.
+/// The id that stands under one of these names: a string, or the `id` or `previous_message_id` of an object.
+/// Keyed hash; 0 for none.
 fn id_in(bytes: &[u8], at: usize, names: &[&[u8]]) -> Result<u64, Fault> {
     let mut id = 0;
     Cursor::at(bytes, at).object(|cursor, key| {
@@ -174,7 +176,8 @@ fn read_reply(
     Ok(())
 }
 
-/// Whether an object is the body of an error and no reply: it has an `error`, and nothing of what replies are made of.
+/// Whether an object is the body of an error and no reply: it has an `error`, and nothing of what
+/// replies are made of.
 fn is_error(bytes: &[u8], at: usize) -> Result<bool, Fault> {
     let (mut has_error, mut has_reply) = (false, false);
     Cursor::at(bytes, at).object(|cursor, key| {

@@ -4,7 +4,8 @@ use super::VERSION;
 use crate::json::{Cursor, Fault};
 use std::ops::Range;
 
-/// The first line of a journal, with its line feed. `about` is a JSON object without `retake` and `version`, or empty.
+/// The first line of a journal, with its line feed. `about` is a JSON object without `retake`
+/// and `version`, or empty.
 pub fn encode_header(about: &serde_json::Map<String, serde_json::Value>) -> String {
     let mut header = serde_json::json!({"retake": "journal", "version": VERSION});
     if let Some(members) = header.as_object_mut() {
@@ -79,7 +80,6 @@ impl<'a> Line<'a> {
 /// A line whose checksum fits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sound {
-    /// Its number.
     pub seq: u64,
     /// Where its entry stands.
     pub entry: Range<usize>,

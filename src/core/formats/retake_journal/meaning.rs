@@ -22,7 +22,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The bytes of an item.
     pub(super) fn bytes(&mut self, item: &Item) -> Result<&[u8], SourceError> {
         let span = self.records.get(item.record as usize).map(|one| one.span);
         let span = span.unwrap_or(item.span);
@@ -36,8 +35,8 @@ impl<'a> Reader<'a> {
         self.line.1.get(inside).ok_or(gone)
     }
 
-    /// What an item says, apart from how this or that side spells it: a call is its id, a message its text. `None` for what a request
-    /// need not repeat.
+    /// What an item says, apart from how this or that side spells it: a call is its id, a message its text.
+    /// `None` for what a request need not repeat.
     pub(super) fn meaning(&mut self, item: &Item) -> Result<Option<u64>, SourceError> {
         let is_compared = matches!(
             item.kind,

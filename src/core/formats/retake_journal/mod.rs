@@ -1,11 +1,13 @@
 //! retake's own journal: what was live or decided, line after line, appended as it happens.
 //!
 //! The first line says what it is: `{"retake":"journal","version":1,...}`. Each further line is
-//! `{"seq":1,"crc":"89abcdef","entry":{"type":...}}`: `seq` counts from 1 without gaps, `crc` is the CRC-32 (IEEE) of the decimal `seq`, a
-//! space and the bytes of `entry` as they stand. So a torn tail, a damaged line and a lost one are told apart, and every line is JSON.
+//! `{"seq":1,"crc":"89abcdef","entry":{"type":...}}`: `seq` counts from 1 without gaps, `crc` is the CRC-32
+//! (IEEE) of the decimal `seq`, a space and the bytes of `entry` as they stand. So a torn tail, a damaged line
+//! and a lost one are told apart, and every line is JSON.
 //!
-//! Entries: `session` (`{"path","format","label"}`, what was opened), `item` (`{"dialect","item"}`, one item as it was on the wire), and those
-//! of a proxy's journal: `exchange`, `began` and `held` (see `exchange.rs`). Types that this version does not know are kept and left alone.
+//! Entries: `session` (`{"path","format","label"}`, what was opened), `item` (`{"dialect","item"}`, one item as
+//! it was on the wire), and those of a proxy's journal: `exchange`, `began` and `held` (see `exchange.rs`).
+//! Types that this version does not know are kept and left alone.
 
 mod conversations;
 mod exchange;

@@ -22,7 +22,8 @@ impl SplitMix {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `limit`. For the few dozen places of a round what the remainder favours is far below what could be seen.
+    /// A number below `limit`. For the few dozen places of a round what the remainder favours is far below
+    /// what could be seen.
     fn below(&mut self, limit: usize) -> usize {
         let limit = limit.max(1) as u64;
         usize::try_from(self.next() % limit).unwrap_or_default()

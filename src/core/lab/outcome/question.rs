@@ -1,12 +1,13 @@
 //! Whether a text ends by asking its reader something.
 
-/// Marks that end a question: of Latin and most scripts, full-width, Arabic, Greek, Armenian, Ethiopic, Vai, and marks that hold one.
+/// Marks that end a question: of Latin and most scripts, full-width, Arabic, Greek, Armenian, Ethiopic, Vai,
+/// and marks that hold one.
 const MARKS: &[char] = &[
     '?', '\u{ff1f}', '\u{61f}', '\u{37e}', '\u{55e}', '\u{1367}', '\u{a60f}', '\u{2047}',
     '\u{2048}', '\u{2049}', '\u{203d}',
 ];
-/// What may stand behind the mark of a question: exclamation, emphasis and closing brackets. A closing quotation mark may not: then the
-/// question is somebody else's.
+/// What may stand behind the mark of a question: exclamation, emphasis and closing brackets. A closing
+/// quotation mark may not: then the question is somebody else's.
 const BEHIND: &[char] = &['!', '\u{ff01}', '*', '_', ')', ']', '\u{ff09}'];
 /// What begins an item of a list, beside numbers.
 const BULLETS: &[char] = &['-', '*', '•', '+', '–'];
@@ -15,9 +16,10 @@ const ENDS: &[char] = &['.', '!', '。', '！', '\n', ':', '：'];
 
 /// The question that a text ends with.
 ///
-/// A heuristic: the last sentence ends with a question mark of some script, or a list of answers follows such a sentence. Code, quoted
-/// lines and the question mark of an address do not count. A request without a question mark ("Tell me the date.") is not seen, and a
-/// question for the sake of speech ("Anything else?") is taken for one.
+/// A heuristic: the last sentence ends with a question mark of some script, or a list of answers follows such
+/// a sentence. Code, quoted lines and the question mark of an address do not count. A request without a
+/// question mark ("Tell me the date.") is not seen, and a question for the sake of speech ("Anything else?")
+/// is taken for one.
 pub(super) fn question(text: &str) -> Option<&str> {
     let lines = spoken(text);
     let last = *lines.last()?;

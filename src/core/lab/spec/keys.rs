@@ -6,15 +6,10 @@ use std::fmt::{self, Write};
 /// A table of a spec.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpecPlace {
-    /// The file itself.
     Spec,
-    /// One of `[[finding]]`.
     Finding,
-    /// `[wordings]`.
     Wordings,
-    /// One of `[[wordings.add]]`.
     Added,
-    /// One of `[[assert]]`.
     Assert,
 }
 
@@ -41,12 +36,9 @@ impl fmt::Display for SpecPlace {
     }
 }
 
-/// A key of a spec.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpecKey {
-    /// Where it stands.
     pub place: SpecPlace,
-    /// Its name.
     pub name: &'static str,
     /// What it wants, in words.
     pub wanted: &'static str,
@@ -125,7 +117,6 @@ pub(super) const CHANNELS: [(Channel, &str); 3] = [
     (Channel::UserMessage, "user-message"),
 ];
 
-/// The keys of one place.
 pub(super) fn keys_of(place: SpecPlace) -> impl Iterator<Item = &'static SpecKey> {
     SPEC_KEYS.iter().filter(move |key| key.place == place)
 }

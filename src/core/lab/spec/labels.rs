@@ -4,7 +4,8 @@ use super::Spec;
 use crate::engine::agent::Model;
 
 impl Spec {
-    /// What each model is called, in their order. Different models of one name are numbered; the very same one is called the same.
+    /// What each model is called, in their order. Different models of one name are numbered; the very same one
+    /// is called the same.
     pub fn model_labels(&self) -> Vec<String> {
         let mut different: Vec<&Model> = Vec::new();
         for model in &self.models {

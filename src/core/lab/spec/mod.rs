@@ -1,4 +1,5 @@
-//! What an experiment is ordered with: which findings, which wordings, which models. A spec file says it; the screen's form makes one too.
+//! What an experiment is ordered with: which findings, which wordings, which models. A spec file says it; the
+//! screen's form makes one too.
 
 mod keys;
 mod labels;
@@ -16,14 +17,11 @@ use super::{Caps, Stop};
 use crate::engine::agent::{Beside, Model};
 use crate::wording::Channel;
 
-/// What is ordered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spec {
     /// What reports call the experiment.
     pub name: String,
-    /// The findings.
     pub findings: Vec<Which>,
-    /// The wordings.
     pub wordings: Wanted,
     /// The models; each finding is tried with each.
     pub models: Vec<Model>,
@@ -61,29 +59,29 @@ pub struct Which {
 /// Which wordings are tried.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
-    /// Whether the baseline is among them: the words that the model read when it was recorded, or none where a turn is asked for again.
+    /// Whether the baseline is among them: the words that the model read when it was recorded, or none where a
+    /// turn is asked for again.
     pub recorded: bool,
-    /// Those of the library and of the operator's own files: all for the kind of the finding, or those of these names.
+    /// Those of the library and of the operator's own files: all for the kind of the finding, or
+    /// those of these names.
     pub named: Named,
     /// Words of the spec.
     pub added: Vec<Added>,
 }
 
-/// Wordings by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Named {
     /// All that there are for the kind of the finding, besides the baseline.
     All,
-    /// These, in this order; one that the kind of a finding does not have is left out there. The baseline may be named, too.
+    /// These, in this order; one that the kind of a finding does not have is left out there. The baseline
+    /// may be named, too.
     These(Vec<String>),
 }
 
 /// Words of one's own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Added {
-    /// Their name.
     pub name: String,
-    /// The template.
     pub text: String,
     /// How they reach the model.
     pub channel: Channel,
@@ -103,13 +101,14 @@ pub struct Assertion {
 }
 
 impl Spec {
-    /// Reads a spec. All that is wrong with it is told at once. Files that it names are read through `beside`: scripts, agent files, and
-    /// the files that those name, all as paths from the spec.
+    /// Reads a spec. All that is wrong with it is told at once. Files that it names are read through `beside`:
+    /// scripts, agent files, and the files that those name, all as paths from the spec.
     pub fn parse(text: &str, beside: Beside<'_>) -> Result<Self, SpecFaults> {
         parse::parse(text, beside)
     }
 
-    /// The spec as TOML, which is read as the same spec. The model of an agent file stands there with its own keys.
+    /// The spec as TOML, which is read as the same spec. The model of an agent file stands there
+    /// with its own keys.
     pub fn write(&self) -> String {
         let mut text = String::new();
         // Writing to a text cannot fail.

@@ -14,9 +14,7 @@ const QUOTED: usize = 100;
 /// Something that is wrong with a spec. It quotes the file: draw it through [`crate::safe_text::SafeText`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpecFault {
-    /// The line, from 1.
     pub line: usize,
-    /// What is wrong.
     pub what: String,
     /// What to do about it, where that needs a word.
     pub hint: Option<String>,
@@ -74,7 +72,6 @@ pub(super) type Node<'d> = Spanned<DeValue<'d>>;
 pub(super) struct Section<'d> {
     /// Which table it is.
     pub(super) place: SpecPlace,
-    /// Where it begins.
     pub(super) at: usize,
     pub(super) table: &'d DeTable<'d>,
 }

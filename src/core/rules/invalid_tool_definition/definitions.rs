@@ -1,9 +1,10 @@
 //! What providers refuse in the definition of a tool: its schema, as far as their own sentences tell.
 //!
-//! Sources: OpenAI "schema must be a JSON Schema of 'type: "object"'", "array schema missing items" (aichat#1049), "and not have
-//! 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level"; Anthropic "input_schema.type: Field required", "does not support oneOf,
-//! allOf, or anyOf at the top level", "Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'", "JSON schema is invalid"; Gemini
-//! "items: missing field".
+//! Sources: OpenAI "schema must be a JSON Schema of 'type: "object"'", "array schema missing
+//! items" (aichat#1049), "and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level";
+//! Anthropic "input_schema.type: Field required", "does not support oneOf, allOf, or anyOf at the
+//! top level", "Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'", "JSON schema is
+//! invalid"; Gemini "items: missing field".
 
 use crate::dialects::tools::type_word;
 use crate::schema::{Unusable, Validator};
@@ -13,7 +14,8 @@ use serde_json::{Map, Value};
 /// Schemas nest no deeper in any request that can be sent; serde_json reads no deeper either.
 const DEPTH: usize = 128;
 
-/// What a provider has against the schema of a tool's arguments, in words that go behind the tool; `None` where it takes it.
+/// What a provider has against the schema of a tool's arguments, in words that go behind the tool; `None`
+/// where it takes it.
 pub(super) fn schema_fault(target: Dialect, schema: &Value) -> Option<String> {
     let Some(members) = schema.as_object() else {
         return Some(format!("has {} as its schema", type_word(schema)));

@@ -16,7 +16,6 @@ pub struct Ask(pub u32);
 pub struct CallKey {
     /// The question whose reply made it.
     pub ask: Ask,
-    /// Its id.
     pub call_id: String,
 }
 
@@ -29,7 +28,6 @@ impl fmt::Display for CallKey {
 /// Tokens, as the provider counted them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Usage {
-    /// What was sent.
     #[serde(default)]
     pub input: u64,
     /// What was answered, reasoning included.
@@ -61,7 +59,6 @@ pub enum Failure {
     Stopped,
     /// It was not run: its breaker is open.
     SwitchedOff,
-    /// Anything else.
     Unknown,
 }
 
@@ -96,22 +93,13 @@ pub enum Ending {
     /// What the history ends on went to the agent, or to its provider, which go on with it.
     HandedOver,
     /// It used up its turns.
-    TurnLimit {
-        /// How many.
-        turns: u32,
-    },
+    TurnLimit { turns: u32 },
     /// The operator ended it.
     Aborted,
     /// A policy said that the run fails.
-    Raised {
-        /// The rule.
-        rule: String,
-    },
+    Raised { rule: String },
     /// The model could not be asked.
-    ModelFailed {
-        /// Why.
-        why: String,
-    },
+    ModelFailed { why: String },
     /// Somebody has to decide, and nobody is there.
     Unattended {
         /// What is to be decided.
@@ -129,47 +117,37 @@ pub enum LedgerEvent {
         take: TakeId,
         /// What the agent is called.
         agent: String,
-        /// Its file.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         file: String,
-        /// The model.
         model: String,
         /// Whether the model is a script.
         scripted: bool,
     },
     /// The model is asked.
     Asked {
-        /// The question.
         ask: Ask,
         /// The take whose history is sent.
         take: TakeId,
-        /// Which attempt, from 1.
         attempt: u32,
     },
     /// An attempt brought no reply.
     NotReplied {
-        /// The question.
         ask: Ask,
-        /// Which attempt.
         attempt: u32,
         /// HTTP status, where there was one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         status: Option<u16>,
-        /// What happened.
         why: String,
         /// Milliseconds until it is tried again; `None` where it is not.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         again_in_ms: Option<u64>,
     },
-    /// The model replied.
     Replied {
-        /// The question.
         ask: Ask,
         /// The take that the reply belongs to.
         take: TakeId,
         /// The ids of its calls, in order.
         calls: Vec<String>,
-        /// Tokens.
         #[serde(default)]
         usage: Usage,
         /// Milliseconds until the first byte of the reply.
@@ -186,7 +164,6 @@ pub enum LedgerEvent {
     Decided {
         /// The take in which it was decided.
         take: TakeId,
-        /// The call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call: Option<CallKey>,
         /// Id of the rule, where a finding was decided about.
@@ -194,7 +171,6 @@ pub enum LedgerEvent {
         rule: Option<String>,
         /// What was decided: an action's id, `approve`, `reject`, `release`, `run-again`.
         action: String,
-        /// Who decided.
         by: Author,
         /// Name of the wording.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -210,7 +186,6 @@ pub enum LedgerEvent {
     Refused {
         /// The take in which it was decided.
         take: TakeId,
-        /// The call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call: Option<CallKey>,
         /// Id of the rule.
@@ -221,40 +196,30 @@ pub enum LedgerEvent {
         why: String,
     },
     /// The operator approved every later call of a tool.
-    ApprovedAlways {
-        /// The tool.
-        tool: String,
-    },
+    ApprovedAlways { tool: String },
     /// A call is about to be carried out. This is on the disk before anything starts.
     Started {
-        /// The call.
         call: CallKey,
         /// The take that runs it.
         take: TakeId,
-        /// The tool.
         tool: String,
         /// Digest of the tool and the arguments ([`LedgerEvent::digest`]).
         arguments: Digest,
-        /// Which attempt, from 1.
         attempt: u32,
     },
     /// An attempt to carry out a call ended.
     Finished {
-        /// The call.
         call: CallKey,
         /// The take that ran it.
         take: TakeId,
-        /// The tool.
         tool: String,
         /// Digest of the tool and the arguments.
         arguments: Digest,
-        /// Which attempt.
         attempt: u32,
         /// What the model will read.
         output: String,
         /// Whether that reports an error.
         is_error: bool,
-        /// Why it failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failure: Option<Failure>,
         /// How long it took, in milliseconds.
@@ -264,9 +229,7 @@ pub enum LedgerEvent {
     Failed {
         /// The take that grows by the output.
         take: TakeId,
-        /// The call.
         call: CallKey,
-        /// The tool.
         tool: String,
         /// Why it failed, where that is known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -276,25 +239,18 @@ pub enum LedgerEvent {
     },
     /// A circuit breaker changed its state.
     Breaker {
-        /// The tool.
         tool: String,
-        /// `closed`, `open`, `half-open`.
         state: String,
-        /// Consecutive errors.
         errors: u32,
     },
     /// The run waits for a decision.
     Paused {
-        /// The take.
         take: TakeId,
         /// Why, in a few words.
         why: String,
     },
-    /// The run ended.
     Ended {
-        /// The take.
         take: TakeId,
-        /// How.
         #[serde(flatten)]
         how: Ending,
     },
@@ -318,7 +274,8 @@ impl LedgerEvent {
         "ended",
     ];
 
-    /// What tells executions of one call apart: the tool and the arguments that ran, which the operator may have changed.
+    /// What tells executions of one call apart: the tool and the arguments that ran, which the
+    /// operator may have changed.
     pub fn digest(tool: &str, arguments: &str) -> Digest {
         Digest::of(format!("{tool}\n{arguments}").as_bytes())
     }

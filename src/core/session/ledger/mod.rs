@@ -1,9 +1,10 @@
-//! The ledger: what happened in the world because of a run. Which questions went to the model, which calls were started, what came
-//! of them, who decided what.
+//! The ledger: what happened in the world because of a run. Which questions went to the model, which calls were
+//! started, what came of them, who decided what.
 //!
-//! The takes say what the history is; the ledger says what was done. A call is known by the question whose reply made it and by its
-//! id, whatever take it is seen from: so a call that ran in one take is never run again from another one by itself. Everything is
-//! one [`LedgerEvent`]; the events of a journal, applied in their order, give the ledger.
+//! The takes say what the history is; the ledger says what was done. A call is known by the question whose
+//! reply made it and by its id, whatever take it is seen from: so a call that ran in one take is never run
+//! again from another one by itself. Everything is one [`LedgerEvent`]; the events of a journal, applied in
+//! their order, give the ledger.
 
 mod event;
 
@@ -22,18 +23,16 @@ const REFUSALS: &[u16] = &[400, 422];
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(tag = "ran", rename_all = "kebab-case")]
 pub enum Ran {
-    /// It never started.
     #[default]
     No,
-    /// It started, and nobody knows what came of it: retake was ended meanwhile, or its end could not be recorded.
+    /// It started, and nobody knows what came of it: retake was ended meanwhile, or its end
+    /// could not be recorded.
     MayHave,
     /// It ran to its end.
     Yes {
-        /// Its output.
         output: String,
         /// Whether that reports an error.
         is_error: bool,
-        /// Why it failed.
         #[serde(default)]
         failure: Option<Failure>,
     },
@@ -75,7 +74,6 @@ pub enum GrownBy {
     Operator,
     /// An output that reports an error.
     Error {
-        /// The id of its call.
         call_id: String,
         /// Why the call failed, where that is known.
         failure: Option<Failure>,
@@ -186,7 +184,8 @@ impl Ledger {
         }
     }
 
-    /// Takes an event over that happened when the takes stood like this: what it brings is the next thing that its take grows by.
+    /// Takes an event over that happened when the takes stood like this: what it brings is the next thing that
+    /// its take grows by.
     pub fn apply_beside(&mut self, event: &LedgerEvent, takes: &Takes) {
         self.apply(event);
         let (take, by) = match event {
@@ -219,7 +218,8 @@ impl Ledger {
         self.growths.insert((take, takes.growth(take)), by);
     }
 
-    /// What a take grew by in a step, from 0; `None` where that is an output of a tool, or nothing is known of it.
+    /// What a take grew by in a step, from 0; `None` where that is an output of a tool, or nothing
+    /// is known of it.
     pub fn grown_by(&self, take: TakeId, step: u32) -> Option<&GrownBy> {
         self.growths.get(&(take, step))
     }
@@ -250,7 +250,6 @@ impl Ledger {
         last.map_or(Ask(1), |Ask(number)| Ask(number.saturating_add(1)))
     }
 
-    /// A question.
     pub fn asked(&self, ask: Ask) -> Option<&Asked> {
         self.asks.get(&ask)
     }
@@ -266,8 +265,8 @@ impl Ledger {
         asks.find(|asked| asked.take == take)?.refusal.as_deref()
     }
 
-    /// How a call of this id, seen from a take, is known: by the last question of the takes that lead there whose reply has such a
-    /// call. `line` is those takes ([`super::takes::Takes::line`]).
+    /// How a call of this id, seen from a take, is known: by the last question of the takes that lead there
+    /// whose reply has such a call. `line` is those takes ([`super::takes::Takes::line`]).
     pub fn key(&self, call_id: &str, line: &[TakeId]) -> CallKey {
         let made = |asked: &Asked| asked.ids.contains(call_id) && line.contains(&asked.take);
         let ask = self.asks.iter().rev().find(|(_, asked)| made(asked));
@@ -307,8 +306,8 @@ impl Ledger {
         }
     }
 
-    /// Whether a take belongs to a run: one began in it, or in one that it was made of. `line` is those takes
-    /// ([`super::takes::Takes::line`]).
+    /// Whether a take belongs to a run: one began in it, or in one that it was made of. `line`
+    /// is those takes ([`super::takes::Takes::line`]).
     pub fn is_driven(&self, line: &[TakeId]) -> bool {
         line.iter().any(|take| self.begun.contains(take))
     }

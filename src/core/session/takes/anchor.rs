@@ -1,8 +1,9 @@
-//! Splices that find their place again: a recording may have grown, or changed, when it is opened the next time.
+//! Splices that find their place again: a recording may have grown, or changed, when it is
+//! opened the next time.
 //!
-//! Recordings grow at their end, so places stay where they are; what can go wrong is that the file is another one. Each splice
-//! therefore keeps digests of the bytes it removes and of those before it. A cut to the end of the records goes on to the new
-//! end, up to the brackets that close the file.
+//! Recordings grow at their end, so places stay where they are; what can go wrong is that the file is another
+//! one. Each splice therefore keeps digests of the bytes it removes and of those before it. A cut to the end of
+//! the records goes on to the new end, up to the brackets that close the file.
 
 use crate::session::{Source, SourceError, Span, Splice};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -11,14 +12,15 @@ use std::sync::Arc;
 
 /// How many bytes before a splice are looked at.
 const BEFORE: u64 = 64;
-/// Of a longer stretch only this many bytes at its start and at its end are digested: a cut may remove a gigabyte, and what else
-/// changed within it is removed all the same.
+/// Of a longer stretch only this many bytes at its start and at its end are digested: a cut may remove a
+/// gigabyte, and what else changed within it is removed all the same.
 const ENDS: u64 = 512 * 1024;
 /// How many bytes are read at once.
 const BLOCK: usize = 64 * 1024;
 
-/// A digest of bytes that is the same in every process and on every machine: FNV-1a in 64 bits. It guards against files that
-/// were changed or mixed up, not against forgery: who can write the recording needs no collision to change what it says.
+/// A digest of bytes that is the same in every process and on every machine: FNV-1a in 64 bits. It guards
+/// against files that were changed or mixed up, not against forgery: who can write the recording needs no
+/// collision to change what it says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Digest(u64);
 
@@ -135,11 +137,9 @@ pub struct Lost {
     pub index: usize,
     /// Where it was made.
     pub at: Span,
-    /// What is not as it was.
     pub why: LostWhy,
 }
 
-/// What is not as it was.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LostWhy {
     /// The file ends before the place.
@@ -159,8 +159,8 @@ pub enum LostWhy {
     Unreadable(#[from] SourceError),
 }
 
-/// Makes splices of `source` findable. With `cuts_the_rest` the one that removes up to the last place stands for "everything
-/// from here on" (`Edit::Cut`).
+/// Makes splices of `source` findable. With `cuts_the_rest` the one that removes up to the last place stands
+/// for "everything from here on" (`Edit::Cut`).
 pub fn anchor(
     source: &dyn Source,
     splices: Vec<Splice>,
@@ -216,7 +216,6 @@ pub fn settle(source: &dyn Source, splices: &[Anchored]) -> Result<Vec<Splice>, 
 /// How far the end of the records went on.
 #[derive(Debug, Clone, Copy)]
 struct Grown {
-    /// Where it was.
     from: u64,
     /// By how many bytes.
     by: u64,

@@ -12,7 +12,6 @@ use std::fmt;
 pub struct TakeId(pub u32);
 
 impl TakeId {
-    /// The recording.
     pub const MAIN: Self = Self(0);
 }
 
@@ -70,7 +69,6 @@ pub struct Take {
 pub struct OwnText {
     /// Id of the format that reads it.
     pub format: String,
-    /// Its bytes.
     #[serde(with = "super::spelling::bytes")]
     pub text: Vec<u8>,
 }
@@ -87,21 +85,17 @@ pub struct Cause {
     /// Id of the action; `None` for a branch without a change.
     #[serde(default, skip_serializing_if = "is_default")]
     pub action: Option<String>,
-    /// Who decided.
     #[serde(default)]
     pub by: Author,
 }
 
-/// Who decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Author {
     /// The operator, on the screen.
     #[default]
     Operator,
-    /// `retake fix`.
     Fix,
-    /// A policy.
     Policy,
 }
 
@@ -111,7 +105,6 @@ pub struct Outcome {
     /// The findings of its parent.
     #[serde(default)]
     pub before: Tally,
-    /// Its own findings.
     #[serde(default)]
     pub after: Tally,
     /// Whether it ends on a question to the model.
@@ -122,12 +115,9 @@ pub struct Outcome {
     pub live: Option<String>,
 }
 
-/// Findings by severity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Tally {
-    /// Errors.
     pub errors: u32,
-    /// Warnings.
     pub warnings: u32,
     /// What is only worth knowing.
     pub infos: u32,
@@ -155,15 +145,9 @@ impl ItemMark {
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum TakeEvent {
     /// A new take, which becomes the current one.
-    Taken {
-        /// Its number.
-        id: TakeId,
-        /// What it is.
-        take: Box<Take>,
-    },
+    Taken { id: TakeId, take: Box<Take> },
     /// A take grew: something was appended to its text.
     Grown {
-        /// The take.
         take: TakeId,
         /// Which of its steps this is, from 0: what follows a lost step has no place.
         step: u32,
@@ -171,38 +155,24 @@ pub enum TakeEvent {
         splices: Vec<Anchored>,
     },
     /// Another take became the current one.
-    Moved {
-        /// Which.
-        to: TakeId,
-    },
+    Moved { to: TakeId },
     /// A take got another title.
-    Titled {
-        /// The take.
-        take: TakeId,
-        /// The title.
-        title: String,
-    },
+    Titled { take: TakeId, title: String },
     /// A note was written on an item; empty takes it away.
     Noted {
-        /// The take.
         take: TakeId,
-        /// The item.
         item: ItemMark,
-        /// The note.
         text: String,
     },
     /// A bookmark was set on an item, or taken away.
     Bookmarked {
-        /// The take.
         take: TakeId,
-        /// The item.
         item: ItemMark,
         /// Whether it is set.
         set: bool,
     },
     /// It is known what a take came to.
     Judged {
-        /// The take.
         take: TakeId,
         /// What it came to.
         outcome: Outcome,
@@ -218,7 +188,6 @@ pub enum Misfit {
     /// The take that it branches off is not there.
     #[error("take {take} branches off take {parent}, which is not there")]
     NoParent {
-        /// The take.
         take: TakeId,
         /// The one that is missing.
         parent: TakeId,
@@ -234,12 +203,7 @@ pub enum Misfit {
     HasBranches(TakeId),
     /// The steps before it are not all there, or one of them stands twice.
     #[error("step {step} of take {take} does not follow on what there is of it")]
-    NoStep {
-        /// The take.
-        take: TakeId,
-        /// The step.
-        step: u32,
-    },
+    NoStep { take: TakeId, step: u32 },
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

@@ -41,7 +41,8 @@ pub(super) const WORDINGS: &[Wording] = &[
         },
         template: concat!(
             unknown!(),
-            "{% if nearest %} Did you mean {{ nearest|join(\" or \") }}?{% endif %} Call a tool by the exact name under which it is offered."
+            "{% if nearest %} Did you mean {{ nearest|join(\" or \") }}?{% endif %} Call a tool by the exact \
+            name under which it is offered."
         ),
     },
     Wording {
@@ -146,7 +147,8 @@ pub(super) const WORDINGS: &[Wording] = &[
         template: concat!(
             "The arguments of \"{{ tool }}\" are not a JSON object",
             reason!(),
-            "\nDo not send the same text again: write the arguments anew, as one valid JSON object without comments or text around it."
+            "\nDo not send the same text again: write the arguments anew, as one valid JSON object without \
+            comments or text around it."
         ),
     },
     // Arguments that break the schema.
@@ -213,7 +215,8 @@ pub(super) const WORDINGS: &[Wording] = &[
         template: concat!(
             "The arguments of \"{{ tool }}\" break its schema.",
             violations!(),
-            "\nThe same arguments will be refused each time. Correct them; if a value is not known to you, ask the user for it."
+            "\nThe same arguments will be refused each time. Correct them; if a value is not known to you, ask \
+            the user for it."
         ),
     },
 ];

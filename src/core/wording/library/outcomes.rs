@@ -14,7 +14,8 @@ pub(super) const WORDINGS: &[Wording] = &[
         title: "the outcome is not known",
         kinds: &[Kind::MissingOutput],
         axes: INSTRUCTS,
-        template: "The call of \"{{ tool }}\" was interrupted and its output was lost. It may have taken effect: find out before you call it again.",
+        template: "The call of \"{{ tool }}\" was interrupted and its output was lost. It may have taken \
+            effect: find out before you call it again.",
     },
     Wording {
         name: "bare",
@@ -38,7 +39,8 @@ pub(super) const WORDINGS: &[Wording] = &[
             warns: true,
             ..INSTRUCTS
         },
-        template: "The output of \"{{ tool }}\" was lost. Do not call it again: go on with what you know, and say what is missing.",
+        template: "The output of \"{{ tool }}\" was lost. Do not call it again: go on with what you know, and \
+            say what is missing.",
     },
     // A tool that failed.
     Wording {
@@ -108,7 +110,8 @@ pub(super) const WORDINGS: &[Wording] = &[
             warns: true,
             ..INSTRUCTS
         },
-        template: "You have called \"{{ tool }}\" with the same arguments before, and the outcome is the same. Do not call it so again: change the arguments, use another tool, or answer with what you have.",
+        template: "You have called \"{{ tool }}\" with the same arguments before, and the outcome is the same. \
+            Do not call it so again: change the arguments, use another tool, or answer with what you have.",
     },
     Wording {
         name: "bare",
@@ -141,7 +144,8 @@ pub(super) const WORDINGS: &[Wording] = &[
             ..INSTRUCTS
         },
         template: concat!(
-            "Calling \"{{ tool }}\" again with the same arguments changes nothing. Use another tool or other arguments.",
+            "Calling \"{{ tool }}\" again with the same arguments changes nothing. Use another tool or other \
+            arguments.",
             offered!()
         ),
     },
@@ -154,7 +158,8 @@ pub(super) const WORDINGS: &[Wording] = &[
             instructs: true,
             ..MESSAGE
         },
-        template: "Your last message holds a tool call{% if tool %} of \"{{ tool }}\"{% endif %} as text, so nothing was run. Make the call through the tool interface, not in the text of a message.",
+        template: "Your last message holds a tool call{% if tool %} of \"{{ tool }}\"{% endif %} as text, so \
+            nothing was run. Make the call through the tool interface, not in the text of a message.",
     },
     Wording {
         name: "bare",
@@ -172,7 +177,8 @@ pub(super) const WORDINGS: &[Wording] = &[
             instructs: true,
             ..MESSAGE
         },
-        template: "Your reply was cut off at the length limit{% if tool %}, in a call of \"{{ tool }}\" that was not run{% endif %}. Do it again in less space, in several steps if need be.",
+        template: "Your reply was cut off at the length limit{% if tool %}, in a call of \"{{ tool }}\" that \
+            was not run{% endif %}. Do it again in less space, in several steps if need be.",
     },
     Wording {
         name: "bare",

@@ -63,7 +63,8 @@ pub(super) use reason;
 /// The arguments on a line of their own, cut at 1000 characters.
 macro_rules! echo {
     () => {
-        "{% if arguments %}\nThe arguments were: {{ arguments[:1000] }}{% if arguments|length > 1000 %} ... (cut){% endif %}{% endif %}"
+        "{% if arguments %}\nThe arguments were: {{ arguments[:1000] }}{% if arguments|length > 1000 %} ... \
+        (cut){% endif %}{% endif %}"
     };
 }
 pub(super) use echo;
@@ -71,7 +72,9 @@ pub(super) use echo;
 /// One line for each violation, 20 at most.
 macro_rules! violations {
     () => {
-        "{% for violation in violations[:20] %}\n- {% if violation.pointer %}{{ violation.pointer }}: {% endif %}{{ violation.message }}{% endfor %}{% if violations|length > 20 %}\n- and {{ violations|length - 20 }} more{% endif %}"
+        "{% for violation in violations[:20] %}\n- {% if violation.pointer %}{{ violation.pointer }}: {% endif \
+        %}{{ violation.message }}{% endfor %}{% if violations|length > 20 %}\n- and {{ violations|length - 20 \
+        }} more{% endif %}"
     };
 }
 pub(super) use violations;

@@ -1,6 +1,6 @@
-//! Recipes for openai-agents (Python), 0.22 or newer: `tool_not_found_behavior` and `tool_error_formatter` of `RunConfig`,
-//! `failure_error_function` of a function tool, `error_handlers` of `Runner.run`. Facts: the source of openai-agents 0.22.0 and 0.24.0
-//! (`run_config.py`, `run_error_handlers.py`, `tool.py`).
+//! Recipes for openai-agents (Python), 0.22 or newer: `tool_not_found_behavior` and `tool_error_formatter` of
+//! `RunConfig`, `failure_error_function` of a function tool, `error_handlers` of `Runner.run`. Facts: the
+//! source of openai-agents 0.22.0 and 0.24.0 (`run_config.py`, `run_error_handlers.py`, `tool.py`).
 
 use super::python::{body, literal, quoted};
 use super::{NoRecipe, Recovery};
@@ -14,7 +14,8 @@ pub fn openai_agents(recovery: &Recovery<'_>) -> Result<String, NoRecipe> {
     match (recovery.action, recovery.rule, kind) {
         ("inject-error", _, Some(Kind::UnknownTool)) if recovery.is_custom => {
             Err(NoRecipe::NoCounterpart(
-                "openai-agents raises for an unknown tool with free-form input; its tool_not_found_behavior covers function calls only",
+                "openai-agents raises for an unknown tool with free-form input; its tool_not_found_behavior \
+                covers function calls only",
             ))
         }
         ("inject-error", "duplicate-argument-key", _) => Err(NoRecipe::NoCounterpart(
@@ -28,7 +29,8 @@ pub fn openai_agents(recovery: &Recovery<'_>) -> Result<String, NoRecipe> {
         ) => {
             if recovery.is_custom {
                 return Err(NoRecipe::NoCounterpart(
-                    "a tool with free-form input has no failure_error_function in openai-agents: return the text from the tool itself",
+                    "a tool with free-form input has no failure_error_function in openai-agents: return the \
+                    text from the tool itself",
                 ));
             }
             failure(recovery, kind)
@@ -52,10 +54,12 @@ fn without_counterpart(action: &str, kind: Option<Kind>) -> &'static str {
             "openai-agents drops calls without an output when it prepares a request; it cannot be told to answer them"
         }
         ("inject-error", _) => {
-            "openai-agents can put a text of one's own in place of an unknown tool, of faulty arguments and of a failure of a tool only"
+            "openai-agents can put a text of one's own in place of an unknown tool, of faulty arguments and of \
+            a failure of a tool only"
         }
         ("retry", _) => {
-            "openai-agents does not ask again for a reply that came: ModelSettings.retry is for failures of the connection, and error_handlers only end the run"
+            "openai-agents does not ask again for a reply that came: ModelSettings.retry is for failures of the \
+            connection, and error_handlers only end the run"
         }
         ("fallback", _) => {
             "error_handlers of openai-agents know max_turns, model_refusal and invalid_final_output only"
@@ -148,7 +152,8 @@ fn words(template: &str, origin: Origin) -> Result<Words, NoRecipe> {
     let mut function = format!(
         "def wording({parameters}) -> str:\n    \"\"\"The text that the model reads.\"\"\"\n"
     );
-    let compact = "def compact(value) -> str:\n    return json.dumps(value, ensure_ascii=False, separators=(\",\", \":\"))\n\n\n";
+    let compact = "def compact(value) -> str:\n    return json.dumps(value, ensure_ascii=False, \
+        separators=(\",\", \":\"))\n\n\n";
     if let Some(lines) = body(&pieces) {
         let _ = writeln!(function, "{}", lines.join("\n"));
         if function.contains("compact(") {

@@ -1,8 +1,9 @@
 //! A recovery as a regression fixture: the request as it stood behind the recovery, with what must hold for it.
 //!
-//! The file is a request body of its dialect, so `retake check` reads it as it reads any other, and it can be sent to the provider.
-//! `expect` names the rule, the call that it found something in, and how many findings of it are left there: a fault that was answered
-//! stays on record. Whatever the model adds to the history must not add to them.
+//! The file is a request body of its dialect, so `retake check` reads it as it reads any other, and it can be
+//! sent to the provider. `expect` names the rule, the call that it found something in, and how many findings of
+//! it are left there: a fault that was answered stays on record. Whatever the model adds to the history must
+//! not add to them.
 
 use super::{NoRecipe, Recovery};
 use crate::session::{Dialect, OutputSchema, Tool, ToolKind};
@@ -17,7 +18,8 @@ pub struct History<'a> {
     pub model: &'a str,
     /// `instructions` of Responses or `system` of Anthropic, where they do not stand in the history.
     pub instructions: Option<&'a Value>,
-    /// The elements of `input` (Responses) or `messages` (Chat, Anthropic), up to and with the recovery, each as its JSON.
+    /// The elements of `input` (Responses) or `messages` (Chat, Anthropic), up to and with the recovery,
+    /// each as its JSON.
     pub elements: &'a [&'a [u8]],
     /// The tools on offer, as the contract knows them; `None` where they are not known.
     pub tools: Option<&'a [&'a Tool]>,
@@ -108,8 +110,8 @@ fn spelled(tool: &Tool, dialect: Dialect) -> Value {
     }
 }
 
-/// A function of Responses; a name `namespace.name` stands inside its namespace (`{"type":"namespace","name","tools"}`, OpenAI API
-/// reference).
+/// A function of Responses; a name `namespace.name` stands inside its namespace
+/// (`{"type":"namespace","name","tools"}`, OpenAI API reference).
 fn in_namespace(name: &str, what: &str, parameters: &Value) -> Value {
     let (namespace, name) = name
         .rsplit_once('.')

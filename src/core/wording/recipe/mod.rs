@@ -1,4 +1,5 @@
-//! A recovery, carried out of the debugger: as code for the agent's framework, as an entry of a policy, as a fixture for a test.
+//! A recovery, carried out of the debugger: as code for the agent's framework, as an entry of a policy, as a
+//! fixture for a test.
 
 mod agents;
 mod fixture;

@@ -43,7 +43,8 @@ pub fn policy(recovery: &Recovery<'_>) -> Result<String, NoRecipe> {
     toml::to_string(&document).map_err(|error| NoRecipe::Unfit(error.to_string()))
 }
 
-/// The name where the library has these very words under it, else the words. Words that could be taken for a name are quoted.
+/// The name where the library has these very words under it, else the words. Words that could be taken for
+/// a name are quoted.
 fn wording(recovery: &Recovery<'_>) -> String {
     let known = |name: &str| Kind::of_rule(recovery.rule).and_then(|kind| find(kind, name));
     if known(recovery.wording).is_some_and(|known| known.template == recovery.template) {

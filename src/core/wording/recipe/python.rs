@@ -16,15 +16,11 @@ use crate::wording::grammar::{Piece, Tag, Token};
 /// What a translated expression gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Type {
-    /// A text.
     Text,
     /// A list of texts.
     Texts,
-    /// Violations.
     Violations,
-    /// One violation.
     Violation,
-    /// A number.
     Number,
     /// Good for a condition only: what `and` and `or` give is shown differently by the two languages.
     Truth,
@@ -32,7 +28,6 @@ enum Type {
     Json,
 }
 
-/// A translated expression.
 struct Code {
     python: String,
     gives: Type,
@@ -56,7 +51,8 @@ pub(super) fn body(pieces: &[Piece<'_>]) -> Option<Vec<String>> {
     writer.blocks.is_empty().then_some(writer.lines)
 }
 
-/// A text as a literal of Python. What is neither ASCII nor a letter or digit is escaped, so that nothing in it can hide in an editor.
+/// A text as a literal of Python. What is neither ASCII nor a letter or digit is escaped, so that nothing in it
+/// can hide in an editor.
 pub(super) fn quoted(text: &str) -> String {
     let mut literal = String::with_capacity(text.len() + 2);
     literal.push('"');

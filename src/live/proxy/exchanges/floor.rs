@@ -1,4 +1,5 @@
-//! What all exchanges of a proxy share: their numbers, who is under way, who decides, what is recorded, what is remembered.
+//! What all exchanges of a proxy share: their numbers, who is under way, who decides, what is
+//! recorded, what is remembered.
 
 use super::late::Late;
 use super::pump::Message;
@@ -36,7 +37,6 @@ pub(in crate::proxy) struct Floor {
     pub(super) holds_requests: bool,
     recorder: Arc<Recorder>,
     tokens: Vec<(String, String)>,
-    /// Knows them.
     redactor: Redactor,
     /// Where the journals of holds go.
     folder: PathBuf,
@@ -65,7 +65,8 @@ pub(in crate::proxy) struct Made {
     pub(in crate::proxy) holds_requests: bool,
 }
 
-/// A request as SDKs repeat it, byte for byte. It shares its body with the exchange: nothing is read before something is held.
+/// A request as SDKs repeat it, byte for byte. It shares its body with the exchange: nothing is read
+/// before something is held.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Request {
     /// The place of its upstream.
@@ -141,7 +142,8 @@ impl Floor {
         })
     }
 
-    /// The proxy ends: nothing more is judged, everything is written down that was handed over, and what was not is counted.
+    /// The proxy ends: nothing more is judged, everything is written down that was handed over, and what
+    /// was not is counted.
     pub(in crate::proxy) fn end(&self) {
         self.late.end();
         let under_way = lock(&self.under_way);
@@ -221,7 +223,8 @@ impl Floor {
         &self.tokens
     }
 
-    /// A word of a request as it is told and written, its path or its model: without secrets, those of its header lines among them.
+    /// A word of a request as it is told and written, its path or its model: without secrets, those of its
+    /// header lines among them.
     pub(super) fn clean(&self, word: &str, lines: &HeaderMap) -> String {
         let word = self.redactor.text(word, &mut Vault::default());
         // Which secret it is nobody has to know; equal words stay equal.
@@ -243,8 +246,8 @@ impl Floor {
         self.upstreams.get(place).cloned().unwrap_or_default()
     }
 
-    /// The held exchange that a request is a retry of: one whose client has left, else the one that its client sent last. A client that
-    /// is there loses its place only to a later try of its own.
+    /// The held exchange that a request is a retry of: one whose client has left, else the one that its client
+    /// sent last. A client that is there loses its place only to a later try of its own.
     pub(super) fn held_like(
         &self,
         request: &Request,
@@ -261,7 +264,6 @@ impl Floor {
         Some(found.inbox.clone())
     }
 
-    /// An exchange begins.
     pub(super) fn begins(&self, seen: &Seen, under: Under) {
         lock(&self.under_way).insert(seen.id, under);
         self.tell(seen);

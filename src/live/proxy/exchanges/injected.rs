@@ -1,5 +1,5 @@
-//! An exchange that gets a fault on purpose: the reply is collected whole, changed, and told as the client asked for it. Where the fault does
-//! not fit, the reply goes on as it came.
+//! An exchange that gets a fault on purpose: the reply is collected whole, changed, and told as the client
+//! asked for it. Where the fault does not fit, the reply goes on as it came.
 
 use super::floor::Floor;
 use super::{Shape, shape_of};
@@ -40,7 +40,6 @@ pub(super) struct Injected {
     pub(super) tells_usage: bool,
     pub(super) seen: Seen,
     pub(super) question: Question,
-    /// The body, decoded.
     pub(super) plain: Bytes,
     pub(super) client: ClientSide,
 }
@@ -275,7 +274,6 @@ impl Injected {
     }
 }
 
-/// The next bytes of a body.
 async fn next_frame(body: &mut Incoming) -> Option<Result<Bytes, String>> {
     loop {
         match body.frame().await? {

@@ -1,4 +1,5 @@
-//! What is judged when nothing can be decided any more: one exchange after the other, on a thread of its own, beside what passes.
+//! What is judged when nothing can be decided any more: one exchange after the other, on a thread of its
+//! own, beside what passes.
 //!
 //! What waits is bounded. An exchange beyond the bound is not judged and says so; it was recorded before.
 

@@ -1,5 +1,5 @@
-//! A request is looked at before anything is decided about it: decoded, read as far as its exchange depends on it, and made what its provider
-//! is to get.
+//! A request is looked at before anything is decided about it: decoded, read as far as its exchange depends on
+//! it, and made what its provider is to get.
 
 use super::floor::lock;
 use super::{REPEATED, shielded};
@@ -39,7 +39,8 @@ pub(super) struct Looked {
 }
 
 /// What is said of a request that goes on from a reply that is not known.
-const UNKNOWN: &str = "the provider keeps the history of this request, and its beginning was not seen: it is judged without tools and history";
+const UNKNOWN: &str = "the provider keeps the history of this request, and its beginning was not seen: it is \
+    judged without tools and history";
 /// What is said of a request whose history is sent with it.
 const WHOLE: &str =
     "the agent was told another reply than its provider keeps: the whole conversation is sent anew";
@@ -56,7 +57,8 @@ impl Look {
         looked.unwrap_or_else(|| self.unread())
     }
 
-    /// Whether the thread that forwards would be kept from others. How much comes of an encoded body nobody knows.
+    /// Whether the thread that forwards would be kept from others. How much comes of an
+    /// encoded body nobody knows.
     fn takes_long(&self) -> bool {
         self.encoding.is_some() || self.body.len() > REPEATED
     }

@@ -1,7 +1,7 @@
 //! Exchanges that are looked at: each is driven by a task of its own, and any number at once.
 //!
-//! What reaches an exchange from outside of its wire (the end of its hold, the operator, a retry of its client) is a message in its inbox,
-//! so that nobody waits for anybody.
+//! What reaches an exchange from outside of its wire (the end of its hold, the operator, a retry of its client)
+//! is a message in its inbox, so that nobody waits for anybody.
 
 mod floor;
 mod injected;
@@ -45,11 +45,11 @@ use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::mpsc::unbounded_channel;
 
-/// What is so small, or is so little behind what was read before, is judged where it is, without another thread; what is larger is judged
-/// beside what passes.
+/// What is so small, or is so little behind what was read before, is judged where it is, without another
+/// thread; what is larger is judged beside what passes.
 const SMALL: usize = 32 * 1024;
-/// Where so much is repeated, looking for what is new of it takes a while, too. A request that is longer is read on another thread: the one
-/// that forwards has others to serve.
+/// Where so much is repeated, looking for what is new of it takes a while, too. A request that is longer is
+/// read on another thread: the one that forwards has others to serve.
 const REPEATED: usize = 1024 * 1024;
 
 /// What becomes of an exchange where faults are injected.
@@ -320,8 +320,8 @@ async fn judged(
     judged.unwrap_or_else(Verdict::sound)
 }
 
-/// Does something about an exchange that must not end with it: `None` where that panics. What cannot be judged passes, as it would have
-/// without retake; the panic hook has told it.
+/// Does something about an exchange that must not end with it: `None` where that panics. What cannot be judged
+/// passes, as it would have without retake; the panic hook has told it.
 fn shielded<T>(work: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(work)).ok()
 }

@@ -1,4 +1,5 @@
-//! From the end of a hold to what goes over the wire, and what is remembered of it for the agent's next requests.
+//! From the end of a hold to what goes over the wire, and what is remembered of it for
+//! the agent's next requests.
 
 use super::floor::lock;
 use super::pump::Pump;

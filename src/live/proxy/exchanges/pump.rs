@@ -1,4 +1,5 @@
-//! Drives one exchange: hears the upstream, the client, the judge, the hold and the clock, tells the machine, and does what it says.
+//! Drives one exchange: hears the upstream, the client, the judge, the hold and the clock, tells the machine,
+//! and does what it says.
 
 use super::outcome::decision_of;
 use super::{Floor, shape_of};
@@ -75,7 +76,6 @@ pub(super) struct Pump {
     pub(super) machine: Exchange,
     pub(super) seen: Seen,
     pub(super) question: Question,
-    /// The body, decoded.
     plain: Bytes,
     /// What the upstream is asked, as it is judged.
     pub(super) reading: Arc<Reading>,
@@ -125,7 +125,8 @@ pub(super) struct Pump {
     is_cut: bool,
     /// The client has closed its side, and was written to since.
     was_doubted: bool,
-    /// How many of the findings stay: they were told. Behind them is what was found in the reply as far as it had come.
+    /// How many of the findings stay: they were told. Behind them is what was found in the reply as far
+    /// as it had come.
     found: usize,
     /// How often the provider has refused the request.
     refusals: u32,
@@ -135,7 +136,6 @@ pub(super) struct Pump {
     is_written: bool,
 }
 
-/// What happened next.
 enum Next {
     Message(Message),
     Left,

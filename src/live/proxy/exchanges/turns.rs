@@ -1,7 +1,9 @@
-//! The turns of a WebSocket on which Responses are spoken: each is recorded as an exchange, so that it opens like any other.
+//! The turns of a WebSocket on which Responses are spoken: each is recorded as an exchange, so that it
+//! opens like any other.
 //!
-//! A client asks with `{"type":"response.create", ...}`, whose other members are those of a request, and the server streams the events of one
-//! Response, the last of which holds it whole (OpenAI API, guide "WebSocket mode").
+//! A client asks with `{"type":"response.create", ...}`, whose other members are those of a
+//! request, and the server streams the events of one Response, the last of which holds it whole
+//! (OpenAI API, guide "WebSocket mode").
 
 use super::floor::Floor;
 use super::late::Judges;

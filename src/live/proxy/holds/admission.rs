@@ -5,7 +5,8 @@ use super::hold::{Hold, lock};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-/// From so many bytes on, a hold is large: it is driven on a thread of its own, so that others do not wait for it.
+/// From so many bytes on, a hold is large: it is driven on a thread of its own, so that others do
+/// not wait for it.
 pub(super) const LARGE: usize = 1 << 20;
 /// Most bytes of large holds that have begun; one hold alone may be larger.
 const BEGUN: usize = 24 << 20;
@@ -33,7 +34,8 @@ impl Large {
 }
 
 impl Admission {
-    /// Gives the order back where its hold may begin, and keeps it where the hold has to wait. Fails where too much waits already.
+    /// Gives the order back where its hold may begin, and keeps it where the hold has to wait. Fails where
+    /// too much waits already.
     pub(super) fn enter(&self, hold: &Arc<Hold>, order: Order) -> Result<Option<Order>, TooMuch> {
         if hold.size < LARGE {
             return Ok(Some(order));

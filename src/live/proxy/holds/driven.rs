@@ -1,4 +1,5 @@
-//! The run of a held exchange: begun from its order, told in the proxy's words, and read for its outcome in the end.
+//! The run of a held exchange: begun from its order, told in the proxy's words, and read for its
+//! outcome in the end.
 
 use super::holder::Shared;
 use super::{Deed, Mended, Order, Outcome, Waits, Word};

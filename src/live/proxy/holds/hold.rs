@@ -68,7 +68,6 @@ pub(super) enum Stage {
     Here(Box<Driven>, Option<Box<Workbench>>),
     /// The screen has it.
     Away,
-    /// It ended.
     Over,
 }
 

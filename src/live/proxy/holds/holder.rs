@@ -30,7 +30,8 @@ pub struct Settings {
     pub breakpoints: Vec<Breakpoint>,
     /// Whether somebody is there to decide. Where nobody is, everything passes that the policy does not settle.
     pub has_operator: bool,
-    /// Secrets to be taken out of what is written, each with what stands for it; those in header lines are known besides.
+    /// Secrets to be taken out of what is written, each with what stands for it; those in header
+    /// lines are known besides.
     pub secrets: Vec<(String, String)>,
     /// How often the model is asked again in one exchange at most.
     pub asks: u32,
@@ -54,11 +55,13 @@ pub(super) struct Shared {
     pub(super) settings: Settings,
     pub(super) report: Report,
     breakpoints: Mutex<Vec<Breakpoint>>,
-    /// In the order in which they began. An exchange can be held again before its last hold has left the screen.
+    /// In the order in which they began. An exchange can be held again before its last hold
+    /// has left the screen.
     holds: Mutex<Vec<Arc<Hold>>>,
     admission: Admission,
     thread: Thread,
-    /// The clients: for http, for https, whose certificates take a while, and for hosts that need not prove who they are.
+    /// The clients: for http, for https, whose certificates take a while, and for hosts that need not
+    /// prove who they are.
     clients: Mutex<[Option<Http>; 3]>,
 }
 
@@ -106,8 +109,8 @@ impl Shared {
     }
 }
 
-/// Holds exchanges, until it is dropped. What is not decided by then stays undecided in its journal, and its connections are dropped with
-/// what was to hear of it.
+/// Holds exchanges, until it is dropped. What is not decided by then stays undecided in its journal, and its
+/// connections are dropped with what was to hear of it.
 pub struct Holder {
     // Its threads end before what they use.
     workers: Workers,
@@ -131,8 +134,9 @@ impl Holder {
         Ok(Self { workers, shared })
     }
 
-    /// Holds an exchange. Nobody waits here: `hears` is told what is found and what it waits for, `decided` what is to be done, once, and both
-    /// perhaps before this returns; they must not wait either. What cannot be held is released.
+    /// Holds an exchange. Nobody waits here: `hears` is told what is found and what it waits for, `decided`
+    /// what is to be done, once, and both perhaps before this returns; they must not wait either. What cannot
+    /// be held is released.
     pub fn begin(
         &self,
         order: Order,
@@ -161,8 +165,8 @@ impl Holder {
         }
     }
 
-    /// Everything that is held of an exchange passes as it came, now; says whether that decides. `by` is `operator`, or why nobody is waited
-    /// for any longer.
+    /// Everything that is held of an exchange passes as it came, now; says whether that decides. `by` is
+    /// `operator`, or why nobody is waited for any longer.
     pub fn release(&self, id: ExchangeId, by: &str) -> bool {
         let words = format!("the exchange was released: {by}");
         let by = by.to_owned();
@@ -176,7 +180,8 @@ impl Holder {
         self.close(id, Outcome::Cut { why }, Ending::Aborted, words)
     }
 
-    /// The client has left: nothing is asked any more, and nothing is decided; says whether the exchange was undecided.
+    /// The client has left: nothing is asked any more, and nothing is decided; says whether
+    /// the exchange was undecided.
     pub fn gone(&self, id: ExchangeId) -> bool {
         let words = "the client has left: nothing is sent any more".to_owned();
         self.close(id, Outcome::ClientLeft, Ending::Aborted, words)
@@ -206,10 +211,11 @@ impl Holder {
         *lock(&self.shared.breakpoints) = breakpoints;
     }
 
-    /// Hands the run of an exchange over to whoever watches it; its journal is closed here. `None` where it is not held, not begun yet, or
-    /// in another's hands.
+    /// Hands the run of an exchange over to whoever watches it; its journal is closed here. `None` where it is
+    /// not held, not begun yet, or in another's hands.
     ///
-    /// `wake` is told, on any thread, when something has happened that [`Seat::hear_world`] hears; it must not wait.
+    /// `wake` is told, on any thread, when something has happened that [`Seat::hear_world`] hears;
+    /// it must not wait.
     pub fn seat(&self, id: ExchangeId, wake: Arc<dyn Fn() + Send + Sync>) -> Option<Seat> {
         Seat::of(self.shared.find(id)?, wake)
     }

@@ -1,10 +1,12 @@
 //! Exchanges that are held: each is a live run of its own whose tools belong to the agent.
 //!
-//! A run's journal is made of the request and what came of it; the policy, the operator and the model then do with it what they do with
-//! any run, until what is left is sound or is to pass as it is. What the agent and its provider are to see then is an [`Outcome`], told
-//! once: whoever decides first, the operator, the policy, a deadline or the client that leaves, has decided.
+//! A run's journal is made of the request and what came of it; the policy, the operator and the model then do
+//! with it what they do with any run, until what is left is sound or is to pass as it is. What the agent and
+//! its provider are to see then is an [`Outcome`], told once: whoever decides first, the operator, the policy,
+//! a deadline or the client that leaves, has decided.
 //!
-//! Nobody who forwards bytes waits here: a hold is driven by a few threads with a queue, and the model is asked again on another one.
+//! Nobody who forwards bytes waits here: a hold is driven by a few threads with a queue, and the model is asked
+//! again on another one.
 
 mod admission;
 mod driven;
@@ -33,7 +35,6 @@ pub const ASKS: u32 = 5;
 /// An exchange that is to be held.
 #[derive(Debug)]
 pub struct Order {
-    /// Its number.
     pub id: ExchangeId,
     /// How it is spelled.
     pub dialect: Dialect,
@@ -47,7 +48,6 @@ pub struct Order {
     pub headers: Headers,
     /// The request, decoded and otherwise as it came.
     pub request: Vec<u8>,
-    /// What came of it.
     pub came: Came,
     /// Why the model cannot be asked again, where it cannot.
     pub closed: Option<String>,
@@ -78,11 +78,11 @@ pub enum Outcome {
     },
     /// Another request goes to the provider than the agent's: its repair.
     Request(Box<Mended>),
-    /// The agent gets another reply than the provider's, or the provider is to see another history than the agent.
+    /// The agent gets another reply than the provider's, or the provider is to see another
+    /// history than the agent.
     Reply(Box<Mended>),
     /// The agent gets this text as the model's final message.
     Value {
-        /// The text.
         text: String,
         /// What was changed beside it.
         mended: Box<Mended>,
@@ -93,10 +93,7 @@ pub enum Outcome {
         why: String,
     },
     /// The connection to the agent is cut.
-    Cut {
-        /// Why.
-        why: String,
-    },
+    Cut { why: String },
     /// There is nobody left to answer.
     ClientLeft,
 }
@@ -108,7 +105,8 @@ pub struct Mended {
     pub base: Vec<u8>,
     /// The same with everything behind it, as the last take has it: what the provider is to see.
     pub take: Vec<u8>,
-    /// The last reply of the provider that the take goes on from, as one piece of JSON; empty where there was none.
+    /// The last reply of the provider that the take goes on from, as one piece of JSON; empty
+    /// where there was none.
     pub last_reply: String,
     /// Tokens of all replies that were asked for by retake, and of the held one.
     pub usage: Usage,
@@ -125,16 +123,13 @@ pub struct Deed {
     pub rule: Option<String>,
     /// Id of the action, or `release`, `raise`.
     pub action: String,
-    /// Who decided.
     pub by: Author,
 }
 
 /// What a hold tells its exchange before it is decided.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Word {
-    /// This was found.
     Found(Vec<Found>),
-    /// It waits.
     Waits(Waits),
 }
 

@@ -1,4 +1,5 @@
-//! The seat of whoever watches a held exchange: its run, as any live run, until the exchange is decided or the seat is left.
+//! The seat of whoever watches a held exchange: its run, as any live run, until the exchange is decided or
+//! the seat is left.
 
 use super::driven::Driven;
 use super::hold::{Hold, Job, Stage, Wake, lock};
@@ -10,8 +11,8 @@ use retake_core::session::takes::TakeId;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A run in the hands of whoever watches it. Left before anything is decided, the exchange is held on behind the screen; the workbench of
-/// its journal is to be dropped before.
+/// A run in the hands of whoever watches it. Left before anything is decided, the exchange is held on behind
+/// the screen; the workbench of its journal is to be dropped before.
 pub struct Seat {
     hold: Arc<Hold>,
     /// There until the seat is left.
@@ -44,7 +45,6 @@ impl Seat {
         })
     }
 
-    /// The exchange.
     pub fn id(&self) -> ExchangeId {
         self.hold.id
     }

@@ -15,7 +15,6 @@ enum Work {
     Stop,
 }
 
-/// The threads.
 pub(super) struct Workers {
     queue: Sender<Work>,
     /// For holds that take long.

@@ -1,4 +1,5 @@
-//! A request as it is judged: read once, and where it goes on from one that was read before only what is new of it.
+//! A request as it is judged: read once, and where it goes on from one that was read before only what
+//! is new of it.
 
 use super::read_anew;
 use crate::reading::{read_document, read_document_again};
@@ -12,7 +13,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 /// A body is compared with another one in pieces of so many bytes.
 const PIECE: usize = 4096;
-/// About what is kept of an item beside its bytes: what it is, where it stands, whose half it is, what was found out about it.
+/// About what is kept of an item beside its bytes: what it is, where it stands, whose half it is, what was
+/// found out about it.
 const ITEM: usize = 200;
 
 /// A request, with what is found out about it as soon as somebody wants to know.
@@ -101,7 +103,6 @@ impl Reading {
         self.dialect
     }
 
-    /// The body, decoded.
     pub(in crate::proxy) fn body(&self) -> &Bytes {
         &self.body
     }
@@ -158,7 +159,8 @@ impl Reading {
         read_document_again(earlier, Arc::new(self.text()), (&rope, &splices), false)
     }
 
-    /// The history that goes on with what splices put behind the request, where only that has to be read. `rope` is its text.
+    /// The history that goes on with what splices put behind the request, where only that has to be read.
+    /// `rope` is its text.
     pub(super) fn behind(&self, rope: &Arc<Rope>, splices: &[Splice]) -> Option<Recording> {
         read_document_again(self.read()?, rope.clone(), (rope, splices), true)
     }
@@ -177,7 +179,8 @@ impl Reading {
         known.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The items of a history that goes on from this request in which nothing was found before. `rope` is the text of the history.
+    /// The items of a history that goes on from this request in which nothing was found before. `rope` is the
+    /// text of the history.
     pub(super) fn known(&self, run: &Run<'_>, rope: &Rope) -> Vec<Known> {
         let Knowledge { faultless, until } = self.knowledge();
         faultless.among(run, |span| {
@@ -209,7 +212,8 @@ impl Reading {
         *self.known.lock().unwrap_or_else(PoisonError::into_inner) = learnt;
     }
 
-    /// What a body shares with this one, where it may go on from it: the end of the request, and the most of all.
+    /// What a body shares with this one, where it may go on from it: the end of the request, and
+    /// the most of all.
     pub(super) fn shared(&self, body: &[u8]) -> Option<Shared> {
         let bracket = self.bracket()?;
         let before = common(&self.body, body);
@@ -260,7 +264,8 @@ impl Reading {
         (start >= list.start).then(|| usize::try_from(start).ok())?
     }
 
-    /// Whether a request that begins with so many bytes of this one has all of its elements, but for the last one.
+    /// Whether a request that begins with so many bytes of this one has all of its elements, but
+    /// for the last one.
     pub(super) fn is_whole_before(&self, before: usize) -> bool {
         let kept = || self.read.get()?.as_ref()?.kept.as_ref();
         let last = kept().and_then(|kept| kept.record_before(kept.list()?.end));

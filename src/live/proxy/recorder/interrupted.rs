@@ -1,4 +1,5 @@
-//! What earlier proxies left held: exchanges without an end, in journals that no process writes to. Nothing of them is sent again.
+//! What earlier proxies left held: exchanges without an end, in journals that no process writes to. Nothing of
+//! them is sent again.
 
 use crate::takes::{Below, Folder, lock, unlock, wall_clock};
 use retake_core::exchange::entry::Entry;
@@ -15,19 +16,18 @@ use std::path::{Path, PathBuf};
 const TAIL: u64 = 256;
 /// How much of a file is looked at to see whether it is the journal of a proxy, in bytes.
 const HEADER: usize = 64 * 1024;
-/// The longest line that is looked at, in bytes: a request and a reply as they are recorded at most, and what escaping adds.
+/// The longest line that is looked at, in bytes: a request and a reply as they are recorded at most,
+/// and what escaping adds.
 const LINE: u64 = 512 << 20;
 
 /// An exchange that was held when its proxy was stopped. Texts are from outside.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interrupted {
-    /// The journal.
     pub journal: PathBuf,
     /// The number of the exchange in it.
     pub id: ExchangeId,
     /// Since when it was held, in milliseconds since 1970.
     pub since: u64,
-    /// Why.
     pub why: String,
     /// What its client called itself.
     pub client: String,
@@ -64,8 +64,9 @@ struct Holding {
     journal: Option<PathBuf>,
 }
 
-/// The proxies' journals of a folder that no process writes to, and what was held in them. A journal that cannot be read is left out; the error
-/// is that of the folder. A journal in which nothing was held is marked as closed, so that it is not read again.
+/// The proxies' journals of a folder that no process writes to, and what was held in them. A journal that
+/// cannot be read is left out; the error is that of the folder. A journal in which nothing was held is marked
+/// as closed, so that it is not read again.
 pub fn interrupted(folder: &Path) -> io::Result<Vec<Interrupted>> {
     interrupted_until(folder, &|| false)
 }
@@ -97,7 +98,8 @@ pub fn interrupted_until(
     Ok(found)
 }
 
-/// Whether a file says in its first line that it is the journal of a proxy; of another one nothing more is read.
+/// Whether a file says in its first line that it is the journal of a proxy; of another one
+/// nothing more is read.
 fn is_of_proxy(file: &File) -> bool {
     #[derive(Deserialize)]
     struct Header {
@@ -131,7 +133,8 @@ fn read_one(
     Ok(held)
 }
 
-/// Notes in their journals that these exchanges are over, so that they are not listed again. Says how many journals could not be written to.
+/// Notes in their journals that these exchanges are over, so that they are not listed again. Says how many
+/// journals could not be written to.
 pub fn close(interrupted: &[Interrupted], now: u64) -> usize {
     let mut journals: BTreeMap<&Path, Vec<ExchangeId>> = BTreeMap::new();
     for one in interrupted {

@@ -1,7 +1,7 @@
 //! The file of a proxy's journal: lines at its end, another file when this one can no longer be written to.
 //!
-//! What is not known to be on the disk is kept in memory, up to a bound, and written as soon as that works again. A file is never trusted
-//! after a failed sync: the next one begins with what that may have lost.
+//! What is not known to be on the disk is kept in memory, up to a bound, and written as soon as that works
+//! again. A file is never trusted after a failed sync: the next one begins with what that may have lost.
 
 use crate::takes::{
     Below, Clock, Folder, Mount, Names, NotRecording, Segment, Unwritten, Why, lock, unlock,
@@ -46,7 +46,6 @@ struct Waiting {
     acknowledge: Option<oneshot::Sender<bool>>,
 }
 
-/// The journal.
 #[derive(Debug)]
 pub(super) struct ProxyJournal {
     place: Place,
@@ -142,7 +141,8 @@ impl ProxyJournal {
         has_work.then(|| until.saturating_duration_since(Instant::now()))
     }
 
-    /// Writes what was taken, and brings it to the disk where somebody waits for that or it was not done for a while.
+    /// Writes what was taken, and brings it to the disk where somebody waits for that or it was not
+    /// done for a while.
     pub(super) fn flush(&mut self, is_last: bool) {
         let rests = self
             .trouble
@@ -233,7 +233,8 @@ impl ProxyJournal {
             .for_each(|one| one.is_written = true);
     }
 
-    /// A file that refused a line is tried again later; one that cannot be trusted is left, and another one begins.
+    /// A file that refused a line is tried again later; one that cannot be trusted is left,
+    /// and another one begins.
     fn fail(&mut self, error: Unwritten) -> Result<(), Why> {
         if let Unwritten::Undone(error) = error {
             return Err(self.failed(error));

@@ -1,9 +1,11 @@
-//! What a proxy records: one journal for each process, written by a thread of its own. It opens like any recording.
+//! What a proxy records: one journal for each process, written by a thread of its own. It
+//! opens like any recording.
 //!
-//! Whoever forwards only hands over ([`Recorder::exchange`]) and never waits; bodies are shared and not copied. What was handed over is bounded:
-//! beyond [`QUEUE`] bytes an exchange is recorded without its bodies, and says so. Secrets are taken out on that thread, before anything is
-//! written. A plain exchange is on the disk after a tenth of a second; what a decision depends on ([`Recorder::held`],
-//! [`Recorder::decided`]) is acknowledged once it is there.
+//! Whoever forwards only hands over ([`Recorder::exchange`]) and never waits; bodies are shared and not copied.
+//! What was handed over is bounded: beyond [`QUEUE`] bytes an exchange is recorded without its bodies, and says
+//! so. Secrets are taken out on that thread, before anything is written. A plain exchange is on the disk after
+//! a tenth of a second; what a decision depends on ([`Recorder::held`], [`Recorder::decided`]) is acknowledged
+//! once it is there.
 
 mod interrupted;
 mod journal;
@@ -50,8 +52,8 @@ const NAME: usize = 80;
 
 /// What a recorder is made of.
 pub struct Options {
-    /// Where the journal is to be, or beside it with a number where there is a file already; `None` for [`proxies_folder`] of the operator's
-    /// own folder.
+    /// Where the journal is to be, or beside it with a number where there is a file already; `None` for
+    /// [`proxies_folder`] of the operator's own folder.
     pub path: Option<PathBuf>,
     /// The operator's own folder, usually [`crate::takes::usual_root`].
     pub root: Option<PathBuf>,
@@ -59,7 +61,6 @@ pub struct Options {
     pub upstreams: Vec<String>,
     /// Secrets that must not be in any file, each with what its placeholder calls it.
     pub secrets: Vec<(String, String)>,
-    /// The time.
     pub clock: Clock,
     /// Is told when nothing can be recorded any more, and when it works again; from another thread.
     pub tell: Tell,
@@ -94,7 +95,8 @@ pub struct Recorder {
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// Comes true when an entry is on the disk, and false when it cannot be written for now: it will be, as soon as that works again.
+/// Comes true when an entry is on the disk, and false when it cannot be written for now: it will be, as soon
+/// as that works again.
 pub type OnDisk = oneshot::Receiver<bool>;
 
 impl Recorder {
@@ -183,7 +185,8 @@ impl Recorder {
         });
     }
 
-    /// Records an exchange whose reply takes a while, as far as it is known: should the proxy be killed, its request is there.
+    /// Records an exchange whose reply takes a while, as far as it is known: should the proxy be killed,
+    /// its request is there.
     pub fn began(&self, recorded: Recorded) {
         self.hand_over(recorded, None, |recorded| What::Began(Box::new(recorded)));
     }
@@ -207,8 +210,8 @@ impl Recorder {
         }
     }
 
-    /// Records an exchange that waits for a decision, as far as it is known; `run` is the file of the run that the hold is. Nothing of it is
-    /// to be answered before this is on the disk, or cannot be.
+    /// Records an exchange that waits for a decision, as far as it is known; `run` is the file of the run that
+    /// the hold is. Nothing of it is to be answered before this is on the disk, or cannot be.
     pub fn held(&self, recorded: Recorded, run: Option<PathBuf>) -> OnDisk {
         let (acknowledge, on_disk) = oneshot::channel();
         self.hand_over(recorded, Some(acknowledge), |recorded| {
@@ -254,7 +257,8 @@ impl Recorder {
         self.send(What::Shown(head.secrets), 0, None);
     }
 
-    /// Records a message of a WebSocket that passed. One that is longer than `REPLY_CAP` is named by its length.
+    /// Records a message of a WebSocket that passed. One that is longer than `REPLY_CAP` is
+    /// named by its length.
     pub fn observed(&self, id: ExchangeId, from: Side, message: &str) {
         let cost = message.len();
         let is_too_much =
@@ -294,7 +298,8 @@ impl Recorder {
             acknowledge,
         };
         if let Some(jobs) = &*self.jobs.lock().unwrap_or_else(PoisonError::into_inner) {
-            // The thread ends after this sender is gone. Should it have failed, the receiver of the acknowledgement is told by its end.
+            // The thread ends after this sender is gone. Should it have failed, the receiver of the
+            // acknowledgement is told by its end.
             let _ = jobs.send(job);
         }
     }
@@ -363,7 +368,8 @@ fn place(options: &Options) -> Result<Place, Why> {
     })
 }
 
-/// What is to be said of a folder that is there and open to others; retake's own folder is closed to them instead.
+/// What is to be said of a folder that is there and open to others; retake's own folder is
+/// closed to them instead.
 fn warning(place: &Place) -> Option<String> {
     let path = place.below.path(&place.root);
     let folder = crate::takes::Folder::open(&place.root, place.below).ok()??;

@@ -21,13 +21,10 @@ pub struct Recorded {
     pub seen: Seen,
     /// Host and port of its upstream.
     pub upstream: String,
-    /// The agent's request.
     pub request: Body,
-    /// The head of the request.
     pub request_head: Head,
     /// The provider's first reply.
     pub reply: Body,
-    /// The head of the reply.
     pub reply_head: Head,
     /// What the agent got instead: a whole reply of its dialect, or a stream of one. Without an encoding.
     pub told: Option<Body>,
@@ -87,8 +84,8 @@ impl Body {
 
     /// Copies the next piece; what goes beyond `cap` bytes in all is only counted.
     ///
-    /// A piece is a slice of the buffer that the connection reads into: sharing it would keep all of that buffer in memory, up to 256 KiB
-    /// for a few bytes.
+    /// A piece is a slice of the buffer that the connection reads into: sharing it would keep all of that
+    /// buffer in memory, up to 256 KiB for a few bytes.
     pub fn push(&mut self, piece: &[u8], cap: u64) {
         let room = usize::try_from(cap.saturating_sub(self.kept)).unwrap_or(usize::MAX);
         let mut rest = &piece[..piece.len().min(room)];

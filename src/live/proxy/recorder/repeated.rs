@@ -1,4 +1,5 @@
-//! Requests in which no secret was found: what the next request of a conversation repeats of one is not looked through again.
+//! Requests in which no secret was found: what the next request of a conversation repeats of one is
+//! not looked through again.
 
 use crate::proxy::judge::{common, common_end};
 use bytes::Bytes;
@@ -42,11 +43,9 @@ struct History {
 /// A request that repeats one of these.
 #[derive(Debug)]
 pub(super) struct Repeats {
-    /// Which.
     place: usize,
     /// What is new: whole elements of the history.
     pub(super) new: Range<usize>,
-    /// Where they begin.
     begins: Vec<usize>,
 }
 
@@ -92,7 +91,8 @@ impl Repeated {
         });
     }
 
-    /// Puts a request before the others, of which those stay that fit beside it; one that is too long itself is not remembered.
+    /// Puts a request before the others, of which those stay that fit beside it; one that is too long
+    /// itself is not remembered.
     fn remember(&mut self, clean: Clean) {
         if clean.bytes() > MOST {
             return;
@@ -120,7 +120,6 @@ impl Repeated {
 }
 
 impl Clean {
-    /// What it takes, in bytes.
     fn bytes(&self) -> usize {
         let history = self.history.get().and_then(Option::as_ref);
         let elements = history.map_or(0, |history| history.elements.len());
@@ -161,7 +160,8 @@ impl Clean {
     }
 }
 
-/// Where the elements of a list begin that stand in a part of a text; `None` where that is not JSON on one line.
+/// Where the elements of a list begin that stand in a part of a text; `None` where that is not
+/// JSON on one line.
 fn elements_in(text: &[u8], part: Range<usize>) -> Option<Vec<usize>> {
     let bytes = &text[..part.end];
     let (mut begins, mut at) = (Vec::new(), part.start);

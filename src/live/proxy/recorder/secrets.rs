@@ -36,7 +36,8 @@ impl Secrets {
         }
     }
 
-    /// Knows what a client or a server showed in its header lines. What is no key is none: it would be found everywhere.
+    /// Knows what a client or a server showed in its header lines. What is no key is none: it
+    /// would be found everywhere.
     pub(super) fn learn(&mut self, shown: &[Shown]) {
         let mut learned = false;
         for one in shown.iter().filter(|one| is_key(&one.secret)) {
@@ -83,8 +84,8 @@ impl Secrets {
         (redacted, true)
     }
 
-    /// A request that repeats one without secrets, where what is new of it holds none, either: it is written as it stands, and is JSON on one
-    /// line.
+    /// A request that repeats one without secrets, where what is new of it holds none, either: it is written as
+    /// it stands, and is JSON on one line.
     pub(super) fn repeats(&mut self, dialect: Dialect, body: &Bytes) -> Option<Repeats> {
         let repeats = self.repeated.find(dialect, body)?;
         let new = &body[repeats.new.clone()];
@@ -103,7 +104,8 @@ impl Secrets {
         self.repeated.keep(dialect, body);
     }
 
-    /// What is new of a text that grows, from this place on: without secrets that began before it, and without what may become one.
+    /// What is new of a text that grows, from this place on: without secrets that began before it, and without
+    /// what may become one.
     pub(super) fn grown(&self, text: &str, from: usize) -> String {
         self.redactor.grown(text, from)
     }

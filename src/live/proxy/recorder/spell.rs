@@ -14,7 +14,6 @@ use std::path::Path;
 /// What an exchange is written as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind<'a> {
-    /// It is over.
     Over,
     /// Its reply takes a while.
     Began,
@@ -98,7 +97,8 @@ pub(super) fn exchange(
     }
 }
 
-/// How an entry names a request that is put in later: no string of it can hold this, for its quotes would be escaped.
+/// How an entry names a request that is put in later: no string of it can hold this, for its
+/// quotes would be escaped.
 const LATER: &str = r#""request":null"#;
 
 /// An entry with the request that was left out of it.

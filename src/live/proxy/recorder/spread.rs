@@ -1,4 +1,5 @@
-//! Secrets that are spread over the deltas of a WebSocket: each delta is written by itself, so what stood before it is remembered.
+//! Secrets that are spread over the deltas of a WebSocket: each delta is written by itself, so what stood
+//! before it is remembered.
 
 use super::secrets::Secrets;
 use retake_core::exchange::ExchangeId;

@@ -74,7 +74,8 @@ pub(in crate::proxy) fn assemble(dialect: Option<Dialect>, bytes: &[u8]) -> Asse
     }
 }
 
-/// A stream as it came, without its secrets; `None` where one of them is spread over its events, so that none of its pieces shows it.
+/// A stream as it came, without its secrets; `None` where one of them is spread over its events, so that none
+/// of its pieces shows it.
 pub(super) fn raw(bytes: &[u8], secrets: &mut Secrets) -> Option<String> {
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(RAW_CAP)]);
     let mut spread: HashMap<String, String> = HashMap::new();
@@ -101,7 +102,8 @@ pub(super) fn raw(bytes: &[u8], secrets: &mut Secrets) -> Option<String> {
     is_clean.then_some(out)
 }
 
-/// The texts of events by the names that they stand under, one behind the other: deltas join to what they are deltas of.
+/// The texts of events by the names that they stand under, one behind the other: deltas join to what
+/// they are deltas of.
 fn gather(name: &str, value: &Value, out: &mut HashMap<String, String>) {
     match value {
         Value::String(text) => out.entry(name.to_owned()).or_default().push_str(text),

@@ -1,4 +1,5 @@
-//! The thread that writes: it takes what was handed over, spells it, and never makes anybody wait who did not ask to.
+//! The thread that writes: it takes what was handed over, spells it, and never makes anybody wait who
+//! did not ask to.
 
 use super::journal::ProxyJournal;
 use super::recorded::Recorded;
@@ -25,9 +26,7 @@ const BATCH: usize = 64;
 /// What was handed over and is not written yet; shared with whoever hands over.
 #[derive(Debug, Default)]
 pub(super) struct Load {
-    /// Bytes of bodies.
     pub(super) bytes: AtomicUsize,
-    /// Entries.
     pub(super) entries: AtomicUsize,
     /// Exchanges that were not even handed over, since too many were.
     pub(super) lost: AtomicU64,
@@ -61,7 +60,6 @@ pub(super) enum What {
 /// Tells the operator something.
 pub(super) type Tell = Box<dyn Fn(String) + Send>;
 
-/// The thread.
 pub(super) struct Writer {
     pub(super) journal: ProxyJournal,
     pub(super) secrets: Secrets,

@@ -1,10 +1,11 @@
 //! The process that keeps a tool: `retake` itself, started again with one hidden word.
 //!
-//! A tool needs a session of its own, so that it has no terminal, and everything that it starts has to fall to somebody who ends it.
-//! Both are properties of a process that a program can give only to itself, so the tool is started by a process of retake's between
-//! the run and the tool. Its standard input is a socket that leads to the run: the [`Order`] comes in, what happened goes out. When the
-//! socket closes, because the run stops the tool or is gone itself, the tool is ended. Its standard output and standard error are those
-//! of the tool; it writes nothing there itself.
+//! A tool needs a session of its own, so that it has no terminal, and everything that it starts has to fall to
+//! somebody who ends it. Both are properties of a process that a program can give only to itself, so the tool
+//! is started by a process of retake's between the run and the tool. Its standard input is a socket that leads
+//! to the run: the [`Order`] comes in, what happened goes out. When the socket closes, because the run stops
+//! the tool or is gone itself, the tool is ended. Its standard output and standard error are those of the tool;
+//! it writes nothing there itself.
 
 use super::order::{Ended, Order, Told, Why};
 use super::tree;
@@ -33,9 +34,11 @@ pub(super) const LOOK: Duration = Duration::from_millis(10);
 /// How many processes a report names.
 const NAMED: usize = 16;
 
-/// Keeps a tool, if that is what this process was started for; `argument` is the first one of the command line. `None`: it was not.
+/// Keeps a tool, if that is what this process was started for; `argument` is the first one of the command line.
+/// `None`: it was not.
 ///
-/// To be asked before the program does anything else: files that were inherited are closed without asking whose they are.
+/// To be asked before the program does anything else: files that were inherited are closed without
+/// asking whose they are.
 pub fn keep_if_asked(argument: Option<&OsStr>) -> Option<ExitCode> {
     if argument? != WORD {
         return None;
@@ -43,7 +46,8 @@ pub fn keep_if_asked(argument: Option<&OsStr>) -> Option<ExitCode> {
     Some(match keep() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Whoever asked reads this where a report should have been; without a reader there is nobody to tell.
+            // Whoever asked reads this where a report should have been; without a reader there
+            // is nobody to tell.
             let _ignored = writeln!(io::stderr(), "retake {WORD}: {error}");
             ExitCode::FAILURE
         }
@@ -87,7 +91,8 @@ fn keep() -> io::Result<()> {
     tell(&mut line, &Told::Ended(ended))
 }
 
-/// Closes every file that this process was started with, but for its standard ones: nothing of them is meant for a tool.
+/// Closes every file that this process was started with, but for its standard ones: nothing of them is
+/// meant for a tool.
 fn close_inherited() -> io::Result<()> {
     let names = std::fs::read_dir("/dev/fd")?;
     let open = names.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<RawFd>().ok());
@@ -135,7 +140,8 @@ enum News {
 
 /// Waits until the run closes its end.
 fn watch(mut line: UnixStream, news: &Sender<News>) {
-    // The run says nothing after the order, so whatever comes, an error as well, is its end; the keeper may have ended before.
+    // The run says nothing after the order, so whatever comes, an error as well, is its end; the keeper
+    // may have ended before.
     let _said = line.read(&mut [0; 1]);
     let _gone = news.send(News::HungUp);
 }
@@ -150,7 +156,8 @@ fn hand_over(child: &mut Child, input: String, news: Sender<News>) -> io::Result
     }
     let pid = Pid::from_child(child);
     Builder::new().spawn(move || {
-        // Waiting for one's own child fails only where somebody else buried it; the tree then shows that it is gone.
+        // Waiting for one's own child fails only where somebody else buried it; the tree then shows
+        // that it is gone.
         let status = wait_for(pid).unwrap_or_default();
         let _gone = news.send(News::Ended(status));
     })?;
@@ -203,7 +210,8 @@ impl Kept {
         }
     }
 
-    /// Ends the tool and everything below: asks first, and kills what did not go within `grace`. Tells whether it had to.
+    /// Ends the tool and everything below: asks first, and kills what did not go within `grace`. Tells
+    /// whether it had to.
     fn end(&mut self, grace: Duration) -> bool {
         if self.is_gone() {
             return false;

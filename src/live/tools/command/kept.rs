@@ -100,7 +100,8 @@ fn starts_longer_than(first: Option<u8>, given: usize) -> bool {
     length > given
 }
 
-/// Bytes as text: a mark for each maximal part that is no UTF-8, and for each NUL, which databases behind providers refuse.
+/// Bytes as text: a mark for each maximal part that is no UTF-8, and for each NUL, which
+/// databases behind providers refuse.
 fn text_of(bytes: &[u8], marks: &mut u64) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {

@@ -23,7 +23,6 @@ pub(super) enum Told {
     NotStarted {
         /// The system's number for the reason; `None` where it has none.
         errno: Option<i32>,
-        /// The system's words.
         words: String,
     },
     /// It ended, and so did everything that it had started, but for what is named.
@@ -33,9 +32,7 @@ pub(super) enum Told {
 /// How a tool ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Ended {
-    /// Why.
     pub(super) why: Why,
-    /// Its exit code.
     pub(super) code: Option<i32>,
     /// The signal that ended it.
     pub(super) signal: Option<i32>,
@@ -63,7 +60,6 @@ pub(super) enum Why {
 /// A process, for a report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Process {
-    /// Its number.
     pub(super) pid: i32,
     /// What the system calls it; it holds text from outside.
     pub(super) name: String,

@@ -1,4 +1,5 @@
-//! The run's side of a command: starts the keeper, gives it the order, reads what the tool writes, and hears how it ended.
+//! The run's side of a command: starts the keeper, gives it the order, reads what the tool writes, and
+//! hears how it ended.
 
 use super::kept::{HALF, Kept};
 use super::order::{Ended, Order, Told};
@@ -162,7 +163,8 @@ fn order(tool: &CommandTool, arguments: &str) -> Order {
     }
 }
 
-/// The path of a program that is named beside the folder; `None` leaves the name as it is, as the folder's name is no text.
+/// The path of a program that is named beside the folder; `None` leaves the name as it is, as the folder's
+/// name is no text.
 fn absolute(folder: &Path, program: &str) -> Option<String> {
     let folder = std::path::absolute(folder).ok()?;
     Some(folder.join(program).to_str()?.to_owned())
@@ -227,7 +229,8 @@ fn put(report: Report, tool: &CommandTool, facts: &mut Facts) -> Words {
         Report::Lost => {
             let mut words = Words::failed(
                 Failure::Unknown,
-                "what watches over the tool was lost; the tool may have done its work, and may have left processes behind",
+                "what watches over the tool was lost; the tool may have done its work, and may have left \
+                processes behind",
             );
             words::add_stream(&mut words.output, "stderr", &facts.stderr.text);
             words

@@ -1,7 +1,8 @@
 //! The processes below this one: what a tool started, wherever it put it.
 //!
-//! On Linux a process can be made the one that orphans below it fall to (`PR_SET_CHILD_SUBREAPER`, prctl(2)), so that neither `setsid`
-//! nor a double fork leads out of its tree, and the tree can be read from `/proc`. Elsewhere only the group of the tool is known.
+//! On Linux a process can be made the one that orphans below it fall to (`PR_SET_CHILD_SUBREAPER`, prctl(2)),
+//! so that neither `setsid` nor a double fork leads out of its tree, and the tree can be read from `/proc`.
+//! Elsewhere only the group of the tool is known.
 
 use super::order::Process;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
@@ -24,7 +25,6 @@ pub(super) struct Living {
 }
 
 impl Living {
-    /// For a report.
     pub(super) fn process(&self) -> Process {
         Process {
             pid: self.pid.as_raw_nonzero().get(),
@@ -33,8 +33,8 @@ impl Living {
     }
 }
 
-/// Every process below this one that has not ended. What has ended and fell to this process is buried; `own`, the tool itself, is not:
-/// somebody else waits for it.
+/// Every process below this one that has not ended. What has ended and fell to this process is buried; `own`,
+/// the tool itself, is not: somebody else waits for it.
 #[cfg(target_os = "linux")]
 pub(super) fn living(own: Pid) -> Vec<Living> {
     use rustix::process::{WaitOptions, getpid, waitpid};
@@ -67,8 +67,8 @@ pub(super) fn living(_own: Pid) -> Vec<Living> {
     Vec::new()
 }
 
-/// Kills every process of the session that `leader` began, as far as they can be known, and tells how many there were. The leader is a
-/// child that nobody waited for yet, so that its number cannot be another's.
+/// Kills every process of the session that `leader` began, as far as they can be known, and tells how many
+/// there were. The leader is a child that nobody waited for yet, so that its number cannot be another's.
 #[cfg(target_os = "linux")]
 pub(super) fn kill_session(leader: i32) -> usize {
     let all = all_processes();
@@ -90,12 +90,13 @@ pub(super) fn kill_session(_leader: i32) -> usize {
     0
 }
 
-/// Sends a signal to the group of the tool, and to everything below that left it. `is_held` says that nobody waited for the tool yet:
-/// its number, and so that of its group, cannot be another's by now.
+/// Sends a signal to the group of the tool, and to everything below that left it. `is_held` says that nobody
+/// waited for the tool yet: its number, and so that of its group, cannot be another's by now.
 pub(super) fn signal(group: Pid, is_held: bool, signal: Signal, living: &[Living]) {
     let number = group.as_raw_nonzero().get();
     let is_there = is_held || living.iter().any(|process| process.group == number);
-    // A process that is gone, or that belongs to somebody else, is left: what still lives afterwards is reported.
+    // A process that is gone, or that belongs to somebody else, is left: what still
+    // lives afterwards is reported.
     if is_there || cfg!(not(target_os = "linux")) {
         let _gone = kill_process_group(group, signal);
     }
@@ -125,7 +126,8 @@ fn all_processes() -> Vec<Entry> {
     entries.collect()
 }
 
-/// Reads a line of `/proc/PID/stat` (proc_pid_stat(5)): `pid (name) state parent group session ...`; a name may hold anything.
+/// Reads a line of `/proc/PID/stat` (proc_pid_stat(5)): `pid (name) state parent group session ...`; a
+/// name may hold anything.
 #[cfg(target_os = "linux")]
 fn entry(stat: &str) -> Option<Entry> {
     let (number, rest) = stat.split_once(" (")?;

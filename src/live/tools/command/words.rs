@@ -126,7 +126,8 @@ pub(super) fn not_started(program: &str, errno: Option<i32>, words: &str) -> Wor
     )
 }
 
-/// What a tool says about its own failure, as JSON on its standard output: `{"error": {"kind": "timeout", "message": "..."}}`.
+/// What a tool says about its own failure, as JSON on its standard output: `{"error":
+/// {"kind": "timeout", "message": "..."}}`.
 #[derive(Debug, PartialEq, Eq)]
 struct Hint {
     kind: Failure,

@@ -51,8 +51,7 @@ impl Connection {
     }
 }
 
-/// retake as a client: it offers nothing to servers (no sampling, no roots), and hears when their
-/// tools change.
+/// retake as a client: it offers nothing to servers (no sampling, no roots), and hears when their tools change.
 pub(super) struct Hearing {
     name: String,
     listener: Listener,
@@ -119,7 +118,8 @@ pub(super) async fn connect(
     Ok(Connection { service })
 }
 
-/// The process of a server: in a session of its own, without a terminal, with the environment that it was given and no other.
+/// The process of a server: in a session of its own, without a terminal, with the environment that it was
+/// given and no other.
 fn spawn(
     command: &[String],
     folder: Option<&std::path::Path>,
@@ -141,8 +141,8 @@ fn spawn(
     spawned.map_err(|error| ServerFault::NotStarted(format!("{program}: {error}")))
 }
 
-/// Tells what a server writes to its standard error, line by line: the beginning of each, and not for ever. All of it is read, so that
-/// the server never waits for us.
+/// Tells what a server writes to its standard error, line by line: the beginning of each, and not for ever. All
+/// of it is read, so that the server never waits for us.
 async fn hear(stderr: ChildStderr, name: String, listener: Listener) {
     let mut lines = BufReader::new(stderr);
     let told = AtomicU32::new(0);

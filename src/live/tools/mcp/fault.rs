@@ -19,9 +19,7 @@ pub enum ServerFault {
     /// It does not say hello.
     #[error("it gave no answer within {} s ({what})", within.as_secs())]
     Silent {
-        /// To what.
         what: &'static str,
-        /// The limit.
         within: Duration,
     },
     /// It said something else.

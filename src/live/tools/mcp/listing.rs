@@ -77,7 +77,8 @@ async fn page(connection: &Connection, cursor: Option<String>) -> Result<Page, S
     let params = PaginatedRequestParams::default().with_cursor(cursor);
     let request = ListToolsRequest::with_param(params);
     let reply = connection.peer().send_request(request.into()).await?;
-    // The reply of rmcp is a list only where every tool of it is sound; otherwise it is whatever else it may be taken for.
+    // The reply of rmcp is a list only where every tool of it is sound; otherwise it is whatever else it
+    // may be taken for.
     let reply = serde_json::to_value(reply).map_err(|_| ServiceError::UnexpectedResponse)?;
     serde_json::from_value(reply).map_err(|_| ServiceError::UnexpectedResponse)
 }
@@ -125,7 +126,8 @@ impl Listing {
     }
 }
 
-/// Whether every provider takes the name: letters, digits, `_` and `-`, at most 64 (wire-formats: the pattern of function names).
+/// Whether every provider takes the name: letters, digits, `_` and `-`, at most 64 (wire-formats: the
+/// pattern of function names).
 fn is_speakable(name: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     (1..=64).contains(&name.len()) && name.bytes().all(is_plain)

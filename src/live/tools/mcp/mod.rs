@@ -1,7 +1,8 @@
 //! Servers that speak the Model Context Protocol, over the pipes of a process of ours or over streamable HTTP.
 //!
-//! A server is started when the run begins, and again when it went away, though not for ever: [`RESTARTS`] times in [`WINDOW`]. A call that
-//! was under way when it went away ends with an error; it is not made again, since nobody knows how far it came.
+//! A server is started when the run begins, and again when it went away, though not for ever: [`RESTARTS`]
+//! times in [`WINDOW`]. A call that was under way when it went away ends with an error; it is not made again,
+//! since nobody knows how far it came.
 
 mod answer;
 mod connect;
@@ -40,7 +41,6 @@ pub const WINDOW: Duration = Duration::from_secs(60);
 pub struct ServerSpec {
     /// What notices call it.
     pub name: String,
-    /// How it is reached.
     pub reach: Reach,
     /// How long one call may take; starting and listing have their own limits.
     pub timeout: Duration,
@@ -60,9 +60,7 @@ pub enum Reach {
         /// The whole environment of the program.
         environment: BTreeMap<String, String>,
     },
-    /// Somebody else's server.
     Url {
-        /// Where it listens.
         url: String,
         /// Headers of every request, keys among them.
         headers: BTreeMap<String, String>,
@@ -104,7 +102,6 @@ impl Server {
         &self.spec.name
     }
 
-    /// What it offers.
     pub async fn list(&self) -> Result<Listing, ServerFault> {
         let connection = self.connection().await?;
         listing::list(&connection, self.spec.only.as_deref()).await

@@ -11,17 +11,15 @@ enum Cell {
     Solid,
     /// The lower end of the interval.
     Low,
-    /// Within it.
     Within,
     /// The rate as counted.
     Rate,
-    /// The upper end.
     High,
-    /// Above it.
     Empty,
 }
 
-/// The bar: solid up to where the interval begins, the interval as a line with its ends, the rate a point on it.
+/// The bar: solid up to where the interval begins, the interval as a line with its ends, the rate
+/// a point on it.
 pub(super) fn bar(rate: Proportion, width: usize, theme: &Theme) -> Vec<Span<'static>> {
     let (solid, low, within, point, high, empty) = match theme.glyphs.ascii {
         true => ("#", "[", "-", "o", "]", "."),

@@ -1,15 +1,12 @@
 //! The columns of the table, and which of them fit.
 
-/// A column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Column {
     /// The name of the wording.
     Name,
     /// The rate with its interval, drawn.
     Bar,
-    /// The rate.
     Rate,
-    /// Its interval.
     Interval,
     /// How much better it is than the wording that the others are compared with.
     Difference,

@@ -27,7 +27,6 @@ use retake_core::lab::{Origin, Phase};
 use retake_core::safe_text::SafeText;
 
 impl Lab {
-    /// Draws the lab.
     pub fn view(&self, frame: &mut Frame<'_>, theme: &Theme) {
         let size = frame.area();
         if size.width < LEAST.0 || size.height < LEAST.1 {

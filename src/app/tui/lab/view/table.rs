@@ -1,4 +1,5 @@
-//! How the table looks: a row for each wording, and below it the words of the one with the cursor and what is to be said of it all.
+//! How the table looks: a row for each wording, and below it the words of the one with the cursor and what is
+//! to be said of it all.
 
 use super::super::state::Lab;
 use super::super::table::Table;
@@ -287,7 +288,6 @@ fn classes(standing: &Standing, width: usize, theme: &Theme) -> Vec<Span<'static
     spans
 }
 
-/// The style of a class.
 pub(super) fn class_style(class: Class, theme: &Theme) -> Style {
     match class {
         Class::Corrected => theme.ok,

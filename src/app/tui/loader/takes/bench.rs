@@ -123,7 +123,8 @@ impl Bench {
         self.set_shown(TakeId::MAIN, document);
     }
 
-    /// Notes that the recording which is shown is a take of a run; gives what the run began with, the recording in truth.
+    /// Notes that the recording which is shown is a take of a run; gives what the run began with,
+    /// the recording in truth.
     pub(super) fn adopt(&self, run: &Workbench, shown: &Arc<Document>) -> Arc<Document> {
         let first = Arc::new(Document {
             recording: run.recording().clone(),
@@ -147,7 +148,8 @@ impl Bench {
         self.facts().shown
     }
 
-    /// Whether what was planned for this document can be done: the operator sees it, or it is on its way to the screen.
+    /// Whether what was planned for this document can be done: the operator sees it, or it is on its
+    /// way to the screen.
     pub(super) fn shows(&self, document: &Arc<Document>) -> bool {
         let facts = self.facts();
         let shown = match facts.shown {

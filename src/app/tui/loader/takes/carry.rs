@@ -1,4 +1,5 @@
-//! What cannot be changed where it stands (a log of exchanges, a stream) is changed as one request: the same change, carried over.
+//! What cannot be changed where it stands (a log of exchanges, a stream) is changed as one request: the
+//! same change, carried over.
 
 use super::checking::Check;
 use super::{Work, is_parallel};
@@ -9,8 +10,8 @@ use retake_live::{NoTake, Workbench, target_of};
 use std::sync::Arc;
 
 impl Work {
-    /// Writes the history as one request and makes the take there. Where the request has other items, it is shown with the cursor on
-    /// the item that was meant, and the operator says again what is to be done.
+    /// Writes the history as one request and makes the take there. Where the request has other items, it is
+    /// shown with the cursor on the item that was meant, and the operator says again what is to be done.
     pub(super) fn take_as_request(
         &self,
         bench: &mut Workbench,
@@ -56,7 +57,8 @@ fn carried_to(
     })
 }
 
-/// Whether edits mean the same in the request: its items stand for those of the history, and what is rewritten is spelled the same.
+/// Whether edits mean the same in the request: its items stand for those of the history, and what is rewritten
+/// is spelled the same.
 fn can_carry(history: &Session, request: &Session, edits: &[Edit]) -> bool {
     let same_bytes = |item: u32| {
         let bytes = |session: &Session| session.bytes(session.items.get(item as usize)?).ok();
@@ -69,7 +71,8 @@ fn can_carry(history: &Session, request: &Session, edits: &[Edit]) -> bool {
         })
 }
 
-/// The item of the request that stands for one of the history: the same half of the same call, else the one of this number.
+/// The item of the request that stands for one of the history: the same half of the same call, else the
+/// one of this number.
 fn counterpart(history: &Session, request: &Session, meant: usize) -> usize {
     let last = request.items.len().saturating_sub(1);
     let number = meant.min(last);

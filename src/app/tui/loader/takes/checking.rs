@@ -1,5 +1,5 @@
-//! What the rules find in a take that is shown, and the note of that in the tree. It takes long: nobody waits for it, and it is
-//! called off when another take is shown.
+//! What the rules find in a take that is shown, and the note of that in the tree. It takes long: nobody waits
+//! for it, and it is called off when another take is shown.
 
 use super::super::Work;
 use super::view::view_of;
@@ -134,7 +134,6 @@ impl Work {
     }
 }
 
-/// Counts findings.
 pub(in crate::tui::loader) fn add(tally: &mut Tally, findings: &[Finding]) {
     for finding in findings {
         match finding.severity {

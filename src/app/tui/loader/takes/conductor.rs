@@ -92,15 +92,14 @@ impl Conductor for Seat {
 
 /// A run that was prepared before the screen was taken.
 pub struct StagedRun {
-    /// The agent.
     pub agent: AgentFile,
-    /// The run.
     pub prepared: Prepared,
     /// What its world tells.
     pub events: Receiver<WorldEvent>,
 }
 
-/// A held exchange that the screen takes over. It is given back when the conductor is dropped, once nobody has its journal open.
+/// A held exchange that the screen takes over. It is given back when the conductor is dropped, once nobody
+/// has its journal open.
 pub struct Seated {
     /// Who drives its take.
     pub conductor: Box<dyn Conductor>,

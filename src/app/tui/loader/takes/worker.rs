@@ -1,5 +1,5 @@
-//! The two threads for takes: one does what is asked for, in that order; the other checks what is shown, and leaves off when another
-//! take is.
+//! The two threads for takes: one does what is asked for, in that order; the other checks what is shown, and
+//! leaves off when another take is.
 
 use super::super::Work;
 use super::checking::Check;

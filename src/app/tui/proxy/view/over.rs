@@ -128,8 +128,8 @@ pub(super) fn prompt(prompt: &Prompt, frame: &mut Frame<'_>, footer: Rect, theme
     prompt.view(frame, footer, theme);
 }
 
-/// A line of a program without the sequences by which it colours its words: they mean nothing here. What else it holds is shown as it is
-/// anywhere.
+/// A line of a program without the sequences by which it colours its words: they mean nothing here. What else
+/// it holds is shown as it is anywhere.
 pub(super) fn plain(line: &str) -> Cow<'_, str> {
     if !line.contains('\u{1b}') {
         return Cow::Borrowed(line);

@@ -17,12 +17,10 @@ use retake_core::safe_text::SafeText;
 /// Cells between the two columns.
 const GUTTER: u16 = 3;
 
-/// One row of the screen.
 #[derive(Debug, Clone)]
 pub(super) enum ScreenRow {
     /// Over the whole width.
     Across(DetailRow),
-    /// In two columns.
     Beside(Option<DetailRow>, Option<DetailRow>),
 }
 

@@ -13,20 +13,16 @@ const READ: usize = 100;
 /// One of the two takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which {
-    /// The one on the left.
     Left,
-    /// The one on the right.
     Right,
 }
 
 /// An item, as it is compared.
 #[derive(Debug, Clone)]
 pub struct ItemText {
-    /// What it is.
     pub kind: Kind,
     /// The tool; empty where there is none.
     pub tool: String,
-    /// Its JSON.
     pub text: String,
     /// Its JSON with the arguments of a call as an object, where the dialect holds them as a text.
     pub open: Option<String>,
@@ -37,7 +33,6 @@ pub struct ItemText {
 pub(super) enum Stretch {
     /// Items that are the same in both.
     Same {
-        /// How many.
         count: usize,
         /// The first one's number on both sides, counted from 1.
         first: (usize, usize),
@@ -48,7 +43,6 @@ pub(super) enum Stretch {
     Unread(usize, usize),
 }
 
-/// Aligns two takes.
 pub(super) fn align(
     [left, right]: [&[u64]; 2],
     read: &dyn Fn(Which, usize) -> ItemText,
@@ -77,7 +71,8 @@ pub(super) fn align(
     stretches
 }
 
-/// Puts the items of a stretch beside each other: those of one kind and tool, in order; what is left stands alone.
+/// Puts the items of a stretch beside each other: those of one kind and tool, in order; what
+/// is left stands alone.
 fn pair_up(
     old: Range<usize>,
     new: Range<usize>,

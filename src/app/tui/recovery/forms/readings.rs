@@ -1,5 +1,5 @@
-//! Which of two readings of broken arguments was meant: what was written, and below it the readings, one above the other, with what
-//! tells them apart emphasised.
+//! Which of two readings of broken arguments was meant: what was written, and below it the readings, one above
+//! the other, with what tells them apart emphasised.
 
 use super::super::difference::{Pieces, Row, compare, lines_of};
 use super::super::page::Page;
@@ -21,7 +21,6 @@ const INDENT: usize = 4;
 pub struct Reading {
     /// Who reads it so: the name of the repair.
     pub by: String,
-    /// The arguments.
     pub text: String,
 }
 
@@ -30,13 +29,11 @@ pub struct Reading {
 pub enum ReadingsOutcome {
     /// Nothing that concerns others.
     Pending,
-    /// None of them.
     Leave,
     /// The reading of this index.
     Choose(usize),
 }
 
-/// The open question.
 #[derive(Debug, Clone)]
 pub struct Readings {
     title: SafeText,
@@ -60,7 +57,6 @@ impl Readings {
         question
     }
 
-    /// Takes a key.
     pub fn key(&mut self, key: KeyEvent) -> ReadingsOutcome {
         match act(Context::Readings, &key) {
             Some(Act::Leave) => return ReadingsOutcome::Leave,
@@ -118,7 +114,6 @@ impl Readings {
     }
 }
 
-/// `[x] 2  jsonfix`.
 fn heading(number: usize, reading: &Reading, is_chosen: bool) -> Line {
     let mark = if is_chosen { "[x]" } else { "[ ]" };
     let words = format!("{mark} {}  ", number + 1);

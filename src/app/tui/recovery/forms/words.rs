@@ -41,14 +41,12 @@ pub enum WordsOutcome {
     Editor(String),
     /// These are the words.
     Accept {
-        /// The text.
         text: String,
         /// Whether the value enters the history; false where that was no question.
         in_history: bool,
     },
 }
 
-/// The open form.
 #[derive(Debug, Clone)]
 pub struct WordsForm {
     title: SafeText,
@@ -59,7 +57,6 @@ pub struct WordsForm {
 }
 
 impl WordsForm {
-    /// Opens the form.
     pub fn new(setup: &WordsSetup) -> Self {
         let mut text = TextBox::multi(&setup.text);
         text.go_to_start();
@@ -82,7 +79,6 @@ impl WordsForm {
         self.complaint = Some(SafeText::from_str(complaint));
     }
 
-    /// Takes a key.
     pub fn key(&mut self, key: KeyEvent) -> WordsOutcome {
         match act(Context::Words, &key) {
             Some(Act::Leave) => return WordsOutcome::Leave,

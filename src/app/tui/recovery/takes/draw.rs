@@ -160,7 +160,8 @@ impl TakeTree {
     }
 }
 
-/// `│  ├─ `: the branches left of a take. One that is the only child of its parent stands in the parent's column, behind an arrow.
+/// `│  ├─ `: the branches left of a take. One that is the only child of its parent stands in the parent's
+/// column, behind an arrow.
 fn stem(rails: &[bool], forks: bool, is_only: bool, theme: &Theme) -> String {
     let glyphs = &theme.glyphs;
     let hidden = rails.len().saturating_sub(RAILS);

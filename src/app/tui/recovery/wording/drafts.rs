@@ -5,7 +5,6 @@ use std::collections::HashMap;
 /// What tells findings apart, also after the file was read again: the first byte of the item, and the rule.
 pub type Subject = (u64, &'static str);
 
-/// Words by finding.
 #[derive(Debug, Clone, Default)]
 pub struct Drafts {
     texts: HashMap<Subject, String>,

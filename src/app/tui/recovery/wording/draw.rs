@@ -1,4 +1,5 @@
-//! What the wording editor looks like: the library stands beside the text where there is room, else it is one row.
+//! What the wording editor looks like: the library stands beside the text where there is room, else
+//! it is one row.
 
 use super::super::popup::{Popup, rows, rule, write};
 use super::{Entry, Focus, WordingEditor};

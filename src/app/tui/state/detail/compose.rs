@@ -18,7 +18,6 @@ const LEVEL: usize = 2;
 /// What the lines of an item are made from.
 #[derive(Debug)]
 pub struct Subject<'a> {
-    /// The session.
     pub session: &'a Session,
     /// Index of the item.
     pub index: usize,

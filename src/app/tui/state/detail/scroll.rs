@@ -1,4 +1,5 @@
-//! A window over lines that are wrapped only where they are seen: the place is a line and a row of it, never a row of the whole.
+//! A window over lines that are wrapped only where they are seen: the place is a line and a row of it, never a
+//! row of the whole.
 
 use super::{DetailRow, Line};
 
@@ -35,7 +36,6 @@ impl Scroll {
         }
     }
 
-    /// Moves up.
     pub fn up(&mut self, mut rows: usize, lines: &[Line], width: usize) {
         while rows > 0 {
             if rows <= self.row {

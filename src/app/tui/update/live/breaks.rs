@@ -49,7 +49,6 @@ pub(in crate::tui::update) fn placed(
     }
 }
 
-/// The list.
 pub(super) fn list(state: &mut State) -> Vec<Effect> {
     let list = Breakpoints::new(state.live.breakpoints.clone());
     overlay(state, Overlay::Breakpoints(Box::new(list)))

@@ -1,5 +1,5 @@
-//! What the operator decides at a pause: about a call that needs approval, one whose output the operator writes, one that may have run,
-//! a fault that is to pass.
+//! What the operator decides at a pause: about a call that needs approval, one whose output the operator
+//! writes, one that may have run, a fault that is to pass.
 
 use super::super::{Effect, obey, overlay, recover as recoveries};
 use super::{LiveCommand, notice, told};
@@ -248,7 +248,8 @@ fn run_again(state: &mut State, call: CallKey, tool: &str) -> Vec<Effect> {
     });
     let arguments = arguments.unwrap_or_default();
     let reason = format!(
-        "{tool} was started and nobody knows whether it finished. If it did, this would happen a second time:\n{tool} {arguments}"
+        "{tool} was started and nobody knows whether it finished. If it did, this would happen a second \
+        time:\n{tool} {arguments}"
     );
     let question = Confirmation::new("run again", &reason, &format!("Run {tool} again?"));
     let command = LiveCommand::Engine(Wish::RunAgain { call });

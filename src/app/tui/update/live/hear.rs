@@ -83,7 +83,8 @@ pub(in crate::tui::update) fn trust(state: &mut State, request: TrustRequest) ->
     Vec::new()
 }
 
-/// Shows the take that the run drives, which has grown. What is known of its items stays until they are checked again.
+/// Shows the take that the run drives, which has grown. What is known of its items stays until
+/// they are checked again.
 pub(in crate::tui::update) fn grown(
     state: &mut State,
     document: Arc<Document>,

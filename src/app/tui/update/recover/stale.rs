@@ -1,4 +1,5 @@
-//! What is being decided when another document comes to be shown: it was planned for items that are no longer those of these numbers.
+//! What is being decided when another document comes to be shown: it was planned for items that are no longer
+//! those of these numbers.
 
 use super::subject;
 use crate::tui::state::recovery::Attempt;
@@ -8,8 +9,8 @@ use std::sync::Arc;
 /// What the operator reads when a plan is given up.
 const GIVEN_UP: &str = "the history has changed: what was begun is closed";
 
-/// Gives up what is being decided, because another document comes to be shown; words stand there again the next time.
-/// Whether anything was open.
+/// Gives up what is being decided, because another document comes to be shown; words stand there again the next
+/// time. Whether anything was open.
 pub(in crate::tui::update) fn abandon(state: &mut State) -> bool {
     let mut words = None;
     let open = state.overlays.len();

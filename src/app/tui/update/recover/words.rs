@@ -74,7 +74,8 @@ pub(super) fn wording_editor(state: &State, attempt: &Attempt) -> Option<Overlay
     Some(Overlay::Wording(Box::new(WordingEditor::new(setup))))
 }
 
-/// Shows what a template makes of a finding. Where no error can be injected, a sound template is shown as it is.
+/// Shows what a template makes of a finding. Where no error can be injected, a sound template is
+/// shown as it is.
 pub(in crate::tui::update) fn previewer(
     state: &State,
     finding: &Finding,

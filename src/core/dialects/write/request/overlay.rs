@@ -30,15 +30,14 @@ struct Member<'a> {
     value: Range<usize>,
 }
 
-/// The keys of an object.
 pub(super) fn keys(object: &[u8]) -> Result<Vec<String>, NoRequest> {
     let (_, members) = members(object)?;
     let text = |member: Member<'_>| String::from_utf8_lossy(&member.key).into_owned();
     Ok(members.into_iter().map(text).collect())
 }
 
-/// Lays members over an object and leaves some out. Objects are merged member by member; a key that stands twice is set twice, since
-/// readers differ in which of them counts.
+/// Lays members over an object and leaves some out. Objects are merged member by member; a key that stands
+/// twice is set twice, since readers differ in which of them counts.
 pub(super) fn laid_over(
     object: &[u8],
     set: &Map<String, Value>,

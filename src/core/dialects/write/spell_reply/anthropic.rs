@@ -5,8 +5,8 @@ use crate::dialects::stream::{input_of, write_object};
 use crate::dialects::write::{quoted, text_block};
 use serde_json::{Value, json};
 
-/// The whole message. Arguments stand in it as they were written; those that are no object stand as a text, as an accumulated stream
-/// has them.
+/// The whole message. Arguments stand in it as they were written; those that are no object stand as a text, as
+/// an accumulated stream has them.
 pub(super) fn whole(reply: &NewReply) -> String {
     let mut content = Vec::new();
     if let Some(reasoning) = &reply.reasoning {

@@ -1,4 +1,5 @@
-//! A reply of OpenAI Chat Completions (OpenAI API reference). Reasoning stands where DeepSeek, vLLM and llama.cpp put it.
+//! A reply of OpenAI Chat Completions (OpenAI API reference). Reasoning stands where DeepSeek, vLLM
+//! and llama.cpp put it.
 
 use super::{End, NewEvent, NewReply, pieces};
 use serde_json::{Map, Value, json};

@@ -4,13 +4,15 @@ use super::NewEvent;
 use crate::session::Dialect;
 use serde_json::{Value, json};
 
-/// The body of an error reply with this HTTP status. `tag` makes the id of the request, where the dialect says one.
+/// The body of an error reply with this HTTP status. `tag` makes the id of the request, where
+/// the dialect says one.
 pub fn spell_error(dialect: Dialect, status: u16, message: &str, tag: &str) -> String {
     let code = (status == 429).then_some("rate_limit_exceeded");
     spelled(dialect, status, message, (code, tag)).to_string()
 }
 
-/// The same with a code that programs know it by. Anthropic has no place for one of its own; clients pass over what they do not know.
+/// The same with a code that programs know it by. Anthropic has no place for one of its own; clients pass over
+/// what they do not know.
 pub fn spell_error_with_code(
     dialect: Dialect,
     status: u16,

@@ -3,7 +3,6 @@
 use super::{End, NewCall, NewEvent, NewReply, pieces};
 use serde_json::{Value, json};
 
-/// The whole Response.
 pub(super) fn whole(reply: &NewReply) -> Value {
     let reason = match reply.end {
         End::Natural => None,

@@ -143,7 +143,8 @@ impl Stream {
                     self.parts(place, &item, parts, &first);
                 }
             }
-            // A call that has begun is kept back, and hosted items tell nothing on their way that their end does not tell.
+            // A call that has begun is kept back, and hosted items tell nothing on their way that their
+            // end does not tell.
             _ => {}
         }
         let members = [("output_index", &*index), ("item", json)];

@@ -92,7 +92,8 @@ impl Pump {
         self.client.send(bytes).await
     }
 
-    /// Waits until the client takes more. A client that does not read keeps nobody from cutting it, or from ending what is held.
+    /// Waits until the client takes more. A client that does not read keeps nobody from cutting it, or from
+    /// ending what is held.
     async fn client_reads(&mut self) -> Result<(), Gone> {
         loop {
             let message = tokio::select! {
@@ -244,7 +245,8 @@ impl Pump {
         self.found = self.seen.found.len();
     }
 
-    /// A hold begins, once it is on the disk that it does; what it waits for and how it ends comes back as messages.
+    /// A hold begins, once it is on the disk that it does; what it waits for and how it ends
+    /// comes back as messages.
     async fn hold(&mut self, held: Held) {
         self.holds_reply = matches!(held.what, What::Reply { .. });
         self.seen.phase = self.machine.phase();

@@ -1,4 +1,5 @@
-//! What a client was given so far: for a retry that takes its place, and for the journal where it differs from what came.
+//! What a client was given so far: for a retry that takes its place, and for the journal where it
+//! differs from what came.
 
 use crate::proxy::recorder::{Body, REPLY_CAP};
 use bytes::Bytes;

@@ -1,4 +1,5 @@
-//! What passed without being judged is judged when it is over: nothing can be decided about it any more, but it is told.
+//! What passed without being judged is judged when it is over: nothing can be decided about it any more,
+//! but it is told.
 
 use super::Pump;
 use super::given::Given;
@@ -20,8 +21,8 @@ struct Came {
 }
 
 impl Pump {
-    /// The exchange is over: what nobody has judged of it is judged, and it is written down, both beside what passes. The client has
-    /// everything already.
+    /// The exchange is over: what nobody has judged of it is judged, and it is written down, both beside what
+    /// passes. The client has everything already.
     pub(super) fn settle(mut self) {
         // The upstream has nothing more to say.
         (self.reply, self.asking) = (None, None);
