@@ -46,6 +46,16 @@ impl Running {
         upstream: &Fake,
         more: &[&str],
     ) -> Self {
+        Self::start_before(&upstream.url(), before, environment, folder, more)
+    }
+
+    fn start_before(
+        upstream: &str,
+        before: &[&str],
+        environment: &[(&str, String)],
+        folder: &Path,
+        more: &[&str],
+    ) -> Self {
         let mut argv = before.iter().copied().chain([env!("CARGO_BIN_EXE_retake")]);
         let mut child = Command::new(argv.next().unwrap())
             .args(argv)
@@ -57,7 +67,7 @@ impl Running {
                 "proxy",
                 "--headless",
                 "--upstream",
-                &upstream.url(),
+                upstream,
                 "--listen",
                 "127.0.0.1:0",
             ])
@@ -517,4 +527,22 @@ fn a_finding_that_passes_stands_in_the_journal() {
         found["path"].as_str().unwrap().ends_with("proxy.jsonl"),
         "{found}"
     );
+}
+
+#[test]
+fn a_key_of_another_provider_is_refused_before_anything_is_sent() {
+    let folder = tempfile::tempdir().unwrap();
+    let upstream = "https://api.anthropic.com";
+    let running = Running::start_before(upstream, &[], &[], folder.path(), &[]);
+    // Put together here, so that no text in the source looks like a key.
+    let key = format!("sk-proj-{}", "q7Zt".repeat(12));
+    for dialect in DIALECTS {
+        let mut client = running.ask_with(&key, &Agent::new((dialect, false)));
+        let reply = client.receive(PATIENCE);
+        assert_eq!(reply.status, Some(403), "{dialect:?}");
+    }
+    let (_, lines) = running.ended();
+    assert!(!lines.join("\n").contains(&key));
+    let journal = std::fs::read_to_string(folder.path().join("proxy.jsonl")).unwrap_or_default();
+    assert!(!journal.contains(&key));
 }

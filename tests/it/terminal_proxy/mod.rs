@@ -233,3 +233,35 @@ fn everything_is_released_by_one_key_one_is_cut_and_what_follows_passes_without_
     assert!(passed.contains("serch_flights"));
     desk.quit();
 }
+
+#[test]
+fn a_window_that_changes_its_size_all_the_time_loses_no_hold() {
+    let mut desk = Desk::new(WIDE, &[]);
+    let client = desk.ask(Dialect::Responses, true, BROKEN);
+    desk.sees("1 held");
+    desk.enter();
+    desk.sees("paused: unknown-tool");
+    let rounds = match std::env::var_os("RETAKE_LONG").is_some() {
+        true => 1000,
+        false => 60,
+    };
+    let sizes = [(20, 5), (80, 24), (40, 10), (200, 60), (41, 11), (110, 30)];
+    let keys = ["j", "i", "\u{1b}", "v", "\u{1b}", "?", "\u{1b}", "1", "3"];
+    for round in 0..rounds {
+        let (columns, rows) = sizes[round * 5 % sizes.len()];
+        desk.terminal.resize(columns, rows).unwrap();
+        desk.terminal.send_str(keys[round % keys.len()]);
+        std::thread::sleep(Duration::from_millis([0, 1, 4, 16][round % 4]));
+    }
+    assert!(client.waits());
+    for _ in 0..4 {
+        desk.terminal.send(Key::Esc);
+    }
+    desk.terminal.resize(WIDE.0, WIDE.1).unwrap();
+    desk.sees("paused: unknown-tool");
+    desk.press('s');
+    desk.sees("take the suggestion");
+    desk.enter();
+    assert!(client.body().contains("\"search_flights\""));
+    desk.quit();
+}
