@@ -2,7 +2,7 @@
 """Measures whole commands beside well-known programs and prints the ratios as a Markdown table.
 
     benches/measure.py --small --rows 1,2        a quick look at files of up to 100 MB
-    benches/measure.py --full --write-readme     everything, into the README
+    benches/measure.py --full --write-readme     everything, into benches/README.md
 
 See benches/README.md for what each row measures and how. Ratios judge nothing here: the exit
 code is 1 only when a measurement failed or findings differ from the planted defects.
@@ -80,12 +80,12 @@ def arguments():
                         help="where made files are kept (default: target/bench-files)")
     parser.add_argument("--calibrate", action="store_true",
                         help="each peer against itself: shows the noise of this machine, needs no retake")
-    parser.add_argument("--write-readme", action="store_true", help="put the table into README.md")
+    parser.add_argument("--write-readme", action="store_true", help="put the table into benches/README.md")
     given = parser.parse_args()
     if given.pairs < 1:
         parser.error("--pairs must be at least 1")
     if given.calibrate and given.write_readme:
-        parser.error("--calibrate measures no retake, so there is nothing for the README")
+        parser.error("--calibrate measures no retake, so there is nothing for benches/README.md")
     return given
 
 
@@ -116,13 +116,13 @@ def main():
     print(table)
     if any(result.wrong() for result in results):
         if given.write_readme:
-            print("the README was not changed: see what failed above", file=sys.stderr)
+            print("benches/README.md was not changed: see what failed above", file=sys.stderr)
         return 1
     if given.write_readme:
         try:
-            write_into(PROJECT / "README.md", table)
+            write_into(PROJECT / "benches" / "README.md", table)
         except (OSError, ValueError) as error:
-            print(f"the README was not changed: {error}", file=sys.stderr)
+            print(f"benches/README.md was not changed: {error}", file=sys.stderr)
             return 2
     return 0
 

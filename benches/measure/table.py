@@ -1,4 +1,4 @@
-"""Results as a Markdown table, and its place in the README."""
+"""Results as a Markdown table, and its place in benches/README.md."""
 import os
 import platform
 import statistics

@@ -1,4 +1,4 @@
-//! The tables of the README are the tables of the program. `UPDATE=1 cargo test readme` writes them.
+//! The tables of the README and of `src/help` are the tables of the program. `UPDATE=1 cargo test readme` writes them.
 
 use retake_core::engine::PLACES;
 use retake_core::engine::agent::{Place, keys_table};
@@ -7,6 +7,7 @@ use retake_core::lab::{CLASSES, SpecPlace, spec_keys_table};
 use retake_core::rules;
 use retake_core::wording::VERBS;
 use std::fmt::Write as _;
+use std::process::Command;
 
 fn formats() -> String {
     let mut table = "| format | what it is |\n|---|---|\n".to_owned();
@@ -86,52 +87,131 @@ fn chaos_faults() -> String {
     table
 }
 
-/// The README with the part between the marks of `name` replaced.
-fn with_block(readme: &str, name: &str, block: &str) -> String {
+/// `text` with the part between the marks of `name` replaced.
+fn with_block(text: &str, name: &str, block: &str) -> String {
     let (start, end) = (
         format!("<!-- {name}:start -->\n"),
         format!("<!-- {name}:end -->"),
     );
-    let from = readme.find(&start).unwrap_or_else(|| panic!("no {start}")) + start.len();
+    let from = text.find(&start).unwrap_or_else(|| panic!("no {start}")) + start.len();
     let to = from
-        + readme[from..]
+        + text[from..]
             .find(&end)
             .unwrap_or_else(|| panic!("no {end}"));
-    format!("{}{block}{}", &readme[..from], &readme[to..])
+    format!("{}{block}{}", &text[..from], &text[to..])
 }
 
 #[test]
-fn readme_tables_are_true() {
-    let readme = std::fs::read_to_string("README.md").unwrap();
-    let mut wanted = readme.clone();
+fn readme_and_help_tables_are_true() {
     let tables = [
-        ("formats", formats()),
-        ("rules", rules()),
-        ("keys", retake_app::tui::keymap::markdown_table()),
-        ("scripted", retake_core::script::markdown_table()),
-        ("compared", retake_core::replay::markdown_table()),
-        ("agent-file", keys_table(Place::Agent)),
-        ("agent-model", keys_table(Place::Model)),
-        ("agent-tools", keys_table(Place::Tool)),
-        ("agent-canned", keys_table(Place::Canned)),
-        ("agent-mcp", keys_table(Place::Mcp)),
-        ("verbs", verbs()),
-        ("places", places()),
-        ("lab-classes", classes()),
-        ("lab-spec", spec_keys()),
-        ("agents", retake_live::proxy::connect::markdown_table()),
-        ("chaos-keys", chaos_keys()),
-        ("chaos-faults", chaos_faults()),
+        ("README.md", "rules", rules()),
+        ("src/help/formats.md", "formats", formats()),
+        (
+            "src/help/keys.md",
+            "keys",
+            retake_app::tui::keymap::markdown_table(),
+        ),
+        (
+            "src/help/scripted.md",
+            "scripted",
+            retake_core::script::markdown_table(),
+        ),
+        (
+            "src/help/replay.md",
+            "compared",
+            retake_core::replay::markdown_table(),
+        ),
+        (
+            "src/help/agent-file.md",
+            "agent-file",
+            keys_table(Place::Agent),
+        ),
+        (
+            "src/help/agent-file.md",
+            "agent-model",
+            keys_table(Place::Model),
+        ),
+        (
+            "src/help/agent-file.md",
+            "agent-tools",
+            keys_table(Place::Tool),
+        ),
+        (
+            "src/help/agent-file.md",
+            "agent-canned",
+            keys_table(Place::Canned),
+        ),
+        (
+            "src/help/agent-file.md",
+            "agent-mcp",
+            keys_table(Place::Mcp),
+        ),
+        ("src/help/policy.md", "verbs", verbs()),
+        ("src/help/run.md", "places", places()),
+        ("src/help/lab.md", "lab-classes", classes()),
+        ("src/help/lab.md", "lab-spec", spec_keys()),
+        (
+            "src/help/proxy.md",
+            "agents",
+            retake_live::proxy::connect::markdown_table(),
+        ),
+        ("src/help/chaos.md", "chaos-keys", chaos_keys()),
+        ("src/help/chaos.md", "chaos-faults", chaos_faults()),
     ];
-    for (name, block) in tables {
-        wanted = with_block(&wanted, name, &block);
+    for (file, name, block) in tables {
+        let text = std::fs::read_to_string(file).unwrap();
+        let wanted = with_block(&text, name, &block);
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(file, &wanted).unwrap();
+        } else {
+            assert!(
+                text == wanted,
+                "{file}: the table {name} is out of date: UPDATE=1 cargo test readme"
+            );
+        }
     }
-    if std::env::var_os("UPDATE").is_some() {
-        std::fs::write("README.md", &wanted).unwrap();
-    } else {
+}
+
+/// Output of `retake help` with these words, and its exit code.
+fn help(words: &[&str]) -> (Option<i32>, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_retake"))
+        .arg("help")
+        .args(words)
+        .output()
+        .unwrap();
+    (
+        output.status.code(),
+        String::from_utf8(output.stdout).unwrap(),
+    )
+}
+
+#[test]
+fn every_help_file_is_a_listed_readme_topic_of_plain_text() {
+    let (code, list) = help(&[]);
+    assert_eq!(code, Some(0));
+    for entry in std::fs::read_dir("src/help").unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap();
         assert!(
-            readme == wanted,
-            "README.md is behind the tables: UPDATE=1 cargo test readme"
+            list.contains(&format!("\n  {name} ")),
+            "{name} is not listed"
         );
+        let (code, page) = help(&[name]);
+        assert_eq!(code, Some(0), "{name}");
+        for mark in ["<!--", "<br>", "**", "```", "|---"] {
+            assert!(!page.contains(mark), "{name} shows {mark}");
+        }
+        assert!(!page.contains('\u{1b}'), "{name} is coloured in a pipe");
     }
+}
+
+#[test]
+fn help_of_a_command_is_that_of_readme_and_clap() {
+    let (code, check) = help(&["check"]);
+    assert_eq!(code, Some(0));
+    assert!(check.contains("Usage: retake check"), "{check}");
+    let (code, proxy) = help(&["proxy"]);
+    assert_eq!(code, Some(0));
+    assert!(proxy.contains("retake proxy --help"), "{proxy}");
+    assert_eq!(help(&["chek"]).0, Some(2));
 }

@@ -89,7 +89,7 @@ fn read(path: &Path) -> Result<Spec, Failure> {
                 lines.map(|one| format!("{name}:{}: {}", one.line, safe_line(&one.message)));
             Failure::with_hint(
                 lines.collect::<Vec<_>>().join("\n"),
-                "the README lists what a spec can say",
+                "`retake help chaos` lists what a spec can say",
             )
         }
     })

@@ -19,6 +19,7 @@ mod fix_diff;
 mod fix_report;
 mod flatten;
 mod health;
+mod help;
 mod inputs;
 mod lab;
 mod man;
@@ -76,6 +77,7 @@ fn dispatch(arguments: &Arguments) -> Result<Exit, Failure> {
         Some(Task::Replay(arguments)) => replay::run(arguments),
         Some(Task::Completions(arguments)) => completions::run(arguments),
         Some(Task::Man) => man::run(),
+        Some(Task::Help(arguments)) => help::run(arguments),
     }
 }
 

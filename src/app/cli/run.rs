@@ -70,7 +70,7 @@ fn agent_file(path: &Path, wordings: &Wordings) -> Result<AgentFile, Failure> {
             let lines = lines.lines().map(safe_line).collect::<Vec<_>>();
             Failure::with_hint(
                 lines.join("\n"),
-                "the README lists what an agent file can say",
+                "`retake help agent-file` lists what an agent file can say",
             )
         }
         NoAgent::Unreadable { .. } => refused(error),

@@ -51,7 +51,7 @@ fn script(path: &Path) -> Result<Script, Failure> {
             let lines = faults.iter();
             let lines = lines.map(|fault| format!("{name}: {}", safe_line(&fault.to_string())));
             let lines = lines.collect::<Vec<_>>().join("\n");
-            Failure::with_hint(lines, "the README lists what a script can say")
+            Failure::with_hint(lines, "`retake help scripted` lists what a script can say")
         }
     })
 }

@@ -22,9 +22,11 @@ pub(super) use measuring::{
 pub(super) use running::RunArguments;
 pub(super) use serving::{Delay, ReplayArguments, ScriptedArguments};
 
+use super::help::TOPICS;
+use super::style::Color;
 use crate::tui::theme::Variant;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
+use clap::{Arg, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 use retake_core::actions::ACTIONS;
 use retake_core::formats::FORMATS;
@@ -32,11 +34,12 @@ use retake_core::formats::convert::To;
 use retake_core::rules::RULES;
 use retake_core::session::Dialect;
 use serde_json::Value;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 clean, 1 findings at or above --fail-on or errors left by fix, 2 usage or nothing readable, 3 some input unreadable, 4 the model failed, 130 interrupted.
+`retake help` lists the topics of the reference: keys, formats, proxy, policy and more.
 A file that has the name of a command is opened as ./NAME.";
 
 /// A terminal debugger for tool-calling agents: opens a recorded run, shows each turn, marks what is
@@ -95,6 +98,8 @@ pub enum Task {
     Completions(CompletionsArguments),
     /// Print the manual page
     Man,
+    /// Show a topic of the reference, or the help of a command
+    Help(HelpArguments),
 }
 
 /// How recordings are read and judged.
@@ -127,6 +132,17 @@ pub struct CompletionsArguments {
     pub shell: Shell,
 }
 
+/// Arguments of `help`.
+#[derive(Debug, Args)]
+pub struct HelpArguments {
+    /// A topic or a command; without one, both are listed
+    #[arg(value_parser = Pages, hide_possible_values = true)]
+    pub topic: Option<String>,
+    /// When to use colours
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
+    pub color: Color,
+}
+
 /// The command line. Where no report has a format, `--format` forces that of the input,
 /// as `--as` does everywhere.
 pub(in crate::cli) fn command() -> Command {
@@ -143,6 +159,30 @@ pub(in crate::cli) fn parse(
     arguments: impl IntoIterator<Item = OsString>,
 ) -> Result<Arguments, clap::Error> {
     Arguments::from_arg_matches(&command().try_get_matches_from(arguments)?)
+}
+
+/// Reads any word and completes topics: words of commands are known once the command line is built.
+#[derive(Clone)]
+struct Pages;
+
+impl TypedValueParser for Pages {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        argument: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let topics = TOPICS.iter();
+        Some(Box::new(topics.map(|topic| {
+            PossibleValue::new(topic.name).help(topic.title)
+        })))
+    }
 }
 
 fn formats() -> PossibleValuesParser {

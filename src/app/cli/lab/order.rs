@@ -89,7 +89,7 @@ fn of_file(path: &Path, wish: &TrialWish, wordings: &Wordings) -> Result<Order, 
             "
 ",
         );
-        Failure::with_hint(lines, "the README lists what a spec can say")
+        Failure::with_hint(lines, "`retake help lab` lists what a spec can say")
     })?;
     let found = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let confirmation = Confirmation::new(&found, content, powers(&spec, &folder));
@@ -217,7 +217,7 @@ fn model(
         let lines =
             lines.map(|fault| format!("{}: {}", name_of(path), safe_line(&fault.to_string())));
         let lines = lines.collect::<Vec<_>>().join("\n");
-        Failure::with_hint(lines, "the README lists what a script can say")
+        Failure::with_hint(lines, "`retake help scripted` lists what a script can say")
     })?;
     Ok(Model {
         dialect,

@@ -1,0 +1,219 @@
+//! `help`: the topics of the reference, and clap's help of a command.
+
+use super::arguments::{self, HelpArguments};
+use super::exit::{Exit, Failure};
+use super::output::{Output, safe_line};
+use super::style::Palette;
+use retake_core::safe_text::SafeText;
+use retake_core::suggest;
+use std::io::{self, Write};
+
+/// Width of the pages, as that of `explain`.
+const WIDTH: usize = 88;
+/// Widest first column of a table whose cells still stand on one line with the rest.
+const KEY_WIDTH: usize = 32;
+
+/// A page of the reference.
+pub(super) struct Topic {
+    pub(super) name: &'static str,
+    pub(super) title: &'static str,
+    text: &'static str,
+}
+
+macro_rules! topics {
+    ($($name:literal: $title:literal,)*) => {
+        &[$(Topic {
+            name: $name,
+            title: $title,
+            text: include_str!(concat!("../../help/", $name, ".md")),
+        }),*]
+    };
+}
+
+/// The topics, in the order in which `retake help` lists them.
+pub(super) const TOPICS: &[Topic] = topics! {
+    "keys": "every key of the debugger",
+    "formats": "formats that retake reads and writes",
+    "recovery": "fix a run: recoveries, takes, `fix`, `export`",
+    "wording": "the templates of error messages, and your own",
+    "run": "run an agent under the debugger",
+    "agent-file": "the file that describes an agent",
+    "policy": "recover without asking: policies, breakers, retries",
+    "proxy": "put retake between any agent and its model",
+    "lab": "measure which error message helps the model",
+    "chaos": "inject faults to test an agent's error handling",
+    "scripted": "serve a model scripted in a file",
+    "replay": "serve a recording as the model, offline",
+    "split": "find where a history can be cut",
+    "health": "error rates of tools",
+    "json": "the JSON that commands print",
+    "exit-codes": "exit codes of every command",
+    "privacy": "what is stored, and how secrets are kept out",
+    "limits": "what retake does not do",
+};
+
+pub(super) fn run(arguments: &HelpArguments) -> Result<Exit, Failure> {
+    let palette = Palette::of_stdout(arguments.color);
+    let mut command = arguments::command();
+    command.build();
+    let Some(name) = &arguments.topic else {
+        let mut output = Output::stdout();
+        list(&mut output, &command, palette)?;
+        output.finish()?;
+        return Ok(Exit::Clean);
+    };
+    let topic = TOPICS.iter().find(|topic| topic.name == name);
+    let help = command
+        .find_subcommand_mut(name)
+        .map(clap::Command::render_long_help);
+    if topic.is_none() && help.is_none() {
+        return Err(unknown(name, &command));
+    }
+    let mut output = Output::stdout();
+    if let Some(topic) = topic {
+        page(&mut output, topic.text, palette)?;
+    }
+    match (topic, help) {
+        (Some(_), Some(_)) => writeln!(output, "\nOptions: retake {name} --help")?,
+        (None, Some(help)) => write!(output, "{help}")?,
+        _ => {}
+    }
+    output.finish()?;
+    Ok(Exit::Clean)
+}
+
+fn unknown(name: &str, command: &clap::Command) -> Failure {
+    let topics = TOPICS.iter().map(|topic| topic.name);
+    let commands = command.get_subcommands().map(clap::Command::get_name);
+    let known = topics.chain(commands).collect::<Vec<_>>();
+    let message = format!("no topic or command is called {}", safe_line(name));
+    match suggest::nearest(name, &known).first() {
+        Some(near) => Failure::with_hint(message, format!("did you mean {}?", near.name)),
+        None => Failure::with_hint(message, "`retake help` lists them"),
+    }
+}
+
+fn list(out: &mut impl Write, command: &clap::Command, palette: Palette) -> io::Result<()> {
+    let commands = command.get_subcommands().map(|command| {
+        let about = command.get_about().map(ToString::to_string);
+        (command.get_name().to_owned(), about.unwrap_or_default())
+    });
+    writeln!(out, "{}", palette.bold("Topics: retake help TOPIC"))?;
+    for topic in TOPICS {
+        row(out, palette, topic.name, topic.title, 12)?;
+    }
+    writeln!(out, "\n{}", palette.bold("Commands: retake COMMAND --help"))?;
+    for (name, about) in commands {
+        row(out, palette, &name, &about, 12)?;
+    }
+    Ok(())
+}
+
+/// Prints Markdown as plain text: paragraphs wrapped, tables as lists, code as it stands.
+fn page(out: &mut impl Write, text: &str, palette: Palette) -> io::Result<()> {
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        if line.starts_with("```") {
+            for line in lines.by_ref().take_while(|line| !line.starts_with("```")) {
+                writeln!(out, "{}", format!("  {line}").trim_end())?;
+            }
+        } else if let Some(heading) = line.strip_prefix('#') {
+            writeln!(
+                out,
+                "{}",
+                palette.bold(heading.trim_start_matches(['#', ' ']))
+            )?;
+        } else if line.starts_with('|') {
+            let more = std::iter::from_fn(|| lines.next_if(|line| line.starts_with('|')));
+            let rows: Vec<Vec<String>> = std::iter::once(line).chain(more).map(cells).collect();
+            table(out, &rows, palette)?;
+        } else if line.starts_with("<!--") {
+            // Marks of the generated tables are not for readers.
+        } else if line.is_empty() {
+            writeln!(out)?;
+        } else {
+            let mut paragraph = line.to_owned();
+            while let Some(next) = lines.next_if(|next| continues(next)) {
+                paragraph = format!("{paragraph} {}", next.trim_start());
+            }
+            let hanging = paragraph.len() - paragraph.trim_start_matches("- ").len();
+            wrapped(out, &plain(&paragraph), hanging)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a line goes on with the paragraph above it.
+fn continues(line: &str) -> bool {
+    let numbered = line.split_once(". ");
+    !line.is_empty()
+        && !["```", "#", "|", "<!--", "- "]
+            .iter()
+            .any(|start| line.starts_with(start))
+        && !numbered.is_some_and(|(number, _)| number.parse::<u8>().is_ok())
+}
+
+fn cells(line: &str) -> Vec<String> {
+    let line = line.trim_matches('|').replace("\\|", "\u{0}");
+    let cell = |cell: &str| plain(cell.trim()).replace('\u{0}', "|");
+    line.split('|').map(cell).collect()
+}
+
+/// A table: its first column, then the others below the same margin, one paragraph each.
+fn table(out: &mut impl Write, rows: &[Vec<String>], palette: Palette) -> io::Result<()> {
+    let body = rows.iter().skip(2);
+    let key = |row: &[String]| row.first().map_or(0, |cell| cell.chars().count());
+    let width = body
+        .clone()
+        .map(|row| key(row))
+        .max()
+        .unwrap_or(0)
+        .min(KEY_WIDTH);
+    for row in body {
+        let rest = row.iter().skip(1).filter(|cell| !cell.is_empty());
+        let rest = rest.cloned().collect::<Vec<_>>().join("; ");
+        self::row(
+            out,
+            palette,
+            row.first().map_or("", String::as_str),
+            &rest,
+            width,
+        )?;
+    }
+    Ok(())
+}
+
+/// A word with its meaning beside it, wrapped at its own margin.
+fn row(
+    out: &mut impl Write,
+    palette: Palette,
+    word: &str,
+    meaning: &str,
+    width: usize,
+) -> io::Result<()> {
+    let margin = width + 4;
+    let mut first = format!("  {}", palette.bold(format!("{word:width$}")));
+    if word.chars().count() > width {
+        writeln!(out, "{first}")?;
+        first = " ".repeat(margin - 2);
+    }
+    for line in SafeText::from_str(meaning).wrapped(WIDTH - margin.min(WIDTH / 2)) {
+        writeln!(out, "{first}  {}", line.as_plain().trim_end())?;
+        first = " ".repeat(margin - 2);
+    }
+    Ok(())
+}
+
+fn wrapped(out: &mut impl Write, text: &str, hanging: usize) -> io::Result<()> {
+    let mut margin = String::new();
+    for line in SafeText::from_str(text).wrapped(WIDTH - hanging) {
+        writeln!(out, "{margin}{}", line.as_plain().trim_end())?;
+        margin = " ".repeat(hanging);
+    }
+    Ok(())
+}
+
+/// Text without the marks of emphasis and of line breaks.
+fn plain(text: &str) -> String {
+    text.replace("**", "").replace("<br>", "; ")
+}
