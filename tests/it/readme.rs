@@ -186,7 +186,7 @@ fn help(words: &[&str]) -> (Option<i32>, String) {
 }
 
 #[test]
-fn every_help_file_is_a_listed_readme_topic_of_plain_text() {
+fn every_help_file_is_a_listed_topic_in_plain_text() {
     let (code, list) = help(&[]);
     assert_eq!(code, Some(0));
     for entry in std::fs::read_dir("src/help").unwrap() {
@@ -206,7 +206,7 @@ fn every_help_file_is_a_listed_readme_topic_of_plain_text() {
 }
 
 #[test]
-fn help_of_a_command_is_that_of_readme_and_clap() {
+fn help_of_a_command_is_that_of_clap() {
     let (code, check) = help(&["check"]);
     assert_eq!(code, Some(0));
     assert!(check.contains("Usage: retake check"), "{check}");

@@ -145,12 +145,13 @@ fn page(out: &mut impl Write, text: &str, palette: Palette) -> io::Result<()> {
 
 /// Whether a line goes on with the paragraph above it.
 fn continues(line: &str) -> bool {
-    let numbered = line.split_once(". ");
+    let starts = ["```", "#", "|", "<!--", "- "];
+    let number = line
+        .split_once(". ")
+        .map(|(number, _)| number.parse::<u8>());
     !line.is_empty()
-        && !["```", "#", "|", "<!--", "- "]
-            .iter()
-            .any(|start| line.starts_with(start))
-        && !numbered.is_some_and(|(number, _)| number.parse::<u8>().is_ok())
+        && !starts.iter().any(|start| line.starts_with(start))
+        && !matches!(number, Some(Ok(_)))
 }
 
 fn cells(line: &str) -> Vec<String> {
