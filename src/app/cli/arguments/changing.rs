@@ -16,19 +16,19 @@ pub struct FixArguments {
     /// Write the fixed recording here [default: standard output]
     #[arg(short, long, value_name = "FILE", conflicts_with_all = ["in_place", "diff"])]
     pub output: Option<PathBuf>,
-    /// Replace a file that is there
+    /// Overwrite an existing file
     #[arg(long, requires = "output")]
     pub force: bool,
-    /// Fix the recording itself, and keep it as it was in FILE.bak (or FILE.bak.2 and so on)
+    /// Fix the recording itself and keep the original as FILE.bak (or FILE.bak.2 and so on)
     #[arg(long, conflicts_with = "diff")]
     pub in_place: bool,
-    /// Write nothing, show what would change
+    /// Show what would change, and write nothing
     #[arg(long)]
     pub diff: bool,
-    /// Apply unsafe offers to errors, too: those that change what the model saw or did
+    /// Also apply unsafe fixes to errors: those that change what the model saw or did
     #[arg(long = "unsafe")]
     pub unsafe_too: bool,
-    /// Read the recording as if it held no secrets: a placeholder stands for each key and password
+    /// Replace each key and password by a placeholder
     #[arg(long, conflicts_with = "in_place")]
     pub redact: bool,
     /// How to read and judge it.
@@ -58,7 +58,7 @@ pub struct ConvertArguments {
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Replace the output file if it is there
+    /// Overwrite an existing file
     #[arg(long, requires = "output")]
     pub force: bool,
     /// The session to convert: its label, or its number counted from 1 [default: the first active one]
@@ -70,10 +70,10 @@ pub struct ConvertArguments {
     /// List every loss, not only the first of each kind
     #[arg(long)]
     pub losses: bool,
-    /// Form of the losses on standard error (to force the format of the input use --as)
+    /// Format of the losses on standard error (--as sets the format of the input)
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: LossFormat,
-    /// Read the recording as if it held no secrets: a placeholder stands for each key and password
+    /// Replace each key and password by a placeholder
     #[arg(long)]
     pub redact: bool,
     /// Read input in this format instead of recognising it by content
@@ -127,13 +127,13 @@ pub struct ExportArguments {
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Replace the output file if it is there
+    /// Overwrite an existing file
     #[arg(long, requires = "output")]
     pub force: bool,
-    /// Write a placeholder for each key and password; fixtures have them always
+    /// Replace each key and password by a placeholder, as fixtures always do
     #[arg(long)]
     pub redact: bool,
-    /// Leave secrets in a fixture
+    /// Keep secrets in a fixture
     #[arg(long, conflicts_with = "redact")]
     pub keep_secrets: bool,
     /// How to read and judge it.
@@ -181,7 +181,7 @@ pub struct RecoveryWish {
     /// The value of a fallback
     #[arg(long, value_name = "JSON", value_parser = json)]
     pub value: Option<Value>,
-    /// The fallback enters the history that the model sees later
+    /// Include the fallback in the history that the model sees
     #[arg(long, requires = "value")]
     pub include_in_history: bool,
 }

@@ -24,7 +24,7 @@ pub struct OpenArguments {
 /// How the screen looks.
 #[derive(Debug, Clone, Args, Default)]
 pub struct LookArguments {
-    /// Colours that fit the terminal; chosen from the environment if not given
+    /// Colour theme [default: chosen from the environment]
     #[arg(long, value_name = "THEME", value_parser = themes())]
     pub theme: Option<Variant>,
     /// Only ASCII characters on the screen
@@ -41,10 +41,10 @@ pub struct CheckArguments {
     /// Recordings or folders of them, - for standard input
     #[arg(value_name = "PATH", required = true)]
     pub paths: Vec<PathBuf>,
-    /// Form of the report (to force the format of the input use --as)
+    /// Format of the report (--as sets the format of the input)
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: ReportFormat,
-    /// The mildest finding that makes the exit code 1
+    /// The lowest severity that makes the exit code 1
     #[arg(long, value_enum, value_name = "SEVERITY", default_value_t)]
     pub fail_on: FailOn,
     /// How to read and judge them.
@@ -79,7 +79,7 @@ pub enum FailOn {
     Error,
     /// Errors and warnings
     Warning,
-    /// Nothing: the exit code tells whether everything could be read
+    /// Nothing: the exit code shows only whether everything could be read
     Never,
 }
 
@@ -106,10 +106,10 @@ pub struct ShowArguments {
     /// Only this turn, counted from 1
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub turn: Option<u32>,
-    /// Whole texts, however long they are
+    /// Print texts in full
     #[arg(long)]
     pub full: bool,
-    /// Read the recording as if it held no secrets: a placeholder stands for each key and password
+    /// Replace each key and password by a placeholder
     #[arg(long)]
     pub redact: bool,
     /// How to read and judge it.

@@ -43,7 +43,7 @@ Exit codes: 0 clean, 1 findings at or above --fail-on or errors left by fix, 2 u
 A file that has the name of a command is opened as ./NAME.";
 
 /// A terminal debugger for tool-calling agents: opens a recorded run, shows each turn, marks what is
-/// broken, and mends it.
+/// broken, and fixes it.
 #[derive(Debug, Parser)]
 #[command(
     name = "retake",
@@ -70,31 +70,29 @@ pub enum Task {
     Check(CheckArguments),
     /// Print the transcript of a recording with its findings
     Show(ShowArguments),
-    /// Apply what is safe of that which the rules offer, to a copy
+    /// Apply all safe fixes to a copy of a recording
     Fix(FixArguments),
-    /// Tell what a rule finds, or decode a provider's error to the item that caused it
+    /// Explain a rule, or decode a provider's error to the item that caused it
     Explain(ExplainArguments),
-    /// Write a recording as the items or messages of a provider; what that loses is listed
+    /// Convert a recording to a provider's items or messages, and list what that loses
     Convert(ConvertArguments),
-    /// Find where a recording can be cut without splitting what belongs together
+    /// Find where a history can be cut without separating what belongs together
     Split(SplitArguments),
-    /// Tell how each tool fares: calls, errors, rates, and whether a circuit breaker would be open
+    /// Report calls and error rates of each tool, and whether a circuit breaker would be open
     Health(HealthArguments),
-    /// Write a recovery as code for a framework, as an entry of a policy, or as a fixture for a test
+    /// Export a recovery as framework code, as a policy entry or as a test fixture
     Export(ExportArguments),
-    /// Run an agent under the debugger: its model is asked, its calls are checked before they are carried out
+    /// Run an agent under the debugger, which checks calls before they are executed
     Run(RunArguments),
-    /// Stand between any agent and its model: what passes is checked and recorded, what would break
-    /// the run is held
+    /// Sit between any agent and its model: check and record what passes, hold what would break the run
     Proxy(ProxyArguments),
-    /// Compare wordings: a failing call is told in several, each several times, and what the model
-    /// does next is counted
+    /// Compare wordings of an error message, by what the model does next
     Lab(LabArguments),
     /// Serve a scripted model on the loopback, in the dialects of OpenAI and Anthropic
     Scripted(ScriptedArguments),
     /// Serve the model turns of a recording, so that an agent runs again offline
     Replay(ReplayArguments),
-    /// Print the completions of a shell
+    /// Print shell completions
     Completions(CompletionsArguments),
     /// Print the manual page
     Man,
@@ -112,7 +110,7 @@ pub struct ReadingArguments {
     /// FILE.tools.json beside FILE, where the recording has none]
     #[arg(long, value_name = "FILE")]
     pub tools: Option<PathBuf>,
-    /// The JSON Schema that the final output has to satisfy
+    /// The JSON Schema of the final output
     #[arg(long, value_name = "FILE")]
     pub output_schema: Option<PathBuf>,
     /// Judge for this provider's dialect; auto is that of the recording
