@@ -10,37 +10,37 @@ use std::path::PathBuf;
 /// Arguments of `proxy`.
 #[derive(Debug, Args)]
 pub struct ProxyArguments {
-    /// Who is asked: the agent's base URL as it was, as https://api.openai.com; each upstream has a
-    /// listener of its own
+    /// Provider: the base URL that the agent used before, such as https://api.openai.com. Each upstream
+    /// gets its own listener
     #[arg(long, value_name = "[NAME=]URL", required = true, value_parser = Upstream::parse)]
     pub upstream: Vec<Upstream>,
-    /// Where to listen; further upstreams at the ports behind it; port 0 takes any free one [default:
+    /// Where to listen; further upstreams use the following ports; port 0 takes any free one [default:
     /// 127.0.0.1:8484, or the next port that is free]
     #[arg(long, value_name = "ADDR")]
     pub listen: Option<SocketAddr>,
-    /// Listen where others can reach it too; every path then begins with a token, which is printed
+    /// Let other machines connect; every path then begins with a token, which is printed
     #[arg(long)]
     pub allow_remote: bool,
-    /// A name that agents may call this machine by, beside localhost
+    /// A name, besides localhost, by which agents may address this machine
     #[arg(long = "host-name", value_name = "NAME")]
     pub host_names: Vec<String>,
     /// Do not verify the certificate of this host
     #[arg(long = "insecure-upstream", value_name = "HOST")]
     pub insecure: Vec<String>,
-    /// The policy: what is decided without asking
+    /// The policy, which decides without asking
     #[arg(long, value_name = "FILE", conflicts_with = "chaos")]
     pub policy: Option<PathBuf>,
-    /// Hold here although nothing is wrong: `tool pay`, `turn 3`, `rule tool-error`, `arg .amount > 100`
+    /// Also hold here, even if nothing is wrong: `tool pay`, `turn 3`, `rule tool-error`, `arg .amount > 100`
     #[arg(long = "break", value_name = "PLACE", conflicts_with_all = ["headless", "chaos"])]
     pub breakpoints: Vec<String>,
-    /// Without a screen: the policy decides, and what happens is one JSON object a line
+    /// Run without a screen: the policy decides, and events are printed as one JSON object a line
     #[arg(long)]
     pub headless: bool,
-    /// Inject faults, to test the agent's own error handling; with CMD it is started anew for each, and the
-    /// exit code says whether it survived
+    /// Inject faults to test the agent's error handling; with CMD the agent is started anew for each, and the
+    /// exit code shows whether it survived
     #[arg(long, value_name = "SPEC")]
     pub chaos: Option<PathBuf>,
-    /// Form of the report about the faults
+    /// Format of the fault report
     #[arg(
         long,
         value_enum,
@@ -57,10 +57,10 @@ pub struct ProxyArguments {
     /// Hold nothing: watch and record only
     #[arg(long)]
     pub no_intercept: bool,
-    /// Let requests pass that their provider would refuse
+    /// Pass requests that the provider would refuse
     #[arg(long)]
     pub pass_requests: bool,
-    /// How often the upstream is asked again for one exchange at most
+    /// The most retries for one exchange
     #[arg(long, value_name = "N", default_value_t = USUAL_ASKS)]
     pub max_asks: u32,
     /// The file that the command's output goes to as it comes

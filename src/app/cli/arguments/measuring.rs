@@ -24,7 +24,7 @@ pub struct SplitArguments {
     /// What is asked.
     #[command(flatten)]
     pub wish: SplitWish,
-    /// Form of the answer (to force the format of the input use --as)
+    /// Format of the answer (--as sets the format of the input)
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: LineFormat,
     /// Read input in this format instead of recognising it by content
@@ -45,10 +45,10 @@ pub struct SplitWish {
     /// Keep at least the last N turns
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub keep_turns: Option<u32>,
-    /// Judge the cut before this item, counted from 1, which would be the first that is kept
+    /// Check the cut before this item, counted from 1: it would be the first one kept
     #[arg(long, value_name = "ITEM", value_parser = clap::value_parser!(u32).range(1..))]
     pub at: Option<u32>,
-    /// Judge the cut that made this recording out of PATH
+    /// Check the cut that made this recording out of PATH
     #[arg(long, value_name = "AFTER")]
     pub against: Option<PathBuf>,
 }
@@ -59,7 +59,7 @@ pub struct HealthArguments {
     /// Recordings or folders of them, - for standard input
     #[arg(value_name = "PATH", required = true)]
     pub paths: Vec<PathBuf>,
-    /// Form of the table (to force the format of the input use --as)
+    /// Format of the table (--as sets the format of the input)
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: LineFormat,
     /// How to read and judge them.
@@ -76,16 +76,16 @@ pub struct LabArguments {
     /// A spec (its name ends in .toml), or a recording, whose findings are tried with --model
     #[arg(value_name = "SPEC.toml|PATH")]
     pub path: PathBuf,
-    /// Form of the report
+    /// Format of the report
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: LabFormat,
-    /// Write what the best wording becomes, in place of the report
+    /// Print the best wording in this form instead of the report
     #[arg(long, value_enum, value_name = "FORM", conflicts_with = "dry_run")]
     pub winner: Option<WinnerForm>,
-    /// The trial whose best wording that is, counted from 1
+    /// The trial to take it from, counted from 1
     #[arg(long = "trial", value_name = "N", default_value_t = 1, requires = "winner", value_parser = clap::value_parser!(u32).range(1..))]
     pub trial_number: u32,
-    /// List findings, wordings and the number of questions, and ask nobody
+    /// List findings, wordings and the number of requests, and send none
     #[arg(long, conflicts_with = "format")]
     pub dry_run: bool,
     /// What is tried on a recording.
@@ -94,19 +94,19 @@ pub struct LabArguments {
     /// What the spec says otherwise.
     #[command(flatten)]
     pub limits: LabLimits,
-    /// Exit with 1 where an assertion of the spec fails
+    /// Exit with 1 if an assertion of the spec fails
     #[arg(long, conflicts_with = "dry_run")]
     pub assert: bool,
-    /// What is undecided fails, too
+    /// Treat undecided assertions as failures
     #[arg(long, requires = "assert")]
     pub strict: bool,
     /// The folder of the journals [default: one of the experiment's name among the operator's own data]
     #[arg(long, value_name = "FOLDER")]
     pub journals: Option<PathBuf>,
-    /// Begin anew, where an experiment of this name was interrupted
+    /// Start again instead of continuing an experiment of this name
     #[arg(long)]
     pub fresh: bool,
-    /// Confirm where recordings and keys are sent, without being asked
+    /// Do not ask before recordings and keys are sent
     #[arg(long)]
     pub trust: bool,
     /// When to use colours
@@ -120,7 +120,7 @@ pub struct LabArguments {
 /// What is tried on a recording; a spec says it by itself.
 #[derive(Debug, Args)]
 pub struct TrialWish {
-    /// The model: of an agent file, or a script; of several each is asked
+    /// An agent file with the model, or a script; each of several is asked
     #[arg(long = "model", value_name = "FILE")]
     pub models: Vec<PathBuf>,
     /// Only this session, counted from 1
@@ -135,7 +135,7 @@ pub struct TrialWish {
     /// The tool that was meant [default: the nearest name on offer]
     #[arg(long, value_name = "TOOL")]
     pub meant: Option<String>,
-    /// Only this wording, beside the recorded one [default: all for the kind of the finding]
+    /// Only this wording, besides the recorded one [default: all for the kind of the finding]
     #[arg(long = "wording", value_name = "NAME")]
     pub wordings: Vec<String>,
     /// The tools that the agent was offered [default: FILE.tools.json beside FILE, where
@@ -164,22 +164,22 @@ impl TrialWish {
 /// What wins over the spec.
 #[derive(Debug, Args)]
 pub struct LabLimits {
-    /// How often each wording is tried at most
+    /// The most samples of each wording
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub samples: Option<u32>,
     /// When a trial ends before that
     #[arg(long, value_enum, value_name = "WHEN")]
     pub stop: Option<StopWish>,
-    /// How many questions may be asked in all
+    /// The most requests in all
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_requests: Option<u32>,
-    /// How many tokens may be spent in all, sent and answered
+    /// The most tokens in all, input and output
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub max_tokens: Option<u64>,
-    /// How many questions are on their way at once
+    /// The most concurrent requests
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub concurrency: Option<u32>,
-    /// Where the order of the wordings comes from
+    /// The seed of the order of the wordings
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
 }
@@ -190,11 +190,11 @@ pub enum LabFormat {
     /// For people: bars with their intervals
     #[default]
     Text,
-    /// One JSON object a line: every sample, then the sums
+    /// One JSON object a line: every sample, then the totals
     Json,
     /// One row for each trial and wording
     Csv,
-    /// A page of its own, without scripts
+    /// A self-contained page without scripts
     Html,
 }
 

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 /// Arguments of `scripted`.
 #[derive(Debug, Args)]
 pub struct ScriptedArguments {
-    /// The script, as sessions/agents/flights.script.toml
+    /// The script, such as sessions/agents/flights.script.toml
     #[arg(value_name = "FILE")]
     pub path: PathBuf,
     /// Where to listen, on the loopback; port 0 takes any free one
@@ -20,10 +20,10 @@ pub struct ScriptedArguments {
 /// Arguments of `replay`.
 #[derive(Debug, Args)]
 pub struct ReplayArguments {
-    /// The recordings; a request chooses among their sessions by what it begins with. - is standard input
+    /// The recordings, - for standard input; the beginning of a request selects the session
     #[arg(value_name = "PATH", required = true)]
     pub paths: Vec<PathBuf>,
-    /// Serve the take of the recording that is at hand in the debugger
+    /// Serve the debugger's current take of the recording
     #[arg(long, conflicts_with = "take")]
     pub takes: bool,
     /// Serve this take
@@ -32,17 +32,17 @@ pub struct ReplayArguments {
     /// Serve this session only, counted from 1 over all recordings
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub session: Option<u32>,
-    /// Answer a request that differs with the nearest turn, and tell what differs
+    /// Answer a request that differs with the nearest turn, and report what differs
     #[arg(long)]
     pub lenient: bool,
     /// Where to listen, on the loopback; port 0 takes any free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
     pub listen: SocketAddr,
-    /// Form of what is told of each request (to force the format of the input use --as)
+    /// Format of the lines about requests (--as sets the format of the input)
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: LineFormat,
-    /// Inject faults, to test the agent's own error handling, with the nearest turns as its
-    /// model: as `proxy --chaos`
+    /// Inject faults to test the agent's error handling, as `proxy --chaos` does, with the nearest
+    /// turns as its model
     #[arg(long, value_name = "SPEC")]
     pub chaos: Option<PathBuf>,
     /// The journal of the faults, or with CMD the folder of the journals
@@ -62,9 +62,9 @@ pub struct ReplayArguments {
 /// How long replies take.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum Delay {
-    /// They come at once
+    /// No delay
     #[default]
     None,
-    /// As long as they were recorded to take, where that is known
+    /// As recorded, where the recording has times
     Recorded,
 }
