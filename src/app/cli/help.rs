@@ -160,26 +160,42 @@ fn cells(line: &str) -> Vec<String> {
     line.split('|').map(cell).collect()
 }
 
-/// A table: its first column, then the others below the same margin, one paragraph each.
+/// A table: its columns but the last as words, where they are narrow, and the rest beside them.
 fn table(out: &mut impl Write, rows: &[Vec<String>], palette: Palette) -> io::Result<()> {
-    let body = rows.iter().skip(2);
-    let key = |row: &[String]| row.first().map_or(0, |cell| cell.chars().count());
-    let width = body
-        .clone()
-        .map(|row| key(row))
-        .max()
-        .unwrap_or(0)
-        .min(KEY_WIDTH);
+    let body = rows.get(2..).unwrap_or_default();
+    let width = |column: usize| {
+        let cells = body.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let columns = rows.first().map_or(1, Vec::len).max(2);
+    let narrow: usize = (0..columns - 1).map(width).sum();
+    let words = if narrow <= KEY_WIDTH + 8 {
+        columns - 1
+    } else {
+        1
+    };
+    let margin = match words {
+        1 => width(0).min(KEY_WIDTH),
+        _ => narrow + 2 * (words - 1),
+    };
     for row in body {
-        let rest = row.iter().skip(1).filter(|cell| !cell.is_empty());
-        let rest = rest.cloned().collect::<Vec<_>>().join("; ");
-        self::row(
-            out,
-            palette,
-            row.first().map_or("", String::as_str),
-            &rest,
-            width,
-        )?;
+        let word = row.iter().take(words).enumerate();
+        let word = word.map(|(column, cell)| format!("{cell:0$}", width(column)));
+        let word = word.collect::<Vec<_>>().join("  ");
+        let rest = row.iter().zip(&rows[0]).enumerate().skip(words);
+        let rest = rest.filter(|(_, (cell, _))| !cell.is_empty());
+        let rest = rest.map(
+            |(column, (cell, title))| match column > words && !title.is_empty() {
+                true => format!("{title}: {cell}"),
+                false => cell.clone(),
+            },
+        );
+        let rest = rest.collect::<Vec<_>>();
+        let between = match rest.iter().any(|cell| cell.contains('\n')) {
+            true => "\n",
+            false => "; ",
+        };
+        self::row(out, palette, word.trim_end(), &rest.join(between), margin)?;
     }
     Ok(())
 }
@@ -198,9 +214,15 @@ fn row(
         writeln!(out, "{first}")?;
         first = " ".repeat(margin - 2);
     }
-    for line in SafeText::from_str(meaning).wrapped(WIDTH - margin.min(WIDTH / 2)) {
-        writeln!(out, "{first}  {}", line.as_plain().trim_end())?;
-        first = " ".repeat(margin - 2);
+    for part in meaning.split('\n') {
+        // A command stays on its line, so that it can be copied.
+        let is_code = part.starts_with('`') && part.ends_with('`');
+        let room = WIDTH - margin.min(WIDTH / 2);
+        let room = if is_code { usize::MAX } else { room };
+        for line in SafeText::from_str(part).wrapped(room) {
+            writeln!(out, "{first}  {}", line.as_plain().trim_end())?;
+            first = " ".repeat(margin - 2);
+        }
     }
     Ok(())
 }
@@ -214,7 +236,7 @@ fn wrapped(out: &mut impl Write, text: &str, hanging: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// Text without the marks of emphasis and of line breaks.
+/// Text without the marks of emphasis, and with line breaks for theirs.
 fn plain(text: &str) -> String {
-    text.replace("**", "").replace("<br>", "; ")
+    text.replace("**", "").replace("<br>", "\n")
 }
