@@ -309,7 +309,7 @@ pub const KEYMAP: &[Binding] = &[
     row("x", C::Recover("drop-pair"), PANES, Group::Recover, "drop the pair").in_footer(0, "drop").destructive(),
     row("u", C::Undo, PANES, Group::Recover, "undo: back to the take before").alias(&["reverse-step"]),
     row("^r", C::Redo, PANES, Group::Recover, "redo: forward to the take again"),
-    row("D", C::Fork, PANES, Group::Recover, "fork here: a take that ends behind this item"),
+    row("D", C::Fork, PANES, Group::Recover, "fork here: a take that ends after this item, or after this turn in the list of turns"),
     row("T", C::Takes, PANES, Group::Recover, "the takes and their differences"),
     row("W", C::Lab, PANES, Group::Recover, "the wording lab: which words help the model, counted over many samples").alias(&["lab", "wording lab", "compare wordings", "experiment"]),
     row("I", C::Intercept, PANES, Group::Live, "interception of the proxy on or off"),

@@ -32,6 +32,19 @@ fn takes_are_taken_back_and_made_again() {
 }
 
 #[test]
+fn a_fork_ends_after_the_item_with_the_cursor_also_where_its_turn_is_folded() {
+    let mut desk = Desk::of("broken-json.json");
+    let recorded = desk.items();
+    // In the list of turns it is the turn; among the items, the item.
+    desk.press("1 D").sees("take 1 2/2");
+    assert_eq!(desk.items(), recorded[..6]);
+    desk.press("u 2 g j j j D").sees("take 2 3/3");
+    assert_eq!(desk.items(), recorded[..4]);
+    desk.press("u 2 j D").sees("take 3 4/4");
+    assert_eq!(desk.items(), recorded[..5]);
+}
+
+#[test]
 fn the_tree_shows_where_takes_came_from_and_compares_them() {
     let mut desk = two_takes();
     desk.press("T");

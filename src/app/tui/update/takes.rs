@@ -8,6 +8,7 @@ use crate::tui::recovery::forms::Confirmation;
 use crate::tui::recovery::saving::{SaveDialog, SaveFormat};
 use crate::tui::recovery::takes::TakeTree;
 use crate::tui::state::document::{Document, Place};
+use crate::tui::state::layout::Pane;
 use crate::tui::state::recovery::TakesView;
 use crate::tui::state::{Overlay, Stage, State};
 use crossterm::event::KeyEvent;
@@ -163,7 +164,8 @@ pub(super) fn fork(state: &mut State) -> Vec<Effect> {
     let (Some(document), Some(session)) = (state.document.clone(), state.session()) else {
         return Vec::new();
     };
-    let turn = session.turns.get(state.turn()).filter(|_| state.on_turn);
+    let is_on_turn = state.on_turn && state.focus == Pane::Turns;
+    let turn = session.turns.get(state.turn()).filter(|_| is_on_turn);
     let item = turn.map_or(state.item, |turn| turn.items().end.saturating_sub(1));
     if item + 1 >= session.items.len() {
         state.notice = Some("nothing stands behind this item".to_owned());
