@@ -86,7 +86,7 @@ pub const COMPARED: &[Compared] = &[
     compared("the mark that an output is an error", ""),
 ];
 
-/// The table as the README shows it.
+/// The table as `retake help` shows it.
 pub fn markdown_table() -> String {
     let mut table = "| of a request | is compared |\n|---|---|\n".to_owned();
     for Compared { part, how } in COMPARED {

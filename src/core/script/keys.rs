@@ -1,4 +1,4 @@
-//! The words of script files: one table for the reader's hints and for the README.
+//! The words of script files: one table for the reader's hints and for `retake help scripted`.
 
 /// A key of a script file.
 #[derive(Debug, Clone, Copy)]
@@ -198,7 +198,7 @@ pub const KEYS: &[Key] = &[
     ),
 ];
 
-/// The table as the README shows it.
+/// The table as `retake help` shows it.
 pub fn markdown_table() -> String {
     let mut table = "| where | key | takes | means |\n|---|---|---|---|\n".to_owned();
     for key in KEYS {

@@ -319,7 +319,7 @@ pub fn text(reaches: &[Reach]) -> String {
     text
 }
 
-/// The table as the README shows it, for a proxy at its usual address whose upstream may be any provider.
+/// The table as `retake help` shows it, for a proxy at its usual address whose upstream may be any provider.
 pub fn markdown_table() -> String {
     let mut table = "| agent | lines | |\n|---|---|---|\n".to_owned();
     for agent in AGENTS {

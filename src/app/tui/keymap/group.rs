@@ -1,4 +1,4 @@
-//! The titles under which keys stand in the help and in the README.
+//! The titles under which keys stand on the screen and in `retake help keys`.
 
 /// Under which title a key stands in the help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! The table of keys as lists: for the palette, for the help of a place, for the README.
+//! The table of keys as lists: for the palette, for the help of a place, for `retake help keys`.
 
 use super::{Binding, Command as C, Context, Group, KEYMAP, exchanges, lab, overlays};
 use crate::tui::help::Help;
@@ -67,7 +67,7 @@ pub fn all_keys() -> Vec<palette::Command> {
     keys
 }
 
-/// The keys as the table of the README.
+/// The keys as the table of `retake help keys`.
 pub fn markdown_table() -> String {
     let mut table = String::from("| | keys | |\n|---|---|---|\n");
     let mut last = "";
