@@ -2,10 +2,10 @@
 
 mod backlog;
 mod headless;
+mod jsonl;
 mod screen;
 #[cfg(test)]
 mod tests;
-mod told;
 
 use super::arguments::ProxyArguments;
 use super::chaos::Wish;
@@ -13,6 +13,7 @@ use super::exit::{Exit, Failure};
 use super::output::safe_line;
 use backlog::Backlog;
 use headless::{Watched, watch};
+use jsonl::is_silent;
 use retake_core::engine::Policy;
 use retake_live::note_ends;
 use retake_live::proxy::agent::{self, Order};
@@ -23,7 +24,6 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
-use told::is_silent;
 
 /// Runs a proxy to its end.
 pub(super) fn run(arguments: &ProxyArguments) -> Result<Exit, Failure> {

@@ -5,6 +5,7 @@
 //! before they get here.
 
 use super::{Ending, ExchangeId, Found, Phase, Seen};
+use crate::session::Dialect;
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -22,21 +23,15 @@ pub struct ExchangeEntry<'a> {
     pub at: u64,
     /// Host and port of its upstream.
     pub upstream: &'a str,
-    /// What the client calls itself.
     pub client: &'a str,
     pub method: &'a str,
-    /// The path, without its query.
     pub path: &'a str,
-    /// What is spoken, in the words of the command line.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub dialect: Option<&'static str>,
-    /// The model that was asked.
+    pub dialect: Option<Dialect>,
     #[serde(skip_serializing_if = "str::is_empty")]
     pub model: &'a str,
-    /// The status of the reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// How many retries of the same request joined it.
     #[serde(skip_serializing_if = "is_zero")]
     pub retries: u32,
     /// Bytes of the request and of the reply, as they went over the wire.
@@ -47,9 +42,8 @@ pub struct ExchangeEntry<'a> {
     pub ending: Option<&'a Ending>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub holding: Option<HoldingEntry<'a>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub found: Vec<FoundEntry>,
-    /// What the operator should know of it.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub found: &'a [Found],
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// The headers that are recorded.
@@ -124,30 +118,6 @@ pub struct HoldingEntry<'a> {
     pub journal: Option<String>,
 }
 
-/// Something that was found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct FoundEntry {
-    /// Id of the rule.
-    pub rule: &'static str,
-    pub severity: &'static str,
-    /// The tool that it is about.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tool: Option<String>,
-    pub message: String,
-}
-
-impl FoundEntry {
-    /// The entry of a finding.
-    pub fn of(found: &Found) -> Self {
-        Self {
-            rule: found.rule,
-            severity: found.severity.word(),
-            tool: found.tool.clone(),
-            message: found.message.clone(),
-        }
-    }
-}
-
 /// Headers by name, in the order in which they came.
 #[derive(Debug, Default, Serialize)]
 pub struct HeadersEntry<'a> {
@@ -173,7 +143,7 @@ impl<'a> ExchangeEntry<'a> {
             client: &seen.client,
             method: &seen.method,
             path: seen.path.split(['?', '#']).next().unwrap_or_default(),
-            dialect: seen.dialect.map(crate::session::Dialect::word),
+            dialect: seen.dialect,
             model: &seen.model,
             status: seen.status,
             retries: seen.retries,
@@ -186,7 +156,7 @@ impl<'a> ExchangeEntry<'a> {
                 why: &holding.why,
                 journal: None,
             }),
-            found: seen.found.iter().map(FoundEntry::of).collect(),
+            found: &seen.found,
             notes: seen.notes.clone(),
             ..Self::default()
         }
@@ -231,7 +201,7 @@ pub enum Entry {
         id: ExchangeId,
         at: u64,
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        found: Vec<FoundEntry>,
+        found: Vec<Found>,
         /// What the operator should know of it.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         notes: Vec<String>,

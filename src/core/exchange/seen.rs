@@ -18,13 +18,16 @@ impl fmt::Display for ExchangeId {
     }
 }
 
-/// An exchange as far as it is known. Texts are from outside.
-#[derive(Debug, Clone, PartialEq, Default)]
+/// An exchange as far as it is known. Texts are from outside. It is serialized as the JSON lines of a proxy
+/// tell it; how it ended and the name of its upstream stand beside it there.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Seen {
+    #[serde(rename = "exchange")]
     pub id: ExchangeId,
     /// When its request came, in milliseconds since 1970.
     pub at_ms: u64,
     /// Which upstream it goes to, by its place on the command line, from 0.
+    #[serde(skip)]
     pub upstream: usize,
     /// What the client calls itself, shortened: `openai-python 3.52.0`.
     pub client: String,
@@ -49,16 +52,17 @@ pub struct Seen {
     pub first_ms: Option<u64>,
     /// Milliseconds until its end.
     pub total_ms: Option<u64>,
-    /// What it is doing.
+    #[serde(skip)]
     pub phase: Phase,
     /// What was found, the worst first.
+    #[serde(rename = "findings")]
     pub found: Vec<Found>,
     /// What the operator should know of it: a stream that was cut, a body that cannot be decoded.
     pub notes: Vec<String>,
 }
 
 /// Something that was found in an exchange.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Found {
     /// Id of the rule.
     pub rule: &'static str,

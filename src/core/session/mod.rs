@@ -42,7 +42,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// How a provider spells requests, replies and streams.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Dialect {
     Responses,
     /// OpenAI Chat Completions API, and the many servers that speak it.

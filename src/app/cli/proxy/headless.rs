@@ -1,7 +1,7 @@
 //! A proxy without a screen: the policy decides, and what happens is told line by line.
 
 use super::backlog::Backlog;
-use super::told::Teller;
+use super::jsonl::Teller;
 use crate::cli::exit::{Exit, Failure, Why};
 use crate::cli::output::safe_line;
 use retake_live::proxy::agent::{Agent, Order};

@@ -343,7 +343,6 @@ impl Driven {
             take,
             last_reply: self.run.last_reply(bench).unwrap_or_default().to_owned(),
             usage: bench.ledger().usage(),
-            deeds: self.deeds.clone(),
             let_pass_by: None,
         }
     }

@@ -110,8 +110,6 @@ pub struct Mended {
     pub last_reply: String,
     /// Tokens of all replies that were asked for by retake, and of the held one.
     pub usage: Usage,
-    /// What was decided, in order.
-    pub deeds: Vec<Deed>,
     /// Who let the last reply pass although something is still wrong with it; `None` where nothing is.
     pub let_pass_by: Option<String>,
 }

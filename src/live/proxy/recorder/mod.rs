@@ -27,7 +27,7 @@ pub use recorded::{Body, Head, REPLY_CAP, REQUEST_CAP, Recorded};
 
 use crate::takes::{Below, Clock, Mount, NotRecording, Why};
 use journal::{Place, ProxyJournal};
-use retake_core::exchange::entry::{Entry, FoundEntry, Side};
+use retake_core::exchange::entry::{Entry, Side};
 use retake_core::exchange::{Ending, ExchangeId, Seen};
 use retake_core::formats::retake_journal::{encode_header, encode_line};
 use retake_core::session::takes::Author;
@@ -196,7 +196,7 @@ impl Recorder {
         let entry = Entry::Judged {
             id: seen.id,
             at: (self.clock)(),
-            found: seen.found.iter().map(FoundEntry::of).collect(),
+            found: seen.found.clone(),
             notes: seen.notes.clone(),
         };
         self.send(What::Entry(entry), 0, None);

@@ -9,10 +9,9 @@ use crate::cli::exit::{Failure, Why};
 use crate::cli::flatten::FileReport;
 use crate::cli::report::{write_finding, write_line};
 use foldhash::quality::RandomState;
-use retake_core::exchange::{Ending, ExchangeId, Found, Phase, Seen};
+use retake_core::exchange::{Ending, ExchangeId, Phase, Seen};
 use retake_core::redact::{Redactor, Vault};
 use retake_core::rules::Finding;
-use retake_core::session::takes::Author;
 use retake_live::Recording;
 use retake_live::proxy::{News, Upstream};
 use serde::Serialize;
@@ -24,7 +23,7 @@ use std::path::Path;
 /// In how many of the latest exchanges it is remembered which findings were told.
 const REMEMBERED: usize = 256;
 
-/// The lines, but for findings.
+/// The lines that say more than what happened; see [`News`] for the others, and [`write_finding`].
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 enum Line<'a> {
@@ -34,25 +33,11 @@ enum Line<'a> {
         journal: &'a str,
     },
     Exchange {
-        exchange: ExchangeId,
+        #[serde(flatten)]
+        seen: &'a Seen,
+        upstream: &'a str,
         #[serde(flatten)]
         how: &'a Ending,
-        upstream: &'a str,
-        client: &'a str,
-        method: &'a str,
-        path: &'a str,
-        dialect: Option<&'static str>,
-        model: &'a str,
-        streams: bool,
-        retries: u32,
-        status: Option<u16>,
-        at_ms: u64,
-        first_ms: Option<u64>,
-        total_ms: Option<u64>,
-        sent: u64,
-        received: u64,
-        findings: Vec<FoundLine<'a>>,
-        notes: &'a [String],
     },
     Held {
         exchange: ExchangeId,
@@ -60,26 +45,6 @@ enum Line<'a> {
         since_ms: u64,
         until_ms: Option<u64>,
         why: &'a str,
-    },
-    Journal {
-        exchange: ExchangeId,
-        path: &'a str,
-    },
-    Decision {
-        exchange: ExchangeId,
-        rule: Option<&'a str>,
-        action: &'a str,
-        by: Author,
-        wording: Option<&'a str>,
-        #[serde(skip_serializing_if = "std::ops::Not::not")]
-        text_sent: bool,
-    },
-    Output {
-        stream: &'static str,
-        text: &'a str,
-    },
-    Notice {
-        message: &'a str,
     },
     End {
         #[serde(flatten)]
@@ -91,26 +56,6 @@ enum Line<'a> {
         decisions: u32,
         findings: u32,
     },
-}
-
-/// Something that was found, in short.
-#[derive(Serialize)]
-struct FoundLine<'a> {
-    rule: &'static str,
-    severity: &'static str,
-    tool: Option<&'a str>,
-    message: &'a str,
-}
-
-impl<'a> FoundLine<'a> {
-    fn of(found: &'a Found) -> Self {
-        Self {
-            rule: found.rule,
-            severity: found.severity.word(),
-            tool: found.tool.as_deref(),
-            message: &found.message,
-        }
-    }
 }
 
 /// How many exchanges ended how.
@@ -184,7 +129,7 @@ pub(super) struct Teller<'a, W> {
     held: BTreeMap<ExchangeId, u64>,
     over: Over,
     /// What the operator should know, until the first listener is told: its address is the first line.
-    early: Option<Vec<String>>,
+    early: Option<Vec<News>>,
     tokens: Vec<(String, String)>,
     redactor: Redactor,
     begun: u32,
@@ -229,9 +174,7 @@ impl<'a, W: Write> Teller<'a, W> {
                 write_line(&mut self.out, &line)?;
                 self.out.flush()?;
                 let early = self.early.take().unwrap_or_default();
-                early
-                    .iter()
-                    .try_for_each(|message| self.write(&Line::Notice { message }))
+                early.iter().try_for_each(|notice| self.write(notice))
             }
             News::Exchange(seen) => self.exchange(seen),
             News::Found {
@@ -239,38 +182,17 @@ impl<'a, W: Write> Teller<'a, W> {
                 findings,
                 session,
             } => self.found(*id, findings, session),
-            News::Decided {
-                id,
-                rule,
-                action,
-                by,
-                wording,
-                text_sent,
-            } => {
+            News::Decided { .. } => {
                 self.decisions += 1;
-                self.write(&Line::Decision {
-                    exchange: *id,
-                    rule: rule.as_deref(),
-                    action,
-                    by: *by,
-                    wording: wording.as_deref(),
-                    text_sent: *text_sent,
-                })
+                self.write(news)
             }
-            News::Journal { id, path } => self.write(&Line::Journal {
-                exchange: *id,
-                path: &path.to_string_lossy(),
-            }),
-            News::Output { text, is_error } => {
-                let stream = if *is_error { "stderr" } else { "stdout" };
-                self.write(&Line::Output { stream, text })
-            }
-            News::Notice(message) => match &mut self.early {
+            News::Journal { .. } | News::Output { .. } => self.write(news),
+            News::Notice(_) => match &mut self.early {
                 Some(early) => {
-                    early.push(message.clone());
+                    early.push(news.clone());
                     Ok(())
                 }
-                None => self.write(&Line::Notice { message }),
+                None => self.write(news),
             },
             News::AgentEnded(_) => Ok(()),
         }
@@ -307,7 +229,7 @@ impl<'a, W: Write> Teller<'a, W> {
 
     /// Writes a line without the secrets that paths, models and an agent's output may hold: what it goes
     /// to is often kept.
-    fn write(&mut self, line: &Line<'_>) -> Result<(), Failure> {
+    fn write(&mut self, line: &impl Serialize) -> Result<(), Failure> {
         let mut text = Vec::new();
         write_line(&mut text, line)?;
         let clean = self.redactor.json(&text, &mut Vault::default());
@@ -354,24 +276,9 @@ impl<'a, W: Write> Teller<'a, W> {
     fn ended(&mut self, seen: &Seen, how: &Ending) -> Result<(), Failure> {
         let upstream = self.upstreams.get(seen.upstream);
         self.write(&Line::Exchange {
-            exchange: seen.id,
-            how,
+            seen,
             upstream: upstream.map_or("", |upstream| upstream.name.as_str()),
-            client: &seen.client,
-            method: &seen.method,
-            path: &seen.path,
-            dialect: seen.dialect.map(|dialect| dialect.word()),
-            model: &seen.model,
-            streams: seen.streams,
-            retries: seen.retries,
-            status: seen.status,
-            at_ms: seen.at_ms,
-            first_ms: seen.first_ms,
-            total_ms: seen.total_ms,
-            sent: seen.sent,
-            received: seen.received,
-            findings: seen.found.iter().map(FoundLine::of).collect(),
-            notes: &seen.notes,
+            how,
         })
     }
 
