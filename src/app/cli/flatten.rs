@@ -1,5 +1,5 @@
 //! A recording with its findings as plain values: what every report format prints,
-//! without the recording itself.
+//! without the recording itself. They are serialized as the lines of the JSON report.
 
 use super::arguments::FailOn;
 use super::inputs::Inputs;
@@ -8,6 +8,7 @@ use retake_core::formats::Reading;
 use retake_core::rules::{Cause, ErrorClass, Finding, Rule, Severity};
 use retake_core::session::{Dialect, Kind, Record, Session, SourceError};
 use retake_live::{InputError, Recording, check_with_hints, line_numbers};
+use serde::{Serialize, Serializer};
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -26,9 +27,10 @@ pub(super) struct FileReport {
 }
 
 /// One session with what was found in it.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(super) struct SessionReport {
     /// Its label where that tells it from the others, else its number in the file, counted from 1.
+    #[serde(skip)]
     pub(super) name: String,
     /// The dialect that it was judged for.
     pub(super) target: Dialect,
@@ -41,21 +43,24 @@ pub(super) struct SessionReport {
     /// Whether the offered tools are known.
     pub(super) tools_known: bool,
     /// The findings, in the order of the history.
+    #[serde(skip)]
     pub(super) findings: Vec<FindingReport>,
     /// What could not be read within its part of the file.
+    #[serde(skip)]
     pub(super) problems: Vec<ProblemReport>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(super) struct FindingReport {
     /// The line of its item, counted from 1; `None` where the file has no lines, or they were not asked for.
+    #[serde(skip)]
     pub(super) line: Option<u64>,
     /// The turn, counted from 1.
     pub(super) turn: Option<u32>,
     /// The item, counted from 1.
     pub(super) item: Option<u32>,
+    #[serde(serialize_with = "id")]
     pub(super) rule: &'static Rule,
-    /// How bad it is.
     pub(super) severity: Severity,
     /// The tool it is about.
     pub(super) tool: Option<String>,
@@ -67,13 +72,18 @@ pub(super) struct FindingReport {
     pub(super) pointer: Option<String>,
     pub(super) cause: Option<&'static str>,
     /// What kind of error an output is that reports one.
+    #[serde(skip)]
     pub(super) class: Option<ErrorClass>,
     /// What can be done about it.
     pub(super) offers: Vec<Offer>,
 }
 
+fn id<S: Serializer>(rule: &Rule, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(rule.id)
+}
+
 /// One thing that could not be read.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(super) struct ProblemReport {
     /// The line, counted from 1; `None` where the file has no lines.
     pub(super) line: Option<u64>,
@@ -81,6 +91,7 @@ pub(super) struct ProblemReport {
     pub(super) byte: u64,
     pub(super) message: String,
     /// Whether something was not read for it.
+    #[serde(skip)]
     pub(super) is_unread: bool,
 }
 

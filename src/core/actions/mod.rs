@@ -52,7 +52,8 @@ pub struct Action {
 }
 
 /// Whether an action keeps what the model meant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Safety {
     /// It keeps what the model meant.
     Safe,
@@ -74,7 +75,7 @@ impl Safety {
 }
 
 /// An action that applies to a finding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct Offer {
     /// Id of the action.
     pub action: &'static str,

@@ -7,7 +7,6 @@
 
 use super::{FileReport, FindingReport, Report, SessionReport, Totals};
 use crate::cli::flatten::ProblemReport;
-use retake_core::actions::Offer;
 use retake_core::exchange::ExchangeId;
 use retake_core::safe_text::SafeText;
 use serde::Serialize;
@@ -27,55 +26,37 @@ enum Line<'a> {
         exchange: Option<ExchangeId>,
         path: &'a str,
         session: &'a str,
-        turn: Option<u32>,
-        item: Option<u32>,
-        rule: &'a str,
-        severity: &'a str,
-        tool: Option<&'a str>,
-        call_id: Option<&'a str>,
-        message: &'a str,
-        pointer: Option<&'a str>,
-        cause: Option<&'a str>,
-        offers: Vec<OfferLine>,
+        #[serde(flatten)]
+        finding: &'a FindingReport,
     },
     Problem {
         path: &'a str,
-        line: Option<u64>,
-        byte: u64,
-        message: &'a str,
+        #[serde(flatten)]
+        problem: &'a ProblemReport,
     },
     Session {
         path: &'a str,
         session: &'a str,
         format: &'a str,
-        target: &'a str,
-        turns: usize,
-        items: usize,
-        calls: usize,
-        outputs: usize,
-        tools_known: bool,
+        #[serde(flatten)]
+        report: &'a SessionReport,
         findings: BTreeMap<&'a str, usize>,
         problems: usize,
     },
 }
 
-#[derive(Serialize)]
-struct OfferLine {
-    action: &'static str,
-    safety: &'static str,
-}
-
 impl Report for Json {
     fn file(&mut self, out: &mut dyn Write, file: &FileReport) -> io::Result<()> {
+        let path = &file.path;
         for problem in &file.problems {
-            write_line(out, &problem_line(file, problem))?;
+            write_line(out, &Line::Problem { path, problem })?;
         }
         for session in &file.sessions {
             for problem in &session.problems {
-                write_line(out, &problem_line(file, problem))?;
+                write_line(out, &Line::Problem { path, problem })?;
             }
             for finding in &session.findings {
-                write_line(out, &finding_line(None, file, session, finding))?;
+                write_finding(out, None, file, session, finding)?;
             }
             write_line(out, &session_line(file, session))?;
         }
@@ -95,43 +76,13 @@ pub(in crate::cli) fn write_finding(
     session: &SessionReport,
     finding: &FindingReport,
 ) -> io::Result<()> {
-    write_line(out, &finding_line(exchange, file, session, finding))
-}
-
-fn finding_line<'a>(
-    exchange: Option<ExchangeId>,
-    file: &'a FileReport,
-    session: &'a SessionReport,
-    finding: &'a FindingReport,
-) -> Line<'a> {
-    let offer = |offer: &Offer| OfferLine {
-        action: offer.action,
-        safety: offer.safety.word(),
-    };
-    Line::Finding {
+    let line = Line::Finding {
         exchange,
         path: &file.path,
         session: &session.name,
-        turn: finding.turn,
-        item: finding.item,
-        rule: finding.rule.id,
-        severity: finding.severity.word(),
-        tool: finding.tool.as_deref(),
-        call_id: finding.call_id.as_deref(),
-        message: &finding.message,
-        pointer: finding.pointer.as_deref(),
-        cause: finding.cause,
-        offers: finding.offers.iter().map(offer).collect(),
-    }
-}
-
-fn problem_line<'a>(file: &'a FileReport, problem: &'a ProblemReport) -> Line<'a> {
-    Line::Problem {
-        path: &file.path,
-        line: problem.line,
-        byte: problem.byte,
-        message: &problem.message,
-    }
+        finding,
+    };
+    write_line(out, &line)
 }
 
 fn session_line<'a>(file: &'a FileReport, session: &'a SessionReport) -> Line<'a> {
@@ -143,12 +94,7 @@ fn session_line<'a>(file: &'a FileReport, session: &'a SessionReport) -> Line<'a
         path: &file.path,
         session: &session.name,
         format: file.format,
-        target: session.target.word(),
-        turns: session.turns,
-        items: session.items,
-        calls: session.calls,
-        outputs: session.outputs,
-        tools_known: session.tools_known,
+        report: session,
         findings,
         problems: session.problems.len(),
     }
