@@ -3,12 +3,13 @@
 
 use super::belonging::open_partner;
 use super::evidence::{ordinal, quote};
+use super::sanitise_name::spell_answered;
 use super::{Planned, Refusal, Scene};
 use crate::dialects::write::{draft_output, replace_output};
 use crate::session::{Edit, Family, Flags, Kind, Patch, Standing};
 
 /// Lets the model read `text` as the output of a call: as a new output, or in the place of what
-/// the recorded one says.
+/// the recorded one says. A name that the provider refuses is spelled anew with it.
 pub(super) fn answer(
     scene: &Scene<'_>,
     call: u32,
@@ -33,11 +34,13 @@ pub(super) fn put(
 ) -> Result<(), Refusal> {
     scene.may_touch(call)?;
     match scene.standing(call) {
-        Standing::Paired(output) => replace(scene, output, &text, is_error, planned),
-        Standing::Severed(output) => Err(Refusal::WouldBreak(format!(
-            "its output stands behind a compaction, at item {}",
-            ordinal(output)
-        ))),
+        Standing::Paired(output) => replace(scene, output, &text, is_error, planned)?,
+        Standing::Severed(output) => {
+            return Err(Refusal::WouldBreak(format!(
+                "its output stands behind a compaction, at item {}",
+                ordinal(output)
+            )));
+        }
         Standing::Orphan | Standing::Pending | Standing::Alone | Standing::Duplicate(_) => {
             can_be_answered(scene, call)?;
             planned.edits.push(Edit::Answer {
@@ -45,9 +48,9 @@ pub(super) fn put(
                 text,
                 is_error,
             });
-            Ok(())
         }
     }
+    spell_answered(scene, call, planned)
 }
 
 /// Whether a text can answer a call as it stands.

@@ -3,9 +3,10 @@
 
 use super::{Choice, Planned, Refusal, Scene};
 use crate::dialects::Fields;
+use crate::dialects::tools::name_fault;
 use crate::dialects::write::rename;
 use crate::json::{Cursor, display_text};
-use crate::session::{Edit, Flags, Kind, NameId, Shape, ToolKind};
+use crate::session::{Dialect, Edit, Family, Flags, Kind, NameId, Shape, Standing, ToolKind};
 
 /// The longest name that every provider takes: that of Chat and Gemini.
 const LONGEST: usize = 64;
@@ -27,8 +28,53 @@ pub(super) fn plan(scene: &Scene<'_>, _: &Choice<'_>) -> Result<Planned, Refusal
         )));
     }
     let mut planned = Planned::default();
+    spell(scene, name, scene.around.named(name), &mut planned)?;
+    if planned.edits.is_empty() {
+        return Err(Refusal::NothingToDo);
+    }
+    Ok(planned)
+}
+
+/// Spells the name of a call that gets an answer so that the provider takes it: once answered, the call
+/// stays in the history, and a refused name would make every later request fail.
+pub(super) fn spell_answered(
+    scene: &Scene<'_>,
+    call: u32,
+    planned: &mut Planned,
+) -> Result<(), Refusal> {
+    let item = scene.at(call)?;
+    // The output of a legacy call names the tool itself.
+    if !matches!(item.family, Family::Function | Family::Custom) {
+        return Ok(());
+    }
+    let old = scene.session().name(item);
+    let bytes = scene.bytes(call)?;
+    let namespace = Fields::read(&mut Cursor::new(&bytes))?.namespace;
+    let has_space = namespace.is_some_and(|space| !space.is_empty());
+    let is_split = has_space && scene.target == Dialect::Responses;
+    if name_fault(scene.target, old, is_split).is_none() || is_offered(scene, call, old) {
+        return Ok(());
+    }
+    let output = match scene.standing(call) {
+        Standing::Paired(output) => Some(output),
+        _ => None,
+    };
+    let output =
+        output.filter(|output| scene.at(*output).is_ok_and(|other| other.name == item.name));
+    let pair: Vec<u32> = [call].into_iter().chain(output).collect();
+    spell(scene, item.name, &pair, planned)
+}
+
+/// Gives the items of a name another that every provider takes.
+fn spell(
+    scene: &Scene<'_>,
+    name: NameId,
+    items: &[u32],
+    planned: &mut Planned,
+) -> Result<(), Refusal> {
+    let old = scene.session().names.text(name);
     let mut known = [None, None];
-    for index in scene.around.named(name) {
+    for index in items {
         let item = scene.at(*index)?;
         // An output without a name has nothing to rename, and shares no name with a call that has none.
         let is_other = item.kind == Kind::Output && old.is_empty();
@@ -43,11 +89,12 @@ pub(super) fn plan(scene: &Scene<'_>, _: &Choice<'_>) -> Result<Planned, Refusal
         let fields = Fields::read(&mut Cursor::new(&bytes))?;
         let has_space = fields.namespace.is_some_and(|space| !space.is_empty());
         let place = &mut known[usize::from(has_space)];
+        let is_first = place.is_none();
         let new = place.get_or_insert_with(|| replacement(scene, name, old, &fields));
         if *new == old {
             return Err(Refusal::NothingToDo);
         }
-        if planned.edits.is_empty() {
+        if is_first {
             planned.note(format!("the name was \"{old}\", and becomes {new}"));
         }
         let patches = rename(item, &bytes, new)?;
@@ -56,10 +103,7 @@ pub(super) fn plan(scene: &Scene<'_>, _: &Choice<'_>) -> Result<Planned, Refusal
             patches,
         });
     }
-    if planned.edits.is_empty() {
-        return Err(Refusal::NothingToDo);
-    }
-    Ok(planned)
+    Ok(())
 }
 
 /// The tool is offered in a namespace, and the call holds both in its name: Responses wants each in a

@@ -251,7 +251,13 @@ fn told_whole(text: &str) -> Option<ErrorClass> {
     .find_map(|(said, class)| said.then_some(class))
 }
 
-/// The class of an output that is an error.
+/// The class of an output that is known to be an error.
+pub(super) fn class_of_error(text: &str) -> ErrorClass {
+    let text = text.trim_start();
+    told_whole(text).unwrap_or_else(|| class_of(text))
+}
+
+/// The class of an output that is an error and no sentence of a runtime.
 fn class_of(text: &str) -> ErrorClass {
     let head = text.chars().take(400).collect::<String>().to_lowercase();
     let mut known = TEXTS.iter().chain(OWN);

@@ -1,8 +1,10 @@
 //! How the tools of a run fare: a tally for each tool over one or many sessions, made of what the rules found.
 
+use super::error_class::class_of_error;
 use super::failing_tool::LEAST;
 use super::{ErrorClass, Finding};
-use crate::session::{Flags, Kind, Session, Standing};
+use crate::session::ledger::CallResult;
+use crate::session::{Flags, Item, Kind, Session, Standing};
 use std::collections::{BTreeMap, HashMap};
 
 /// The tally of many sessions.
@@ -23,7 +25,8 @@ pub struct ToolHealth {
     pub calls: usize,
     /// How many of the calls have an output.
     pub answered: usize,
-    /// How many outputs there are, those without call and second ones among them.
+    /// How many outputs there are, those without call and second ones among them. In the journal of a run,
+    /// what a policy or an action answered in the place of the tool is none.
     pub outputs: usize,
     /// How many outputs are errors, by class in the order of [`ErrorClass::ALL`].
     pub classes: [usize; ErrorClass::ALL.len()],
@@ -213,6 +216,12 @@ impl<'a> Tally<'a> {
         self.tools.entry(name).or_default()
     }
 
+    /// What the journal of a run knows of the call that an output answers.
+    fn result(&self, output: &Item) -> Option<&'a CallResult> {
+        let results = &self.session.run.as_ref()?.results;
+        results.get(&self.session.call_id(output).ok()?)
+    }
+
     fn items(&mut self, classes: &HashMap<u32, ErrorClass>) {
         for (index, item) in self.session.items.iter().enumerate() {
             let partner = self.session.pairing.partner(index);
@@ -235,10 +244,18 @@ impl<'a> Tally<'a> {
                     tool.outputs += usize::from(holds_result);
                 }
                 Kind::Output | Kind::HostedOutput => {
-                    let class = u32::try_from(index)
-                        .ok()
-                        .and_then(|index| classes.get(&index));
-                    self.tool(index).output(class.copied());
+                    let known = u32::try_from(index).ok();
+                    let found = known.and_then(|index| classes.get(&index)).copied();
+                    match self.result(item) {
+                        // A policy or an action spoke in the place of the tool.
+                        Some(CallResult::NotRun) => {}
+                        Some(CallResult::Failed { failure, text }) => {
+                            let seen = failure.and_then(ErrorClass::of_failure);
+                            let class = seen.unwrap_or_else(|| class_of_error(text));
+                            self.tool(index).output(Some(class));
+                        }
+                        Some(CallResult::Ran) | None => self.tool(index).output(found),
+                    }
                 }
                 _ => {}
             }

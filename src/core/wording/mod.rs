@@ -22,7 +22,7 @@ pub use kind::Kind;
 pub use library::{Axes, Channel, Listing, Wording, default_of, find, library, reads_as_name};
 pub use recorded::recorded;
 pub use render::{OUTPUT, TEMPLATE, check, render};
-pub use verbs::{Deed, VERBS, Verb, in_vain, verb, verb_of};
+pub use verbs::{Deed, VERBS, Verb, in_vain, never_decided, verb, verb_of};
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]

@@ -54,8 +54,8 @@ pub const VERBS: &[Verb] = &[
     },
     Verb {
         word: "repair",
-        deed: Deed::Act(&["repair-arguments"]),
-        what: "take what the broken arguments probably meant",
+        deed: Deed::Act(&["repair-arguments", "sanitise-name"]),
+        what: "take what the broken arguments probably meant; spell a name so that the provider takes it",
         ..PLAIN
     },
     Verb {
@@ -123,10 +123,25 @@ const IN_VAIN: &[(&str, &str, &str)] = &[
 const ALWAYS_RAN: &str = "the tool has run by then and would run again; `[retry]` tries a tool again after a \
     failure that may pass";
 
+/// Rules that hold neither a run nor an exchange, each with the reason.
+const NEVER_DECIDED: &[(&str, &str)] = &[
+    ("run-failed", "is found when the run is over"),
+    ("pending-call", "is about a call that waits for its output"),
+    (
+        "invalid-tool-definition",
+        "is about the tools, which stay as the agent defines them",
+    ),
+];
+
+/// Why no policy can act about findings of a rule; `None` where it can.
+pub fn never_decided(rule: &str) -> Option<&'static str> {
+    let mut known = NEVER_DECIDED.iter();
+    known.find(|(of, _)| *of == rule).map(|(_, why)| *why)
+}
+
 /// Why a policy can never do what a word says about findings of a rule; `None` where it may succeed.
 pub fn in_vain(rule: &str, word: &str) -> Option<&'static str> {
     let mut known = IN_VAIN.iter();
-    known
-        .find(|(of, verb, _)| *of == rule && *verb == word)
-        .map(|(.., why)| *why)
+    let found = known.find(|(of, verb, _)| *of == rule && *verb == word);
+    found.map(|(.., why)| *why).or_else(|| never_decided(rule))
 }

@@ -113,8 +113,7 @@ fn current_rope((takes, ledger): (&Takes, &Ledger), base: FirstRequest) -> (Rope
             }
         }
     }
-    let state = ledger.state(takes.current());
-    (rope.of_run(state), lost)
+    (rope.of_run(ledger.state(&line)), lost)
 }
 
 /// The text of a take, made of that of its parent: what it wrote itself, then what it grew by.

@@ -5,13 +5,23 @@ use serde_json::Value;
 
 const DIALECTS: [&str; 3] = ["responses", "chat", "anthropic"];
 
+const TOOLS: &str = "[[tools]]\nname = \"look\"\ncanned = [{ output = \"db down\", error = true }]\n\
+                     [[tools]]\nname = \"pay\"\ncanned = \"paid\"\napproval = \"ask\"\n";
+
 /// A run without a screen: its stage, and what it told.
 fn run((dialect, head, script, policy): (&str, &str, &str, &str)) -> (Stage, Told) {
+    run_with((dialect, head, script, policy), TOOLS)
+}
+
+fn run_with(
+    (dialect, head, script, policy): (&str, &str, &str, &str),
+    tools: &str,
+) -> (Stage, Told) {
     let stage = Stage::new();
     stage.write("agent.script.toml", script);
     let agent = format!(
-        "name = \"story\"\ninput = \"Begin.\"\n{head}\n[model]\ndialect = \"{dialect}\"\nscript = \"agent.script.toml\"\n\
-         [[tools]]\nname = \"look\"\ncanned = [{{ output = \"db down\", error = true }}]\n[[tools]]\nname = \"pay\"\ncanned = \"paid\"\napproval = \"ask\"\n"
+        "name = \"story\"\ninput = \"Begin.\"\n{head}\n[model]\ndialect = \"{dialect}\"\n\
+         script = \"agent.script.toml\"\n{tools}"
     );
     let agent = stage.write("agent.toml", &agent);
     let told = stage.run_by(&agent, policy);
@@ -98,6 +108,98 @@ fn a_loop_that_was_answered_in_vain_is_not_settled() {
         assert_eq!(told.how(), "final", "{}", told.out);
         let (code, found) = check(&stage, &told, &["--fail-on", "warning"]);
         assert_eq!(code, 0, "{dialect}: {found:?}");
+    }
+}
+
+/// The tools of a journal, as `health` counts them.
+fn health_of(stage: &Stage, told: &Told) -> Vec<Value> {
+    let journal = told.journal();
+    let (_, out, _) = stage.told(&["health", journal.to_str().unwrap(), "--format", "json"]);
+    let lines = out.lines().map(|line| serde_json::from_str(line).unwrap());
+    lines
+        .filter(|line: &Value| line["type"] == "tool")
+        .collect()
+}
+
+#[test]
+fn an_answer_of_a_policy_is_no_output_of_a_tool_in_any_dialect() {
+    let call = |name: &str| {
+        format!(
+            "[[rule]]\nturn = 4\ntext = \"I give up.\"\n\
+             [[rule]]\ncalls = [{{ name = \"{name}\", arguments = {{ id = \"{{{{ turn }}}}\" }} }}]\n"
+        )
+    };
+    let cases = [
+        ("invalid-arguments", "look", "invalid"),
+        ("unknown-tool", "serch", "unknown"),
+    ];
+    for dialect in DIALECTS {
+        for (rule, name, counted) in cases {
+            let tools = "[[tools]]\nname = \"look\"\ncanned = \"Ann\"\n[tools.parameters]\n\
+                        type = \"object\"\nproperties.id = { type = \"integer\" }\n";
+            let policy =
+                format!("[breaker]\n[on.{rule}]\ndo = \"inject\"\nwording = \"Not like that.\"\n");
+            let (stage, told) = run_with((dialect, "", &call(name), &policy), tools);
+            assert_eq!(told.how(), "final", "{}", told.out);
+            assert_eq!(told.end()["errors"], serde_json::json!([]));
+            let counted_tools = health_of(&stage, &told);
+            let tool = counted_tools
+                .iter()
+                .find(|tool| tool["tool"] == name)
+                .unwrap();
+            let figures = [
+                "calls",
+                "answered",
+                "outputs",
+                "errors",
+                "longest_run",
+                counted,
+            ];
+            assert_eq!(
+                figures.map(|key| tool[key].as_u64().unwrap()),
+                [3, 3, 0, 0, 0, 3],
+                "{dialect} {rule}: {tool}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_a_policy_says_of_a_failed_tool_changes_nothing_in_its_health() {
+    let script = "[[rule]]\nturn = 6\ntext = \"I give up.\"\n[[rule]]\ncalls = [{ name = \"look\", arguments = { id = \"{{ turn }}\" } }]\n";
+    let tools = "[[tools]]\nname = \"look\"\ncanned = [{ output = \"Error: connection refused\", error = true }]\n\
+                [tools.parameters]\ntype = \"object\"\n";
+    for dialect in DIALECTS {
+        let mut counts = Vec::new();
+        for policy in [
+            "",
+            "[on.tool-error]\ndo = \"inject\"\nwording = \"{{ tool }} is down.\"\n",
+        ] {
+            let policy = format!("[breaker]\nthreshold = 3\ncooldown = \"1h\"\n{policy}");
+            let (stage, told) = run_with((dialect, "", script, &policy), tools);
+            assert_eq!(told.how(), "final", "{}", told.out);
+            let errors = told.end()["errors"].clone();
+            let errors = errors.as_array().unwrap().iter();
+            let classes: Vec<_> = errors.map(|error| error["class"].clone()).collect();
+            assert_eq!(
+                classes,
+                [
+                    "connection",
+                    "connection",
+                    "connection",
+                    "switched off",
+                    "switched off"
+                ],
+                "{dialect}"
+            );
+            counts.push(health_of(&stage, &told));
+        }
+        let [tool] = &counts[0][..] else {
+            panic!("{counts:?}");
+        };
+        let expected = serde_json::json!({"connection": 3, "switched off": 2});
+        assert_eq!(tool["classes"], expected, "{dialect}");
+        assert_eq!(counts[0], counts[1], "{dialect}");
     }
 }
 

@@ -169,7 +169,7 @@ fn done(told: &Told, rule: &str, word: &str) -> Result<String, String> {
     let wanted: &[&str] = match word {
         "inject" => &["inject-error"],
         "suggest" => &["take-suggestion"],
-        "repair" => &["repair-arguments"],
+        "repair" => &["repair-arguments", "sanitise-name"],
         "retry" => &["retry"],
         "fallback" => &["fallback"],
         "drop" => &["drop-pair", "drop-item"],
@@ -441,6 +441,32 @@ fn a_repair_that_breaks_the_schema_is_made_where_an_entry_says_what_is_done_then
         let told = run(&cut, (dialect, false), policy, "");
         assert_eq!((told.how(), told.code), ("final", 0), "{}", told.out);
         assert_eq!(told.decided(), ["repair-arguments", "inject-error"]);
+    }
+}
+
+/// Names that providers refuse in a history, as models make them up.
+const REFUSED_NAMES: [&str; 4] = ["functions.foo", "get balance", "look:0", "web/search"];
+
+#[test]
+fn a_call_whose_name_the_provider_refuses_is_answered_and_the_run_goes_on() {
+    for dialect in DIALECTS {
+        for (number, name) in REFUSED_NAMES.into_iter().enumerate() {
+            let says = format!("calls = [{{ name = \"{name}\", arguments = {{ id = 7 }} }}]");
+            let fault = Fault {
+                says: says.leak(),
+                ..FAULTS[0]
+            };
+            let way = (dialect, number % 2 == 1);
+            let told = run(&fault, way, "[on.unknown-tool]\ndo = \"inject\"\n", "");
+            let what = format!("{dialect} {name}: {}", told.out);
+            assert_eq!((told.how(), told.code), ("final", 0), "{what}");
+            assert_eq!(told.decided(), ["inject-error"], "{what}");
+            let found = told.of_type("finding").into_iter();
+            let rules: Vec<_> = found.map(|line| line["rule"].clone()).collect();
+            assert!(rules.contains(&"unknown-tool".into()), "{what}");
+            let (code, out, _) = Stage::new().told(&["check", told.journal().to_str().unwrap()]);
+            assert!(!out.contains("invalid-tool-name"), "{what}{code}{out}");
+        }
     }
 }
 

@@ -78,6 +78,38 @@ fn the_agent_sees_only_the_corrected_turn_and_the_provider_keeps_the_hidden_one(
 }
 
 #[test]
+fn a_name_that_the_provider_refuses_is_spelled_anew_with_the_answer() {
+    for (dialect, streams) in ways() {
+        for name in ["functions.foo", "get balance", "search:0", "web/search"] {
+            let bad = (BAD.0, name, BAD.2);
+            let replies = [
+                turn("1", "Let me look.", &[bad]),
+                turn("2", "It is warm.", &[]),
+            ];
+            let replies = replies
+                .iter()
+                .map(|reply| http(dialect, streams, reply))
+                .collect();
+            let stage = Stage::by(upstream(replies), INJECT);
+            let mut agent = Agent::new((dialect, streams));
+            let got = stage.ask(&agent);
+            let what = format!("{dialect:?} {streams} {name}: {}", got.text());
+            assert!(!got.text().contains(BAD.0), "{what}");
+            assert!(agent.reads(&got).is_empty(), "{what}");
+            assert_eq!(stage.ending(1), Ending::Mended, "{what}");
+            assert_eq!(stage.decided(), ["inject-error"]);
+            let second = stage.asked().remove(1);
+            assert_eq!(count(&second, BAD.0), 2, "{what}{second:#}");
+            assert_eq!(
+                complaints(second.to_string().as_bytes()),
+                [""; 0],
+                "{what}{second:#}"
+            );
+        }
+    }
+}
+
+#[test]
 fn good_calls_go_on_and_the_bad_one_beside_them_is_told_to_the_provider_with_its_error() {
     for (dialect, streams) in ways() {
         for calls in [[GOOD, BAD], [BAD, GOOD]] {

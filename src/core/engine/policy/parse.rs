@@ -7,7 +7,7 @@ use super::{Approval, Entry, Policy, ToolPolicy, Words, actions_for, value};
 use crate::engine::TURN_LIMIT;
 use crate::pattern::Pattern;
 use crate::rules::{RULES, Rule};
-use crate::wording::{self, Deed, Kind, VERBS, Verb, in_vain, reads_as_name};
+use crate::wording::{self, Deed, Kind, VERBS, Verb, in_vain, never_decided, reads_as_name};
 use std::collections::HashSet;
 use toml::de::DeTable;
 
@@ -32,9 +32,6 @@ const OF_AN_ENTRY: &[&str] = &[
 ];
 const OF_RETRY: &[&str] = &["attempts", "backoff"];
 const OF_A_BREAKER: &[&str] = &["threshold", "cooldown", "webhook", "wording"];
-
-/// The rule about how a run ended.
-const AFTER_THE_END: &str = "run-failed";
 
 type Own<'o> = &'o dyn Fn(Kind, &str) -> Option<String>;
 
@@ -181,14 +178,14 @@ fn entries(reader: &mut Reader<'_>, table: &DeTable<'_>, own: Own<'_>) -> Vec<En
 fn rule(reader: &mut Reader<'_>, key: &Key<'_>) -> Option<&'static Rule> {
     let name = key.get_ref();
     let found = RULES.iter().find(|rule| rule.id == name.as_ref());
-    if name == AFTER_THE_END {
-        let message = format!("`{name}` is found when the run is over: no policy can act about it");
+    if let Some(why) = never_decided(name) {
+        let message = format!("`{name}` {why}: no policy can act about it");
         reader.tell(key.span().start, message);
         return None;
     }
     if found.is_none() {
         let ids = RULES.iter().map(|rule| rule.id);
-        let ids: Vec<&str> = ids.filter(|id| *id != AFTER_THE_END).collect();
+        let ids: Vec<&str> = ids.filter(|id| never_decided(id).is_none()).collect();
         reader.unknown(key.span().start, name, "no rule", &ids);
     }
     found.copied()

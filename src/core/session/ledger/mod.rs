@@ -16,6 +16,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 /// Decisions of the operator that give a call its output.
 const GIVES_AN_OUTPUT: &[&str] = &["reject", "supply-output"];
 
+/// Characters of a failed output that are kept to class it.
+const MOST_OF_A_FAILURE: usize = 400;
+
 /// The statuses of a provider that refuses a request for what it holds.
 const REFUSALS: &[u16] = &[400, 422];
 
@@ -49,6 +52,8 @@ pub struct Ledger {
     begun: BTreeSet<TakeId>,
     growths: HashMap<(TakeId, u32), GrownBy>,
     breakers: BTreeMap<String, String>,
+    failed: HashMap<CallKey, (Option<Failure>, String)>,
+    supplied: HashSet<CallKey>,
 }
 
 /// How a run stood when its journal was read.
@@ -58,6 +63,23 @@ pub struct RunState {
     pub ending: Option<Ending>,
     /// The state of each breaker that ever changed, by tool: `closed`, `open`, `half-open`.
     pub breakers: BTreeMap<String, String>,
+    /// What came of each call of its replies, by call id. What the operator answered in person is left out.
+    pub results: BTreeMap<String, CallResult>,
+}
+
+/// What came of a call of a run, whatever the history says since.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CallResult {
+    /// The tool was never asked: an answer in the history is a policy's or an action's.
+    NotRun,
+    /// The tool ran, and reported no error.
+    Ran,
+    Failed {
+        /// Why, where that is known.
+        failure: Option<Failure>,
+        /// How its output began.
+        text: String,
+    },
 }
 
 /// What a take grew by in one step, where that makes a difference.
@@ -177,9 +199,24 @@ impl Ledger {
             LedgerEvent::Breaker { tool, state, .. } => {
                 self.breakers.insert(tool.clone(), state.clone());
             }
+            LedgerEvent::Failed {
+                call,
+                failure,
+                text,
+                ..
+            } => {
+                self.failed.insert(call.clone(), (*failure, text.clone()));
+            }
+            LedgerEvent::Decided {
+                call: Some(call),
+                action,
+                by: Author::Operator,
+                ..
+            } if GIVES_AN_OUTPUT.contains(&action.as_str()) => {
+                self.supplied.insert(call.clone());
+            }
             LedgerEvent::Decided { .. }
             | LedgerEvent::Refused { .. }
-            | LedgerEvent::Failed { .. }
             | LedgerEvent::Paused { .. } => {}
         }
     }
@@ -298,12 +335,48 @@ impl Ledger {
         self.endings.get(&take)
     }
 
-    /// How the run of a take stands.
-    pub fn state(&self, take: TakeId) -> RunState {
+    /// How the run of a take stands. `line` is the takes that lead to it ([`super::takes::Takes::line`]).
+    pub fn state(&self, line: &[TakeId]) -> RunState {
+        let take = line.last().copied().unwrap_or(TakeId::MAIN);
+        let asks = self
+            .asks
+            .iter()
+            .filter(|(_, asked)| line.contains(&asked.take));
+        let calls = asks.flat_map(|(ask, asked)| {
+            let ids = asked.calls.iter().flatten();
+            ids.map(|id| CallKey {
+                ask: *ask,
+                call_id: id.clone(),
+            })
+        });
+        let results = calls.filter_map(|call| Some((call.call_id.clone(), self.result(&call)?)));
         RunState {
             ending: self.ending(take).cloned(),
             breakers: self.breakers.clone(),
+            results: results.collect(),
         }
+    }
+
+    /// What came of a call; `None` where the operator gave its output.
+    fn result(&self, call: &CallKey) -> Option<CallResult> {
+        if self.supplied.contains(call) {
+            return None;
+        }
+        let Some((failure, text)) = self.failed.get(call) else {
+            return Some(match self.has_started(call) {
+                true => CallResult::Ran,
+                false => CallResult::NotRun,
+            });
+        };
+        let runs = self.runs.get(call).into_iter().flatten();
+        let mut outputs = runs.filter_map(|run| match &run.ran {
+            Ran::Yes { output, .. } => Some(output.chars().take(MOST_OF_A_FAILURE).collect()),
+            Ran::No | Ran::MayHave => None,
+        });
+        Some(CallResult::Failed {
+            failure: *failure,
+            text: outputs.next_back().unwrap_or_else(|| text.clone()),
+        })
     }
 
     /// Whether a take belongs to a run: one began in it, or in one that it was made of. `line`
