@@ -29,6 +29,7 @@
 //! | [`session`] | what happened? items, turns, pairs, contract; what was done about it: the tree of takes; what happened in the world: the ledger | |
 //! | [`dialects`] | how does a provider spell it? | one file per dialect; error texts are rows in `provider_errors` |
 //! | [`wording`] | what does the model read? templates, the library, rendering, recipes | one row in the table of `wording::library` |
+//! | [`config`] | what may a TOML file say? key tables, checks, errors with their lines | a key is one row of a table of `config::Keys` |
 //! | [`formats`] | how does a file hold it? | one file and one line in [`formats::FORMATS`] |
 //! | [`actions`] | what can be done? a scene in, edits or a reason out | one file and one line in [`actions::ACTIONS`] |
 //! | [`rules`] | what is wrong? | one file and one line in [`rules::RULES`] |
@@ -37,7 +38,7 @@
 //! | [`lab`] | which words help? a failing call, several wordings, many samples of each | |
 //! | [`replay`] | which turn of a recording answers a request? | what is compared is `replay::COMPARED` |
 //! | [`chaos`] | what can go wrong in what an agent receives? faults, on purpose and repeatable | one row of `chaos::FAULTS` |
-//! | [`script`] | what does a scripted model answer? rules over what it is asked | a key is one row of `script::KEYS` |
+//! | [`script`] | what does a scripted model answer? rules over what it is asked | |
 //!
 //! A room uses only rooms above it in the table; `tests/it/tidy` reads the sources and enforces this.
 //!
@@ -68,6 +69,7 @@
 
 pub mod actions;
 pub mod chaos;
+pub mod config;
 pub mod dialects;
 pub mod engine;
 pub mod exchange;

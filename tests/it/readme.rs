@@ -1,5 +1,7 @@
 //! The tables of the README and of `src/help` are the tables of the program. `UPDATE=1 cargo test readme` writes them.
 
+use retake_core::chaos::{SLOW_KEYS, SPEC_KEYS};
+use retake_core::config::Keys;
 use retake_core::engine::PLACES;
 use retake_core::engine::agent::{Place, keys_table};
 use retake_core::formats::FORMATS;
@@ -62,15 +64,13 @@ fn spec_keys() -> String {
 }
 
 fn chaos_keys() -> String {
-    let mut table = "| key | says | without it |\n|---|---|---|\n".to_owned();
-    for key in retake_core::chaos::KEYS {
-        let name = match key.section {
-            "" => format!("`{}`", key.name),
-            section => format!("`{}` in `[{section}]`", key.name),
-        };
-        writeln!(table, "| {name} | {} | `{}` |", key.what, key.usual).unwrap();
-    }
-    table
+    key_tables(&[&SPEC_KEYS, &SLOW_KEYS])
+}
+
+fn key_tables(tables: &[&Keys]) -> String {
+    let tables = tables.iter();
+    let tables = tables.map(|keys| format!("In {}:\n\n{}", keys.place, keys.markdown()));
+    tables.collect::<Vec<_>>().join("\n")
 }
 
 fn chaos_faults() -> String {

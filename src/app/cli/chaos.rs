@@ -83,12 +83,11 @@ fn read(path: &Path) -> Result<Spec, Failure> {
     let name = safe_line(&path.to_string_lossy());
     read_spec(path).map_err(|error| match error {
         NoSpec::Unreadable(error) => Failure::refused(format!("{name}: {error}")),
-        NoSpec::Faulty(faults) => {
-            let lines = faults.0.iter();
-            let lines =
-                lines.map(|one| format!("{name}:{}: {}", one.line, safe_line(&one.message)));
+        NoSpec::Faulty(errors) => {
+            let errors = errors.in_file(&name);
+            let lines: Vec<String> = errors.lines().map(safe_line).collect();
             Failure::with_hint(
-                lines.collect::<Vec<_>>().join("\n"),
+                lines.join("\n"),
                 "`retake help chaos` lists what a spec can say",
             )
         }

@@ -1,77 +1,79 @@
 //! What is tried: a TOML file.
 
-mod reader;
-
 use super::faults::{FAULTS, Fault};
-use reader::Reader;
+use crate::config::{self, ConfigErrors, Keys, Section, Shape, key};
 use std::fmt;
-use toml::de::DeTable;
 
 /// Longest spec, in bytes.
 pub const LONGEST_SPEC: usize = 64 * 1024;
 /// Most turns that can be named, and the latest one.
-const MOST_TURNS: u32 = 100;
-/// How often a trial can be made.
-const MOST_REPEATS: u32 = 1000;
-/// How often in a row a conversation can get a fault.
-const MOST_TIMES: u32 = 100;
+const MOST_TURNS: u64 = 100;
 
-/// A key of a spec.
-#[derive(Debug)]
-pub struct Key {
-    /// The section; empty at the top.
-    pub section: &'static str,
-    pub name: &'static str,
-    pub what: &'static str,
-    /// What holds without it, as it would stand in the file.
-    pub usual: &'static str,
+/// The keys of a spec.
+pub static SPEC_KEYS: Keys = Keys {
+    place: "the file",
+    keys: &[
+        key(
+            "seed",
+            Shape::Whole(0, u64::MAX),
+            "what is drawn follows from it",
+        )
+        .or("1"),
+        key("faults", FAULT_NAMES, "which faults are injected").or("\"all\""),
+        key(
+            "turns",
+            TURNS,
+            "which replies of a conversation, from 1; \"any\" is the first that fits",
+        )
+        .or("\"any\""),
+        key(
+            "repeat",
+            Shape::Whole(1, 1000),
+            "how many times each trial is made",
+        )
+        .or("1"),
+        key(
+            "times",
+            Shape::Whole(1, 100),
+            "how often in a row a conversation gets the fault",
+        )
+        .or("1"),
+        key("timeout", Shape::Duration(1), "how long an agent may take").or("\"60s\""),
+        key(
+            "slow",
+            Shape::Table(&SLOW_KEYS),
+            "how slow a slow stream is",
+        ),
+    ],
+    rules: &[],
+};
+/// The keys of its `[slow]`.
+pub static SLOW_KEYS: Keys = Keys {
+    place: "[slow]",
+    keys: &[key(
+        "pause",
+        Shape::Duration(0),
+        "how long a slow stream pauses, each time",
+    )
+    .or("\"2s\"")],
+    rules: &[],
+};
+
+const FAULT_NAMES: Shape = Shape::Either(&[
+    Shape::Word(None, || vec!["all"]),
+    Shape::List(
+        "names of faults",
+        &Shape::Word(Some("the name of a fault"), fault_ids),
+    ),
+]);
+const TURNS: Shape = Shape::Either(&[
+    Shape::Word(None, || vec!["any"]),
+    Shape::List("whole numbers from 1 to 100", &Shape::Whole(1, MOST_TURNS)),
+]);
+
+fn fault_ids() -> Vec<&'static str> {
+    FAULTS.iter().map(|fault| fault.id).collect()
 }
-
-/// All keys of a spec.
-pub const KEYS: &[Key] = &[
-    Key {
-        section: "",
-        name: "seed",
-        what: "what is drawn follows from it",
-        usual: "1",
-    },
-    Key {
-        section: "",
-        name: "faults",
-        what: "\"all\", or a list of names",
-        usual: "\"all\"",
-    },
-    Key {
-        section: "",
-        name: "turns",
-        what: "which replies of a conversation, from 1; \"any\" is the first that fits",
-        usual: "\"any\"",
-    },
-    Key {
-        section: "",
-        name: "repeat",
-        what: "how many times each trial is made",
-        usual: "1",
-    },
-    Key {
-        section: "",
-        name: "times",
-        what: "how often in a row a conversation gets the fault",
-        usual: "1",
-    },
-    Key {
-        section: "",
-        name: "timeout",
-        what: "how long an agent may take",
-        usual: "\"60s\"",
-    },
-    Key {
-        section: "slow",
-        name: "pause",
-        what: "how long a slow stream pauses, each time",
-        usual: "\"2s\"",
-    },
-];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spec {
@@ -119,29 +121,6 @@ pub struct Trial {
     pub times: u32,
 }
 
-/// One thing that is wrong with a spec. The message quotes the file: draw it through
-/// [`crate::safe_text::SafeText`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SpecFault {
-    pub line: usize,
-    /// What is wrong, what is allowed, and what was probably meant.
-    pub message: String,
-}
-
-/// All that is wrong with a spec, in the order of its lines; never empty.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub struct SpecFaults(pub Vec<SpecFault>);
-
-impl fmt::Display for SpecFaults {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, fault) in self.0.iter().enumerate() {
-            let separator = if index == 0 { "" } else { "\n" };
-            write!(f, "{separator}line {}: {}", fault.line, fault.message)?;
-        }
-        Ok(())
-    }
-}
-
 impl Default for Spec {
     fn default() -> Self {
         Self {
@@ -161,39 +140,39 @@ impl Spec {
     ///
     /// # Errors
     /// All that is wrong with it, each with its line.
-    pub fn parse(text: &str) -> Result<Self, SpecFaults> {
-        let mut reader = Reader::new(text);
-        let mut spec = Self::default();
-        if text.len() > LONGEST_SPEC {
-            reader.tell(0, format!("more than {} KB", LONGEST_SPEC / 1024));
-            return reader.finish(spec);
+    pub fn parse(text: &str) -> Result<Self, ConfigErrors> {
+        config::read(text, LONGEST_SPEC, &SPEC_KEYS, |file, _| {
+            Some(Self::of(file))
+        })
+    }
+
+    fn of(file: Section<'_>) -> Self {
+        let usual = Self::default();
+        let faults = file.get::<Vec<String>>("faults").map(|names| {
+            let named = FAULTS
+                .iter()
+                .filter(|fault| names.iter().any(|name| name == fault.id));
+            named.collect()
+        });
+        let turns = file.get::<Vec<u32>>("turns").map(|numbers| {
+            let mut turns: Vec<Turn> = Vec::new();
+            for turn in numbers.into_iter().map(Turn::Nth) {
+                if !turns.contains(&turn) {
+                    turns.push(turn);
+                }
+            }
+            turns
+        });
+        let pause = file.table("slow").and_then(|slow| slow.millis("pause"));
+        Self {
+            seed: file.get("seed").unwrap_or(usual.seed),
+            faults: faults.unwrap_or(usual.faults),
+            turns: turns.unwrap_or(usual.turns),
+            repeat: file.get("repeat").unwrap_or(usual.repeat),
+            times: file.get("times").unwrap_or(usual.times),
+            timeout_ms: file.millis("timeout").unwrap_or(usual.timeout_ms),
+            pause_ms: pause.unwrap_or(usual.pause_ms),
         }
-        let (table, errors) = DeTable::parse_recoverable(text);
-        for error in errors {
-            let at = error.span().map_or(0, |span| span.start);
-            reader.tell(at, error.message().to_owned());
-        }
-        let table = table.get_ref();
-        let sections = KEYS.iter().map(|key| key.section);
-        let sections = sections.filter(|section| !section.is_empty());
-        let known = names_of("").into_iter().chain(sections);
-        reader.only(table, &known.collect::<Vec<_>>());
-        spec.seed = reader.seed(table, "seed").unwrap_or(spec.seed);
-        spec.faults = reader.faults(table, "faults").unwrap_or(spec.faults);
-        spec.turns = reader
-            .turns(table, "turns", MOST_TURNS)
-            .unwrap_or(spec.turns);
-        let repeat = reader.whole(table, "repeat", 1..=MOST_REPEATS);
-        spec.repeat = repeat.unwrap_or(spec.repeat);
-        let times = reader.whole(table, "times", 1..=MOST_TIMES);
-        spec.times = times.unwrap_or(spec.times);
-        let timeout = reader.duration(table, "timeout", 1);
-        spec.timeout_ms = timeout.unwrap_or(spec.timeout_ms);
-        if let Some(slow) = reader.table(table, "slow") {
-            reader.only(slow, &names_of("slow"));
-            spec.pause_ms = reader.duration(slow, "pause", 0).unwrap_or(spec.pause_ms);
-        }
-        reader.finish(spec)
     }
 
     /// Each fault at each turn, as often as it is tried.
@@ -213,25 +192,17 @@ impl Spec {
     }
 }
 
-fn names_of(section: &str) -> Vec<&'static str> {
-    let keys = KEYS.iter().filter(|key| key.section == section);
-    keys.map(|key| key.name).collect()
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::config::Key;
 
     #[test]
     fn an_empty_spec_is_the_usual_one_and_so_is_one_that_says_what_is_usual() {
-        let mut said = String::new();
-        for key in KEYS {
-            if !key.section.is_empty() {
-                said += &format!("[{}]\n", key.section);
-            }
-            said += &format!("{} = {}\n", key.name, key.usual);
-        }
+        let line = |key: &Key| Some(format!("{} = {}\n", key.name, key.default?));
+        let lines = |keys: &Keys| keys.keys.iter().filter_map(line).collect::<String>();
+        let said = format!("{}[slow]\n{}", lines(&SPEC_KEYS), lines(&SLOW_KEYS));
         assert_eq!(Spec::parse("").unwrap(), Spec::default());
         assert_eq!(Spec::parse(&said).unwrap(), Spec::default());
     }
@@ -258,12 +229,18 @@ mod tests {
         let told: Vec<&str> = faults.lines().collect();
         assert_eq!(told.len(), 8, "{faults}");
         for (line, words) in [
-            (0, "line 1: `sed` is not known here (did you mean `seed`?)"),
-            (1, "line 2: `http-50` is no fault (did you mean `http-500`"),
-            (2, "line 2: `faults` is \"all\" or a list of names, not 3"),
+            (
+                0,
+                "line 1: `sed` is not known in the file (did you mean `seed`?)",
+            ),
+            (
+                1,
+                "line 2: each of `faults` is the name of a fault, not \"http-50\" (did you mean `http-500`?)",
+            ),
+            (2, "line 2: each of `faults` is the name of a fault, not 3"),
             (
                 3,
-                "line 3: `turns` is \"any\" or a list of whole numbers from 1 to 100, not 0",
+                "line 3: each of `turns` is a whole number from 1 to 100, not 0",
             ),
             (
                 4,
@@ -273,22 +250,22 @@ mod tests {
                 5,
                 "line 5: `times` is a whole number from 1 to 100, not \"two\"",
             ),
-            (6, "line 6: `timeout` is a duration"),
+            (6, "line 6: `timeout` is a time above zero such as"),
             (
                 7,
-                "line 8: `pauses` is not known here (did you mean `pause`?)",
+                "line 8: `pauses` is not known in [slow] (did you mean `pause`?)",
             ),
         ] {
             assert!(told[line].starts_with(words), "{}", told[line]);
         }
         let never = Spec::parse("timeout = \"0s\"").unwrap_err().to_string();
         assert!(
-            never.starts_with("line 1: `timeout` is a duration above zero"),
+            never.starts_with("line 1: `timeout` is a time above zero"),
             "{never}"
         );
         assert!(Spec::parse("[slow]\npause = \"0s\"").is_ok());
         let empty = Spec::parse("faults = []\nturns = []").unwrap_err();
-        assert_eq!(empty.0.len(), 2, "{empty}");
+        assert_eq!(empty.errors.len(), 2, "{empty}");
         assert!(Spec::parse("seed = ").is_err());
     }
 }

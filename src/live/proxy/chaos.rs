@@ -3,9 +3,9 @@
 use crate::InputError;
 use crate::files::read_text;
 use retake_core::chaos::{
-    Asked, Course, Injection, LONGEST_SPEC, Order, Plan, Request, Sent, Spec, SpecFaults, Trial,
-    Usual,
+    Asked, Course, Injection, LONGEST_SPEC, Order, Plan, Request, Sent, Spec, Trial, Usual,
 };
+use retake_core::config::ConfigErrors;
 use retake_core::dialects::stream::{Splitter, event_value};
 use retake_core::session::Dialect;
 use serde_json::Value;
@@ -24,7 +24,7 @@ pub enum NoSpec {
     Unreadable(#[from] InputError),
     /// Something is wrong with what it says.
     #[error(transparent)]
-    Faulty(#[from] SpecFaults),
+    Faulty(#[from] ConfigErrors),
 }
 
 /// Reads the file of a spec.

@@ -22,6 +22,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("redact", &["json"]),
     ("dialects", &["json", "session"]),
     ("wording", &["json", "session"]),
+    ("config", &["suggest", "wording"]),
     ("formats", &["json", "session", "dialects"]),
     (
         "actions",
@@ -62,8 +63,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     (
         "chaos",
-        // Of the engine, how files write durations.
-        &["json", "session", "dialects", "schema", "suggest", "engine"],
+        &["json", "session", "dialects", "schema", "suggest", "config"],
     ),
     (
         "script",

@@ -405,7 +405,9 @@ fn a_spec_that_is_wrong_is_refused_with_its_line() {
     assert_eq!(output.status.code(), Some(2));
     let complaint = String::from_utf8_lossy(&output.stderr);
     assert!(
-        complaint.contains("chaos.toml:2: `unknown-tool` is no fault"),
+        complaint.contains(
+            "chaos.toml:2: each of `faults` is the name of a fault, not \"unknown-tool\""
+        ),
         "{complaint}"
     );
 }

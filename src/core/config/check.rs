@@ -1,0 +1,394 @@
+//! Checks a file against its table of keys.
+
+use super::section::Node;
+use super::{ConfigError, ConfigErrors, Keys, Rule, Section, Shape, duration, looks_like_key};
+use crate::{suggest, wording};
+use std::collections::HashMap;
+use toml::de::{DeInteger, DeTable, DeValue};
+
+/// Most errors that are reported.
+const MOST: usize = 50;
+/// Most errors whose lines are looked up.
+const MOST_KEPT: usize = 1000;
+/// So many words are listed only where none of them is near.
+const MANY: usize = 12;
+/// Most characters of the file that a message quotes at a time.
+const QUOTED: usize = 60;
+
+/// Collects what is wrong with a file.
+#[derive(Debug)]
+pub struct Checker<'t> {
+    text: &'t str,
+    errors: Vec<ConfigError>,
+    /// How many more there are.
+    more: usize,
+    is_broken: bool,
+}
+
+impl<'t> Checker<'t> {
+    pub(super) fn new(text: &'t str) -> Self {
+        Self {
+            text,
+            errors: Vec::new(),
+            more: 0,
+            is_broken: false,
+        }
+    }
+
+    /// The syntax is broken at a byte of the file.
+    pub(super) fn push_syntax(&mut self, at: usize, text: &str) {
+        self.is_broken = true;
+        self.push(at, text);
+    }
+
+    /// The value where nothing is wrong.
+    pub(super) fn finish<T>(mut self, value: Option<T>) -> Result<T, ConfigErrors> {
+        match value {
+            Some(value) if self.errors.is_empty() => return Ok(value),
+            None if self.errors.is_empty() => self.push(0, "this file cannot be used"),
+            _ => {}
+        }
+        self.errors.sort_by_key(|error| error.line);
+        let more = self.errors.len().saturating_sub(MOST) + self.more;
+        self.errors.truncate(MOST);
+        let errors = self.errors;
+        Err(ConfigErrors { errors, more })
+    }
+
+    /// The line of a byte of the file, from 1.
+    pub fn line(&self, at: usize) -> usize {
+        let before = self.text.as_bytes().get(..at).unwrap_or_default();
+        memchr::memchr_iter(b'\n', before).count() + 1
+    }
+
+    /// Something is wrong at a byte of the file.
+    pub fn push(&mut self, at: usize, text: impl Into<String>) {
+        if self.errors.len() < MOST_KEPT {
+            self.push_on(self.line(at), text.into());
+        } else {
+            self.more += 1;
+        }
+    }
+
+    fn push_on(&mut self, line: usize, text: String) {
+        self.errors.push(ConfigError { line, text });
+    }
+
+    /// The value, or what is wrong with it at a byte of the file.
+    pub fn ok<T>(&mut self, at: usize, value: Result<T, String>) -> Option<T> {
+        value.map_err(|text| self.push(at, text)).ok()
+    }
+
+    /// A word that is none of those that are known; `what` says what it is not.
+    pub fn unknown(&mut self, at: usize, word: &str, what: &str, known: &[&str]) {
+        let text = format!("`{}` is {what}{}", quoted(word), meant(word, known));
+        self.push(at, text);
+    }
+
+    /// Something is wrong in a template that begins at a byte of the file.
+    pub fn check_template(&mut self, at: usize, template: &str) {
+        if let Err(fault) = wording::check(template) {
+            let line = fault.line_in_toml(self.text, at);
+            self.push_on(line, format!("the template, {fault}"));
+        }
+    }
+
+    /// Checks a table.
+    pub fn check(&mut self, keys: &'static Keys, section: Section<'_>) {
+        for (name, node) in section.table {
+            match keys.find(name.get_ref()) {
+                Some(key) => self.value(&format!("`{}`", key.name), &key.shape, node),
+                None => {
+                    let what = format!("not known in {}", keys.place);
+                    self.unknown(name.span().start, name.get_ref(), &what, &keys.names());
+                }
+            }
+        }
+        if self.is_broken {
+            // What is missing from half a table may be in the other half.
+            return;
+        }
+        for key in keys.keys.iter().filter(|key| key.is_required) {
+            if !section.has(key.name) {
+                self.push(section.at, format!("{} has no `{}`", keys.place, key.name));
+            }
+        }
+        for rule in keys.rules {
+            self.rule(rule, keys, section);
+        }
+    }
+
+    fn rule(&mut self, rule: &Rule, keys: &Keys, section: Section<'_>) {
+        let is_there = |key: &&&str| section.has(key);
+        match rule {
+            Rule::AtMostOne(names) => {
+                let mut there = names.iter().filter(is_there);
+                let Some(one) = there.next() else { return };
+                for other in there {
+                    let text = format!("`{one}` and `{other}` exclude each other");
+                    self.push(section.at(other), text);
+                }
+            }
+            Rule::AtLeastOne(names) => {
+                if !names.iter().any(|key| section.has(key)) {
+                    let text = format!("{} needs one of {}", keys.place, ticked(names));
+                    self.push(section.at, text);
+                }
+            }
+            Rule::Needs(names, others) => {
+                if others.iter().any(|key| section.has(key)) {
+                    return;
+                }
+                for name in names.iter().filter(is_there) {
+                    let text = format!("`{name}` means nothing without {}", ticked(others));
+                    self.push(section.at(name), text);
+                }
+            }
+            // These are about lists.
+            Rule::Unique(_) | Rule::AtMost(_) => {}
+        }
+    }
+
+    /// Checks a value; `subject` is what messages begin with.
+    fn value(&mut self, subject: &str, shape: &Shape, node: &Node<'_>) {
+        if node.span().is_empty() {
+            // The value is not there: an error of the syntax, which is reported.
+            return;
+        }
+        let at = node.span().start;
+        match (shape, node.get_ref()) {
+            (Shape::Table(keys), DeValue::Table(table)) => {
+                self.check(keys, Section::new(at, table));
+            }
+            (Shape::Tables(keys), DeValue::Array(list)) if list.iter().all(is_table) => {
+                self.tables(keys, list);
+            }
+            (Shape::Named(keys), DeValue::Table(table)) => {
+                for (name, node) in table {
+                    let subject = format!("`{}`", quoted(name.get_ref()));
+                    self.value(&subject, &Shape::Table(keys), node);
+                }
+            }
+            (Shape::List(_, item), DeValue::Array(list)) if !list.is_empty() => {
+                let subject = format!("each of {subject}");
+                for node in list {
+                    self.value(&subject, item, node);
+                }
+            }
+            (Shape::Either(shapes), value) => {
+                let is_alike = |shape: &&Shape| accepts(shape, value);
+                match shapes.iter().find(is_alike) {
+                    Some(alike) if value.is_array() || value.is_table() => {
+                        self.value(subject, alike, node);
+                    }
+                    Some(_) if shapes.iter().any(|shape| fits(shape, value)) => {}
+                    _ => self.mismatch(subject, shape, node),
+                }
+            }
+            (Shape::Json | Shape::JsonTable, value) if accepts(shape, value) => {
+                if let Some(what) = no_json(value) {
+                    self.push(
+                        at,
+                        format!("{subject} holds {what}, which JSON does not know"),
+                    );
+                }
+            }
+            (Shape::Template, DeValue::String(template)) => self.check_template(at, template),
+            (Shape::CheckedText(check), DeValue::String(text)) if !text.is_empty() => {
+                let checked = check(text).map_err(|why| format!("{subject} {why}"));
+                self.ok(at, checked);
+            }
+            (shape, value) if fits(shape, value) => {}
+            (shape, _) => self.mismatch(subject, shape, node),
+        }
+    }
+
+    fn tables(&mut self, keys: &'static Keys, list: &[Node<'_>]) {
+        let limits = keys.rules.iter().filter_map(|rule| match rule {
+            Rule::AtMost(most) => Some(*most),
+            _ => None,
+        });
+        let most = limits.min().unwrap_or(usize::MAX);
+        if let Some(node) = list.get(most) {
+            let text = format!("more than {most} tables {}", keys.place);
+            self.push(node.span().start, text);
+        }
+        let sections = list.iter().take(most).filter_map(Section::of_node);
+        for section in sections.clone() {
+            self.check(keys, section);
+        }
+        for rule in keys.rules {
+            let Rule::Unique(key) = rule else { continue };
+            let mut lines = HashMap::new();
+            for section in sections.clone() {
+                let Some(text) = section.text(key) else {
+                    continue;
+                };
+                let at = section.at(key);
+                if let Some(line) = lines.get(text) {
+                    let text = quoted(text);
+                    let text = format!("the {key} `{text}` is there already, on line {line}");
+                    self.push(at, text);
+                } else {
+                    lines.insert(text, self.line(at));
+                }
+            }
+        }
+    }
+
+    /// A value that does not look as its key wants it.
+    fn mismatch(&mut self, subject: &str, shape: &Shape, node: &Node<'_>) {
+        let value = node.get_ref();
+        let is_empty = match value {
+            DeValue::String(text) => text.is_empty() && is_text(shape),
+            DeValue::Array(list) => list.is_empty() && accepts(shape, value),
+            _ => false,
+        };
+        if is_empty {
+            return self.push(node.span().start, format!("{subject} must not be empty"));
+        }
+        let written = self.text.get(node.span()).unwrap_or_default();
+        let found = match value {
+            DeValue::Array(_) => "a list".to_owned(),
+            DeValue::Table(_) => "a table".to_owned(),
+            DeValue::String(_) if looks_like_key(written) => "this text".to_owned(),
+            _ => quoted(written),
+        };
+        let near = match (shape, value) {
+            // Without a noun the shape lists the words itself.
+            (Shape::Word(None, words), DeValue::String(word)) => nearest(word, &words()),
+            (Shape::Word(Some(_), words), DeValue::String(word)) => meant(word, &words()),
+            _ => String::new(),
+        };
+        let text = format!("{subject} is {shape}, not {found}{near}");
+        self.push(node.span().start, text);
+    }
+}
+
+/// What was probably meant.
+fn nearest(word: &str, known: &[&str]) -> String {
+    let near = suggest::nearest(word, known);
+    let near = near.first();
+    near.map_or_else(String::new, |near| {
+        format!(" (did you mean `{}`?)", near.name)
+    })
+}
+
+/// What was probably meant, and what there is.
+fn meant(word: &str, known: &[&str]) -> String {
+    let near = nearest(word, known);
+    match known.len() {
+        0 => near,
+        MANY.. if !near.is_empty() => near,
+        _ => format!("{near}; there are {}", known.join(", ")),
+    }
+}
+
+fn is_table(node: &Node<'_>) -> bool {
+    node.get_ref().is_table()
+}
+
+fn is_text(shape: &Shape) -> bool {
+    match shape {
+        Shape::Text | Shape::CheckedText(_) => true,
+        Shape::Either(shapes) => shapes.iter().any(is_text),
+        _ => false,
+    }
+}
+
+/// Whether a value is of the type of TOML that a shape has.
+fn accepts(shape: &Shape, value: &DeValue<'_>) -> bool {
+    match shape {
+        Shape::List(..) => value.is_array(),
+        Shape::Tables(_) | Shape::OtherTables => value
+            .as_array()
+            .is_some_and(|list| list.iter().all(is_table)),
+        Shape::Table(_) | Shape::Named(_) | Shape::JsonTable | Shape::TextTable => value.is_table(),
+        Shape::Json => true,
+        Shape::Flag | Shape::True => value.is_bool(),
+        Shape::Whole(..) => value.is_integer(),
+        Shape::Chance | Shape::Rate => value.is_integer() || value.is_float(),
+        Shape::Word(..) | Shape::Duration(_) => value.is_str(),
+        Shape::Text | Shape::AnyText | Shape::CheckedText(_) | Shape::Template => value.is_str(),
+        Shape::Either(shapes) => shapes.iter().any(|shape| accepts(shape, value)),
+    }
+}
+
+/// Whether a single value is what a shape wants.
+fn fits(shape: &Shape, value: &DeValue<'_>) -> bool {
+    match (shape, value) {
+        (Shape::Text, DeValue::String(text)) => !text.is_empty(),
+        (Shape::CheckedText(check), DeValue::String(text)) => {
+            !text.is_empty() && check(text).is_ok()
+        }
+        (Shape::Word(_, words), DeValue::String(text)) => words().contains(&text.as_ref()),
+        (Shape::Duration(least), DeValue::String(text)) => {
+            duration(text).is_some_and(|millis| millis >= *least)
+        }
+        (Shape::True, DeValue::Boolean(flag)) => *flag,
+        (Shape::Whole(least, most), DeValue::Integer(number)) => {
+            whole(number).is_some_and(|number| (*least..=*most).contains(&number))
+        }
+        (Shape::Chance, value) => float(value).is_some_and(|number| (0.0..=1.0).contains(&number)),
+        (Shape::Rate, value) => float(value).is_some_and(|number| number > 0.0 && number <= 1.0),
+        (Shape::TextTable, DeValue::Table(table)) => {
+            table.values().all(|value| value.get_ref().is_str())
+        }
+        (Shape::AnyText | Shape::Flag | Shape::OtherTables, value) => accepts(shape, value),
+        _ => false,
+    }
+}
+
+fn whole(number: &DeInteger<'_>) -> Option<u64> {
+    u64::from_str_radix(number.as_str(), number.radix()).ok()
+}
+
+fn float(value: &DeValue<'_>) -> Option<f64> {
+    match value {
+        DeValue::Float(number) => number.as_str().parse().ok(),
+        // The only whole numbers that are chances.
+        DeValue::Integer(number) => match whole(number)? {
+            0 => Some(0.0),
+            1 => Some(1.0),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// What of a value JSON does not have.
+fn no_json(value: &DeValue<'_>) -> Option<&'static str> {
+    match value {
+        DeValue::String(_) | DeValue::Boolean(_) => None,
+        DeValue::Integer(number) => {
+            let (text, radix) = (number.as_str(), number.radix());
+            let is_small = i64::from_str_radix(text, radix).is_ok() || whole(number).is_some();
+            (!is_small).then_some("a number of more than 64 bits")
+        }
+        DeValue::Float(number) => {
+            let number: Result<f64, _> = number.as_str().parse();
+            let is_finite = number.is_ok_and(f64::is_finite);
+            (!is_finite).then_some("a number that is infinite or none")
+        }
+        DeValue::Datetime(_) => Some("a date"),
+        DeValue::Array(list) => list.iter().find_map(|node| no_json(node.get_ref())),
+        DeValue::Table(table) => no_json_in(table),
+    }
+}
+
+fn no_json_in(table: &DeTable<'_>) -> Option<&'static str> {
+    table.values().find_map(|node| no_json(node.get_ref()))
+}
+
+fn ticked(keys: &[&str]) -> String {
+    let keys = keys.iter().map(|key| format!("`{key}`"));
+    keys.collect::<Vec<_>>().join(", ")
+}
+
+/// The beginning of a text from the file.
+fn quoted(text: &str) -> String {
+    match text.char_indices().nth(QUOTED) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}

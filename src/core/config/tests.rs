@@ -1,0 +1,142 @@
+//! Files checked against a table of keys.
+
+use super::*;
+
+static TOOL: Keys = Keys {
+    place: "[[tool]]",
+    keys: &[
+        key("name", Shape::Text, "its name").required(),
+        key("command", Shape::TEXTS, "a program"),
+        key("ask", Shape::True, "somebody answers"),
+        key("cwd", Shape::AnyText, "a folder"),
+    ],
+    rules: &[
+        Rule::AtMostOne(&["command", "ask"]),
+        Rule::AtLeastOne(&["command", "ask"]),
+        Rule::Needs(&["cwd"], &["command"]),
+        Rule::Unique("name"),
+        Rule::AtMost(4),
+    ],
+};
+
+static FILE: Keys = Keys {
+    place: "the file",
+    keys: &[
+        key("title", Shape::CheckedText(no_spaces), "a title").required(),
+        key(
+            "mood",
+            Shape::Word(None, || vec!["calm", "eager"]),
+            "a word",
+        )
+        .or("\"calm\""),
+        key("wait", Shape::Duration(1), "a time").or("\"5s\""),
+        key("count", Shape::COUNT, "a number"),
+        key("rate", Shape::Rate, "a share"),
+        key("settings", Shape::JsonTable, "anything"),
+        key(
+            "texts",
+            Shape::Either(&[Shape::Text, Shape::TEXTS]),
+            "texts",
+        ),
+        key("tool", Shape::Tables(&TOOL), "tools"),
+        key("limits", Shape::Named(&TOOL), "tools by name"),
+    ],
+    rules: &[],
+};
+
+fn no_spaces(text: &str) -> Result<(), String> {
+    match text.contains(' ') {
+        true => Err("has a space in it".to_owned()),
+        false => Ok(()),
+    }
+}
+
+fn errors(text: &str) -> String {
+    let read = read(text, 10_000, &FILE, |_, _| Some(()));
+    read.unwrap_err().to_string()
+}
+
+#[test]
+fn every_error_of_a_file_is_reported_at_once_with_its_line() {
+    insta::assert_snapshot!(errors(
+        r#"title = "two words"
+mod = "calm"
+mood = "eagre"
+wait = "0s"
+count = 0
+rate = 2
+settings = { a = [nan], b = 1979-05-27 }
+texts = ["a", ""]
+[[tool]]
+name = "a"
+[[tool]]
+name = "a"
+cwd = ""
+ask = false
+[[tool]]
+command = []
+ask = true
+[limits.x]
+name = 3
+ask = true
+"#
+    ));
+}
+
+#[test]
+fn what_is_missing_is_not_reported_where_the_syntax_is_broken() {
+    insta::assert_snapshot!(errors("[[tool]]\nnmae = \"x\"\ncount = \n"));
+}
+
+#[test]
+fn lists_and_files_have_limits_and_a_flood_of_errors_is_counted() {
+    let many = format!("title = \"t\"\n{}", "[[tool]]\nask = true\n".repeat(5));
+    assert!(errors(&many).ends_with("line 10: more than 4 tables [[tool]]"));
+    assert_eq!(errors(&"#".repeat(10_001)), "line 1: more than 9 KB");
+    let flood: String = (0..1_500).map(|number| format!("k{number}=1\n")).collect();
+    let flood = read(&flood, 100_000, &FILE, |_, _| Some(())).unwrap_err();
+    assert_eq!((flood.errors.len(), flood.more), (50, 1_501 - 50));
+    assert!(flood.in_file("a.toml").ends_with("\na.toml: and 1451 more"));
+}
+
+#[test]
+fn keys_to_apis_are_never_quoted() {
+    let told = errors("title = \"t\"\nwait = \"sk-abcdefghijklmnopqrstuvwx\"\n");
+    assert!(told.ends_with("at most, not this text"), "{told}");
+}
+
+#[test]
+fn values_are_read_with_serde() {
+    let text = "title = \"t\"\nwait = \"2m\"\ncount = 3\nlimits.x = { name = \"n\", ask = true }\n";
+    let values = read(text, 10_000, &FILE, |file, _| {
+        let limits = file.table("limits")?.table("x")?.get::<String>("name");
+        Some((file.millis("wait"), file.get::<u32>("count"), limits))
+    });
+    let expected = (Some(120_000), Some(3), Some("n".to_owned()));
+    assert_eq!(values.unwrap(), expected);
+}
+
+#[test]
+fn durations_are_whole_numbers_with_a_unit() {
+    let read = ["500ms", "30s", "2m", "1h", "24h", "0s"].map(duration);
+    let millis = [500, 30_000, 120_000, 3_600_000, 86_400_000, 0].map(Some);
+    assert_eq!(read, millis);
+    for wrong in [
+        "",
+        "30",
+        "s",
+        "1.5s",
+        "-1s",
+        "25h",
+        "1 s",
+        "99999999999999999999s",
+        "1d",
+    ] {
+        assert_eq!(duration(wrong), None, "{wrong}");
+    }
+}
+
+#[test]
+fn the_help_is_written_from_the_keys() {
+    insta::assert_snapshot!(FILE.markdown());
+}
