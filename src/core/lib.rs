@@ -27,6 +27,7 @@
 //! | [`json`] | where do values stand in JSON text? | |
 //! | [`schema`], [`repair`], [`suggest`], [`jq`], [`pattern`], [`safe_text`], [`redact`] | guards: JSON Schema, JSON repair, near names, jq, names with stars, drawable text, secrets | |
 //! | [`session`] | what happened? items, turns, pairs, contract; what was done about it: the tree of takes; what happened in the world: the ledger | |
+//! | [`wire`] | what differs from one provider to the next? | one file per dialect |
 //! | [`dialects`] | how does a provider spell it? | one file per dialect; error texts are rows in `provider_errors` |
 //! | [`wording`] | what does the model read? templates, the library, rendering, recipes | one row in the table of `wording::library` |
 //! | [`config`] | what may a TOML file say? key tables, checks, errors with their lines | a key is one row of a table of `config::Keys` |
@@ -87,4 +88,5 @@ pub mod schema;
 pub mod script;
 pub mod session;
 pub mod suggest;
+pub mod wire;
 pub mod wording;

@@ -5,7 +5,8 @@ use super::Recording;
 use retake_core::dialects::provider_errors::{Decoded, Fault, Place};
 use retake_core::json::Cursor;
 use retake_core::rules::Finding;
-use retake_core::session::{CallId, Dialect, Flags, Item, Kind, Session, SourceError, Span};
+use retake_core::session::{CallId, Flags, Item, Kind, Session, SourceError, Span};
+use retake_core::wire::RequestUnit;
 use std::ops::Range;
 
 /// An item that may have caused the refusal.
@@ -312,7 +313,8 @@ fn by_counting(recording: &Recording, index: usize) -> Vec<Suspect> {
 
 /// Whether an item is part of the messages of a request.
 fn is_sent(session: &Session, item: &Item) -> bool {
-    let apart = session.dialect == Dialect::Anthropic && item.kind == Kind::System;
+    let facts = session.dialect.facts();
+    let apart = facts.unit == RequestUnit::Role && item.kind == Kind::System;
     let never = matches!(
         item.kind,
         Kind::ToolDefinitions | Kind::Notice | Kind::Unreadable | Kind::Other
@@ -323,9 +325,9 @@ fn is_sent(session: &Session, item: &Item) -> bool {
 /// What items of one message have in common: Responses sends each item by itself, Chat each record,
 /// Anthropic joins a role.
 fn message_of(session: &Session, index: usize, item: &Item) -> (u8, usize) {
-    match session.dialect {
-        Dialect::Responses => (0, index),
-        Dialect::Chat => (1, item.record as usize),
-        Dialect::Anthropic | Dialect::Gemini => (2, usize::from(item.kind.is_from_model())),
+    match session.dialect.facts().unit {
+        RequestUnit::Item => (0, index),
+        RequestUnit::Record => (1, item.record as usize),
+        RequestUnit::Role => (2, usize::from(item.kind.is_from_model())),
     }
 }

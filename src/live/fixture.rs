@@ -1,9 +1,8 @@
 //! The regression fixture of a recovery: the history of a take up to and with what it changed, as one request,
 //! with what `check` finds in it.
 
-use super::workbench::target_of;
 use super::{Base, Input, InputError, ReadOptions, Recording, check_session, read_input};
-use retake_core::formats::convert::{Options, To, convert};
+use retake_core::formats::convert::{Options, convert};
 use retake_core::formats::{CannotWrite, lower};
 use retake_core::redact::shareable_json;
 use retake_core::repair::likely;
@@ -142,7 +141,7 @@ impl Fixture<'_> {
         let elements = history.elements.iter().map(|element| element.get());
         let elements = elements.map(str::as_bytes).collect::<Vec<_>>();
         let history = History {
-            dialect: target_of(session.dialect).dialect(),
+            dialect: session.dialect.facts().asked_as,
             model: session.model.as_deref().unwrap_or_default(),
             instructions: history.system.as_ref(),
             elements: &elements,
@@ -160,7 +159,7 @@ impl Fixture<'_> {
 
     /// How many findings of the rule `check` has in a fixture.
     fn findings(&self, text: &str, of: &Session, call_id: &str) -> Result<usize, NoFixture> {
-        let recording = read_text(text, target_of(of.dialect))?;
+        let recording = read_text(text, of.dialect.facts().asked_as)?;
         let mut count = 0;
         for session in &recording.sessions {
             for finding in check_session(session, self.target)? {
@@ -176,7 +175,7 @@ impl Fixture<'_> {
     }
 }
 
-fn read_text(text: &str, to: To) -> Result<Recording, InputError> {
+fn read_text(text: &str, to: Dialect) -> Result<Recording, InputError> {
     let input = Input {
         name: "fixture".to_owned(),
         path: None,
@@ -185,7 +184,7 @@ fn read_text(text: &str, to: To) -> Result<Recording, InputError> {
         notices: Vec::new(),
         run: None,
     };
-    let format = Some(to.format().to_owned());
+    let format = Some(to.facts().format.to_owned());
     read_input(
         input,
         &ReadOptions {
@@ -217,14 +216,19 @@ impl Spelled {
             as_request: false,
             repair: likely,
         };
-        convert(session, target_of(session.dialect), options, &mut |piece| {
-            text.extend_from_slice(piece);
-            Ok::<(), SourceError>(())
-        })?;
+        convert(
+            session,
+            session.dialect.facts().asked_as,
+            options,
+            &mut |piece| {
+                text.extend_from_slice(piece);
+                Ok::<(), SourceError>(())
+            },
+        )?;
         let unfit = |error: serde_json::Error| {
             NoRecipe::Unfit(format!("an item of the history cannot be read: {error}"))
         };
-        if target_of(session.dialect) == To::Anthropic {
+        if session.dialect.facts().has_blocks {
             let Members { system, messages } = serde_json::from_slice(&text).map_err(unfit)?;
             return Ok(Self {
                 system,

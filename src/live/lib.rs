@@ -71,6 +71,6 @@ pub use settled::{settle, settle_mended};
 pub use sharing::without_secrets;
 pub use sqlite::{DatabaseError, read_database};
 pub use sqlite_save::SaveDatabaseError;
-pub use workbench::{AS_REQUEST, NoRun, NoTake, Workbench, target_of};
+pub use workbench::{AS_REQUEST, NoRun, NoTake, Workbench};
 
 use reading::{as_sent, going_on};

@@ -13,7 +13,7 @@ use super::takes::{Clock, Damage, Happened, Journal, NotRecording, Opened, is_ru
 use super::{
     Base, Input, InputError, NoBase, Progress, ReadOptions, Recording, going_on, read_input,
 };
-use retake_core::formats::convert::{Options, To, convert};
+use retake_core::formats::convert::{Options, convert};
 use retake_core::formats::{CannotWrite, lower};
 use retake_core::repair::likely;
 use retake_core::session::ledger::Ledger;
@@ -201,7 +201,7 @@ impl Workbench {
         let history = history.ok_or(NoTake::NoSession(take.session))?;
         base_of(
             &self.recording.name,
-            &own_text(history, target_of(history.dialect))?,
+            &own_text(history, history.dialect.facts().asked_as)?,
         )
     }
 
@@ -262,7 +262,12 @@ impl Workbench {
     /// Its text is kept with it.
     ///
     /// Where the history does not tell which tools were offered, it is offered `tools`.
-    pub fn as_request(&mut self, number: u32, to: To, tools: &[Tool]) -> Result<TakeId, NoTake> {
+    pub fn as_request(
+        &mut self,
+        number: u32,
+        to: Dialect,
+        tools: &[Tool],
+    ) -> Result<TakeId, NoTake> {
         let parent = self.takes.current();
         let recording = self.read(parent, &|_, _| ())?;
         let history = recording.sessions.get(number as usize);
@@ -363,7 +368,7 @@ impl Workbench {
 }
 
 /// The history of a session as one request, with its tools.
-fn own_text(session: &Session, to: To) -> Result<OwnText, NoTake> {
+fn own_text(session: &Session, to: Dialect) -> Result<OwnText, NoTake> {
     let mut text: Vec<u8> = Vec::new();
     let options = Options {
         as_request: true,
@@ -374,7 +379,7 @@ fn own_text(session: &Session, to: To) -> Result<OwnText, NoTake> {
         Ok::<(), SourceError>(())
     };
     convert(session, to, options, &mut write)?;
-    let format = to.format().to_owned();
+    let format = to.facts().format.to_owned();
     Ok(OwnText { format, text })
 }
 
@@ -393,13 +398,4 @@ fn base_of(name: &str, own: &OwnText) -> Result<Base, NoTake> {
         ..ReadOptions::default()
     };
     Ok(Base::new(Arc::new(read_input(input, &options)?), None)?)
-}
-
-/// The request in which a history of this dialect is written.
-pub fn target_of(dialect: Dialect) -> To {
-    match dialect {
-        Dialect::Responses => To::Responses,
-        Dialect::Chat | Dialect::Gemini => To::Chat,
-        Dialect::Anthropic => To::Anthropic,
-    }
 }

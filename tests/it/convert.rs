@@ -3,12 +3,15 @@
 
 use proptest::prelude::*;
 use retake_core::dialects::body_of;
-use retake_core::formats::convert::{Converted, LossKind, Options, To, convert};
+use retake_core::formats::convert::{Converted, LossKind, Options, convert};
 use retake_core::formats::{FORMATS, read_buffer};
 use retake_core::json::skip_value;
 use retake_core::repair::likely;
 use retake_core::rules::{Finding, Run, check};
-use retake_core::session::{Flags, Kind, Problem, ProblemKind, Session, Source, SourceError};
+use retake_core::session::{
+    Dialect, Flags, Kind, Problem, ProblemKind, Session, Source, SourceError,
+};
+use retake_core::wire::SPOKEN;
 use retake_live::{Input, ReadOptions, read_input, read_path};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
@@ -20,7 +23,7 @@ pub(crate) const OPTIONS: Options = Options {
     repair: likely,
 };
 
-pub(crate) fn converted(session: &Session, to: To, options: Options) -> (Vec<u8>, Converted) {
+pub(crate) fn converted(session: &Session, to: Dialect, options: Options) -> (Vec<u8>, Converted) {
     let mut text = Vec::new();
     let told = convert::<SourceError>(session, to, options, &mut |piece| {
         text.extend_from_slice(piece);
@@ -29,16 +32,8 @@ pub(crate) fn converted(session: &Session, to: To, options: Options) -> (Vec<u8>
     (text, told.unwrap())
 }
 
-fn format_of(to: To) -> &'static str {
-    match to {
-        To::Responses => "openai-responses",
-        To::Chat => "openai-chat",
-        To::Anthropic => "anthropic-messages",
-    }
-}
-
 /// The session of a text in the format of a dialect; `None` where the text holds no item.
-pub(crate) fn read(bytes: Vec<u8>, to: To) -> Option<Session> {
+pub(crate) fn read(bytes: Vec<u8>, to: Dialect) -> Option<Session> {
     let bytes = Arc::new(bytes);
     let input = Input {
         name: "converted".to_owned(),
@@ -49,7 +44,7 @@ pub(crate) fn read(bytes: Vec<u8>, to: To) -> Option<Session> {
         run: None,
     };
     let options = ReadOptions {
-        format: Some(format_of(to).to_owned()),
+        format: Some(to.facts().format.to_owned()),
         ..ReadOptions::default()
     };
     let mut recording = read_input(input, &options).unwrap();
@@ -78,8 +73,8 @@ const STRUCTURE: &[&str] = &[
     "split-pair",
 ];
 
-fn structure(session: &Session, to: To) -> BTreeMap<&'static str, usize> {
-    let findings: Vec<Finding> = check(&Run::new(session, Some(to.dialect()))).unwrap();
+fn structure(session: &Session, to: Dialect) -> BTreeMap<&'static str, usize> {
+    let findings: Vec<Finding> = check(&Run::new(session, Some(to))).unwrap();
     let mut counts = BTreeMap::new();
     for finding in findings {
         if STRUCTURE.contains(&finding.rule.id) {
@@ -120,7 +115,7 @@ fn lines(session: &Session) -> HashSet<String> {
     lines
 }
 
-fn assert_converts(session: &Session, to: To, place: &str) {
+fn assert_converts(session: &Session, to: Dialect, place: &str) {
     let (text, told) = converted(session, to, OPTIONS);
     let place = format!("{place} to {to:?}");
     let Some(target) = read(text, to) else {
@@ -177,7 +172,7 @@ fn assert_all_convert(folder: &str) -> usize {
         let Ok(recording) = read else { continue };
         for (number, session) in recording.sessions.iter().enumerate() {
             sessions += 1;
-            for to in To::ALL {
+            for to in SPOKEN {
                 assert_converts(session, to, &format!("{} #{}", file.display(), number + 1));
             }
         }
@@ -197,18 +192,13 @@ fn every_real_recording_goes_into_every_dialect() {
     }
 }
 
-fn to_of(word: &str) -> To {
-    let mut all = To::ALL.into_iter();
-    all.find(|to| to.dialect().word() == word).unwrap()
-}
-
 fn wire_cases() -> Vec<Value> {
     let cases: Value = serde_json::from_str(include_str!("hostile/wire_cases.json")).unwrap();
     cases["cases"].as_array().unwrap().clone()
 }
 
-fn request_of(case: &Value) -> (To, Session) {
-    let from = to_of(case["dialect"].as_str().unwrap());
+fn request_of(case: &Value) -> (Dialect, Session) {
+    let from = Dialect::named(case["dialect"].as_str().unwrap()).unwrap();
     let body = serde_json::to_vec(&case["body"]).unwrap();
     (from, read(body, from).unwrap())
 }
@@ -261,7 +251,7 @@ fn said(session: &Session) -> Said {
 fn every_decided_request_breaks_nothing_on_its_way() {
     for case in wire_cases() {
         let (_, session) = request_of(&case);
-        for to in To::ALL {
+        for to in SPOKEN {
             assert_converts(&session, to, case["id"].as_str().unwrap());
         }
     }
@@ -280,7 +270,7 @@ fn a_valid_request_is_valid_in_every_dialect_and_says_the_same_when_it_comes_bac
         }
         let (from, session) = request_of(&case);
         let id = case["id"].as_str().unwrap();
-        for to in To::ALL {
+        for to in SPOKEN {
             seen += 1;
             let (there, told) = converted(&session, to, as_request);
             serde_json::from_slice::<Value>(&there).unwrap_or_else(|error| panic!("{id}: {error}"));
@@ -326,10 +316,10 @@ fn what_has_the_spelling_already_is_copied_byte_for_byte() {
     let anthropic = br#"{"system":[{"type":"text","text":"s","cache_control":{"type":"ephemeral"}}],"messages":[{"role":"user","content":"q\u00e9"},
         {"role":"assistant","content":[{"type":"thinking", "thinking":"t\u0021","signature":"Eq\/+=="},{"type":"tool_use","id":"a","name":"f","input":{"x": 1.0}}]},
         {"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]}]}"#;
-    let recordings: [(To, &[u8]); 3] = [
-        (To::Chat, chat),
-        (To::Responses, responses),
-        (To::Anthropic, anthropic),
+    let recordings: [(Dialect, &[u8]); 3] = [
+        (Dialect::Chat, chat),
+        (Dialect::Responses, responses),
+        (Dialect::Anthropic, anthropic),
     ];
     for (to, recording) in recordings {
         let session = read(recording.to_vec(), to).unwrap();
@@ -341,7 +331,7 @@ fn what_has_the_spelling_already_is_copied_byte_for_byte() {
             let bytes = bytes.trim_matches(['[', ']']);
             assert!(text.contains(bytes), "{to:?}: {bytes} in {text}");
         }
-        if to == To::Chat {
+        if to == Dialect::Chat {
             assert!(text.contains("reasoning_content"), "{text}");
         }
     }
@@ -415,7 +405,7 @@ proptest! {
         let source: Arc<dyn Source> = Arc::new(bytes.clone());
         for format in FORMATS {
             for session in read_buffer(format, &source, &bytes).unwrap().sessions {
-                for (to, as_request) in To::ALL.into_iter().flat_map(|to| [(to, false), (to, true)]) {
+                for (to, as_request) in SPOKEN.into_iter().flat_map(|to| [(to, false), (to, true)]) {
                     let (text, _) = converted(&session, to, Options { as_request, ..OPTIONS });
                     let whole = skip_value(&text, 0);
                     prop_assert_eq!(whole, Ok(text.len() - 1), "{}", String::from_utf8_lossy(&text));
@@ -427,10 +417,10 @@ proptest! {
     #[test]
     fn a_valid_transcript_stays_valid_and_says_the_same(
         items in histories(),
-        first in prop::sample::select(vec![To::Chat, To::Anthropic]),
-        more in prop::collection::vec(prop::sample::select(To::ALL.to_vec()), 0..3),
+        first in prop::sample::select(vec![Dialect::Chat, Dialect::Anthropic]),
+        more in prop::collection::vec(prop::sample::select(SPOKEN.to_vec()), 0..3),
     ) {
-        let start = read(serde_json::to_vec(&items).unwrap(), To::Responses).unwrap();
+        let start = read(serde_json::to_vec(&items).unwrap(), Dialect::Responses).unwrap();
         let mut session = start.clone();
         for to in std::iter::once(first).chain(more) {
             let (text, _) = converted(&session, to, OPTIONS);

@@ -1,9 +1,9 @@
 //! Conversions told: one transcript of each dialect in the others, with what it loses, and the repairs that a target asks for.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use retake_core::formats::convert::{LossKind, Options, To, convert};
+use retake_core::formats::convert::{LossKind, Options, convert};
 use retake_core::formats::{find, read_buffer};
-use retake_core::session::{Session, Source, SourceError};
+use retake_core::session::{Dialect, Session, Source, SourceError};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ fn read(format: &str, text: &str) -> Session {
 
 fn converted(
     session: &Session,
-    to: To,
+    to: Dialect,
     as_request: bool,
 ) -> (String, Vec<(Option<u32>, LossKind)>) {
     let repair = |text: &str| {
@@ -34,13 +34,13 @@ fn converted(
     (String::from_utf8(text).unwrap(), losses.collect())
 }
 
-fn value(format: &str, text: &Value, to: To) -> (Value, Vec<(Option<u32>, LossKind)>) {
+fn value(format: &str, text: &Value, to: Dialect) -> (Value, Vec<(Option<u32>, LossKind)>) {
     let (text, losses) = converted(&read(format, &text.to_string()), to, false);
     (serde_json::from_str(&text).unwrap(), losses)
 }
 
 /// The text and the losses, for review.
-fn told(format: &str, text: &str, to: To) -> String {
+fn told(format: &str, text: &str, to: Dialect) -> String {
     let (mut page, losses) = converted(&read(format, text), to, true);
     page.push('\n');
     for (item, kind) in losses {
@@ -92,27 +92,27 @@ const ANTHROPIC: &str = r#"{"model":"claude-x","max_tokens":100,"system":[{"type
 fn each_transcript_in_each_other_dialect_is_as_reviewed() {
     insta::assert_snapshot!(
         "responses_to_chat",
-        told("openai-responses", RESPONSES, To::Chat)
+        told("openai-responses", RESPONSES, Dialect::Chat)
     );
     insta::assert_snapshot!(
         "responses_to_anthropic",
-        told("openai-responses", RESPONSES, To::Anthropic)
+        told("openai-responses", RESPONSES, Dialect::Anthropic)
     );
     insta::assert_snapshot!(
         "chat_to_responses",
-        told("openai-chat", CHAT, To::Responses)
+        told("openai-chat", CHAT, Dialect::Responses)
     );
     insta::assert_snapshot!(
         "chat_to_anthropic",
-        told("openai-chat", CHAT, To::Anthropic)
+        told("openai-chat", CHAT, Dialect::Anthropic)
     );
     insta::assert_snapshot!(
         "anthropic_to_responses",
-        told("anthropic-messages", ANTHROPIC, To::Responses)
+        told("anthropic-messages", ANTHROPIC, Dialect::Responses)
     );
     insta::assert_snapshot!(
         "anthropic_to_chat",
-        told("anthropic-messages", ANTHROPIC, To::Chat)
+        told("anthropic-messages", ANTHROPIC, Dialect::Chat)
     );
 }
 
@@ -135,7 +135,7 @@ fn an_id_that_is_reused_too_long_or_missing_becomes_one_that_the_pair_shares() {
         call(&long, "f", "{}"),
         output(&long, "3"),
     ]);
-    let (chat, losses) = value("openai-responses", &history, To::Chat);
+    let (chat, losses) = value("openai-responses", &history, Dialect::Chat);
     let ids = |at: usize| {
         (
             &chat[at]["tool_calls"][0]["id"],
@@ -156,7 +156,7 @@ fn an_id_that_is_reused_too_long_or_missing_becomes_one_that_the_pair_shares() {
         {"role": "assistant", "content": null, "function_call": {"name": "f", "arguments": "{}"}},
         {"role": "function", "name": "f", "content": "1"},
     ]);
-    let (anthropic, _) = value("openai-chat", &old, To::Anthropic);
+    let (anthropic, _) = value("openai-chat", &old, Dialect::Anthropic);
     let messages = &anthropic["messages"];
     let id = &messages[0]["content"][0]["id"];
     assert_eq!(id, "call_1");
@@ -168,7 +168,7 @@ fn arguments_that_are_no_object_are_repaired_or_kept_as_they_are_in_one() {
     let arguments = ["{\"a\": 1,", "{\"b\": Par", "[1]", "", " {\"c\": 1.0} "];
     let calls = arguments.iter().enumerate();
     let calls = calls.map(|(number, text)| call(&format!("c{number}"), "f", text));
-    let (anthropic, losses) = value("openai-responses", &calls.collect(), To::Anthropic);
+    let (anthropic, losses) = value("openai-responses", &calls.collect(), Dialect::Anthropic);
     let blocks = anthropic["messages"][0]["content"].as_array().unwrap();
     let inputs = blocks.iter().map(|block| block["input"].clone());
     let expected = [
@@ -199,7 +199,7 @@ fn what_a_compaction_replaced_stays_behind_and_an_orphan_stays_an_orphan() {
     ];
     let lines: Vec<String> = rollout.iter().map(Value::to_string).collect();
     let session = read("codex", &lines.join("\n"));
-    let (text, losses) = converted(&session, To::Chat, false);
+    let (text, losses) = converted(&session, Dialect::Chat, false);
     let chat: Value = serde_json::from_str(&text).unwrap();
     let roles = chat.as_array().unwrap().iter();
     let roles: Vec<_> = roles
@@ -216,7 +216,7 @@ fn what_a_compaction_replaced_stays_behind_and_an_orphan_stays_an_orphan() {
 #[test]
 fn what_the_provider_keeps_is_no_orphan_in_the_target() {
     let request = json!({"model": "m", "previous_response_id": "resp_1", "input": [output("c", "20C"), {"type": "item_reference", "id": "msg_1"}]});
-    let (chat, losses) = value("openai-responses", &request, To::Chat);
+    let (chat, losses) = value("openai-responses", &request, Dialect::Chat);
     assert_eq!(
         chat,
         json!([{"role": "user", "content": "Output of the call c: 20C"}])
@@ -262,7 +262,7 @@ fn a_log_loses_its_envelope_and_the_notes_of_its_client() {
         ),
     ];
     let session = read("claude-code", &log.join("\n"));
-    let (text, losses) = converted(&session, To::Anthropic, false);
+    let (text, losses) = converted(&session, Dialect::Anthropic, false);
     let found: Value = serde_json::from_str(&text).unwrap();
     let expected = json!({"messages": [
         {"role": "user", "content": [{"type": "text", "text": "go"}]},

@@ -8,9 +8,9 @@ use super::inputs::{Inputs, Opened, describe, hint_for, name_of, session_named};
 use super::output::{JsonOutput, counted, safe_line};
 use super::report::write_line;
 use super::saving::{refuse_to_overwrite, save};
-use retake_core::formats::convert::{Converted, Loss, LossKind, Options, To, convert};
+use retake_core::formats::convert::{Converted, Loss, LossKind, Options, convert};
 use retake_core::repair::likely;
-use retake_core::session::{Problem, Session, SourceError};
+use retake_core::session::{Dialect, Problem, Session, SourceError};
 use retake_live::{InputError, exit_on_interrupt};
 use serde_json::{Map, Value};
 use std::io::{self, Write};
@@ -136,7 +136,7 @@ fn write(
 fn write_to(
     output: &mut dyn Write,
     session: &Session,
-    to: To,
+    to: Dialect,
     options: Options,
 ) -> Result<Converted, Stopped> {
     convert(session, to, options, &mut |piece| {
@@ -160,7 +160,7 @@ fn tell_people(
     converted: &Converted,
 ) -> io::Result<()> {
     let items = counted(converted.items, "item");
-    let to = arguments.to.dialect().word();
+    let to = arguments.to.word();
     let losses = match converted.losses.len() {
         0 => "nothing lost".to_owned(),
         1 => "1 loss or change".to_owned(),
@@ -225,7 +225,7 @@ fn tell_programs(
     let summary = serde_json::json!({
         "type": "conversion",
         "path": arguments.path.to_string_lossy(),
-        "to": arguments.to.dialect().word(),
+        "to": arguments.to.word(),
         "items": converted.items,
         "losses": converted.losses.len(),
     });

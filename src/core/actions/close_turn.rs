@@ -3,7 +3,7 @@
 use super::answer::{ends_on_outputs, put, spare_lost_output};
 use super::evidence::ordinal;
 use super::{Choice, Planned, Refusal, Scene, evidence};
-use crate::session::{Dialect, Edit, Speaker, Turn, Voice};
+use crate::session::{Edit, Speaker, Turn, Voice};
 
 /// What the model reads of a call whose tool may have run.
 const MAY_HAVE_RUN: &str = "The run ended before this tool returned a result. It may have run: check before you \
@@ -103,7 +103,7 @@ fn wants_a_reply(scene: &Scene<'_>, turn: Turn) -> bool {
     let next = session.items.get(turn.end as usize).map(|item| item.turn);
     let next = next.and_then(|turn| session.turns.get(turn as usize));
     let model = session.model.as_deref().unwrap_or_default().to_lowercase();
-    scene.target == Dialect::Chat
+    scene.target.facts().is_common
         && next.is_some_and(|next| next.speaker == Speaker::User)
         && CLOSED_BY_A_REPLY.iter().any(|name| model.contains(name))
 }

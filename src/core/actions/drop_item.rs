@@ -3,7 +3,7 @@
 use super::belonging::{drop_all, follower};
 use super::evidence::ordinal;
 use super::{Choice, Planned, Refusal, Scene};
-use crate::session::{Dialect, Kind, Shape, Standing};
+use crate::session::{Kind, Shape, Standing};
 
 pub(super) fn plan(scene: &Scene<'_>, _: &Choice<'_>) -> Result<Planned, Refusal> {
     if let Some(reason) = needed_by(scene)? {
@@ -93,7 +93,7 @@ fn opens_history(scene: &Scene<'_>) -> bool {
     let others = before.iter().enumerate().filter(|(index, item)| {
         *index != scene.item as usize && matches!(item.kind, Kind::User | Kind::Compaction)
     });
-    matches!(scene.target, Dialect::Anthropic | Dialect::Gemini)
+    scene.target.facts().opens_with_user
         && (scene.item as usize) < before.len()
         && others.count() == 0
 }
@@ -103,6 +103,7 @@ fn opens_history(scene: &Scene<'_>) -> bool {
 mod tests {
     use super::*;
     use crate::actions::stage::{USER, anthropic, dropped, history, stage};
+    use crate::session::Dialect;
 
     const REASONING: &str = r#"{"type":"reasoning","id":"rs_1","summary":[]}"#;
     const CALL: &str = r#"{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}"#;

@@ -5,7 +5,7 @@ use super::evidence::{ordinal, render};
 use super::{Choice, Defect, Planned, Refusal, Scene};
 use crate::dialects::write::replace_arguments;
 use crate::repair::certain;
-use crate::session::{Dialect, Edit, Family, Kind, Shape};
+use crate::session::{Edit, Family, Kind, Shape};
 use serde_json::{Value, json};
 
 /// Rules about calls that are faulty in themselves, the most telling one first: what is wrong with a call says
@@ -87,8 +87,7 @@ fn telling<'a>(scene: &Scene<'a>, call: u32) -> Defect<'a> {
 /// whatever answers the call.
 fn keep_replayable(scene: &Scene<'_>, call: u32, planned: &mut Planned) -> Result<(), Refusal> {
     let item = scene.at(call)?;
-    let takes_objects = item.shape == Shape::Anthropic
-        || matches!(scene.target, Dialect::Anthropic | Dialect::Gemini);
+    let takes_objects = item.shape == Shape::Anthropic || scene.target.facts().object_arguments;
     if !takes_objects || !matches!(item.family, Family::Function | Family::Legacy) {
         return Ok(());
     }
@@ -128,6 +127,7 @@ fn keep_replayable(scene: &Scene<'_>, call: u32, planned: &mut Planned) -> Resul
 mod tests {
     use super::*;
     use crate::actions::stage::{USER, anthropic, history, only, stage};
+    use crate::session::Dialect;
     use serde_json::json;
 
     const CALL: &str =

@@ -3,7 +3,8 @@
 use super::answer::can_be_answered;
 use super::evidence::ordinal;
 use super::{Choice, Planned, Refusal, Scene};
-use crate::session::{Dialect, Edit, Flags, Kind, Standing, Voice, index_number};
+use crate::session::{Edit, Flags, Kind, Standing, Voice, index_number};
+use crate::wire::Placement;
 
 pub(super) fn plan(scene: &Scene<'_>, _: &Choice<'_>) -> Result<Planned, Refusal> {
     let item = scene.item()?;
@@ -92,7 +93,7 @@ fn keep_call_whole(
 
 /// The last output that directly follows: text must not stand before outputs that answer the same reply.
 fn outputs_behind(scene: &Scene<'_>) -> Option<u32> {
-    if scene.target == Dialect::Responses {
+    if scene.target.facts().placement == Placement::Behind {
         return None;
     }
     let behind = scene.item as usize + 1;

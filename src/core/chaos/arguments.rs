@@ -6,7 +6,6 @@ use super::names::called;
 use super::reply::Reply;
 use super::request::Request;
 use crate::schema::Validator;
-use crate::session::Dialect;
 use serde_json::{Map, Value, json};
 
 /// The arguments of a call of a tool that is offered: its place, its tool, the text of an object.
@@ -33,7 +32,7 @@ fn is_json(text: &str) -> bool {
 fn text(request: &Request, reply: &mut Reply, dice: &mut Dice) -> Result<(usize, String), NotHere> {
     let (place, _, text) = sound(request, reply, dice)?;
     // Only a stream spells an object out letter by letter.
-    match request.dialect == Dialect::Anthropic && !request.streams {
+    match request.dialect.facts().object_arguments && !request.streams {
         true => Err(NotHere::HoldsObject),
         false => Ok((place, text)),
     }

@@ -2,6 +2,7 @@
 
 use crate::dialects::tools::read_tools;
 use crate::session::{Dialect, Tool, ToolKind};
+use crate::wire::ServerState;
 use serde_json::{Value, json};
 
 /// A request, as far as it matters here.
@@ -37,12 +38,8 @@ impl Request {
     /// Reads the body of a request; `None` where it is none.
     pub fn read(dialect: Dialect, body: &[u8]) -> Option<Self> {
         let mut request: Value = serde_json::from_slice(body).ok()?;
-        let list = match dialect {
-            Dialect::Responses => "input",
-            Dialect::Chat | Dialect::Anthropic => "messages",
-            Dialect::Gemini => return None,
-        };
-        let history = request.get_mut(list).map(Value::take)?;
+        let history = request.get_mut(dialect.facts().history_key);
+        let history = history.map(Value::take)?;
         let (tools, _) = read_tools(&Value::Array(tools_of(&request)));
         Some(Self {
             dialect,
@@ -73,27 +70,18 @@ fn tools_of(request: &Value) -> Vec<Value> {
 }
 
 fn output_schema(dialect: Dialect, request: &Value) -> Option<&Value> {
-    let places: &[&str] = match dialect {
-        Dialect::Responses => &["/text/format/schema"],
-        Dialect::Chat => &["/response_format/json_schema/schema"],
-        Dialect::Anthropic => &["/output_config/format/schema", "/output_format/schema"],
-        Dialect::Gemini => &[],
-    };
-    places.iter().find_map(|place| request.pointer(place))
+    let mut places = dialect.facts().schema_places.iter();
+    places.find_map(|place| request.pointer(place))
 }
 
 fn wants_json(dialect: Dialect, request: &Value) -> bool {
-    let place = match dialect {
-        Dialect::Responses => "/text/format/type",
-        Dialect::Chat => "/response_format/type",
-        Dialect::Anthropic | Dialect::Gemini => return false,
-    };
-    let kind = request.pointer(place).and_then(Value::as_str);
+    let place = dialect.facts().format_type;
+    let kind = place.and_then(|place| request.pointer(place)?.as_str());
     matches!(kind, Some("json_object" | "json_schema"))
 }
 
 fn kept(dialect: Dialect, request: &Value) -> Option<Kept> {
-    if dialect != Dialect::Responses {
+    if dialect.facts().server_state != ServerState::Replies {
         return None;
     }
     let id = |value: &Value| {

@@ -7,6 +7,7 @@
 //! immediately after", Gemini "comes immediately after a user turn").
 
 use crate::session::{Dialect, Flags, Item, Kind, Session, Speaker, Standing};
+use crate::wire::Placement;
 
 /// An item that stands where the provider does not take it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,17 +46,16 @@ pub fn misplaced(session: &Session, target: Dialect) -> Vec<Misplaced> {
             fact: Misplacement::BeforeCall(call),
         }));
     }
-    match target {
-        // Any place behind the call: the API pairs by id.
-        Dialect::Responses => {}
-        Dialect::Chat => in_chat(session, &mut found),
-        Dialect::Anthropic => {
+    match target.facts().placement {
+        Placement::Behind => {}
+        Placement::BehindMessage => in_chat(session, &mut found),
+        Placement::FirstInNextMessage => {
             let exchanges = Exchanges::of(session);
             exchanges.late_outputs(session, &mut found);
             exchanges.outputs_behind_text(session, &mut found);
             exchanges.texts_behind_calls(&mut found);
         }
-        Dialect::Gemini => {
+        Placement::NextTurn => {
             Exchanges::of(session).late_outputs(session, &mut found);
             opening_call(session, &mut found);
         }

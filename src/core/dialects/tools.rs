@@ -154,25 +154,23 @@ fn text<'a>(object: &'a Map<String, Value>, key: &str) -> &'a str {
 /// What a provider has against the name of a tool; of a namespaced one both parts are judged. Patterns: OpenAI
 /// API reference (`FunctionToolParam`, `FunctionObject`), Anthropic's and Gemini's own error texts.
 pub fn name_fault(target: Dialect, name: &str, namespaced: bool) -> Option<String> {
-    let (longest, more): (usize, &[u8]) = match target {
-        Dialect::Responses | Dialect::Anthropic => (128, b""),
-        Dialect::Chat => (64, b""),
-        Dialect::Gemini => (64, b".:"),
-    };
+    let rule = &target.facts().names;
     let parts = match name.split_once('.').filter(|_| namespaced) {
         Some((namespace, name)) => vec![namespace, name],
         None => vec![name],
     };
     parts.into_iter().find_map(|part| {
         let stranger = part.chars().find(|character| {
-            let is_known = u8::try_from(*character).is_ok_and(|byte| more.contains(&byte));
+            let is_known = u8::try_from(*character).is_ok_and(|byte| rule.extra.contains(&byte));
             !character.is_ascii_alphanumeric() && !matches!(character, '_' | '-') && !is_known
         });
         match stranger {
             _ if part.is_empty() => Some("is empty".to_owned()),
             Some(' ') => Some("has a space in it".to_owned()),
             Some(stranger) => Some(format!("has {stranger} in it")),
-            None if part.len() > longest => Some(format!("is longer than {longest} characters")),
+            None if part.len() > rule.longest => {
+                Some(format!("is longer than {} characters", rule.longest))
+            }
             None => None,
         }
     })

@@ -88,7 +88,8 @@ impl Asked {
         cursor: &mut Cursor<'_>,
         key: &[u8],
     ) -> Result<(), Fault> {
-        if holds_history(dialect, key) {
+        let facts = dialect.facts();
+        if facts.holders.iter().any(|holder| holder.as_bytes() == key) {
             self.holders += 1;
             self.lists += u32::from(cursor.peek() == Some(b'['));
         }
@@ -101,8 +102,7 @@ impl Asked {
             (b"tools" | b"functions", _) => {
                 self.has_tools = !matches!(within(cursor.raw()?), [] | b"null");
             }
-            (b"input", Dialect::Responses)
-            | (b"messages", Dialect::Chat | Dialect::Anthropic | Dialect::Gemini) => {
+            (key, _) if key == facts.history_key.as_bytes() => {
                 self.history = Some(cursor.skip()?);
             }
             (b"previous_response_id", Dialect::Responses) => {
@@ -150,15 +150,6 @@ impl Asked {
             _ => {}
         }
         Ok(())
-    }
-}
-
-/// Whether a member may hold a history in a file of the dialect: also those of replies, as which a
-/// file can be read.
-fn holds_history(dialect: Dialect, key: &[u8]) -> bool {
-    match dialect {
-        Dialect::Responses => matches!(key, b"input" | b"items" | b"output"),
-        Dialect::Chat | Dialect::Anthropic | Dialect::Gemini => key == b"messages",
     }
 }
 

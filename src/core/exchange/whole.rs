@@ -8,12 +8,7 @@ use memchr::memmem;
 /// Whether a whole reply may hold calls that its client answers, so that it is to be checked before it passes.
 /// What is no reply of the dialect holds none.
 pub fn may_hold_calls(dialect: Dialect, reply: &[u8]) -> bool {
-    let marks: &[&str] = match dialect {
-        Dialect::Responses => &["_call\"", "\"program\""],
-        Dialect::Chat => &["\"tool_calls\"", "\"function_call\""],
-        Dialect::Anthropic => &["\"tool_use\""],
-        Dialect::Gemini => return false,
-    };
+    let marks = dialect.facts().call_marks;
     // Most replies hold no calls, and this is the speed of memory.
     let may_hold = |mark: &&str| memmem::find(reply, mark.as_bytes()).is_some();
     if !marks.iter().any(may_hold) {
@@ -26,12 +21,7 @@ pub fn may_hold_calls(dialect: Dialect, reply: &[u8]) -> bool {
 
 /// Whether a whole reply was cut off, refused or withheld.
 pub fn ends_early(dialect: Dialect, reply: &[u8]) -> bool {
-    let marks: &[&str] = match dialect {
-        Dialect::Responses => &["\"incomplete_details\"", "\"refusal\""],
-        Dialect::Chat => &["\"length\"", "\"content_filter\"", "\"refusal\""],
-        Dialect::Anthropic => &["\"max_tokens\"", "_window_exceeded\"", "\"refusal\""],
-        Dialect::Gemini => return false,
-    };
+    let marks = dialect.facts().early_end_marks;
     let may_end = |mark: &&str| memmem::find(reply, mark.as_bytes()).is_some();
     if !marks.iter().any(may_end) {
         return false;

@@ -61,12 +61,8 @@ pub(super) fn assemble_folded(
 
 /// Gives a session whose file holds several dialects the one of its first item that has any.
 pub(super) fn take_dialect_of_items(session: &mut Session) {
-    let dialect = session.items.iter().find_map(|item| match item.shape {
-        Shape::Responses => Some(Dialect::Responses),
-        Shape::Chat => Some(Dialect::Chat),
-        Shape::Anthropic => Some(Dialect::Anthropic),
-        Shape::Format => None,
-    });
+    let mut items = session.items.iter();
+    let dialect = items.find_map(|item| Dialect::of_shape(item.shape));
     session.dialect = dialect.unwrap_or(session.dialect);
 }
 

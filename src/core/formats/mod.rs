@@ -128,6 +128,12 @@ pub fn is_written(format: &Format) -> bool {
     !others.contains(&format.id)
 }
 
+/// The format that reads the requests and replies of a dialect; `None` where they are not read.
+pub fn of_dialect(dialect: Dialect) -> Option<&'static Format> {
+    let facts = dialect.facts();
+    find(facts.format).filter(|_| facts.asked_as == dialect)
+}
+
 pub fn find(id: &str) -> Option<&'static Format> {
     FORMATS.iter().find(|format| format.id == id)
 }

@@ -74,7 +74,7 @@ impl Asked {
         let usage = request.get("stream_options");
         let model = request.get("model").and_then(Value::as_str);
         let tools = request.get("tools").and_then(Value::as_array);
-        let tools = tools.filter(|_| dialect == Dialect::Responses);
+        let tools = tools.filter(|_| dialect.facts().repeats_tools);
         Ok(Self {
             dialect,
             model: model.unwrap_or_default().to_owned(),
@@ -91,13 +91,7 @@ impl Asked {
 
 /// The request as a session.
 fn session_of(dialect: Dialect, body: &[u8]) -> Result<Session, NotAsked> {
-    let format = match dialect {
-        Dialect::Responses => "openai-responses",
-        Dialect::Chat => "openai-chat",
-        Dialect::Anthropic => "anthropic-messages",
-        Dialect::Gemini => return Err(NotAsked::Dialect(dialect.word())),
-    };
-    let format = formats::find(format).ok_or(NotAsked::Dialect(dialect.word()))?;
+    let format = formats::of_dialect(dialect).ok_or(NotAsked::Dialect(dialect.word()))?;
     let source: Arc<dyn Source> = Arc::new(body.to_vec());
     let contents = read_buffer(format, &source, body);
     let contents = contents.map_err(|error| NotAsked::Unreadable(error.to_string()))?;

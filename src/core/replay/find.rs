@@ -9,7 +9,7 @@ use super::asked::Asked;
 use super::difference::{Differing, differing, told};
 use super::said::Said;
 use super::tape::{Place, Tape};
-use crate::session::{Dialect, SourceError};
+use crate::session::SourceError;
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -280,7 +280,7 @@ impl Tape {
 
 /// How much of two histories is the same from the beginning.
 fn alike(recorded: &[Said], asked: &[Said], by: &Asked) -> usize {
-    let takes_objects_only = by.dialect == Dialect::Anthropic;
+    let takes_objects_only = by.dialect.facts().object_arguments;
     let pairs = recorded.iter().zip(asked);
     pairs
         .take_while(|(one, other)| one.is_said_by(other, takes_objects_only))
@@ -297,7 +297,7 @@ fn begins_alike(forms: &[Vec<Said>], asked: &Asked) -> usize {
 
 /// How much of a history is the same as in the request, counted from the end.
 fn ends_alike(forms: &[Vec<Said>], asked: &Asked) -> usize {
-    let takes_objects_only = asked.dialect == Dialect::Anthropic;
+    let takes_objects_only = asked.dialect.facts().object_arguments;
     let pairs = forms
         .iter()
         .flat_map(|one| asked.history.iter().map(move |other| (one, other)));

@@ -132,7 +132,7 @@ impl<'a> Writing<'a> {
         let goes_on = self.last_text.is_some() && self.last_text == index.checked_sub(1);
         self.last_text = Some(index);
         match self.said.texts.last_mut() {
-            Some(last) if is_block && goes_on && self.dialect != Dialect::Anthropic => {
+            Some(last) if is_block && goes_on && !self.dialect.facts().has_blocks => {
                 last.push_str(&text);
             }
             Some(last) if last.is_empty() => *last = text,
@@ -197,7 +197,7 @@ impl<'a> Writing<'a> {
 
     /// The input of a call of a custom tool, where whoever asks knows such calls.
     fn input_of(&self, item: &Item, arguments: &Arguments) -> Option<String> {
-        let is_known = item.family == Family::Custom && self.dialect == Dialect::Responses;
+        let is_known = item.family == Family::Custom && self.dialect.facts().made_custom_calls;
         match arguments {
             Arguments::FreeForm(text) if is_known => Some(text.clone()),
             _ => None,

@@ -2,7 +2,8 @@
 
 use super::{Digests, Finding, Page, Rule, Run, Scope, Severity, pairs};
 use crate::actions::Offer;
-use crate::session::{Dialect, Keyed, Kind, Standing};
+use crate::session::{Keyed, Kind, Standing};
+use crate::wire::Repeats;
 use std::collections::HashMap;
 
 pub(super) static RULE: Rule = Rule {
@@ -58,11 +59,12 @@ fn judge(run: &Run<'_>, digests: &Digests, known: &Use, index: usize) -> Finding
     let content = |index: usize| digests.get_or_read(run, index).map(|digest| digest.content);
     let is_same = before.name == item.name && content(known.last) == content(index);
     let is_answered = matches!(session.pairing.standing(known.last), Standing::Paired(output) if (output as usize) < index);
-    let accepted = match run.target {
-        Dialect::Anthropic => false,
-        Dialect::Chat => is_answered && before.turn != item.turn,
-        Dialect::Responses => is_same || (is_answered && before.turn != item.turn),
-        Dialect::Gemini => true,
+    let is_later = is_answered && before.turn != item.turn;
+    let accepted = match run.target.facts().call_ids.repeats {
+        Repeats::None => false,
+        Repeats::Answered => is_later,
+        Repeats::AnsweredOrSame => is_same || is_later,
+        Repeats::All => true,
     };
     let note = match (is_same, accepted) {
         (true, _) => "it is the same call again",
@@ -86,6 +88,7 @@ fn judge(run: &Run<'_>, digests: &Digests, known: &Use, index: usize) -> Finding
 mod tests {
     use super::*;
     use crate::rules::fixture::fixture;
+    use crate::session::Dialect;
 
     fn pair(id: &str, arguments: &str) -> String {
         format!(

@@ -5,7 +5,7 @@ use super::{Digests, Finding, Page, Rule, Run, Scope, Severity};
 use crate::actions::Offer;
 use crate::dialects::images::{Image, images_of};
 use crate::dialects::models::is_anthropic;
-use crate::session::{Dialect, Flags, Kind, Session};
+use crate::session::{Flags, Kind, Session};
 
 pub(super) static RULE: Rule = Rule {
     id: "image-limits",
@@ -39,7 +39,7 @@ const LONGEST_OF_MANY: u32 = 2000;
 fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
     let session = run.session;
     let is_for_anthropic =
-        run.target == Dialect::Anthropic || session.model.as_deref().is_some_and(is_anthropic);
+        run.target.facts().caps_many_images || session.model.as_deref().is_some_and(is_anthropic);
     let Some(taken) = taken_before(session).filter(|_| is_for_anthropic) else {
         return;
     };

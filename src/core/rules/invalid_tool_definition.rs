@@ -53,8 +53,8 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
 }
 
 fn fault_of(run: &Run<'_>, tool: &Tool) -> Option<String> {
-    let namespaced = run.target == Dialect::Responses;
-    if let Some(reason) = name_fault(run.target, &tool.name, namespaced) {
+    let facts = run.target.facts();
+    if let Some(reason) = name_fault(run.target, &tool.name, facts.namespaces) {
         return Some(format!("has a name that {reason}"));
     }
     if tool.kind != ToolKind::Function {
@@ -63,7 +63,7 @@ fn fault_of(run: &Run<'_>, tool: &Tool) -> Option<String> {
     match &tool.parameters {
         Some(schema) => schema_fault(run.target, schema),
         None => {
-            let is_needed = [run.target, run.session.dialect] == [Dialect::Anthropic; 2];
+            let is_needed = facts.schemas.is_needed && run.session.dialect == run.target;
             is_needed.then(|| "has no input_schema".to_owned())
         }
     }
@@ -71,9 +71,9 @@ fn fault_of(run: &Run<'_>, tool: &Tool) -> Option<String> {
 
 fn duplicate(target: Dialect, name: &str) -> Finding {
     let finding = finding(target, name, "is offered twice");
-    match target {
-        Dialect::Anthropic | Dialect::Gemini => finding,
-        Dialect::Responses | Dialect::Chat => finding.as_bad_as(Severity::Warning),
+    match target.facts().refuses_repeated_tools {
+        true => finding,
+        false => finding.as_bad_as(Severity::Warning),
     }
 }
 
@@ -81,7 +81,7 @@ fn finding(target: Dialect, name: &str, reason: &str) -> Finding {
     let mut finding = Finding::new(&RULE, 0)
         .fact("tool", name)
         .fact("reason", reason)
-        .fact("provider", target.provider());
+        .fact("provider", target.facts().vendor);
     finding.item = None;
     finding
 }

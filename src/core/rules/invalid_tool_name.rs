@@ -5,7 +5,7 @@ use crate::actions::Offer;
 use crate::dialects::Fields;
 use crate::dialects::tools::name_fault;
 use crate::json::Cursor;
-use crate::session::{Dialect, Family, Item, Kind, NameId, Shape};
+use crate::session::{Family, Item, Kind, NameId, Shape};
 use std::collections::HashMap;
 
 pub(super) static RULE: Rule = Rule {
@@ -52,7 +52,7 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
                 Finding::new(&RULE, index)
                     .fact("tool", name)
                     .fact("reason", reason.as_str())
-                    .fact("provider", run.target.provider()),
+                    .fact("provider", run.target.facts().vendor),
             );
         }
     }
@@ -60,7 +60,7 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
 
 fn fault_of_call(run: &Run<'_>, item: &Item) -> Option<String> {
     let name = run.session.name(item);
-    let dotted = run.target == Dialect::Responses && name.contains('.');
+    let dotted = run.target.facts().namespaces && name.contains('.');
     name_fault(run.target, name, dotted && has_namespace(run, item))
 }
 
@@ -82,6 +82,7 @@ fn has_namespace(run: &Run<'_>, item: &Item) -> bool {
 mod tests {
     use super::*;
     use crate::rules::fixture::{Fixture, fixture};
+    use crate::session::Dialect;
     use serde_json::json;
 
     fn call(name: &str) -> Fixture {

@@ -122,15 +122,14 @@ fn not_json(text: &str) -> Option<Fault> {
 }
 
 /// Providers that take arguments as JSON in place cannot be sent text that is none (vercel/ai #14280).
-fn replay(target: Dialect, shape: Shape) -> &'static str {
-    match (target, shape) {
-        (Dialect::Anthropic, Shape::Responses | Shape::Chat) => {
-            "Anthropic takes only an object and would refuse the history"
-        }
-        (Dialect::Gemini, Shape::Responses | Shape::Chat) => {
-            "Gemini takes only an object and would refuse the history"
-        }
-        _ => "",
+fn replay(target: Dialect, shape: Shape) -> String {
+    let facts = target.facts();
+    match facts.object_arguments && matches!(shape, Shape::Responses | Shape::Chat) {
+        true => format!(
+            "{} takes only an object and would refuse the history",
+            facts.vendor
+        ),
+        false => String::new(),
     }
 }
 

@@ -73,7 +73,7 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
             findings.push(finding(run, index, fault));
         }
     }
-    if run.target == Dialect::Responses {
+    if run.target.facts().item_ids {
         check_ids(run, from, findings);
     }
 }
@@ -103,8 +103,8 @@ pub(super) fn first_unproven(session: &Session) -> Option<usize> {
 /// Whether a request to Anthropic holds an output as Chat spells it: `Unexpected role "tool"`.
 fn is_foreign_output(run: &Run<'_>, item: &Item) -> bool {
     let session = run.session;
-    let to_anthropic = [session.dialect, run.target] == [Dialect::Anthropic; 2];
-    to_anthropic
+    run.target.facts().refuses_tool_role
+        && session.dialect == run.target
         && session.contract.is_request
         && item.shape == Shape::Chat
         && item.kind == Kind::Output
@@ -112,13 +112,7 @@ fn is_foreign_output(run: &Run<'_>, item: &Item) -> bool {
 
 /// Whether the item goes out as it stands: it has the target's spelling.
 fn is_spelled_for(run: &Run<'_>, item: &Item) -> bool {
-    let spelled = match item.shape {
-        Shape::Responses => Some(Dialect::Responses),
-        Shape::Chat => Some(Dialect::Chat),
-        Shape::Anthropic => Some(Dialect::Anthropic),
-        Shape::Format => None,
-    };
-    spelled == Some(run.target)
+    Dialect::of_shape(item.shape) == Some(run.target)
 }
 
 fn is_excused(session: &Session, index: usize, fault: ShapeFault, bytes: &[u8]) -> bool {
@@ -199,7 +193,7 @@ fn finding(run: &Run<'_>, index: usize, fault: ShapeFault) -> Finding {
         .fact("tool", tool)
         .fact("kind", kind_words(item))
         .fact("fault", fault.words())
-        .fact("provider", provider(run.target))
+        .fact("provider", run.target.facts().title)
         .beside(session.pairing.partner(index))
         .offering(|offer| match offer.action {
             "renew-id" => fault.is_of_call_id() && item.kind == Kind::Call,
@@ -222,15 +216,6 @@ fn kind_words(item: &Item) -> String {
         Kind::System | Kind::User | Kind::Assistant => format!("{} message", item.kind.word()),
         Kind::Other => "message".to_owned(),
         kind => kind.word().to_owned(),
-    }
-}
-
-fn provider(target: Dialect) -> &'static str {
-    match target {
-        Dialect::Responses => "OpenAI Responses",
-        Dialect::Chat => "OpenAI Chat",
-        Dialect::Anthropic => "Anthropic",
-        Dialect::Gemini => "Gemini",
     }
 }
 

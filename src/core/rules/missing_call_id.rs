@@ -3,6 +3,7 @@
 use super::{Digests, Finding, Page, Rule, Run, Scope, Severity, pairs};
 use crate::actions::Offer;
 use crate::session::{Dialect, Family, Item, Kind};
+use crate::wire::IdsNeeded;
 
 pub(super) static RULE: Rule = Rule {
     id: "missing-call-id",
@@ -39,15 +40,12 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
 
 /// OpenAI API reference: `call_id` of outputs is nullable since 2026, that of `tool_search_call` always was.
 fn needs_id(item: &Item, target: Dialect) -> bool {
-    let is_half = matches!(item.kind, Kind::Call | Kind::Output);
-    is_half
-        && match (target, item.family) {
-            (Dialect::Gemini, _) | (_, Family::Legacy) => false,
-            (Dialect::Responses, family) => {
-                item.kind == Kind::Call && !matches!(family, Family::ToolSearch)
-            }
-            (Dialect::Chat | Dialect::Anthropic, family) => !matches!(family, Family::ToolSearch),
-        }
+    let may_need = match target.facts().call_ids.needed {
+        IdsNeeded::Neither => false,
+        IdsNeeded::Call => item.kind == Kind::Call,
+        IdsNeeded::Both => matches!(item.kind, Kind::Call | Kind::Output),
+    };
+    may_need && !matches!(item.family, Family::Legacy | Family::ToolSearch)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::actions::{Offer, Safety};
 use crate::dialects::models::{family_of, is_anthropic};
 use crate::dialects::{ShapeFault, body_of, shape_fault};
 use crate::json::{Cursor, display_text};
-use crate::session::{Dialect, Flags, Item, Kind, Session, Shape};
+use crate::session::{Flags, Item, Kind, Session, Shape};
 
 pub(super) static RULE: Rule = Rule {
     id: "missing-signature",
@@ -41,7 +41,7 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
     } else {
         first_unproven(session)
     };
-    let Some(from) = from.filter(|_| run.target == Dialect::Anthropic) else {
+    let Some(from) = from.filter(|_| run.target.facts().signs_reasoning) else {
         return;
     };
     let open = open_reply(session);

@@ -2,7 +2,7 @@
 
 use super::{Digests, Finding, Page, Rule, Run, Scope, Severity};
 use crate::actions::Offer;
-use crate::session::{Dialect, Flags, Kind, Shape, Standing};
+use crate::session::{Flags, Kind, Shape, Standing};
 
 pub(super) static RULE: Rule = Rule {
     id: "orphan-hosted-result",
@@ -27,7 +27,7 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
     let session = run.session;
-    if run.target != Dialect::Anthropic || session.contract.server_state {
+    if !run.target.facts().pairs_hosted_results || session.contract.server_state {
         return;
     }
     for (index, item) in session.items.iter().enumerate() {

@@ -3,7 +3,7 @@
 use super::pairs::Aftermath;
 use super::{Digests, Finding, Page, Rule, Run, Scope, Severity};
 use crate::actions::Offer;
-use crate::session::{Dialect, Flags, Item, Kind, Session, Shape, Turn};
+use crate::session::{Flags, Item, Kind, Session, Turn};
 
 pub(super) static RULE: Rule = Rule {
     id: "orphan-reasoning",
@@ -27,12 +27,10 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
     let session = run.session;
-    let shape = match run.target {
-        Dialect::Responses => Shape::Responses,
-        Dialect::Anthropic => Shape::Anthropic,
-        // A conversion leaves reasoning out.
-        Dialect::Chat | Dialect::Gemini => return,
-    };
+    let facts = run.target.facts();
+    if !facts.keeps_reasoning {
+        return;
+    }
     let mut aftermath = None;
     let last = session.last_spoken_turn();
     for (number, turn) in session.turns.iter().enumerate() {
@@ -42,10 +40,10 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
         }
         for index in without_follower(&session.items, *turn) {
             let item = &session.items[index];
-            if item.shape != shape || item.flags.has(Flags::COMPACTED) {
+            if item.shape != facts.shape || item.flags.has(Flags::COMPACTED) {
                 continue;
             }
-            let kept = shape == Shape::Responses && has_id(session, item);
+            let kept = facts.item_ids && has_id(session, item);
             let cause = aftermath
                 .get_or_insert_with(|| Aftermath::of(session))
                 .cause(run, index);

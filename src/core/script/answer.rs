@@ -2,7 +2,6 @@
 
 use super::{Asked, Moment, Rule, Script, ScriptedArguments, ScriptedCall};
 use crate::dialects::write::{NewCall, NewReply};
-use crate::session::Dialect;
 use minijinja::{Environment, context};
 use serde_json::Value;
 
@@ -49,10 +48,7 @@ impl Script {
     }
 
     fn call(&self, call: &ScriptedCall, index: usize, asked: &Asked) -> Result<NewCall, String> {
-        let prefix = match asked.dialect {
-            Dialect::Anthropic => "toolu_",
-            Dialect::Responses | Dialect::Chat | Dialect::Gemini => "call_",
-        };
+        let prefix = asked.dialect.facts().call_prefix;
         let made = || format!("{prefix}{}", self.word(asked, index as u64 + 1));
         Ok(NewCall {
             id: call.id.clone().unwrap_or_else(made),

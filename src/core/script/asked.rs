@@ -133,7 +133,7 @@ impl Asked {
 
 fn tools_of(dialect: Dialect, request: &Value) -> Vec<Value> {
     let tools = request.get("tools").and_then(Value::as_array);
-    let tools = tools.filter(|_| dialect == Dialect::Responses);
+    let tools = tools.filter(|_| dialect.facts().repeats_tools);
     tools.cloned().unwrap_or_default()
 }
 
@@ -147,14 +147,8 @@ struct Moments {
 }
 
 fn moments(dialect: Dialect, body: &[u8]) -> Result<Moments, NotAsked> {
-    let format = match dialect {
-        Dialect::Responses => "openai-responses",
-        Dialect::Chat => "openai-chat",
-        Dialect::Anthropic => "anthropic-messages",
-        Dialect::Gemini => return Err(NotAsked::Dialect(dialect.word())),
-    };
+    let format = formats::of_dialect(dialect).ok_or(NotAsked::Dialect(dialect.word()))?;
     let unreadable = |error: &dyn ToString| NotAsked::Unreadable(error.to_string());
-    let format = formats::find(format).ok_or(NotAsked::Dialect(dialect.word()))?;
     let source: Arc<dyn Source> = Arc::new(body.to_vec());
     let contents = read_buffer(format, &source, body).map_err(|error| unreadable(&error))?;
     let session = contents.sessions.into_iter().next();

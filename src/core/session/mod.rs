@@ -41,10 +41,12 @@ pub use turn::{Speaker, Turn, number_turns};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// How a provider spells requests, replies and streams.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
+/// How a provider spells requests, replies and streams. What is known of each is in [`crate::wire`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Dialect {
+    /// OpenAI Responses API; meant where nothing says which.
+    #[default]
     Responses,
     /// OpenAI Chat Completions API, and the many servers that speak it.
     Chat,
@@ -53,30 +55,7 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// Every dialect with the word that the command line uses for it.
-    pub const ALL: [(Self, &'static str); 4] = [
-        (Self::Responses, "responses"),
-        (Self::Chat, "chat"),
-        (Self::Anthropic, "anthropic"),
-        (Self::Gemini, "gemini"),
-    ];
-
-    /// The word for it on the command line and in reports.
-    pub fn word(self) -> &'static str {
-        Self::ALL
-            .iter()
-            .find(|(dialect, _)| *dialect == self)
-            .map_or("", |(_, word)| word)
-    }
-
-    /// Whose name stands for it where a finding says who refuses a request.
-    pub fn provider(self) -> &'static str {
-        match self {
-            Self::Responses | Self::Chat => "OpenAI",
-            Self::Anthropic => "Anthropic",
-            Self::Gemini => "Gemini",
-        }
-    }
+    pub const ALL: [Self; 4] = [Self::Responses, Self::Chat, Self::Anthropic, Self::Gemini];
 }
 
 /// One run, or one branch of it, as a file holds it.

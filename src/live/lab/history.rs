@@ -2,7 +2,7 @@
 //! dialect of the model.
 
 use super::NoHistory;
-use crate::{NoTake, Recording, Workbench, check_session, target_of};
+use crate::{NoTake, Recording, Workbench, check_session};
 use retake_core::actions::{self, Choice, context};
 use retake_core::dialects::body_of;
 use retake_core::lab::{FailedCall, Origin, PLAIN, RECORDED};
@@ -101,7 +101,7 @@ pub(super) fn histories(
         return Err(NoHistory::Nothing(notes.pop().unwrap_or_else(none)));
     }
     Ok(Histories {
-        format: target_of(dialect).format().to_owned(),
+        format: dialect.facts().format.to_owned(),
         base,
         item: stage.finding().item.unwrap_or_default(),
         failed: FailedCall::of(stage.session()?, stage.finding()).map_err(NoTake::from)?,
@@ -119,7 +119,7 @@ impl Stage {
             None,
             crate::takes::wall_clock,
         );
-        let request = bench.as_request(found.session, target_of(dialect), &[])?;
+        let request = bench.as_request(found.session, dialect.facts().asked_as, &[])?;
         let recording = bench.read(request, &|_, _| ())?;
         let session = recording.sessions.first().ok_or(NoTake::NoSession(0))?;
         let findings = check_session(session, None).map_err(NoTake::from)?;
@@ -288,7 +288,7 @@ impl Stage {
 
     /// The request, its last outputs without the mark of an error.
     fn unflagged(&mut self, text: Vec<u8>) -> Result<Vec<u8>, NoHistory> {
-        let format = target_of(self.recording.sessions[0].dialect).format();
+        let format = self.recording.sessions[0].dialect.facts().format;
         let recording = super::read_request(format, text.clone()).map_err(NoTake::from)?;
         let Some(session) = recording.sessions.first() else {
             return Ok(text);

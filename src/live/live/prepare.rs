@@ -6,11 +6,11 @@ use super::run::{Run, Who};
 use super::world::{Report, Thread, World};
 use crate::agents::AgentFile;
 use crate::model::{self, Key, Model, NoModel, Timeouts};
+use crate::scripted;
 use crate::takes::About;
 use crate::tools::command::PASSED_ON;
 use crate::tools::mcp::{Listener, Reach, Server, ServerSpec};
 use crate::tools::{Keeper, Means, NoTool, Toolbox};
-use crate::{scripted, target_of};
 use retake_core::dialects::write::request::{NoRequest, Offered};
 use retake_core::engine::agent::{self, By, Endpoint, Header, Via};
 use retake_core::engine::{
@@ -139,7 +139,7 @@ pub fn prepare(
     let world = World::begin(model, script, cast.toolbox, thread, report);
     let about = About {
         agent: agent.name,
-        format: target_of(agent.model.dialect).format().to_owned(),
+        format: agent.model.dialect.facts().format.to_owned(),
         scripted: agent.model.is_scripted(),
         model: agent.model.name,
     };

@@ -9,7 +9,7 @@ use retake_core::redact::Vault;
 use retake_core::rules::Finding;
 use retake_core::session::ledger::CallKey;
 use retake_core::session::takes::{Cause, Take, TakeId};
-use retake_core::session::{Dialect, Edit, Session, Shape, Source, Span, Tool, Voice};
+use retake_core::session::{Edit, Session, Source, Span, Tool, Voice};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -118,7 +118,7 @@ pub(super) fn drivable(
         may.and_then(|()| grows.clone())?;
     }
     if session.dialect != dialect || !tells_tools || grows.is_err() {
-        return bench.as_request(number, crate::target_of(dialect), tools);
+        return bench.as_request(number, dialect.facts().asked_as, tools);
     }
     let is_leaf = from != TakeId::MAIN && bench.takes().children(from).is_empty();
     if is_leaf {
@@ -137,11 +137,7 @@ pub(super) fn drivable(
 
 /// Whether a history is a request to which elements can be appended; if not, why.
 fn can_grow(session: &Session) -> Result<(), CannotWrite> {
-    let shape = match session.dialect {
-        Dialect::Responses => Shape::Responses,
-        Dialect::Chat | Dialect::Gemini => Shape::Chat,
-        Dialect::Anthropic => Shape::Anthropic,
-    };
+    let shape = session.dialect.facts().shape;
     let probe = Edit::Extend {
         items: vec![draft_message(shape, Voice::User, "")],
     };

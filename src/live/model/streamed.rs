@@ -128,7 +128,7 @@ impl Streamed {
         }
         if data == "[DONE]" {
             self.reply.push_done();
-            self.fits |= self.dialect == Dialect::Chat;
+            self.fits |= self.dialect.facts().tells_usage_last;
             return self.end(Stage::Over, watch);
         }
         if self.stage == Stage::Over {
@@ -172,9 +172,9 @@ impl Streamed {
             }
             Step::CallGrows(place) | Step::CallEnds(place) => self.show_calls(place, watch),
             Step::Ends => {
-                let stage = match self.dialect {
-                    Dialect::Chat => Stage::Finishes,
-                    _ => Stage::Over,
+                let stage = match self.dialect.facts().tells_usage_last {
+                    true => Stage::Finishes,
+                    false => Stage::Over,
                 };
                 self.end(stage, watch);
             }

@@ -12,7 +12,7 @@ const TEXT: usize = 500;
 /// An error in the dialect of a path, or in OpenAI's where none is spoken. Control characters of the text are
 /// escaped, and it is cut at 500 characters.
 pub fn error(dialect: Option<Dialect>, status: StatusCode, text: &str) -> Response<Body> {
-    let dialect = dialect.unwrap_or(Dialect::Chat);
+    let dialect = dialect.unwrap_or_default();
     let spelled = spell_error(dialect, status.as_u16(), &plain(text), "retake");
     Response::from_parts(error_head(status.as_u16()), body::whole(spelled))
 }

@@ -8,6 +8,7 @@ use retake_core::chaos::{
 use retake_core::config::ConfigErrors;
 use retake_core::dialects::stream::{Splitter, event_value};
 use retake_core::session::Dialect;
+use retake_core::wire::ServerState;
 use serde_json::Value;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -121,7 +122,7 @@ pub(super) struct ReplyId {
 impl ReplyId {
     /// The reply to a request; `None` in a dialect without such ids.
     pub(super) fn of(chaos: &Arc<Chaos>, dialect: Dialect, conversation: usize) -> Option<Self> {
-        (dialect == Dialect::Responses).then(|| Self {
+        (dialect.facts().server_state == ServerState::Replies).then(|| Self {
             chaos: chaos.clone(),
             conversation,
             is_whole: None,

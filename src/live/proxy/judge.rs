@@ -147,7 +147,7 @@ impl Judge {
         // Anthropic says only behind a call that the token limit cut it off.
         let may_be_cut = |fault: &Fault| fault.rule == "malformed-arguments";
         if !is_whole
-            && request.dialect() == Dialect::Anthropic
+            && request.dialect().facts().tells_cut_late
             && standing.faults.iter().any(may_be_cut)
         {
             return Verdict {

@@ -10,6 +10,7 @@ use retake_core::dialects::write::spell_error_with_code;
 use retake_core::exchange::asked::Asked;
 use retake_core::exchange::views::{Conversations, Keeping};
 use retake_core::session::Dialect;
+use retake_core::wire::ServerState;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -70,8 +71,8 @@ impl Refused {
         let (status, code) = (self.status.as_u16(), (self.code, TAG));
         let text = spell_error_with_code(dialect, status, &self.message, code);
         let mut error: Value = serde_json::from_str(&text).unwrap_or_default();
-        match dialect {
-            Dialect::Anthropic => {
+        match dialect.facts().server_state {
+            ServerState::Threads => {
                 if self.code.is_empty() {
                     error["error"]["code"].take();
                 } else {
@@ -97,7 +98,7 @@ impl Stored {
     ) -> Result<Full, Refused> {
         let asked = Asked::read(dialect, body);
         let continues = asked.as_ref().and_then(|asked| asked.continues.clone());
-        if dialect == Dialect::Anthropic && asked.as_ref().is_some_and(|asked| asked.has_thread) {
+        if has_threads(dialect) && asked.as_ref().is_some_and(|asked| asked.has_thread) {
             allows_thread(headers, body, continues.is_some())?;
         }
         let Some(id) = continues else {
@@ -112,7 +113,7 @@ impl Stored {
         let Some(continued) = continued else {
             return Err(unknown(dialect, &id));
         };
-        let is_thread = dialect == Dialect::Anthropic;
+        let is_thread = has_threads(dialect);
         if is_thread && self.was_continued(&id) {
             let message = "the response that previous_message_id names has already been continued";
             let status = StatusCode::BAD_REQUEST;
@@ -193,9 +194,13 @@ fn allows_thread(headers: &HeaderMap, body: &[u8], continues: bool) -> Result<()
     }
 }
 
+fn has_threads(dialect: Dialect) -> bool {
+    dialect.facts().server_state == ServerState::Threads
+}
+
 fn unknown(dialect: Dialect, id: &str) -> Refused {
-    match dialect {
-        Dialect::Anthropic => Refused::new(
+    match dialect.facts().server_state {
+        ServerState::Threads => Refused::new(
             StatusCode::NOT_FOUND,
             "thread_not_found",
             format!("no thread was found for previous_message_id {id}"),
@@ -211,9 +216,9 @@ fn unknown(dialect: Dialect, id: &str) -> Refused {
 /// Refuses a history in which a call has no output, or an output no call.
 fn unanswered(dialect: Dialect, body: &[u8]) -> Result<(), Refused> {
     let request = serde_json::from_slice::<Value>(body).unwrap_or_default();
-    let message = match dialect {
-        Dialect::Anthropic => in_messages(&request),
-        _ => in_items(&request),
+    let message = match has_threads(dialect) {
+        true => in_messages(&request),
+        false => in_items(&request),
     };
     match message {
         Some(message) => Err(Refused::new(StatusCode::BAD_REQUEST, "", message)),

@@ -64,10 +64,7 @@ impl Listening {
     /// What clients of a dialect call their base URL: those of OpenAI add `/responses` to it,
     /// those of Anthropic `/v1/messages`.
     pub(super) fn base_url(&self, dialect: Dialect) -> String {
-        match dialect {
-            Dialect::Responses | Dialect::Chat => format!("http://{}/v1", self.address),
-            Dialect::Anthropic | Dialect::Gemini => format!("http://{}", self.address),
-        }
+        format!("http://{}{}", self.address, dialect.facts().sdk_base)
     }
 }
 

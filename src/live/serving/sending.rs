@@ -46,7 +46,7 @@ pub(crate) async fn asking(request: Request<Incoming>, tag: &str) -> Asking {
         let message = format!(
             "nothing is served at {path}; there are /v1/responses, /v1/chat/completions and /v1/messages"
         );
-        return refused(Dialect::Chat, StatusCode::NOT_FOUND, &message);
+        return refused(Dialect::default(), StatusCode::NOT_FOUND, &message);
     };
     if head.method != Method::POST {
         let status = StatusCode::METHOD_NOT_ALLOWED;

@@ -11,7 +11,6 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use retake_core::exchange::route::dialect_at;
-use retake_core::session::Dialect;
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
@@ -92,7 +91,7 @@ async fn answer<A: Answers>(
 }
 
 fn refused(head: &Parts, why: Refusal) -> Response<Body> {
-    let dialect = dialect_at(head.uri.path()).unwrap_or(Dialect::Chat);
+    let dialect = dialect_at(head.uri.path()).unwrap_or_default();
     let sending = Sending::error(dialect, why.status(), &why.to_string(), "refused");
     let mut response = sending.into_response();
     let close = HeaderValue::from_static("close");

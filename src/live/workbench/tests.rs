@@ -107,7 +107,7 @@ fn a_log_of_exchanges_is_changed_as_one_request() {
     let recording = workbench.read(TakeId::MAIN, &|_, _| ()).unwrap();
     let refused = workbench.take(0, &recording.sessions[0], &[answer()], Take::default());
     assert!(refused.is_err_and(|error| error.wants_request()));
-    let request = workbench.as_request(0, To::Chat, &[]).unwrap();
+    let request = workbench.as_request(0, Dialect::Chat, &[]).unwrap();
     assert_eq!(kinds(&mut workbench, request), [Kind::User, Kind::Call]);
     let known = workbench.read(request, &|_, _| ()).unwrap();
     assert!(known.sessions[0].contract.tools_known());

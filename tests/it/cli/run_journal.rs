@@ -4,7 +4,7 @@ use super::{folder, told};
 use retake_core::rules::Severity;
 use retake_core::session::ledger::{Ask, CallKey, LedgerEvent, Usage};
 use retake_core::session::takes::{Author, Take, TakeId};
-use retake_core::session::{Edit, Kind, Patch};
+use retake_core::session::{Dialect, Edit, Kind, Patch};
 use retake_live::takes::About;
 use retake_live::{ReadOptions, Workbench, check_session, read_path};
 use serde_json::Value;
@@ -112,7 +112,6 @@ fn what_is_wrong_in_a_run_is_found_and_its_journal_is_not_written_over() {
 
 #[test]
 fn a_recording_goes_on_in_any_dialect_and_reads_the_same_after_a_restart() {
-    use retake_core::formats::convert::To;
     let recorded = super::STORY;
     let here = folder(&[("run.json", recorded)]);
     let path = here.path().join("run.json");
@@ -122,12 +121,12 @@ fn a_recording_goes_on_in_any_dialect_and_reads_the_same_after_a_restart() {
         Workbench::open(recording, Some(&path), Some(&state), || 0).0
     };
     let spoken = [
-        (To::Chat, r#"{"role":"user","content":"thanks"}"#),
+        (Dialect::Chat, r#"{"role":"user","content":"thanks"}"#),
         (
-            To::Responses,
+            Dialect::Responses,
             r#"{"type":"message","role":"user","content":"thanks"}"#,
         ),
-        (To::Anthropic, r#"{"role":"user","content":"thanks"}"#),
+        (Dialect::Anthropic, r#"{"role":"user","content":"thanks"}"#),
     ];
     for (to, said) in spoken {
         let mut workbench = open();
@@ -157,9 +156,9 @@ fn a_recording_goes_on_in_any_dialect_and_reads_the_same_after_a_restart() {
         assert_eq!(text(&mut again), before);
         let read = again.read(take, &|_, _| ()).unwrap();
         let session = &read.sessions[0];
-        assert_eq!((session.dialect, session.items.len()), (to.dialect(), 5));
+        assert_eq!((session.dialect, session.items.len()), (to, 5));
         assert!(session.contract.goes_on);
-        check_session(session, Some(to.dialect())).unwrap();
+        check_session(session, Some(to)).unwrap();
         let child = again.take(0, session, &[], Take::default()).unwrap();
         let items = vec![said.to_owned()];
         let refused = again.grow(take, session, &[Edit::Extend { items }]);

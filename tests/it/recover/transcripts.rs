@@ -4,7 +4,7 @@ use crate::convert::{OPTIONS, converted, histories, read};
 use crate::read_properties::{Spelling, Writing, input, laid_out, messages, steps};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use retake_core::formats::convert::To;
+use retake_core::session::Dialect;
 use retake_live::{ReadOptions, Recording, read_input, read_path};
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -198,10 +198,10 @@ fn rarities(spelling: Spelling) -> Vec<Value> {
 fn spelled(items: &[Value], spelling: Spelling) -> Vec<Value> {
     let to = match spelling {
         Spelling::Responses => return items.to_vec(),
-        Spelling::Chat => To::Chat,
-        Spelling::Anthropic => To::Anthropic,
+        Spelling::Chat => Dialect::Chat,
+        Spelling::Anthropic => Dialect::Anthropic,
     };
-    let session = read(serde_json::to_vec(items).unwrap(), To::Responses).unwrap();
+    let session = read(serde_json::to_vec(items).unwrap(), Dialect::Responses).unwrap();
     let (text, _) = converted(&session, to, OPTIONS);
     let history: Value = serde_json::from_slice(&text).unwrap();
     let messages = history.get("messages").unwrap_or(&history);

@@ -4,11 +4,12 @@
 
 use retake_core::dialects::body_of;
 use retake_core::dialects::write::{NewCall, NewReply};
-use retake_core::formats::convert::{Loss, LossKind, Options, To, convert};
+use retake_core::formats::convert::{Loss, LossKind, Options, convert};
 use retake_core::formats::{find, read_buffer};
 use retake_core::repair::likely;
 use retake_core::replay::{Asked, Found, How, Matching, Place, Tape};
 use retake_core::session::{Dialect, Flags, Kind, Session, Source, SourceError};
+use retake_core::wire::SPOKEN;
 use retake_live::{ReadOptions, read_path};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -85,7 +86,7 @@ fn is_compared(loss: &Loss) -> bool {
     )
 }
 
-fn request(session: &Session, to: To) -> (Vec<u8>, Vec<Loss>) {
+fn request(session: &Session, to: Dialect) -> (Vec<u8>, Vec<Loss>) {
     let mut text = Vec::new();
     let options = Options {
         as_request: true,
@@ -137,8 +138,8 @@ fn read(format: &str, bytes: &[u8]) -> Session {
 }
 
 /// The reply in its dialect, whole and streamed, says what it was made of.
-fn is_spelled(reply: &NewReply, to: To) -> Result<(), String> {
-    let dialect = to.dialect();
+fn is_spelled(reply: &NewReply, to: Dialect) -> Result<(), String> {
+    let dialect = to;
     let plain = NewReply {
         reasoning: None,
         ..reply.clone()
@@ -150,7 +151,10 @@ fn is_spelled(reply: &NewReply, to: To) -> Result<(), String> {
         .map(|event| event.to_wire())
         .collect::<String>();
     let wanted = said(&plain, dialect);
-    for (how, format, text) in [("whole", to.format(), whole), ("streamed", "sse", stream)] {
+    for (how, format, text) in [
+        ("whole", to.facts().format, whole),
+        ("streamed", "sse", stream),
+    ] {
         let found = heard(&read(format, text.as_bytes()));
         if found != wanted {
             return Err(format!("{how}: {found:?} instead of {wanted:?}"));
@@ -179,7 +183,7 @@ fn replay(path: &Path, count: &mut Count) {
             continue;
         }
         let before = before(session, tape.turn(place) - 1);
-        for to in To::ALL {
+        for to in SPOKEN {
             try_turn(path, (&tape, place), (&before, to), count);
         }
     }
@@ -188,7 +192,7 @@ fn replay(path: &Path, count: &mut Count) {
 fn try_turn(
     path: &Path,
     (tape, place): (&Tape, Place),
-    (before, to): (&Session, To),
+    (before, to): (&Session, Dialect),
     count: &mut Count,
 ) {
     let place_of =
@@ -198,7 +202,7 @@ fn try_turn(
         *count.not_asked.entry(loss.kind.id()).or_default() += 1;
         return;
     }
-    let asked = Asked::read(to.dialect(), &text).unwrap();
+    let asked = Asked::read(to, &text).unwrap();
     let matching = Matching {
         session: Some(place.session),
         ..Matching::default()
@@ -208,11 +212,9 @@ fn try_turn(
         Err(why) => return count.wrong.push(place_of(why.words(tape))),
     };
     let Found { place: other, how } = found;
-    let reply = |place| tape.reply(place, to.dialect(), "any").unwrap().said;
+    let reply = |place| tape.reply(place, to, "any").unwrap().said;
     // A turn after which nothing is said that is compared, and a run that begins anew, have the same history twice.
-    if how != How::Same
-        || said(&reply(other), to.dialect()) != said(&reply(place), to.dialect()) && other > place
-    {
+    if how != How::Same || said(&reply(other), to) != said(&reply(place), to) && other > place {
         return count.wrong.push(place_of(format!("{other:?}")));
     }
     if let Err(why) = is_spelled(&reply(place), to) {

@@ -20,21 +20,22 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("jq", &["json"]),
     ("pattern", &["json"]),
     ("redact", &["json"]),
-    ("dialects", &["json", "session"]),
-    ("wording", &["json", "session"]),
+    ("wire", &["json", "session"]),
+    ("dialects", &["json", "session", "wire"]),
+    ("wording", &["json", "session", "wire"]),
     ("config", &["suggest", "wording"]),
-    ("formats", &["json", "session", "dialects"]),
+    ("formats", &["json", "session", "wire", "dialects"]),
     (
         "actions",
         &[
-            "json", "session", "dialects", "schema", "repair", "suggest", "wording",
+            "json", "session", "wire", "dialects", "schema", "repair", "suggest", "wording",
         ],
     ),
     (
         "rules",
         &[
-            "json", "session", "dialects", "schema", "repair", "suggest", "wording", "actions",
-            "redact",
+            "json", "session", "wire", "dialects", "schema", "repair", "suggest", "wording",
+            "actions", "redact",
         ],
     ),
     // Of the guards, the engine knows jq and patterns (breakpoints, tools of a policy), and near names: whoever writes a policy
@@ -42,32 +43,38 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "engine",
         &[
-            "json", "session", "dialects", "schema", "rules", "actions", "wording", "suggest",
-            "jq", "pattern",
+            "json", "session", "wire", "dialects", "schema", "rules", "actions", "wording",
+            "suggest", "jq", "pattern",
         ],
     ),
     (
         "exchange",
-        &["json", "session", "dialects", "rules", "actions", "wording"],
+        &[
+            "json", "session", "wire", "dialects", "rules", "actions", "wording",
+        ],
     ),
     // A turn is classed by what the rules find in it.
     (
         "lab",
         &[
-            "json", "session", "dialects", "rules", "suggest", "wording", "engine",
+            "json", "session", "wire", "dialects", "rules", "suggest", "wording", "engine",
         ],
     ),
     (
         "replay",
-        &["json", "session", "dialects", "formats", "redact"],
+        &["json", "session", "wire", "dialects", "formats", "redact"],
     ),
     (
         "chaos",
-        &["json", "session", "dialects", "schema", "suggest", "config"],
+        &[
+            "json", "session", "wire", "dialects", "schema", "suggest", "config",
+        ],
     ),
     (
         "script",
-        &["json", "session", "dialects", "formats", "rules", "suggest"],
+        &[
+            "json", "session", "wire", "dialects", "formats", "rules", "suggest",
+        ],
     ),
 ];
 

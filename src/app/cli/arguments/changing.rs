@@ -3,7 +3,7 @@
 use super::{ReadingArguments, actions, conversions, formats, json, rules};
 use crate::cli::style::Color;
 use clap::{Args, ValueEnum};
-use retake_core::formats::convert::To;
+use retake_core::session::Dialect;
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -54,7 +54,7 @@ pub struct ConvertArguments {
     pub path: PathBuf,
     /// The dialect to write
     #[arg(long, value_name = "DIALECT", value_parser = conversions())]
-    pub to: To,
+    pub to: Dialect,
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,

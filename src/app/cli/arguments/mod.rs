@@ -30,9 +30,9 @@ use clap::{Arg, Args, Command, CommandFactory, FromArgMatches, Parser, Subcomman
 use clap_complete::Shell;
 use retake_core::actions::ACTIONS;
 use retake_core::formats::FORMATS;
-use retake_core::formats::convert::To;
 use retake_core::rules::RULES;
 use retake_core::session::Dialect;
+use retake_core::wire::SPOKEN;
 use serde_json::Value;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -199,21 +199,14 @@ fn themes() -> impl TypedValueParser<Value = Variant> {
     })
 }
 
-fn conversions() -> impl TypedValueParser<Value = To> {
-    let words = To::ALL.iter().map(|to| to.dialect().word());
-    PossibleValuesParser::new(words).try_map(|word| {
-        let mut all = To::ALL.into_iter();
-        all.find(|to| to.dialect().word() == word)
-            .ok_or("no such dialect")
-    })
+fn conversions() -> impl TypedValueParser<Value = Dialect> {
+    let words = SPOKEN.map(Dialect::word);
+    PossibleValuesParser::new(words).try_map(|word| Dialect::named(&word).ok_or("no such dialect"))
 }
 
 fn dialects() -> impl TypedValueParser<Value = Target> {
-    let words = std::iter::once("auto").chain(Dialect::ALL.iter().map(|(_, word)| *word));
-    PossibleValuesParser::new(words).map(|word| {
-        let chosen = Dialect::ALL.iter().find(|(_, known)| *known == word);
-        Target(chosen.map(|(dialect, _)| *dialect))
-    })
+    let words = std::iter::once("auto").chain(Dialect::ALL.map(Dialect::word));
+    PossibleValuesParser::new(words).map(|word| Target(Dialect::named(&word)))
 }
 fn rules() -> PossibleValuesParser {
     PossibleValuesParser::new(RULES.iter().map(|rule| rule.id))

@@ -189,11 +189,8 @@ fn dialect_of(path: &Path) -> Result<Dialect, Failure> {
         hint: hint_for(&error),
     })?;
     let first = recording.sessions.first();
-    Ok(match first.map(|session| session.dialect) {
-        Some(Dialect::Gemini) => Dialect::Chat,
-        Some(dialect) => dialect,
-        None => Dialect::Responses,
-    })
+    let dialect = first.map(|session| session.dialect.facts().asked_as);
+    Ok(dialect.unwrap_or_default())
 }
 
 /// The model of an agent file, or a script.

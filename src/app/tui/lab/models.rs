@@ -44,11 +44,7 @@ pub fn read_models(
 }
 
 fn read_model(written: &str, dialect: Dialect, wordings: &Wordings) -> Result<Asked, String> {
-    let dialect = match dialect {
-        // No model is asked in this one.
-        Dialect::Gemini => Dialect::Responses,
-        other => other,
-    };
+    let dialect = dialect.facts().asked_as;
     let path = Path::new(written);
     if written.ends_with(SCRIPT) {
         let is_small = path

@@ -11,12 +11,9 @@ mod tests;
 pub use overlay::NoRequest;
 
 use super::{draft_message, quoted};
-use crate::session::{Dialect, OutputSchema, Shape, Tool, ToolKind, Voice};
+use crate::session::{Dialect, OutputSchema, Tool, ToolKind, Voice};
 use overlay::laid_over;
 use serde_json::{Map, Value, json};
-
-/// What Anthropic is told where nobody set a limit: it wants one in every request.
-pub const MAX_TOKENS: u32 = 4096;
 
 /// A tool as the model is offered it.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,29 +57,21 @@ pub fn first_request(
 ) -> Result<Vec<u8>, NoRequest> {
     let dialect = settings.dialect;
     let mut members = vec![format!("\"model\":{}", quoted(settings.model))];
-    let limit = settings.max_tokens;
-    if let Some(limit) = limit.or((dialect == Dialect::Anthropic).then_some(MAX_TOKENS)) {
+    let facts = dialect.facts();
+    if let Some(limit) = settings.max_tokens.or(facts.default_limit) {
         members.push(format!("\"{}\":{limit}", limit_key(settings)));
     }
     let mut messages = Vec::new();
     if !opening.instructions.is_empty() {
         let text = quoted(opening.instructions);
-        match dialect {
-            Dialect::Responses => members.push(format!("\"instructions\":{text}")),
-            Dialect::Anthropic => members.push(format!("\"system\":{text}")),
-            Dialect::Chat | Dialect::Gemini => {
-                messages.push(format!(r#"{{"role":"system","content":{text}}}"#));
-            }
+        match facts.instructions_key {
+            Some(key) => members.push(format!("\"{key}\":{text}")),
+            None => messages.push(format!(r#"{{"role":"system","content":{text}}}"#)),
         }
     }
-    let shape = match dialect {
-        Dialect::Responses => Shape::Responses,
-        Dialect::Chat | Dialect::Gemini => Shape::Chat,
-        Dialect::Anthropic => Shape::Anthropic,
-    };
     let input = opening.input;
-    messages.extend(input.map(|text| draft_message(shape, Voice::User, text)));
-    members.push(list(history_key(dialect), &messages));
+    messages.extend(input.map(|text| draft_message(facts.shape, Voice::User, text)));
+    members.push(list(facts.history_key, &messages));
     let tools = opening.tools.iter();
     let tools = tools.map(|offered| tool_definition(dialect, offered).to_string());
     members.push(list("tools", &tools.collect::<Vec<_>>()));
@@ -109,20 +98,21 @@ pub fn wire_request(
     laid.insert("model".to_owned(), settings.model.into());
     let limit_key = limit_key(settings);
     let is_missing = !has(limit_key) && !laid.contains_key(limit_key);
-    let usual = (is_missing && settings.dialect == Dialect::Anthropic).then_some(MAX_TOKENS);
+    let facts = settings.dialect.facts();
+    let usual = facts.default_limit.filter(|_| is_missing);
     if let Some(limit) = settings.max_tokens.or(usual) {
         laid.insert(limit_key.to_owned(), limit.into());
     }
-    let is_chat = matches!(settings.dialect, Dialect::Chat | Dialect::Gemini);
     let mut without = Vec::new();
-    if is_chat && CHAT_LIMITS.iter().any(|key| laid.contains_key(*key)) {
-        // The API refuses a request that holds both.
-        let others = CHAT_LIMITS.iter().filter(|key| !laid.contains_key(**key));
-        without.extend(others);
+    if facts.limit_keys.iter().any(|key| laid.contains_key(*key)) {
+        // Chat refuses a request that holds both.
+        let mut others = facts.limit_keys.to_vec();
+        others.retain(|key| !laid.contains_key(*key));
+        without = others;
     }
     if stream {
         laid.insert("stream".to_owned(), true.into());
-        if is_chat {
+        if facts.tells_usage_last {
             // Without it no chunk tells the tokens.
             let options = laid.entry("stream_options").or_insert_with(|| json!({}));
             match options.as_object_mut() {
@@ -143,31 +133,10 @@ pub fn wire_request(
     laid_over(body, &laid, &without)
 }
 
-/// The two members of Chat that limit a reply.
-const CHAT_LIMITS: [&str; 2] = ["max_tokens", "max_completion_tokens"];
-
 fn limit_key(settings: &RequestSettings<'_>) -> &'static str {
-    match settings.dialect {
-        Dialect::Responses => "max_output_tokens",
-        Dialect::Chat | Dialect::Gemini => settings.max_tokens_key,
-        Dialect::Anthropic => "max_tokens",
-    }
-}
-
-/// The member of a request that holds the history.
-pub fn history_key(dialect: Dialect) -> &'static str {
-    match dialect {
-        Dialect::Responses => "input",
-        Dialect::Chat | Dialect::Gemini | Dialect::Anthropic => "messages",
-    }
-}
-
-/// The members of a request that belong to the run, so that no setting may name them.
-pub fn own_members(dialect: Dialect) -> &'static [&'static str] {
-    match dialect {
-        Dialect::Responses => &["model", "input", "instructions", "tools", "stream"],
-        Dialect::Chat | Dialect::Gemini => &["model", "messages", "tools", "stream"],
-        Dialect::Anthropic => &["model", "messages", "system", "tools", "stream"],
+    match settings.dialect.facts().limit_keys {
+        [only] => only,
+        _ => settings.max_tokens_key,
     }
 }
 

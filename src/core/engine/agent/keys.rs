@@ -2,6 +2,7 @@
 
 use crate::engine::Approval;
 use crate::session::Dialect;
+use crate::wire::SPOKEN;
 use std::fmt::{self, Write};
 
 /// A table of the file.
@@ -64,9 +65,6 @@ pub enum Wanted {
     True,
 }
 
-/// The dialects that a model can be asked in.
-pub(super) const DIALECTS: [Dialect; 3] = [Dialect::Responses, Dialect::Chat, Dialect::Anthropic];
-
 impl fmt::Display for Wanted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -79,7 +77,7 @@ impl fmt::Display for Wanted {
             Self::TableOfTexts => f.write_str("a table of texts"),
             Self::Section => f.write_str("a table with keys of its own"),
             Self::Sections => f.write_str("tables with keys of their own"),
-            Self::Dialect => words(f, DIALECTS.map(Dialect::word)),
+            Self::Dialect => words(f, SPOKEN.map(Dialect::word)),
             Self::Approval => words(f, Approval::ALL.map(|(_, word, _)| word)),
             Self::Canned => f.write_str("a text, or a list of tables with an `output` each"),
             Self::TextOrTrue => f.write_str("a text or true"),

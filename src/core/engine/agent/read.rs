@@ -4,7 +4,6 @@ use super::fault::{AgentFaults, Notes, Wrong};
 use super::keys::Place;
 use super::section::{At, Section};
 use super::{Agent, Beside, Endpoint, Header, Model, values};
-use crate::dialects::write::request::own_members;
 use crate::engine::{Policy, PolicyFault};
 use crate::schema::Validator;
 use crate::session::{Dialect, OutputSchema};
@@ -175,8 +174,9 @@ impl Reader<'_, '_> {
                 (self.taken(url.at, base_url)?, key_env)
             }
             None => {
-                let (base_url, variable) = usual_server(dialect?);
-                (base_url.to_owned(), key_env.or(Some(variable.to_owned())))
+                let facts = dialect?.facts();
+                let variable = || Some(facts.key_variable.to_owned());
+                (facts.base_url.to_owned(), key_env.or_else(variable))
             }
         };
         Some(Endpoint::Http {
@@ -190,7 +190,7 @@ impl Reader<'_, '_> {
         let Some(table) = section.table("settings") else {
             return Map::new();
         };
-        let own = dialect.map_or(&[][..], own_members);
+        let own = dialect.map_or(&[][..], |dialect| dialect.facts().own_members);
         let has_limit = section.has("max_tokens");
         for (key, _) in table.value {
             let name = key.get_ref().as_ref();
@@ -317,18 +317,5 @@ impl Reader<'_, '_> {
         let at = section.place_of(key);
         self.notes.note(at, Wrong::Schema { key, why });
         None
-    }
-}
-
-/// Where a provider's API begins, and the variable that its own programs take the key from.
-fn usual_server(dialect: Dialect) -> (&'static str, &'static str) {
-    match dialect {
-        Dialect::Responses | Dialect::Chat => ("https://api.openai.com/v1", "OPENAI_API_KEY"),
-        Dialect::Anthropic => ("https://api.anthropic.com", "ANTHROPIC_API_KEY"),
-        // Its endpoint that speaks Chat.
-        Dialect::Gemini => (
-            "https://generativelanguage.googleapis.com/v1beta/openai",
-            "GEMINI_API_KEY",
-        ),
     }
 }

@@ -102,7 +102,7 @@ impl Reader<'_, '_> {
             return None;
         };
         // Where nobody knows who is asked, the strictest pattern would tell what may be no fault.
-        let dialect = dialect.unwrap_or(Dialect::Responses);
+        let dialect = dialect.unwrap_or_default();
         if let Some(why) = name_fault(dialect, name.value, false) {
             let name_told = name.value.chars().take(100).collect();
             let wrong = Wrong::ToolName {

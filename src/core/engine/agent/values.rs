@@ -2,9 +2,9 @@
 
 use super::Header;
 use super::fault::Wrong;
-use super::keys::DIALECTS;
 use crate::engine::{Millis, duration};
 use crate::session::Dialect;
+use crate::wire::SPOKEN;
 use serde_json::{Map, Number, Value};
 use toml::de::{DeTable, DeValue};
 
@@ -62,7 +62,7 @@ pub(super) fn time(text: &str) -> Option<Millis> {
 }
 
 pub(super) fn dialect(word: &str) -> Option<Dialect> {
-    DIALECTS.into_iter().find(|dialect| dialect.word() == word)
+    SPOKEN.into_iter().find(|dialect| dialect.word() == word)
 }
 
 /// A table as JSON; `Err` names what JSON does not know.

@@ -44,7 +44,7 @@ pub(super) fn look(dialect: Dialect, data: &[u8]) -> Option<Look<'_>> {
     if data.trim_ascii() == b"[DONE]" {
         return Some(Look {
             completes: true,
-            ends: dialect == Dialect::Chat,
+            ends: dialect.facts().tells_usage_last,
             ..Look::default()
         });
     }

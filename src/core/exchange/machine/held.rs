@@ -5,7 +5,6 @@ use crate::exchange::deadline::{Hears, until_ms};
 use crate::exchange::heartbeat::{InProgress, counts_events, heartbeat, interval_ms};
 use crate::exchange::rewrite::{continuation, reply_with};
 use crate::exchange::{AgentHas, Ending};
-use crate::session::Dialect;
 use crate::session::ledger::Usage;
 use serde_json::Value;
 
@@ -136,7 +135,7 @@ impl Exchange {
             let sequence = gate.next_number();
             Some(InProgress { data, sequence })
         });
-        let is_numbered = last.is_some() && self.settings.dialect == Dialect::Responses;
+        let is_numbered = last.is_some() && self.settings.dialect.facts().numbers_events;
         let settings = &self.settings;
         let beat = heartbeat(settings.dialect, &settings.client, settings.streams, last);
         if let (true, Some(gate)) = (is_numbered, &mut self.gate) {

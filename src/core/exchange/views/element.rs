@@ -182,7 +182,7 @@ fn side_of(dialect: Dialect, items: &[Item]) -> Side {
         return Side::Outputs;
     }
     // An item of a type that is not known comes from the model: replies are where providers add types.
-    let is_open = dialect == Dialect::Responses && !items.iter().any(is_output);
+    let is_open = dialect.facts().calls_key.is_none() && !items.iter().any(is_output);
     match is_open || items.iter().any(|item| item.kind.is_from_model()) {
         true => Side::Model,
         false => Side::Other,

@@ -2,7 +2,6 @@
 
 use super::element::{Call, Element, PASSING, digest};
 use super::surgery::{elements, member, with_elements, with_value, without_member};
-use super::told::call_list;
 use crate::dialects::write::{quoted, text_block};
 use crate::session::Dialect;
 use std::collections::HashMap;
@@ -15,7 +14,7 @@ pub(super) fn with_calls(
     turn: &Element,
     is_hidden: impl Fn(&Call) -> bool,
 ) -> String {
-    let Some(list) = member(text, call_list(dialect)) else {
+    let Some(list) = dialect.facts().calls_key.and_then(|key| member(text, key)) else {
         return text.to_owned();
     };
     let known = Element::read(dialect, text);
@@ -84,9 +83,9 @@ fn blocks_of(message: &Element) -> Vec<&str> {
 pub(super) fn without_released(dialect: Dialect, text: &str, released: &[Element]) -> String {
     let mut text = text.to_owned();
     for released in released {
-        text = match dialect {
-            Dialect::Anthropic => without_blocks(&text, &blocks_of(released)),
-            _ => without_texts(&text, &released.text),
+        text = match dialect.facts().has_blocks {
+            true => without_blocks(&text, &blocks_of(released)),
+            false => without_texts(&text, &released.text),
         };
     }
     text

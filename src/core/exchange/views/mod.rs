@@ -196,7 +196,7 @@ impl Views {
             return found;
         }
         for element in list.iter() {
-            let is_item = list.dialect == Dialect::Responses && element.calls.is_empty();
+            let is_item = list.dialect.facts().item_ids && element.calls.is_empty();
             let own = is_item.then(|| element.own_mark()).flatten();
             let marks = element.calls.iter().map(|call| call.id).chain(own);
             let known = marks.filter_map(|mark| self.by_mark.get(&mark));

@@ -163,7 +163,7 @@ impl Change {
         else {
             return now.text.clone();
         };
-        if dialect != Dialect::Anthropic || !now.text[new.start..].starts_with('[') {
+        if !dialect.facts().has_blocks || !now.text[new.start..].starts_with('[') {
             return now.text.clone();
         }
         // Marks for the cache have moved on: there may be four of them in a request.

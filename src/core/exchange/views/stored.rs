@@ -14,6 +14,7 @@ use crate::dialects::stream::{Accumulator, Splitter, event_value, rejoin};
 use crate::dialects::write::history_of;
 use crate::exchange::asked::Asked;
 use crate::session::Dialect;
+use crate::wire::ServerState;
 use bytes::Bytes;
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -109,10 +110,10 @@ impl Keeping {
         request: &Bytes,
         asked: &Asked,
     ) -> Option<Self> {
-        let is_kept = match dialect {
-            Dialect::Anthropic => asked.has_thread,
-            Dialect::Responses => asked.stores != Some(false),
-            Dialect::Chat | Dialect::Gemini => false,
+        let is_kept = match dialect.facts().server_state {
+            ServerState::Threads => asked.has_thread,
+            ServerState::Replies => asked.stores != Some(false),
+            ServerState::None => false,
         };
         (is_kept && !asked.has_server_state && !asked.in_background).then(|| Self {
             conversations: conversations.clone(),
@@ -197,7 +198,7 @@ impl Stored {
 /// stand in one message.
 fn joined(dialect: Dialect, history: &[String], own: &[String]) -> Option<String> {
     let (last, next) = (history.last()?, own.first()?);
-    if dialect != Dialect::Anthropic {
+    if !dialect.facts().has_blocks {
         return None;
     }
     let last = Element::read(dialect, last);
@@ -212,8 +213,8 @@ fn body_with(dialect: Dialect, first: &str, body: &str, elements: &[String]) -> 
     let asked = Asked::read(dialect, body.as_bytes())?;
     let list = format!("[{}]", elements.join(","));
     let mut body = with_value(body, &asked.history?, &list);
-    match dialect {
-        Dialect::Responses => body = without_member(&body, "previous_response_id"),
+    match dialect.facts().server_state {
+        ServerState::Replies => body = without_member(&body, "previous_response_id"),
         _ => {
             let thread = member(&body, "thread")?;
             body = with_value(&body, &thread, r#"{"type":"create"}"#);

@@ -5,6 +5,7 @@ use super::list::List;
 use super::message;
 use super::told::Told;
 use crate::session::Dialect;
+use crate::wire::ServerState;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
@@ -42,7 +43,7 @@ impl Story {
         let (provider, released, agent) = (read(&told.provider), read(released), read(&told.agent));
         let seen = Seen::of(released.iter().chain(&agent));
         let is_seen = |element: &Element| {
-            let mark = element.own_mark().filter(|_| dialect == Dialect::Responses);
+            let mark = element.own_mark().filter(|_| dialect.facts().item_ids);
             seen.holds(element, mark)
         };
         let hidden = provider.iter().map(|element| !is_seen(element)).collect();
@@ -80,7 +81,7 @@ impl Story {
     }
 
     fn own_mark(&self, element: &Element) -> Option<u64> {
-        let is_item = self.dialect == Dialect::Responses && element.calls.is_empty();
+        let is_item = self.dialect.facts().item_ids && element.calls.is_empty();
         element.own_mark().filter(|_| is_item)
     }
 
@@ -122,7 +123,7 @@ impl Story {
         }
         if list.has_server_state {
             // A thread whose beginning was not seen goes on as it is.
-            if self.dialect == Dialect::Anthropic {
+            if self.dialect.facts().server_state == ServerState::Threads {
                 return None;
             }
             return self.answer_kept(list);
@@ -139,9 +140,9 @@ impl Story {
         if self.hidden_calls().any(|(of, call)| is_there(of, call)) {
             return None;
         }
-        match self.dialect {
-            Dialect::Responses => self.put_items(list, anchor),
-            Dialect::Chat | Dialect::Gemini | Dialect::Anthropic => self.put_messages(list, anchor),
+        match self.dialect.facts().calls_key {
+            None => self.put_items(list, anchor),
+            Some(_) => self.put_messages(list, anchor),
         }
         Some(self.note())
     }
@@ -257,7 +258,7 @@ impl Story {
         let outputs = self.behind().iter().map(|element| element.text.clone());
         let next = list
             .get(anchor + 1)
-            .filter(|_| self.dialect == Dialect::Anthropic);
+            .filter(|_| self.dialect.facts().has_blocks);
         match next.and_then(|next| message::with_results(next, self.behind())) {
             Some(text) => list.replace(anchor + 1, &text),
             None => list.insert(anchor + 1, outputs),

@@ -144,12 +144,12 @@ fn last_turn(dialect: Dialect, read: &[Element]) -> Option<Range<usize>> {
         .iter()
         .rposition(|element| element.side == Side::Model)?
         + 1;
-    let first = match dialect {
-        Dialect::Responses => read[..end]
+    let first = match dialect.facts().calls_key {
+        Some(_) => end - 1,
+        None => read[..end]
             .iter()
             .rposition(|element| element.side != Side::Model)
             .map_or(0, |at| at + 1),
-        Dialect::Chat | Dialect::Anthropic | Dialect::Gemini => end - 1,
     };
     Some(first..end)
 }
@@ -164,10 +164,7 @@ fn seen_by_agent(dialect: Dialect, element: &Element, answers: &[u64]) -> Option
     if is_kept.iter().all(|kept| *kept) {
         return Some(element.clone());
     }
-    if dialect == Dialect::Responses {
-        return None;
-    }
-    let key = call_list(dialect);
+    let key = dialect.facts().calls_key?;
     let text = &element.text;
     let list = member(text, key)?;
     let hidden = element
@@ -179,18 +176,10 @@ fn seen_by_agent(dialect: Dialect, element: &Element, answers: &[u64]) -> Option
     let inside = elements(text, &list);
     let kept = inside.into_iter().filter(|at| !hidden.contains(&at.start));
     let kept = kept.map(|at| &text[at]).collect::<Vec<_>>();
-    let text = match kept.is_empty() && dialect != Dialect::Anthropic {
+    let text = match kept.is_empty() && !dialect.facts().has_blocks {
         // The API refuses an empty list of calls.
         true => without_member(text, key),
         false => with_elements(text, &list, &kept),
     };
     Some(Element::read(dialect, &text))
-}
-
-/// The member of a message that holds its calls.
-pub(super) fn call_list(dialect: Dialect) -> &'static str {
-    match dialect {
-        Dialect::Anthropic => "content",
-        Dialect::Responses | Dialect::Chat | Dialect::Gemini => "tool_calls",
-    }
 }

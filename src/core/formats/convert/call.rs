@@ -1,6 +1,6 @@
 //! A call in the target's words: its id, its name, and what it was called with.
 
-use super::{Conversion, LossKind, To};
+use super::{Conversion, LossKind};
 use crate::dialects::write::quoted;
 use crate::dialects::{Arguments, body_of};
 use crate::session::{Family, SourceError};
@@ -40,7 +40,7 @@ impl Conversion<'_> {
     }
 
     fn input(&mut self, index: usize, family: Family, arguments: &Arguments) -> Input {
-        if let (Family::Custom, To::Chat | To::Responses) = (family, self.to) {
+        if family == Family::Custom && self.to.facts().custom_tools {
             return Input::Free(arguments.as_written().to_owned());
         }
         if matches!(family, Family::Function | Family::Legacy) {
@@ -64,7 +64,7 @@ impl Conversion<'_> {
             Arguments::None => "{}",
             other => other.as_written(),
         };
-        if self.to != To::Anthropic || is_object(written) {
+        if !self.to.facts().object_arguments || is_object(written) {
             return written.to_owned();
         }
         if written.trim().is_empty() {

@@ -57,10 +57,10 @@ fn reply(conversion: &mut Conversion<'_>, items: &[usize]) -> Result<Vec<Vec<u8>
     for index in items.iter().copied() {
         let item = conversion.item(index);
         let is_inside = !copied_until.is_empty() && copied_until.contains(item.span.start);
-        if is_inside && conversion.to.has_spelling(item) {
+        if is_inside && item.shape == conversion.to.facts().shape {
             continue;
         }
-        if conversion.to.has_spelling(item) && item.kind == Kind::Call {
+        if item.shape == conversion.to.facts().shape && item.kind == Kind::Call {
             bare_calls.push(index);
             continue;
         }

@@ -1,7 +1,7 @@
 //! Call ids as the target wants them: a call and its output always share one, and no two calls do.
 
-use super::{LossKind, To};
-use crate::session::{Flags, Item, Kind, Session, SourceError, Standing};
+use super::LossKind;
+use crate::session::{Dialect, Flags, Kind, Session, SourceError, Standing};
 use std::collections::{HashMap, HashSet};
 
 /// The ids that had to change, by the index of the call.
@@ -12,7 +12,7 @@ pub(super) struct TargetIds {
 
 impl TargetIds {
     /// Gives each call that is spelled anew its id. What is copied keeps its own.
-    pub(super) fn of(session: &Session, to: To) -> Result<Self, SourceError> {
+    pub(super) fn of(session: &Session, to: Dialect) -> Result<Self, SourceError> {
         let mut ids = Self::default();
         let mut taken: HashSet<String> = HashSet::new();
         let calls = session.items.iter().enumerate();
@@ -20,7 +20,7 @@ impl TargetIds {
             calls.filter(|(_, item)| item.kind == Kind::Call && !item.flags.has(Flags::COMPACTED));
         for (index, item) in calls {
             let recorded = session.call_id(item)?;
-            if to.has_spelling(item) {
+            if item.shape == to.facts().shape {
                 taken.insert(recorded);
                 continue;
             }
@@ -29,7 +29,7 @@ impl TargetIds {
             if recorded.is_empty() && !is_paired {
                 continue;
             }
-            let mut fitting = to.fit_id(&recorded);
+            let mut fitting = fit_id(to, &recorded);
             if fitting.is_empty() {
                 fitting = format!("call_{}", index + 1);
             }
@@ -49,7 +49,7 @@ impl TargetIds {
     pub(super) fn target(
         &self,
         session: &Session,
-        to: To,
+        to: Dialect,
         index: usize,
     ) -> Result<String, SourceError> {
         let item = &session.items[index];
@@ -63,7 +63,7 @@ impl TargetIds {
         let recorded = session.call_id(call.map_or(item, |call| &session.items[call]))?;
         Ok(match call {
             Some(_) => recorded,
-            None => to.fit_id(&recorded),
+            None => fit_id(to, &recorded),
         })
     }
 
@@ -91,10 +91,10 @@ pub(super) fn visible_partner(session: &Session, index: usize) -> Option<usize> 
 }
 
 /// An id that is not taken: the fitting one with the number of its item behind it.
-fn free(id: &str, index: usize, to: To, taken: &HashSet<String>) -> String {
+fn free(id: &str, index: usize, to: Dialect, taken: &HashSet<String>) -> String {
     let numbered = (index + 1..).map(|number| {
         let tail = format!("_{number}");
-        let kept = id.floor_char_boundary(to.longest_id() - tail.len());
+        let kept = id.floor_char_boundary(to.facts().call_ids.longest - tail.len());
         format!("{}{tail}", &id[..kept])
     });
     numbered
@@ -103,43 +103,20 @@ fn free(id: &str, index: usize, to: To, taken: &HashSet<String>) -> String {
         .unwrap_or_default()
 }
 
-impl To {
-    /// The id in the letters and the length that the target takes: Chat up to 40 characters (agno#5382),
-    /// Responses up to 64 (OpenAI API reference), Anthropic `^[a-zA-Z0-9_-]+$` (its error text).
-    pub(super) fn fit_id(self, id: &str) -> String {
-        let is_fitting = |character: char| match self {
-            // What JSON spells with an escape is taken by nobody's pattern and counts for
-            // more than one character.
-            Self::Responses | Self::Chat => {
-                !character.is_control() && !matches!(character, '"' | '\\')
-            }
-            Self::Anthropic => character.is_ascii_alphanumeric() || matches!(character, '_' | '-'),
-        };
-        let letters = id.chars();
-        let fitting: String = letters
-            .map(|character| {
-                if is_fitting(character) {
-                    character
-                } else {
-                    '_'
-                }
-            })
-            .collect();
-        let kept = fitting.floor_char_boundary(self.longest_id());
-        fitting[..kept].to_owned()
-    }
-
-    /// In bytes. Anthropic names no limit; nothing that is longer than the longest of the others
-    /// comes from a provider.
-    fn longest_id(self) -> usize {
-        match self {
-            Self::Chat => 40,
-            Self::Responses | Self::Anthropic => 64,
-        }
-    }
-
-    /// Whether an item is copied as it is: it has the target's spelling already.
-    pub(super) fn has_spelling(self, item: &Item) -> bool {
-        item.shape == self.shape()
-    }
+/// The id in the letters and the length that the target takes.
+fn fit_id(to: Dialect, id: &str) -> String {
+    let rule = &to.facts().call_ids;
+    let is_fitting = |character: char| match rule.plain {
+        true => character.is_ascii_alphanumeric() || matches!(character, '_' | '-'),
+        // What JSON spells with an escape is taken by nobody's pattern and counts for more than one character.
+        false => !character.is_control() && !matches!(character, '"' | '\\'),
+    };
+    let letters = id.chars();
+    let fitting = letters.map(|character| match is_fitting(character) {
+        true => character,
+        false => '_',
+    });
+    let fitting = fitting.collect::<String>();
+    let kept = fitting.floor_char_boundary(rule.longest);
+    fitting[..kept].to_owned()
 }

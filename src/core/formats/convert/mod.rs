@@ -26,56 +26,6 @@ use ids::TargetIds;
 use names::TargetNames;
 use parts::{Content, Part, Room, joined};
 
-/// What a session is converted to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum To {
-    /// A list of input items of the OpenAI Responses API.
-    Responses,
-    /// A list of messages of OpenAI Chat Completions.
-    Chat,
-    /// `system` and `messages` of Anthropic Messages.
-    Anthropic,
-}
-
-impl To {
-    pub const ALL: [Self; 3] = [Self::Responses, Self::Chat, Self::Anthropic];
-
-    pub fn dialect(self) -> Dialect {
-        match self {
-            Self::Responses => Dialect::Responses,
-            Self::Chat => Dialect::Chat,
-            Self::Anthropic => Dialect::Anthropic,
-        }
-    }
-
-    /// Id of the format that reads it.
-    pub fn format(self) -> &'static str {
-        match self {
-            Self::Responses => super::openai_responses::FORMAT.id,
-            Self::Chat => super::openai_chat::FORMAT.id,
-            Self::Anthropic => super::anthropic_messages::FORMAT.id,
-        }
-    }
-
-    /// The spelling of its items.
-    fn shape(self) -> Shape {
-        match self {
-            Self::Responses => Shape::Responses,
-            Self::Chat => Shape::Chat,
-            Self::Anthropic => Shape::Anthropic,
-        }
-    }
-
-    /// The longest tool name: `FunctionToolParam` and `FunctionObject` (OpenAI API
-    /// reference), Anthropic's error text.
-    fn longest_name(self) -> usize {
-        match self {
-            Self::Chat => 64,
-            Self::Responses | Self::Anthropic => 128,
-        }
-    }
-}
-
 /// How a session is converted.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
@@ -94,19 +44,20 @@ pub struct Converted {
     pub losses: Vec<Loss>,
 }
 
-/// Converts a session; `write` gets the text piece by piece.
+/// Converts a session to a list of items of Responses, of messages of Chat, or to `system` and `messages` of
+/// Anthropic; `write` gets the text piece by piece.
 pub fn convert<E: From<SourceError>>(
     session: &Session,
-    to: To,
+    to: Dialect,
     options: Options,
     write: &mut dyn FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<Converted, E> {
     let mut conversion = Conversion::new(session, to, options)?;
     let mut out = Out { write };
     match to {
-        To::Responses => responses::write(&mut conversion, &mut out)?,
-        To::Chat => chat::write(&mut conversion, &mut out)?,
-        To::Anthropic => anthropic::write(&mut conversion, &mut out)?,
+        Dialect::Responses => responses::write(&mut conversion, &mut out)?,
+        Dialect::Chat | Dialect::Gemini => chat::write(&mut conversion, &mut out)?,
+        Dialect::Anthropic => anthropic::write(&mut conversion, &mut out)?,
     }
     let mut losses = conversion.losses;
     losses.sort_by_key(|loss| loss.item);
@@ -139,7 +90,7 @@ impl<E> Out<'_, E> {
 /// A session on its way into a dialect.
 struct Conversion<'a> {
     session: &'a Session,
-    to: To,
+    to: Dialect,
     options: Options,
     names: TargetNames,
     ids: TargetIds,
@@ -147,7 +98,7 @@ struct Conversion<'a> {
 }
 
 impl<'a> Conversion<'a> {
-    fn new(session: &'a Session, to: To, options: Options) -> Result<Self, SourceError> {
+    fn new(session: &'a Session, to: Dialect, options: Options) -> Result<Self, SourceError> {
         let mut conversion = Self {
             session,
             to,
@@ -190,7 +141,7 @@ impl<'a> Conversion<'a> {
         let item = self.item(index);
         // A client's note of a failed request is spelled as a message of the model, and was none.
         let is_note = item.kind == Kind::Notice && item.shape == Shape::Anthropic;
-        if !self.to.has_spelling(item) || item.kind == Kind::Unreadable || is_note {
+        if item.shape != self.to.facts().shape || item.kind == Kind::Unreadable || is_note {
             return Ok(None);
         }
         if item.flags.has(Flags::UNKNOWN)
@@ -201,7 +152,7 @@ impl<'a> Conversion<'a> {
         }
         let bytes = self.session.bytes(item)?;
         // The input or the instructions of a request, a string, are no item by themselves.
-        let is_item = self.to == To::Anthropic || bytes.first() == Some(&b'{');
+        let is_item = self.to.facts().has_blocks || bytes.first() == Some(&b'{');
         Ok(is_item.then_some(bytes))
     }
 
@@ -210,12 +161,11 @@ impl<'a> Conversion<'a> {
     fn keeps_unknown(&self, item: &Item) -> Result<bool, SourceError> {
         let bytes = self.session.bytes(item)?;
         let fields = Fields::read(&mut Cursor::new(&bytes)).unwrap_or_default();
-        Ok(match self.to {
-            To::Chat => fields.role.is_some(),
-            To::Responses => {
-                fields.kind.is_some_and(|kind| kind != b"message") || fields.role.is_some()
-            }
-            To::Anthropic => fields.kind.is_some(),
+        let is_typed = fields.kind.is_some_and(|kind| kind != b"message");
+        Ok(match self.to.facts().shape {
+            Shape::Chat => fields.role.is_some(),
+            Shape::Responses => is_typed || fields.role.is_some(),
+            _ => fields.kind.is_some(),
         })
     }
 

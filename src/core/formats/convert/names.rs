@@ -1,7 +1,6 @@
 //! Tool names as the target's pattern wants them: the same name always gives the same, and two never give one.
 
-use super::To;
-use crate::session::Session;
+use crate::session::{Dialect, Session};
 use std::collections::{HashMap, HashSet};
 
 /// The names that had to change.
@@ -12,12 +11,12 @@ pub(super) struct TargetNames {
 
 impl TargetNames {
     /// Looks at every name of a session: what calls use and what is offered.
-    pub(super) fn of(session: &Session, to: To) -> Self {
+    pub(super) fn of(session: &Session, to: Dialect) -> Self {
         let tools = session.contract.tool_sets.iter().flat_map(|set| &set.tools);
         let offered = tools.map(|tool| tool.name.as_str());
         let used = session.names.iter().map(|(_, name)| name);
         let all: Vec<&str> = used.chain(offered).collect();
-        let limit = to.longest_name();
+        let limit = to.facts().names.longest;
         let (valid, odd): (Vec<&str>, Vec<&str>) =
             all.into_iter().partition(|name| is_valid(name, limit));
         let mut taken: HashSet<String> = valid.into_iter().map(str::to_owned).collect();
@@ -92,7 +91,7 @@ mod tests {
     use crate::session::{Dialect, Names};
     use std::sync::Arc;
 
-    fn names(texts: &[&str], to: To) -> TargetNames {
+    fn names(texts: &[&str], to: Dialect) -> TargetNames {
         let mut session = Session::empty(Arc::new(Vec::new()), "test", Dialect::Responses);
         let mut names = Names::default();
         for text in texts {
@@ -104,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_name_that_the_provider_refuses_is_spelled_in_its_letters() {
-        let names = names(&["browser.tabs.open", "$x", "look"], To::Chat);
+        let names = names(&["browser.tabs.open", "$x", "look"], Dialect::Chat);
         assert_eq!(names.target("browser.tabs.open"), "browser_tabs_open");
         assert_eq!(names.target("$x"), "_x");
         assert_eq!(names.target("look"), "look");
@@ -113,7 +112,7 @@ mod tests {
 
     #[test]
     fn two_names_never_become_one() {
-        let names = names(&["a.b", "a_b", "a:b"], To::Anthropic);
+        let names = names(&["a.b", "a_b", "a:b"], Dialect::Anthropic);
         assert_eq!(names.target("a_b"), "a_b");
         assert_eq!(names.target("a.b"), "a_b_2");
         assert_eq!(names.target("a:b"), "a_b_3");
@@ -122,7 +121,7 @@ mod tests {
     #[test]
     fn chat_takes_shorter_names_than_the_others() {
         let long = "n".repeat(100);
-        assert_eq!(names(&[&long], To::Chat).target(&long).len(), 64);
-        assert_eq!(names(&[&long], To::Responses).target(&long), long);
+        assert_eq!(names(&[&long], Dialect::Chat).target(&long).len(), 64);
+        assert_eq!(names(&[&long], Dialect::Responses).target(&long), long);
     }
 }

@@ -46,7 +46,7 @@ impl Order {
             visible.partition(|index| is_of_reply(session, *index));
         let is_call = |index: &usize| session.items[*index].kind == Kind::Call;
         let calls: Vec<usize> = reply.iter().copied().filter(is_call).collect();
-        if session.dialect != crate::session::Dialect::Anthropic {
+        if !session.dialect.facts().has_blocks {
             reply.sort_by_key(is_call);
         }
         let mut outputs: Vec<usize> = Vec::new();

@@ -1,9 +1,9 @@
 //! The members of a request body beside the history: model, tools, the schema of the final output.
 
-use super::{Conversion, LossKind, Out, To};
+use super::{Conversion, LossKind, Out};
 use crate::dialects::write::quoted;
-use crate::dialects::write::request::{MAX_TOKENS, Offered, output_setting, tool_definition};
-use crate::session::{Dialect, SourceError, Tool, ToolKind, index_number};
+use crate::dialects::write::request::{Offered, output_setting, tool_definition};
+use crate::session::{SourceError, Tool, ToolKind, index_number};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -20,8 +20,9 @@ pub(super) fn open<E: From<SourceError>>(
         Some(model) => out.put(format!("\"model\":{},\n", quoted(model)))?,
         None => conversion.lose_of_all(LossKind::ModelUnknown),
     }
-    if conversion.to == To::Anthropic {
-        out.put(format!("\"max_tokens\":{MAX_TOKENS},\n"))?;
+    let facts = conversion.to.facts();
+    if let (Some(limit), [key, ..]) = (facts.default_limit, facts.limit_keys) {
+        out.put(format!("\"{key}\":{limit},\n"))?;
     }
     Ok(())
 }
@@ -34,7 +35,7 @@ pub(super) fn close<E: From<SourceError>>(
     if conversion.options.as_request {
         write_tools(conversion, out)?;
         if let Some(known) = &conversion.session.contract.output_schema {
-            let (key, setting) = output_setting(conversion.to.dialect(), known);
+            let (key, setting) = output_setting(conversion.to, known);
             out.put(format!(",\n\"{key}\":{setting}"))?;
         }
     }
@@ -80,8 +81,7 @@ fn write_tools<E: From<SourceError>>(
 
 /// Namespace and name of a tool, where the calls are copied that use both.
 fn namespace_of<'t>(conversion: &Conversion<'_>, tool: &'t Tool) -> Option<(String, &'t str)> {
-    let is_copied =
-        conversion.session.dialect == Dialect::Responses && conversion.to == To::Responses;
+    let is_copied = conversion.to.facts().namespaces && conversion.session.dialect == conversion.to;
     let (namespace, name) = tool.name.split_once('.').filter(|_| is_copied)?;
     Some((namespace.to_owned(), name))
 }
@@ -96,5 +96,5 @@ fn definition(conversion: &mut Conversion<'_>, tool: &Tool, name: &str) -> Value
         name: name.to_owned(),
         ..tool.clone()
     };
-    tool_definition(conversion.to.dialect(), &Offered { tool, strict: None })
+    tool_definition(conversion.to, &Offered { tool, strict: None })
 }

@@ -5,7 +5,7 @@ use super::{CannotWrite, Lowering, on_one_line};
 use crate::dialects::write::draft_message;
 use crate::formats::{anthropic_messages, openai_chat, openai_responses};
 use crate::json::{Cursor, Fault, FaultKind};
-use crate::session::{Dialect, Shape, Span, Splice, Voice};
+use crate::session::{Span, Splice, Voice};
 use std::ops::Range;
 
 /// Formats in which a history is a plain list of what the provider is sent.
@@ -49,11 +49,7 @@ impl Lowering<'_> {
 
     /// A message at the end of a history that has no element yet.
     pub(super) fn say_first(&mut self, voice: Voice, text: &str) -> Result<(), CannotWrite> {
-        let shape = match self.ground.session.dialect {
-            Dialect::Responses => Shape::Responses,
-            Dialect::Chat | Dialect::Gemini => Shape::Chat,
-            Dialect::Anthropic => Shape::Anthropic,
-        };
+        let shape = self.ground.session.dialect.facts().shape;
         self.extend(&[draft_message(shape, voice, text)])
     }
 

@@ -92,13 +92,7 @@ fn read_entry(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<
         }
         Ok(())
     })?;
-    let dialect = dialect.and_then(|word| {
-        let known = Dialect::ALL.iter();
-        known
-            .into_iter()
-            .find(|(_, known)| known.as_bytes() == word)
-            .map(|(dialect, _)| *dialect)
-    });
+    let dialect = dialect.and_then(|word| Dialect::named(std::str::from_utf8(word).ok()?));
     match (kind, dialect, item) {
         (Some(b"exchange" | b"began" | b"held"), ..) => exchange::read(
             &mut Cursor::at(bytes, start),

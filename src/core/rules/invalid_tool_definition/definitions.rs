@@ -9,6 +9,7 @@
 use crate::dialects::tools::type_word;
 use crate::schema::{Unusable, Validator};
 use crate::session::Dialect;
+use crate::wire::Schemas;
 use serde_json::{Map, Value};
 
 /// Schemas nest no deeper in any request that can be sent; serde_json reads no deeper either.
@@ -20,16 +21,16 @@ pub(super) fn schema_fault(target: Dialect, schema: &Value) -> Option<String> {
     let Some(members) = schema.as_object() else {
         return Some(format!("has {} as its schema", type_word(schema)));
     };
-    top_fault(target, members)
+    let rule = &target.facts().schemas;
+    top_fault(rule, members)
         .or_else(|| {
-            let array =
-                missing_items(schema, String::new(), 0).filter(|_| target != Dialect::Anthropic)?;
+            let array = missing_items(schema, String::new(), 0).filter(|_| rule.needs_items)?;
             Some(format!(
                 "has an array without items in its schema, at {array}"
             ))
         })
         .or_else(|| match Validator::compile_either(schema) {
-            Err(Unusable::NotASchema { pointer, reason }) if target != Dialect::Gemini => {
+            Err(Unusable::NotASchema { pointer, reason }) if rule.is_checked => {
                 let place = if pointer.is_empty() {
                     "the top"
                 } else {
@@ -42,7 +43,7 @@ pub(super) fn schema_fault(target: Dialect, schema: &Value) -> Option<String> {
 }
 
 /// What is wrong at the top of a schema, where providers are strictest.
-fn top_fault(target: Dialect, schema: &Map<String, Value>) -> Option<String> {
+fn top_fault(rule: &Schemas, schema: &Map<String, Value>) -> Option<String> {
     match schema.get("type") {
         Some(Value::String(kind)) if kind.eq_ignore_ascii_case("object") => {}
         Some(Value::String(kind)) => {
@@ -54,18 +55,12 @@ fn top_fault(target: Dialect, schema: &Map<String, Value>) -> Option<String> {
                 type_word(other)
             ));
         }
-        // OpenAI takes the empty schema for a tool without parameters.
-        None if target == Dialect::Anthropic || !schema.is_empty() && target != Dialect::Gemini => {
+        None if rule.needs_type && !(rule.takes_empty && schema.is_empty()) => {
             return Some("has a schema without a type".to_owned());
         }
         None => {}
     }
-    let barred: &[&str] = match target {
-        Dialect::Responses | Dialect::Chat => &["oneOf", "anyOf", "allOf", "enum", "not"],
-        Dialect::Anthropic => &["oneOf", "anyOf", "allOf"],
-        Dialect::Gemini => &[],
-    };
-    if let Some(word) = barred.iter().find(|word| schema.contains_key(**word)) {
+    if let Some(word) = rule.barred.iter().find(|word| schema.contains_key(**word)) {
         return Some(format!("has {word} at the top of its schema"));
     }
     let properties = schema.get("properties").and_then(Value::as_object);
@@ -75,7 +70,7 @@ fn top_fault(target: Dialect, schema: &Map<String, Value>) -> Option<String> {
         key.is_empty() || key.len() > 64 || !key.bytes().all(is_known)
     };
     let odd = properties.and_then(|properties| properties.keys().find(is_odd));
-    odd.filter(|_| target == Dialect::Anthropic)
+    odd.filter(|_| rule.limits_keys)
         .map(|key| format!("has a property whose name is not accepted: {key}"))
 }
 
@@ -123,7 +118,7 @@ mod tests {
     fn a_sound_schema_is_taken_everywhere() {
         let sound = json!({"type": "object", "properties": {"paths": {"type": "array", "items": {"type": "string"}},
             "type": {"type": "string"}, "n": {"type": ["integer", "null"]}}, "required": ["paths"], "additionalProperties": false});
-        for (target, _) in Dialect::ALL {
+        for target in Dialect::ALL {
             assert_eq!(schema_fault(target, &sound), None, "{target:?}");
             assert_eq!(schema_fault(target, &json!({"type": "object"})), None);
         }
@@ -131,7 +126,7 @@ mod tests {
 
     #[test]
     fn arguments_are_an_object() {
-        for (target, _) in Dialect::ALL {
+        for target in Dialect::ALL {
             let fault = schema_fault(target, &json!({"type": "string"}));
             assert_eq!(
                 fault.as_deref(),

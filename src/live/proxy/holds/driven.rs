@@ -7,7 +7,7 @@ use crate::live::{Input, Judged, News, Partner, Phase, Report, Run, Who, World};
 use crate::model::Model;
 use crate::proxy::News as Told;
 use crate::takes::{About, wall_clock};
-use crate::{NoTake, Workbench, target_of};
+use crate::{NoTake, Workbench};
 use retake_core::dialects::tools::read_tools;
 use retake_core::engine::{Breakpoint, Config, Fault, Machine, Reason, Whose};
 use retake_core::exchange::{ExchangeId, Found};
@@ -88,7 +88,7 @@ impl Driven {
         let world = World::in_room(model, shared.room(), hears);
         let about = About {
             agent: name.clone(),
-            format: target_of(order.dialect).format().to_owned(),
+            format: order.dialect.facts().format.to_owned(),
             scripted: false,
             model: order.model.clone(),
         };

@@ -2,8 +2,8 @@
 //! is new of it.
 
 use super::read_anew;
+use crate::Recording;
 use crate::reading::{read_document, read_document_again};
-use crate::{Recording, target_of};
 use bytes::Bytes;
 use retake_core::exchange::asked::Asked;
 use retake_core::formats::Format;
@@ -281,7 +281,7 @@ impl Reading {
 
 /// The format in which requests of a dialect are read.
 pub(super) fn format_of(dialect: Dialect) -> Option<&'static Format> {
-    retake_core::formats::find(target_of(dialect).format())
+    retake_core::formats::find(dialect.facts().format)
 }
 
 /// How many bytes two texts begin with.

@@ -53,7 +53,8 @@ pub(in crate::proxy) fn assemble(dialect: Option<Dialect>, bytes: &[u8]) -> Asse
                 // Usage may follow the end of a chat reply; a call or a text may not.
                 is_odd |=
                     step == Step::Failed || (ended && step != Step::Nothing && step != Step::Ends);
-                ended |= step == Step::Ends && dialect != Some(Dialect::Chat);
+                ended |= step == Step::Ends
+                    && dialect.is_none_or(|dialect| !dialect.facts().tells_usage_last);
             }
             _ => is_odd = true,
         }

@@ -6,7 +6,7 @@ use super::{Work, is_parallel};
 use crate::tui::state::document::{Document, Place};
 use retake_core::session::takes::Take;
 use retake_core::session::{Edit, Session, index_number};
-use retake_live::{NoTake, Workbench, target_of};
+use retake_live::{NoTake, Workbench};
 use std::sync::Arc;
 
 impl Work {
@@ -24,7 +24,7 @@ impl Work {
         let history = document.recording.sessions.get(session);
         let history = history.ok_or_else(missing)?;
         let before = bench.takes().current();
-        let id = bench.as_request(index_number(session), target_of(history.dialect), &[])?;
+        let id = bench.as_request(index_number(session), history.dialect.facts().asked_as, &[])?;
         let request = bench.read(id, &|_, _| ())?;
         let found = self.tally_of(&request.sessions)?;
         self.judge(bench, id, found)?;

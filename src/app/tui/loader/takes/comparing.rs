@@ -36,7 +36,7 @@ impl Work {
         } else {
             left_session
         };
-        let empty = || Session::empty(left_recording.source.clone(), "", Dialect::Responses);
+        let empty = || Session::empty(left_recording.source.clone(), "", Dialect::default());
         let of = |recording: &Recording| {
             let sessions = &recording.sessions;
             sessions

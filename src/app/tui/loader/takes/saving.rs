@@ -4,11 +4,12 @@ use super::Work;
 use crate::tui::recovery::saving::SaveFormat;
 use crate::tui::state::document::Document;
 use crate::tui::update::{Report, TakesReport};
-use retake_core::formats::convert::{Options, To, convert};
+use retake_core::formats::convert::{Options, convert};
 use retake_core::formats::is_written;
 use retake_core::repair::likely;
 use retake_core::session::takes::TakeId;
-use retake_core::session::{Session, SourceError};
+use retake_core::session::{Dialect, Session, SourceError};
+use retake_core::wire::SPOKEN;
 use retake_live::replace::{Backup, replace};
 use retake_live::{Workbench, is_same_file, save_take};
 use std::io::Write;
@@ -50,7 +51,7 @@ impl Work {
             });
         }
         let history = document.recording.sessions.get(session);
-        for to in To::ALL {
+        for to in SPOKEN {
             formats.push(SaveFormat {
                 id: id_of(to),
                 title: title_of(to).to_owned(),
@@ -102,7 +103,7 @@ impl Work {
             return TakesReport::Exists;
         }
         let id = bench.takes().current();
-        let saved = match To::ALL.into_iter().find(|to| id_of(*to) == format) {
+        let saved = match SPOKEN.into_iter().find(|to| id_of(*to) == format) {
             None => save_own(bench, id, &path),
             Some(to) => save_converted(shown, session, to, &path),
         };
@@ -116,16 +117,12 @@ impl Work {
 /// Id of the recording's own format in the save dialog.
 const OWN: &str = "own";
 
-fn id_of(to: To) -> &'static str {
-    to.dialect().word()
+fn id_of(to: Dialect) -> &'static str {
+    to.word()
 }
 
-fn title_of(to: To) -> &'static str {
-    match to {
-        To::Responses => "Responses items",
-        To::Chat => "Chat messages",
-        To::Anthropic => "Anthropic messages",
-    }
+fn title_of(to: Dialect) -> &'static str {
+    to.facts().history_title
 }
 
 fn save_own(bench: &mut Workbench, id: TakeId, path: &Path) -> Result<String, String> {
@@ -138,7 +135,7 @@ fn save_own(bench: &mut Workbench, id: TakeId, path: &Path) -> Result<String, St
 fn save_converted(
     shown: Option<&Arc<Document>>,
     session: usize,
-    to: To,
+    to: Dialect,
     path: &Path,
 ) -> Result<String, String> {
     let document = shown.ok_or_else(|| "nothing is open".to_owned())?;
@@ -191,7 +188,7 @@ const OPTIONS: Options = Options {
 };
 
 /// What a conversion loses, a sentence for each kind of loss.
-fn losses(session: &Session, to: To) -> Vec<String> {
+fn losses(session: &Session, to: Dialect) -> Vec<String> {
     if session.items.len() > COUNTED {
         return vec!["what it loses is counted when it is saved".to_owned()];
     }

@@ -1,0 +1,193 @@
+//! What can be said of a dialect without code.
+
+use crate::session::{Dialect, Shape};
+
+#[derive(Debug)]
+pub struct Facts {
+    pub dialect: Dialect,
+    /// The word for it on the command line, in files and in reports.
+    pub word: &'static str,
+    /// Who refuses a request, in findings: the provider, as `OpenAI`.
+    pub vendor: &'static str,
+    /// The API, as `OpenAI Chat`.
+    pub title: &'static str,
+    /// Its histories, as `Chat messages`.
+    pub history_title: &'static str,
+    /// The dialect in which its provider is asked: another one where retake writes no requests in this one.
+    pub asked_as: Dialect,
+    /// The spelling of the elements of its requests.
+    pub shape: Shape,
+    /// Id of the format that reads what is written in the dialect in which its provider is asked.
+    pub format: &'static str,
+
+    /// Where the provider's API begins, and the variable that its own programs take the key from.
+    pub base_url: &'static str,
+    pub key_variable: &'static str,
+    /// What stands behind the version in the path of a request.
+    pub path: &'static str,
+    /// What the base URL of its SDKs ends with.
+    pub sdk_base: &'static str,
+    /// Whether requests can come over a WebSocket as well.
+    pub has_websocket: bool,
+
+    /// The member of a request that holds the history.
+    pub history_key: &'static str,
+    /// Members that may hold a history in a file, those of replies among them.
+    pub holders: &'static [&'static str],
+    /// The member for the instructions; where there is none they are the first message.
+    pub instructions_key: Option<&'static str>,
+    /// The member of a message that holds its calls; `None` where a call is an element by itself.
+    pub calls_key: Option<&'static str>,
+    /// The members of a request that belong to the run, so that no setting may name them.
+    pub own_members: &'static [&'static str],
+    /// The members that limit the tokens of a reply; a request has one of them.
+    pub limit_keys: &'static [&'static str],
+    /// The limit of a request for which nobody set one, where the provider wants one in every request.
+    pub default_limit: Option<u32>,
+    /// Whether a stream tells the tokens only where the request asks for it (`stream_options.include_usage`), and
+    /// then behind its end, which `[DONE]` marks.
+    pub tells_usage_last: bool,
+    /// Where the schema of the final output stands in a request, as JSON pointers.
+    pub schema_places: &'static [&'static str],
+    /// Where the type of the format of the final output stands, of which some mean JSON without a schema.
+    pub format_type: Option<&'static str>,
+    /// Whether a reply repeats the tools of its request.
+    pub repeats_tools: bool,
+    /// Whether the events of a stream are numbered.
+    pub numbers_events: bool,
+    /// Whether the content of a message is a list of blocks in which texts, calls and outputs stand side by side.
+    pub has_blocks: bool,
+    /// What of a conversation the provider keeps.
+    pub server_state: ServerState,
+    /// What the ids of calls that retake makes begin with.
+    pub call_prefix: &'static str,
+    /// What a provider counts as one message when it says which one it refuses.
+    pub unit: RequestUnit,
+    /// Texts of which at least one stands in each whole reply that holds a call of a client's tool.
+    pub call_marks: &'static [&'static str],
+    /// Texts of which at least one stands in each whole reply that was cut off, refused or withheld.
+    pub early_end_marks: &'static [&'static str],
+
+    pub names: Names,
+    pub schemas: Schemas,
+    pub call_ids: CallIds,
+    pub placement: Placement,
+    /// Whether a tool that is offered twice is refused.
+    pub refuses_repeated_tools: bool,
+    /// Whether arguments are JSON in place, so that broken ones make the history unsendable (vercel/ai #14280).
+    pub object_arguments: bool,
+    /// Whether a call of a custom tool, whose input is free text, has a type of its own.
+    pub custom_tools: bool,
+    /// Whether replies that retake makes hold such calls; elsewhere they are calls of functions.
+    pub made_custom_calls: bool,
+    /// Whether a name may have a namespace, in a member of its own.
+    pub namespaces: bool,
+    /// Whether reasoning goes back to the provider; elsewhere a conversion leaves it out.
+    pub keeps_reasoning: bool,
+    /// Whether reasoning carries a signature that the provider checks.
+    pub signs_reasoning: bool,
+    /// Whether the result of a hosted tool must follow its call.
+    pub pairs_hosted_results: bool,
+    /// Whether each item has an id of its own, which no other has.
+    pub item_ids: bool,
+    /// Whether the history must open with the user.
+    pub opens_with_user: bool,
+    /// Whether a message with the role `tool` is refused.
+    pub refuses_tool_role: bool,
+    /// Whether a request with many images takes only small ones.
+    pub caps_many_images: bool,
+    /// Whether servers of other vendors speak it, too.
+    pub is_common: bool,
+    /// Whether a stream says only behind a call that the token limit cut it off.
+    pub tells_cut_late: bool,
+}
+
+/// What the names of tools may be: letters, digits, `_` and `-`, and what is named here.
+#[derive(Debug)]
+pub struct Names {
+    /// In characters.
+    pub longest: usize,
+    pub extra: &'static [u8],
+}
+
+/// What a provider refuses in the schema of a tool's arguments.
+#[derive(Debug)]
+pub struct Schemas {
+    /// Words that must not stand at its top.
+    pub barred: &'static [&'static str],
+    /// Whether each array must say what is in it.
+    pub needs_items: bool,
+    /// Whether it must be a JSON Schema.
+    pub is_checked: bool,
+    /// Whether it must name a type.
+    pub needs_type: bool,
+    /// Whether the empty schema, without a type, stands for a tool without parameters.
+    pub takes_empty: bool,
+    /// Whether the names of properties have a pattern (`^[a-zA-Z0-9_.-]{1,64}$`).
+    pub limits_keys: bool,
+    /// Whether a tool without one is refused.
+    pub is_needed: bool,
+}
+
+/// What the ids of calls may be.
+#[derive(Debug)]
+pub struct CallIds {
+    /// In bytes, as long as retake makes them.
+    pub longest: usize,
+    /// Whether they are of `[a-zA-Z0-9_-]` only; elsewhere any text does that JSON spells without escapes.
+    pub plain: bool,
+    pub needed: IdsNeeded,
+    pub repeats: Repeats,
+}
+
+/// Which half of a pair must have an id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IdsNeeded {
+    Neither,
+    Call,
+    Both,
+}
+
+/// Which call may have the id of an earlier one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Repeats {
+    None,
+    /// One in a later turn, where the earlier one was answered.
+    Answered,
+    /// That, and the same call again.
+    AnsweredOrSame,
+    All,
+}
+
+/// Where the output of a call must stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placement {
+    /// Anywhere behind the call: pairs are found by id.
+    Behind,
+    /// Behind the message of the call, before any other message.
+    BehindMessage,
+    /// In the message behind that of the call, first of all; in the message of a call nothing but calls stands
+    /// behind it.
+    FirstInNextMessage,
+    /// In the turn behind that of the call. A turn with calls cannot open the history.
+    NextTurn,
+}
+
+/// What a provider counts as one message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestUnit {
+    Item,
+    Record,
+    /// Neighbours of one role.
+    Role,
+}
+
+/// What of a conversation the provider keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServerState {
+    None,
+    /// Every reply, unless the request says no (`store`), and conversations.
+    Replies,
+    /// The replies of threads.
+    Threads,
+}
