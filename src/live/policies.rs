@@ -2,8 +2,8 @@
 
 use super::files::{InputError, read_text};
 use super::wordings::Wordings;
-use retake_core::engine::{LONGEST_POLICY, Policy, PolicyFaults};
-use std::fmt;
+use retake_core::config::ConfigErrors;
+use retake_core::engine::{LONGEST_POLICY, Policy};
 use std::path::{Path, PathBuf};
 
 /// Why a policy cannot be used.
@@ -13,25 +13,8 @@ pub enum PolicyError {
     #[error("{path}: {error}", path = path.display())]
     Unreadable { path: PathBuf, error: InputError },
     /// Something is wrong with what it says: one line for each fault.
-    #[error("{}", Told { path, faults })]
-    Faulty { path: PathBuf, faults: PolicyFaults },
-}
-
-/// Faults with the file before each.
-struct Told<'a> {
-    path: &'a Path,
-    faults: &'a PolicyFaults,
-}
-
-impl fmt::Display for Told<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, fault) in self.faults.0.iter().enumerate() {
-            let separator = if index == 0 { "" } else { "\n" };
-            let path = self.path.display();
-            write!(f, "{separator}{path}:{}: {}", fault.line, fault.message)?;
-        }
-        Ok(())
-    }
+    #[error("{}", errors.in_file(&path.to_string_lossy()))]
+    Faulty { path: PathBuf, errors: ConfigErrors },
 }
 
 /// Reads a policy file, which may name the operator's own wordings beside those of the library.
@@ -44,9 +27,9 @@ pub fn read_policy(path: &Path, wordings: &Wordings) -> Result<Policy, PolicyErr
         let found = wordings.find(kind, name);
         found.map(|choice| choice.template.to_owned())
     };
-    Policy::parse_with(&text, &own).map_err(|faults| PolicyError::Faulty {
+    Policy::parse_with(&text, &own).map_err(|errors| PolicyError::Faulty {
         path: path.to_owned(),
-        faults,
+        errors,
     })
 }
 

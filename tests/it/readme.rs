@@ -1,9 +1,9 @@
 //! The tables of the README and of `src/help` are the tables of the program. `UPDATE=1 cargo test readme` writes them.
 
-use retake_core::chaos::{SLOW_KEYS, SPEC_KEYS};
+use retake_core::chaos::SPEC_TABLES;
 use retake_core::config::Keys;
-use retake_core::engine::PLACES;
 use retake_core::engine::agent::{Place, keys_table};
+use retake_core::engine::{PLACES, POLICY_TABLES};
 use retake_core::formats::FORMATS;
 use retake_core::lab::{CLASSES, SpecPlace, spec_keys_table};
 use retake_core::rules;
@@ -61,10 +61,6 @@ fn classes() -> String {
 fn spec_keys() -> String {
     let tables = SpecPlace::ALL.map(|place| format!("In {place}:\n\n{}", spec_keys_table(place)));
     tables.join("\n")
-}
-
-fn chaos_keys() -> String {
-    key_tables(&[&SPEC_KEYS, &SLOW_KEYS])
 }
 
 fn key_tables(tables: &[&Keys]) -> String {
@@ -146,6 +142,7 @@ fn readme_and_help_tables_are_true() {
             "agent-mcp",
             keys_table(Place::Mcp),
         ),
+        ("src/help/policy.md", "policy", key_tables(&POLICY_TABLES)),
         ("src/help/policy.md", "verbs", verbs()),
         ("src/help/run.md", "places", places()),
         ("src/help/lab.md", "lab-classes", classes()),
@@ -155,7 +152,7 @@ fn readme_and_help_tables_are_true() {
             "agents",
             retake_live::proxy::connect::markdown_table(),
         ),
-        ("src/help/chaos.md", "chaos-keys", chaos_keys()),
+        ("src/help/chaos.md", "chaos-keys", key_tables(&SPEC_TABLES)),
         ("src/help/chaos.md", "chaos-faults", chaos_faults()),
     ];
     for (file, name, block) in tables {

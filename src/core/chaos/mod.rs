@@ -30,5 +30,5 @@ pub use faults::{Deed, FAULTS, Fault, Silence, find};
 pub use inject::{NotHere, Told, inject};
 pub use outcome::{End, Outcome, outcome, outcome_of_conversation};
 pub use request::Request;
-pub use spec::{LONGEST_SPEC, SLOW_KEYS, SPEC_KEYS, Spec, Trial, Turn};
+pub use spec::{LONGEST_SPEC, SPEC_TABLES, Spec, Trial, Turn};
 pub use usual::Usual;

@@ -9,8 +9,10 @@ pub const LONGEST_SPEC: usize = 64 * 1024;
 /// Most turns that can be named, and the latest one.
 const MOST_TURNS: u64 = 100;
 
-/// The keys of a spec.
-pub static SPEC_KEYS: Keys = Keys {
+/// The tables of a spec, for the help.
+pub static SPEC_TABLES: [&Keys; 2] = [&SPEC_KEYS, &SLOW_KEYS];
+
+static SPEC_KEYS: Keys = Keys {
     place: "the file",
     keys: &[
         key(
@@ -47,8 +49,8 @@ pub static SPEC_KEYS: Keys = Keys {
     ],
     rules: &[],
 };
-/// The keys of its `[slow]`.
-pub static SLOW_KEYS: Keys = Keys {
+
+static SLOW_KEYS: Keys = Keys {
     place: "[slow]",
     keys: &[key(
         "pause",

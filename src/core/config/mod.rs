@@ -14,7 +14,7 @@ pub use check::Checker;
 pub use error::{ConfigError, ConfigErrors};
 pub use keys::{Key, Keys, Rule, Shape, key};
 pub use section::Section;
-pub use values::{duration, looks_like_key, one_or_many};
+pub use values::{duration, looks_like_key, millis, one_or_many};
 
 use toml::de::DeTable;
 
@@ -46,6 +46,23 @@ pub fn read<T>(
     checker.check(keys, file);
     let value = (!is_broken).then(|| build(file, &mut checker));
     checker.finish(value.flatten())
+}
+
+/// Reads a table of a larger file, of which `text` is the whole.
+///
+/// # Errors
+/// All that is wrong with the table.
+pub fn read_table<T>(
+    text: &str,
+    table: &DeTable<'_>,
+    keys: &'static Keys,
+    build: impl FnOnce(Section<'_>, &mut Checker<'_>) -> Option<T>,
+) -> Result<T, ConfigErrors> {
+    let mut checker = Checker::new(text);
+    let table = Section::new(0, table);
+    checker.check(keys, table);
+    let value = build(table, &mut checker);
+    checker.finish(value)
 }
 
 #[cfg(test)]

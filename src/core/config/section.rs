@@ -1,7 +1,6 @@
 //! A table of a file with its place, from which serde reads values.
 
 use serde::de::DeserializeOwned;
-use std::borrow::Cow;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 
@@ -78,9 +77,18 @@ impl<'d> Section<'d> {
         list.into_iter().flatten().filter_map(Self::of_node)
     }
 
-    /// The names in the table, and where each begins.
-    pub fn names(&self) -> impl Iterator<Item = (&'d str, usize)> + use<'d> {
-        let keys = self.table.keys();
-        keys.map(|key: &Spanned<Cow<'_, str>>| (key.get_ref().as_ref(), key.span().start))
+    /// The tables of a table of tables: the name of each, where the name begins, and the table.
+    pub fn named(&self, key: &str) -> impl Iterator<Item = (&'d str, usize, Self)> + use<'d> {
+        let tables = self
+            .table
+            .get(key)
+            .and_then(|node| node.get_ref().as_table());
+        tables.into_iter().flatten().filter_map(|(name, node)| {
+            Some((
+                name.get_ref().as_ref(),
+                name.span().start,
+                Self::of_node(node)?,
+            ))
+        })
     }
 }

@@ -1,5 +1,6 @@
 //! What single values mean.
 
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
 /// The units of durations, in milliseconds.
@@ -16,6 +17,17 @@ pub fn duration(text: &str) -> Option<u64> {
     let number: u64 = number.parse().ok()?;
     let millis = number.checked_mul(*factor);
     millis.filter(|millis| *millis <= LONGEST)
+}
+
+/// For `#[serde(deserialize_with)]`: milliseconds of a duration.
+///
+/// # Errors
+/// Where the value is no duration.
+pub fn millis<'de, D: Deserializer<'de>>(value: D) -> Result<Option<u64>, D::Error> {
+    let millis = duration(&String::deserialize(value)?);
+    millis
+        .map(Some)
+        .ok_or_else(|| D::Error::custom("this is no time"))
 }
 
 /// For `#[serde(deserialize_with)]`: a text, or a list of texts.

@@ -29,8 +29,8 @@ pub use effect::{Effect, Reason, Timer};
 pub use event::{Command, Event, ModelFault, Outcome};
 pub use machine::{Machine, Phase, State, TURN_LIMIT, holds};
 pub use policy::{
-    Also, Approval, BreakerSettings, Counts, Decision, LONGEST_POLICY, Policy, PolicyFault,
-    PolicyFaults, RetrySettings, Verdict, duration,
+    Also, Approval, BreakerSettings, Counts, Decision, LONGEST_POLICY, POLICY_TABLES, Policy,
+    RetrySettings, Verdict,
 };
 pub use standing::{
     ABOUT_RESULTS, Fault, REFUSED_BY_PROVIDERS, Standing, StandingCall, Tail, standing_of,

@@ -4,25 +4,21 @@
 //! words, how often, and what then. A rule without an entry is the operator's.
 
 mod counts;
-mod fault;
-mod parse;
-mod reader;
+mod read;
 mod settings;
-mod value;
 
 pub use counts::Counts;
-pub use fault::{PolicyFault, PolicyFaults};
-pub use parse::LONGEST as LONGEST_POLICY;
-pub use settings::{Approval, BreakerSettings, RetrySettings, duration};
+pub(super) use read::POLICY_KEYS;
+pub use read::{LONGEST as LONGEST_POLICY, POLICY_TABLES};
+pub use settings::{Approval, BreakerSettings, RetrySettings};
 
 use super::Fault;
+use crate::config::{self, Checker, ConfigErrors, Section};
 use crate::pattern::Pattern;
 use crate::rules::RULES;
 use crate::session::ledger::CallKey;
 use crate::wording::{Deed, Kind, Verb};
-use reader::Reader;
 use settings::{PartialBreaker, PartialRetry};
-use toml::de::DeTable;
 
 /// The rule about arguments that their tool's schema does not allow.
 const BROKEN_SCHEMA: &str = "invalid-arguments";
@@ -161,8 +157,8 @@ impl Entry {
 }
 
 impl Policy {
-    /// Reads a policy. All that is wrong with it is told at once.
-    pub fn parse(text: &str) -> Result<Self, PolicyFaults> {
+    /// Reads a policy. All that is wrong with it is reported at once.
+    pub fn parse(text: &str) -> Result<Self, ConfigErrors> {
         Self::parse_with(text, &|_, _| None)
     }
 
@@ -171,17 +167,30 @@ impl Policy {
     pub fn parse_with(
         text: &str,
         own: &dyn Fn(Kind, &str) -> Option<String>,
-    ) -> Result<Self, PolicyFaults> {
-        parse::policy(text, own)
+    ) -> Result<Self, ConfigErrors> {
+        config::read(text, LONGEST_POLICY, &POLICY_KEYS, |file, checker| {
+            Some(Self::of_section(file, checker, own))
+        })
     }
 
     /// Reads a policy that is a table of another file, of which `text` is the whole.
     pub(super) fn of_table(
         text: &str,
-        table: &DeTable<'_>,
+        table: &toml::de::DeTable<'_>,
         own: &dyn Fn(Kind, &str) -> Option<String>,
-    ) -> Result<Self, PolicyFaults> {
-        parse::of_table(Reader::new(text), table, own)
+    ) -> Result<Self, ConfigErrors> {
+        config::read_table(text, table, &POLICY_KEYS, |table, checker| {
+            Some(Self::of_section(table, checker, own))
+        })
+    }
+
+    /// Reads a policy that is a table of another file, checked against [`POLICY_KEYS`].
+    pub(super) fn of_section(
+        section: Section<'_>,
+        checker: &mut Checker<'_>,
+        own: &dyn Fn(Kind, &str) -> Option<String>,
+    ) -> Self {
+        read::policy(section, checker, own)
     }
 
     /// The addresses that hear of breakers that open, each once.

@@ -38,13 +38,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "actions", "redact",
         ],
     ),
-    // Of the guards, the engine knows jq and patterns (breakpoints, tools of a policy), and near names: whoever writes a policy
-    // is told what was meant.
+    // Of the guards, the engine knows jq and patterns: breakpoints, tools of a policy.
     (
         "engine",
         &[
             "json", "session", "wire", "dialects", "schema", "rules", "actions", "wording",
-            "suggest", "jq", "pattern",
+            "suggest", "jq", "pattern", "config",
         ],
     ),
     (

@@ -4,7 +4,8 @@ use super::fault::{AgentFaults, Notes, Wrong};
 use super::keys::Place;
 use super::section::{At, Section};
 use super::{Agent, Beside, Endpoint, Header, Model, values};
-use crate::engine::{Policy, PolicyFault};
+use crate::config::ConfigError;
+use crate::engine::Policy;
 use crate::schema::Validator;
 use crate::session::{Dialect, OutputSchema};
 use serde_json::{Map, Value};
@@ -104,15 +105,15 @@ impl Reader<'_, '_> {
             let text = self.notes.text();
             let faults = match Policy::of_table(text, table.value, wording) {
                 Ok(policy) => return policy,
-                Err(faults) => faults.0,
+                Err(errors) => errors.errors,
             };
-            for PolicyFault { line, message } in faults {
-                self.notes.note_on(line, Wrong::Policy(message));
+            for ConfigError { line, text } in faults {
+                self.notes.note_on(line, Wrong::Policy(text));
             }
         } else if let Some((file, text)) = self.file(section, "policy_file") {
             let faults = match Policy::parse_with(&text, wording) {
                 Ok(policy) => return policy,
-                Err(faults) => faults.0,
+                Err(errors) => errors.errors,
             };
             let (key, at) = ("policy_file", section.place_of("policy_file"));
             for fault in faults {

@@ -138,7 +138,7 @@ impl<'d> Section<'d> {
     }
 
     pub(super) fn approval(&self) -> Option<Approval> {
-        Approval::named(self.get("approval")?.value.as_str()?)
+        named(self.get("approval")?.value.as_str()?)
     }
 
     /// Tells where more than one of some keys stand.
@@ -166,7 +166,7 @@ fn fits(wanted: Wanted, value: &DeValue<'_>) -> bool {
             list.iter().all(|value| value.get_ref().is_table())
         }
         (Wanted::Dialect, DeValue::String(word)) => values::dialect(word).is_some(),
-        (Wanted::Approval, DeValue::String(word)) => Approval::named(word).is_some(),
+        (Wanted::Approval, DeValue::String(word)) => named(word).is_some(),
         (Wanted::Canned, DeValue::String(_)) => true,
         (Wanted::Canned, DeValue::Array(list)) => {
             !list.is_empty() && list.iter().all(|value| value.get_ref().is_table())
@@ -193,4 +193,10 @@ fn word_of(value: &DeValue<'_>, wanted: Wanted) -> &'static str {
         DeValue::Array(_) => "a list of something else",
         DeValue::Table(_) => "a table",
     }
+}
+
+fn named(word: &str) -> Option<Approval> {
+    let mut all = Approval::ALL.into_iter();
+    all.find(|(_, known, _)| *known == word)
+        .map(|(approval, ..)| approval)
 }

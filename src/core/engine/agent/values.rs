@@ -2,7 +2,8 @@
 
 use super::Header;
 use super::fault::Wrong;
-use crate::engine::{Millis, duration};
+use crate::config::duration;
+use crate::engine::Millis;
 use crate::session::Dialect;
 use crate::wire::SPOKEN;
 use serde_json::{Map, Number, Value};

@@ -1,9 +1,11 @@
-//! The limits of a policy: approvals, attempts, breakers, and how durations are written.
+//! The limits of a policy: approvals, attempts, breakers.
 
+use crate::config::{Shape, millis};
 use crate::engine::Millis;
+use serde::Deserialize;
 
 /// Whether calls of a tool need the operator's approval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Approval {
     Never,
@@ -25,12 +27,9 @@ impl Approval {
         (Self::Always, "always", "the operator is asked each time"),
     ];
 
-    /// What a word means.
-    pub fn named(word: &str) -> Option<Self> {
-        let mut all = Self::ALL.into_iter();
-        all.find(|(_, known, _)| *known == word)
-            .map(|(approval, ..)| approval)
-    }
+    /// How files say it.
+    pub(in crate::engine) const SHAPE: Shape =
+        Shape::Word(None, || Self::ALL.map(|(_, word, _)| word).to_vec());
 }
 
 /// How often a call is tried, where its tool failed in a way that may pass: it took too long, or
@@ -105,34 +104,21 @@ impl BreakerSettings {
 }
 
 /// What a policy says about attempts in one place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
 pub(super) struct PartialRetry {
     pub(super) attempts: Option<u32>,
+    #[serde(rename = "backoff", deserialize_with = "millis")]
     pub(super) backoff_ms: Option<Millis>,
 }
 
 /// What a policy says about breakers in one place.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
 pub(super) struct PartialBreaker {
     pub(super) threshold: Option<u32>,
+    #[serde(rename = "cooldown", deserialize_with = "millis")]
     pub(super) cooldown_ms: Option<Millis>,
     pub(super) webhook: Option<String>,
     pub(super) wording: Option<String>,
-}
-
-/// Longest duration that can be written: a day.
-const LONGEST: Millis = 24 * 60 * 60 * 1000;
-/// The units of durations.
-const UNITS: [(&str, Millis); 4] = [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000)];
-
-/// Milliseconds of a duration as files write it: a whole number with its unit, `500ms`, `30s`, `2m`, `1h`;
-/// a day at most.
-pub fn duration(text: &str) -> Option<Millis> {
-    let digits = text.find(|c: char| !c.is_ascii_digit())?;
-    let (number, unit) = text.split_at(digits);
-    let (_, factor) = UNITS.iter().find(|(known, _)| *known == unit)?;
-    let number: Millis = number.parse().ok()?;
-    number
-        .checked_mul(*factor)
-        .filter(|millis| *millis <= LONGEST)
 }
