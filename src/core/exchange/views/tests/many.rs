@@ -36,7 +36,8 @@ fn restoring(count: usize) -> Duration {
 
 #[test]
 fn the_time_for_a_turn_goes_with_the_number_of_its_calls() {
-    let (few, many) = (restoring(100), restoring(800));
-    // Eight times as many; 64 times as long if each call were compared with each.
-    assert!(many < few * 24, "{few:?} {many:?}");
+    // Eight times as many; 64 times as long if each call were compared with each. Another process may disturb
+    // one measurement, but not each of them.
+    let mut measured = (0..5).map(|_| (restoring(100), restoring(800)));
+    assert!(measured.any(|(few, many)| many < few * 24));
 }
