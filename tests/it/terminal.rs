@@ -169,3 +169,39 @@ fn without_a_path_the_bundled_sessions_are_offered() {
     terminal.send(Key::Char('q'));
     assert!(terminal.wait_exit().unwrap().success());
 }
+
+#[test]
+fn the_picker_heads_its_columns_and_cuts_long_paths_in_their_middle() {
+    let folder = TempDir::new().unwrap();
+    let deep = folder.path().join("sessions").join("deep-".repeat(30));
+    fs::create_dir_all(&deep).unwrap();
+    fs::copy(bundled("broken-json.json"), deep.join("the-last.json")).unwrap();
+    let mut terminal = Terminal::builder()
+        .size(120, 30)
+        .env_clear()
+        .env("LANG", "C.UTF-8")
+        .env("HOME", folder.path().to_str().unwrap())
+        .timeout(Duration::from_secs(20))
+        .current_dir(folder.path())
+        .spawn(RETAKE)
+        .unwrap();
+    let row = |screen: &termlens::Screen, end: &str| {
+        let text = screen.to_string();
+        text.lines()
+            .find(|line| line.contains(end))
+            .map(str::to_owned)
+    };
+    terminal
+        .wait_until(|screen| row(screen, "the-last.json").is_some())
+        .unwrap();
+    let screen = terminal.screen();
+    let heads = row(&screen, "first words").unwrap();
+    for head in ["found", "age", "size", "format", "file"] {
+        assert!(heads.contains(head), "{head}: {screen}");
+    }
+    let shown = row(&screen, "the-last.json").unwrap();
+    let (start, _) = shown.split_once('…').unwrap();
+    assert!(start.contains("deep-"), "{screen}");
+    terminal.send(Key::Char('q'));
+    assert!(terminal.wait_exit().unwrap().success());
+}

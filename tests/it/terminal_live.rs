@@ -203,3 +203,64 @@ fn on_a_small_screen_the_pause_and_the_keys_that_settle_it_are_seen() {
     sees(&mut terminal, "nearest: search_flights");
     quit(terminal);
 }
+
+/// An agent that may ask its model once, and whose model goes on calling.
+fn limited_agent(folder: &TempDir) -> PathBuf {
+    let agent = r#"
+name = "limited"
+input = "What is my balance?"
+max_turns = 1
+[model]
+dialect = "chat"
+script = "limited.script.toml"
+[[tools]]
+name = "look"
+canned = "42 EUR"
+"#;
+    let script = "[[rule]]\ncalls = [{ name = \"look\", arguments = { id = 7 } }]\n";
+    fs::write(folder.path().join("limited.script.toml"), script).unwrap();
+    let path = folder.path().join("limited.toml");
+    fs::write(&path, agent).unwrap();
+    path
+}
+
+#[test]
+fn at_the_turn_limit_the_operator_s_fallback_is_the_result() {
+    let folder = TempDir::new().unwrap();
+    let mut terminal = run(&folder, (150, 30), &limited_agent(&folder));
+    sees(&mut terminal, "paused: all 1 replies are used");
+    press(&mut terminal, 'a');
+    sees(&mut terminal, "into the history that the model sees");
+    for letter in "no answer".chars() {
+        press(&mut terminal, letter);
+    }
+    terminal.send(Key::Ctrl('s'));
+    sees(&mut terminal, "\"content\": \"no answer\"");
+    terminal.send(Key::Enter);
+    sees(&mut terminal, "ended: fallback");
+    sees(&mut terminal, "no answer");
+    quit(terminal);
+}
+
+#[test]
+fn who_leaves_a_run_reads_where_it_is_and_finds_it_there_under_its_agent_s_name() {
+    let folder = TempDir::new().unwrap();
+    let agent = limited_agent(&folder);
+    let mut terminal = run(&folder, (150, 30), &agent);
+    sees(&mut terminal, "paused: all 1 replies are used");
+    press(&mut terminal, 'Q');
+    sees(
+        &mut terminal,
+        "the run is in run.jsonl; `retake run.jsonl` opens it again",
+    );
+    assert!(terminal.wait_exit().unwrap().success());
+
+    let mut terminal = start(&folder, (150, 30), &["run.jsonl"]);
+    sees(&mut terminal, "take 1 2/2");
+    sees(&mut terminal, "limited");
+    lacks(&terminal, "run.jsonl");
+    press(&mut terminal, 'L');
+    sees(&mut terminal, "agent limited, model scripted");
+    lacks(&terminal, "    0.000");
+    quit(terminal);
+}

@@ -18,8 +18,17 @@ fn desk(name: &str) -> TempDir {
 }
 
 fn open(folder: &TempDir, name: &str) -> Terminal {
+    open_with((120, 30), folder, name)
+}
+
+/// On a screen with room for the names of takes.
+fn open_wide(folder: &TempDir, name: &str) -> Terminal {
+    open_with((160, 30), folder, name)
+}
+
+fn open_with((columns, rows): (u16, u16), folder: &TempDir, name: &str) -> Terminal {
     Terminal::builder()
-        .size(120, 30)
+        .size(columns, rows)
         .env_clear()
         .env("LANG", "C.UTF-8")
         .env("HOME", folder.path().to_str().unwrap())
@@ -197,4 +206,37 @@ fn what_was_acknowledged_outlives_a_killed_process() {
     sees(&mut terminal, "take 4: drop pair");
     terminal.send(Key::Char('Q'));
     assert!(terminal.wait_exit().unwrap().success());
+}
+
+#[test]
+fn a_take_has_a_name_in_the_header_and_says_after_a_restart_why_it_is_there() {
+    let name = "broken-json.json";
+    let folder = desk(name);
+    let mut terminal = open_wide(&folder, name);
+    sees(&mut terminal, "1 error");
+    terminal.send(Key::Char('g'));
+    sees(&mut terminal, "Item 1  ");
+    terminal.send(Key::Char(']'));
+    sees(&mut terminal, "malformed-arguments");
+    terminal.send(Key::Char('x'));
+    sees(&mut terminal, "enter accept");
+    terminal.send(Key::Enter);
+    sees(&mut terminal, "take 1 2/2");
+    terminal.send(Key::Char('T'));
+    sees(&mut terminal, "rename");
+    terminal.send(Key::Char('r'));
+    types(&mut terminal, "without the call");
+    terminal.send(Key::Enter);
+    terminal.send(Key::Esc);
+    sees(&mut terminal, "take 1 2/2  without the call");
+    terminal.send(Key::Char('Q'));
+    terminal.wait_exit().unwrap();
+
+    let mut terminal = open_wide(&folder, name);
+    sees(
+        &mut terminal,
+        "1 take from before: T shows it; a copy of the file has the same",
+    );
+    terminal.send(Key::Char('Q'));
+    terminal.wait_exit().unwrap();
 }

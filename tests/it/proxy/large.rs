@@ -156,6 +156,53 @@ fn the_time_for_bad_calls_of_one_reply_goes_with_their_number() {
     assert!(many < 9 * few, "{few} for 500 calls, {many} for 2,000");
 }
 
+/// Milliseconds of the processors, in tens, that a request with so many calls without an output takes.
+#[cfg(target_os = "linux")]
+fn time_of_orphans(count: usize) -> u64 {
+    let upstream = Fake::start(|_, stream| stream.write_all(&mended()).is_ok());
+    let folder = tempfile::tempdir().unwrap();
+    let policy = "[on.orphan-call]\ndo = \"inject\"\n";
+    std::fs::write(folder.path().join("policy.toml"), policy).unwrap();
+    let named = ["--policy", "policy.toml"];
+    let running = Running::start_by(&[], &[], folder.path(), &upstream, &named);
+    let mut agent = Agent::new((Dialect::Chat, false));
+    let calls = (0..count).map(|number| {
+        json!({"id": format!("call_{number:05}"), "type": "function",
+            "function": {"name": "search", "arguments": r#"{"city":"Oslo"}"#}})
+    });
+    let calls: Vec<_> = calls.collect();
+    let said = json!({"role": "assistant", "content": null, "tool_calls": calls});
+    agent.history.push(said);
+    agent
+        .history
+        .push(json!({"role": "user", "content": "Go on."}));
+    let before = used(&running);
+    let got = running.ask(&agent).receive(LONG);
+    assert!(got.text().contains("Here you are."), "{}", got.text());
+    let took = used(&running) - before;
+    let requests = upstream.requests();
+    let asked: serde_json::Value = serde_json::from_slice(&requests[0].body).unwrap();
+    let messages = asked["messages"].as_array().unwrap().iter();
+    let outputs = messages.filter(|message| message["role"] == "tool");
+    assert_eq!(outputs.count(), count);
+    let (code, lines) = running.ended();
+    assert_eq!(code, Some(143), "{lines:?}");
+    took
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_time_for_orphans_of_one_request_goes_with_their_number() {
+    let is_long = std::env::var_os("RETAKE_LONG").is_some();
+    let count = if is_long { 5_000 } else { 500 };
+    let (few, many) = (time_of_orphans(count), time_of_orphans(4 * count));
+    // Four times as many; sixteen times as long where each is compared with each.
+    assert!(
+        many < 9 * few.max(1),
+        "{few} for {count}, {many} for four times as many"
+    );
+}
+
 /// Exchanges whose holds have begun: each has a journal.
 fn begun(stage: &Stage) -> Vec<u32> {
     let news = stage.news.lock().unwrap();
