@@ -20,6 +20,7 @@ pub mod http;
 mod inflate;
 pub mod inspect;
 mod interrupt;
+mod journal;
 pub mod lab;
 mod lines;
 pub mod live;

@@ -5,52 +5,33 @@
 //! after a failed sync: it is written anew from memory, and what was there is put aside. The recording
 //! itself is never touched.
 
-mod anew;
 mod find;
-mod folder;
-mod identity;
+mod rewrite;
 mod run;
-mod scan;
-mod segment;
-mod shelf;
+mod state;
 #[cfg(test)]
 mod tests;
-mod told;
 
-pub(crate) use folder::{Below, Folder, lock, unlock};
-pub use identity::About;
+pub use crate::journal::{About, Clock, Damage, JournalError, NotRecording, wall_clock};
 pub use run::runs_folder;
 pub(super) use run::{is_run, is_run_file, lay, read_run};
-pub use scan::Damage;
-#[cfg(test)]
-pub(crate) use segment::Medium;
-pub(crate) use segment::{Mount, Names, Segment, Unwritten};
-pub use told::{Entry, FirstRequest, Happened};
+pub use state::{Entry, FirstRequest, Happened};
 
-use anew::{Failure, write_anew};
+use crate::journal::{
+    AppendError, Folder, Header, Identity, JournalFile, Location, OpenFile, Subfolder, Subject,
+    unlock,
+};
 use etcetera::BaseStrategy;
 use find::Found;
 use retake_core::session::Source;
 use retake_core::session::ledger::Ledger;
 use retake_core::session::takes::Takes;
+use rewrite::rewrite;
 use serde::Serialize;
-use shelf::Shelf;
-use std::fmt;
+use state::JournalState;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
-use told::Told;
-
-/// The time in milliseconds since 1970. It is only told; the order of events is that of their lines.
-pub type Clock = fn() -> u64;
-
-pub fn wall_clock() -> u64 {
-    let passed = SystemTime::now().duration_since(UNIX_EPOCH);
-    passed.map_or(0, |passed| {
-        u64::try_from(passed.as_millis()).unwrap_or(u64::MAX)
-    })
-}
 
 /// The operator's folder for what programs remember; `None` where there is no home.
 pub fn usual_root() -> Option<PathBuf> {
@@ -77,8 +58,7 @@ pub struct Opened {
 #[derive(Debug)]
 pub struct Journal {
     clock: Clock,
-    mount: Mount,
-    shelf: Option<Shelf>,
+    location: Option<Location>,
     /// Every entry, the oldest first: what a new file is written from.
     entries: Vec<String>,
     /// How many of them are on the disk.
@@ -94,7 +74,7 @@ enum OnDisk {
     Nothing,
     /// A file that is not written to: a new one takes its place.
     Old(Old),
-    Open(Box<Segment>),
+    Open(Box<JournalFile>),
     /// A file that is somebody else's: nothing will be written.
     Barred,
 }
@@ -117,73 +97,6 @@ struct Old {
     kept_as: Option<String>,
 }
 
-/// Why takes are only in memory: what the screen shows as long as it lasts.
-#[derive(Debug, thiserror::Error)]
-pub struct NotRecording {
-    /// Since when, in milliseconds since 1970.
-    pub since: u64,
-    #[source]
-    pub why: Why,
-}
-
-impl NotRecording {
-    /// Whether it may work later without anybody opening the file again.
-    pub fn may_pass(&self) -> bool {
-        matches!(self.why, Why::Failed { .. })
-    }
-
-    /// Whether there is a place for the journal, which cannot be used.
-    pub fn is_of_the_journal(&self) -> bool {
-        !matches!(self.why, Why::NoFile | Why::NoHome)
-    }
-}
-
-impl fmt::Display for NotRecording {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let seconds = self.since / 1000;
-        let (hours, minutes) = (seconds / 3600 % 24, seconds / 60 % 60);
-        let why = &self.why;
-        write!(
-            f,
-            "NOT RECORDING since {hours:02}:{minutes:02}:{:02} UTC: {why}",
-            seconds % 60
-        )
-    }
-}
-
-/// Why takes are only in memory.
-#[derive(Debug, thiserror::Error)]
-pub enum Why {
-    /// The recording is no file.
-    #[error("takes of what is no file are not kept")]
-    NoFile,
-    /// There is no home folder.
-    #[error("there is no home folder to keep takes in")]
-    NoHome,
-    /// Another process writes to the journal.
-    #[error("another retake has the takes of this file open ({})", journal.display())]
-    OpenElsewhere { journal: PathBuf },
-    /// A newer retake wrote the journal.
-    #[error("the takes of this file are in a journal of version {version}: open it with a newer retake ({})", journal.display())]
-    Newer { version: u64, journal: PathBuf },
-    /// There is a file where a new run should have its journal.
-    #[error("there is a file already ({})", journal.display())]
-    Exists { journal: PathBuf },
-    /// The journal may not be written to.
-    #[error("the journal is read-only ({})", journal.display())]
-    ReadOnly { journal: PathBuf },
-    /// Somebody else put another journal in its place, or wrote to it.
-    #[error("the journal was changed by another program; open the file again ({})", journal.display())]
-    Replaced { journal: PathBuf },
-    /// The system says no; it is tried again with each change.
-    #[error("{error} ({})", journal.display())]
-    Failed {
-        journal: PathBuf,
-        #[source]
-        error: io::Error,
-    },
-}
-
 impl Journal {
     /// Looks for the takes of the recording at `path`. `source` is the bytes that takes are laid over, `root`
     /// usually [`usual_root`]. Nothing is written before something changes.
@@ -197,21 +110,21 @@ impl Journal {
     }
 
     fn open_on(
-        mount: Mount,
+        open: OpenFile,
         root: Option<&Path>,
         path: Option<&Path>,
         source: &dyn Source,
         clock: Clock,
     ) -> Opened {
-        let mut opened = Opened::nothing(clock, mount);
-        let shelf = match (root, path) {
-            (_, None) => Err(Why::NoFile),
-            (None, _) => Err(Why::NoHome),
-            (Some(root), Some(path)) => Shelf::of_recording(root, path, source),
+        let mut opened = Opened::nothing(clock);
+        let location = match (root, path) {
+            (_, None) => Err(JournalError::NoFile),
+            (None, _) => Err(JournalError::NoHome),
+            (Some(root), Some(path)) => location_of(root, path, source),
         };
-        match shelf {
-            Ok(shelf) => opened.look(shelf, |shelf, folder, mount| {
-                find::find(shelf, folder, source, mount)
+        match location {
+            Ok(location) => opened.look(Location { open, ..location }, |location, folder| {
+                find::find(location, folder, source)
             }),
             Err(why) => opened.journal.bar(why),
         }
@@ -264,7 +177,7 @@ impl Journal {
                     self.written = self.entries.len();
                     self.trouble = None;
                 }
-                Err(why) if matches!(why, Why::Failed { .. }) => self.trouble(why),
+                Err(why) if matches!(why, JournalError::Failed { .. }) => self.trouble(why),
                 Err(why) => self.bar(why),
             }
         }
@@ -283,7 +196,7 @@ impl Journal {
 
     /// Where the journal is, or would be.
     pub fn path(&self) -> Option<PathBuf> {
-        self.shelf.as_ref().map(Shelf::path)
+        self.location.as_ref().map(Location::path)
     }
 
     fn entry(&self, event: &impl Serialize) -> serde_json::Result<String> {
@@ -294,7 +207,7 @@ impl Journal {
         Ok(entry)
     }
 
-    fn bar(&mut self, why: Why) {
+    fn bar(&mut self, why: JournalError) {
         self.release();
         self.on_disk = OnDisk::Barred;
         self.trouble(why);
@@ -303,86 +216,68 @@ impl Journal {
     /// Lets others have the file.
     fn release(&self) {
         match &self.on_disk {
-            OnDisk::Open(segment) => unlock(segment.file()),
+            OnDisk::Open(file) => unlock(file.file()),
             OnDisk::Old(old) => unlock(&old.file),
             OnDisk::Nothing | OnDisk::Barred => {}
         }
     }
 
-    fn trouble(&mut self, why: Why) {
+    fn trouble(&mut self, why: JournalError) {
         let since = self.trouble.as_ref().map(|trouble| trouble.since);
         let since = since.unwrap_or_else(self.clock);
         self.trouble = Some(NotRecording { since, why });
     }
 
-    fn failed(&self, error: io::Error) -> Why {
+    fn failed(&self, error: io::Error) -> JournalError {
         let journal = self.path().unwrap_or_default();
-        Why::Failed { journal, error }
+        JournalError::Failed { journal, error }
     }
 
-    fn write(&mut self) -> Result<(), Why> {
-        let Some(shelf) = &self.shelf else {
-            return Err(Why::NoFile);
-        };
-        if let OnDisk::Open(segment) = &mut self.on_disk {
-            match segment.append(&self.entries[self.written..]) {
+    fn write(&mut self) -> Result<(), JournalError> {
+        if let OnDisk::Open(file) = &mut self.on_disk {
+            match file.append(&self.entries[self.written..]) {
                 Ok(()) => return Ok(()),
-                Err(Unwritten::Undone(error)) => return Err(self.failed(error)),
-                Err(Unwritten::Replaced) => {
-                    let journal = shelf.path();
-                    return Err(Why::Replaced { journal });
+                Err(AppendError::Undone(error)) => return Err(self.failed(error)),
+                Err(AppendError::Replaced) => {
+                    let journal = self.path().unwrap_or_default();
+                    return Err(JournalError::Replaced { journal });
                 }
-                Err(Unwritten::Gone) => self.on_disk = OnDisk::Nothing,
-                Err(Unwritten::Untrusted(error)) => self.abandon(error)?,
+                Err(AppendError::Gone) => self.on_disk = OnDisk::Nothing,
+                Err(AppendError::Untrusted) => {
+                    let file = file.handle();
+                    let file = file.map_err(|error| self.failed(error))?;
+                    self.give_up(file, Some("failed".to_owned()));
+                }
             }
         }
-        self.write_anew()
+        self.rewrite()
     }
 
-    /// Gives up a file that cannot be trusted; it is put aside once a new one has its place.
-    fn abandon(&mut self, error: io::Error) -> Result<(), Why> {
-        let name = self
-            .shelf
-            .as_ref()
-            .map(|shelf| shelf.name.clone())
-            .unwrap_or_default();
-        let OnDisk::Open(segment) = std::mem::replace(&mut self.on_disk, OnDisk::Nothing) else {
-            return Err(self.failed(error));
-        };
-        let file = segment.into_file().map_err(|error| self.failed(error))?;
+    /// A file that cannot be trusted is replaced once a new one has its place.
+    fn give_up(&mut self, file: File, kept_as: Option<String>) {
+        let name = self.location.as_ref().map(|location| location.name.clone());
         self.on_disk = OnDisk::Old(Old {
-            name,
+            name: name.unwrap_or_default(),
             file,
-            kept_as: Some("failed".to_owned()),
+            kept_as,
         });
-        Ok(())
     }
 
     /// Writes everything into a new file, which takes the place of an old one.
-    fn write_anew(&mut self) -> Result<(), Why> {
-        let Some(shelf) = &self.shelf else {
-            return Err(Why::NoFile);
-        };
-        let (name, journal) = (shelf.name.clone(), shelf.path());
+    fn rewrite(&mut self) -> Result<(), JournalError> {
+        let location = self.location.as_ref().ok_or(JournalError::NoFile)?;
         let old = match &self.on_disk {
             OnDisk::Old(old) => Some(old),
             _ => None,
         };
-        match write_anew(shelf, old, self.mount, &self.entries) {
-            Ok(segment) => {
-                self.on_disk = OnDisk::Open(Box::new(segment));
+        match rewrite(location, old, &self.entries)? {
+            Ok(file) => {
+                self.on_disk = OnDisk::Open(Box::new(file));
                 Ok(())
             }
-            Err(Failure::Taken) => Err(Why::OpenElsewhere { journal }),
-            Err(Failure::Replaced) => Err(Why::Replaced { journal }),
-            Err(Failure::Failed(error)) => Err(Why::Failed { journal, error }),
-            Err(Failure::Unsynced(error, file)) => {
-                self.on_disk = OnDisk::Old(Old {
-                    name,
-                    file,
-                    kept_as: None,
-                });
-                Err(Why::Failed { journal, error })
+            Err((error, file)) => {
+                self.give_up(file, None);
+                Err(self.failed(error))
             }
         }
     }
@@ -395,12 +290,11 @@ impl Drop for Journal {
 }
 
 impl Opened {
-    fn nothing(clock: Clock, mount: Mount) -> Self {
+    fn nothing(clock: Clock) -> Self {
         Self {
             journal: Journal {
                 clock,
-                mount,
-                shelf: None,
+                location: None,
                 entries: Vec::new(),
                 written: 0,
                 is_gathering: false,
@@ -418,38 +312,51 @@ impl Opened {
     /// Looks for the journal in its folder.
     fn look(
         &mut self,
-        shelf: Shelf,
-        find: impl FnOnce(&Shelf, Folder, Mount) -> Result<Option<Found>, Why>,
+        location: Location,
+        find: impl FnOnce(&Location, Folder) -> io::Result<Option<Found>>,
     ) {
-        match shelf.folder() {
+        match location.folder() {
             Ok(None) => {}
-            Ok(Some(folder)) => match find(&shelf, folder, self.journal.mount) {
+            Ok(Some(folder)) => match find(&location, folder) {
                 Ok(Some(found)) => self.take(found),
                 Ok(None) => {}
-                Err(why) => self.journal.bar(why),
+                Err(error) => self.journal.bar(location.failed(error)),
             },
             // The folder may be there when there is something to write.
-            Err(error) => self.journal.trouble(shelf.failed(error)),
+            Err(error) => self.journal.trouble(location.failed(error)),
         }
-        self.journal.shelf = Some(shelf);
+        self.journal.location = Some(location);
     }
 
     /// Takes over what was found.
     fn take(&mut self, found: Found) {
         self.damages = found.scan.damages;
-        let mut told = Told::default();
+        let mut state = JournalState::default();
         for line in found.scan.lines {
-            self.damages.extend(told.tell(&line));
+            self.damages.extend(state.apply(&line));
             self.journal.entries.push(line.entry);
         }
-        self.takes = told.takes;
-        self.ledger = told.ledger;
-        self.happened = told.happened;
-        self.base = told.base;
+        self.takes = state.takes;
+        self.ledger = state.ledger;
+        self.happened = state.happened;
+        self.base = state.base;
         self.journal.written = self.journal.entries.len();
         self.journal.on_disk = found.on_disk;
         if let Some(why) = found.barred {
             self.journal.bar(why);
         }
     }
+}
+
+/// Where the takes of a recording are kept.
+fn location_of(root: &Path, path: &Path, source: &dyn Source) -> Result<Location, JournalError> {
+    let identity = std::fs::canonicalize(path)
+        .and_then(|path| Identity::of(&path, source).map_err(io::Error::other));
+    let identity = identity.map_err(|error| JournalError::Failed {
+        journal: path.to_owned(),
+        error,
+    })?;
+    let stem = identity.stem();
+    let header = Header::new(Subject::Takes { of: Some(identity) });
+    Ok(Location::own(root, Subfolder::Takes, stem, header))
 }

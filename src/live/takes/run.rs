@@ -2,18 +2,18 @@
 //! opens like any recording.
 
 use super::find::find_run;
-use super::scan::Scan;
-use super::segment::Mount;
-use super::shelf::Shelf;
-use super::told::{FirstRequest, Told};
-use super::{About, Clock, Damage, Journal, NotRecording, Opened, Why};
+use super::state::{FirstRequest, JournalState};
+use super::{Journal, Opened};
+use crate::journal::{
+    About, Clock, Damage, Folder, HEAD, Header, JournalError, Location, NotRecording, Scan,
+    Subfolder, Subject,
+};
 use memchr::memmem;
 use retake_core::formats::{self, Format};
 use retake_core::session::ledger::Ledger;
 use retake_core::session::takes::{Lost, TakeId, Takes, settle};
 use retake_core::session::{Problem, ProblemKind, Rope};
 use std::fs::File;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -26,8 +26,6 @@ const OF_RUN: &[u8] = b",\"kind\":\"run\",";
 const OF_PROXY: &[u8] = b",\"kind\":\"proxy\",";
 /// How the entry with the first request begins: a run is known by it, too, should its first line be damaged.
 const FIRST_ENTRY: &[u8] = b",\"entry\":{\"type\":\"base\",";
-/// Where one of them stands, at the latest, in bytes.
-const HEAD: usize = 64 * 1024;
 
 /// The folder of the journals of runs, below the operator's own one ([`super::usual_root`]).
 pub fn runs_folder(root: &Path) -> PathBuf {
@@ -71,14 +69,14 @@ pub(crate) fn read_run(bytes: &[u8]) -> Option<Run> {
     if scan.newer_version().is_some() {
         return None;
     }
-    let mut told = Told::default();
+    let mut state = JournalState::default();
     let mut damages = scan.damages;
     for line in &scan.lines {
-        damages.extend(told.tell(line));
+        damages.extend(state.apply(line));
     }
-    let base = told.base?;
+    let base = state.base?;
     let format = formats::find(&base.format)?;
-    let (rope, lost) = current_rope((&told.takes, &told.ledger), base);
+    let (rope, lost) = current_rope((&state.takes, &state.ledger), base);
     let mut problems: Vec<Problem> = damages.iter().map(problem).collect();
     problems.extend(lost.map(|lost| Problem {
         at: 0,
@@ -152,84 +150,65 @@ impl Journal {
         base: &[u8],
         clock: Clock,
     ) -> Result<(), NotRecording> {
-        begin_on(|file| Box::new(file), path, about, base, clock)
+        let mut opened = Opened::nothing(clock);
+        let journal = &mut opened.journal;
+        let trouble = |why| NotRecording {
+            since: clock(),
+            why,
+        };
+        let failed = |error| {
+            trouble(JournalError::Failed {
+                journal: path.to_owned(),
+                error,
+            })
+        };
+        let first = FirstRequest::new(&about.format, base);
+        let entry = journal
+            .entry(&first)
+            .map_err(|error| failed(error.into()))?;
+        journal.entries.push(entry);
+        let location = Location::named(path, Header::new(Subject::Run { run: about }));
+        let location = location.and_then(|location| {
+            Folder::create(&location.root, Subfolder::None)?;
+            let root = std::fs::canonicalize(&location.root)?;
+            Ok(Location { root, ..location })
+        });
+        journal.location = Some(location.map_err(failed)?);
+        // A file that is there is somebody's.
+        if std::fs::symlink_metadata(path).is_ok() {
+            let journal = path.to_owned();
+            return Err(trouble(JournalError::Exists { journal }));
+        }
+        if journal.catch_up().is_err()
+            && let Some(trouble) = journal.trouble.take()
+        {
+            return Err(trouble);
+        }
+        Ok(())
     }
 
     /// Opens the journal of a run: its takes, what happened, and the request that it began with.
     pub fn open_run(path: &Path, clock: Clock) -> Opened {
-        open_on(|file| Box::new(file), path, clock)
+        let mut opened = Opened::nothing(clock);
+        let location = std::fs::canonicalize(path).and_then(|path| {
+            let header = match Header::of(&File::open(&path)?) {
+                Some(Header {
+                    subject: subject @ Subject::Run { .. },
+                    ..
+                }) => subject,
+                _ => Subject::Run {
+                    run: About::default(),
+                },
+            };
+            Location::named(&path, Header::new(header))
+        });
+        match location {
+            Ok(location) => opened.look(location, find_run),
+            Err(error) => opened.journal.bar(JournalError::Failed {
+                journal: path.to_owned(),
+                error,
+            }),
+        }
+        opened
     }
-}
-
-fn begin_on(
-    mount: Mount,
-    path: &Path,
-    about: About,
-    base: &[u8],
-    clock: Clock,
-) -> Result<(), NotRecording> {
-    let mut opened = Opened::nothing(clock, mount);
-    let journal = &mut opened.journal;
-    let trouble = |why| NotRecording {
-        since: clock(),
-        why,
-    };
-    let failed = |error| {
-        trouble(Why::Failed {
-            journal: path.to_owned(),
-            error,
-        })
-    };
-    let first = FirstRequest::new(&about.format, base);
-    let entry = journal
-        .entry(&first)
-        .map_err(|error| failed(error.into()))?;
-    journal.entries.push(entry);
-    if let Some(folder) = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-    {
-        let mut make = std::fs::DirBuilder::new();
-        make.recursive(true).mode(0o700);
-        make.create(folder).map_err(failed)?;
-    }
-    journal.shelf = Some(Shelf::of_run(path, about).map_err(failed)?);
-    // A file that is there is somebody's.
-    if std::fs::symlink_metadata(path).is_ok() {
-        let journal = path.to_owned();
-        return Err(trouble(Why::Exists { journal }));
-    }
-    if journal.catch_up().is_err()
-        && let Some(trouble) = journal.trouble.take()
-    {
-        return Err(trouble);
-    }
-    Ok(())
-}
-
-fn open_on(mount: Mount, path: &Path, clock: Clock) -> Opened {
-    let mut opened = Opened::nothing(clock, mount);
-    let failed = |error| Why::Failed {
-        journal: path.to_owned(),
-        error,
-    };
-    let shelf = std::fs::canonicalize(path).and_then(|path| {
-        let about = about_of(&path)?;
-        Shelf::of_run(&path, about)
-    });
-    match shelf {
-        Ok(shelf) => opened.look(shelf, find_run),
-        Err(error) => opened.journal.bar(failed(error)),
-    }
-    opened
-}
-
-/// What the first line of a run's journal says.
-fn about_of(path: &Path) -> std::io::Result<About> {
-    use std::io::{BufRead, BufReader, Read};
-    let mut line = Vec::new();
-    BufReader::new(File::open(path)?.take(HEAD as u64)).read_until(b'\n', &mut line)?;
-    let line = line.strip_suffix(b"\n").unwrap_or(&line);
-    let header = super::identity::Header::decode(line);
-    Ok(header.and_then(|header| header.run).unwrap_or_default())
 }

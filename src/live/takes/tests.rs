@@ -6,7 +6,6 @@ mod places;
 mod power;
 mod runs;
 
-use super::folder::Below;
 use super::*;
 use retake_core::session::takes::{ItemMark, Take, TakeEvent, TakeId, anchor};
 use retake_core::session::{Span, Splice};
@@ -63,7 +62,7 @@ impl Home {
 
     /// The names in the folder of the journals, without what stands before the name of the recording.
     fn names(&self) -> Vec<String> {
-        let Ok(entries) = fs::read_dir(Below::Takes.path(&self.root())) else {
+        let Ok(entries) = fs::read_dir(Subfolder::Takes.path(&self.root())) else {
             return Vec::new();
         };
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -142,7 +141,7 @@ fn a_closed_journal_is_free_although_a_child_process_has_a_copy_of_its_file() {
     thread_local! {
         static COPIES: std::cell::RefCell<Vec<File>> = const { std::cell::RefCell::new(Vec::new()) };
     }
-    let mount = |file: File| -> Box<dyn segment::Medium> {
+    let mount = |file: File| -> Box<dyn crate::journal::Storage> {
         COPIES.with_borrow_mut(|copies| copies.push(file.try_clone().unwrap()));
         Box::new(file)
     };
@@ -187,6 +186,6 @@ fn what_is_no_file_and_who_has_no_home_is_told() {
     );
     let homeless = Journal::open(None, Some(&home.recording), &source, clock);
     let trouble = homeless.journal.not_recording().unwrap();
-    assert!(matches!(trouble.why, Why::NoHome));
+    assert!(matches!(trouble.why, JournalError::NoHome));
     assert_eq!(piped.takes.count(), 2);
 }

@@ -4,14 +4,9 @@ use super::VERSION;
 use crate::json::{Cursor, Fault};
 use std::ops::Range;
 
-/// The first line of a journal, with its line feed. `about` is a JSON object without `retake`
-/// and `version`, or empty.
-pub fn encode_header(about: &serde_json::Map<String, serde_json::Value>) -> String {
-    let mut header = serde_json::json!({"retake": "journal", "version": VERSION});
-    if let Some(members) = header.as_object_mut() {
-        members.extend(about.clone());
-    }
-    format!("{header}\n")
+/// The first line of a journal of nothing in particular, with its line feed.
+pub fn encode_header() -> String {
+    format!("{{\"retake\":\"journal\",\"version\":{VERSION}}}\n")
 }
 
 /// Between the members of a first line and its checksum.

@@ -18,9 +18,7 @@ fn journal() -> Vec<String> {
         r#"{"type":"item","dialect":"chat","item":{"role":"assistant","content":"yo"}}"#,
     ];
     let lines = (1..).zip(items).map(|(seq, entry)| encode_line(seq, entry));
-    std::iter::once(encode_header(&serde_json::Map::new()))
-        .chain(lines)
-        .collect()
+    std::iter::once(encode_header()).chain(lines).collect()
 }
 
 #[test]
@@ -73,7 +71,7 @@ fn of_proxy(entries: &[String]) -> String {
     let lines = (1..)
         .zip(entries)
         .map(|(seq, entry)| encode_line(seq, entry));
-    let header = encode_header(&serde_json::Map::new());
+    let header = encode_header();
     std::iter::once(seal_header(&header)).chain(lines).collect()
 }
 

@@ -465,7 +465,7 @@ impl Observer for Along {
 }
 
 /// A lock; what a panic left is whole enough to go on with.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(in crate::proxy) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

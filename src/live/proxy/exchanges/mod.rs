@@ -12,7 +12,7 @@ mod outcome;
 mod pump;
 mod turns;
 
-pub(super) use floor::{Floor, Made};
+pub(super) use floor::{Floor, Made, lock};
 
 use super::Observer;
 use super::ask_for_plain;

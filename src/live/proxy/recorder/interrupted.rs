@@ -1,7 +1,7 @@
 //! What earlier proxies left held: exchanges without an end, in journals that no process writes to. Nothing of
 //! them is sent again.
 
-use crate::takes::{Below, Folder, lock, unlock, wall_clock};
+use crate::journal::{Folder, Header, Subfolder, Subject, lock, unlock, wall_clock};
 use retake_core::exchange::entry::Entry;
 use retake_core::exchange::{Ending, ExchangeId};
 use retake_core::formats::retake_journal::{decode_line, encode_line};
@@ -9,13 +9,10 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// How much of the end of a journal tells whether it was closed, in bytes.
 const TAIL: u64 = 256;
-/// How much of a file is looked at to see whether it is the journal of a proxy, in bytes.
-const HEADER: usize = 64 * 1024;
 /// The longest line that is looked at, in bytes: a request and a reply as they are recorded at most,
 /// and what escaping adds.
 const LINE: u64 = 512 << 20;
@@ -57,7 +54,7 @@ struct Line {
     holding: Option<Holding>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 struct Holding {
     since: u64,
     why: String,
@@ -76,7 +73,7 @@ pub fn interrupted_until(
     folder: &Path,
     is_over: &dyn Fn() -> bool,
 ) -> io::Result<Vec<Interrupted>> {
-    let Some(open) = Folder::open(folder, Below::Nothing)? else {
+    let Some(open) = Folder::open(folder, Subfolder::None)? else {
         return Ok(Vec::new());
     };
     let mut found = Vec::new();
@@ -87,7 +84,9 @@ pub fn interrupted_until(
         let Ok(Some((mut file, _))) = open.file(&name) else {
             continue;
         };
-        if !is_of_proxy(&file) || !lock(&file).unwrap_or(false) {
+        let header = Header::of(&file);
+        let is_of_proxy = header.is_some_and(|one| matches!(one.subject, Subject::Proxy { .. }));
+        if !is_of_proxy || !lock(&file).unwrap_or(false) {
             continue;
         }
         let read = read_one(&mut file, &folder.join(&name), is_over);
@@ -98,23 +97,6 @@ pub fn interrupted_until(
     Ok(found)
 }
 
-/// Whether a file says in its first line that it is the journal of a proxy; of another one
-/// nothing more is read.
-fn is_of_proxy(file: &File) -> bool {
-    #[derive(Deserialize)]
-    struct Header {
-        retake: String,
-        kind: String,
-    }
-    let mut head = vec![0; HEADER];
-    let Ok(length) = file.read_at(&mut head, 0) else {
-        return false;
-    };
-    let line = head[..length].split(|byte| *byte == b'\n').next();
-    let header = serde_json::from_slice::<Header>(line.unwrap_or_default());
-    header.is_ok_and(|header| header.retake == "journal" && header.kind == "proxy")
-}
-
 fn read_one(
     file: &mut File,
     path: &Path,
@@ -123,14 +105,14 @@ fn read_one(
     if is_closed(file)? {
         return Ok(Vec::new());
     }
-    let held = held_in(file, path, is_over)?;
+    let read = HeldExchanges::of(file, path, is_over)?;
     if is_over() {
         return Ok(Vec::new());
     }
-    if held.is_empty() {
-        append_ends(file, &[], wall_clock())?;
+    if read.held.is_empty() {
+        read.append_ends(file, &[], wall_clock())?;
     }
-    Ok(held)
+    Ok(read.held.into_values().collect())
 }
 
 /// Notes in their journals that these exchanges are over, so that they are not listed again. Says how many
@@ -166,82 +148,89 @@ fn line_of(bytes: &[u8]) -> Option<Line> {
     serde_json::from_slice(&bytes[sound.entry]).ok()
 }
 
-fn held_in(file: &File, path: &Path, is_over: &dyn Fn() -> bool) -> io::Result<Vec<Interrupted>> {
-    let mut lines = BufReader::new(file.try_clone()?);
-    let mut line = Vec::new();
-    let mut held = BTreeMap::new();
-    while !is_over() && next_line(&mut lines, &mut line)? {
-        let Some(entry) = line_of(&line) else {
-            continue;
-        };
+/// What was held when a journal ends, and where it ends.
+#[derive(Default)]
+struct HeldExchanges {
+    held: BTreeMap<ExchangeId, Interrupted>,
+    /// The number of the last line.
+    last: u64,
+    is_torn: bool,
+}
+
+impl HeldExchanges {
+    fn of(file: &File, path: &Path, is_over: &dyn Fn() -> bool) -> io::Result<Self> {
+        let mut lines = BufReader::new(file.try_clone()?);
+        let (mut line, mut read) = (Vec::new(), Self::default());
+        lines.seek(SeekFrom::Start(0))?;
+        loop {
+            line.clear();
+            if is_over() || lines.by_ref().take(LINE).read_until(b'\n', &mut line)? == 0 {
+                return Ok(read);
+            }
+            read.is_torn = !line.ends_with(b"\n");
+            if let Some(sound) = decode_line(&line) {
+                read.last = sound.seq;
+                if let Ok(entry) = serde_json::from_slice(&line[sound.entry]) {
+                    read.entry(entry, path);
+                }
+            }
+        }
+    }
+
+    fn entry(&mut self, entry: Line, path: &Path) {
         match entry.kind.as_str() {
             "held" => {
-                let holding = entry.holding.as_ref();
-                held.insert(
-                    entry.id,
-                    Interrupted {
-                        journal: path.to_owned(),
-                        id: entry.id,
-                        since: holding.map_or(entry.at, |holding| holding.since),
-                        why: holding
-                            .map(|holding| holding.why.clone())
-                            .unwrap_or_default(),
-                        run: entry.holding.and_then(|holding| holding.journal),
-                        client: entry.client,
-                        path: entry.path,
-                        model: entry.model,
-                    },
-                );
+                let holding = entry.holding.unwrap_or(Holding {
+                    since: entry.at,
+                    ..Holding::default()
+                });
+                let held = Interrupted {
+                    journal: path.to_owned(),
+                    id: entry.id,
+                    since: holding.since,
+                    why: holding.why,
+                    run: holding.journal,
+                    client: entry.client,
+                    path: entry.path,
+                    model: entry.model,
+                };
+                self.held.insert(entry.id, held);
             }
             "exchange" | "ended" => {
-                held.remove(&entry.id);
+                self.held.remove(&entry.id);
             }
             _ => {}
         }
     }
-    Ok(held.into_values().collect())
-}
 
-fn next_line(lines: &mut BufReader<File>, line: &mut Vec<u8>) -> io::Result<bool> {
-    line.clear();
-    Ok(lines.by_ref().take(LINE).read_until(b'\n', line)? > 0)
+    /// Appends the ends. A torn line stays what it is, on a line of its own.
+    fn append_ends(&self, file: &mut File, ids: &[ExchangeId], now: u64) -> io::Result<()> {
+        let ends = ids.iter().map(|id| Entry::Ended {
+            id: *id,
+            at: now,
+            ending: Ending::Interrupted,
+        });
+        let entries = ends.chain(std::iter::once(Entry::Closed { at: now }));
+        let mut text = String::from(if self.is_torn { "\n" } else { "" });
+        for (seq, entry) in (self.last + 1..).zip(entries) {
+            text.push_str(&encode_line(seq, &serde_json::to_string(&entry)?));
+        }
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    }
 }
 
 fn close_in(path: &Path, ids: &[ExchangeId], now: u64) -> io::Result<()> {
     let folder = path.parent().unwrap_or_else(|| Path::new("."));
     let name = path.file_name().and_then(|name| name.to_str());
     let name = name.ok_or(io::ErrorKind::InvalidFilename)?;
-    let open = Folder::open(folder, Below::Nothing)?.ok_or(io::ErrorKind::NotFound)?;
+    let open = Folder::open(folder, Subfolder::None)?.ok_or(io::ErrorKind::NotFound)?;
     let (mut file, _) = open.file(name)?.ok_or(io::ErrorKind::NotFound)?;
     if !lock(&file)? {
         return Err(io::ErrorKind::WouldBlock.into());
     }
-    let closed = append_ends(&mut file, ids, now);
+    let read = HeldExchanges::of(&file, path, &|| false);
+    let closed = read.and_then(|read| read.append_ends(&mut file, ids, now));
     unlock(&file);
     closed
-}
-
-/// Appends the ends. A torn line stays what it is, on a line of its own.
-fn append_ends(file: &mut File, ids: &[ExchangeId], now: u64) -> io::Result<()> {
-    let mut lines = BufReader::new(file.try_clone()?);
-    let (mut line, mut next, mut is_whole) = (Vec::new(), 1, true);
-    lines.seek(SeekFrom::Start(0))?;
-    while next_line(&mut lines, &mut line)? {
-        is_whole = line.ends_with(b"\n");
-        if let Some(sound) = decode_line(&line) {
-            next = sound.seq + 1;
-        }
-    }
-    let ends = ids.iter().map(|id| Entry::Ended {
-        id: *id,
-        at: now,
-        ending: Ending::Interrupted,
-    });
-    let entries = ends.chain(std::iter::once(Entry::Closed { at: now }));
-    let mut text = String::from(if is_whole { "" } else { "\n" });
-    for (seq, entry) in (next..).zip(entries) {
-        text.push_str(&encode_line(seq, &serde_json::to_string(&entry)?));
-    }
-    file.write_all(text.as_bytes())?;
-    file.sync_all()
 }

@@ -3,15 +3,12 @@
 //! What is not known to be on the disk is kept in memory, up to a bound, and written as soon as that works
 //! again. A file is never trusted after a failed sync: the next one begins with what that may have lost.
 
-use crate::takes::{
-    Below, Clock, Folder, Mount, Names, NotRecording, Segment, Unwritten, Why, lock, unlock,
+use crate::journal::{
+    AppendError, Clock, JournalError, JournalFile, Location, NotRecording, unlock,
 };
 use retake_core::exchange::entry::Entry;
-use retake_core::formats::retake_journal::{encode_header, seal_header};
 use std::collections::VecDeque;
-use std::fs::File;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
@@ -23,19 +20,6 @@ const UNSYNCED: usize = 4 << 20;
 const RETRY: Duration = Duration::from_secs(1);
 /// How much is kept in memory while nothing can be written.
 const BACKLOG: usize = 64 << 20;
-/// How many names are tried for a file.
-const SPARES: u32 = 10_000;
-
-/// What the journal of a proxy is called, and where it is.
-#[derive(Debug, Clone)]
-pub(super) struct Place {
-    pub(super) root: PathBuf,
-    pub(super) below: Below,
-    /// The file's name without `.jsonl`.
-    pub(super) stem: String,
-    /// Members of its first line.
-    pub(super) about: serde_json::Map<String, serde_json::Value>,
-}
 
 /// An entry that is not known to be on the disk.
 #[derive(Debug)]
@@ -48,11 +32,9 @@ struct Waiting {
 
 #[derive(Debug)]
 pub(super) struct ProxyJournal {
-    place: Place,
-    mount: Mount,
+    location: Location,
     clock: Clock,
-    segment: Option<Segment>,
-    path: PathBuf,
+    file: Option<JournalFile>,
     waiting: VecDeque<Waiting>,
     bytes: usize,
     lost: u64,
@@ -62,16 +44,11 @@ pub(super) struct ProxyJournal {
 
 impl ProxyJournal {
     /// Makes the file; its first line is on the disk.
-    pub(super) fn begin(place: Place, mount: Mount, clock: Clock) -> Result<Self, NotRecording> {
+    pub(super) fn begin(location: Location, clock: Clock) -> Result<Self, NotRecording> {
         let mut journal = Self {
-            path: place
-                .below
-                .path(&place.root)
-                .join(format!("{}.jsonl", place.stem)),
-            place,
-            mount,
+            location,
             clock,
-            segment: None,
+            file: None,
             waiting: VecDeque::new(),
             bytes: 0,
             lost: 0,
@@ -87,8 +64,8 @@ impl ProxyJournal {
         }
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.path
+    pub(super) fn path(&self) -> PathBuf {
+        self.location.path()
     }
 
     pub(super) fn now(&self) -> u64 {
@@ -180,7 +157,7 @@ impl ProxyJournal {
         }
     }
 
-    fn write(&mut self) -> Result<(), Why> {
+    fn write(&mut self) -> Result<(), JournalError> {
         if self.lost > 0 {
             let lost = Entry::Lost {
                 at: self.now(),
@@ -191,7 +168,7 @@ impl ProxyJournal {
                 self.add(entry, None);
             }
         }
-        let Some(segment) = &mut self.segment else {
+        let Some(file) = &mut self.file else {
             return self.start();
         };
         let unwritten = self.waiting.iter().filter(|one| !one.is_written);
@@ -199,18 +176,18 @@ impl ProxyJournal {
         if unwritten.is_empty() {
             return Ok(());
         }
-        match segment.write_lines(&unwritten) {
+        match file.write_lines(&unwritten) {
             Ok(()) => self.mark_written(),
             Err(error) => return self.fail(error),
         }
         Ok(())
     }
 
-    fn sync(&mut self) -> Result<(), Why> {
+    fn sync(&mut self) -> Result<(), JournalError> {
         if self.waiting.is_empty() {
             return Ok(());
         }
-        if let Some(Err(error)) = self.segment.as_mut().map(Segment::sync) {
+        if let Some(Err(error)) = self.file.as_mut().map(JournalFile::sync) {
             self.fail(error)?;
         }
         self.settle();
@@ -235,12 +212,12 @@ impl ProxyJournal {
 
     /// A file that refused a line is tried again later; one that cannot be trusted is left,
     /// and another one begins.
-    fn fail(&mut self, error: Unwritten) -> Result<(), Why> {
-        if let Unwritten::Undone(error) = error {
-            return Err(self.failed(error));
+    fn fail(&mut self, error: AppendError) -> Result<(), JournalError> {
+        if let AppendError::Undone(error) = error {
+            return Err(self.location.failed(error));
         }
-        if let Some(segment) = self.segment.take() {
-            unlock(segment.file());
+        if let Some(file) = self.file.take() {
+            unlock(file.file());
         }
         self.waiting
             .iter_mut()
@@ -248,65 +225,35 @@ impl ProxyJournal {
         self.start()
     }
 
-    fn failed(&self, error: io::Error) -> Why {
-        let journal = self.path.clone();
-        Why::Failed { journal, error }
-    }
-
     /// Begins a file with everything that waits, of the name that was asked for, or of one with a number.
-    fn start(&mut self) -> Result<(), Why> {
-        let folder = Folder::create(&self.place.root, self.place.below);
-        let folder = folder.map_err(|error| self.failed(error))?;
-        let stem = &self.place.stem;
-        let names = (1..SPARES).map(|number| match number {
-            1 => stem.clone(),
-            number => format!("{stem}-{number}"),
+    fn start(&mut self) -> Result<(), JournalError> {
+        let failed = |error| self.location.failed(error);
+        let folder = self.location.make_folder().map_err(failed)?;
+        let (name, file) = folder.create_journal(&self.location.stem).map_err(failed)?;
+        let entries: Vec<&str> = self.waiting.iter().map(|one| one.entry.as_str()).collect();
+        let location = Location {
+            name,
+            ..self.location.clone()
+        };
+        let filled = location.fill(file, &entries).and_then(|file| {
+            folder.sync()?;
+            Ok(file)
         });
-        for stem in names {
-            let name = format!("{stem}.jsonl");
-            let path = self.place.below.path(&self.place.root).join(&name);
-            match folder.create_file(&name) {
-                Ok(file) => {
-                    let segment = self.fill(&folder, Names { name, stem }, file);
-                    self.segment = Some(segment.map_err(|error| self.failed(error))?);
-                    self.path = path;
-                    self.settle();
-                    return Ok(());
-                }
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(self.failed(error)),
-            }
-        }
-        Err(self.failed(io::ErrorKind::AlreadyExists.into()))
-    }
-
-    fn fill(&self, folder: &Folder, names: Names, file: File) -> io::Result<Segment> {
-        let name = names.name.clone();
-        let filled = self.first_lines(names, file);
         if filled.is_err() {
             // The next try makes it anew; that this one could not be removed either does no harm.
-            let _ = folder.remove(&name);
+            let _ = folder.remove(&location.name);
         }
-        let segment = filled?;
-        folder.sync()?;
-        Ok(segment)
-    }
-
-    fn first_lines(&self, names: Names, file: File) -> io::Result<Segment> {
-        if !lock(&file)? {
-            return Err(io::ErrorKind::WouldBlock.into());
-        }
-        let folder = Folder::create(&self.place.root, self.place.below)?;
-        let entries: Vec<&str> = self.waiting.iter().map(|one| one.entry.as_str()).collect();
-        let first = seal_header(&encode_header(&self.place.about));
-        Segment::write(folder, names, (self.mount)(file), &first, &entries)
+        self.file = Some(filled.map_err(failed)?);
+        self.location = location;
+        self.settle();
+        Ok(())
     }
 }
 
 impl Drop for ProxyJournal {
     fn drop(&mut self) {
-        if let Some(segment) = &self.segment {
-            unlock(segment.file());
+        if let Some(file) = &self.file {
+            unlock(file.file());
         }
     }
 }

@@ -25,8 +25,11 @@ pub(super) use stream::{assemble, looks_streamed};
 
 pub use recorded::{Body, Head, REPLY_CAP, REQUEST_CAP, Recorded};
 
-use crate::takes::{Below, Clock, Mount, NotRecording, Why};
-use journal::{Place, ProxyJournal};
+use super::exchanges::lock;
+use crate::journal::{
+    Clock, Header, JournalError, Location, NotRecording, OpenFile, Subfolder, Subject,
+};
+use journal::ProxyJournal;
 use retake_core::exchange::entry::{Entry, Side};
 use retake_core::exchange::{Ending, ExchangeId, Seen};
 use retake_core::formats::retake_journal::{encode_header, encode_line};
@@ -35,10 +38,11 @@ use secrets::Secrets;
 use spread::Spread;
 use std::collections::BTreeSet;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use tokio::sync::oneshot;
 use writer::{Job, Load, Tell, What, Writer};
@@ -68,7 +72,7 @@ pub struct Options {
 
 /// The folder of the journals of proxies, below the operator's own one.
 pub fn proxies_folder(root: &Path) -> PathBuf {
-    Below::Proxies.path(root)
+    Subfolder::Proxies.path(root)
 }
 
 /// A journal that holds nothing but this exchange, without its secrets and these.
@@ -78,7 +82,7 @@ pub(in crate::proxy) fn as_journal(
 ) -> serde_json::Result<Vec<u8>> {
     let mut secrets = Secrets::new(secrets.to_vec());
     let entry = spell::exchange(recorded, spell::Kind::Over, &mut secrets)?;
-    let mut text = encode_header(&serde_json::Map::new());
+    let mut text = encode_header();
     text.push_str(&encode_line(1, &entry));
     Ok(text.into_bytes())
 }
@@ -105,20 +109,18 @@ impl Recorder {
         Self::begin_on(|file| Box::new(file), QUEUE, options)
     }
 
-    fn begin_on(mount: Mount, most: usize, options: Options) -> Result<Self, NotRecording> {
+    fn begin_on(open: OpenFile, most: usize, options: Options) -> Result<Self, NotRecording> {
         let clock = options.clock;
         let trouble = |why| NotRecording {
             since: clock(),
             why,
         };
-        let place = place(&options).map_err(trouble)?;
-        let warning = warning(&place);
-        let journal = ProxyJournal::begin(place, mount, clock)?;
+        let location = location(&options).map_err(trouble)?;
+        let warning = warning(&location);
+        let journal = ProxyJournal::begin(Location { open, ..location }, clock)?;
         let load = Arc::new(Load::default());
-        journal
-            .path()
-            .clone_into(&mut load.path.lock().unwrap_or_else(PoisonError::into_inner));
-        let failed = journal.path().to_owned();
+        *lock(&load.path) = journal.path();
+        let failed = journal.path();
         let writer = Writer {
             journal,
             secrets: Secrets::new(options.secrets),
@@ -132,7 +134,7 @@ impl Recorder {
         let thread = thread
             .spawn(move || writer.run(&received))
             .map_err(|error| {
-                trouble(Why::Failed {
+                trouble(JournalError::Failed {
                     journal: failed,
                     error,
                 })
@@ -149,12 +151,7 @@ impl Recorder {
 
     /// Where the journal is.
     pub fn path(&self) -> PathBuf {
-        let path = self
-            .load
-            .path
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        path.clone()
+        lock(&self.load.path).clone()
     }
 
     /// What the operator should know of the place of the journal: that others may look into its folder.
@@ -164,12 +161,7 @@ impl Recorder {
 
     /// Why nothing is recorded, while that is so.
     pub fn not_recording(&self) -> Option<String> {
-        let trouble = self
-            .load
-            .trouble
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        trouble.clone()
+        lock(&self.load.trouble).clone()
     }
 
     /// How much waits to be written: bytes of bodies, and entries.
@@ -297,7 +289,7 @@ impl Recorder {
             cost,
             acknowledge,
         };
-        if let Some(jobs) = &*self.jobs.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(jobs) = &*lock(&self.jobs) {
             // The thread ends after this sender is gone. Should it have failed, the receiver of the
             // acknowledgement is told by its end.
             let _ = jobs.send(job);
@@ -308,10 +300,8 @@ impl Recorder {
 impl Recorder {
     /// Ends the journal once everything is written that was handed over; what comes later is not recorded.
     pub fn close(&self) {
-        let jobs = self.jobs.lock();
-        drop(jobs.unwrap_or_else(PoisonError::into_inner).take());
-        let thread = self.thread.lock();
-        if let Some(thread) = thread.unwrap_or_else(PoisonError::into_inner).take() {
+        drop(lock(&self.jobs).take());
+        if let Some(thread) = lock(&self.thread).take() {
             // A thread that failed has nothing more to write.
             let _ = thread.join();
         }
@@ -325,58 +315,46 @@ impl Drop for Recorder {
 }
 
 /// Where the journal has its place.
-fn place(options: &Options) -> Result<Place, Why> {
+fn location(options: &Options) -> Result<Location, JournalError> {
     let began = (options.clock)();
-    let about =
-        serde_json::json!({"kind": "proxy", "upstreams": options.upstreams, "began": began});
-    let about = about.as_object().cloned().unwrap_or_default();
+    let header = Header::new(Subject::Proxy {
+        upstreams: options.upstreams.clone(),
+        began,
+    });
     let Some(path) = &options.path else {
-        let root = options.root.clone().ok_or(Why::NoHome)?;
+        let root = options.root.clone().ok_or(JournalError::NoHome)?;
         let upstream = options.upstreams.first().map_or("proxy", String::as_str);
         let letter = |byte: char| match byte {
             '-' | '.' | 'a'..='z' | 'A'..='Z' | '0'..='9' => byte,
             _ => '_',
         };
         let name: String = upstream.chars().take(NAME).map(letter).collect();
-        return Ok(Place {
-            root,
-            below: Below::Proxies,
-            stem: format!("{name}-{began}"),
-            about,
-        });
+        let stem = format!("{name}-{began}");
+        return Ok(Location::own(&root, Subfolder::Proxies, stem, header));
     };
-    if fs::symlink_metadata(path).is_ok_and(|known| !known.is_file()) {
-        let why = "a journal is a file of its own; without a name it goes to retake's own folder";
-        return Err(Why::Failed {
-            journal: path.clone(),
-            error: std::io::Error::new(std::io::ErrorKind::InvalidInput, why),
-        });
-    }
-    let name = path.file_name().and_then(|name| name.to_str());
-    let name = name.ok_or_else(|| Why::Failed {
+    let location = match fs::symlink_metadata(path).is_ok_and(|known| !known.is_file()) {
+        true => {
+            let why =
+                "a journal is a file of its own; without a name it goes to retake's own folder";
+            Err(io::Error::new(io::ErrorKind::InvalidInput, why))
+        }
+        false => Location::named(path, header),
+    };
+    location.map_err(|error| JournalError::Failed {
         journal: path.clone(),
-        error: std::io::ErrorKind::InvalidFilename.into(),
-    })?;
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    Ok(Place {
-        root: folder.unwrap_or_else(|| Path::new(".")).to_owned(),
-        below: Below::Nothing,
-        stem: name.strip_suffix(".jsonl").unwrap_or(name).to_owned(),
-        about,
+        error,
     })
 }
 
 /// What is to be said of a folder that is there and open to others; retake's own folder is
 /// closed to them instead.
-fn warning(place: &Place) -> Option<String> {
-    let path = place.below.path(&place.root);
-    let folder = crate::takes::Folder::open(&place.root, place.below).ok()??;
+fn warning(location: &Location) -> Option<String> {
+    let path = location.below.path(&location.root);
+    let folder = location.folder().ok()??;
     let mode = folder.mode().ok().filter(|mode| mode & 0o077 != 0)?;
-    let what = match place.below {
-        Below::Nothing => "the journal itself is for you alone",
-        Below::Takes | Below::Proxies => "it is closed to them now",
+    let what = match location.below {
+        Subfolder::None => "the journal itself is for you alone",
+        Subfolder::Takes | Subfolder::Proxies => "it is closed to them now",
     };
     let path = path.display();
     Some(format!(

@@ -300,7 +300,7 @@ fn files_that_are_no_journals_of_a_proxy_are_neither_locked_nor_changed() {
     });
     // Whoever locks a file would be kept from this one.
     for (file, ..) in &locked {
-        assert!(crate::takes::lock(file).unwrap());
+        assert!(crate::journal::lock(file).unwrap());
     }
     let recorder = Recorder::begin(Options {
         path: Some(home.path().join("killed.jsonl")),

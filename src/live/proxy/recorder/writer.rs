@@ -6,6 +6,7 @@ use super::recorded::Recorded;
 use super::secrets::Secrets;
 use super::spell::{self, Kind};
 use super::spread::Spread;
+use crate::proxy::exchanges::lock;
 use retake_core::exchange::ExchangeId;
 use retake_core::exchange::entry::{Entry, Side};
 use retake_core::redact::Shown;
@@ -14,7 +15,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
@@ -174,27 +175,16 @@ impl Writer {
         self.journal.lose(self.load.lost.swap(0, Ordering::Relaxed));
         self.journal.flush(is_last);
         let now = self.journal.trouble().map(ToString::to_string);
-        let mut known = self
-            .load
-            .trouble
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.load.trouble);
         match (&*known, &now) {
             (None, Some(trouble)) => (self.tell)(trouble.clone()),
             (Some(_), None) => {
-                let path = self.journal.path().display();
-                (self.tell)(format!("recording again, in {path}"));
+                let path = self.journal.path();
+                (self.tell)(format!("recording again, in {}", path.display()));
             }
             _ => {}
         }
         *known = now;
-        let mut path = self
-            .load
-            .path
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if *path != self.journal.path() {
-            self.journal.path().clone_into(&mut path);
-        }
+        *lock(&self.load.path) = self.journal.path();
     }
 }

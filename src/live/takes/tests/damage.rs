@@ -1,7 +1,7 @@
 //! Journals that were cut, changed or written by another version.
 
 use super::*;
-use crate::takes::scan::Scan;
+use crate::journal::Scan;
 
 /// The events that can be read from a journal, by the number of their line.
 fn events_of(scan: &Scan) -> Vec<(u64, TakeEvent)> {
@@ -18,7 +18,7 @@ fn a_torn_tail_at_any_byte_costs_nothing_but_itself() {
     let whole = fs::read(&path).unwrap();
     let first_line = whole.iter().position(|byte| *byte == b'\n').unwrap();
     for cut in 0..whole.len() {
-        fs::remove_dir_all(Below::Takes.path(&home.root())).unwrap();
+        fs::remove_dir_all(Subfolder::Takes.path(&home.root())).unwrap();
         let mut opened = home.open();
         assert!(keep_take(&mut opened));
         drop(opened);

@@ -1,7 +1,7 @@
 //! A disk that is full, that fails, and that recovers.
 
 use super::*;
-use crate::takes::segment::Medium;
+use crate::journal::Storage;
 use std::cell::Cell;
 use std::io::Write;
 
@@ -18,7 +18,7 @@ thread_local! {
 #[derive(Debug)]
 struct Faulty(File);
 
-pub(super) fn mount(file: File) -> Box<dyn Medium> {
+pub(super) fn mount(file: File) -> Box<dyn Storage> {
     Box::new(Faulty(file))
 }
 
@@ -39,7 +39,7 @@ impl Write for Faulty {
     }
 }
 
-impl Medium for Faulty {
+impl Storage for Faulty {
     fn file(&self) -> &File {
         &self.0
     }

@@ -11,7 +11,7 @@ fn mode(path: &Path) -> u32 {
 #[test]
 fn only_the_operator_can_read_a_journal() {
     let home = Home::new();
-    let folder = Below::Takes.path(&home.root());
+    let folder = Subfolder::Takes.path(&home.root());
     fs::create_dir_all(&folder).unwrap();
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
     let mut opened = home.open();
@@ -52,7 +52,7 @@ fn a_folder_that_is_swapped_for_a_link_is_not_written_to() {
     let home = Home::new();
     let mut opened = home.open();
     assert!(keep_take(&mut opened));
-    let folder = Below::Takes.path(&home.root());
+    let folder = Subfolder::Takes.path(&home.root());
     let aside = home.folder.path().join("aside");
     fs::rename(&folder, &aside).unwrap();
     symlink(&aside, &folder).unwrap();
@@ -97,7 +97,10 @@ fn a_journal_that_somebody_else_wrote_to_is_left_alone() {
         let before = fs::read(&path).unwrap();
         assert!(!keep_take(&mut opened));
         let trouble = opened.journal.not_recording().unwrap();
-        assert!(matches!(trouble.why, Why::Replaced { .. }), "{trouble}");
+        assert!(
+            matches!(trouble.why, JournalError::Replaced { .. }),
+            "{trouble}"
+        );
         assert_eq!(fs::read(&path).unwrap(), before);
         fs::remove_file(path).unwrap();
     }
@@ -115,7 +118,7 @@ fn the_second_of_two_is_read_only_until_the_first_is_gone() {
     for other in [&early, &second] {
         let trouble = other.journal.not_recording().unwrap();
         assert!(
-            matches!(trouble.why, Why::OpenElsewhere { .. }),
+            matches!(trouble.why, JournalError::OpenElsewhere { .. }),
             "{trouble}"
         );
     }

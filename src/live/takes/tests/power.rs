@@ -1,7 +1,7 @@
 //! The power fails in the middle of an append: what was not synced is gone, torn, or a hole.
 
 use super::*;
-use crate::takes::segment::Medium;
+use crate::journal::Storage;
 use std::cell::Cell;
 use std::io::{Seek, SeekFrom, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,7 +16,7 @@ thread_local! {
 #[derive(Debug)]
 struct Powered(File);
 
-fn mount(file: File) -> Box<dyn Medium> {
+fn mount(file: File) -> Box<dyn Storage> {
     Box::new(Powered(file))
 }
 
@@ -30,7 +30,7 @@ impl Write for Powered {
     }
 }
 
-impl Medium for Powered {
+impl Storage for Powered {
     fn file(&self) -> &File {
         &self.0
     }

@@ -75,7 +75,10 @@ fn a_run_is_one_private_file_that_nobody_else_writes_to() {
     assert_eq!(mode(&path), 0o600);
     assert_eq!(mode(path.parent().unwrap()), 0o700);
     let refused = Journal::begin_run(&path, about(), b"{}", clock).unwrap_err();
-    assert!(matches!(refused.why, Why::Exists { .. }), "{refused}");
+    assert!(
+        matches!(refused.why, JournalError::Exists { .. }),
+        "{refused}"
+    );
     let mut second = Journal::open_run(&path, clock);
     assert_eq!((second.takes.count(), second.base.is_some()), (2, true));
     let trouble = second.journal.append(&started()).unwrap_err().to_string();

@@ -1,7 +1,7 @@
 //! A disk that is full, that fails, and that is slow.
 
 use super::*;
-use crate::takes::Medium;
+use crate::journal::Storage;
 use std::fs::File;
 use std::io::{self, Write};
 use std::sync::Mutex;
@@ -50,7 +50,7 @@ impl Write for Faulty {
     }
 }
 
-impl Medium for Faulty {
+impl Storage for Faulty {
     fn file(&self) -> &File {
         &self.file
     }
@@ -84,7 +84,7 @@ fn on_a_full_disk_exchanges_go_on_and_the_journal_catches_up() {
     let home = tempfile::tempdir().unwrap();
     let mut options = options(home.path());
     options.tell = Box::new(|text| TOLD.lock().unwrap().push(text));
-    let mount: Mount = |file| Box::new(Faulty { file, disk: &DISK });
+    let mount: OpenFile = |file| Box::new(Faulty { file, disk: &DISK });
     let recorder = Recorder::begin_on(mount, QUEUE, options).unwrap();
     let path = recorder.path();
     recorder.exchange(chat(1, ASKS, CALLS));
@@ -121,7 +121,7 @@ fn on_a_full_disk_exchanges_go_on_and_the_journal_catches_up() {
 fn after_a_failed_sync_another_file_has_what_may_be_lost() {
     static DISK: Disk = Disk::new();
     let home = tempfile::tempdir().unwrap();
-    let mount: Mount = |file| Box::new(Faulty { file, disk: &DISK });
+    let mount: OpenFile = |file| Box::new(Faulty { file, disk: &DISK });
     let recorder = Recorder::begin_on(mount, QUEUE, options(home.path())).unwrap();
     let first = recorder.path();
     DISK.failing_syncs.store(1, Ordering::SeqCst);
@@ -138,7 +138,7 @@ fn ten_thousand_exchanges_before_a_disk_that_hangs_stay_within_the_bound() {
     static DISK: Disk = Disk::new();
     const BOUND: usize = 1 << 20;
     let home = tempfile::tempdir().unwrap();
-    let mount: Mount = |file| Box::new(Faulty { file, disk: &DISK });
+    let mount: OpenFile = |file| Box::new(Faulty { file, disk: &DISK });
     let recorder = Recorder::begin_on(mount, BOUND, options(home.path())).unwrap();
     let path = recorder.path();
     DISK.is_stuck.store(true, Ordering::SeqCst);
@@ -172,9 +172,8 @@ fn ten_thousand_exchanges_before_a_disk_that_hangs_stay_within_the_bound() {
 #[test]
 fn long_entries_that_come_together_are_all_written_while_the_disk_is_well() {
     let home = tempfile::tempdir().unwrap();
-    let place = place(&options(home.path())).unwrap();
-    let mount: Mount = |file| Box::new(file);
-    let mut journal = ProxyJournal::begin(place, mount, || NOW).unwrap();
+    let location = location(&options(home.path())).unwrap();
+    let mut journal = ProxyJournal::begin(location, || NOW).unwrap();
     let (acknowledge, on_disk) = tokio::sync::oneshot::channel();
     let mut acknowledge = Some(acknowledge);
     for id in 1..=2 {
@@ -184,7 +183,7 @@ fn long_entries_that_come_together_are_all_written_while_the_disk_is_well() {
     }
     journal.flush(true);
     assert_eq!(on_disk.blocking_recv(), Ok(true));
-    let text = text_of(journal.path());
+    let text = text_of(&journal.path());
     assert!(text.contains("\"id\":1,") && text.contains("\"id\":2,"));
     assert!(!text.contains("\"type\":\"lost\""));
 }

@@ -1,13 +1,19 @@
-//! The first line of a journal of takes: which recording it belongs to, also when that was moved or has grown.
+//! The first line of a journal: what it is about. A recording is known again by it, also when it was moved or
+//! has grown.
 
-use retake_core::formats::retake_journal::{VERSION, encode_header, seal_header, unsealed};
+use memchr::memchr;
+use retake_core::formats::retake_journal::{VERSION, seal_header, unsealed};
 use retake_core::session::takes::{Digest, spelling};
 use retake_core::session::{Source, SourceError, Span};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
+use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+/// How long a first line may be, in bytes.
+pub(crate) const HEAD: usize = 64 * 1024;
 /// How much of each end of a recording is digested, in bytes.
 const ENDS: u64 = 4096;
 /// What closes a recording (brackets, a line feed) moves when it grows: so many bytes at its end are left out.
@@ -17,7 +23,7 @@ const NAME: usize = 80;
 
 /// By what a recording is known again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Identity {
+pub(crate) struct Identity {
     #[serde(with = "spelling::bytes")]
     path: Vec<u8>,
     /// Its length in bytes.
@@ -29,7 +35,7 @@ pub(super) struct Identity {
 }
 
 impl Identity {
-    pub(super) fn of(path: &Path, source: &dyn Source) -> Result<Self, SourceError> {
+    pub(crate) fn of(path: &Path, source: &dyn Source) -> Result<Self, SourceError> {
         let size = source.len();
         Ok(Self {
             path: path.as_os_str().as_bytes().to_vec(),
@@ -39,25 +45,25 @@ impl Identity {
         })
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         Path::new(OsStr::from_bytes(&self.path))
     }
 
     /// Whether a recording begins like the one that this was made of.
-    pub(super) fn begins(&self, source: &dyn Source) -> bool {
+    pub(crate) fn begins(&self, source: &dyn Source) -> bool {
         self.size <= source.len() && Digest::of_span(source, head(self.size)) == Ok(self.head)
     }
 
     /// Whether a recording is, as far as one can tell, the one that this was made of: many begin with the same
     /// instructions, so that the end counts, too, and a few bytes say nothing.
-    pub(super) fn is_of(&self, source: &dyn Source) -> bool {
+    pub(crate) fn is_of(&self, source: &dyn Source) -> bool {
         self.size >= 2 * CLOSING
             && self.begins(source)
             && Digest::of_span(source, tail(self.size)) == Ok(self.tail)
     }
 
     /// The name of the journal, without its ending.
-    pub(super) fn stem(&self) -> String {
+    pub(crate) fn stem(&self) -> String {
         let name = self.path().file_name().unwrap_or_default().as_bytes();
         let letter = |byte: &u8| match byte {
             b'-' | b'_' | b'.' => char::from(*byte),
@@ -99,27 +105,43 @@ pub struct About {
 
 /// The first line of a journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Header {
+pub(crate) struct Header {
     /// The version of the journal.
-    pub(super) version: u64,
-    /// What it is a journal of; other kinds are none of ours.
-    kind: Kind,
-    /// The recording; `None` where a newer version says it in another way.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) of: Option<Identity>,
-    /// The run, where it is the journal of one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) run: Option<About>,
+    pub(crate) version: u64,
+    #[serde(flatten)]
+    pub(crate) subject: Subject,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Kind {
-    Takes,
-    Run,
+/// What a journal is about; other kinds are none of ours.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub(crate) enum Subject {
+    /// The takes of a recording, which is a file of its own.
+    Takes {
+        /// The recording; `None` where a newer version says it in another way.
+        of: Option<Identity>,
+    },
+    /// A run, which is recorded in the journal itself.
+    Run {
+        #[serde(default)]
+        run: About,
+    },
+    /// What passed through a proxy.
+    Proxy {
+        /// Host and port of each.
+        upstreams: Vec<String>,
+        /// When it began, in milliseconds since 1970.
+        began: u64,
+    },
 }
 
 impl Header {
+    /// Of the version that is written.
+    pub(crate) fn new(subject: Subject) -> Self {
+        let version = VERSION;
+        Self { version, subject }
+    }
+
     /// Reads a first line, without its line feed. One whose checksum does not fit is none; a newer
     /// version may do without.
     pub(super) fn decode(line: &[u8]) -> Option<Self> {
@@ -131,33 +153,29 @@ impl Header {
         let header: Self = serde_json::from_str(text).ok()?;
         (is_sound.is_some() || header.version > VERSION).then_some(header)
     }
-}
 
-/// The first line of a journal of takes of this recording, with its line feed.
-pub(super) fn first_line_of_takes(identity: &Identity) -> serde_json::Result<String> {
-    first_line(&Header {
-        version: VERSION,
-        kind: Kind::Takes,
-        of: Some(identity.clone()),
-        run: None,
-    })
-}
+    /// The first line of a file that may be a journal.
+    pub(crate) fn of(file: &File) -> Option<Self> {
+        let mut head = vec![0; HEAD];
+        let length = file.read_at(&mut head, 0).ok()?;
+        let head = &head[..length];
+        Self::decode(&head[..memchr(b'\n', head).unwrap_or(length)])
+    }
 
-/// The first line of the journal of a run, with its line feed.
-pub(super) fn first_line_of_run(about: &About) -> serde_json::Result<String> {
-    first_line(&Header {
-        version: VERSION,
-        kind: Kind::Run,
-        of: None,
-        run: Some(about.clone()),
-    })
-}
+    /// The first line, with its line feed.
+    pub(super) fn line(&self) -> serde_json::Result<String> {
+        let members = serde_json::to_string(self)?;
+        Ok(seal_header(&format!(
+            "{{\"retake\":\"journal\",{}\n",
+            &members[1..]
+        )))
+    }
 
-fn first_line(header: &Header) -> serde_json::Result<String> {
-    let mut about = match serde_json::to_value(header)? {
-        serde_json::Value::Object(about) => about,
-        _ => serde_json::Map::new(),
-    };
-    about.shift_remove("version");
-    Ok(seal_header(&encode_header(&about)))
+    /// The recording that it names.
+    pub(crate) fn identity(&self) -> Option<&Identity> {
+        match &self.subject {
+            Subject::Takes { of } => of.as_ref(),
+            Subject::Run { .. } | Subject::Proxy { .. } => None,
+        }
+    }
 }

@@ -12,21 +12,21 @@ use std::path::{Path, PathBuf};
 
 /// What retake makes below a folder that is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Below {
+pub(crate) enum Subfolder {
     /// The folders of the journals of takes, below the operator's own one.
     Takes,
     /// The folders of the journals of proxies, below the operator's own one.
     Proxies,
-    /// Nothing: the operator named the folder.
-    Nothing,
+    /// The operator named the folder itself.
+    None,
 }
 
-impl Below {
+impl Subfolder {
     fn names(self) -> &'static [&'static str] {
         match self {
             Self::Takes => &["retake", "takes"],
             Self::Proxies => &["retake", "proxy"],
-            Self::Nothing => &[],
+            Self::None => &[],
         }
     }
 
@@ -37,13 +37,13 @@ impl Below {
     }
 }
 
-/// How many names are tried for what is kept aside.
+/// How many names are tried for a file.
 const SPARES: u32 = 10_000;
 
 #[derive(Debug)]
 pub(crate) struct Folder {
     root: PathBuf,
-    below: Below,
+    below: Subfolder,
     open: OwnedFd,
 }
 
@@ -59,7 +59,7 @@ pub(crate) enum Presence {
 
 impl Folder {
     /// Opens the folder; `None` where there is none yet.
-    pub(crate) fn open(root: &Path, below: Below) -> io::Result<Option<Self>> {
+    pub(crate) fn open(root: &Path, below: Subfolder) -> io::Result<Option<Self>> {
         match Self::walk(root, below, false) {
             Ok(folder) => Ok(Some(folder)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -68,11 +68,11 @@ impl Folder {
     }
 
     /// Opens the folder, and makes it where there is none.
-    pub(crate) fn create(root: &Path, below: Below) -> io::Result<Self> {
+    pub(crate) fn create(root: &Path, below: Subfolder) -> io::Result<Self> {
         match below {
-            Below::Takes | Below::Proxies => std::fs::create_dir_all(root)?,
+            Subfolder::Takes | Subfolder::Proxies => std::fs::create_dir_all(root)?,
             // What is made for a run is for the operator's eyes.
-            Below::Nothing => std::fs::DirBuilder::new()
+            Subfolder::None => std::fs::DirBuilder::new()
                 .recursive(true)
                 .mode(0o700)
                 .create(root)?,
@@ -80,7 +80,7 @@ impl Folder {
         Self::walk(root, below, true)
     }
 
-    fn walk(root: &Path, below: Below, create: bool) -> io::Result<Self> {
+    fn walk(root: &Path, below: Subfolder, create: bool) -> io::Result<Self> {
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY;
         // The operator may keep data folders behind links; what is below belongs to retake alone.
         let mut open = rustix::fs::open(root, flags, Mode::empty())?;
@@ -94,7 +94,7 @@ impl Folder {
             open = rustix::fs::openat(&open, *name, flags | OFlags::NOFOLLOW, Mode::empty())?;
         }
         let root = root.to_owned();
-        if below == Below::Nothing {
+        if below == Subfolder::None {
             return Ok(Self { root, below, open });
         }
         let found = rustix::fs::fstat(&open)?;
@@ -160,38 +160,32 @@ impl Folder {
         Ok(rustix::fs::openat(&self.open, name, flags, mode)?.into())
     }
 
+    /// Makes a journal `STEM.jsonl`, `STEM-2.jsonl`, ... under a name that is free.
+    pub(crate) fn create_journal(&self, stem: &str) -> io::Result<(String, File)> {
+        let name = |number| match number {
+            1 => format!("{stem}.jsonl"),
+            number => format!("{stem}-{number}.jsonl"),
+        };
+        at_free_name(name, |name| self.create_file(name))
+    }
+
     /// Makes a file `STEM.SUFFIX`, `STEM.2.SUFFIX`, ... under a name that is free.
     pub(crate) fn create_spare(&self, stem: &str, suffix: &str) -> io::Result<(String, File)> {
-        self.at_free_name(stem, suffix, |name| {
-            Ok((name.to_owned(), self.create_file(name)?))
-        })
+        at_free_name(spare(stem, suffix), |name| self.create_file(name))
     }
 
     /// Gives a file a second name of the same kind.
     pub(crate) fn keep(&self, name: &str, stem: &str, suffix: &str) -> io::Result<()> {
-        self.at_free_name(stem, suffix, |spare| {
-            rustix::fs::linkat(&self.open, name, &self.open, spare, AtFlags::empty())?;
-            Ok(())
-        })
-    }
-
-    fn at_free_name<T>(
-        &self,
-        stem: &str,
-        suffix: &str,
-        make: impl Fn(&str) -> io::Result<T>,
-    ) -> io::Result<T> {
-        let names = (1..SPARES).map(|number| match number {
-            1 => format!("{stem}.{suffix}"),
-            number => format!("{stem}.{number}.{suffix}"),
-        });
-        for name in names {
-            match make(&name) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                made => return made,
-            }
-        }
-        Err(io::ErrorKind::AlreadyExists.into())
+        let link = |spare: &str| {
+            Ok(rustix::fs::linkat(
+                &self.open,
+                name,
+                &self.open,
+                spare,
+                AtFlags::empty(),
+            )?)
+        };
+        at_free_name(spare(stem, suffix), link).map(|_| ())
     }
 
     /// What a name leads to.
@@ -232,6 +226,27 @@ impl Folder {
         names.sort();
         Ok(names)
     }
+}
+
+fn spare(stem: &str, suffix: &str) -> impl Fn(u32) -> String {
+    move |number| match number {
+        1 => format!("{stem}.{suffix}"),
+        number => format!("{stem}.{number}.{suffix}"),
+    }
+}
+
+/// Makes something under the first name that is free.
+fn at_free_name<T>(
+    name: impl Fn(u32) -> String,
+    make: impl Fn(&str) -> io::Result<T>,
+) -> io::Result<(String, T)> {
+    for name in (1..SPARES).map(name) {
+        match make(&name) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return made.map(|made| (name, made)),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
 }
 
 /// Locks a file for this process until it is closed; `false` where another one has it.

@@ -1,6 +1,7 @@
 //! The open file of a journal: whole lines at its end, on the disk before anybody is told.
 
 use super::folder::{Folder, Presence};
+use super::location::Location;
 use super::scan::Scan;
 use retake_core::formats::retake_journal::encode_line;
 use std::fmt::Debug;
@@ -9,14 +10,14 @@ use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 
 /// A file as a journal uses it; tests put one in between that fails.
-pub(crate) trait Medium: Write + Debug + Send {
+pub(crate) trait Storage: Write + Debug + Send {
     fn file(&self) -> &File;
     fn cut(&mut self, length: u64) -> io::Result<()>;
     /// Brings it to the disk.
     fn sync(&mut self) -> io::Result<()>;
 }
 
-impl Medium for File {
+impl Storage for File {
     fn file(&self) -> &File {
         self
     }
@@ -30,22 +31,17 @@ impl Medium for File {
     }
 }
 
-/// How a file becomes a medium.
-pub(crate) type Mount = fn(File) -> Box<dyn Medium>;
-
-/// The name of a journal, and what the names of files begin with that are kept beside it.
-#[derive(Debug, Clone)]
-pub(crate) struct Names {
-    pub(crate) name: String,
-    pub(crate) stem: String,
-}
+/// How a file becomes the storage of a journal.
+pub(crate) type OpenFile = fn(File) -> Box<dyn Storage>;
 
 /// An open journal, locked for this process.
 #[derive(Debug)]
-pub(crate) struct Segment {
+pub(crate) struct JournalFile {
     folder: Folder,
-    names: Names,
-    medium: Box<dyn Medium>,
+    name: String,
+    /// What the name of a torn tail begins with.
+    stem: String,
+    storage: Box<dyn Storage>,
     /// Up to where it holds whole lines.
     length: u64,
     /// The number of the next line.
@@ -65,23 +61,23 @@ struct Mend {
 
 /// Why nothing was written.
 #[derive(Debug)]
-pub(crate) enum Unwritten {
+pub(crate) enum AppendError {
     /// The file is as it was.
     Undone(io::Error),
     /// The file can no longer be trusted.
-    Untrusted(io::Error),
+    Untrusted,
     /// The file is gone.
     Gone,
     /// Another file has its name, or somebody else wrote to it.
     Replaced,
 }
 
-impl Segment {
+impl JournalFile {
     /// A journal that was read.
-    pub(super) fn read(
+    pub(crate) fn resume(
         folder: Folder,
-        names: Names,
-        medium: Box<dyn Medium>,
+        location: &Location,
+        file: File,
         bytes: &[u8],
         scan: &Scan,
     ) -> Self {
@@ -90,8 +86,9 @@ impl Segment {
         let is_closed = clean == found && bytes.ends_with(b"\n");
         Self {
             folder,
-            names,
-            medium,
+            name: location.name.clone(),
+            stem: location.stem.clone(),
+            storage: (location.open)(file),
             length: found,
             next: scan.next,
             mend: (!is_closed).then_some(Mend { clean, found }),
@@ -99,22 +96,23 @@ impl Segment {
     }
 
     /// Writes a journal from the start into an empty file.
-    pub(crate) fn write(
+    pub(super) fn create(
         folder: Folder,
-        names: Names,
-        mut medium: Box<dyn Medium>,
-        first_line: &str,
+        location: &Location,
+        file: File,
         entries: &[impl AsRef<str>],
     ) -> io::Result<Self> {
         let (lines, next) = lines(1, entries);
-        medium.write_all(first_line.as_bytes())?;
-        medium.write_all(lines.as_bytes())?;
-        medium.sync()?;
+        let text = location.header.line()? + &lines;
+        let mut storage = (location.open)(file);
+        storage.write_all(text.as_bytes())?;
+        storage.sync()?;
         Ok(Self {
             folder,
-            names,
-            length: (first_line.len() + lines.len()) as u64,
-            medium,
+            name: location.name.clone(),
+            stem: location.stem.clone(),
+            storage,
+            length: text.len() as u64,
             next,
             mend: None,
         })
@@ -122,30 +120,29 @@ impl Segment {
 
     /// The file, which is locked.
     pub(crate) fn file(&self) -> &File {
-        self.medium.file()
+        self.storage.file()
     }
 
-    /// The file, which stays locked as long as it is open.
-    pub(crate) fn into_file(self) -> io::Result<File> {
-        // A second handle of the same open file: the lock goes with it.
-        self.medium.file().try_clone()
+    /// A second handle of the open file, which goes on to hold its lock.
+    pub(crate) fn handle(&self) -> io::Result<File> {
+        self.storage.file().try_clone()
     }
 
     /// Appends entries. They are on the disk when this gives `Ok`.
-    pub(crate) fn append(&mut self, entries: &[String]) -> Result<(), Unwritten> {
+    pub(crate) fn append(&mut self, entries: &[String]) -> Result<(), AppendError> {
         self.write_lines(entries)?;
         self.sync()
     }
 
     /// Brings everything that was written to the disk.
-    pub(crate) fn sync(&mut self) -> Result<(), Unwritten> {
+    pub(crate) fn sync(&mut self) -> Result<(), AppendError> {
         // What the system could not bring to the disk it may have forgotten; a second try would say nothing.
-        self.medium.sync().map_err(Unwritten::Untrusted)
+        self.storage.sync().map_err(|_| AppendError::Untrusted)
     }
 
     /// Appends entries. They survive the end of this process, and that of the system
     /// once [`Self::sync`] gives `Ok`.
-    pub(crate) fn write_lines(&mut self, entries: &[impl AsRef<str>]) -> Result<(), Unwritten> {
+    pub(crate) fn write_lines(&mut self, entries: &[impl AsRef<str>]) -> Result<(), AppendError> {
         self.check()?;
         if let Some(mend) = self.mend.take()
             && let Err(error) = self.mend(&mend)
@@ -154,12 +151,12 @@ impl Segment {
             return Err(error);
         }
         let (lines, next) = lines(self.next, entries);
-        if let Err(error) = self.medium.write_all(lines.as_bytes()) {
+        if let Err(error) = self.storage.write_all(lines.as_bytes()) {
             // No half line may stay, also not in the memory of the system.
-            let undone = self.medium.cut(self.length);
-            return Err(match undone.and_then(|()| self.medium.sync()) {
-                Ok(()) => Unwritten::Undone(error),
-                Err(_) => Unwritten::Untrusted(error),
+            let undone = self.storage.cut(self.length);
+            return Err(match undone.and_then(|()| self.storage.sync()) {
+                Ok(()) => AppendError::Undone(error),
+                Err(_) => AppendError::Untrusted,
             });
         }
         self.length += lines.len() as u64;
@@ -168,43 +165,45 @@ impl Segment {
     }
 
     /// Whether the file still has its name and its length.
-    fn check(&self) -> Result<(), Unwritten> {
-        let in_place = self.folder.is_in_place().map_err(Unwritten::Undone)?;
+    fn check(&self) -> Result<(), AppendError> {
+        let in_place = self.folder.is_in_place().map_err(AppendError::Undone)?;
         if !in_place {
-            return Err(Unwritten::Gone);
+            return Err(AppendError::Gone);
         }
-        let file = self.medium.file();
+        let file = self.storage.file();
         match self
             .folder
-            .presence(&self.names.name, file)
-            .map_err(Unwritten::Undone)?
+            .presence(&self.name, file)
+            .map_err(AppendError::Undone)?
         {
-            Presence::Gone => return Err(Unwritten::Gone),
-            Presence::Other => return Err(Unwritten::Replaced),
+            Presence::Gone => return Err(AppendError::Gone),
+            Presence::Other => return Err(AppendError::Replaced),
             Presence::Here => {}
         }
-        let length = file.metadata().map_err(Unwritten::Undone)?.len();
+        let length = file.metadata().map_err(AppendError::Undone)?.len();
         let is_ours = length == self.length;
-        is_ours.then_some(()).ok_or(Unwritten::Replaced)
+        is_ours.then_some(()).ok_or(AppendError::Replaced)
     }
 
     /// Puts a torn tail aside, so that the next line starts clean.
-    fn mend(&mut self, mend: &Mend) -> Result<(), Unwritten> {
-        self.set_aside(mend).map_err(Unwritten::Undone)?;
-        self.medium.cut(mend.clean).map_err(Unwritten::Undone)?;
+    fn mend(&mut self, mend: &Mend) -> Result<(), AppendError> {
+        self.set_aside(mend).map_err(AppendError::Undone)?;
+        self.storage.cut(mend.clean).map_err(AppendError::Undone)?;
         self.length = mend.clean;
         let mut last = [0];
-        let file = self.medium.file();
+        let file = self.storage.file();
         let is_closed = mend.clean == 0
             || file
                 .read_exact_at(&mut last, mend.clean - 1)
                 .map(|()| last == *b"\n")
-                .map_err(Unwritten::Untrusted)?;
+                .map_err(|_| AppendError::Untrusted)?;
         if !is_closed {
-            self.medium.write_all(b"\n").map_err(Unwritten::Untrusted)?;
+            self.storage
+                .write_all(b"\n")
+                .map_err(|_| AppendError::Untrusted)?;
             self.length += 1;
         }
-        self.medium.sync().map_err(Unwritten::Untrusted)
+        self.storage.sync().map_err(|_| AppendError::Untrusted)
     }
 
     fn set_aside(&self, mend: &Mend) -> io::Result<()> {
@@ -213,8 +212,8 @@ impl Segment {
             return Ok(());
         }
         let mut tail = vec![0; length];
-        self.medium.file().read_exact_at(&mut tail, mend.clean)?;
-        let (_, mut torn) = self.folder.create_spare(&self.names.stem, "torn")?;
+        self.storage.file().read_exact_at(&mut tail, mend.clean)?;
+        let (_, mut torn) = self.folder.create_spare(&self.stem, "torn")?;
         torn.write_all(&tail)?;
         torn.sync_all()?;
         self.folder.sync()

@@ -1,7 +1,7 @@
 //! Reads a journal that may be damaged anywhere: each line stands for itself, and what cannot be trusted is
 //! told with its place.
 
-use super::identity::Header;
+use super::header::Header;
 use memchr::{memchr, memmem};
 use retake_core::formats::retake_journal::{VERSION, decode_line};
 use retake_core::session::takes::Misfit;
@@ -60,26 +60,26 @@ pub enum Damage {
 
 /// A line that can be trusted.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Line {
-    pub(super) seq: u64,
-    pub(super) at: u64,
-    pub(super) entry: String,
+pub(crate) struct Line {
+    pub(crate) seq: u64,
+    pub(crate) at: u64,
+    pub(crate) entry: String,
 }
 
 /// What a journal holds.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Scan {
-    pub(super) header: Option<Header>,
-    pub(super) lines: Vec<Line>,
-    pub(super) damages: Vec<Damage>,
+pub(crate) struct Scan {
+    pub(crate) header: Option<Header>,
+    pub(crate) lines: Vec<Line>,
+    pub(crate) damages: Vec<Damage>,
     /// How many bytes stay when the next line is written: all but a torn tail.
-    pub(super) clean: u64,
+    pub(crate) clean: u64,
     /// The number of the next line.
-    pub(super) next: u64,
+    pub(crate) next: u64,
 }
 
 impl Scan {
-    pub(super) fn of(bytes: &[u8]) -> Self {
+    pub(crate) fn of(bytes: &[u8]) -> Self {
         let mut scan = Self {
             clean: bytes.len() as u64,
             next: 1,
@@ -102,7 +102,7 @@ impl Scan {
     }
 
     /// Whether a newer version wrote it.
-    pub(super) fn newer_version(&self) -> Option<u64> {
+    pub(crate) fn newer_version(&self) -> Option<u64> {
         let version = self.header.as_ref()?.version;
         (version > VERSION).then_some(version)
     }

@@ -1,7 +1,7 @@
 //! What the lines of a journal tell: takes, what was done in the world, and of a run the request
 //! that it began with.
 
-use super::scan::{Damage, Line};
+use crate::journal::{Damage, Line};
 use retake_core::session::ledger::{Ledger, LedgerEvent};
 use retake_core::session::takes::{TakeEvent, TakeId, Takes, spelling};
 use serde::{Deserialize, Serialize};
@@ -67,7 +67,7 @@ pub struct Happened {
 
 /// Everything that a journal tells.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Told {
+pub(super) struct JournalState {
     pub(super) takes: Takes,
     pub(super) ledger: Ledger,
     pub(super) happened: Vec<Happened>,
@@ -83,9 +83,9 @@ struct Common<'a> {
     time: u64,
 }
 
-impl Told {
+impl JournalState {
     /// Takes over what a line says; gives what is wrong with it.
-    pub(super) fn tell(&mut self, line: &Line) -> Option<Damage> {
+    pub(super) fn apply(&mut self, line: &Line) -> Option<Damage> {
         let (seq, at) = (line.seq, line.at);
         let told = self.entry(&line.entry);
         let unknown = |error: serde_json::Error| Damage::Unknown {
