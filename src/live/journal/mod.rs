@@ -11,7 +11,9 @@ mod header;
 mod location;
 mod scan;
 
-pub(crate) use file::{AppendError, JournalFile, OpenFile, Storage};
+#[cfg(test)]
+pub(crate) use file::Storage;
+pub(crate) use file::{AppendError, JournalFile, OpenFile};
 pub(crate) use folder::{Folder, Presence, Subfolder, lock, unlock};
 pub use header::About;
 pub(crate) use header::{HEAD, Header, Identity, Subject};

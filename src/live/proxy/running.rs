@@ -14,6 +14,7 @@ use super::{BadBase, Base, Command, News, Options, Report, Upstream};
 use crate::Input;
 use crate::takes::{NotRecording, usual_root, wall_clock};
 use retake_core::exchange::ExchangeId;
+use retake_core::exchange::entry::Entry;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -314,9 +315,16 @@ fn made(
             ..
         } = &news
         {
-            let what = (action.as_str(), rule.as_deref(), wording.as_deref());
+            let decided = Entry::Decided {
+                id: *id,
+                at: wall_clock(),
+                rule: rule.clone(),
+                action: action.clone(),
+                by: *by,
+                wording: wording.clone(),
+            };
             // It is written in the order in which it is told; nobody waits for it here.
-            drop(writes.decided(*id, what, *by));
+            drop(writes.write(decided));
         }
         tells(news);
     });

@@ -9,7 +9,7 @@ use crate::http::{Headers, secrets_shown};
 use crate::proxy::holds::{Holder, Order};
 use crate::proxy::judge::Judge;
 use crate::proxy::recent::{Asked, Recent};
-use crate::proxy::recorder::{Head, OnDisk, Recorded, Recorder};
+use crate::proxy::recorder::{Head, Recorded, Recorder};
 use crate::proxy::watch::{Opened, Question};
 use crate::proxy::{Command, Direction, News, Observer, Report};
 use crate::takes::wall_clock;
@@ -17,7 +17,7 @@ use bytes::Bytes;
 use hyper::HeaderMap;
 use hyper::http::uri::PathAndQuery;
 use retake_core::exchange::client::Client;
-use retake_core::exchange::entry::Side;
+use retake_core::exchange::entry::{Entry, Side};
 use retake_core::exchange::{Ending, ExchangeId, Phase, Seen};
 use retake_core::redact::{Redactor, Vault, is_key, without_tags};
 use retake_core::rules::Finding;
@@ -35,7 +35,7 @@ pub(in crate::proxy) struct Floor {
     pub(super) judge: Arc<Judge>,
     pub(super) holds: Holder,
     pub(super) holds_requests: bool,
-    recorder: Arc<Recorder>,
+    pub(super) recorder: Arc<Recorder>,
     tokens: Vec<(String, String)>,
     redactor: Redactor,
     /// Where the journals of holds go.
@@ -150,7 +150,11 @@ impl Floor {
         let lost = under_way
             .values()
             .filter(|one| !one.is_held && !one.is_recorded);
-        self.recorder.lost(lost.count() as u64);
+        let count = lost.count() as u64;
+        if count > 0 {
+            let at = wall_clock();
+            self.recorder.note(Entry::Lost { at, count });
+        }
         drop(under_way);
         self.recorder.close();
     }
@@ -305,11 +309,6 @@ impl Floor {
         self.folder.join(format!("{}-{id}.jsonl", wall_clock()))
     }
 
-    /// Writes down that an exchange is held: nothing is decided before that is on the disk.
-    pub(super) fn record_held(&self, recorded: Recorded, run: PathBuf) -> OnDisk {
-        self.recorder.held(recorded, Some(run))
-    }
-
     /// What cannot be held passes as it came.
     pub(super) fn release(&self, id: ExchangeId, by: String) {
         self.send(id, Message::Release(by));
@@ -333,11 +332,6 @@ impl Floor {
         );
     }
 
-    /// Writes down an exchange whose reply takes a while.
-    pub(super) fn record_began(&self, recorded: Recorded) {
-        self.recorder.began(recorded);
-    }
-
     /// Writes down an exchange that has all that it will ever get; it may still be judged.
     pub(super) fn record(&self, recorded: Recorded) {
         if let Some(under) = lock(&self.under_way).get_mut(&recorded.seen.id) {
@@ -348,7 +342,12 @@ impl Floor {
 
     /// Writes down what was found in an exchange since it was recorded.
     pub(super) fn record_judged(&self, seen: &Seen) {
-        self.recorder.judged(seen);
+        self.recorder.note(Entry::Judged {
+            id: seen.id,
+            at: wall_clock(),
+            found: seen.found.clone(),
+            notes: seen.notes.clone(),
+        });
     }
 
     /// An exchange that is recorded is over.
@@ -383,10 +382,6 @@ impl Floor {
             ],
             ..Seen::default()
         }
-    }
-
-    pub(super) fn observed(&self, id: ExchangeId, from: Side, text: &str) {
-        self.recorder.observed(id, from, text);
     }
 }
 
@@ -433,7 +428,7 @@ impl Observer for Along {
                 Side::Provider
             }
         };
-        self.floor.observed(self.seen.id, from, text);
+        self.floor.recorder.observed(self.seen.id, from, text);
         let socket = (&self.seen, &self.secrets[..]);
         self.turns.hear(&self.floor, socket, direction, text);
     }

@@ -280,7 +280,7 @@ impl Pump {
             Next::Tells => self.tell(),
             Next::TakesAWhile => {
                 self.is_written = true;
-                self.floor.record_began(self.recorded_so_far());
+                self.floor.recorder.began(self.recorded_so_far());
             }
         }
     }

@@ -4,7 +4,7 @@
 //! Whoever forwards only hands over ([`Recorder::exchange`]) and never waits; bodies are shared and not copied.
 //! What was handed over is bounded: beyond [`QUEUE`] bytes an exchange is recorded without its bodies, and says
 //! so. Secrets are taken out on that thread, before anything is written. A plain exchange is on the disk after
-//! a tenth of a second; what a decision depends on ([`Recorder::held`], [`Recorder::decided`]) is acknowledged
+//! a tenth of a second; what a decision depends on ([`Recorder::held`], [`Recorder::write`]) is acknowledged
 //! once it is there.
 
 mod interrupted;
@@ -30,11 +30,11 @@ use crate::journal::{
     Clock, Header, JournalError, Location, NotRecording, OpenFile, Subfolder, Subject,
 };
 use journal::ProxyJournal;
+use retake_core::exchange::ExchangeId;
 use retake_core::exchange::entry::{Entry, Side};
-use retake_core::exchange::{Ending, ExchangeId, Seen};
 use retake_core::formats::retake_journal::{encode_header, encode_line};
-use retake_core::session::takes::Author;
 use secrets::Secrets;
+use spell::Stage;
 use spread::Spread;
 use std::collections::BTreeSet;
 use std::fs;
@@ -81,7 +81,7 @@ pub(in crate::proxy) fn as_journal(
     secrets: &[(String, String)],
 ) -> serde_json::Result<Vec<u8>> {
     let mut secrets = Secrets::new(secrets.to_vec());
-    let entry = spell::exchange(recorded, spell::Kind::Over, &mut secrets)?;
+    let entry = spell::exchange(recorded, &Stage::Over, &mut secrets)?;
     let mut text = encode_header();
     text.push_str(&encode_line(1, &entry));
     Ok(text.into_bytes())
@@ -127,6 +127,7 @@ impl Recorder {
             spread: Spread::default(),
             load: load.clone(),
             tell: options.tell,
+            trouble: None,
             held: BTreeSet::new(),
         };
         let (jobs, received) = channel();
@@ -159,11 +160,6 @@ impl Recorder {
         self.warning.as_deref()
     }
 
-    /// Why nothing is recorded, while that is so.
-    pub fn not_recording(&self) -> Option<String> {
-        lock(&self.load.trouble).clone()
-    }
-
     /// How much waits to be written: bytes of bodies, and entries.
     pub fn queued(&self) -> (usize, usize) {
         let bytes = self.load.bytes.load(Ordering::Relaxed);
@@ -172,75 +168,32 @@ impl Recorder {
 
     /// Records an exchange that is over.
     pub fn exchange(&self, recorded: Recorded) {
-        self.hand_over(recorded, None, |recorded| {
-            What::Exchange(Box::new(recorded))
-        });
+        self.hand_over(recorded, Stage::Over, None);
     }
 
     /// Records an exchange whose reply takes a while, as far as it is known: should the proxy be killed,
     /// its request is there.
     pub fn began(&self, recorded: Recorded) {
-        self.hand_over(recorded, None, |recorded| What::Began(Box::new(recorded)));
+        self.hand_over(recorded, Stage::Began, None);
     }
 
-    /// Records what was found in an exchange that is recorded already, and its notes.
-    pub fn judged(&self, seen: &Seen) {
-        let entry = Entry::Judged {
-            id: seen.id,
-            at: (self.clock)(),
-            found: seen.found.clone(),
-            notes: seen.notes.clone(),
-        };
+    /// Records what nobody waits for.
+    pub fn note(&self, entry: Entry) {
         self.send(What::Entry(entry), 0, None);
-    }
-
-    /// Records that so many exchanges cannot be recorded.
-    pub fn lost(&self, count: u64) {
-        if count > 0 {
-            let at = (self.clock)();
-            self.send(What::Entry(Entry::Lost { at, count }), 0, None);
-        }
     }
 
     /// Records an exchange that waits for a decision, as far as it is known; `run` is the file of the run that
     /// the hold is. Nothing of it is to be answered before this is on the disk, or cannot be.
     pub fn held(&self, recorded: Recorded, run: Option<PathBuf>) -> OnDisk {
         let (acknowledge, on_disk) = oneshot::channel();
-        self.hand_over(recorded, Some(acknowledge), |recorded| {
-            What::Held(Box::new(recorded), run)
-        });
+        self.hand_over(recorded, Stage::Held(run), Some(acknowledge));
         on_disk
     }
 
-    /// Records a decision about a held exchange, before it takes effect.
-    pub fn decided(
-        &self,
-        id: ExchangeId,
-        (action, rule, wording): (&str, Option<&str>, Option<&str>),
-        by: Author,
-    ) -> OnDisk {
+    /// Records what is to be on the disk before it takes effect: a decision about a held exchange.
+    pub fn write(&self, entry: Entry) -> OnDisk {
         let (acknowledge, on_disk) = oneshot::channel();
-        let entry = Entry::Decided {
-            id,
-            at: (self.clock)(),
-            rule: rule.map(str::to_owned),
-            action: action.to_owned(),
-            by,
-            wording: wording.map(str::to_owned),
-        };
         self.send(What::Entry(entry), 0, Some(acknowledge));
-        on_disk
-    }
-
-    /// Records that a held exchange is over of which nothing else will be recorded.
-    pub fn ended(&self, id: ExchangeId, ending: Ending) -> OnDisk {
-        let (acknowledge, on_disk) = oneshot::channel();
-        let at = (self.clock)();
-        self.send(
-            What::Entry(Entry::Ended { id, at, ending }),
-            0,
-            Some(acknowledge),
-        );
         on_disk
     }
 
@@ -266,9 +219,10 @@ impl Recorder {
     fn hand_over(
         &self,
         recorded: Recorded,
+        stage: Stage,
         acknowledge: Option<oneshot::Sender<bool>>,
-        what: impl FnOnce(Recorded) -> What,
     ) {
+        let what = |recorded| What::Exchange(Box::new(recorded), stage);
         let cost = recorded.cost();
         let (waiting, entries) = self.queued();
         if entries >= ENTRIES && acknowledge.is_none() {
@@ -295,9 +249,7 @@ impl Recorder {
             let _ = jobs.send(job);
         }
     }
-}
 
-impl Recorder {
     /// Ends the journal once everything is written that was handed over; what comes later is not recorded.
     pub fn close(&self) {
         drop(lock(&self.jobs).take());

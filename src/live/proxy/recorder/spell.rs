@@ -9,22 +9,22 @@ use retake_core::exchange::entry::{ExchangeEntry, HeadersEntry, Request, Respons
 use retake_core::session::Dialect;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
-use std::path::Path;
+use std::path::PathBuf;
 
-/// What an exchange is written as.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind<'a> {
+/// How far an exchange has come that is written.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Stage {
     Over,
     /// Its reply takes a while.
     Began,
     /// It waits for a decision; the file is the journal of its hold.
-    Held(Option<&'a Path>),
+    Held(Option<PathBuf>),
 }
 
 /// What is written of an exchange: one JSON object without line feeds and without secrets.
 pub(super) fn exchange(
     recorded: &Recorded,
-    kind: Kind<'_>,
+    stage: &Stage,
     secrets: &mut Secrets,
 ) -> serde_json::Result<String> {
     secrets.learn(&recorded.request_head.secrets);
@@ -62,20 +62,22 @@ pub(super) fn exchange(
             told_text: told.response_text,
         };
     }
-    match kind {
-        Kind::Over => {}
-        Kind::Began => {
+    match stage {
+        Stage::Over => {}
+        Stage::Began => {
             entry.kind = "began";
             entry.notice = Some(format!(
                 "asked at {}, and no end of it is recorded: interrupted, or still under way",
                 time(entry.at)
             ));
         }
-        Kind::Held(journal) => {
+        Stage::Held(journal) => {
             entry.kind = "held";
             if let Some(holding) = &mut entry.holding {
                 entry.notice = Some(notice(holding.since, holding.why));
-                holding.journal = journal.map(|path| path.to_string_lossy().into_owned());
+                holding.journal = journal
+                    .as_ref()
+                    .map(|path| path.to_string_lossy().into_owned());
             }
         }
     }

@@ -8,8 +8,9 @@ use super::*;
 use crate::{ReadOptions, check_recording, read_path};
 use bytes::Bytes;
 use hyper::HeaderMap;
-use retake_core::exchange::{Holding, Phase, Seen};
+use retake_core::exchange::{Ending, Holding, Phase, Seen};
 use retake_core::session::Dialect;
+use retake_core::session::takes::Author;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
@@ -69,6 +70,17 @@ fn held(mut recorded: Recorded) -> Recorded {
         why: "unknown tool `g`".to_owned(),
     });
     recorded
+}
+
+fn decided(action: &str, rule: Option<&str>, wording: Option<&str>) -> Entry {
+    Entry::Decided {
+        id: ExchangeId(1),
+        at: NOW,
+        rule: rule.map(str::to_owned),
+        action: action.to_owned(),
+        by: Author::Operator,
+        wording: wording.map(str::to_owned),
+    }
 }
 
 const ASKS: &str = r#"{"model":"m","messages":[{"role":"user","content":"hi"}],"tools":[{"type":"function","function":{"name":"f"}}]}"#;
@@ -258,8 +270,8 @@ fn a_hold_and_what_was_decided_are_on_the_disk_when_that_is_said() {
     let on_disk = recorder.held(held(chat(1, ASKS, CALLS)), Some("/tmp/run.jsonl".into()));
     assert_eq!(on_disk.blocking_recv(), Ok(true));
     assert!(text_of(&path).contains("\"type\":\"held\""));
-    let decision = ("inject-error", Some("unknown-tool"), Some("plain"));
-    let on_disk = recorder.decided(ExchangeId(1), decision, Author::Operator);
+    let decision = decided("inject-error", Some("unknown-tool"), Some("plain"));
+    let on_disk = recorder.write(decision);
     assert_eq!(on_disk.blocking_recv(), Ok(true));
     assert!(text_of(&path).contains("\"action\":\"inject-error\""));
     // While a process writes to it nothing of it is interrupted.

@@ -4,7 +4,7 @@
 use super::journal::ProxyJournal;
 use super::recorded::Recorded;
 use super::secrets::Secrets;
-use super::spell::{self, Kind};
+use super::spell::{self, Stage};
 use super::spread::Spread;
 use crate::proxy::exchanges::lock;
 use retake_core::exchange::ExchangeId;
@@ -31,8 +31,6 @@ pub(super) struct Load {
     pub(super) entries: AtomicUsize,
     /// Exchanges that were not even handed over, since too many were.
     pub(super) lost: AtomicU64,
-    /// Why nothing is recorded, while that is so.
-    pub(super) trouble: Mutex<Option<String>>,
     /// Where the journal is.
     pub(super) path: Mutex<PathBuf>,
 }
@@ -49,9 +47,7 @@ pub(super) struct Job {
 /// What is to be written.
 #[derive(Debug)]
 pub(super) enum What {
-    Exchange(Box<Recorded>),
-    Began(Box<Recorded>),
-    Held(Box<Recorded>, Option<PathBuf>),
+    Exchange(Box<Recorded>, Stage),
     Observed(ExchangeId, u64, Side, String),
     Entry(Entry),
     /// Secrets of header lines, to be known from now on.
@@ -68,6 +64,8 @@ pub(super) struct Writer {
     pub(super) spread: Spread,
     pub(super) load: Arc<Load>,
     pub(super) tell: Tell,
+    /// Why nothing is recorded, as it was told.
+    pub(super) trouble: Option<String>,
     /// What is held, as far as it was taken.
     pub(super) held: BTreeSet<ExchangeId>,
 }
@@ -117,15 +115,19 @@ impl Writer {
             acknowledge,
         } = job;
         let spelled = match what {
-            What::Exchange(recorded) => {
-                self.held.remove(&recorded.seen.id);
-                self.spread.ends(recorded.seen.id);
-                spell::exchange(&recorded, Kind::Over, &mut self.secrets)
-            }
-            What::Began(recorded) => spell::exchange(&recorded, Kind::Began, &mut self.secrets),
-            What::Held(recorded, run) => {
-                self.held.insert(recorded.seen.id);
-                spell::exchange(&recorded, Kind::Held(run.as_deref()), &mut self.secrets)
+            What::Exchange(recorded, stage) => {
+                let id = recorded.seen.id;
+                match &stage {
+                    Stage::Over => {
+                        self.held.remove(&id);
+                        self.spread.ends(id);
+                    }
+                    Stage::Began => {}
+                    Stage::Held(_) => {
+                        self.held.insert(id);
+                    }
+                }
+                spell::exchange(&recorded, &stage, &mut self.secrets)
             }
             What::Observed(id, at, from, text) => {
                 // It is read here, and not where it passes.
@@ -141,9 +143,6 @@ impl Writer {
                 serde_json::to_string(&entry).map(|entry| self.secrets.redact(entry))
             }
             What::Entry(entry) => {
-                if let Entry::Ended { id, .. } = &entry {
-                    self.held.remove(id);
-                }
                 serde_json::to_string(&entry).map(|entry| self.secrets.redact(entry))
             }
             What::Shown(shown) => {
@@ -175,8 +174,7 @@ impl Writer {
         self.journal.lose(self.load.lost.swap(0, Ordering::Relaxed));
         self.journal.flush(is_last);
         let now = self.journal.trouble().map(ToString::to_string);
-        let mut known = lock(&self.load.trouble);
-        match (&*known, &now) {
+        match (&self.trouble, &now) {
             (None, Some(trouble)) => (self.tell)(trouble.clone()),
             (Some(_), None) => {
                 let path = self.journal.path();
@@ -184,7 +182,7 @@ impl Writer {
             }
             _ => {}
         }
-        *known = now;
+        self.trouble = now;
         *lock(&self.load.path) = self.journal.path();
     }
 }

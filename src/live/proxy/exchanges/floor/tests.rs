@@ -129,7 +129,7 @@ fn what_is_not_recorded_when_a_proxy_ends_is_counted() {
         };
         let (inbox, _messages) = unbounded_channel();
         floor.begins(&seen, Under::new(inbox, request(0, 1), 0));
-        floor.record_began(Recorded {
+        floor.recorder.began(Recorded {
             seen,
             ..Recorded::default()
         });

@@ -261,7 +261,8 @@ impl Pump {
                 self.is_written = true;
                 let on_disk = self
                     .floor
-                    .record_held(self.recorded(), order.journal.clone());
+                    .recorder
+                    .held(self.recorded(), Some(order.journal.clone()));
                 // A full disk keeps nobody waiting; the recorder says that nothing is recorded.
                 let _ = tokio::time::timeout(DISK, on_disk).await;
                 self.floor.begin_hold(order);

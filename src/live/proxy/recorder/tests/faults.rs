@@ -95,16 +95,12 @@ fn on_a_full_disk_exchanges_go_on_and_the_journal_catches_up() {
     let waits = recorder.held(held(chat(3, ASKS, CALLS)), None);
     assert_eq!(waits.blocking_recv(), Ok(false));
     recorder.exchange(chat(4, ASKS, CALLS));
-    until(|| recorder.not_recording().is_some());
-    assert!(
-        recorder
-            .not_recording()
-            .unwrap()
-            .starts_with("NOT RECORDING since")
-    );
+    let told = || TOLD.lock().unwrap().clone();
+    until(|| told().len() == 1);
+    assert!(told()[0].starts_with("NOT RECORDING since"));
     assert_eq!(text_of(&path).lines().count(), 2, "no half line stays");
     DISK.is_full.store(false, Ordering::SeqCst);
-    until(|| recorder.not_recording().is_none());
+    until(|| told().len() == 2);
     recorder.exchange(chat(3, ASKS, CALLS));
     drop(recorder);
     let recording = read_path(&path, &ReadOptions::default()).unwrap();
@@ -112,7 +108,7 @@ fn on_a_full_disk_exchanges_go_on_and_the_journal_catches_up() {
     for id in 1..=4 {
         assert!(text_of(&path).contains(&format!("\"id\":{id},")), "{id}");
     }
-    let told = TOLD.lock().unwrap();
+    let told = told();
     assert_eq!(told.len(), 2, "said once each: {told:?}");
     assert!(told[1].starts_with("recording again"));
 }

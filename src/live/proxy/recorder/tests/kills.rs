@@ -22,8 +22,8 @@ fn the_child() {
     for id in 4.. {
         recorder.exchange(chat(id, ASKS, CALLS));
         if id % 10 == 0 {
-            let decision = ("release", None, None);
-            let on_disk = recorder.decided(ExchangeId(1), decision, Author::Operator);
+            let decision = decided("release", None, None);
+            let on_disk = recorder.write(decision);
             assert_eq!(on_disk.blocking_recv(), Ok(true));
             println!("recorded {id}");
         }
