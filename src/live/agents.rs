@@ -5,9 +5,9 @@ mod scripts;
 use super::files::{InputError, read_text};
 use super::trust::Content;
 use super::wordings::Wordings;
-use retake_core::engine::agent::{Agent, AgentFaults, Beside, Command, Endpoint, Model, Power};
+use retake_core::config::ConfigErrors;
+use retake_core::engine::agent::{Agent, Beside, Command, Endpoint, Model, Power};
 use scripts::add_scripts;
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// Longest file, in bytes: the agent's own, and each that it names.
@@ -35,32 +35,8 @@ pub enum NoAgent {
     #[error("{}: {error}", path.display())]
     Unreadable { path: PathBuf, error: InputError },
     /// It says what cannot be: one line for each fault.
-    #[error("{}", Told { path, faults })]
-    Faults {
-        path: PathBuf,
-        /// All that is wrong with it.
-        faults: AgentFaults,
-    },
-}
-
-/// Faults with the file before each.
-struct Told<'a> {
-    path: &'a Path,
-    faults: &'a AgentFaults,
-}
-
-impl fmt::Display for Told<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let path = self.path.display();
-        for (index, fault) in self.faults.faults.iter().enumerate() {
-            let separator = if index == 0 { "" } else { "\n" };
-            write!(f, "{separator}{path}:{}: {}", fault.line, fault.told())?;
-        }
-        match self.faults.more {
-            0 => Ok(()),
-            more => write!(f, "\n{path}: and {more} more"),
-        }
-    }
+    #[error("{}", errors.in_file(&path.to_string_lossy()))]
+    Invalid { path: PathBuf, errors: ConfigErrors },
 }
 
 impl AgentFile {
@@ -93,9 +69,9 @@ impl AgentFile {
                 found.map(|choice| choice.template.to_owned())
             },
         };
-        let agent = Agent::parse(&text, beside).map_err(|faults| NoAgent::Faults {
+        let agent = Agent::parse(&text, beside).map_err(|errors| NoAgent::Invalid {
             path: path.to_owned(),
-            faults,
+            errors,
         })?;
         let scripts = add_scripts(&mut content, &agent, &folder);
         Ok(Self {

@@ -14,7 +14,7 @@ pub enum PolicyError {
     Unreadable { path: PathBuf, error: InputError },
     /// Something is wrong with what it says: one line for each fault.
     #[error("{}", errors.in_file(&path.to_string_lossy()))]
-    Faulty { path: PathBuf, errors: ConfigErrors },
+    Invalid { path: PathBuf, errors: ConfigErrors },
 }
 
 /// Reads a policy file, which may name the operator's own wordings beside those of the library.
@@ -27,7 +27,7 @@ pub fn read_policy(path: &Path, wordings: &Wordings) -> Result<Policy, PolicyErr
         let found = wordings.find(kind, name);
         found.map(|choice| choice.template.to_owned())
     };
-    Policy::parse_with(&text, &own).map_err(|errors| PolicyError::Faulty {
+    Policy::parse_with(&text, &own).map_err(|errors| PolicyError::Invalid {
         path: path.to_owned(),
         errors,
     })

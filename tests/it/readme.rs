@@ -2,7 +2,7 @@
 
 use retake_core::chaos::SPEC_TABLES;
 use retake_core::config::Keys;
-use retake_core::engine::agent::{Place, keys_table};
+use retake_core::engine::agent::AGENT_TABLES;
 use retake_core::engine::{PLACES, POLICY_TABLES};
 use retake_core::formats::FORMATS;
 use retake_core::lab::{CLASSES, SpecPlace, spec_keys_table};
@@ -99,6 +99,7 @@ fn with_block(text: &str, name: &str, block: &str) -> String {
 
 #[test]
 fn readme_and_help_tables_are_true() {
+    let [agent, model, tools, canned, mcp] = AGENT_TABLES;
     let tables = [
         ("README.md", "rules", rules()),
         ("src/help/formats.md", "formats", formats()),
@@ -117,31 +118,11 @@ fn readme_and_help_tables_are_true() {
             "compared",
             retake_core::replay::markdown_table(),
         ),
-        (
-            "src/help/agent-file.md",
-            "agent-file",
-            keys_table(Place::Agent),
-        ),
-        (
-            "src/help/agent-file.md",
-            "agent-model",
-            keys_table(Place::Model),
-        ),
-        (
-            "src/help/agent-file.md",
-            "agent-tools",
-            keys_table(Place::Tool),
-        ),
-        (
-            "src/help/agent-file.md",
-            "agent-canned",
-            keys_table(Place::Canned),
-        ),
-        (
-            "src/help/agent-file.md",
-            "agent-mcp",
-            keys_table(Place::Mcp),
-        ),
+        ("src/help/agent-file.md", "agent-file", agent.markdown()),
+        ("src/help/agent-file.md", "agent-model", model.markdown()),
+        ("src/help/agent-file.md", "agent-tools", tools.markdown()),
+        ("src/help/agent-file.md", "agent-canned", canned.markdown()),
+        ("src/help/agent-file.md", "agent-mcp", mcp.markdown()),
         ("src/help/policy.md", "policy", key_tables(&POLICY_TABLES)),
         ("src/help/policy.md", "verbs", verbs()),
         ("src/help/run.md", "places", places()),

@@ -65,7 +65,7 @@ pub(super) fn refused(error: impl ToString) -> Failure {
 /// Reads the agent file; everything that is wrong with it stands in the refusal.
 fn agent_file(path: &Path, wordings: &Wordings) -> Result<AgentFile, Failure> {
     AgentFile::read(path, wordings).map_err(|error| match error {
-        NoAgent::Faults { .. } => {
+        NoAgent::Invalid { .. } => {
             let lines = error.to_string();
             let lines = lines.lines().map(safe_line).collect::<Vec<_>>();
             Failure::with_hint(

@@ -1,65 +1,32 @@
 //! What is tried: a TOML file.
 
 use super::faults::{FAULTS, Fault};
-use crate::config::{self, ConfigErrors, Keys, Section, Shape, key};
+use crate::config::{self, ConfigErrors, Keys, Section, Shape, keys};
 use std::fmt;
 
 /// Longest spec, in bytes.
 pub const LONGEST_SPEC: usize = 64 * 1024;
-/// Most turns that can be named, and the latest one.
-const MOST_TURNS: u64 = 100;
 
 /// The tables of a spec, for the help.
 pub static SPEC_TABLES: [&Keys; 2] = [&SPEC_KEYS, &SLOW_KEYS];
 
-static SPEC_KEYS: Keys = Keys {
-    place: "the file",
-    keys: &[
-        key(
-            "seed",
-            Shape::Whole(0, u64::MAX),
-            "what is drawn follows from it",
-        )
-        .or("1"),
-        key("faults", FAULT_NAMES, "which faults are injected").or("\"all\""),
-        key(
-            "turns",
-            TURNS,
-            "which replies of a conversation, from 1; \"any\" is the first that fits",
-        )
-        .or("\"any\""),
-        key(
-            "repeat",
-            Shape::Whole(1, 1000),
-            "how many times each trial is made",
-        )
-        .or("1"),
-        key(
-            "times",
-            Shape::Whole(1, 100),
-            "how often in a row a conversation gets the fault",
-        )
-        .or("1"),
-        key("timeout", Shape::Duration(1), "how long an agent may take").or("\"60s\""),
-        key(
-            "slow",
-            Shape::Table(&SLOW_KEYS),
-            "how slow a slow stream is",
-        ),
-    ],
-    rules: &[],
-};
+keys! {
+    static SPEC_KEYS = "the file" {
+        seed: Whole(0, u64::MAX), "what is drawn follows from it", or "1";
+        faults: FAULT_NAMES, "which faults are injected", or "\"all\"";
+        turns: TURNS, "which replies of a conversation, from 1; \"any\" is the first that fits", or "\"any\"";
+        repeat: Whole(1, 1000), "how many times each trial is made", or "1";
+        times: Whole(1, 100), "how often in a row a conversation gets the fault", or "1";
+        timeout: Duration(1), "how long an agent may take", or "\"60s\"";
+        slow: Table(&SLOW_KEYS), "how slow a slow stream is";
+    }
+}
 
-static SLOW_KEYS: Keys = Keys {
-    place: "[slow]",
-    keys: &[key(
-        "pause",
-        Shape::Duration(0),
-        "how long a slow stream pauses, each time",
-    )
-    .or("\"2s\"")],
-    rules: &[],
-};
+keys! {
+    static SLOW_KEYS = "[slow]" {
+        pause: Duration(0), "how long a slow stream pauses, each time", or "\"2s\"";
+    }
+}
 
 const FAULT_NAMES: Shape = Shape::Either(&[
     Shape::Word(None, || vec!["all"]),
@@ -70,7 +37,7 @@ const FAULT_NAMES: Shape = Shape::Either(&[
 ]);
 const TURNS: Shape = Shape::Either(&[
     Shape::Word(None, || vec!["any"]),
-    Shape::List("whole numbers from 1 to 100", &Shape::Whole(1, MOST_TURNS)),
+    Shape::List("whole numbers from 1 to 100", &Shape::Whole(1, 100)),
 ]);
 
 fn fault_ids() -> Vec<&'static str> {

@@ -4,6 +4,7 @@ use super::section::Node;
 use super::{ConfigError, ConfigErrors, Keys, Rule, Section, Shape, duration, looks_like_key};
 use crate::{suggest, wording};
 use std::collections::HashMap;
+use std::fmt;
 use toml::de::{DeInteger, DeTable, DeValue};
 
 /// Most errors that are reported.
@@ -14,6 +15,30 @@ const MOST_KEPT: usize = 1000;
 const MANY: usize = 12;
 /// Most characters of the file that a message quotes at a time.
 const QUOTED: usize = 60;
+
+/// What a message is about.
+#[derive(Debug, Clone, Copy)]
+struct Subject<'k> {
+    key: &'k str,
+    /// An element of the list that the key holds.
+    is_element: bool,
+}
+
+impl<'k> Subject<'k> {
+    fn key(key: &'k str) -> Self {
+        Self {
+            key,
+            is_element: false,
+        }
+    }
+}
+
+impl fmt::Display for Subject<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let each = if self.is_element { "each of " } else { "" };
+        write!(f, "{each}`{}`", quoted(self.key))
+    }
+}
 
 /// Collects what is wrong with a file.
 #[derive(Debug)]
@@ -97,7 +122,7 @@ impl<'t> Checker<'t> {
     pub fn check(&mut self, keys: &'static Keys, section: Section<'_>) {
         for (name, node) in section.table {
             match keys.find(name.get_ref()) {
-                Some(key) => self.value(&format!("`{}`", key.name), &key.shape, node),
+                Some(key) => self.value(Subject::key(key.name), &key.shape, node),
                 None => {
                     let what = format!("not known in {}", keys.place);
                     self.unknown(name.span().start, name.get_ref(), &what, &keys.names());
@@ -149,8 +174,7 @@ impl<'t> Checker<'t> {
         }
     }
 
-    /// Checks a value; `subject` is what messages begin with.
-    fn value(&mut self, subject: &str, shape: &Shape, node: &Node<'_>) {
+    fn value(&mut self, subject: Subject<'_>, shape: &Shape, node: &Node<'_>) {
         if node.span().is_empty() {
             // The value is not there: an error of the syntax, which is reported.
             return;
@@ -165,14 +189,21 @@ impl<'t> Checker<'t> {
             }
             (Shape::Named(keys), DeValue::Table(table)) => {
                 for (name, node) in table {
-                    let subject = format!("`{}`", quoted(name.get_ref()));
-                    self.value(&subject, &Shape::Table(keys), node);
+                    let table = Shape::Table(keys);
+                    self.value(Subject::key(name.get_ref()), &table, node);
                 }
             }
             (Shape::List(_, item), DeValue::Array(list)) if !list.is_empty() => {
-                let subject = format!("each of {subject}");
+                let is_element = true;
                 for node in list {
-                    self.value(&subject, item, node);
+                    self.value(
+                        Subject {
+                            is_element,
+                            ..subject
+                        },
+                        item,
+                        node,
+                    );
                 }
             }
             (Shape::Either(shapes), value) => {
@@ -187,15 +218,13 @@ impl<'t> Checker<'t> {
             }
             (Shape::Json | Shape::JsonTable, value) if accepts(shape, value) => {
                 if let Some(what) = no_json(value) {
-                    self.push(
-                        at,
-                        format!("{subject} holds {what}, which JSON does not know"),
-                    );
+                    let text = format!("{subject} holds {what}, which JSON does not know");
+                    self.push(at, text);
                 }
             }
             (Shape::Template, DeValue::String(template)) => self.check_template(at, template),
-            (Shape::CheckedText(check), DeValue::String(text)) if !text.is_empty() => {
-                let checked = check(text).map_err(|why| format!("{subject} {why}"));
+            (Shape::CheckedText(check), DeValue::String(text)) => {
+                let checked = check(text).map_err(|why| format!("`{}` {why}", quoted(subject.key)));
                 self.ok(at, checked);
             }
             (shape, value) if fits(shape, value) => {}
@@ -237,7 +266,7 @@ impl<'t> Checker<'t> {
     }
 
     /// A value that does not look as its key wants it.
-    fn mismatch(&mut self, subject: &str, shape: &Shape, node: &Node<'_>) {
+    fn mismatch(&mut self, subject: Subject<'_>, shape: &Shape, node: &Node<'_>) {
         let value = node.get_ref();
         let is_empty = match value {
             DeValue::String(text) => text.is_empty() && is_text(shape),
@@ -290,7 +319,7 @@ fn is_table(node: &Node<'_>) -> bool {
 
 fn is_text(shape: &Shape) -> bool {
     match shape {
-        Shape::Text | Shape::CheckedText(_) => true,
+        Shape::Text => true,
         Shape::Either(shapes) => shapes.iter().any(is_text),
         _ => false,
     }
@@ -318,9 +347,7 @@ fn accepts(shape: &Shape, value: &DeValue<'_>) -> bool {
 fn fits(shape: &Shape, value: &DeValue<'_>) -> bool {
     match (shape, value) {
         (Shape::Text, DeValue::String(text)) => !text.is_empty(),
-        (Shape::CheckedText(check), DeValue::String(text)) => {
-            !text.is_empty() && check(text).is_ok()
-        }
+        (Shape::CheckedText(check), DeValue::String(text)) => check(text).is_ok(),
         (Shape::Word(_, words), DeValue::String(text)) => words().contains(&text.as_ref()),
         (Shape::Duration(least), DeValue::String(text)) => {
             duration(text).is_some_and(|millis| millis >= *least)
@@ -385,8 +412,8 @@ fn ticked(keys: &[&str]) -> String {
     keys.collect::<Vec<_>>().join(", ")
 }
 
-/// The beginning of a text from the file.
-fn quoted(text: &str) -> String {
+/// The beginning of a text from the file, for a message.
+pub(crate) fn quoted(text: &str) -> String {
     match text.char_indices().nth(QUOTED) {
         Some((end, _)) => format!("{}...", &text[..end]),
         None => text.to_owned(),

@@ -31,7 +31,7 @@ pub enum Shape {
     Text,
     /// A text that may be empty.
     AnyText,
-    /// A text that is not empty and passes a check, whose error follows the name of the key in a sentence.
+    /// A text that passes a check, whose error follows the name of the key in a sentence.
     CheckedText(fn(&str) -> Result<(), String>),
     /// A template of the wordings.
     Template,
@@ -80,38 +80,42 @@ pub enum Rule {
     AtMost(usize),
 }
 
-impl Shape {
-    /// A whole number above 0.
-    pub const COUNT: Self = Self::Whole(1, u32::MAX as u64);
-    pub const TEXTS: Self = Self::List("texts", &Self::Text);
-}
+/// A whole number above 0.
+pub const COUNT: Shape = Shape::Whole(1, u32::MAX as u64);
+pub const TEXTS: Shape = Shape::List("texts", &Shape::Text);
 
-pub const fn key(name: &'static str, shape: Shape, meaning: &'static str) -> Key {
-    Key {
-        name,
-        shape,
-        meaning,
-        default: None,
-        is_required: false,
-    }
-}
-
-impl Key {
-    pub const fn required(self) -> Self {
-        Self {
-            is_required: true,
-            ..self
+/// Declares a table of keys. A key that is `[required]` has to be there; `or` gives what holds without it.
+macro_rules! keys {
+    (
+        $(#[$doc:meta])*
+        $vis:vis static $table:ident = $place:literal {
+            $($name:ident $([$required:ident])?: $shape:expr, $meaning:literal $(, or $default:literal)?;)*
         }
-    }
-
-    /// With the value that holds where the key is left out.
-    pub const fn or(self, default: &'static str) -> Self {
-        Self {
-            default: Some(default),
-            ..self
-        }
-    }
+        $(rules [$($rule:expr),* $(,)?])?
+    ) => {
+        $(#[$doc])*
+        $vis static $table: $crate::config::Keys = {
+            #[allow(unused_imports)]
+            use $crate::config::{COUNT, Rule::*, Shape::*, TEXTS};
+            $crate::config::Keys {
+                place: $place,
+                keys: &[$($crate::config::Key {
+                    name: stringify!($name),
+                    shape: $shape,
+                    meaning: $meaning,
+                    default: keys!(@default $($default)?),
+                    is_required: keys!(@required $($required)?),
+                }),*],
+                rules: &[$($($rule),*)?],
+            }
+        };
+    };
+    (@default) => { None };
+    (@default $default:literal) => { Some($default) };
+    (@required) => { false };
+    (@required required) => { true };
 }
+pub(crate) use keys;
 
 impl Keys {
     pub(super) fn find(&self, name: &str) -> Option<&'static Key> {

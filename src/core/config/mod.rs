@@ -11,8 +11,10 @@ mod section;
 mod values;
 
 pub use check::Checker;
+pub(crate) use check::quoted;
 pub use error::{ConfigError, ConfigErrors};
-pub use keys::{Key, Keys, Rule, Shape, key};
+pub(crate) use keys::keys;
+pub use keys::{COUNT, Key, Keys, Rule, Shape, TEXTS};
 pub use section::Section;
 pub use values::{duration, looks_like_key, millis, one_or_many};
 
@@ -54,12 +56,13 @@ pub fn read<T>(
 /// All that is wrong with the table.
 pub fn read_table<T>(
     text: &str,
+    at: usize,
     table: &DeTable<'_>,
     keys: &'static Keys,
     build: impl FnOnce(Section<'_>, &mut Checker<'_>) -> Option<T>,
 ) -> Result<T, ConfigErrors> {
     let mut checker = Checker::new(text);
-    let table = Section::new(0, table);
+    let table = Section::new(at, table);
     checker.check(keys, table);
     let value = build(table, &mut checker);
     checker.finish(value)

@@ -77,6 +77,12 @@ impl<'d> Section<'d> {
         list.into_iter().flatten().filter_map(Self::of_node)
     }
 
+    /// The keys of the table, and where each begins.
+    pub fn keys(&self) -> impl Iterator<Item = (&'d str, usize)> + use<'d> {
+        let keys = self.table.keys();
+        keys.map(|key| (key.get_ref().as_ref(), key.span().start))
+    }
+
     /// The tables of a table of tables: the name of each, where the name begins, and the table.
     pub fn named(&self, key: &str) -> impl Iterator<Item = (&'d str, usize, Self)> + use<'d> {
         let tables = self

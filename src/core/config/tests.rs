@@ -2,47 +2,35 @@
 
 use super::*;
 
-static TOOL: Keys = Keys {
-    place: "[[tool]]",
-    keys: &[
-        key("name", Shape::Text, "its name").required(),
-        key("command", Shape::TEXTS, "a program"),
-        key("ask", Shape::True, "somebody answers"),
-        key("cwd", Shape::AnyText, "a folder"),
-    ],
-    rules: &[
-        Rule::AtMostOne(&["command", "ask"]),
-        Rule::AtLeastOne(&["command", "ask"]),
-        Rule::Needs(&["cwd"], &["command"]),
-        Rule::Unique("name"),
-        Rule::AtMost(4),
-    ],
-};
+keys! {
+    static TOOL = "[[tool]]" {
+        name [required]: Text, "its name";
+        command: TEXTS, "a program";
+        ask: True, "somebody answers";
+        cwd: AnyText, "a folder";
+    }
+    rules [
+        AtMostOne(&["command", "ask"]),
+        AtLeastOne(&["command", "ask"]),
+        Needs(&["cwd"], &["command"]),
+        Unique("name"),
+        AtMost(4),
+    ]
+}
 
-static FILE: Keys = Keys {
-    place: "the file",
-    keys: &[
-        key("title", Shape::CheckedText(no_spaces), "a title").required(),
-        key(
-            "mood",
-            Shape::Word(None, || vec!["calm", "eager"]),
-            "a word",
-        )
-        .or("\"calm\""),
-        key("wait", Shape::Duration(1), "a time").or("\"5s\""),
-        key("count", Shape::COUNT, "a number"),
-        key("rate", Shape::Rate, "a share"),
-        key("settings", Shape::JsonTable, "anything"),
-        key(
-            "texts",
-            Shape::Either(&[Shape::Text, Shape::TEXTS]),
-            "texts",
-        ),
-        key("tool", Shape::Tables(&TOOL), "tools"),
-        key("limits", Shape::Named(&TOOL), "tools by name"),
-    ],
-    rules: &[],
-};
+keys! {
+    static FILE = "the file" {
+        title [required]: CheckedText(no_spaces), "a title";
+        mood: Word(None, || vec!["calm", "eager"]), "a word", or "\"calm\"";
+        wait: Duration(1), "a time", or "\"5s\"";
+        count: COUNT, "a number";
+        rate: Rate, "a share";
+        settings: JsonTable, "anything";
+        texts: Either(&[Text, TEXTS]), "texts";
+        tool: Tables(&TOOL), "tools";
+        limits: Named(&TOOL), "tools by name";
+    }
+}
 
 fn no_spaces(text: &str) -> Result<(), String> {
     match text.contains(' ') {

@@ -1,34 +1,36 @@
 //! An agent as `AGENT.toml` describes it: the model, what it is told, the tools with what carries
 //! them out, the limits.
 //!
-//! Nothing is read or run here. [`Agent::parse`] says everything that is wrong at once; which keys
-//! there are is one table, [`KEYS`]. Keys to models never stand in the file: it names the environment
+//! Nothing is read or run here. [`Agent::parse`] reports everything that is wrong at once. Keys to models never stand in the file: it names the environment
 //! variables that hold them.
 
-mod fault;
 mod keys;
 mod powers;
 mod read;
-mod read_tools;
-mod section;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests;
-mod values;
 
-pub use fault::{AgentFault, AgentFaults, Wrong};
-pub use keys::{KEYS, Key, Place, Wanted, keys_table};
+pub use keys::AGENT_TABLES;
 pub use powers::Power;
+
+pub(crate) use keys::MODEL_KEYS;
 
 use super::arguments::is_same;
 use super::{Approval, Millis, Policy};
+use crate::config::{self, Checker, ConfigErrors, Section};
 use crate::dialects::write::request::{
     NoRequest, Offered, Opening, RequestSettings, first_request, wire_request,
 };
 use crate::session::{Dialect, OutputSchema};
 use crate::wording::Kind;
+use keys::AGENT_KEYS;
+use read::Reader;
+use serde::Deserialize;
 use serde_json::{Map, Value};
-use toml::de::DeTable;
+
+/// Longest agent file, in bytes.
+const LONGEST: usize = 1024 * 1024;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Agent {
@@ -137,13 +139,15 @@ pub struct Command {
 }
 
 /// An output that stands in the file.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Canned {
     /// Arguments with the values that they must have.
+    #[serde(default)]
     pub when: Map<String, Value>,
     /// What the model will read.
     pub output: String,
     /// Whether it reports an error.
+    #[serde(default, rename = "error")]
     pub is_error: bool,
 }
 
@@ -182,9 +186,12 @@ pub enum Via {
 }
 
 impl Agent {
-    /// Reads an agent file. All that is wrong with it is told at once.
-    pub fn parse(text: &str, beside: Beside<'_>) -> Result<Self, AgentFaults> {
-        read::read_agent(text, beside)
+    /// Reads an agent file. All that is wrong with it is reported at once.
+    pub fn parse(text: &str, mut beside: Beside<'_>) -> Result<Self, ConfigErrors> {
+        config::read(text, LONGEST, &AGENT_KEYS, |file, checker| {
+            let beside = &mut beside;
+            Reader { checker, beside }.agent(file)
+        })
     }
 
     /// The most replies of a run: what the file says or its policy, whichever is less.
@@ -213,15 +220,13 @@ impl Agent {
 }
 
 impl Model {
-    /// Reads a table of a larger file that has the keys of `[model]` and begins at byte `at`
-    /// of the file's text.
-    pub fn of_table(
-        text: &str,
-        table: &DeTable<'_>,
-        at: usize,
-        beside: Beside<'_>,
-    ) -> Result<Self, AgentFaults> {
-        read::read_model(text, table, at, beside)
+    /// Reads a table of a larger file, checked against [`MODEL_KEYS`].
+    pub(crate) fn of_section(
+        section: Section<'_>,
+        checker: &mut Checker<'_>,
+        beside: &mut Beside<'_>,
+    ) -> Option<Self> {
+        Reader { checker, beside }.model(section)
     }
 
     /// A history, as a request body in the model's dialect, as it is sent.

@@ -173,17 +173,6 @@ impl Policy {
         })
     }
 
-    /// Reads a policy that is a table of another file, of which `text` is the whole.
-    pub(super) fn of_table(
-        text: &str,
-        table: &toml::de::DeTable<'_>,
-        own: &dyn Fn(Kind, &str) -> Option<String>,
-    ) -> Result<Self, ConfigErrors> {
-        config::read_table(text, table, &POLICY_KEYS, |table, checker| {
-            Some(Self::of_section(table, checker, own))
-        })
-    }
-
     /// Reads a policy that is a table of another file, checked against [`POLICY_KEYS`].
     pub(super) fn of_section(
         section: Section<'_>,

@@ -57,6 +57,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "lab",
         &[
             "json", "session", "wire", "dialects", "rules", "suggest", "wording", "engine",
+            "config",
         ],
     ),
     (

@@ -88,9 +88,9 @@ fn parsed(
         file,
         wording: &|_, _| None,
     };
-    let agent = Agent::parse(&text, beside).map_err(|faults| {
-        let faults = faults.faults.iter().map(|fault| fault.told().to_string());
-        faults.collect::<Vec<_>>().join("; ")
+    let agent = Agent::parse(&text, beside).map_err(|errors| {
+        let errors = errors.errors.into_iter().map(|error| error.text);
+        errors.collect::<Vec<_>>().join("; ")
     })?;
     Ok(Asked {
         does: told(&agent),

@@ -1,181 +1,226 @@
-//! The keys of an agent file: one table, from which reading, messages and help come.
+//! The keys of an agent file, and what single values may be.
 
+use crate::config::{Keys, keys, looks_like_key};
 use crate::engine::Approval;
+use crate::engine::policy::POLICY_KEYS;
 use crate::session::Dialect;
 use crate::wire::SPOKEN;
-use std::fmt::{self, Write};
 
-/// A table of the file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    Agent,
-    Model,
-    Tool,
-    /// One answer of `canned`.
-    Canned,
-    Mcp,
-}
+/// Longest name, in characters.
+const NAME: usize = 100;
+/// Longest name of an environment variable.
+const VARIABLE: usize = 128;
+/// What to do about a key that stands in the file.
+const USE_VARIABLE: &str = "put the key into an environment variable and write the name of that";
+/// What can carry out a tool.
+const BY: &[&str] = &["command", "canned", "ask", "recorded"];
 
-impl Place {
-    /// Every place, in the order of the help.
-    pub const ALL: [Self; 5] = [
-        Self::Agent,
-        Self::Model,
-        Self::Tool,
-        Self::Canned,
-        Self::Mcp,
-    ];
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Agent => "the file",
-            Self::Model => "[model]",
-            Self::Tool => "[[tools]]",
-            Self::Canned => "canned",
-            Self::Mcp => "[[mcp]]",
-        })
-    }
-}
-
-/// What a key wants.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wanted {
-    /// A text that is not empty.
-    Text,
-    Flag,
-    /// A whole number above 0.
-    Count,
-    Time,
-    Texts,
-    /// A table of any content.
-    Table,
-    TableOfTexts,
-    /// A table with keys of its own.
-    Section,
-    /// Tables with keys of their own.
-    Sections,
-    Dialect,
-    Approval,
-    /// A text, or tables.
-    Canned,
-    /// A text, or `true`.
-    TextOrTrue,
-    True,
-}
-
-impl fmt::Display for Wanted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Text => f.write_str("a text"),
-            Self::Flag => f.write_str("true or false"),
-            Self::Count => f.write_str("a whole number above 0"),
-            Self::Time => f.write_str("a time such as \"500ms\", \"30s\" or \"2m\", a day at most"),
-            Self::Texts => f.write_str("a list of texts"),
-            Self::Table => f.write_str("a table"),
-            Self::TableOfTexts => f.write_str("a table of texts"),
-            Self::Section => f.write_str("a table with keys of its own"),
-            Self::Sections => f.write_str("tables with keys of their own"),
-            Self::Dialect => words(f, SPOKEN.map(Dialect::word)),
-            Self::Approval => words(f, Approval::ALL.map(|(_, word, _)| word)),
-            Self::Canned => f.write_str("a text, or a list of tables with an `output` each"),
-            Self::TextOrTrue => f.write_str("a text or true"),
-            Self::True => f.write_str("true"),
-        }
-    }
-}
-
-fn words(f: &mut fmt::Formatter<'_>, words: [&str; 3]) -> fmt::Result {
-    let [one, other, last] = words;
-    write!(f, "\"{one}\", \"{other}\" or \"{last}\"")
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Key {
-    pub place: Place,
-    pub name: &'static str,
-    pub wanted: Wanted,
-    /// What it means, for the help.
-    pub meaning: &'static str,
-}
-
-const fn key(place: Place, name: &'static str, wanted: Wanted, meaning: &'static str) -> Key {
-    Key {
-        place,
-        name,
-        wanted,
-        meaning,
-    }
-}
-
-use Place::{Agent, Canned, Mcp, Model, Tool};
-
-#[rustfmt::skip]
-pub const KEYS: &[Key] = &[
-    key(Agent, "name", Wanted::Text, "what the agent is called; needed"),
-    key(Agent, "instructions", Wanted::Text, "what the model is told before all else"),
-    key(Agent, "input", Wanted::Text, "the first message of the user; without it the operator begins"),
-    key(Agent, "max_turns", Wanted::Count, "the most questions to the model, whatever becomes of the replies; 100 where nothing says otherwise"),
-    key(Agent, "output_schema", Wanted::Table, "the JSON Schema of the final output"),
-    key(Agent, "output_schema_file", Wanted::Text, "a JSON file with it"),
-    key(Agent, "policy", Wanted::Table, "what is done about faults without asking"),
-    key(Agent, "policy_file", Wanted::Text, "a TOML file with it"),
-    key(Agent, "model", Wanted::Section, "the model; needed"),
-    key(Agent, "tools", Wanted::Sections, "tools"),
-    key(Agent, "mcp", Wanted::Sections, "MCP servers, which bring tools along"),
-
-    key(Model, "dialect", Wanted::Dialect, "which API it speaks; needed"),
-    key(Model, "name", Wanted::Text, "its name in requests; needed without a script"),
-    key(Model, "base_url", Wanted::Text, "where the API begins; without it the provider's own"),
-    key(Model, "key_env", Wanted::Text, "the environment variable that holds the key; without `base_url` the provider's usual one"),
-    key(Model, "headers", Wanted::TableOfTexts, "further headers; `env:NAME` at the end of a value stands for a variable"),
-    key(Model, "script", Wanted::Text, "a file with a scripted model, in the place of a server"),
-    key(Model, "stream", Wanted::Flag, "whether replies come as a stream; true without it"),
-    key(Model, "timeout", Wanted::Time, "how long a reply may take without a byte; 120s without it"),
-    key(Model, "max_tokens", Wanted::Count, "the most tokens of a reply"),
-    key(Model, "settings", Wanted::Table, "further members of every request, as `temperature`"),
-
-    key(Tool, "name", Wanted::Text, "what the model calls it; needed"),
-    key(Tool, "description", Wanted::Text, "what the model is told about it"),
-    key(Tool, "parameters", Wanted::Table, "the JSON Schema of its arguments"),
-    key(Tool, "parameters_file", Wanted::Text, "a JSON file with it"),
-    key(Tool, "strict", Wanted::Flag, "whether the provider keeps the model to the schema"),
-    key(Tool, "command", Wanted::Texts, "a program and its arguments; it reads the call's arguments as JSON on its standard input"),
-    key(Tool, "cwd", Wanted::Text, "the folder the program runs in; without it that of the agent file"),
-    key(Tool, "env", Wanted::Texts, "environment variables that the program sees besides the usual few"),
-    key(Tool, "timeout", Wanted::Time, "how long the program may take; 30s without it"),
-    key(Tool, "canned", Wanted::Canned, "outputs that stand in the file; the first that fits is given"),
-    key(Tool, "ask", Wanted::True, "the operator types the output"),
-    key(Tool, "recorded", Wanted::TextOrTrue, "a recording that answers as long as name and arguments are the same; true for the one at hand"),
-    key(Tool, "approval", Wanted::Approval, "whether the operator is asked before it runs: never, until they approve for good, every time; \"ask\" for programs, \"never\" for the others"),
-
-    key(Canned, "when", Wanted::Table, "arguments with the values that they must have"),
-    key(Canned, "output", Wanted::Text, "what the model reads; needed"),
-    key(Canned, "error", Wanted::Flag, "whether it reports an error"),
-
-    key(Mcp, "name", Wanted::Text, "what the server is called; needed"),
-    key(Mcp, "command", Wanted::Texts, "a server that is started, and its arguments"),
-    key(Mcp, "cwd", Wanted::Text, "the folder it runs in; without it that of the agent file"),
-    key(Mcp, "env", Wanted::Texts, "environment variables that it sees besides the usual few"),
-    key(Mcp, "url", Wanted::Text, "a server that speaks streamable HTTP"),
-    key(Mcp, "headers", Wanted::TableOfTexts, "headers of every request to it; `env:NAME` at the end of a value stands for a variable"),
-    key(Mcp, "tools", Wanted::Texts, "the tools that the model is offered; all without it"),
-    key(Mcp, "approval", Wanted::Approval, "whether the operator is asked before its tools run; \"ask\" without it"),
-    key(Mcp, "timeout", Wanted::Time, "how long a call may take; 60s without it"),
+/// The tables of an agent file, for the help; those of its policy are [`crate::engine::POLICY_TABLES`].
+pub static AGENT_TABLES: [&Keys; 5] = [
+    &AGENT_KEYS,
+    &MODEL_KEYS,
+    &TOOL_KEYS,
+    &CANNED_KEYS,
+    &MCP_KEYS,
 ];
 
-pub(super) fn keys_of(place: Place) -> impl Iterator<Item = &'static Key> {
-    KEYS.iter().filter(move |key| key.place == place)
+keys! {
+    pub(super) static AGENT_KEYS = "the file" {
+        name [required]: CheckedText(check_name), "what the agent is called";
+        instructions: Text, "what the model is told before all else";
+        input: Text, "the first message of the user; without it the operator begins";
+        max_turns: COUNT, "the most questions to the model, whatever becomes of the replies", or "100";
+        output_schema: JsonTable, "the JSON Schema of the final output";
+        output_schema_file: Text, "a JSON file with it";
+        policy: Table(&POLICY_KEYS), "what is done about faults without asking";
+        policy_file: Text, "a TOML file with it";
+        model [required]: Table(&MODEL_KEYS), "the model";
+        tools: Tables(&TOOL_KEYS), "tools";
+        mcp: Tables(&MCP_KEYS), "MCP servers, which bring tools along";
+    }
+    rules [
+        AtMostOne(&["output_schema", "output_schema_file"]),
+        AtMostOne(&["policy", "policy_file"]),
+    ]
 }
 
-/// The keys of one place as a table in Markdown.
-pub fn keys_table(place: Place) -> String {
-    let mut table = "| key | value | meaning |\n|---|---|---|\n".to_owned();
-    for key in keys_of(place) {
-        let (name, wanted, meaning) = (key.name, key.wanted, key.meaning);
-        // Writing to a text cannot fail.
-        let _ = writeln!(table, "| `{name}` | {wanted} | {meaning} |");
+keys! {
+    pub(crate) static MODEL_KEYS = "[model]" {
+        dialect [required]: Word(None, dialects), "which API it speaks";
+        name: Text, "its name in requests; needed without a script";
+        base_url: CheckedText(check_base_url), "where the API begins; without it the provider's own";
+        key_env: CheckedText(check_variable),
+            "the environment variable that holds the key; without `base_url` the provider's usual one";
+        headers: TextTable, "further headers; `env:NAME` at the end of a value stands for a variable";
+        script: Text, "a file with a scripted model, in the place of a server";
+        stream: Flag, "whether replies come as a stream", or "true";
+        timeout: Duration(1), "how long a reply may take without a byte", or "\"120s\"";
+        max_tokens: COUNT, "the most tokens of a reply";
+        settings: JsonTable, "further members of every request, as `temperature`";
     }
-    table
+    rules [
+        AtLeastOne(&["name", "script"]),
+        AtMostOne(&["script", "base_url"]),
+        AtMostOne(&["script", "key_env"]),
+        AtMostOne(&["script", "headers"]),
+    ]
+}
+
+keys! {
+    static TOOL_KEYS = "[[tools]]" {
+        name [required]: Text, "what the model calls it";
+        description: Text, "what the model is told about it";
+        parameters: JsonTable, "the JSON Schema of its arguments";
+        parameters_file: Text, "a JSON file with it";
+        strict: Flag, "whether the provider keeps the model to the schema";
+        command: List("texts", &CheckedText(check_word)),
+            "a program and its arguments; it reads the call's arguments as JSON on its standard input";
+        cwd: CheckedText(check_folder), "the folder the program runs in; without it that of the agent file";
+        env: List("texts", &CheckedText(check_variable)),
+            "environment variables that the program sees besides the usual few";
+        timeout: Duration(1), "how long the program may take", or "\"30s\"";
+        canned: Either(&[AnyText, Tables(&CANNED_KEYS)]),
+            "outputs that stand in the file; the first that fits is given";
+        ask: True, "the operator types the output";
+        recorded: Either(&[Text, True]),
+            "a recording that answers as long as name and arguments are the same; true for the one at hand";
+        approval: Approval::SHAPE,
+            "whether the operator is asked before it runs: never, until they approve for good, every time; \
+             \"ask\" for programs, \"never\" for the others";
+    }
+    rules [
+        AtMostOne(BY),
+        AtLeastOne(BY),
+        AtMostOne(&["parameters", "parameters_file"]),
+        Needs(&["cwd", "env", "timeout"], &["command"]),
+        Unique("name"),
+        AtMost(500),
+    ]
+}
+
+keys! {
+    static CANNED_KEYS = "canned" {
+        when: JsonTable, "arguments with the values that they must have";
+        output [required]: Text, "what the model reads";
+        error: Flag, "whether it reports an error";
+    }
+}
+
+keys! {
+    static MCP_KEYS = "[[mcp]]" {
+        name [required]: CheckedText(check_name), "what the server is called";
+        command: List("texts", &CheckedText(check_word)), "a server that is started, and its arguments";
+        cwd: CheckedText(check_folder), "the folder it runs in; without it that of the agent file";
+        env: List("texts", &CheckedText(check_variable)),
+            "environment variables that it sees besides the usual few";
+        url: CheckedText(check_url), "a server that speaks streamable HTTP";
+        headers: TextTable,
+            "headers of every request to it; `env:NAME` at the end of a value stands for a variable";
+        tools: TEXTS, "the tools that the model is offered; all without it";
+        approval: Approval::SHAPE, "whether the operator is asked before its tools run", or "\"ask\"";
+        timeout: Duration(1), "how long a call may take", or "\"60s\"";
+    }
+    rules [
+        AtMostOne(&["command", "url"]),
+        AtLeastOne(&["command", "url"]),
+        Needs(&["cwd", "env"], &["command"]),
+        Needs(&["headers"], &["url"]),
+        Unique("name"),
+        AtMost(100),
+    ]
+}
+
+fn dialects() -> Vec<&'static str> {
+    SPOKEN.map(Dialect::word).to_vec()
+}
+
+/// A name that menus show.
+fn check_name(name: &str) -> Result<(), String> {
+    let is_short = (1..=NAME).contains(&name.chars().count());
+    match is_short && !name.chars().any(char::is_control) {
+        true => Ok(()),
+        false => Err("has 1 to 100 characters and stands on one line".to_owned()),
+    }
+}
+
+/// A word of a command. What is confirmed is read on one line, and a line break could hide its end.
+fn check_word(word: &str) -> Result<(), String> {
+    if word.chars().any(char::is_control) {
+        return Err("holds a control character".to_owned());
+    }
+    check_no_key(word)
+}
+
+fn check_folder(folder: &str) -> Result<(), String> {
+    if folder.is_empty() {
+        return Err("must not be empty".to_owned());
+    }
+    check_word(folder)
+}
+
+fn check_no_key(text: &str) -> Result<(), String> {
+    match looks_like_key(text) {
+        true => Err(format!(
+            "holds what looks like a key itself; {USE_VARIABLE}"
+        )),
+        false => Ok(()),
+    }
+}
+
+/// The name of an environment variable (POSIX: letters, digits and underscores, no digit first).
+pub(super) fn check_variable(name: &str) -> Result<(), String> {
+    // A key of one kind of letters could be a name, but nobody calls a variable so.
+    let has = |is: fn(&u8) -> bool| name.as_bytes().iter().any(is);
+    let is_mixed = name.len() > 20
+        && has(u8::is_ascii_lowercase)
+        && has(u8::is_ascii_uppercase)
+        && has(u8::is_ascii_digit);
+    if is_mixed {
+        return Err(format!(
+            "holds what looks like a key itself; {USE_VARIABLE}"
+        ));
+    }
+    check_no_key(name)?;
+    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let is_variable = (1..=VARIABLE).contains(&name.len())
+        && name.bytes().all(is_letter)
+        && !name.starts_with(|first: char| first.is_ascii_digit());
+    match is_variable {
+        true => Ok(()),
+        false => Err(format!(
+            "is no name of an environment variable; {USE_VARIABLE}"
+        )),
+    }
+}
+
+fn check_base_url(url: &str) -> Result<(), String> {
+    if url.contains('?') {
+        return Err("is no address: nothing may follow its path".to_owned());
+    }
+    check_url(url)
+}
+
+/// An address of a server.
+fn check_url(url: &str) -> Result<(), String> {
+    let refused = |why: &str| Err(format!("is no address: {why}"));
+    let rest = { url.strip_prefix("https://") }.or_else(|| url.strip_prefix("http://"));
+    let Some(rest) = rest else {
+        return refused("it begins with http:// or https://");
+    };
+    if url.chars().any(|c| c.is_control() || c.is_whitespace()) {
+        return refused("there is white space in it");
+    }
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if authority.contains('@') {
+        return Err(format!(
+            "holds what looks like a key itself; {USE_VARIABLE}"
+        ));
+    }
+    if authority.is_empty() || authority.starts_with(':') {
+        return refused("it names no host");
+    }
+    if url.contains('#') {
+        return refused("nothing may follow its path");
+    }
+    check_no_key(url)
 }

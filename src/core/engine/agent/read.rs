@@ -1,92 +1,72 @@
-//! Reads an agent file: the agent and its model.
+//! Reads an agent file that was checked against its keys.
 
-use super::fault::{AgentFaults, Notes, Wrong};
-use super::keys::Place;
-use super::section::{At, Section};
-use super::{Agent, Beside, Endpoint, Header, Model, values};
-use crate::config::ConfigError;
-use crate::engine::Policy;
+use super::keys::check_variable;
+use super::{
+    Agent, AgentTool, Beside, By, Canned, Command, Endpoint, Header, McpServer, Model, Recorded,
+    Via,
+};
+use crate::config::{Checker, Section, looks_like_key, quoted};
+use crate::dialects::tools::name_fault;
+use crate::dialects::write::request::Offered;
+use crate::engine::{Approval, Policy};
 use crate::schema::Validator;
-use crate::session::{Dialect, OutputSchema};
+use crate::session::{Dialect, OutputSchema, Tool, ToolKind};
 use serde_json::{Map, Value};
-use toml::de::DeTable;
 
-/// Longest name, in characters.
-const NAME: usize = 100;
 /// How long a reply may take without a byte.
 const MODEL_TIMEOUT: u64 = 120_000;
+/// How long a program may take.
+const COMMAND_TIMEOUT: u64 = 30_000;
+/// How long a call of a server's tool may take.
+const SERVER_TIMEOUT: u64 = 60_000;
 /// What a scripted model is called where it has no name.
 const SCRIPTED: &str = "scripted";
 /// Members that limit a reply, in every API.
 const LIMITS: [&str; 3] = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
+/// Headers whose values are secrets.
+const SECRET_HEADERS: [&str; 6] = [
+    "authorization",
+    "proxy-authorization",
+    "x-api-key",
+    "api-key",
+    "x-goog-api-key",
+    "cookie",
+];
+/// Headers that belong to the connection (RFC 9110), or to the body.
+const OWN_HEADERS: [&str; 6] = [
+    "host",
+    "connection",
+    "content-length",
+    "content-type",
+    "transfer-encoding",
+    "upgrade",
+];
 
-pub(super) fn read_agent(text: &str, beside: Beside<'_>) -> Result<Agent, AgentFaults> {
-    let (table, errors) = DeTable::parse_recoverable(text);
-    let mut notes = Notes::of(text);
-    for error in errors {
-        let at = error.span().map_or(0, |span| span.start);
-        notes.note(at, Wrong::Syntax(error.message().to_owned()));
-    }
-    // What is missing from half a table may stand in the other half.
-    if let Some(faults) = notes.told() {
-        return Err(faults);
-    }
-    let mut reader = Reader { notes, beside };
-    let agent = reader.agent(table.get_ref());
-    match (reader.notes.told(), agent) {
-        (None, Some(agent)) => Ok(agent),
-        (Some(faults), _) => Err(faults),
-        (None, None) => Err(AgentFaults::unreadable()),
-    }
+/// Builds the parts of an agent, and reports what no key by itself can show to be wrong.
+pub(super) struct Reader<'r, 'b, 't> {
+    pub(super) checker: &'r mut Checker<'t>,
+    pub(super) beside: &'r mut Beside<'b>,
 }
 
-/// Reads a table with the keys of `[model]`, which begins at a byte of a text.
-pub(super) fn read_model(
-    text: &str,
-    table: &DeTable<'_>,
-    at: usize,
-    beside: Beside<'_>,
-) -> Result<Model, AgentFaults> {
-    let mut reader = Reader {
-        notes: Notes::of(text),
-        beside,
-    };
-    let model = reader.model(&At { at, value: table });
-    match (reader.notes.told(), model) {
-        (None, Some(model)) => Ok(model),
-        (Some(faults), _) => Err(faults),
-        (None, None) => Err(AgentFaults::unreadable()),
-    }
-}
-
-/// Reads tables and notes what is wrong in them.
-pub(super) struct Reader<'a, 't> {
-    pub(super) notes: Notes<'t>,
-    beside: Beside<'a>,
-}
-
-impl Reader<'_, '_> {
-    fn agent(&mut self, table: &DeTable<'_>) -> Option<Agent> {
-        let section = Section::open(Place::Agent, 0, table, &mut self.notes);
-        let name = self.name(&section, "the agent");
-        let policy = self.policy(&section);
-        let output_schema = self.schema(&section, ["output_schema", "output_schema_file"]);
-        let model = match section.table("model") {
-            Some(model) => self.model(&model),
-            None => {
-                self.missing(&section, "the agent", "model");
-                None
-            }
-        };
-        let dialect = model.as_ref().map(|model| model.dialect);
-        let tools = self.tools(&section, dialect);
-        let servers = self.servers(&section);
-        let text = |key| section.text(key).map(|text| text.value.to_owned());
+impl Reader<'_, '_, '_> {
+    pub(super) fn agent(&mut self, file: Section<'_>) -> Option<Agent> {
+        let policy = self.policy(file);
+        let output_schema = self.schema(file, ["output_schema", "output_schema_file"]);
+        let model = file.table("model").and_then(|model| self.model(model));
+        // Where nobody knows who is asked, the strictest pattern would refuse what may be allowed.
+        let dialect = model
+            .as_ref()
+            .map(|model| model.dialect)
+            .unwrap_or_default();
+        let tools = file.tables("tools");
+        let tools = tools.filter_map(|tool| self.tool(tool, dialect)).collect();
+        let servers = file.tables("mcp");
+        let servers = servers.filter_map(|server| self.server(server)).collect();
         Some(Agent {
-            name: name?,
-            instructions: text("instructions").unwrap_or_default(),
-            input: text("input"),
-            max_turns: section.count("max_turns"),
+            name: file.get("name")?,
+            instructions: file.get("instructions").unwrap_or_default(),
+            input: file.get("input"),
+            max_turns: file.get("max_turns"),
             output_schema: output_schema.map(|schema| OutputSchema {
                 name: String::new(),
                 schema,
@@ -98,169 +78,91 @@ impl Reader<'_, '_> {
         })
     }
 
-    fn policy(&mut self, section: &Section<'_>) -> Policy {
-        section.at_most_one(&["policy", "policy_file"], &mut self.notes);
-        let wording = self.beside.wording;
-        if let Some(table) = section.table("policy") {
-            let text = self.notes.text();
-            let faults = match Policy::of_table(text, table.value, wording) {
-                Ok(policy) => return policy,
-                Err(errors) => errors.errors,
-            };
-            for ConfigError { line, text } in faults {
-                self.notes.note_on(line, Wrong::Policy(text));
-            }
-        } else if let Some((file, text)) = self.file(section, "policy_file") {
-            let faults = match Policy::parse_with(&text, wording) {
-                Ok(policy) => return policy,
-                Err(errors) => errors.errors,
-            };
-            let (key, at) = ("policy_file", section.place_of("policy_file"));
-            for fault in faults {
-                let (file, why) = (file.clone(), fault.to_string());
-                self.notes.note(at, Wrong::InFile { key, file, why });
-            }
+    fn policy(&mut self, file: Section<'_>) -> Policy {
+        if let Some(table) = file.table("policy") {
+            return Policy::of_section(table, self.checker, self.beside.wording);
         }
-        Policy::default()
+        let Some((name, text)) = self.file(file, "policy_file") else {
+            return Policy::default();
+        };
+        let policy = Policy::parse_with(&text, self.beside.wording);
+        policy.unwrap_or_else(|errors| {
+            for error in errors.errors {
+                let text = format!("`policy_file`: {name}: {error}");
+                self.checker.push(file.at("policy_file"), text);
+            }
+            Policy::default()
+        })
     }
 
-    fn model(&mut self, table: &At<&DeTable<'_>>) -> Option<Model> {
-        let section = Section::open(Place::Model, table.at, table.value, &mut self.notes);
-        for key in ["base_url", "key_env", "headers"] {
-            section.at_most_one(&["script", key], &mut self.notes);
-        }
-        let dialect = section.get("dialect").and_then(|word| word.value.as_str());
-        let dialect = dialect.and_then(values::dialect);
-        if dialect.is_none() {
-            self.missing(&section, "[model]", "dialect");
-        }
-        let is_scripted = section.has("script");
-        let name = match section.text("name") {
-            Some(name) => Some(name.value.to_owned()),
-            None if is_scripted => Some(SCRIPTED.to_owned()),
-            None => {
-                self.missing(&section, "[model]", "name");
-                None
-            }
-        };
-        let at = if is_scripted {
-            let script = self.file(&section, "script");
+    pub(super) fn model(&mut self, model: Section<'_>) -> Option<Model> {
+        let dialect = model.text("dialect").and_then(Dialect::named);
+        let at = if model.has("script") {
+            let script = self.file(model, "script");
             script.map(|(file, text)| Endpoint::Script { file, text })
         } else {
-            self.server(&section, dialect)
+            self.endpoint(model, dialect)
         };
-        let settings = self.settings(&section, dialect);
+        let settings = self.settings(model, dialect);
         Some(Model {
             dialect: dialect?,
-            name: name?,
+            name: model.get("name").unwrap_or_else(|| SCRIPTED.to_owned()),
             at: at?,
-            stream: section.flag("stream").unwrap_or(true),
-            timeout_ms: section.time("timeout").unwrap_or(MODEL_TIMEOUT),
-            max_tokens: section.count("max_tokens"),
+            stream: model.get("stream").unwrap_or(true),
+            timeout_ms: model.millis("timeout").unwrap_or(MODEL_TIMEOUT),
+            max_tokens: model.get("max_tokens"),
             settings,
         })
     }
 
-    fn server(&mut self, section: &Section<'_>, dialect: Option<Dialect>) -> Option<Endpoint> {
-        let key_env = section.text("key_env").and_then(|name| {
-            let name_or_not = values::variable("key_env", name.value);
-            self.taken(name.at, name_or_not)
-        });
-        let headers = self.headers(section);
+    fn endpoint(&mut self, model: Section<'_>, dialect: Option<Dialect>) -> Option<Endpoint> {
+        let headers = self.headers(model);
+        let key_env = model.get("key_env");
         // A key goes only where its name and the address were written together: the usual variable belongs
         // to the usual address.
-        let (base_url, key_env) = match section.text("base_url") {
-            Some(url) => {
-                let base_url = values::address("base_url", url.value);
-                (self.taken(url.at, base_url)?, key_env)
-            }
+        let (base_url, key_env) = match model.text("base_url") {
+            Some(url) => (url.trim_end_matches('/'), key_env),
             None => {
                 let facts = dialect?.facts();
                 let variable = || Some(facts.key_variable.to_owned());
-                (facts.base_url.to_owned(), key_env.or_else(variable))
+                (facts.base_url, key_env.or_else(variable))
             }
         };
         Some(Endpoint::Http {
-            base_url,
+            base_url: base_url.to_owned(),
             key_env,
             headers,
         })
     }
 
-    fn settings(&mut self, section: &Section<'_>, dialect: Option<Dialect>) -> Map<String, Value> {
-        let Some(table) = section.table("settings") else {
-            return Map::new();
-        };
+    fn settings(&mut self, model: Section<'_>, dialect: Option<Dialect>) -> Map<String, Value> {
         let own = dialect.map_or(&[][..], |dialect| dialect.facts().own_members);
-        let has_limit = section.has("max_tokens");
-        for (key, _) in table.value {
-            let name = key.get_ref().as_ref();
+        let has_limit = model.has("max_tokens");
+        for (name, at) in model.table("settings").iter().flat_map(Section::keys) {
             if own.contains(&name) || (has_limit && LIMITS.contains(&name)) {
-                let wrong = Wrong::OwnMember(name.to_owned());
-                self.notes.note(key.span().start, wrong);
+                let hint = "it comes from the run, or from another key of [model]";
+                let text = format!("`settings` cannot set `{name}`; {hint}");
+                self.checker.push(at, text);
             }
         }
-        self.object("settings", &table).unwrap_or_default()
+        model.get("settings").unwrap_or_default()
     }
 
-    /// A name that menus show.
-    pub(super) fn name(&mut self, section: &Section<'_>, of: &str) -> Option<String> {
-        let Some(name) = section.text("name") else {
-            self.missing(section, of, "name");
-            return None;
-        };
-        if name.value.chars().count() > NAME || name.value.chars().any(char::is_control) {
-            self.notes.note(name.at, Wrong::Name("name"));
-            return None;
-        }
-        Some(name.value.to_owned())
-    }
-
-    /// Tells that a key is missing, unless its value was told about.
-    pub(super) fn missing(&mut self, section: &Section<'_>, of: &str, key: &'static str) {
-        if !section.has(key) {
-            let of = of.to_owned();
-            self.notes.note(section.at, Wrong::Missing { of, key });
-        }
-    }
-
-    /// A value, or the fault that it is.
-    pub(super) fn taken<T>(&mut self, at: usize, value: Result<T, Wrong>) -> Option<T> {
-        match value {
-            Ok(value) => Some(value),
-            Err(wrong) => {
-                self.notes.note(at, wrong);
-                None
-            }
-        }
-    }
-
-    /// A table as JSON.
-    pub(super) fn object(
-        &mut self,
-        key: &'static str,
-        table: &At<&DeTable<'_>>,
-    ) -> Option<Map<String, Value>> {
-        let object = values::object(table.value);
-        self.taken(
-            table.at,
-            object.map_err(|what| Wrong::NotJson { key, what }),
-        )
-    }
-
-    pub(super) fn headers(&mut self, section: &Section<'_>) -> Vec<Header> {
+    fn headers(&mut self, section: Section<'_>) -> Vec<Header> {
         let mut headers: Vec<Header> = Vec::new();
-        let table = section.table("headers");
-        for (name, value) in table.iter().flat_map(|table| table.value.iter()) {
-            let at = name.span().start;
-            let text = value.get_ref().as_str().unwrap_or_default();
-            let Some(header) = self.taken(at, values::header(name.get_ref(), text)) else {
+        let Some(table) = section.table("headers") else {
+            return headers;
+        };
+        for (name, at) in table.keys() {
+            let header = header(name, table.text(name).unwrap_or_default());
+            let header = header.map_err(|why| format!("`headers` {why}"));
+            let Some(header) = self.checker.ok(at, header) else {
                 continue;
             };
-            let known = headers.iter();
-            if { known }.any(|known| known.name.eq_ignore_ascii_case(&header.name)) {
-                self.notes
-                    .note(at, Wrong::Header("one of them stands twice"));
+            let mut known = headers.iter();
+            if known.any(|known| known.name.eq_ignore_ascii_case(&header.name)) {
+                let text = format!("`headers` has {} twice", header.name);
+                self.checker.push(at, text);
             }
             headers.push(header);
         }
@@ -268,46 +170,27 @@ impl Reader<'_, '_> {
     }
 
     /// The name and the text of a file.
-    pub(super) fn file(
-        &mut self,
-        section: &Section<'_>,
-        key: &'static str,
-    ) -> Option<(String, String)> {
-        let name = section.text(key)?;
-        let file = name.value.to_owned();
-        match (self.beside.file)(&file) {
-            Ok(text) => Some((file, text)),
-            Err(why) => {
-                self.notes.note(name.at, Wrong::File { key, file, why });
-                None
-            }
-        }
+    fn file(&mut self, section: Section<'_>, key: &str) -> Option<(String, String)> {
+        let name = section.text(key).filter(|name| !name.is_empty())?;
+        let text = (self.beside.file)(name).map_err(|why| {
+            format!("`{key}`: {name}: {why}; files are looked for beside the one that names them")
+        });
+        let text = self.checker.ok(section.at(key), text)?;
+        Some((name.to_owned(), text))
     }
 
     /// A JSON Schema that stands under the one key, or in the file under the other.
-    pub(super) fn schema(
-        &mut self,
-        section: &Section<'_>,
-        keys: [&'static str; 2],
-    ) -> Option<Value> {
-        section.at_most_one(&keys, &mut self.notes);
+    fn schema(&mut self, section: Section<'_>, keys: [&'static str; 2]) -> Option<Value> {
         let [inline, in_file] = keys;
-        let (key, schema) = if let Some(table) = section.table(inline) {
-            (inline, Value::Object(self.object(inline, &table)?))
+        let (key, schema) = if section.has(inline) {
+            (inline, section.table(inline)?.read()?)
         } else {
-            let (file, text) = self.file(section, in_file)?;
-            match serde_json::from_str(&text) {
-                Ok(schema) => (in_file, schema),
-                Err(error) => {
-                    let why = error.to_string();
-                    let key = in_file;
-                    let at = section.place_of(key);
-                    self.notes.note(at, Wrong::InFile { key, file, why });
-                    return None;
-                }
-            }
+            let (name, text) = self.file(section, in_file)?;
+            let schema = serde_json::from_str(&text);
+            let schema = schema.map_err(|error| format!("`{in_file}`: {name}: {error}"));
+            (in_file, self.checker.ok(section.at(in_file), schema)?)
         };
-        let why = if !schema.is_object() {
+        let why = if !Value::is_object(&schema) {
             Some("it is no object".to_owned())
         } else if inline == "parameters" && schema.get("type") != Some(&"object".into()) {
             Some("its `type` is not \"object\"".to_owned())
@@ -315,8 +198,142 @@ impl Reader<'_, '_> {
             Validator::compile(&schema).err().map(|why| why.to_string())
         };
         let Some(why) = why else { return Some(schema) };
-        let at = section.place_of(key);
-        self.notes.note(at, Wrong::Schema { key, why });
+        let hint = "a schema of arguments begins with type = \"object\"";
+        let text = format!("the schema in `{key}` cannot be used: {why}; {hint}");
+        self.checker.push(section.at(key), text);
         None
     }
+
+    fn tool(&mut self, tool: Section<'_>, dialect: Dialect) -> Option<AgentTool> {
+        let parameters = self.schema(tool, ["parameters", "parameters_file"]);
+        let name = tool.text("name").filter(|name| !name.is_empty());
+        if let Some(name) = name
+            && let Some(why) = name_fault(dialect, name, false)
+        {
+            let text = format!("the tool name `{}` {why}", quoted(name));
+            self.checker.push(tool.at("name"), text);
+        }
+        let by = if tool.has("command") {
+            self.command(tool, COMMAND_TIMEOUT).map(By::Command)
+        } else if tool.has("canned") {
+            self.canned(tool).map(By::Canned)
+        } else if tool.has("ask") {
+            Some(By::Operator)
+        } else {
+            Some(By::Recorded(match tool.text("recorded") {
+                Some(file) => Recorded::File(file.to_owned()),
+                None => Recorded::AtHand,
+            }))
+        };
+        let by = by?;
+        let usual = match by {
+            By::Command(_) => Approval::Ask,
+            By::Canned(_) | By::Operator | By::Recorded(_) => Approval::Never,
+        };
+        Some(AgentTool {
+            offered: Offered {
+                tool: Tool {
+                    name: name?.to_owned(),
+                    kind: ToolKind::Function,
+                    description: tool.get("description").unwrap_or_default(),
+                    parameters,
+                    output_schema: None,
+                },
+                strict: tool.get("strict"),
+            },
+            by,
+            approval: tool.get("approval").unwrap_or(usual),
+        })
+    }
+
+    fn canned(&mut self, tool: Section<'_>) -> Option<Vec<Canned>> {
+        if let Some(output) = tool.text("canned") {
+            return Some(vec![Canned {
+                when: Map::new(),
+                output: output.to_owned(),
+                is_error: false,
+            }]);
+        }
+        let mut canned: Vec<Canned> = Vec::new();
+        for answer in tool.tables("canned") {
+            if canned.iter().any(|before| before.when.is_empty()) {
+                let text = "this answer is never given: one before it fits every call";
+                self.checker.push(answer.at, text);
+            }
+            canned.extend(answer.read::<Canned>());
+        }
+        Some(canned)
+    }
+
+    fn command(&mut self, section: Section<'_>, timeout: u64) -> Option<Command> {
+        let argv: Vec<String> = section.get("command")?;
+        if argv.first().is_some_and(String::is_empty) {
+            let text = "`command` begins with the name of a program";
+            self.checker.push(section.at("command"), text);
+        }
+        Some(Command {
+            argv,
+            cwd: section.get("cwd"),
+            env: section.get("env").unwrap_or_default(),
+            timeout_ms: section.millis("timeout").unwrap_or(timeout),
+        })
+    }
+
+    fn server(&mut self, server: Section<'_>) -> Option<McpServer> {
+        let via = if server.has("command") {
+            self.command(server, SERVER_TIMEOUT).map(Via::Command)
+        } else {
+            let headers = self.headers(server);
+            let url = server.text("url").map(|url| url.trim_end_matches('/'));
+            url.map(|url| Via::Http {
+                url: url.to_owned(),
+                headers,
+            })
+        };
+        Some(McpServer {
+            name: server.get("name")?,
+            via: via?,
+            approval: server.get("approval").unwrap_or(Approval::Ask),
+            tools: server.get("tools"),
+            timeout_ms: server.millis("timeout").unwrap_or(SERVER_TIMEOUT),
+        })
+    }
+}
+
+/// A header: its value may end with `env:NAME`, at its beginning or behind a space.
+fn header(name: &str, value: &str) -> Result<Header, String> {
+    // RFC 9110: a token.
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    if name.is_empty() || name.len() > 100 || !name.bytes().all(is_token) {
+        return Err("has a name that is not made of letters, digits and hyphens".to_owned());
+    }
+    let is_among = |names: &[&str]| names.iter().any(|known| name.eq_ignore_ascii_case(known));
+    if is_among(&OWN_HEADERS) {
+        return Err(format!("has {name}, which the client itself sets"));
+    }
+    if value.chars().any(char::is_control) {
+        return Err("holds a control character".to_owned());
+    }
+    let (before, last) = match value.rsplit_once(' ') {
+        Some((_, last)) if last.starts_with("env:") => value.split_at(value.len() - last.len()),
+        _ => ("", value),
+    };
+    let (text, env) = match last.strip_prefix("env:") {
+        Some(variable) => {
+            check_variable(variable)?;
+            (before, Some(variable.to_owned()))
+        }
+        None => (value, None),
+    };
+    if looks_like_key(text) || (env.is_none() && is_among(&SECRET_HEADERS)) {
+        return Err(
+            "has a value that is a secret; write \"env:NAME\" for the value of a variable"
+                .to_owned(),
+        );
+    }
+    Ok(Header {
+        name: name.to_owned(),
+        text: text.to_owned(),
+        env,
+    })
 }

@@ -24,7 +24,7 @@ fn beside(name: &str) -> Result<String, String> {
     }
 }
 
-fn parse(text: &str) -> Result<Agent, AgentFaults> {
+fn parse(text: &str) -> Result<Agent, ConfigErrors> {
     let (mut file, wording) = (beside, |_, _: &str| None);
     Agent::parse(
         text,
@@ -54,13 +54,15 @@ fn every_key_of_an_agent_file_is_read() {
 #[test]
 fn the_example_holds_every_key_but_those_that_exclude_others() {
     let excluded = ["policy", "output_schema_file", "script"];
-    for key in KEYS {
-        let is_there = [" = ", "]", "."].iter().any(|end| {
-            let with = format!("{}{end}", key.name);
-            EXAMPLE.contains(&with)
-        });
-        let is_excluded = excluded.contains(&key.name);
-        assert!(is_there || is_excluded, "{} {}", key.place, key.name);
+    for table in AGENT_TABLES {
+        for key in table.keys {
+            let is_there = [" = ", "]", "."].iter().any(|end| {
+                let with = format!("{}{end}", key.name);
+                EXAMPLE.contains(&with)
+            });
+            let is_excluded = excluded.contains(&key.name);
+            assert!(is_there || is_excluded, "{} {}", table.place, key.name);
+        }
     }
 }
 
@@ -259,10 +261,10 @@ fn a_tool_has_a_name_that_the_models_provider_takes() {
 #[test]
 fn a_flood_of_faults_is_counted_and_not_told() {
     let keys = (0..5000).map(|number| format!("k{number} = 1\n"));
-    let faults = parse(&keys.collect::<String>()).unwrap_err();
-    assert_eq!(faults.faults.len(), 50);
+    let errors = parse(&keys.collect::<String>()).unwrap_err();
+    assert_eq!(errors.errors.len(), 50);
     // The missing name and model.
-    assert_eq!(faults.more, 5000 + 2 - 50);
+    assert_eq!(errors.more, 5000 + 2 - 50);
 }
 
 #[test]
@@ -345,6 +347,6 @@ fn openai_itself_is_told_the_limit_under_its_newer_name() {
 
 #[test]
 fn the_tables_of_keys_are_written_from_the_keys() {
-    let tables = Place::ALL.map(|place| format!("{place}\n\n{}", keys_table(place)));
+    let tables = AGENT_TABLES.map(|keys| format!("{}\n\n{}", keys.place, keys.markdown()));
     insta::assert_snapshot!(tables.join("\n"));
 }

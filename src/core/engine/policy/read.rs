@@ -2,7 +2,7 @@
 
 use super::settings::{BreakerSettings, PartialBreaker, PartialRetry, RetrySettings};
 use super::{Approval, Entry, Policy, ToolPolicy, Words, actions_for};
-use crate::config::{Checker, Keys, Section, Shape, key};
+use crate::config::{Checker, Keys, Section, keys};
 use crate::engine::TURN_LIMIT;
 use crate::pattern::Pattern;
 use crate::rules::{RULES, Rule};
@@ -30,126 +30,54 @@ pub static POLICY_TABLES: [&Keys; 5] = [
     &BREAKER_KEYS,
 ];
 
-pub(in crate::engine) static POLICY_KEYS: Keys = Keys {
-    place: "the policy",
-    keys: &[
-        key(
-            "max_turns",
-            Shape::Whole(1, MOST),
-            "the most questions to the model",
-        ),
-        key(
-            "on",
-            Shape::Named(&ENTRY_KEYS),
-            "what is done about findings of a rule",
-        ),
-        key(
-            "tools",
-            Shape::Named(&TOOL_KEYS),
-            "what is different for a tool, or for tools whose names fit a pattern with `*` and `?`",
-        ),
-        key(
-            "retry",
-            Shape::Table(&RETRY_KEYS),
-            "how often a tool is tried that timed out or could not be reached",
-        ),
-        key(
-            "breaker",
-            Shape::Table(&BREAKER_KEYS),
-            "when a tool that only fails is switched off",
-        ),
-    ],
-    rules: &[],
-};
+keys! {
+    pub(in crate::engine) static POLICY_KEYS = "the policy" {
+        max_turns: Whole(1, MOST), "the most questions to the model";
+        on: Named(&ENTRY_KEYS), "what is done about findings of a rule";
+        tools: Named(&TOOL_KEYS),
+            "what is different for a tool, or for tools whose names fit a pattern with `*` and `?`";
+        retry: Table(&RETRY_KEYS), "how often a tool is tried that timed out or could not be reached";
+        breaker: Table(&BREAKER_KEYS), "when a tool that only fails is switched off";
+    }
+}
 
-static ENTRY_KEYS: Keys = Keys {
-    place: "[on.RULE]",
-    keys: &[
-        key("do", Shape::AnyText, "one of the words below; needed"),
-        key(
-            "wording",
-            Shape::AnyText,
-            "what the model reads: the name of a wording, or a template",
-        ),
-        key(
-            "times",
-            Shape::Whole(1, MOST),
-            "how often for each tool of a run; tools that do not exist count together",
-        ),
-        key(
-            "otherwise",
-            Shape::AnyText,
-            "what is done then, and where `do` is refused or settles nothing",
-        )
-        .or("\"ask\""),
-        key("value", Shape::Json, "the value of a fallback"),
-        key(
-            "include_in_history",
-            Shape::Flag,
-            "whether the fallback enters the history",
-        )
-        .or("true"),
-    ],
-    rules: &[],
-};
+keys! {
+    static ENTRY_KEYS = "[on.RULE]" {
+        do: AnyText, "one of the words below; needed";
+        wording: AnyText, "what the model reads: the name of a wording, or a template";
+        times: Whole(1, MOST), "how often for each tool of a run; tools that do not exist count together";
+        otherwise: AnyText,
+            "what is done then, and where `do` is refused or settles nothing", or "\"ask\"";
+        value: Json, "the value of a fallback";
+        include_in_history: Flag, "whether the fallback enters the history", or "true";
+    }
+}
 
-static TOOL_KEYS: Keys = Keys {
-    place: "[tools.NAME]",
-    keys: &[
-        key(
-            "approval",
-            Approval::SHAPE,
-            "whether you are asked before it runs",
-        ),
-        key("on", Shape::Named(&ENTRY_KEYS), "as above"),
-        key("retry", Shape::Table(&RETRY_KEYS), "as above"),
-        key("breaker", Shape::Table(&BREAKER_KEYS), "as above"),
-    ],
-    rules: &[],
-};
+keys! {
+    static TOOL_KEYS = "[tools.NAME]" {
+        approval: Approval::SHAPE, "whether you are asked before it runs";
+        on: Named(&ENTRY_KEYS), "as above";
+        retry: Table(&RETRY_KEYS), "as above";
+        breaker: Table(&BREAKER_KEYS), "as above";
+    }
+}
 
-static RETRY_KEYS: Keys = Keys {
-    place: "[retry]",
-    keys: &[
-        key("attempts", Shape::Whole(1, 10), "how often in all").or("3"),
-        key(
-            "backoff",
-            Shape::Duration(0),
-            "how long after the first attempt the second comes; it doubles from then on",
-        )
-        .or("\"1s\""),
-    ],
-    rules: &[],
-};
+keys! {
+    static RETRY_KEYS = "[retry]" {
+        attempts: Whole(1, 10), "how often in all", or "3";
+        backoff: Duration(0),
+            "how long after the first attempt the second comes; it doubles from then on", or "\"1s\"";
+    }
+}
 
-static BREAKER_KEYS: Keys = Keys {
-    place: "[breaker]",
-    keys: &[
-        key(
-            "threshold",
-            Shape::Whole(0, MOST),
-            "after how many errors in a row; 0: never",
-        )
-        .or("3"),
-        key(
-            "cooldown",
-            Shape::Duration(0),
-            "how long it is off, before it is tried once",
-        )
-        .or("\"30s\""),
-        key(
-            "webhook",
-            Shape::CheckedText(check_webhook),
-            "an http or https URL that is told",
-        ),
-        key(
-            "wording",
-            Shape::Template,
-            "what the model reads meanwhile; `error` is the last one",
-        ),
-    ],
-    rules: &[],
-};
+keys! {
+    static BREAKER_KEYS = "[breaker]" {
+        threshold: Whole(0, MOST), "after how many errors in a row; 0: never", or "3";
+        cooldown: Duration(0), "how long it is off, before it is tried once", or "\"30s\"";
+        webhook: CheckedText(check_webhook), "an http or https URL that is told";
+        wording: Template, "what the model reads meanwhile; `error` is the last one";
+    }
+}
 
 fn check_webhook(url: &str) -> Result<(), String> {
     let is_url = ["http://", "https://"].iter().any(|scheme| {

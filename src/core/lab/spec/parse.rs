@@ -3,7 +3,8 @@
 use super::keys::{CHANNELS, SpecPlace};
 use super::reader::{Reader, Section, SpecFaults, names};
 use super::{Added, Assertion, Named, Spec, Wanted, Which};
-use crate::engine::agent::{Agent, Beside, Endpoint, Model, Wrong};
+use crate::config::{self, ConfigError};
+use crate::engine::agent::{Agent, Beside, Endpoint, MODEL_KEYS, Model};
 use crate::lab::{Caps, Stop, USUAL_CONCURRENCY, USUAL_SAMPLES};
 use crate::rules::RULES;
 use crate::wording::{Channel, check};
@@ -193,19 +194,18 @@ fn model(reader: &mut Reader<'_>, section: Section<'_>, beside: &mut Beside<'_>)
     if section.table.contains_key("agent") {
         return model_of_agent(reader, section, beside);
     }
-    let beside = Beside {
-        file: &mut *beside.file,
-        wording: beside.wording,
-    };
-    match Model::of_table(reader.text, section.table, section.at, beside) {
+    let model = config::read_table(
+        reader.text,
+        section.at,
+        section.table,
+        &MODEL_KEYS,
+        |table, checker| Model::of_section(table, checker, beside),
+    );
+    match model {
         Ok(model) => Some(model),
-        Err(faults) => {
-            for fault in faults.faults {
-                let hint = match &fault.wrong {
-                    Wrong::File { .. } => Some("files are looked for beside the spec".to_owned()),
-                    wrong => wrong.hint().map(str::to_owned),
-                };
-                let (line, what) = (fault.line, fault.wrong.to_string());
+        Err(errors) => {
+            for ConfigError { line, text } in errors.errors {
+                let (what, hint) = (text, None);
                 reader.faults.push(super::SpecFault { line, what, hint });
             }
             None
@@ -248,7 +248,7 @@ fn model_of_agent(
     match parsed {
         Ok(agent) => Some(moved(agent.model, path)),
         Err(faults) => {
-            for fault in faults.faults {
+            for fault in faults.errors {
                 reader.tell(at, format!("`agent`: {path}: {fault}"), None);
             }
             None
