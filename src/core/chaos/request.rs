@@ -2,7 +2,7 @@
 
 use crate::dialects::tools::read_tools;
 use crate::session::{Dialect, Tool, ToolKind};
-use crate::wire::ServerState;
+use crate::wire::RequestHead;
 use serde_json::{Value, json};
 
 /// A request, as far as it matters here.
@@ -37,22 +37,22 @@ pub(super) enum Kept {
 impl Request {
     /// Reads the body of a request; `None` where it is none.
     pub fn read(dialect: Dialect, body: &[u8]) -> Option<Self> {
-        let mut request: Value = serde_json::from_slice(body).ok()?;
-        let history = request.get_mut(dialect.facts().history_key);
-        let history = history.map(Value::take)?;
-        let (tools, _) = read_tools(&Value::Array(tools_of(&request)));
+        let head = RequestHead::read(dialect, body)?;
+        let history = RequestHead::value(body, &head.history)?;
+        let (tools, _) = read_tools(&tools_of(&head, body));
+        let kept = kept(&head);
         Some(Self {
             dialect,
-            streams: request.get("stream").and_then(Value::as_bool) == Some(true),
+            streams: head.streams,
             names: tools.iter().map(|tool| tool.name.clone()).collect(),
             tools: tools
                 .into_iter()
                 .filter(|tool| tool.kind == ToolKind::Function)
                 .collect(),
-            output_schema: output_schema(dialect, &request).cloned(),
-            wants_json: wants_json(dialect, &request),
+            output_schema: RequestHead::value(body, &head.output_schema),
+            wants_json: head.wants_json,
             elements: elements(history),
-            kept: kept(dialect, &request),
+            kept,
         })
     }
 
@@ -63,36 +63,19 @@ impl Request {
 }
 
 /// The definitions of tools, in both members that Chat has for them.
-fn tools_of(request: &Value) -> Vec<Value> {
-    let lists = ["tools", "functions"].into_iter();
-    let lists = lists.filter_map(|key| request.get(key).and_then(Value::as_array));
-    lists.flatten().cloned().collect()
+fn tools_of(head: &RequestHead, body: &[u8]) -> Value {
+    let lists = [&head.tools, &head.functions].into_iter();
+    let lists = lists.filter_map(|place| match RequestHead::value(body, place) {
+        Some(Value::Array(tools)) => Some(tools),
+        _ => None,
+    });
+    lists.flatten().collect()
 }
 
-fn output_schema(dialect: Dialect, request: &Value) -> Option<&Value> {
-    let mut places = dialect.facts().schema_places.iter();
-    places.find_map(|place| request.pointer(place))
-}
-
-fn wants_json(dialect: Dialect, request: &Value) -> bool {
-    let place = dialect.facts().format_type;
-    let kind = place.and_then(|place| request.pointer(place)?.as_str());
-    matches!(kind, Some("json_object" | "json_schema"))
-}
-
-fn kept(dialect: Dialect, request: &Value) -> Option<Kept> {
-    if dialect.facts().server_state != ServerState::Replies {
-        return None;
-    }
-    let id = |value: &Value| {
-        let id = value.as_str().filter(|id| !id.is_empty());
-        id.map(str::to_owned)
-    };
-    let behind = request.get("previous_response_id").and_then(id);
-    let conversation = request.get("conversation");
-    let of_object = || conversation?.get("id").and_then(id);
-    let inside = conversation.and_then(id).or_else(of_object);
-    behind.map(Kept::Behind).or_else(|| inside.map(Kept::In))
+fn kept(head: &RequestHead) -> Option<Kept> {
+    let behind = head.continues.clone().filter(|_| !head.has_thread);
+    let inside = || head.conversation.clone().map(Kept::In);
+    behind.map(Kept::Behind).or_else(inside)
 }
 
 /// The elements of a history without those that instruct: agents change them while a conversation goes on.

@@ -36,15 +36,12 @@ pub fn heartbeat(
         // White space before a value is JSON (RFC 8259 section 2).
         return b" ".to_vec();
     }
-    let again = last.and_then(|last| numbered(last.data, last.sequence));
-    match (dialect, again) {
-        (Dialect::Anthropic, _) => b"event: ping\ndata: {\"type\":\"ping\"}\n\n".to_vec(),
-        (Dialect::Responses, Some(data)) if counts_events(client) => {
-            event("response.in_progress", &data)
-        }
-        (Dialect::Responses, None) if counts_events(client) => Vec::new(),
-        (Dialect::Responses | Dialect::Chat | Dialect::Gemini, _) => b": held by retake\n".to_vec(),
+    let facts = dialect.facts();
+    if !(facts.numbers_events && counts_events(client)) {
+        return facts.heartbeat.as_bytes().to_vec();
     }
+    let again = last.and_then(|last| numbered(last.data, last.sequence));
+    again.map_or_else(Vec::new, |data| event("response.in_progress", &data))
 }
 
 /// Whether a client counts nothing as a life sign but events.

@@ -18,6 +18,7 @@ mod lower;
 mod members;
 mod openai_chat;
 mod openai_responses;
+mod request;
 pub mod retake_journal;
 mod sample;
 pub mod split;
@@ -27,6 +28,7 @@ mod unknown;
 pub use assemble::assemble_plain;
 pub use foreign::{Foreign, recognise_foreign};
 pub use lower::{CannotWrite, lower, new_message};
+pub use request::{RequestError, read_request};
 pub use sample::{Document, Layout, Sample};
 pub use unknown::{another_format, unknown_types};
 

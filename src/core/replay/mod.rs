@@ -22,7 +22,7 @@ mod terms;
 #[allow(clippy::unwrap_used)]
 mod tests;
 
-pub use asked::{Asked, NotAsked};
+pub use asked::Asked;
 pub use difference::{Change, Differing, Part};
 pub use find::{Differences, Found, How, Matching, NotFound};
 pub use reply::{LeftOut, Reply};

@@ -1,9 +1,10 @@
 //! A recording as it is served: its model turns, each with the history before it.
 
-use super::asked::{Asked, NotAsked};
+use super::asked::Asked;
 use super::history::{self, Piece, Replies};
 use super::said::Said;
 use super::terms::Terms;
+use crate::formats::RequestError;
 use crate::redact::{Redactor, Vault};
 use crate::session::{Dialect, Flags, Kind, Session, SourceError, Speaker};
 use std::collections::HashMap;
@@ -66,7 +67,7 @@ impl Tape {
 
     /// Reads a request to this recording: where secrets were taken out of the recording, they are taken out of
     /// the request as well.
-    pub fn read(&self, dialect: Dialect, body: &[u8]) -> Result<Asked, NotAsked> {
+    pub fn read(&self, dialect: Dialect, body: &[u8]) -> Result<Asked, RequestError> {
         if !self.is_redacted {
             return Asked::read(dialect, body);
         }

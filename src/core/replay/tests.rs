@@ -5,6 +5,7 @@ mod divided;
 mod replies;
 
 use super::*;
+use crate::formats::RequestError;
 use crate::formats::{find, read_buffer};
 use crate::session::{Dialect, Session, Source};
 use serde_json::{Value, json};
@@ -455,11 +456,11 @@ fn a_request_with_a_secret_is_the_recorded_one_that_has_lost_it() {
 #[test]
 fn a_request_that_cannot_be_read_says_why() {
     let read = |text: &str| Asked::read(Dialect::Responses, text.as_bytes()).unwrap_err();
-    assert!(matches!(read("{"), NotAsked::NotJson(_)));
-    assert!(matches!(read("[]"), NotAsked::NotJson(_)));
+    assert!(matches!(read("{"), RequestError::NotJson(_)));
+    assert!(matches!(read("[]"), RequestError::NotJson(_)));
     assert_eq!(
         read(r#"{"input":"x","previous_response_id":"resp_1"}"#),
-        NotAsked::ServerState
+        RequestError::ServerState
     );
     let nothing = Tape::default();
     let asked = chat(&json!({"messages": [user("hi")]}));

@@ -2,9 +2,10 @@
 
 use super::hash::Fingerprint;
 use crate::dialects::body_of;
-use crate::formats::{self, read_buffer};
+use crate::formats::{RequestError, read_request};
 use crate::rules::reports_error;
-use crate::session::{Dialect, Kind, Session, Source, Speaker, index_number};
+use crate::session::{Dialect, Kind, Session, Speaker, index_number};
+use crate::wire::RequestHead;
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -17,10 +18,7 @@ pub struct Asked {
     pub before: Vec<Moment>,
     /// How they stand now.
     pub now: Moment,
-    /// Whether the reply is to be streamed.
-    pub streams: bool,
-    /// Whether a stream of Chat is to tell the usage.
-    pub wants_usage: bool,
+    pub head: RequestHead,
     /// What tells samples of the same history apart; 0 where nothing does.
     pub sample: u64,
     /// The tools on offer as a request of Responses spells them, which its reply repeats.
@@ -75,46 +73,19 @@ impl Last {
     }
 }
 
-/// Why a request cannot be answered.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NotAsked {
-    #[error("the request is not a JSON object: {0}")]
-    NotJson(String),
-    /// The dialect is not served.
-    #[error("a scripted model does not speak {0}")]
-    Dialect(&'static str),
-    /// It cannot be read.
-    #[error("the request cannot be read: {0}")]
-    Unreadable(String),
-    /// Older items are not in it.
-    #[error(
-        "a scripted model keeps no conversations: send the whole history instead of conversation"
-    )]
-    ServerState,
-}
-
 impl Asked {
     /// Reads the body of a request.
-    pub fn read(dialect: Dialect, body: &[u8]) -> Result<Self, NotAsked> {
-        let request = serde_json::from_slice::<Value>(body)
-            .map_err(|error| NotAsked::NotJson(error.to_string()))?;
-        if !request.is_object() {
-            return Err(NotAsked::NotJson("it is another value".to_owned()));
-        }
-        let flag = |value: Option<&Value>| value.and_then(Value::as_bool).unwrap_or_default();
-        let usage = request.get("stream_options");
-        let moments = moments(dialect, body)?;
+    pub fn read(dialect: Dialect, body: &[u8]) -> Result<Self, RequestError> {
+        let (head, session) = read_request(dialect, body)?;
+        let moments = walk(&session)?;
+        let seed = RequestHead::value(body, &head.seed).filter(|seed| !seed.is_null());
         Ok(Self {
             dialect,
             before: moments.before,
             now: moments.now,
-            streams: flag(request.get("stream")),
-            wants_usage: flag(usage.and_then(|options| options.get("include_usage"))),
-            sample: request.get("seed").map_or(0, |seed| match seed {
-                Value::Null => 0,
-                seed => sample_of(&seed.to_string()),
-            }),
-            tools: tools_of(dialect, &request),
+            sample: seed.map_or(0, |seed| sample_of(&seed.to_string())),
+            tools: head.repeated_tools(dialect, body),
+            head,
             length: body.len(),
         })
     }
@@ -131,12 +102,6 @@ impl Asked {
     }
 }
 
-fn tools_of(dialect: Dialect, request: &Value) -> Vec<Value> {
-    let tools = request.get("tools").and_then(Value::as_array);
-    let tools = tools.filter(|_| dialect.facts().repeats_tools);
-    tools.cloned().unwrap_or_default()
-}
-
 fn sample_of(word: &str) -> u64 {
     Fingerprint::default().and(word.as_bytes()).number()
 }
@@ -144,19 +109,6 @@ fn sample_of(word: &str) -> u64 {
 struct Moments {
     before: Vec<Moment>,
     now: Moment,
-}
-
-fn moments(dialect: Dialect, body: &[u8]) -> Result<Moments, NotAsked> {
-    let format = formats::of_dialect(dialect).ok_or(NotAsked::Dialect(dialect.word()))?;
-    let unreadable = |error: &dyn ToString| NotAsked::Unreadable(error.to_string());
-    let source: Arc<dyn Source> = Arc::new(body.to_vec());
-    let contents = read_buffer(format, &source, body).map_err(|error| unreadable(&error))?;
-    let session = contents.sessions.into_iter().next();
-    let session = session.unwrap_or_else(|| Session::empty(source, format.id, dialect));
-    if session.contract.server_state {
-        return Err(NotAsked::ServerState);
-    }
-    walk(&session).map_err(|error| unreadable(&error))
 }
 
 /// Goes through a history and keeps how it stood before each reply.

@@ -15,7 +15,7 @@ mod file;
 mod hash;
 mod keys;
 
-pub use asked::{Asked, Last, Moment, NotAsked};
+pub use asked::{Asked, Last, Moment};
 pub use file::LENGTH;
 pub use keys::{KEYS, Key, Place, markdown_table};
 

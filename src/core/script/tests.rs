@@ -1,6 +1,7 @@
 //! Scripts read, rules chosen, answers made.
 
 use super::*;
+use crate::formats::RequestError;
 use crate::session::Dialect;
 use serde_json::json;
 
@@ -225,7 +226,7 @@ fn the_same_history_is_the_same_in_every_dialect() {
     let plain = br#"{"model": "m", "input": "hi", "stream": true}"#;
     let plain = Asked::read(Dialect::Responses, plain).unwrap();
     assert_eq!(
-        (plain.now.last, plain.now.text.as_str(), plain.streams),
+        (plain.now.last, plain.now.text.as_str(), plain.head.streams),
         (Last::User, "hi", true)
     );
 }
@@ -233,12 +234,12 @@ fn the_same_history_is_the_same_in_every_dialect() {
 #[test]
 fn requests_that_cannot_be_answered_say_why() {
     let why = |body: &str| Asked::read(Dialect::Responses, body.as_bytes()).unwrap_err();
-    assert!(matches!(why("{"), NotAsked::NotJson(_)));
-    assert!(matches!(why("[]"), NotAsked::NotJson(_)));
+    assert!(matches!(why("{"), RequestError::NotJson(_)));
+    assert!(matches!(why("[]"), RequestError::NotJson(_)));
     let server = why(r#"{"model": "m", "input": "hi", "previous_response_id": "resp_1"}"#);
-    assert_eq!(server, NotAsked::ServerState);
+    assert_eq!(server, RequestError::ServerState);
     let gemini = Asked::read(Dialect::Gemini, b"{}").unwrap_err();
-    assert_eq!(gemini, NotAsked::Dialect("gemini"));
+    assert_eq!(gemini, RequestError::Dialect("gemini"));
 }
 
 #[test]

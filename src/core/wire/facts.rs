@@ -27,8 +27,10 @@ pub struct Facts {
     pub path: &'static str,
     /// What the base URL of its SDKs ends with.
     pub sdk_base: &'static str,
-    /// Whether requests can come over a WebSocket as well.
-    pub has_websocket: bool,
+    /// The header line that holds the key, and what stands before the key.
+    pub key_header: (&'static str, &'static str),
+    /// Header lines of every request.
+    pub headers: &'static [(&'static str, &'static str)],
 
     /// The member of a request that holds the history.
     pub history_key: &'static str,
@@ -47,14 +49,14 @@ pub struct Facts {
     /// Whether a stream tells the tokens only where the request asks for it (`stream_options.include_usage`), and
     /// then behind its end, which `[DONE]` marks.
     pub tells_usage_last: bool,
-    /// Where the schema of the final output stands in a request, as JSON pointers.
-    pub schema_places: &'static [&'static str],
-    /// Where the type of the format of the final output stands, of which some mean JSON without a schema.
-    pub format_type: Option<&'static str>,
+    /// The members that say what the final output must look like.
+    pub formats: &'static [&'static [&'static str]],
     /// Whether a reply repeats the tools of its request.
     pub repeats_tools: bool,
     /// Whether the events of a stream are numbered.
     pub numbers_events: bool,
+    /// What of a stream counts as a sign of life for its SDKs, and reaches nobody.
+    pub heartbeat: &'static str,
     /// Whether the content of a message is a list of blocks in which texts, calls and outputs stand side by side.
     pub has_blocks: bool,
     /// What of a conversation the provider keeps.

@@ -7,16 +7,24 @@ mod anthropic;
 mod chat;
 mod facts;
 mod gemini;
+mod head;
 mod responses;
+mod route;
 
 pub use facts::{
     CallIds, Facts, IdsNeeded, Names, Placement, Repeats, RequestUnit, Schemas, ServerState,
 };
 
+pub use head::RequestHead;
+pub use route::{asks_gemini, dialect_at};
+
 use crate::session::{Dialect, Shape};
 
 /// The dialects in which requests and replies are read and written.
 pub const SPOKEN: [Dialect; 3] = [Dialect::Responses, Dialect::Chat, Dialect::Anthropic];
+
+/// The dialect whose requests can come over a WebSocket as well.
+pub const WEBSOCKET: Dialect = Dialect::Responses;
 
 impl Dialect {
     pub fn facts(self) -> &'static Facts {

@@ -7,10 +7,6 @@ use retake_core::session::Dialect;
 use std::fmt;
 use std::time::Duration;
 
-/// The version of Anthropic's API that requests are written for. Later ones refuse members that recorded
-/// requests hold (`temperature`); the table of headers may name another one.
-const ANTHROPIC_VERSION: &str = "2023-06-01";
-
 /// An endpoint that is asked in one dialect.
 #[derive(Clone)]
 pub struct Endpoint {
@@ -89,12 +85,11 @@ impl Endpoint {
     /// `/api/v4`, `/v1beta/openai`) gets the path behind it, any other one gets `/v1` as well.
     pub(super) fn target(&self) -> Result<Target, NoModel> {
         let base = Target::parse(&self.base_url)?;
-        let word = match self.dialect {
-            Dialect::Responses => "responses",
-            Dialect::Chat => "chat/completions",
-            Dialect::Anthropic => "messages",
-            Dialect::Gemini => return Err(NoModel::Dialect(self.dialect.word())),
-        };
+        let facts = self.dialect.facts();
+        if facts.asked_as != self.dialect {
+            return Err(NoModel::Dialect(facts.word));
+        }
+        let word = facts.path;
         let path = base.path().trim_end_matches('/');
         let is_whole = path
             .strip_suffix(word)
@@ -119,16 +114,13 @@ impl Endpoint {
             },
         )?;
         headers.set("accept-encoding", "identity")?;
-        let key = self.key.as_ref().map(Key::expose);
-        match (self.dialect, key) {
-            (Dialect::Anthropic, key) => {
-                headers.set("anthropic-version", ANTHROPIC_VERSION)?;
-                if let Some(key) = key {
-                    headers.set("x-api-key", key)?;
-                }
-            }
-            (_, Some(key)) => headers.set("authorization", &format!("Bearer {key}"))?,
-            (_, None) => {}
+        let facts = self.dialect.facts();
+        for (name, value) in facts.headers {
+            headers.set(name, value)?;
+        }
+        if let Some(key) = &self.key {
+            let (name, prefix) = facts.key_header;
+            headers.set(name, &format!("{prefix}{}", key.expose()))?;
         }
         for (name, value) in &self.headers {
             headers.set(name, value)?;

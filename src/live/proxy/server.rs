@@ -19,7 +19,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, Version};
 use retake_core::exchange::Ending;
-use retake_core::exchange::route::dialect_at;
+use retake_core::wire::{WEBSOCKET, dialect_at};
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -211,9 +211,7 @@ impl<W: Watch> Conversation<W> {
         let dialect = dialect_at(asked.path());
         match (guard::upgrade(&head.headers), dialect) {
             (Upgrade::None, _) => {}
-            (Upgrade::WebSocket, Some(dialect))
-                if dialect.facts().has_websocket && head.method == Method::GET =>
-            {
+            (Upgrade::WebSocket, Some(WEBSOCKET)) if head.method == Method::GET => {
                 return self.open(head, asked, at).await;
             }
             (Upgrade::WebSocket | Upgrade::Other, _) => return refuse(&head, Refusal::Upgrade),

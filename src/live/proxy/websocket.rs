@@ -17,7 +17,7 @@ use hyper::http::uri::PathAndQuery;
 use hyper::upgrade::OnUpgrade;
 use hyper::{HeaderMap, Response, StatusCode};
 use hyper_util::rt::TokioIo;
-use retake_core::session::Dialect;
+use retake_core::wire::WEBSOCKET;
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::SocketAddr;
@@ -85,7 +85,7 @@ pub(super) async fn open<W: Watch>(
         .await
     {
         Ok(reply) => reply,
-        Err(error) => return (pass::no_reply(Some(Dialect::Responses), &error), None),
+        Err(error) => return (pass::no_reply(Some(WEBSOCKET), &error), None),
     };
     if reply.status() != StatusCode::SWITCHING_PROTOCOLS {
         let onward = pass::head(&head.method, &reply, ());

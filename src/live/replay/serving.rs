@@ -83,7 +83,7 @@ impl Serving {
             place,
             turn: self.tape.words(place),
             dialect,
-            streams: asked.streams,
+            streams: asked.head.streams,
             differences,
             left_out: reply.left_out.clone(),
         });
@@ -99,7 +99,9 @@ impl Serving {
         let mut served = self.served.lock();
         let matching = self.options.matching;
         let found = self.tape.find_next(asked, matching, &served)?;
-        let mut reply = self.tape.reply(found.place, asked.dialect, &asked.model)?;
+        let mut reply = self
+            .tape
+            .reply(found.place, asked.dialect, &asked.head.model)?;
         reply.said.tools.clone_from(&asked.tools);
         served.insert(found.place);
         Ok((found, reply))
@@ -111,14 +113,14 @@ impl Serving {
             false => [None; 2],
         };
         let (said, dialect) = (&reply.said, asked.dialect);
-        if !asked.streams {
+        if !asked.head.streams {
             tokio::time::sleep(Duration::from_millis(total.or(first).unwrap_or(0))).await;
             let text = said.spell(dialect).unwrap_or_default();
             return Sending::json(StatusCode::OK, text);
         }
         let first = first.unwrap_or(0);
         tokio::time::sleep(Duration::from_millis(first)).await;
-        let events = said.events(dialect, CHUNK, asked.wants_usage);
+        let events = said.events(dialect, CHUNK, asked.head.wants_usage);
         let events = events.unwrap_or_default();
         let rest = total.unwrap_or(first).saturating_sub(first);
         let pause = rest / events.len().max(1) as u64;

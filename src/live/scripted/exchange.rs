@@ -159,7 +159,7 @@ fn unspoken(dialect: Dialect) -> Sending {
 /// A reply as it goes over the wire.
 fn reply_to(asked: &Asked, answer: &Answer, reply: &NewReply) -> Sending {
     let fault = answer.fault.as_ref();
-    if !asked.streams {
+    if !asked.head.streams {
         let Some(text) = reply.spell(asked.dialect) else {
             return unspoken(asked.dialect);
         };
@@ -173,7 +173,7 @@ fn reply_to(asked: &Asked, answer: &Answer, reply: &NewReply) -> Sending {
             }
         };
     }
-    let Some(events) = reply.events(asked.dialect, answer.chunk, asked.wants_usage) else {
+    let Some(events) = reply.events(asked.dialect, answer.chunk, asked.head.wants_usage) else {
         return unspoken(asked.dialect);
     };
     let sent = match fault {

@@ -7,9 +7,9 @@ use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::header::HeaderMap;
 use retake_core::dialects::write::spell_error_with_code;
-use retake_core::exchange::asked::Asked;
 use retake_core::exchange::views::{Conversations, Keeping};
 use retake_core::session::Dialect;
+use retake_core::wire::RequestHead;
 use retake_core::wire::ServerState;
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -40,7 +40,7 @@ pub(super) struct Stored {
 pub(super) struct Full {
     pub(super) body: Bytes,
     /// What is read of it; it names no earlier reply.
-    asked: Option<Asked>,
+    asked: Option<RequestHead>,
     /// The reply of a thread that it continues.
     continues: Option<String>,
 }
@@ -96,7 +96,7 @@ impl Stored {
         headers: &HeaderMap,
         body: &[u8],
     ) -> Result<Full, Refused> {
-        let asked = Asked::read(dialect, body);
+        let asked = RequestHead::read(dialect, body);
         let continues = asked.as_ref().and_then(|asked| asked.continues.clone());
         if has_threads(dialect) && asked.as_ref().is_some_and(|asked| asked.has_thread) {
             allows_thread(headers, body, continues.is_some())?;
@@ -121,7 +121,7 @@ impl Stored {
         }
         unanswered(dialect, &continued.body)?;
         Ok(Full {
-            asked: Asked::read(dialect, &continued.body),
+            asked: RequestHead::read(dialect, &continued.body),
             body: Bytes::from(continued.body),
             continues: is_thread.then_some(id),
         })

@@ -7,8 +7,8 @@ use hyper::body::{Body as _, Incoming};
 use hyper::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use retake_core::dialects::write::{NewEvent, spell_error};
-use retake_core::exchange::route::dialect_at;
 use retake_core::session::Dialect;
+use retake_core::wire::dialect_at;
 use std::time::Duration;
 
 /// Longest request, in bytes.

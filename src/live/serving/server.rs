@@ -10,7 +10,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use retake_core::exchange::route::dialect_at;
+use retake_core::wire::dialect_at;
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;

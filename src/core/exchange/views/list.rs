@@ -3,8 +3,8 @@
 use super::context;
 use super::element::{Element, MARKS, Side, mixed};
 use super::surgery::elements;
-use crate::exchange::asked::Asked;
 use crate::session::Dialect;
+use crate::wire::RequestHead;
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -49,7 +49,7 @@ impl Slot {
 impl<'a> List<'a> {
     /// Cuts a request; `None` where it has no list with an element.
     pub(super) fn read(dialect: Dialect, body: &'a [u8]) -> Option<Self> {
-        let asked = Asked::read(dialect, body)?;
+        let asked = RequestHead::read(dialect, body)?;
         let list = asked.history?;
         let body = std::str::from_utf8(body).ok()?;
         let places = elements(body, &list);

@@ -12,8 +12,8 @@ use super::surgery::{member, with_value, without_member};
 use super::told::history;
 use crate::dialects::stream::{Accumulator, Splitter, event_value, rejoin};
 use crate::dialects::write::history_of;
-use crate::exchange::asked::Asked;
 use crate::session::Dialect;
+use crate::wire::RequestHead;
 use crate::wire::ServerState;
 use bytes::Bytes;
 use serde_json::Value;
@@ -70,7 +70,7 @@ pub struct Keeping {
 impl Conversations {
     /// The request with its whole history; `None` where it names no earlier reply, or one that is not known.
     pub fn continued(&self, dialect: Dialect, request: &[u8]) -> Option<Continued> {
-        let id = Asked::read(dialect, request)?.continues?;
+        let id = RequestHead::read(dialect, request)?.continues?;
         let stored = self.find(&id)?;
         stored.continued(dialect, request)
     }
@@ -108,7 +108,7 @@ impl Keeping {
         conversations: &Arc<Conversations>,
         dialect: Dialect,
         request: &Bytes,
-        asked: &Asked,
+        asked: &RequestHead,
     ) -> Option<Self> {
         let is_kept = match dialect.facts().server_state {
             ServerState::Threads => asked.has_thread,
@@ -210,7 +210,7 @@ fn joined(dialect: Dialect, history: &[String], own: &[String]) -> Option<String
 
 /// The request with these elements, and with what the first request of its conversation said once for all.
 fn body_with(dialect: Dialect, first: &str, body: &str, elements: &[String]) -> Option<String> {
-    let asked = Asked::read(dialect, body.as_bytes())?;
+    let asked = RequestHead::read(dialect, body.as_bytes())?;
     let list = format!("[{}]", elements.join(","));
     let mut body = with_value(body, &asked.history?, &list);
     match dialect.facts().server_state {

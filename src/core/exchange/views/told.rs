@@ -3,8 +3,8 @@
 use super::context;
 use super::element::{Element, Side};
 use super::surgery::{elements, member, with_elements, without_member};
-use crate::exchange::asked::Asked;
 use crate::session::Dialect;
+use crate::wire::RequestHead;
 use std::ops::Range;
 
 /// The two views of how a held exchange went on.
@@ -60,7 +60,7 @@ pub enum NoTold {
 ///
 /// Fails where there is no turn to hand over, or where the two views could not be kept apart later.
 pub fn told(dialect: Dialect, base: &[u8], take: &[u8]) -> Result<Told, NoTold> {
-    let asked = Asked::read(dialect, base).ok_or(NoTold::NoList)?;
+    let asked = RequestHead::read(dialect, base).ok_or(NoTold::NoList)?;
     let base = history(dialect, base)?;
     let take = history(dialect, take)?;
     let provider = match take.get(..base.len()) {
@@ -120,7 +120,7 @@ pub fn told(dialect: Dialect, base: &[u8], take: &[u8]) -> Result<Told, NoTold> 
 
 /// The elements of a request's list; a text as input counts as the message that it stands for.
 pub(super) fn history(dialect: Dialect, body: &[u8]) -> Result<Vec<String>, NoTold> {
-    let list = Asked::read(dialect, body).and_then(|asked| asked.history);
+    let list = RequestHead::read(dialect, body).and_then(|asked| asked.history);
     let body = std::str::from_utf8(body).map_err(|_| NoTold::NoList)?;
     let list = list.ok_or(NoTold::NoList)?;
     match body.as_bytes().get(list.start) {

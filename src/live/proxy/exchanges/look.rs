@@ -6,9 +6,9 @@ use super::{REPEATED, shielded};
 use crate::proxy::decode::decode;
 use crate::proxy::judge::{Judge, Reading};
 use bytes::Bytes;
-use retake_core::exchange::asked::Asked;
 use retake_core::exchange::views::{Conversations, Views};
 use retake_core::session::Dialect;
+use retake_core::wire::RequestHead;
 use std::sync::{Arc, Mutex};
 use tokio::task::spawn_blocking;
 
@@ -29,7 +29,7 @@ pub(super) struct Looked {
     /// The body, decoded; as it came where it cannot be.
     pub(super) plain: Bytes,
     pub(super) reading: Arc<Reading>,
-    pub(super) asked: Asked,
+    pub(super) asked: RequestHead,
     /// Whether it and its reply can be judged at all.
     pub(super) is_readable: bool,
     /// What its provider is to get instead, with what is to be said of it.
@@ -119,7 +119,7 @@ impl Look {
         Looked {
             reading: Arc::new(Reading::new(self.dialect, self.body.clone())),
             plain: self.body,
-            asked: Asked::default(),
+            asked: RequestHead::default(),
             is_readable: false,
             restored: None,
             note: None,

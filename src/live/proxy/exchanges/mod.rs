@@ -33,13 +33,13 @@ use injected::Injected;
 use look::{Look, Looked};
 use pump::{Ends, Message, Pump};
 use retake_core::chaos;
-use retake_core::exchange::asked::Asked;
 use retake_core::exchange::client::Client;
 use retake_core::exchange::machine::{Settings, Shape};
-use retake_core::exchange::route::asks_gemini;
 use retake_core::exchange::views::{Conversations, Views};
 use retake_core::exchange::{Phase, Seen};
 use retake_core::session::Dialect;
+use retake_core::wire::RequestHead;
+use retake_core::wire::asks_gemini;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -93,7 +93,7 @@ impl Watcher {
     }
 
     /// What is known of an exchange before it begins.
-    fn seen(&self, question: &Question, client: &Client, asked: &Asked) -> Seen {
+    fn seen(&self, question: &Question, client: &Client, asked: &RequestHead) -> Seen {
         Seen {
             id: self.floor.number(),
             at_ms: ms_of(question.at),

@@ -14,10 +14,9 @@ use crate::proxy::recorder::{Body, Recorded};
 use crate::takes::wall_clock;
 use bytes::Bytes;
 use hyper::HeaderMap;
-use retake_core::exchange::asked::Asked;
 use retake_core::exchange::{Ending, Found, Phase, Seen};
 use retake_core::json::Cursor;
-use retake_core::session::Dialect;
+use retake_core::wire::{RequestHead, WEBSOCKET};
 use std::sync::Arc;
 
 /// The exchange that a connection is, and the secrets that its client has shown.
@@ -82,8 +81,8 @@ fn over(
     (at, asked): (u64, Bytes),
     reply: Bytes,
 ) {
-    let dialect = Dialect::Responses;
-    let model = Asked::read(dialect, &asked).map(|asked| asked.model);
+    let dialect = WEBSOCKET;
+    let model = RequestHead::read(dialect, &asked).map(|asked| asked.model);
     let seen = Seen {
         id: floor.number(),
         at_ms: at,
@@ -137,7 +136,7 @@ fn judged(
     (request, reply): (Bytes, &[u8]),
     secrets: &[(String, String)],
 ) -> [Verdict; 2] {
-    let request = Arc::new(Reading::new(Dialect::Responses, request));
+    let request = Arc::new(Reading::new(WEBSOCKET, request));
     let reply = String::from_utf8_lossy(reply);
     [
         floor.judge.request(&request, secrets),

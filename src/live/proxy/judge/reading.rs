@@ -5,10 +5,10 @@ use super::read_anew;
 use crate::Recording;
 use crate::reading::{read_document, read_document_again};
 use bytes::Bytes;
-use retake_core::exchange::asked::Asked;
 use retake_core::formats::Format;
 use retake_core::rules::{Digests, Faultless, Finding, Known, Run};
 use retake_core::session::{Dialect, Kind, Rope, Source, SourceError, Span, Splice, recorded};
+use retake_core::wire::RequestHead;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 /// A body is compared with another one in pieces of so many bytes.
@@ -22,7 +22,7 @@ const ITEM: usize = 200;
 pub(in crate::proxy) struct Reading {
     dialect: Dialect,
     body: Bytes,
-    asked: OnceLock<Option<Asked>>,
+    asked: OnceLock<Option<RequestHead>>,
     /// What it goes on from; let go of once it is read.
     basis: Mutex<Option<Basis>>,
     /// The earlier request that it repeats, but for the last element at most.
@@ -76,7 +76,7 @@ impl Reading {
     }
 
     /// A request that goes on from an earlier one.
-    pub(super) fn on(body: Bytes, (basis, asked): (Basis, Asked)) -> Self {
+    pub(super) fn on(body: Bytes, (basis, asked): (Basis, RequestHead)) -> Self {
         let knowledge = basis.earlier.knowledge();
         let is_repeated = basis.earlier.is_whole_before(basis.before);
         Self {
@@ -108,8 +108,8 @@ impl Reading {
     }
 
     /// What it asks for; `None` where it is not one JSON object.
-    pub(in crate::proxy) fn asked(&self) -> Option<&Asked> {
-        let read = || Asked::read(self.dialect, &self.body);
+    pub(in crate::proxy) fn asked(&self) -> Option<&RequestHead> {
+        let read = || RequestHead::read(self.dialect, &self.body);
         self.asked.get_or_init(read).as_ref()
     }
 
@@ -144,7 +144,7 @@ impl Reading {
         let basis = basis.unwrap_or_else(PoisonError::into_inner).take();
         let again = basis.and_then(|basis| self.read_again(&basis));
         again.or_else(|| {
-            let has_one_list = self.asked().is_some_and(Asked::has_one_list);
+            let has_one_list = self.asked().is_some_and(RequestHead::has_one_list);
             let format = has_one_list.then(|| format_of(self.dialect)).flatten();
             let document =
                 format.and_then(|format| read_document(format, Arc::new(self.text()), &self.body));
@@ -236,7 +236,7 @@ impl Reading {
         self: &Arc<Self>,
         body: &[u8],
         Shared { before, behind }: Shared,
-    ) -> Option<(Basis, Asked)> {
+    ) -> Option<(Basis, RequestHead)> {
         let list = self.read.get()?.as_ref()?.kept.as_ref()?.list()?;
         let bracket = self.bracket()?;
         let from = self.element_before(before, list)?;

@@ -82,7 +82,7 @@ fn judged_alike(judge: &Judge, dialect: Dialect, body: &str, reply: &str) -> usi
     let request = judge.recall(dialect, Bytes::from(body.to_owned()));
     assert_eq!(
         request.asked(),
-        retake_core::exchange::asked::Asked::read(dialect, body.as_bytes()).as_ref()
+        retake_core::wire::RequestHead::read(dialect, body.as_bytes()).as_ref()
     );
     let refused = judge.refused(&request).map(|(_, standing)| standing.faults);
     assert_eq!(refused.unwrap_or_default(), expected.request);

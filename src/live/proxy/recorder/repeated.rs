@@ -3,9 +3,9 @@
 
 use crate::proxy::judge::{common, common_end};
 use bytes::Bytes;
-use retake_core::exchange::asked::Asked;
 use retake_core::json::{Cursor, skip_value, skip_whitespace};
 use retake_core::session::Dialect;
+use retake_core::wire::RequestHead;
 use serde_json::value::RawValue;
 use std::cell::OnceCell;
 use std::collections::VecDeque;
@@ -144,7 +144,7 @@ impl Clean {
     }
 
     fn history(&self) -> Option<History> {
-        let asked = Asked::read(self.dialect, &self.body).filter(Asked::has_one_list);
+        let asked = RequestHead::read(self.dialect, &self.body).filter(RequestHead::has_one_list);
         let history = asked?.history?;
         let mut elements = Vec::new();
         let walked = Cursor::at(&self.body, history.start).array(|cursor| {

@@ -1,8 +1,9 @@
-//! What a request asks for, as far as its exchange depends on it: one walk over the members of the
-//! body, no values built.
+//! What a request asks for beside its history: one walk over the members of the body, no values built.
 
+use super::facts::{Facts, ServerState};
 use crate::json::{Cursor, Fault, display_text, skip_value, skip_whitespace};
 use crate::session::Dialect;
+use serde_json::Value;
 use std::ops::Range;
 
 /// Longest name of a model that is kept, in characters: it is shown.
@@ -10,7 +11,7 @@ const MODEL: usize = 120;
 
 /// What a request asks for. Members are those of the request bodies in the OpenAI and Anthropic API references.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Asked {
+pub struct RequestHead {
     /// The model; text from outside, shortened.
     pub model: String,
     /// Whether the reply is to come as a stream. SDKs accept `application/json` even then: only
@@ -22,6 +23,8 @@ pub struct Asked {
     /// The id of the reply that it goes on from, where it names one (`previous_response_id`,
     /// `thread.previous_message_id`).
     pub continues: Option<String>,
+    /// The id of the conversation that the provider keeps (`conversation`).
+    pub conversation: Option<String>,
     /// Whether it begins or continues a thread (Anthropic, beta `message-threads-2026-08-12`).
     pub has_thread: bool,
     /// Whether the provider is to keep the reply, where the request says so.
@@ -30,8 +33,16 @@ pub struct Asked {
     pub in_background: bool,
     /// Whether tools are offered.
     pub has_tools: bool,
-    /// Whether the final output must follow a schema.
+    /// Where the lists of tools stand: `tools`, and `functions` of old requests of Chat.
+    pub tools: Option<Range<usize>>,
+    pub functions: Option<Range<usize>>,
+    /// Whether the final output must be JSON, and whether it must follow a schema.
+    pub wants_json: bool,
     pub has_output_schema: bool,
+    /// Where that schema stands.
+    pub output_schema: Option<Range<usize>>,
+    /// Where the number stands that is to tell samples apart.
+    pub seed: Option<Range<usize>>,
     /// Whether a chunk of the stream is to tell the tokens (Chat).
     pub wants_usage: bool,
     /// How many replies are asked for at once (`n` of Chat); 1 where nothing else is said.
@@ -43,17 +54,17 @@ pub struct Asked {
     lists: u32,
 }
 
-impl Asked {
+impl RequestHead {
     /// Reads a body. `None` where it is not one JSON object: it then passes untouched.
     pub fn read(dialect: Dialect, body: &[u8]) -> Option<Self> {
-        let mut asked = Self {
+        let mut head = Self {
             choices: 1,
             ..Self::default()
         };
         let mut cursor = Cursor::new(body);
-        let read = cursor.object(|cursor, key| asked.member(dialect, cursor, key));
+        let read = cursor.object(|cursor, key| head.member(dialect.facts(), cursor, key));
         let is_whole = skip_whitespace(body, cursor.position()) == body.len();
-        (matches!(read, Ok(true)) && is_whole).then_some(asked)
+        (matches!(read, Ok(true)) && is_whole).then_some(head)
     }
 
     /// What a body asks for that is one which was read, with other elements in its history: the one at `from`
@@ -71,10 +82,41 @@ impl Asked {
                 _ => return None,
             }
         }
+        let end = bracket + 1;
+        // What stands behind the history has moved.
+        let moved = |at: usize| {
+            if at < history.end {
+                at
+            } else {
+                at + end - history.end
+            }
+        };
+        let moved = |place: &Option<Range<usize>>| {
+            let place = place.as_ref();
+            place.map(|place| moved(place.start)..moved(place.end))
+        };
         Some(Self {
-            history: Some(history.start..bracket + 1),
+            tools: moved(&self.tools),
+            functions: moved(&self.functions),
+            output_schema: moved(&self.output_schema),
+            seed: moved(&self.seed),
+            history: Some(history.start..end),
             ..self.clone()
         })
+    }
+
+    /// The value at a place of the body.
+    pub fn value(body: &[u8], place: &Option<Range<usize>>) -> Option<Value> {
+        let place = place.clone()?;
+        serde_json::from_slice(body.get(place)?).ok()
+    }
+
+    /// The tools on offer, where a reply repeats them.
+    pub fn repeated_tools(&self, dialect: Dialect, body: &[u8]) -> Vec<Value> {
+        match Self::value(body, &self.tools) {
+            Some(Value::Array(tools)) if dialect.facts().repeats_tools => tools,
+            _ => Vec::new(),
+        }
     }
 
     /// Whether the history is a list, and no other member could be taken for one.
@@ -82,37 +124,35 @@ impl Asked {
         (self.holders, self.lists) == (1, 1)
     }
 
-    fn member(
-        &mut self,
-        dialect: Dialect,
-        cursor: &mut Cursor<'_>,
-        key: &[u8],
-    ) -> Result<(), Fault> {
-        let facts = dialect.facts();
+    fn member(&mut self, facts: &Facts, cursor: &mut Cursor<'_>, key: &[u8]) -> Result<(), Fault> {
         if facts.holders.iter().any(|holder| holder.as_bytes() == key) {
             self.holders += 1;
             self.lists += u32::from(cursor.peek() == Some(b'['));
         }
-        match (key, dialect) {
-            (b"model", _) => {
+        let keeps = facts.server_state;
+        match key {
+            b"model" => {
                 let name = display_text(cursor.string()?.unwrap_or_default());
                 self.model = name.chars().take(MODEL).collect();
             }
-            (b"stream", _) => self.streams = cursor.is_true()?,
-            (b"tools" | b"functions", _) => {
-                self.has_tools = !matches!(within(cursor.raw()?), [] | b"null");
+            b"stream" => self.streams = cursor.is_true()?,
+            b"tools" | b"functions" => {
+                let is_new = key == b"tools";
+                let place = match is_new {
+                    true => &mut self.tools,
+                    false => &mut self.functions,
+                };
+                let list = cursor.skip()?;
+                self.has_tools = !matches!(within(&cursor.bytes()[list.clone()]), [] | b"null");
+                *place = Some(list);
             }
-            (key, _) if key == facts.history_key.as_bytes() => {
-                self.history = Some(cursor.skip()?);
-            }
-            (b"previous_response_id", Dialect::Responses) => {
+            _ if key == facts.history_key.as_bytes() => self.history = Some(cursor.skip()?),
+            b"previous_response_id" if keeps == ServerState::Replies => {
                 self.continues = id_at(cursor)?;
                 self.has_server_state |= self.continues.is_some();
             }
-            (b"conversation", Dialect::Responses) => {
-                self.has_server_state |= !matches!(cursor.raw()?, b"null" | b"\"\"");
-            }
-            (b"thread", Dialect::Anthropic) => {
+            b"conversation" if keeps == ServerState::Replies => self.read_conversation(cursor)?,
+            b"thread" if keeps == ServerState::Threads => {
                 self.has_thread = cursor.object(|cursor, key| {
                     if key == b"previous_message_id" {
                         self.continues = id_at(cursor)?;
@@ -121,21 +161,18 @@ impl Asked {
                     Ok(())
                 })?;
             }
-            (b"store", _) => {
+            b"store" => {
                 self.stores = match cursor.raw()? {
                     b"true" => Some(true),
                     b"false" => Some(false),
                     _ => None,
                 };
             }
-            (b"background", Dialect::Responses) => self.in_background = cursor.is_true()?,
-            (b"text", Dialect::Responses) | (b"output_config", Dialect::Anthropic) => {
-                self.has_output_schema |= format_is_schema(cursor)?;
+            b"background" if keeps == ServerState::Replies => {
+                self.in_background = cursor.is_true()?;
             }
-            (b"response_format", Dialect::Chat) | (b"output_format", Dialect::Anthropic) => {
-                self.has_output_schema |= is_schema(cursor)?;
-            }
-            (b"stream_options", Dialect::Chat) => {
+            b"seed" => self.seed = Some(cursor.skip()?),
+            b"stream_options" if facts.tells_usage_last => {
                 cursor.object(|cursor, key| {
                     if key == b"include_usage" {
                         self.wants_usage = cursor.is_true()?;
@@ -143,12 +180,73 @@ impl Asked {
                     Ok(())
                 })?;
             }
-            (b"n", Dialect::Chat) => {
+            b"n" if facts.tells_usage_last => {
                 let number = std::str::from_utf8(cursor.raw()?).ok();
                 self.choices = number.and_then(|number| number.parse().ok()).unwrap_or(1);
             }
-            _ => {}
+            _ => {
+                let place = facts
+                    .formats
+                    .iter()
+                    .find(|place| place[0].as_bytes() == key);
+                match place {
+                    Some([_]) => self.read_format(cursor)?,
+                    Some([_, inner]) => {
+                        cursor.object(|cursor, key| match key == inner.as_bytes() {
+                            true => self.read_format(cursor),
+                            false => Ok(()),
+                        })?;
+                    }
+                    _ => {}
+                }
+            }
         }
+        Ok(())
+    }
+
+    /// Reads `conversation`: an id, or an object that has one.
+    fn read_conversation(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Fault> {
+        let start = cursor.position();
+        let value = cursor.raw()?;
+        self.has_server_state |= !matches!(value, b"null" | b"\"\"");
+        let mut inside = Cursor::at(cursor.bytes(), start);
+        if value.first() == Some(&b'{') {
+            inside.object(|cursor, key| {
+                if key == b"id" {
+                    self.conversation = id_at(cursor)?;
+                }
+                Ok(())
+            })?;
+        } else {
+            self.conversation = id_at(&mut inside)?;
+        }
+        Ok(())
+    }
+
+    /// Reads the format of the final output.
+    fn read_format(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Fault> {
+        let mut schema = None;
+        cursor.object(|cursor, key| {
+            match key {
+                b"type" => {
+                    let kind = cursor.string()?;
+                    self.has_output_schema |= kind == Some(b"json_schema");
+                    self.wants_json |= self.has_output_schema || kind == Some(b"json_object");
+                }
+                b"schema" => schema = Some(cursor.skip()?),
+                b"json_schema" => {
+                    cursor.object(|cursor, key| {
+                        if key == b"schema" {
+                            schema = Some(cursor.skip()?);
+                        }
+                        Ok(())
+                    })?;
+                }
+                _ => {}
+            }
+            Ok(())
+        })?;
+        self.output_schema = self.output_schema.take().or(schema);
         Ok(())
     }
 }
@@ -167,30 +265,6 @@ fn within(value: &[u8]) -> &[u8] {
     inside.unwrap_or(value).trim_ascii()
 }
 
-/// Whether the member `format` of an object asks for a schema.
-fn format_is_schema(cursor: &mut Cursor<'_>) -> Result<bool, Fault> {
-    let mut found = false;
-    cursor.object(|cursor, key| {
-        if key == b"format" {
-            found = is_schema(cursor)?;
-        }
-        Ok(())
-    })?;
-    Ok(found)
-}
-
-/// Whether a format is `json_schema`.
-fn is_schema(cursor: &mut Cursor<'_>) -> Result<bool, Fault> {
-    let mut found = false;
-    cursor.object(|cursor, key| {
-        if key == b"type" {
-            found = cursor.string()? == Some(b"json_schema");
-        }
-        Ok(())
-    })?;
-    Ok(found)
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -201,7 +275,7 @@ mod tests {
         let body = br#"{"model":"gpt-5","input":[{"role":"user","content":"hi \"stream\":true"}],"stream": true,"store":false,
             "background":false,"conversation":null,"previous_response_id":"resp_1","tools":[{"type":"function","name":"f"}],
             "text":{"format":{"type":"json_schema","name":"a","schema":{}}}}"#;
-        let asked = Asked::read(Dialect::Responses, body).unwrap();
+        let asked = RequestHead::read(Dialect::Responses, body).unwrap();
         assert_eq!(asked.model, "gpt-5");
         assert!(asked.streams && asked.has_server_state && asked.has_tools);
         assert!(asked.has_output_schema && !asked.in_background && !asked.wants_usage);
@@ -214,7 +288,7 @@ mod tests {
     fn a_request_of_chat_says_whether_it_wants_usage_and_how_many_replies() {
         let body = br#"{"messages":[],"model":"m","n":2,"stream":false,"stream_options":{"include_usage":true},"tools":[ ],
             "response_format":{"type":"json_object"}}"#;
-        let asked = Asked::read(Dialect::Chat, body).unwrap();
+        let asked = RequestHead::read(Dialect::Chat, body).unwrap();
         assert!(asked.wants_usage && !asked.streams && !asked.has_tools);
         assert!(!asked.has_output_schema && !asked.has_server_state);
         assert_eq!(asked.choices, 2);
@@ -228,7 +302,7 @@ mod tests {
             r#""output_format":{"type":"json_schema","schema":{}}"#,
         ] {
             let body = format!(r#"{{"model":"m","max_tokens":9,"messages":[],{format}}}"#);
-            let asked = Asked::read(Dialect::Anthropic, body.as_bytes()).unwrap();
+            let asked = RequestHead::read(Dialect::Anthropic, body.as_bytes()).unwrap();
             assert!(asked.has_output_schema, "{format}");
         }
     }
@@ -238,13 +312,13 @@ mod tests {
         let [one, two] = [r#"{"role":"user"}"#, r#"{"role":"user","n":[2]}"#];
         let body = |list: &str| format!(r#"{{"model":"m","messages":[{list}],"stream":true}}"#);
         let was = body(one);
-        let asked = Asked::read(Dialect::Chat, was.as_bytes()).unwrap();
+        let asked = RequestHead::read(Dialect::Chat, was.as_bytes()).unwrap();
         let from = was.find('[').unwrap() + 1;
         let behind = was.len() - was.rfind(']').unwrap();
         for list in [one.to_owned(), format!("{one} , {two}"), two.to_owned()] {
             let body = body(&list);
             let known = asked.going_on(body.as_bytes(), from, behind);
-            assert_eq!(known, Asked::read(Dialect::Chat, body.as_bytes()));
+            assert_eq!(known, RequestHead::read(Dialect::Chat, body.as_bytes()));
         }
         for broken in ["", "{},", "{}{}", "{},,{}", "{]", "{}],\"n\":[{}"] {
             let body = body(broken);
@@ -255,7 +329,7 @@ mod tests {
             );
         }
         let twice = br#"{"messages":[{}],"messages":[{}]}"#;
-        let asked = Asked::read(Dialect::Chat, twice).unwrap();
+        let asked = RequestHead::read(Dialect::Chat, twice).unwrap();
         assert!(!asked.has_one_list() && asked.going_on(twice, 13, 20).is_none());
     }
 
@@ -271,10 +345,10 @@ mod tests {
             b"{\"model\":nope}",
             b"\x1f\x8b\x08",
         ] {
-            assert_eq!(Asked::read(Dialect::Chat, body), None, "{body:?}");
+            assert_eq!(RequestHead::read(Dialect::Chat, body), None, "{body:?}");
         }
         let long = format!(r#"{{"model":"{}"}}"#, "m".repeat(5_000));
-        let asked = Asked::read(Dialect::Chat, long.as_bytes()).unwrap();
+        let asked = RequestHead::read(Dialect::Chat, long.as_bytes()).unwrap();
         assert_eq!(asked.model.len(), MODEL);
     }
 }

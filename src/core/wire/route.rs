@@ -1,14 +1,7 @@
 //! Which requests are looked at: those whose path says that a model is asked, in a dialect that is read.
 
+use super::SPOKEN;
 use crate::session::Dialect;
-
-/// How the paths of the three APIs end. Clients put `/v1` before them, leave it out, or have it twice: some
-/// SDKs want it in their base URL and some add it themselves.
-const ENDS: [(&str, Dialect); 3] = [
-    ("/responses", Dialect::Responses),
-    ("/chat/completions", Dialect::Chat),
-    ("/messages", Dialect::Anthropic),
-];
 
 /// Other resources whose paths end alike: the messages of a thread or of a stored chat
 /// completion (OpenAI API reference).
@@ -17,11 +10,18 @@ const OTHERS: [&str; 2] = ["/threads/", "/chat/completions/"];
 /// The dialect that is spoken at a path without its query. What lies beneath such a path
 /// (`/v1/messages/count_tokens`, `/v1/responses/compact`, `/v1/responses/resp_1`) asks no model for its
 /// turn and only passes.
+///
+/// Clients put `/v1` before it, leave it out, or have it twice: some SDKs want it in their base URL and some add
+/// it themselves.
 pub fn dialect_at(path: &str) -> Option<Dialect> {
     let path = path.trim_end_matches('/');
-    let found = ENDS.iter().find(|(end, _)| path.ends_with(end));
     let is_other = OTHERS.iter().any(|other| path.contains(other));
-    found.filter(|_| !is_other).map(|(_, dialect)| *dialect)
+    let ends_with = |end: &str| {
+        path.strip_suffix(end)
+            .is_some_and(|rest| rest.ends_with('/'))
+    };
+    let mut spoken = SPOKEN.into_iter().filter(|_| !is_other);
+    spoken.find(|dialect| ends_with(dialect.facts().path))
 }
 
 /// Whether a path asks a model of Gemini, whose requests and replies are not read
@@ -37,9 +37,10 @@ mod tests {
 
     #[test]
     fn a_model_is_asked_with_one_v1_with_none_and_with_two() {
-        for (end, dialect) in ENDS {
+        for dialect in SPOKEN {
+            let end = dialect.facts().path;
             for base in ["", "/v1", "/v1/v1", "/openai/v1", "/proxy/team"] {
-                let path = format!("{base}{end}");
+                let path = format!("{base}/{end}");
                 assert_eq!(dialect_at(&path), Some(dialect), "{path}");
                 assert_eq!(dialect_at(&format!("{path}/")), Some(dialect), "{path}/");
             }
