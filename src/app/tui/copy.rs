@@ -2,11 +2,9 @@
 //!
 //! The clipboard is reached through the terminal (OSC 52), so it works over SSH and needs no display server.
 //! The text is copied as it was recorded, not as it is drawn.
-//!
-//! ```text
-//! match menu.key(key) { Copying::Copy(what) => copy(&mut stdout, &bytes_of(what))?, ... }
-//! ```
 
+use super::keymap::Context;
+use super::layer::{self, Input, Layer, Placement};
 use super::theme::Theme;
 use ratatui::Frame;
 use ratatui::crossterm::clipboard::CopyToClipboard;
@@ -57,15 +55,6 @@ impl Copied {
     ];
 }
 
-/// What a key did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Copying {
-    Pending,
-    Copy(Copied),
-    /// Nothing is to be copied.
-    Left,
-}
-
 #[derive(Debug, Clone)]
 pub struct CopyMenu {
     available: Vec<Copied>,
@@ -79,23 +68,41 @@ impl CopyMenu {
         }
     }
 
-    pub fn key(&mut self, key: KeyEvent) -> Copying {
+    fn key(&mut self, key: KeyEvent) -> layer::Step<Copied> {
         match key.code {
-            KeyCode::Enter => Copying::Copy(Copied::Text),
+            KeyCode::Enter => layer::Step::Done(Copied::Text),
             KeyCode::Char(letter) => {
                 let wanted = Copied::ALL.iter().find(|(_, key, _)| *key == letter);
                 match wanted {
-                    Some((what, ..)) if self.available.contains(what) => Copying::Copy(*what),
-                    Some(_) => Copying::Pending,
-                    None => Copying::Left,
+                    Some((what, ..)) if self.available.contains(what) => layer::Step::Done(*what),
+                    Some(_) => layer::Step::Stay,
+                    None => layer::Step::Leave,
                 }
             }
-            _ => Copying::Left,
+            _ => layer::Step::Leave,
+        }
+    }
+}
+
+impl<S> Layer<S> for CopyMenu {
+    type Output = Copied;
+
+    fn contexts(&self) -> &'static [Context] {
+        &[Context::Copying]
+    }
+
+    fn placement(&self) -> Placement {
+        Placement::Body
+    }
+
+    fn handle(&mut self, input: Input<'_>, _: &mut S) -> layer::Step<Copied> {
+        match input {
+            Input::Key(key) => self.key(key),
+            Input::Mouse(_) | Input::Paste(_) | Input::Edited(_) => layer::Step::Pass,
         }
     }
 
-    /// Draws the menu at the bottom right of `area`.
-    pub fn view(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+    fn view(&self, frame: &mut Frame<'_>, area: Rect, _: &S, theme: &Theme) {
         let area = area.intersection(frame.area());
         let (width, height) = (18.min(area.width), 9.min(area.height));
         let popup = Rect {
@@ -199,16 +206,19 @@ mod tests {
         let mut menu = CopyMenu::new(&[Copied::Text, Copied::Arguments]);
         assert_eq!(
             menu.key(KeyCode::Char('a').into()),
-            Copying::Copy(Copied::Arguments)
+            layer::Step::Done(Copied::Arguments)
         );
-        assert_eq!(menu.key(KeyCode::Char('o').into()), Copying::Pending);
-        assert_eq!(menu.key(KeyCode::Enter.into()), Copying::Copy(Copied::Text));
-        assert_eq!(menu.key(KeyCode::Esc.into()), Copying::Left);
+        assert_eq!(menu.key(KeyCode::Char('o').into()), layer::Step::Stay);
+        assert_eq!(
+            menu.key(KeyCode::Enter.into()),
+            layer::Step::Done(Copied::Text)
+        );
+        assert_eq!(menu.key(KeyCode::Esc.into()), layer::Step::Leave);
         let theme = Theme::new(Variant::Mono, Glyphs::UNICODE);
         for (width, height) in [(1, 1), (2, 3), (40, 10)] {
             let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
             terminal
-                .draw(|frame| menu.view(frame, frame.area(), &theme))
+                .draw(|frame| menu.view(frame, frame.area(), &(), &theme))
                 .unwrap();
             let shown = terminal.backend().to_string();
             assert!(

@@ -2,6 +2,7 @@
 
 use super::keymap::Command;
 use super::lab::Subject;
+use super::layer::{self, Screen as _};
 use super::loader::{Knowledge, Loader, Staged};
 use super::state::State;
 use super::state::document::{Document, Extent};
@@ -128,9 +129,8 @@ impl Debugger {
 
     /// The operator wants to quit from what lay over it.
     pub(super) fn quit(&mut self) -> Vec<Next> {
-        let effects = update::obey(&mut self.state, Command::Quit);
-        let effects = effects.into_iter();
-        effects.filter_map(|effect| self.perform(effect)).collect()
+        update::obey(&mut self.state, Command::Quit);
+        self.perform_all()
     }
 
     /// Takes news of the file and of the run; a run that has ended may be what the operator waits for to leave.
@@ -147,13 +147,16 @@ impl Debugger {
 
     fn update(&mut self, message: Message) -> Vec<Next> {
         self.look_at_the_clock();
-        let effects = update::update(&mut self.state, message);
+        self.state.effects = update::update(&mut self.state, message);
         // The next key of a burst moves by the pages of the screen as it is now.
         self.state.lay_out();
-        effects
-            .into_iter()
-            .filter_map(|effect| self.perform(effect))
-            .collect()
+        self.perform_all()
+    }
+
+    /// Does what the state asks for; gives what is left to do.
+    fn perform_all(&mut self) -> Vec<Next> {
+        let effects = std::mem::take(&mut self.state.effects).into_iter();
+        effects.filter_map(|effect| self.perform(effect)).collect()
     }
 
     /// Does what concerns this file alone; gives what is left to do.
@@ -227,10 +230,9 @@ impl Debugger {
         match edited {
             Ok(None) => {}
             Ok(Some(text)) => {
-                let effects = update::edited(&mut self.state, &text);
-                for effect in effects {
-                    self.perform(effect);
-                }
+                update::edited(&mut self.state, &text);
+                // A proposal asks for nothing that would be left to do.
+                drop(self.perform_all());
             }
             Err(reason) => self.state.notice = Some(reason),
         }
@@ -240,7 +242,7 @@ impl Debugger {
     pub(super) fn take_words(&mut self, edited: Result<Option<String>, String>) {
         match edited {
             Ok(None) => {}
-            Ok(Some(text)) => update::reworded(&mut self.state, &text),
+            Ok(Some(text)) => drop(self.state.give_to_layers(layer::Input::Edited(&text))),
             Err(reason) => self.state.notice = Some(reason),
         }
     }

@@ -3,11 +3,12 @@
 //!
 //! It is made from the same rows as the palette, so it cannot differ from what the keys do.
 
+use super::layer::{Input, Layer, Step};
 use super::palette::Command;
 use super::prompt::{Prompt, Typing};
 use super::theme::Theme;
 use ratatui::Frame;
-use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent, MouseEventKind};
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEventKind};
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Clear;
@@ -103,85 +104,6 @@ impl Help {
         false
     }
 
-    /// Takes pasted text into what is looked for.
-    pub fn paste(&mut self, text: &str) {
-        if self.is_finding && self.find.paste(text) == Typing::Changed {
-            self.top = 0;
-        }
-    }
-
-    pub fn mouse(&mut self, event: MouseEvent) {
-        let (page, rows) = self.seen.get();
-        let last = rows.saturating_sub(page);
-        match event.kind {
-            MouseEventKind::ScrollDown => self.top = (self.top + 3).min(last),
-            MouseEventKind::ScrollUp => self.top = self.top.saturating_sub(3),
-            _ => {}
-        }
-    }
-
-    /// Draws the help over `area`.
-    pub fn view(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
-        let area = area.intersection(frame.area());
-        let lines = self.lines(usize::from(area.width).saturating_sub(4), theme);
-        let height = u16::try_from(lines.len() + 2)
-            .unwrap_or(u16::MAX)
-            .min(area.height);
-        let popup = Rect {
-            y: area.y + (area.height - height) / 2,
-            height,
-            ..area
-        };
-        let page = usize::from(height.saturating_sub(2));
-        self.seen.set((page.max(1), lines.len()));
-        let top = self.top.min(lines.len().saturating_sub(page));
-        let title = match (self.find.text(), self.shows_all) {
-            (text, _) if !text.is_empty() => " help: what was found ",
-            (_, true) => " help: all keys ",
-            (_, false) => " help: the keys of this screen ",
-        };
-        let other = if self.shows_all {
-            "this screen"
-        } else {
-            "all keys"
-        };
-        let mut below = format!(" tab {other}  / find  esc leave ");
-        if page < lines.len() {
-            let last = (top + page).min(lines.len());
-            let (up, down) = (theme.glyphs.up, theme.glyphs.down);
-            let rows = format!(" {}-{last} of {} {up}{down} ", top + 1, lines.len());
-            let room = usize::from(area.width).saturating_sub(2);
-            below = match rows.chars().count() + below.len() <= room {
-                true => rows + &below,
-                false => rows,
-            };
-        }
-        let below = Line::styled(below, theme.dim).right_aligned();
-        let pane = theme.pane(Line::from(title), true).title_bottom(below);
-        let inner = pane.inner(popup);
-        frame.render_widget(Clear, popup);
-        frame.render_widget(pane, popup);
-        for (y, line) in (inner.y..inner.bottom()).zip(lines.into_iter().skip(top)) {
-            let row = Rect {
-                x: inner.x + 1.min(inner.width),
-                y,
-                width: inner.width.saturating_sub(2),
-                height: 1,
-            };
-            frame.render_widget(line, row);
-        }
-        if self.is_finding && popup.height > 0 {
-            let row = Rect {
-                x: popup.x + 1.min(popup.width),
-                y: popup.bottom() - 1,
-                width: popup.width.saturating_sub(2),
-                height: 1,
-            };
-            frame.render_widget(Clear, row);
-            self.find.view(frame, row, theme);
-        }
-    }
-
     /// The commands that are shown, by group, the groups in the order in which they first appear.
     fn groups(&self) -> Vec<(&'static str, Vec<Command>)> {
         let text = self.find.text().to_lowercase();
@@ -241,6 +163,92 @@ impl Help {
             lines.extend(rows.wrapped(width).map(|row| theme.line(&row, theme.dim)));
         }
         lines
+    }
+}
+
+impl<S> Layer<S> for Help {
+    type Output = ();
+
+    fn handle(&mut self, input: Input<'_>, _: &mut S) -> Step {
+        match input {
+            Input::Key(key) if self.key(key) => return Step::Leave,
+            Input::Paste(text) if self.is_finding && self.find.paste(text) == Typing::Changed => {
+                self.top = 0;
+            }
+            Input::Mouse(event) => {
+                let (page, rows) = self.seen.get();
+                match event.kind {
+                    MouseEventKind::ScrollDown => {
+                        self.top = (self.top + 3).min(rows.saturating_sub(page));
+                    }
+                    MouseEventKind::ScrollUp => self.top = self.top.saturating_sub(3),
+                    _ => return Step::Pass,
+                }
+            }
+            Input::Key(_) | Input::Paste(_) | Input::Edited(_) => {}
+        }
+        Step::Stay
+    }
+
+    fn view(&self, frame: &mut Frame<'_>, area: Rect, _: &S, theme: &Theme) {
+        let area = area.intersection(frame.area());
+        let lines = self.lines(usize::from(area.width).saturating_sub(4), theme);
+        let height = u16::try_from(lines.len() + 2)
+            .unwrap_or(u16::MAX)
+            .min(area.height);
+        let popup = Rect {
+            y: area.y + (area.height - height) / 2,
+            height,
+            ..area
+        };
+        let page = usize::from(height.saturating_sub(2));
+        self.seen.set((page.max(1), lines.len()));
+        let top = self.top.min(lines.len().saturating_sub(page));
+        let title = match (self.find.text(), self.shows_all) {
+            (text, _) if !text.is_empty() => " help: what was found ",
+            (_, true) => " help: all keys ",
+            (_, false) => " help: the keys of this screen ",
+        };
+        let other = if self.shows_all {
+            "this screen"
+        } else {
+            "all keys"
+        };
+        let mut below = format!(" tab {other}  / find  esc leave ");
+        if page < lines.len() {
+            let last = (top + page).min(lines.len());
+            let (up, down) = (theme.glyphs.up, theme.glyphs.down);
+            let rows = format!(" {}-{last} of {} {up}{down} ", top + 1, lines.len());
+            let room = usize::from(area.width).saturating_sub(2);
+            below = match rows.chars().count() + below.len() <= room {
+                true => rows + &below,
+                false => rows,
+            };
+        }
+        let below = Line::styled(below, theme.dim).right_aligned();
+        let pane = theme.pane(Line::from(title), true).title_bottom(below);
+        let inner = pane.inner(popup);
+        frame.render_widget(Clear, popup);
+        frame.render_widget(pane, popup);
+        for (y, line) in (inner.y..inner.bottom()).zip(lines.into_iter().skip(top)) {
+            let row = Rect {
+                x: inner.x + 1.min(inner.width),
+                y,
+                width: inner.width.saturating_sub(2),
+                height: 1,
+            };
+            frame.render_widget(line, row);
+        }
+        if self.is_finding && popup.height > 0 {
+            let row = Rect {
+                x: popup.x + 1.min(popup.width),
+                y: popup.bottom() - 1,
+                width: popup.width.saturating_sub(2),
+                height: 1,
+            };
+            frame.render_widget(Clear, row);
+            self.find.draw(frame, row, theme);
+        }
     }
 }
 
@@ -333,7 +341,7 @@ mod tests {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
         let theme = Theme::new(Variant::Mono, Glyphs::UNICODE);
         terminal
-            .draw(|frame| help.view(frame, frame.area(), &theme))
+            .draw(|frame| help.view(frame, frame.area(), &(), &theme))
             .unwrap();
         terminal.backend().to_string().replace('"', "")
     }

@@ -20,6 +20,7 @@ pub mod help;
 pub mod keymap;
 pub mod lab;
 mod labbing;
+pub mod layer;
 pub mod list;
 pub mod live;
 pub mod loader;
@@ -37,6 +38,7 @@ mod terminal;
 #[cfg(test)]
 mod tests;
 pub mod textbox;
+pub mod texts;
 pub mod theme;
 pub mod update;
 pub mod view;

@@ -4,6 +4,8 @@
 //! table. What is typed has to begin words of a title or of an alias, in their order, or to stand in one as it
 //! is: letters that are merely there in some order choose nothing. A number goes to what is counted.
 
+use super::keymap::Context;
+use super::layer::{Input, Layer, Step};
 use super::list::ListCursor;
 use super::prompt::{Prompt, Typing};
 use super::theme::Theme;
@@ -32,15 +34,13 @@ pub struct Command {
     pub is_destructive: bool,
 }
 
-/// What a key did.
+/// What the operator wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
-    Pending,
-    /// The command with this index was chosen.
+    /// The command with this index.
     Chosen(usize),
-    /// A number was typed, counted from 1: of a turn, of an exchange.
+    /// To go to what has this number, counted from 1: a turn, an exchange.
     Number(usize),
-    Left,
 }
 
 /// How well a command answers to what was typed.
@@ -94,7 +94,7 @@ impl Palette {
         palette
     }
 
-    pub fn key(&mut self, key: KeyEvent) -> Choice {
+    fn key(&mut self, key: KeyEvent) -> Step<Choice> {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         let moves = match key.code {
             KeyCode::Up | KeyCode::Down | KeyCode::PageUp | KeyCode::PageDown => Some(key),
@@ -109,26 +109,26 @@ impl Palette {
             if std::mem::replace(&mut self.is_chosen, true) {
                 self.cursor.key(key, self.matching.len());
             }
-            return Choice::Pending;
+            return Step::Stay;
         }
         match self.prompt.key(key) {
-            Typing::Pending => Choice::Pending,
+            Typing::Pending => Step::Stay,
             Typing::Changed => {
                 self.rank();
-                Choice::Pending
+                Step::Stay
             }
             Typing::Submitted(text) => self.submit(&text),
-            Typing::Cancelled => Choice::Left,
+            Typing::Cancelled => Step::Leave,
         }
     }
 
-    fn submit(&mut self, text: &str) -> Choice {
+    fn submit(&mut self, text: &str) -> Step<Choice> {
         if let Ok(number) = text.trim().parse() {
-            return Choice::Number(number);
+            return Step::Done(Choice::Number(number));
         }
         let row = self.matching.get(self.cursor.get());
         match row.and_then(|row| self.commands.get(*row)) {
-            Some((index, _)) if self.is_chosen => return Choice::Chosen(*index),
+            Some((index, _)) if self.is_chosen => return Step::Done(Choice::Chosen(*index)),
             Some(_) => {
                 let words =
                     SafeText::from_static("nothing is called so; down chooses one of these");
@@ -136,11 +136,11 @@ impl Palette {
             }
             None => {}
         }
-        Choice::Pending
+        Step::Stay
     }
 
     /// Takes a pasted text.
-    pub fn paste(&mut self, text: &str) {
+    fn paste(&mut self, text: &str) {
         self.prompt.paste(text);
         self.rank();
     }
@@ -161,9 +161,25 @@ impl Palette {
         self.matching = ranked.into_iter().map(|(_, place)| place).collect();
         self.cursor.set(0);
     }
+}
 
-    /// Draws the palette as a popup at the top of `area`.
-    pub fn view(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+impl<S> Layer<S> for Palette {
+    type Output = Choice;
+
+    fn contexts(&self) -> &'static [Context] {
+        &[Context::Palette]
+    }
+
+    fn handle(&mut self, input: Input<'_>, _: &mut S) -> Step<Choice> {
+        match input {
+            Input::Key(key) => return self.key(key),
+            Input::Paste(text) => self.paste(text),
+            Input::Mouse(_) | Input::Edited(_) => return Step::Pass,
+        }
+        Step::Stay
+    }
+
+    fn view(&self, frame: &mut Frame<'_>, area: Rect, _: &S, theme: &Theme) {
         let area = area.intersection(frame.area());
         let width = area.width.saturating_sub(2).min(76);
         let rows = u16::try_from(self.commands.len()).unwrap_or(u16::MAX);
@@ -181,7 +197,7 @@ impl Palette {
         if inner.is_empty() {
             return;
         }
-        self.prompt.view(frame, inner, theme);
+        self.prompt.draw(frame, inner, theme);
         let list = Rect {
             y: inner.y + 1,
             height: inner.height - 1,
@@ -341,8 +357,8 @@ mod tests {
         },
     ];
 
-    fn press(palette: &mut Palette, keys: &str) -> Choice {
-        let mut last = Choice::Pending;
+    fn press(palette: &mut Palette, keys: &str) -> Step<Choice> {
+        let mut last = Step::Stay;
         for character in keys.chars() {
             last = palette.key(match character {
                 '\n' => KeyCode::Enter.into(),
@@ -358,7 +374,7 @@ mod tests {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
         let theme = Theme::new(Variant::Mono, Glyphs::ASCII);
         terminal
-            .draw(|frame| palette.view(frame, frame.area(), &theme))
+            .draw(|frame| palette.view(frame, frame.area(), &(), &theme))
             .unwrap();
         terminal.backend().to_string()
     }
@@ -366,36 +382,36 @@ mod tests {
     #[test]
     fn letters_choose_and_gdb_words_stand_first() {
         let chosen = |keys| press(&mut Palette::new(COMMANDS, "a turn"), keys);
-        assert_eq!(chosen("\n"), Choice::Chosen(0));
-        assert_eq!(chosen("↓\n"), Choice::Chosen(1));
-        assert_eq!(chosen("turn\n"), Choice::Chosen(1));
-        assert_eq!(chosen("step\n"), Choice::Chosen(1));
-        assert_eq!(chosen("finish\n"), Choice::Chosen(2));
-        assert_eq!(chosen("info tools\n"), Choice::Chosen(3));
-        assert_eq!(chosen("%\n"), Choice::Chosen(2));
-        assert_eq!(chosen("nf\n"), Choice::Chosen(0));
-        assert_eq!(chosen("exit\n"), Choice::Chosen(4));
-        assert_eq!(chosen("clo\n"), Choice::Chosen(4));
-        assert_eq!(chosen("123\n"), Choice::Number(123));
-        assert_eq!(chosen("a\u{1b}"), Choice::Left);
+        assert_eq!(chosen("\n"), Step::Done(Choice::Chosen(0)));
+        assert_eq!(chosen("↓\n"), Step::Done(Choice::Chosen(1)));
+        assert_eq!(chosen("turn\n"), Step::Done(Choice::Chosen(1)));
+        assert_eq!(chosen("step\n"), Step::Done(Choice::Chosen(1)));
+        assert_eq!(chosen("finish\n"), Step::Done(Choice::Chosen(2)));
+        assert_eq!(chosen("info tools\n"), Step::Done(Choice::Chosen(3)));
+        assert_eq!(chosen("%\n"), Step::Done(Choice::Chosen(2)));
+        assert_eq!(chosen("nf\n"), Step::Done(Choice::Chosen(0)));
+        assert_eq!(chosen("exit\n"), Step::Done(Choice::Chosen(4)));
+        assert_eq!(chosen("clo\n"), Step::Done(Choice::Chosen(4)));
+        assert_eq!(chosen("123\n"), Step::Done(Choice::Number(123)));
+        assert_eq!(chosen("a\u{1b}"), Step::Leave);
     }
 
     #[test]
     fn letters_that_are_merely_there_choose_nothing() {
         let chosen = |keys| press(&mut Palette::new(COMMANDS, "a turn"), keys);
         for unrelated in ["zzz\n", "cost\n", "time\n", "bt\n", "sort\n", "theme\n"] {
-            assert_eq!(chosen(unrelated), Choice::Pending, "{unrelated}");
+            assert_eq!(chosen(unrelated), Step::Stay, "{unrelated}");
         }
     }
 
     #[test]
     fn what_ends_something_is_chosen_by_its_name_only() {
         let mut palette = Palette::new(COMMANDS, "a turn");
-        assert_eq!(press(&mut palette, "root\n"), Choice::Pending);
+        assert_eq!(press(&mut palette, "root\n"), Step::Stay);
         let shown = screen(&palette, 76, 8);
         assert!(shown.contains("close; at the root quit"), "{shown}");
         assert!(shown.contains("down chooses"), "{shown}");
-        assert_eq!(press(&mut palette, "↓\n"), Choice::Chosen(4));
+        assert_eq!(press(&mut palette, "↓\n"), Step::Done(Choice::Chosen(4)));
     }
 
     #[test]

@@ -8,6 +8,7 @@
 
 use super::keymap::Context;
 use super::keymap::overlays::{Act, act};
+use super::layer::{Input, Layer, Placement, Step};
 use super::textbox::TextBox;
 use super::theme::Theme;
 use ratatui::Frame;
@@ -165,7 +166,7 @@ impl Prompt {
     }
 
     /// Draws the prompt in the first row of `area`.
-    pub fn view(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+    pub fn draw(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
         let row = Rect { height: 1, ..area }.intersection(frame.area());
         if row.is_empty() {
             return;
@@ -205,6 +206,36 @@ impl Prompt {
         if shows_note {
             frame.render_widget(theme.line(&note, style).right_aligned(), note_area);
         }
+    }
+}
+
+impl<S> Layer<S> for Prompt {
+    type Output = String;
+
+    fn contexts(&self) -> &'static [Context] {
+        &[Context::Line]
+    }
+
+    fn placement(&self) -> Placement {
+        Placement::Footer
+    }
+
+    fn handle(&mut self, input: Input<'_>, _: &mut S) -> Step<String> {
+        let typing = match input {
+            Input::Key(key) => self.key(key),
+            // What was pasted is one line: it submits nothing.
+            Input::Paste(text) => self.paste(text),
+            Input::Mouse(_) | Input::Edited(_) => Typing::Pending,
+        };
+        match typing {
+            Typing::Pending | Typing::Changed => Step::Stay,
+            Typing::Submitted(text) => Step::Done(text),
+            Typing::Cancelled => Step::Leave,
+        }
+    }
+
+    fn view(&self, frame: &mut Frame<'_>, area: Rect, _: &S, theme: &Theme) {
+        self.draw(frame, area, theme);
     }
 }
 
@@ -257,7 +288,7 @@ mod tests {
     fn screen(prompt: &Prompt, width: u16) -> String {
         let mut terminal = Terminal::new(TestBackend::new(width, 1)).unwrap();
         terminal
-            .draw(|frame| prompt.view(frame, frame.area(), &THEME()))
+            .draw(|frame| prompt.draw(frame, frame.area(), &THEME()))
             .unwrap();
         terminal.backend().to_string()
     }
@@ -361,7 +392,7 @@ mod tests {
             let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
             terminal
                 .draw(|frame| {
-                    prompt.view(frame, frame.area(), &THEME());
+                    prompt.draw(frame, frame.area(), &THEME());
                 })
                 .unwrap();
         }

@@ -9,7 +9,6 @@ pub mod frame;
 pub mod hits;
 pub mod layout;
 pub mod live;
-mod overlay;
 pub mod pretty;
 pub mod preview;
 pub mod recovery;
@@ -18,7 +17,10 @@ pub(crate) mod testing;
 pub mod tree;
 
 use super::filter::{Filter, FilterBar};
+use super::layer::{Layers, Screen};
+use super::live::breakpoints::Stops;
 use super::prompt::Prompt;
+use super::update::{Effect, LiveCommand};
 use detail::{Line, Mode, Scroll};
 use document::{Checked, Counts, Document, Extent, Place};
 use exchange::Intercepted;
@@ -28,15 +30,13 @@ use layout::{Layout, Pane};
 use live::Live;
 use preview::Previews;
 use recovery::Recovery;
-use retake_core::engine::Millis;
+use retake_core::engine::{Breakpoint, Millis};
 use retake_core::rules::Finding;
 use retake_core::session::{Item, Session};
 use retake_live::search::Needle;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use tree::{Folds, Row, Shown, Tree};
-
-pub use overlay::{Asked, Overlay};
 
 /// How far reading has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,8 +94,6 @@ pub struct Tops {
     pub items: usize,
     pub findings: usize,
     pub sessions: usize,
-    /// Of what lies over the panes.
-    pub overlay: usize,
 }
 
 /// Everything that the screen depends on.
@@ -128,8 +126,6 @@ pub struct State {
     pub folds: Folds,
     /// What a filter lets through.
     pub shown: Option<Arc<Shown>>,
-    /// What was shown before a filter was typed.
-    pub shown_before: Option<Arc<Shown>>,
     /// Where a filter is typed.
     pub filter_bar: FilterBar,
     /// The filter that is applied.
@@ -148,8 +144,10 @@ pub struct State {
     pub detail: Detail,
     /// The lines of problems of reading, by their byte.
     pub lines: HashMap<u64, u64>,
-    /// What lies over the panes; the last one has the keys.
-    pub overlays: Vec<Overlay>,
+    /// What lies over the panes.
+    pub layers: Layers<Self>,
+    /// What is to be done outside.
+    pub effects: Vec<Effect>,
     /// A line for the operator until the next key.
     pub notice: Option<String>,
     /// Asks for the text to find.
@@ -198,7 +196,6 @@ impl State {
             left: Pane::Turns,
             folds: Folds::default(),
             shown: None,
-            shown_before: None,
             filter_bar: FilterBar::default(),
             filter: None,
             marks: BTreeSet::new(),
@@ -211,7 +208,8 @@ impl State {
                 ..Detail::default()
             },
             lines: HashMap::new(),
-            overlays: Vec::new(),
+            layers: Layers::default(),
+            effects: Vec::new(),
             notice: None,
             find: Prompt::new("/", "smart case"),
             needle: None,
@@ -296,17 +294,17 @@ impl State {
             .is_some_and(|document| document.extent == Extent::Whole)
     }
 
-    /// Shows another document of the same file; gives the old one, which may be large.
-    pub fn show(&mut self, document: Arc<Document>) -> Option<Arc<Document>> {
+    /// Shows another document of the same file.
+    pub fn show(&mut self, document: Arc<Document>) {
         self.previews.clear();
         self.revision += 1;
         self.shown = None;
         self.hits = None;
         let old = self.document.replace(document);
+        self.effects.extend(old.map(Effect::Discard));
         if self.only_marked {
             self.show_marked();
         }
-        old
     }
 
     /// Notes what the rules found in a session.
@@ -355,7 +353,7 @@ impl State {
 
     /// The pane that takes the keys of moving, when something lies over it too.
     pub fn has_overlay(&self) -> bool {
-        !self.overlays.is_empty()
+        !self.layers.is_empty()
     }
 
     /// Divides the screen anew.
@@ -365,11 +363,6 @@ impl State {
 
     /// Makes the rows that the screen shows.
     pub fn prepare(&mut self) {
-        match self.overlays.last_mut() {
-            Some(Overlay::Approval(dialog)) => dialog.show(self.now),
-            Some(Overlay::Trust(dialog)) => dialog.show(self.now),
-            _ => {}
-        }
         self.lay_out();
         self.prepare_detail();
         frame::prepare(self);
@@ -472,5 +465,33 @@ impl State {
             session: self.session,
             item: self.item,
         });
+    }
+}
+
+impl Screen for State {
+    fn layers(&mut self) -> &mut Layers<Self> {
+        &mut self.layers
+    }
+
+    fn edit(&mut self, text: String) {
+        self.effects.push(Effect::EditWords(text));
+    }
+}
+
+impl Stops for State {
+    const EXAMPLES: &'static str = "tool search_*, arg .n > 9, once turn 5";
+
+    fn breakpoints(&self) -> &[Breakpoint] {
+        &self.live.breakpoints
+    }
+
+    fn set_breakpoints(&mut self, breakpoints: Vec<Breakpoint>) {
+        self.live.breakpoints.clone_from(&breakpoints);
+        let command = LiveCommand::SetBreakpoints(breakpoints);
+        self.effects.push(Effect::Live(command));
+    }
+
+    fn say(&mut self, words: String) {
+        self.notice = Some(words);
     }
 }

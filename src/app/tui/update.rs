@@ -2,7 +2,6 @@
 
 mod arrive;
 mod exchange;
-mod faces;
 mod lab;
 mod layers;
 mod live;
@@ -12,7 +11,10 @@ mod recover;
 mod search;
 mod takes;
 
-pub use live::LiveCommand;
+pub use exchange::hear as exchange;
+pub use layers::health as health_of_history;
+pub use live::{LiveCommand, answer_trust, approve, edit_call, enable_tool, reject};
+pub use recover::edited;
 pub use search::{Counting, Paths, Search, Sifting};
 pub use takes::TakesReport;
 
@@ -20,16 +22,16 @@ use super::copy;
 use super::help::Help;
 use super::keymap::{self, Command, Context};
 use super::lab::Subject;
+use super::layer::{Input, Screen as _};
 use super::live::trust::TrustRequest;
-use super::palette::Palette;
+use super::palette::{Choice, Palette};
 use super::state::document::{Checked, Document, Place};
 use super::state::layout::{Pane, WIDE};
 use super::state::live::AgentInfo;
 use super::state::tree::Shown;
-use super::state::{Follow, Overlay, State};
+use super::state::{Follow, State};
 use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent};
 use retake_core::engine::Millis;
-use retake_core::exchange::Seen;
 use retake_core::session::ledger::LedgerEvent;
 use retake_core::session::takes::Take;
 use retake_core::session::{Edit, Span};
@@ -209,39 +211,19 @@ pub enum Effect {
 
 pub fn update(state: &mut State, message: Message) -> Vec<Effect> {
     match message {
-        Message::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
-        Message::Key(key) => press(state, &key),
+        Message::Key(key) if key.kind == KeyEventKind::Release => {}
+        Message::Key(key) => press(state, key),
         Message::Mouse(event) => mouse::mouse(state, event),
-        Message::Paste(text) => layers::paste(state, &text),
-        Message::Resize(width, height) => {
-            state.size = (width, height);
-            Vec::new()
-        }
-        Message::Now(now) => {
-            state.now = now;
-            Vec::new()
-        }
+        Message::Paste(text) => drop(state.give_to_layers(Input::Paste(&text))),
+        Message::Resize(width, height) => state.size = (width, height),
+        Message::Now(now) => state.now = now,
         Message::Report(report) => arrive::arrive(state, report),
     }
+    std::mem::take(&mut state.effects)
 }
 
-/// Proposes an item as it was edited outside.
-pub fn edited(state: &mut State, text: &str) -> Vec<Effect> {
-    recover::edited(state, text)
-}
-
-/// Takes news of the exchange that is open, and of how many others are held. False: it is decided, and nothing
-/// is left to do here.
-pub fn exchange(state: &mut State, seen: Arc<Seen>, others: usize) -> bool {
-    exchange::hear(state, seen, others)
-}
-
-/// Takes over words that were edited outside.
-pub fn reworded(state: &mut State, text: &str) {
-    faces::take_over(state, text);
-}
-
-fn context(state: &State) -> Context {
+/// The context that the footer and the keys are read for.
+pub fn context(state: &State) -> Context {
     match state.focus {
         _ if state.has_overlay() => Context::Overlay,
         Pane::Turns | Pane::Items => Context::Browse,
@@ -250,37 +232,23 @@ fn context(state: &State) -> Context {
     }
 }
 
-/// The context that the footer and the keys are read for.
-pub fn context_of(state: &State) -> Context {
-    context(state)
-}
-
-fn press(state: &mut State, key: &KeyEvent) -> Vec<Effect> {
-    if takes::keep_key(state, key) {
-        return Vec::new();
+fn press(state: &mut State, key: KeyEvent) {
+    if takes::keep_key(state, &key) {
+        return;
     }
     state.notice = None;
     state.recovery.awaited = None;
-    if let Some(effects) = layers::help(state, key) {
-        return effects;
-    }
-    if let Some(mut effects) = faces::press(state, *key) {
-        effects.extend(exchange::leave_what_is_over(state));
-        return effects;
-    }
-    if let Some(effects) = layers::press(state, key) {
-        return effects;
-    }
-    match keymap::command(context(state), key) {
-        Some(command) => obey(state, command),
-        None => Vec::new(),
+    if state.give_to_layers(Input::Key(key)) {
+        exchange::leave_what_is_over(state);
+    } else if let Some(command) = keymap::command(context(state), &key) {
+        obey(state, command);
     }
 }
 
 /// Does what a command says.
-pub fn obey(state: &mut State, command: Command) -> Vec<Effect> {
-    if let Some(effects) = exchange::obey(state, command) {
-        return effects;
+pub fn obey(state: &mut State, command: Command) {
+    if exchange::obey(state, command) {
+        return;
     }
     match command {
         Command::Step(_)
@@ -296,52 +264,35 @@ pub fn obey(state: &mut State, command: Command) -> Vec<Effect> {
         | Command::Error(_)
         | Command::Partner
         | Command::SameTool => motion::motion(state, command),
-        Command::Find => {
-            state.find.open("");
-            overlay(state, Overlay::Find)
-        }
+        Command::Find => layers::find(state),
         Command::Hit(direction) => layers::next_hit(state, direction),
-        Command::Filter => {
-            state.filter_bar.open();
-            state.shown_before = state.shown.clone();
-            overlay(state, Overlay::Filter)
-        }
-        Command::Copy => {
-            let menu = layers::copy_menu(state);
-            overlay(state, Overlay::Copy(menu))
-        }
-        Command::Palette => {
-            let is_here = |number| keymap::is_of_debugger(number, state.exchange.is_some());
-            let palette = Palette::among(&keymap::commands(), "a turn", is_here);
-            overlay(state, Overlay::Palette(Box::new(palette)))
-        }
+        Command::Filter => layers::filter(state),
+        Command::Copy => layers::copy(state),
+        Command::Palette => palette(state),
         Command::Mark => takes::mark(state),
         Command::OnlyMarked => {
             only_marked(state);
-            Vec::new()
         }
         Command::NextPane(direction) => {
             motion::next_pane(state, direction.is_forward());
-            Vec::new()
         }
         Command::Pane(number) => {
             if let Some(pane) = Pane::ALL.get(usize::from(number)) {
                 motion::focus(state, *pane);
             }
-            Vec::new()
         }
         Command::Open => open(state),
         Command::View => {
             state.detail.mode = state.detail.mode.next();
-            Vec::new()
         }
         // Where there is no exchange, that is told above.
-        Command::Intercept | Command::Views => Vec::new(),
+        Command::Intercept | Command::Views => {}
         Command::Lab => lab::begin(state),
-        Command::Recover(action) => match live::recover(state, action) {
-            Some(effects) => effects,
-            None => recover::begin(state, action),
-        },
+        Command::Recover(action) => {
+            if !live::recover(state, action) {
+                recover::begin(state, action);
+            }
+        }
         Command::Break
         | Command::Breakpoints
         | Command::StepRun
@@ -361,33 +312,33 @@ pub fn obey(state: &mut State, command: Command) -> Vec<Effect> {
         Command::Help => {
             let keys = keymap::keys_of_debugger(context(state), state.exchange.is_some());
             let help = Help::new(&keys, &keymap::all_keys(), &[copy::NOTE]);
-            overlay(state, Overlay::Help(Box::new(help)))
+            state.open(help, |_, _, ()| ());
         }
-        Command::Editor => state
-            .item()
-            .map(|item| Effect::Edit(item.span))
-            .into_iter()
-            .collect(),
+        Command::Editor => {
+            let edit = state.item().map(|item| Effect::Edit(item.span));
+            state.effects.extend(edit);
+        }
         Command::Back => {
             layers::back(state);
-            Vec::new()
         }
-        Command::Close if layers::back_from_list(state) => Vec::new(),
+        Command::Close if layers::back_from_list(state) => {}
         Command::Close | Command::Quit => takes::ask_to_leave(state, command),
-        Command::Suspend => vec![Effect::Suspend],
-        Command::Redraw => vec![Effect::Redraw],
+        Command::Suspend => state.effects.push(Effect::Suspend),
+        Command::Redraw => state.effects.push(Effect::Redraw),
     }
 }
 
-fn overlay(state: &mut State, overlay: Overlay) -> Vec<Effect> {
-    state.tops.overlay = 0;
-    let same = |open: &Overlay| std::mem::discriminant(open) == std::mem::discriminant(&overlay);
-    if state.overlays.last().is_some_and(same) {
-        state.overlays.pop();
-    } else {
-        state.overlays.push(overlay);
-    }
-    Vec::new()
+fn palette(state: &mut State) {
+    let is_here = |number| keymap::is_of_debugger(number, state.exchange.is_some());
+    let palette = Palette::among(&keymap::commands(), "a turn", is_here);
+    state.open(palette, |state, _, choice| match choice {
+        Choice::Chosen(number) => {
+            if let Some(binding) = keymap::KEYMAP.get(number) {
+                obey(state, binding.command);
+            }
+        }
+        Choice::Number(number) => motion::go_to_turn(state, number),
+    });
 }
 
 fn only_marked(state: &mut State) {
@@ -402,7 +353,7 @@ fn only_marked(state: &mut State) {
     }
 }
 
-fn open(state: &mut State) -> Vec<Effect> {
+fn open(state: &mut State) {
     match state.focus {
         Pane::Findings => {
             motion::focus(state, Pane::Turns);
@@ -416,15 +367,14 @@ fn open(state: &mut State) -> Vec<Effect> {
         // Only one pane is seen: the item comes before what can be done about it.
         Pane::Turns | Pane::Items if state.size.0 < WIDE => motion::focus(state, Pane::Detail),
         Pane::Turns | Pane::Items | Pane::Detail if state.offering_here().next().is_some() => {
-            return recover::offers(state);
+            recover::offers(state);
         }
         Pane::Turns | Pane::Items => motion::focus(state, Pane::Detail),
         Pane::Detail => {}
     }
-    Vec::new()
 }
 
-fn follow(state: &mut State) -> Vec<Effect> {
+fn follow(state: &mut State) {
     if state.live.is_on() {
         state.follow = match state.follow {
             Follow::On => Follow::Off,
@@ -433,21 +383,20 @@ fn follow(state: &mut State) -> Vec<Effect> {
         if state.follow == Follow::On {
             return motion::to_end(state);
         }
-        return Vec::new();
+        return;
     }
     match state.follow {
         Follow::On => {
             state.follow = Follow::Off;
-            vec![Effect::Watch(false)]
+            state.effects.push(Effect::Watch(false))
         }
         Follow::Off | Follow::Paused => {
             let was_off = state.follow == Follow::Off;
             state.follow = Follow::On;
-            let mut effects = motion::to_end(state);
+            motion::to_end(state);
             if was_off {
-                effects.push(Effect::Watch(true));
+                state.effects.push(Effect::Watch(true));
             }
-            effects
         }
     }
 }

@@ -1,23 +1,21 @@
 //! Where a filter is typed.
 
 use super::{Filter, FilterError, Need};
+use crate::tui::keymap::Context;
+use crate::tui::layer::{Input, Layer, Placement, Step};
 use crate::tui::prompt::{Prompt, Typing};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
-use ratatui::crossterm::event::KeyEvent;
 use ratatui::layout::Rect;
 use retake_core::safe_text::SafeText;
 
-/// What a key did to the bar.
+/// What is to be shown.
 #[derive(Debug, Clone)]
 pub enum Filtering {
-    Pending,
     /// A filter that costs nothing: it can be shown while it is typed.
     Preview(Filter),
     /// This is to be shown from now on.
     Apply(Filter),
-    /// What was shown before is to be shown again.
-    Cancelled,
 }
 
 /// The filter bar. What was applied last stands in it when it is opened again.
@@ -49,45 +47,59 @@ impl FilterBar {
         &self.applied
     }
 
-    pub fn key(&mut self, key: KeyEvent) -> Filtering {
-        let typing = self.prompt.key(key);
-        self.take(typing)
-    }
-
-    /// Takes a pasted text.
-    pub fn paste(&mut self, text: &str) -> Filtering {
-        let typing = self.prompt.paste(text);
-        self.take(typing)
-    }
-
-    fn take(&mut self, typing: Typing) -> Filtering {
+    fn take(&mut self, typing: Typing) -> Step<Filtering> {
         match typing {
-            Typing::Pending => Filtering::Pending,
-            Typing::Cancelled => Filtering::Cancelled,
+            Typing::Pending => Step::Stay,
+            Typing::Cancelled => Step::Leave,
             Typing::Changed => match Filter::parse(&self.prompt.text()) {
-                Ok(filter) if filter.need() == Need::Head => Filtering::Preview(filter),
+                Ok(filter) if filter.need() == Need::Head => Step::Done(Filtering::Preview(filter)),
                 Err(error @ FilterError::TooManyWords) => self.complain(&error),
                 // What is half typed is no error yet.
-                _ => Filtering::Pending,
+                _ => Step::Stay,
             },
             Typing::Submitted(text) => match Filter::parse(&text) {
                 Ok(filter) => {
                     self.applied = text.trim().to_owned();
-                    Filtering::Apply(filter)
+                    Step::Done(Filtering::Apply(filter))
                 }
                 Err(error) => self.complain(&error),
             },
         }
     }
 
-    fn complain(&mut self, error: &FilterError) -> Filtering {
+    fn complain(&mut self, error: &FilterError) -> Step<Filtering> {
         let complaint = SafeText::single_line(&error.to_string(), 200);
         self.prompt.complain(complaint);
-        Filtering::Pending
+        Step::Stay
+    }
+}
+
+impl<S> Layer<S> for FilterBar {
+    type Output = Filtering;
+
+    fn contexts(&self) -> &'static [Context] {
+        &[Context::Line]
     }
 
-    /// Draws the bar in the first row of `area`.
-    pub fn view(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
-        self.prompt.view(frame, area, theme);
+    fn placement(&self) -> Placement {
+        Placement::Footer
+    }
+
+    fn handle(&mut self, input: Input<'_>, _: &mut S) -> Step<Filtering> {
+        match input {
+            Input::Key(key) => {
+                let typing = self.prompt.key(key);
+                self.take(typing)
+            }
+            Input::Paste(text) => {
+                let typing = self.prompt.paste(text);
+                self.take(typing)
+            }
+            Input::Mouse(_) | Input::Edited(_) => Step::Pass,
+        }
+    }
+
+    fn view(&self, frame: &mut Frame<'_>, area: Rect, _: &S, theme: &Theme) {
+        self.prompt.draw(frame, area, theme);
     }
 }

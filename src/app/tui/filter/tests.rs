@@ -1,6 +1,7 @@
 //! Filters as they are written, and what they keep.
 
 use super::*;
+use crate::tui::layer::{Input, Layer as _, Step};
 use crate::tui::theme::{Glyphs, Theme, Variant};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -125,35 +126,48 @@ fn kinds_are_found_by_their_beginning_and_unknown_ones_are_told() {
     );
 }
 
+fn press(bar: &mut FilterBar, key: KeyCode) -> Step<Filtering> {
+    bar.handle(Input::Key(key.into()), &mut ())
+}
+
 #[test]
 fn the_bar_previews_what_is_cheap_and_says_what_is_wrong() {
     let mut bar = FilterBar::default();
     bar.open();
     let mut type_in = |text: &str| {
-        let mut last = Filtering::Pending;
+        let mut last = Step::Stay;
         for character in text.chars() {
-            last = bar.key(match character {
-                '\n' => KeyCode::Enter.into(),
-                _ => KeyCode::Char(character).into(),
-            });
+            last = press(
+                &mut bar,
+                match character {
+                    '\n' => KeyCode::Enter,
+                    _ => KeyCode::Char(character),
+                },
+            );
         }
         last
     };
-    assert!(matches!(type_in("kind:call"), Filtering::Preview(_)));
-    assert!(matches!(type_in(" x"), Filtering::Pending));
-    assert!(matches!(type_in("\n"), Filtering::Apply(Filter::Terms(_))));
+    assert!(matches!(
+        type_in("kind:call"),
+        Step::Done(Filtering::Preview(_))
+    ));
+    assert!(matches!(type_in(" x"), Step::Stay));
+    assert!(matches!(
+        type_in("\n"),
+        Step::Done(Filtering::Apply(Filter::Terms(_)))
+    ));
     bar.open();
     assert_eq!(bar.applied(), "kind:call x");
-    bar.paste(" kind:zebra");
-    assert!(matches!(bar.key(KeyCode::Enter.into()), Filtering::Pending));
+    bar.handle(Input::Paste(" kind:zebra"), &mut ());
+    assert!(matches!(press(&mut bar, KeyCode::Enter), Step::Stay));
     let mut terminal = Terminal::new(TestBackend::new(80, 1)).unwrap();
     let theme = Theme::new(Variant::Mono, Glyphs::UNICODE);
     terminal
-        .draw(|frame| bar.view(frame, frame.area(), &theme))
+        .draw(|frame| bar.view(frame, frame.area(), &(), &theme))
         .unwrap();
     let shown = terminal.backend().to_string();
     assert!(shown.contains("no kind is called `zebra`"), "{shown}");
-    assert!(matches!(bar.key(KeyCode::Esc.into()), Filtering::Cancelled));
+    assert!(matches!(press(&mut bar, KeyCode::Esc), Step::Leave));
     assert_eq!(bar.applied(), "kind:call x");
 }
 
@@ -193,7 +207,10 @@ fn thousands_of_words_are_refused_before_any_is_compiled() {
         FilterError::TooManyWords
     );
     let mut bar = FilterBar::default();
-    assert!(matches!(bar.paste(&words), Filtering::Pending));
-    assert!(matches!(bar.key(KeyCode::Enter.into()), Filtering::Pending));
+    assert!(matches!(
+        bar.handle(Input::Paste(&words), &mut ()),
+        Step::Stay
+    ));
+    assert!(matches!(press(&mut bar, KeyCode::Enter), Step::Stay));
     assert!(Filter::parse(&"word ".repeat(MOST)).is_ok());
 }

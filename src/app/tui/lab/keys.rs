@@ -1,83 +1,75 @@
 //! Keys, the mouse and pasted text in the lab, and what lies over it.
 
+use super::Order;
 use super::form::{FIELDS, Field, Row};
-use super::state::{Lab, Over, Saved, Stage, Wish};
-use super::winning::Winning;
+use super::state::{Lab, Saved, Saving, Stage, Wish};
+use super::winning::{Becomes, Kept, Winning};
 use super::words;
 use crate::tui::copy;
 use crate::tui::help::Help;
 use crate::tui::keymap::lab::{Job, job, jobs};
-use crate::tui::keymap::{Command as Shared, all_keys};
+use crate::tui::keymap::{self, Command as Shared, all_keys};
+use crate::tui::layer::{Flow, Input, Layer, Screen as _, Step};
 use crate::tui::list::ListCursor;
-use crate::tui::palette::Palette;
+use crate::tui::palette::{Choice, Palette};
 use crate::tui::prompt::Prompt;
 use crate::tui::recovery::forms::Confirmation;
 use crate::tui::recovery::page::Page;
+use crate::tui::recovery::popup::{centred, framed};
 use crate::tui::recovery::wording::{Entry, Setup, WordingEditor};
 use crate::tui::state::detail::{Line, Tone};
-use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent, MouseEventKind};
+use crate::tui::theme::Theme;
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, MouseEvent, MouseEventKind};
+use ratatui::Frame;
+use ratatui::layout::Rect;
 use retake_core::lab::{Origin, Phase, Spec};
 use retake_core::safe_text::SafeText;
 use retake_core::wording::{Channel, VARIABLES, default_of};
 use retake_live::lab::Command;
 
+/// The widest that a text over the lab grows.
+const WIDEST: u16 = 110;
 /// How many samples `+` takes of each wording.
 const MORE: u32 = 10;
 
 impl Lab {
     pub fn key(&mut self, key: KeyEvent) -> Vec<Wish> {
-        if key.kind == KeyEventKind::Release {
-            return Vec::new();
+        if key.kind != KeyEventKind::Release {
+            self.notice = None;
+            if !self.give_to_layers(Input::Key(key))
+                && let Some(job) = job(self.context(), &key)
+            {
+                self.obey(job, key);
+            }
         }
-        self.notice = None;
-        if !self.over.is_empty() {
-            return self.key_over(key);
-        }
-        match job(self.context(), &key) {
-            Some(job) => self.obey(job, key),
-            None => Vec::new(),
-        }
+        std::mem::take(&mut self.wishes)
     }
 
     /// Quits, unless an experiment would end by that: then the operator is asked.
     pub fn quit(&mut self) -> Vec<Wish> {
-        self.ask_to_leave(Wish::Quit)
+        self.ask_to_leave(Wish::Quit);
+        std::mem::take(&mut self.wishes)
     }
 
     pub fn paste(&mut self, text: &str) {
-        match self.over.last_mut() {
-            Some(Over::Palette(palette, _)) => palette.paste(text),
-            Some(Over::Help(help)) => help.paste(text),
-            Some(Over::Value(prompt, _) | Over::SaveAs(prompt, _)) => drop(prompt.paste(text)),
-            Some(Over::Editor(editor, _)) => editor.paste(text),
-            _ => {}
-        }
+        self.give_to_layers(Input::Paste(text));
     }
 
     /// Takes the mouse: the wheel moves, a click chooses, a click on the chosen row opens.
     pub fn mouse(&mut self, event: MouseEvent) -> Vec<Wish> {
-        match self.over.last_mut() {
-            Some(Over::Help(help)) => help.mouse(event),
-            Some(Over::Editor(editor, _)) => editor.mouse(event),
-            Some(Over::Words(_, page)) => page.mouse(event),
-            Some(Over::Winner(winning)) => winning.mouse(event),
-            Some(_) => {}
-            None => {
-                let Some((cursor, count)) = self.list() else {
-                    return Vec::new();
-                };
-                let before = cursor.get();
-                let is_taken = cursor.mouse(event, count);
-                let is_same = cursor.get() == before;
-                if is_taken && is_same && matches!(event.kind, MouseEventKind::Down(_)) {
-                    return match self.stage {
-                        Stage::Ordering => self.switch(),
-                        Stage::Beginning | Stage::Measuring(_) => self.open(),
-                    };
+        let is_over = self.give_to_layers(Input::Mouse(event)) || !self.layers.is_empty();
+        if let Some((cursor, count)) = self.list().filter(|_| !is_over) {
+            let before = cursor.get();
+            let is_taken = cursor.mouse(event, count);
+            let is_same = cursor.get() == before;
+            if is_taken && is_same && matches!(event.kind, MouseEventKind::Down(_)) {
+                match self.stage {
+                    Stage::Ordering => self.switch(),
+                    Stage::Beginning | Stage::Measuring(_) => self.open_row(),
                 }
             }
         }
-        Vec::new()
+        std::mem::take(&mut self.wishes)
     }
 
     /// The list that has the keys, and how many rows it has.
@@ -103,10 +95,10 @@ impl Lab {
         }
     }
 
-    pub(super) fn obey(&mut self, job: Job, key: KeyEvent) -> Vec<Wish> {
+    fn obey(&mut self, job: Job, key: KeyEvent) {
         match job {
-            Job::Begin => return self.begin(),
-            Job::Switch => return self.switch(),
+            Job::Begin => self.begin(),
+            Job::Switch => self.switch(),
             Job::Change => self.change(),
             Job::Add => self.edit_words(true),
             Job::Remove => {
@@ -120,11 +112,11 @@ impl Lab {
             Job::Channel => self.next_channel(),
             Job::Save => self.ask_where(),
             Job::Words => self.show_words(),
-            Job::Open => return self.open(),
-            Job::Pause => return self.pause(),
+            Job::Open => self.open_row(),
+            Job::Pause => self.pause(),
             Job::More if self.table().is_some() => {
                 self.notice = Some(format!("{MORE} samples more of each wording"));
-                return vec![Wish::Tell(Command::More(MORE))];
+                self.wishes.push(Wish::Tell(Command::More(MORE)));
             }
             Job::Stop => self.ask_to_stop(),
             Job::Sort => {
@@ -132,7 +124,7 @@ impl Lab {
                     table.sort();
                 }
             }
-            Job::Winner => return self.ask_for_winner(),
+            Job::Winner => self.ask_for_winner(),
             Job::Trial(direction) => {
                 let table = self.table_mut();
                 if !table.is_some_and(|table| table.turn(direction.is_forward())) {
@@ -141,16 +133,16 @@ impl Lab {
             }
             Job::Palette => {
                 let (rows, jobs): (Vec<_>, Vec<_>) = jobs(self.context()).into_iter().unzip();
-                let palette = Box::new(Palette::new(&rows, "a row"));
-                self.over.push(Over::Palette(palette, jobs));
+                self.open(Palette::new(&rows, "a row"), move |lab, _, choice| {
+                    lab.choose(choice, &jobs);
+                });
             }
-            Job::Shared(command) => return self.obey_shared(command, key),
+            Job::Shared(command) => self.obey_shared(command, key),
             Job::More => {}
         }
-        Vec::new()
     }
 
-    fn obey_shared(&mut self, command: Shared, key: KeyEvent) -> Vec<Wish> {
+    fn obey_shared(&mut self, command: Shared, key: KeyEvent) {
         match command {
             Shared::Help => {
                 let rows: Vec<_> = jobs(self.context())
@@ -158,54 +150,74 @@ impl Lab {
                     .map(|(row, _)| row)
                     .collect();
                 let help = Help::new(&rows, &all_keys(), &[copy::NOTE]);
-                self.over.push(Over::Help(Box::new(help)));
+                self.open(help, |_, _, ()| ());
             }
             Shared::Back | Shared::Close => {
                 let samples = self.table_mut().and_then(|table| table.samples.take());
                 if samples.is_none() {
-                    return self.ask_to_leave(Wish::Leave);
+                    self.ask_to_leave(Wish::Leave);
                 }
             }
-            Shared::Quit => return self.quit(),
-            Shared::Suspend => return vec![Wish::Suspend],
-            Shared::Redraw => return vec![Wish::Redraw],
+            Shared::Quit => self.ask_to_leave(Wish::Quit),
+            Shared::Suspend => self.wishes.push(Wish::Suspend),
+            Shared::Redraw => self.wishes.push(Wish::Redraw),
             _ => {
                 if let Some((cursor, count)) = self.list() {
                     cursor.key(key, count);
                 }
             }
         }
-        Vec::new()
     }
 
-    fn begin(&mut self) -> Vec<Wish> {
+    /// Does what was chosen by name: what moves is done by the key that stands for it.
+    fn choose(&mut self, choice: Choice, jobs: &[Job]) {
+        match choice {
+            Choice::Chosen(number) => {
+                let job = jobs[number];
+                let mut rows = keymap::KEYMAP.iter();
+                let row = rows.find(|row| job == Job::Shared(row.command));
+                let key = row.and_then(|row| keymap::event(row.first_key()));
+                self.obey(job, key.unwrap_or(KeyCode::Null.into()));
+            }
+            Choice::Number(number) => {
+                if let Some((cursor, count)) = self.list() {
+                    cursor.set(number.clamp(1, count.max(1)) - 1);
+                }
+            }
+        }
+    }
+
+    fn begin(&mut self) {
         let order = match self.form.order() {
             Ok(order) => order,
             Err(missing) => {
                 self.notice = Some(missing);
-                self.ask_for_model();
-                return Vec::new();
+                return self.ask_for_model();
             }
         };
         let wish = Wish::Begin(Box::new(order));
         if let Some(warning) = self.form.warning() {
             let question = Confirmation::new("not trusted", &warning, "Begin?");
-            self.over.push(Over::Sure(Box::new(question), wish));
-            return Vec::new();
+            return self.confirm(question, wish);
         }
-        self.granted(wish)
+        self.grant(wish);
+    }
+
+    /// Asks whether this is wanted.
+    pub(super) fn confirm(&mut self, question: Confirmation, wish: Wish) {
+        self.open(question, move |lab, _, ()| lab.grant(wish.clone()));
     }
 
     /// Notes what a wish changes here, and passes it on.
-    pub(super) fn granted(&mut self, wish: Wish) -> Vec<Wish> {
+    fn grant(&mut self, wish: Wish) {
         if let Wish::Begin(order) = &wish {
             self.ordered = Some((**order).clone());
             self.stage = Stage::Beginning;
         }
-        vec![wish]
+        self.wishes.push(wish);
     }
 
-    fn switch(&mut self) -> Vec<Wish> {
+    fn switch(&mut self) {
         let here = self.form.here();
         if here.is_some_and(|(it, _)| it.origin == Origin::Recorded) {
             self.notice = Some(
@@ -215,7 +227,6 @@ impl Lab {
         } else if !self.form.switch() {
             self.change();
         }
-        Vec::new()
     }
 
     /// Without a model nothing can begin: where none can be asked, its name is asked for.
@@ -242,7 +253,19 @@ impl Lab {
                 if let Some((_, name, hint)) = known {
                     let mut prompt = Prompt::new(name, hint);
                     prompt.open(&self.form.value(field));
-                    self.over.push(Over::Value(Box::new(prompt), field));
+                    self.open(prompt, move |lab, prompt, text| {
+                        match lab.form.set(field, &text) {
+                            Ok(()) if field == Field::Models => {
+                                lab.wishes.push(Wish::ReadModels(text));
+                            }
+                            Ok(()) => {}
+                            Err(wrong) => {
+                                prompt.complain(SafeText::single_line(&wrong, 200));
+                                return Flow::Stay;
+                            }
+                        }
+                        Flow::Close
+                    });
                 }
             }
             Some(Row::Wording(_)) if self.form.own().is_some() => self.edit_words(false),
@@ -279,8 +302,11 @@ impl Lab {
             last_try: None,
             previewer: self.subject.previewer.clone(),
         };
-        let editor = Box::new(WordingEditor::new(setup));
-        self.over.push(Over::Editor(editor, is_new));
+        let editor = WordingEditor::new(setup);
+        self.open(editor, move |lab, _, worded| match lab.form.own() {
+            Some(own) if !is_new => own.text = worded.template,
+            _ => lab.form.add(worded.template),
+        });
     }
 
     fn next_channel(&mut self) {
@@ -306,10 +332,22 @@ impl Lab {
         }
     }
 
-    pub(super) fn save_as(&mut self, name: &str, what: Saved) {
+    fn save_as(&mut self, name: &str, what: Saved) {
         let mut prompt = Prompt::new("save as", "enter saves  esc leaves");
         prompt.open(name);
-        self.over.push(Over::SaveAs(Box::new(prompt), what));
+        self.open(prompt, move |lab, _, path| {
+            let path = path.trim().to_owned();
+            if path.is_empty() {
+                return Flow::Stay;
+            }
+            let what = what.clone();
+            lab.wishes.push(Wish::Save(Saving {
+                path,
+                what,
+                force: false,
+            }));
+            Flow::Close
+        });
     }
 
     fn show_words(&mut self) {
@@ -327,19 +365,21 @@ impl Lab {
         };
         let lines = SafeText::from_str(&text);
         let lines = lines.lines().map(|line| Line::new(Tone::Plain, line));
-        let title = SafeText::single_line(&name, 60);
-        let page = Box::new(Page::new(lines.collect()));
-        self.over.push(Over::Words(title, page));
+        let words = WordsPage {
+            title: SafeText::single_line(&name, 60),
+            page: Page::new(lines.collect()),
+        };
+        self.open(words, |_, _, ()| ());
     }
 
     /// The samples of the wording with the cursor; the take of the sample with the cursor.
-    fn open(&mut self) -> Vec<Wish> {
+    fn open_row(&mut self) {
         let Some(table) = self.table_mut() else {
-            return Vec::new();
+            return;
         };
         let Some((variant, cursor)) = &table.samples else {
             table.samples = table.variant().map(|it| (it, ListCursor::default()));
-            return Vec::new();
+            return;
         };
         let sample = table.samples_of(*variant).get(cursor.get());
         let take = sample.map(|sample| (sample.take, sample.why.clone()));
@@ -347,27 +387,23 @@ impl Lab {
         match (take, self.journal(trial)) {
             (Some((Some(take), _)), Some(journal)) => {
                 let journal = journal.to_owned();
-                return vec![Wish::Open { journal, take }];
+                self.wishes.push(Wish::Open { journal, take });
             }
             (Some((None, why)), _) => {
                 self.notice = Some(format!("the request failed, there is no take: {why}"));
             }
             _ => {}
         }
-        Vec::new()
     }
 
-    fn pause(&mut self) -> Vec<Wish> {
-        let Some(table) = self.table() else {
-            return Vec::new();
-        };
-        match table.board.phase {
-            Phase::Running => vec![Wish::Tell(Command::Pause)],
-            Phase::Paused => vec![Wish::Tell(Command::Resume)],
-            Phase::Ending(_) | Phase::Ended(_) => {
+    fn pause(&mut self) {
+        match self.table().map(|table| &table.board.phase) {
+            Some(Phase::Running) => self.wishes.push(Wish::Tell(Command::Pause)),
+            Some(Phase::Paused) => self.wishes.push(Wish::Tell(Command::Resume)),
+            Some(Phase::Ending(_) | Phase::Ended(_)) => {
                 self.notice = Some("it is over: + takes more samples".to_owned());
-                Vec::new()
             }
+            None => {}
         }
     }
 
@@ -378,29 +414,25 @@ impl Lab {
         }
         let reason = "What is on its way is called off. The samples so far are kept.";
         let question = Confirmation::new("stop", reason, "End the experiment?");
-        let wish = Wish::Tell(Command::Stop);
-        self.over.push(Over::Sure(Box::new(question), wish));
+        self.confirm(question, Wish::Tell(Command::Stop));
     }
 
     /// Leaves; an experiment that runs would end by that, so the operator is asked.
-    fn ask_to_leave(&mut self, wish: Wish) -> Vec<Wish> {
+    fn ask_to_leave(&mut self, wish: Wish) {
         if !self.is_running() {
-            return vec![wish];
+            return self.wishes.push(wish);
         }
         let reason = "The experiment runs and ends when it is left. The samples so far are kept in its \
             journals; the same experiment goes on from them.";
         let question = Confirmation::new("leave", reason, "End it and leave?");
-        self.over.push(Over::Sure(Box::new(question), wish));
-        Vec::new()
+        self.confirm(question, wish);
     }
 
     /// Asks for the spec of the experiment, from which follows what the wording with the cursor becomes.
-    fn ask_for_winner(&mut self) -> Vec<Wish> {
-        let order = self.ordered.clone();
-        let Some((order, true)) = order.map(|order| (order, self.table().is_some())) else {
-            return Vec::new();
-        };
-        vec![Wish::Becomes(Box::new(order))]
+    fn ask_for_winner(&mut self) {
+        let order = self.ordered.clone().filter(|_| self.table().is_some());
+        let wish = order.map(|order| Wish::Becomes(Box::new(order)));
+        self.wishes.extend(wish);
     }
 
     /// Shows what the wording with the cursor becomes.
@@ -411,9 +443,25 @@ impl Lab {
             Winning::of(&table.board, spec, (table.trial, variant), is_custom)
         });
         match winning {
-            Some(winning) => self.over.push(Over::Winner(Box::new(winning))),
+            Some(winning) => self.open(winning, |lab, _, what| lab.keep_winner(what)),
             None => self.notice = Some("there is no wording here".to_owned()),
         }
+    }
+
+    fn keep_winner(&mut self, kept: Kept) {
+        let (name, what) = match kept {
+            Kept::Copied(text) => return self.wishes.push(Wish::Copy(text.into_bytes())),
+            Kept::Saved { name, what } => (name, what),
+        };
+        let what = match what {
+            Becomes::Text(text) => Saved::Text(text),
+            Becomes::Spec(spec) => Saved::Spec(Box::new(Order {
+                spec: *spec,
+                subject: self.subject.clone(),
+                is_fresh: false,
+            })),
+        };
+        self.save_as(&name, what);
     }
 
     /// What the form would ask, in words.
@@ -425,5 +473,32 @@ impl Lab {
             words::count(models, "model"),
             words::count(self.form.requests(), "request"),
         )
+    }
+}
+
+/// The words of a wording in full.
+#[derive(Debug)]
+struct WordsPage {
+    title: SafeText,
+    page: Page,
+}
+
+impl Layer<Lab> for WordsPage {
+    type Output = ();
+
+    fn handle(&mut self, input: Input<'_>, _: &mut Lab) -> Step {
+        match input {
+            Input::Key(key) if !self.page.key(key) => return Step::Leave,
+            Input::Mouse(event) => self.page.mouse(event),
+            Input::Key(_) | Input::Paste(_) | Input::Edited(_) => {}
+        }
+        Step::Stay
+    }
+
+    fn view(&self, frame: &mut Frame<'_>, area: Rect, _: &Lab, theme: &Theme) {
+        let high = u16::try_from(self.page.len()).unwrap_or(u16::MAX);
+        let area = centred(area, WIDEST, high.saturating_add(8));
+        let inside = framed(frame, area, &self.title, " esc leave ", theme);
+        self.page.view(frame, inside, theme);
     }
 }

@@ -14,7 +14,6 @@ mod desk;
 mod form;
 mod keys;
 mod models;
-mod over;
 mod state;
 mod table;
 #[cfg(test)]

@@ -1,21 +1,14 @@
 //! The lab as it stands: the form, then the table, and what lies over them.
 
-use super::form::{Field, Form};
+use super::form::Form;
 use super::models::Asked;
 use super::table::Table;
-use super::winning::Winning;
 use super::{Order, Subject};
-use crate::tui::help::Help;
 use crate::tui::keymap::Context;
-use crate::tui::keymap::lab::Job;
-use crate::tui::palette::Palette;
-use crate::tui::prompt::Prompt;
+use crate::tui::layer::{Input, Layers, Screen};
 use crate::tui::recovery::forms::Confirmation;
-use crate::tui::recovery::page::Page;
-use crate::tui::recovery::wording::WordingEditor;
 use retake_core::lab::Board;
 use retake_core::lab::words::ended;
-use retake_core::safe_text::SafeText;
 use retake_core::session::takes::TakeId;
 use retake_live::lab::Command;
 use std::path::{Path, PathBuf};
@@ -77,43 +70,14 @@ pub(super) enum Stage {
     Measuring(Box<Table>),
 }
 
-/// What lies over the lab; the last one has the keys.
-#[derive(Debug)]
-pub(super) enum Over {
-    Help(Box<Help>),
-    Palette(Box<Palette>, Vec<Job>),
-    Sure(Box<Confirmation>, Wish),
-    /// A value of the form is asked for.
-    Value(Box<Prompt>, Field),
-    /// Words of the operator's own: new ones, or those of the row with the cursor.
-    Editor(Box<WordingEditor>, bool),
-    Words(SafeText, Box<Page>),
-    /// The name of a file is asked for.
-    SaveAs(Box<Prompt>, Saved),
-    /// What the best wording becomes.
-    Winner(Box<Winning>),
-}
-
-impl Over {
-    /// The places whose keys work in it, where it has keys of its own.
-    pub(super) fn places(&self) -> &'static [Context] {
-        match self {
-            Self::Palette(..) => &[Context::Palette],
-            Self::Sure(..) => &[Context::Question],
-            Self::Value(..) | Self::SaveAs(..) => &[Context::Line],
-            Self::Editor(..) => &[Context::Wording, Context::Library],
-            Self::Winner(_) => &[Context::Winner],
-            Self::Help(_) | Self::Words(..) => &[],
-        }
-    }
-}
-
 #[derive(Debug)]
 pub struct Lab {
     pub(super) subject: Arc<Subject>,
     pub(super) form: Form,
     pub(super) stage: Stage,
-    pub(super) over: Vec<Over>,
+    pub(super) layers: Layers<Self>,
+    /// What is wanted since the last key.
+    pub(super) wishes: Vec<Wish>,
     pub(super) notice: Option<String>,
     /// What was told while the experiment was prepared and ran.
     pub(super) notes: Vec<String>,
@@ -134,7 +98,8 @@ impl Lab {
             form: Form::new(subject.clone(), written_models, models, seed),
             subject,
             stage: Stage::Ordering,
-            over: Vec::new(),
+            layers: Layers::default(),
+            wishes: Vec::new(),
             notice: None,
             notes: Vec::new(),
             ordered: None,
@@ -225,10 +190,10 @@ impl Lab {
 
     /// Takes over words that were edited outside.
     pub fn take_words(&mut self, edited: Result<Option<String>, String>) {
-        match (edited, self.over.last_mut()) {
-            (Ok(Some(text)), Some(Over::Editor(editor, _))) => editor.take_over(&text),
-            (Err(why), _) => self.notice = Some(why),
-            _ => {}
+        match edited {
+            Ok(Some(text)) => drop(self.give_to_layers(Input::Edited(&text))),
+            Ok(None) => {}
+            Err(why) => self.notice = Some(why),
         }
     }
 
@@ -240,8 +205,7 @@ impl Lab {
             force: true,
             ..saving
         };
-        self.over
-            .push(Over::Sure(Box::new(question), Wish::Save(saving)));
+        self.confirm(question, Wish::Save(saving));
     }
 
     /// The order that stands in the form, or that was given.
@@ -255,5 +219,15 @@ impl Lab {
     pub(super) fn journal(&self, trial: usize) -> Option<&Path> {
         let journals = &self.table()?.board.journals;
         journals.get(trial).map(PathBuf::as_path)
+    }
+}
+
+impl Screen for Lab {
+    fn layers(&mut self) -> &mut Layers<Self> {
+        &mut self.layers
+    }
+
+    fn edit(&mut self, text: String) {
+        self.wishes.push(Wish::Editor(text));
     }
 }

@@ -2,11 +2,12 @@
 
 use crate::tui::keymap::Context;
 use crate::tui::keymap::overlays::{Act, act};
+use crate::tui::layer::{Input, Layer, Step};
 use crate::tui::recovery::page::Page;
 use crate::tui::recovery::popup::{Popup, rows, write};
 use crate::tui::state::detail::{Line, Tone};
 use crate::tui::theme::Theme;
-use crossterm::event::{KeyEvent, MouseEvent};
+use crossterm::event::KeyEvent;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -15,20 +16,13 @@ use retake_core::lab::{Board, Spec, winner};
 use retake_core::safe_text::SafeText;
 use retake_core::wording::recipe::NoRecipe;
 
-/// What a key did.
+/// How it is to be kept.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Outcome {
-    /// Nothing that concerns others.
-    Pending,
-    /// Nothing is to be done.
-    Leave,
-    /// This is to be copied.
-    Copy(String),
-    /// This is to be saved.
-    Save {
+pub(super) enum Kept {
+    Copied(String),
+    Saved {
         /// The name that is proposed.
         name: String,
-        /// What is to be saved.
         what: Becomes,
     },
 }
@@ -123,17 +117,17 @@ impl Winning {
         self.page = Page::new(lines.collect());
     }
 
-    pub(super) fn key(&mut self, key: KeyEvent) -> Outcome {
+    fn key(&mut self, key: KeyEvent) -> Step<Kept> {
         let chosen = self.becomings.get(self.chosen);
         let possible = chosen.and_then(|it| it.what.as_ref().map(|what| (it, what)));
         match (act(Context::Winner, &key), possible) {
-            (Some(Act::Leave), _) => return Outcome::Leave,
-            (Some(Act::Choose), Some((it, _))) => return Outcome::Copy(it.text.clone()),
+            (Some(Act::Leave), _) => return Step::Leave,
+            (Some(Act::Choose), Some((it, _))) => return Step::Done(Kept::Copied(it.text.clone())),
             (Some(Act::Accept), Some((it, what))) => {
-                return Outcome::Save {
+                return Step::Done(Kept::Saved {
                     name: it.file.clone(),
                     what: what.clone(),
-                };
+                });
             }
             (Some(Act::Value(direction)), _) => {
                 let count = self.becomings.len().max(1);
@@ -143,15 +137,27 @@ impl Winning {
             }
             _ => drop(self.page.key(key)),
         }
-        Outcome::Pending
+        Step::Stay
+    }
+}
+
+impl<S> Layer<S> for Winning {
+    type Output = Kept;
+
+    fn contexts(&self) -> &'static [Context] {
+        &[Context::Winner]
     }
 
-    pub(super) fn mouse(&mut self, event: MouseEvent) {
-        self.page.mouse(event);
+    fn handle(&mut self, input: Input<'_>, _: &mut S) -> Step<Kept> {
+        match input {
+            Input::Key(key) => return self.key(key),
+            Input::Mouse(event) => self.page.mouse(event),
+            Input::Paste(_) | Input::Edited(_) => {}
+        }
+        Step::Stay
     }
 
-    /// Draws it over `area`.
-    pub(super) fn view(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+    fn view(&self, frame: &mut Frame<'_>, area: Rect, _: &S, theme: &Theme) {
         let popup = Popup {
             title: &self.title,
             context: Context::Winner,

@@ -3,6 +3,7 @@
 
 use crate::tui::keymap::overlays::{Act, act};
 use crate::tui::keymap::{Context, Direction};
+use crate::tui::layer::{Input, Layer, Step};
 use crate::tui::recovery::page::Page;
 use crate::tui::recovery::popup::{Popup, centred, rows, rule, write};
 use crate::tui::state::detail::Line;
@@ -14,48 +15,18 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::Span;
 use retake_core::safe_text::SafeText;
-use retake_core::session::ledger::CallKey;
 
 /// The widest that the form grows.
 const WIDEST: u16 = 96;
 /// Least rows of the text.
 const LEAST: u16 = 4;
 
-/// What a text is for.
+/// The text that was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answering {
-    /// The output of a call.
-    Supply(CallKey),
-    /// Why a call may not run.
-    Reject(CallKey),
-    Say,
-}
-
-impl Answering {
-    /// The call that it is about.
-    pub fn call(&self) -> Option<&CallKey> {
-        match self {
-            Self::Supply(call) | Self::Reject(call) => Some(call),
-            Self::Say => None,
-        }
-    }
-}
-
-/// What a key did.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
-    /// Nothing that concerns others.
-    Pending,
-    /// The operator leaves; the text is to be kept for the next time.
-    Leave,
-    /// The operator wants to edit this text outside.
-    Editor(String),
-    /// This is the text.
-    Accept {
-        text: String,
-        /// Whether it reports an error.
-        is_error: bool,
-    },
+pub struct Answered {
+    pub text: String,
+    /// Whether it reports an error.
+    pub is_error: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -90,15 +61,15 @@ impl Answer {
         self.complaint = Some(complaint);
     }
 
-    pub fn key(&mut self, key: KeyEvent) -> Outcome {
+    fn key(&mut self, key: KeyEvent) -> Step<Answered> {
         match act(Context::Answer, &key) {
-            Some(Act::Leave) => return Outcome::Leave,
-            Some(Act::Editor) => return Outcome::Editor(self.text()),
+            Some(Act::Leave) => return Step::Leave,
+            Some(Act::Editor) => return Step::Edit(self.text()),
             Some(Act::Accept) => {
-                return Outcome::Accept {
+                return Step::Done(Answered {
                     text: self.text(),
                     is_error: self.is_error.unwrap_or(false),
-                };
+                });
             }
             Some(Act::Toggle) => self.is_error = self.is_error.map(|answer| !answer),
             Some(Act::Preview(Direction::Forward)) => self.told.turn(Direction::Forward),
@@ -109,24 +80,41 @@ impl Answer {
             None if self.text.key(key) => self.complaint = None,
             None => {}
         }
-        Outcome::Pending
+        Step::Stay
     }
 
     /// Takes a pasted text.
-    pub fn paste(&mut self, text: &str) {
+    fn paste(&mut self, text: &str) {
         if self.text.paste(text) {
             self.complaint = None;
         }
     }
 
     /// Takes over a text that was edited outside; it can be undone.
-    pub fn take_over(&mut self, text: &str) {
+    fn take_over(&mut self, text: &str) {
         self.text.replace(text.strip_suffix('\n').unwrap_or(text));
         self.complaint = None;
     }
+}
 
-    /// Draws the form in the middle of `area`.
-    pub fn view(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+impl<S> Layer<S> for Answer {
+    type Output = Answered;
+
+    fn contexts(&self) -> &'static [Context] {
+        &[Context::Answer]
+    }
+
+    fn handle(&mut self, input: Input<'_>, _: &mut S) -> Step<Answered> {
+        match input {
+            Input::Key(key) => return self.key(key),
+            Input::Paste(text) => self.paste(text),
+            Input::Edited(text) => self.take_over(text),
+            Input::Mouse(_) => {}
+        }
+        Step::Stay
+    }
+
+    fn view(&self, frame: &mut Frame<'_>, area: Rect, _: &S, theme: &Theme) {
         let area = area.intersection(frame.area());
         let mut without = Vec::new();
         if self.is_error.is_none() {

@@ -4,12 +4,14 @@
 use super::vetting::Vetting;
 use crate::tui::keymap::Context;
 use crate::tui::keymap::overlays::{Act, act};
+use crate::tui::layer::{Input, Layer, Step};
 use crate::tui::recovery::difference::lines_of;
 use crate::tui::recovery::popup::{Popup, centred, rows, write};
+use crate::tui::state::State;
 use crate::tui::state::detail::{Line, Tone};
 use crate::tui::theme::Theme;
+use crate::tui::update;
 use ratatui::Frame;
-use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use retake_core::engine::Millis;
@@ -20,23 +22,6 @@ use retake_core::session::ledger::CallKey;
 const WIDEST: u16 = 96;
 /// What is said until the end of the arguments was seen.
 const MORE: &str = "G shows the rest: nothing can be approved before";
-
-/// What a key did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// Nothing that concerns others.
-    Pending,
-    Leave,
-    /// The call may run.
-    Approve {
-        /// And so may all later calls of the tool.
-        always: bool,
-    },
-    /// The call may not run.
-    Reject,
-    /// The arguments are to be edited.
-    Edit,
-}
 
 #[derive(Debug, Clone)]
 pub struct Approval {
@@ -62,86 +47,96 @@ impl Approval {
             text: Vetting::new(lines),
         }
     }
+}
 
-    /// It is on the screen now.
-    pub fn show(&mut self, now: Millis) {
-        self.text.show(now);
+impl Layer<State> for Approval {
+    type Output = ();
+
+    fn contexts(&self) -> &'static [Context] {
+        &[Context::Approval]
     }
 
-    /// Takes a key of this moment.
-    pub fn key(&mut self, key: KeyEvent, now: Millis) -> Outcome {
-        if !self.text.hears(now) {
-            return Outcome::Pending;
-        }
+    fn handle(&mut self, input: Input<'_>, state: &mut State) -> Step {
+        let key = match input {
+            Input::Key(key) if self.text.hears(state.now) => key,
+            Input::Mouse(event) => {
+                self.text.mouse(event);
+                return Step::Stay;
+            }
+            Input::Key(_) | Input::Paste(_) | Input::Edited(_) => return Step::Stay,
+        };
+        let call = self.call.clone();
         match act(Context::Approval, &key) {
-            Some(Act::Leave) => Outcome::Leave,
-            Some(Act::No) => Outcome::Reject,
-            Some(Act::Edit) => Outcome::Edit,
-            Some(Act::Yes) if self.text.was_read() => Outcome::Approve { always: false },
-            Some(Act::Always) if self.text.was_read() => Outcome::Approve { always: true },
+            Some(Act::Leave) => {
+                state.notice = Some("the call still waits: a asks again".to_owned());
+            }
+            Some(Act::No) => update::reject(state, call),
+            Some(Act::Edit) => update::edit_call(state, &call),
+            Some(Act::Yes) if self.text.was_read() => update::approve(state, call, false),
+            Some(Act::Always) if self.text.was_read() => update::approve(state, call, true),
             _ => {
                 self.text.key(key);
-                Outcome::Pending
+                return Step::Stay;
             }
         }
+        Step::Leave
     }
 
-    pub fn mouse(&mut self, event: MouseEvent) {
-        self.text.mouse(event);
-    }
-
-    /// Draws the dialog in the middle of `area`.
-    pub fn view(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
-        let gated = [Act::Yes, Act::Always];
-        vetted(
-            frame,
-            area,
-            theme,
-            (&self.title, Context::Approval, &gated),
-            &self.text,
-            MORE,
-        );
+    fn view(&self, frame: &mut Frame<'_>, area: Rect, state: &State, theme: &Theme) {
+        let dialog = Vetted {
+            title: &self.title,
+            context: Context::Approval,
+            gated: &[Act::Yes, Act::Always],
+            text: &self.text,
+            more: MORE,
+        };
+        dialog.view(frame, area, state.now, theme);
     }
 }
 
-/// Draws what has to be read, and what is said until it was; the keys `gated` have no use before.
-pub(super) fn vetted(
-    frame: &mut Frame<'_>,
-    area: Rect,
-    theme: &Theme,
-    (title, context, gated): (&SafeText, Context, &[Act]),
-    text: &Vetting,
-    more: &'static str,
-) {
-    let area = area.intersection(frame.area());
-    let width = WIDEST.min(area.width).saturating_sub(4);
-    let needed = text.rows(width.into(), area.height.into());
-    let high = u16::try_from(needed + 3).unwrap_or(u16::MAX);
-    let was_read = text.was_read();
-    let draw = |frame: &mut Frame<'_>, without: &[Act]| {
-        let popup = Popup {
-            title,
-            context,
-            without,
+/// A dialog about a text that has to be read.
+pub(super) struct Vetted<'a> {
+    pub(super) title: &'a SafeText,
+    pub(super) context: Context,
+    /// Keys that have no use before it was read.
+    pub(super) gated: &'a [Act],
+    pub(super) text: &'a Vetting,
+    /// What is said until it was read.
+    pub(super) more: &'static str,
+}
+
+impl Vetted<'_> {
+    pub(super) fn view(&self, frame: &mut Frame<'_>, area: Rect, now: Millis, theme: &Theme) {
+        let area = area.intersection(frame.area());
+        let width = WIDEST.min(area.width).saturating_sub(4);
+        let needed = self.text.rows(width.into(), area.height.into());
+        let high = u16::try_from(needed + 3).unwrap_or(u16::MAX);
+        let was_read = self.text.was_read();
+        let draw = |frame: &mut Frame<'_>, without: &[Act]| {
+            let popup = Popup {
+                title: self.title,
+                context: self.context,
+                without,
+            };
+            let inside = popup.view(frame, centred(area, WIDEST, high), theme);
+            let body = Rect {
+                height: inside.height.saturating_sub(1),
+                ..inside
+            };
+            self.text.view(frame, body, now, theme);
+            inside
         };
-        let inside = popup.view(frame, centred(area, WIDEST, high), theme);
-        let body = Rect {
-            height: inside.height.saturating_sub(1),
-            ..inside
-        };
-        text.view(frame, body, theme);
-        inside
-    };
-    let inside = draw(frame, if was_read { &[] } else { gated });
-    if text.was_read() {
-        if !was_read {
-            draw(frame, &[]);
+        let inside = draw(frame, if was_read { &[] } else { self.gated });
+        if self.text.was_read() {
+            if !was_read {
+                draw(frame, &[]);
+            }
+            return;
         }
-        return;
-    }
-    if let Some(row) = rows(inside).last() {
-        let words = SafeText::from_static(more).truncated(row.width.into());
-        write(frame, row, theme.spans(&words, theme.warning), Style::new());
+        if let Some(row) = rows(inside).last() {
+            let words = SafeText::from_static(self.more).truncated(row.width.into());
+            write(frame, row, theme.spans(&words, theme.warning), Style::new());
+        }
     }
 }
 

@@ -2,84 +2,127 @@
 
 use crate::tui::keymap::Context;
 use crate::tui::keymap::overlays::{Act, act};
+use crate::tui::layer::{Flow, Input, Layer, Placement, Screen, Step};
 use crate::tui::list::ListCursor;
-use crate::tui::recovery::popup::{Popup, centred, rows, write};
+use crate::tui::prompt::Prompt;
+use crate::tui::recovery::popup::{self, Popup, centred};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
-use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::Span;
-use retake_core::engine::Breakpoint;
+use retake_core::engine::{Breakpoint, Place};
 use retake_core::safe_text::SafeText;
 
 /// The widest that the list grows.
 const WIDEST: u16 = 76;
 
-/// What a key did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// Nothing that concerns others.
-    Pending,
-    /// The list is left.
-    Leave,
-    /// Other breakpoints stand in the list now.
-    Changed,
-    /// One more, by words.
-    Add,
+/// A screen of something that stops at breakpoints.
+pub trait Stops: Screen {
+    /// What a breakpoint in words may look like.
+    const EXAMPLES: &'static str;
+
+    fn breakpoints(&self) -> &[Breakpoint];
+
+    /// Other breakpoints hold from now on.
+    fn set_breakpoints(&mut self, breakpoints: Vec<Breakpoint>);
+
+    fn say(&mut self, words: String);
 }
 
-#[derive(Debug, Clone)]
+/// Sets one more breakpoint.
+pub fn set<S: Stops>(screen: &mut S, on: Place, is_one_shot: bool) {
+    let number = next_number(screen);
+    screen.say(format!("breakpoint {number}: {on}"));
+    let mut breakpoints = screen.breakpoints().to_vec();
+    breakpoints.push(Breakpoint {
+        number,
+        on,
+        is_one_shot,
+        is_enabled: true,
+    });
+    if let Some(list) = screen.layers().top_mut::<Breakpoints>() {
+        list.cursor.set(breakpoints.len() - 1);
+    }
+    screen.set_breakpoints(breakpoints);
+}
+
+/// Asks for a breakpoint in words; `begun` stands there already.
+pub fn write<S: Stops>(screen: &mut S, begun: &str) {
+    let mut prompt = Prompt::new("break", S::EXAMPLES);
+    prompt.open(begun);
+    screen.open(prompt, |screen, prompt, text| {
+        match Breakpoint::parse(next_number(screen), text.trim()) {
+            Ok(breakpoint) => {
+                set(screen, breakpoint.on, breakpoint.is_one_shot);
+                Flow::Close
+            }
+            Err(fault) => {
+                prompt.complain(SafeText::single_line(&fault.to_string(), 200));
+                Flow::Stay
+            }
+        }
+    });
+}
+
+/// The lowest number that no breakpoint has had.
+fn next_number(screen: &impl Stops) -> u32 {
+    let last = screen.breakpoints().iter().map(|it| it.number).max();
+    last.unwrap_or(0).saturating_add(1)
+}
+
+/// The list of the breakpoints of its screen.
+#[derive(Debug, Clone, Default)]
 pub struct Breakpoints {
-    rows: Vec<Breakpoint>,
     cursor: ListCursor,
 }
 
-impl Breakpoints {
-    pub fn new(rows: Vec<Breakpoint>) -> Self {
-        Self {
-            rows,
-            cursor: ListCursor::default(),
-        }
+impl<S: Stops> Layer<S> for Breakpoints {
+    type Output = ();
+
+    fn contexts(&self) -> &'static [Context] {
+        &[Context::Breakpoints]
     }
 
-    /// The breakpoints as they are now.
-    pub fn rows(&self) -> &[Breakpoint] {
-        &self.rows
+    fn placement(&self) -> Placement {
+        Placement::Body
     }
 
-    /// Other breakpoints, the cursor on the last one.
-    pub fn set_rows(&mut self, rows: Vec<Breakpoint>) {
-        self.cursor.set(rows.len().saturating_sub(1));
-        self.rows = rows;
-    }
-
-    pub fn key(&mut self, key: KeyEvent) -> Outcome {
+    fn handle(&mut self, input: Input<'_>, screen: &mut S) -> Step {
+        let mut rows = screen.breakpoints().to_vec();
+        let key = match input {
+            Input::Key(key) => key,
+            Input::Mouse(event) => {
+                self.cursor.mouse(event, rows.len());
+                return Step::Stay;
+            }
+            Input::Paste(_) | Input::Edited(_) => return Step::Stay,
+        };
         let at = self.cursor.get();
-        match (act(Context::Breakpoints, &key), self.rows.get_mut(at)) {
-            (Some(Act::Leave), _) => return Outcome::Leave,
-            (Some(Act::Add), _) => return Outcome::Add,
+        match (act(Context::Breakpoints, &key), rows.get_mut(at)) {
+            (Some(Act::Leave), _) => return Step::Leave,
+            (Some(Act::Add), _) => {
+                write(screen, "");
+                return Step::Stay;
+            }
             (Some(Act::Switched), Some(row)) => row.is_enabled = !row.is_enabled,
             (Some(Act::Once), Some(row)) => row.is_one_shot = !row.is_one_shot,
             (Some(Act::Delete), Some(_)) => {
-                self.rows.remove(at);
-                self.cursor.set(at.min(self.rows.len().saturating_sub(1)));
+                rows.remove(at);
+                self.cursor.set(at.min(rows.len().saturating_sub(1)));
             }
             _ => {
-                self.cursor.key(key, self.rows.len());
-                return Outcome::Pending;
+                self.cursor.key(key, rows.len());
+                return Step::Stay;
             }
         }
-        Outcome::Changed
+        screen.set_breakpoints(rows);
+        Step::Stay
     }
 
-    pub fn mouse(&mut self, event: MouseEvent) {
-        self.cursor.mouse(event, self.rows.len());
-    }
-
-    /// Draws the list in the middle of `area`.
-    pub fn view(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
-        let without: &[Act] = match self.rows.is_empty() {
+    fn view(&self, frame: &mut Frame<'_>, area: Rect, screen: &S, theme: &Theme) {
+        let rows = screen.breakpoints();
+        let without: &[Act] = match rows.is_empty() {
             true => &[Act::Switched, Act::Once, Act::Delete],
             false => &[],
         };
@@ -88,24 +131,24 @@ impl Breakpoints {
             context: Context::Breakpoints,
             without,
         };
-        let high = u16::try_from(self.rows.len().max(1) + 2).unwrap_or(u16::MAX);
+        let high = u16::try_from(rows.len().max(1) + 2).unwrap_or(u16::MAX);
         let inside = popup.view(frame, centred(area, WIDEST, high), theme);
-        if self.rows.is_empty() {
+        if rows.is_empty() {
             let words = SafeText::from_static("none yet: a adds one, b sets one at the cursor");
             let words = words.truncated(inside.width.into());
-            write(frame, inside, theme.spans(&words, theme.dim), Style::new());
+            popup::write(frame, inside, theme.spans(&words, theme.dim), Style::new());
             return;
         }
-        let window = self.cursor.window(inside, self.rows.len());
-        for (row, number) in rows(inside).zip(window) {
-            let Some(breakpoint) = self.rows.get(number) else {
+        let window = self.cursor.window(inside, rows.len());
+        for (row, number) in popup::rows(inside).zip(window) {
+            let Some(breakpoint) = rows.get(number) else {
                 break;
             };
             let style = match number == self.cursor.get() {
                 true => theme.selected,
                 false => Style::new(),
             };
-            write(frame, row, line(breakpoint, row.width, theme), style);
+            popup::write(frame, row, line(breakpoint, row.width, theme), style);
         }
     }
 }

@@ -12,6 +12,7 @@
 //! | [`places`], [`breakpoints`] | where is the run to stop? |
 //! | [`tools`] | how do the tools fare, which is switched off? |
 
+pub mod agent_prompt;
 pub mod answer;
 pub mod approval;
 pub mod breakpoints;

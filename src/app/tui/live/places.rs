@@ -1,13 +1,14 @@
 //! What a breakpoint may be set on here: the tool of the call, the kind, the rule of the finding,
 //! the turn, the arguments.
 
+use super::breakpoints::{self, Stops};
 use crate::tui::keymap::Context;
 use crate::tui::keymap::overlays::{Act, act};
+use crate::tui::layer::{Input, Layer, Placement, Step};
 use crate::tui::list::ListCursor;
-use crate::tui::recovery::popup::{Popup, centred, rows, write};
+use crate::tui::recovery::popup::{self, Popup, centred, rows};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
-use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::Span;
@@ -23,19 +24,6 @@ pub enum Choice {
     Place(Place),
     /// What the operator writes, beginning with this.
     Written(String),
-}
-
-/// What a key did.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
-    /// Nothing that concerns others.
-    Pending,
-    Leave,
-    Set {
-        choice: Choice,
-        /// Whether it goes once it has stopped the run.
-        is_one_shot: bool,
-    },
 }
 
 #[derive(Debug, Clone)]
@@ -54,32 +42,45 @@ impl Places {
             is_one_shot: false,
         }
     }
+}
 
-    pub fn key(&mut self, key: KeyEvent) -> Outcome {
-        match act(Context::Places, &key) {
-            Some(Act::Leave) => return Outcome::Leave,
-            Some(Act::Choose) => {
-                if let Some(choice) = self.choices.get(self.cursor.get()) {
-                    return Outcome::Set {
-                        choice: choice.clone(),
-                        is_one_shot: self.is_one_shot,
-                    };
-                }
-            }
-            Some(Act::Once) => self.is_one_shot = !self.is_one_shot,
-            _ => {
-                self.cursor.key(key, self.choices.len());
-            }
+impl<S: Stops> Layer<S> for Places {
+    type Output = ();
+
+    fn contexts(&self) -> &'static [Context] {
+        &[Context::Places]
+    }
+
+    fn placement(&self) -> Placement {
+        Placement::Body
+    }
+
+    fn handle(&mut self, input: Input<'_>, screen: &mut S) -> Step {
+        match input {
+            Input::Key(key) => match act(Context::Places, &key) {
+                Some(Act::Leave) => return Step::Leave,
+                Some(Act::Choose) => match self.choices.get(self.cursor.get()) {
+                    Some(Choice::Place(place)) => {
+                        breakpoints::set(screen, place.clone(), self.is_one_shot);
+                        return Step::Leave;
+                    }
+                    Some(Choice::Written(begun)) => {
+                        let once = if self.is_one_shot { "once " } else { "" };
+                        breakpoints::write(screen, &format!("{once}{begun}"));
+                        return Step::Leave;
+                    }
+                    None => {}
+                },
+                Some(Act::Once) => self.is_one_shot = !self.is_one_shot,
+                _ => drop(self.cursor.key(key, self.choices.len())),
+            },
+            Input::Mouse(event) => drop(self.cursor.mouse(event, self.choices.len())),
+            Input::Paste(_) | Input::Edited(_) => {}
         }
-        Outcome::Pending
+        Step::Stay
     }
 
-    pub fn mouse(&mut self, event: MouseEvent) {
-        self.cursor.mouse(event, self.choices.len());
-    }
-
-    /// Draws the menu in the middle of `area`.
-    pub fn view(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+    fn view(&self, frame: &mut Frame<'_>, area: Rect, _: &S, theme: &Theme) {
         let title = match self.is_one_shot {
             true => "stop once at",
             false => "stop at",
@@ -107,7 +108,7 @@ impl Places {
             };
             let mut spans = theme.spans(&text, theme.text);
             spans.push(Span::raw(" "));
-            write(frame, row, spans, style);
+            popup::write(frame, row, spans, style);
         }
     }
 }

@@ -1,9 +1,13 @@
 //! The tools of a live run: calls, errors, the breaker, and the key that switches one on again.
 
 use crate::tui::keymap::Context;
+use crate::tui::keymap::overlays::{Act, act};
+use crate::tui::layer::{Input, Layer, Placement, Step};
 use crate::tui::list::ListCursor;
 use crate::tui::recovery::popup::{Popup, centred, rows, write};
+use crate::tui::state::State;
 use crate::tui::theme::Theme;
+use crate::tui::update;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -16,48 +20,76 @@ const WIDEST: u16 = 80;
 /// Cells of the figures behind the name.
 const FIGURES: u16 = 42;
 
-/// Draws the table in the middle of `area`.
-pub fn view(
-    frame: &mut Frame<'_>,
-    area: Rect,
-    theme: &Theme,
-    tools: &[ToolState],
-    cursor: &ListCursor,
-) {
-    let popup = Popup {
-        title: &SafeText::from_static("tools of the run"),
-        context: Context::Tools,
-        without: &[],
-    };
-    let high = u16::try_from(tools.len() + 3).unwrap_or(u16::MAX);
-    let inside = popup.view(frame, centred(area, WIDEST, high), theme);
-    if inside.is_empty() {
-        return;
+/// The table of tools, with its cursor.
+#[derive(Debug, Default)]
+pub struct Tools(ListCursor);
+
+impl Layer<State> for Tools {
+    type Output = ();
+
+    fn contexts(&self) -> &'static [Context] {
+        &[Context::Tools]
     }
-    let names = usize::from(inside.width.saturating_sub(FIGURES).max(8));
-    let heading = format!(
-        "{:<names$} {:>6} {:>6} {:>5} {:>6}  breaker",
-        "tool", "calls", "errors", "rate", "in row"
-    );
-    write(
-        frame,
-        inside,
-        vec![Span::styled(heading, theme.title)],
-        Style::new(),
-    );
-    let body = Rect {
-        y: inside.y + 1,
-        height: inside.height - 1,
-        ..inside
-    };
-    let window = cursor.window(body, tools.len());
-    for (row, number) in rows(body).zip(window) {
-        let Some(tool) = tools.get(number) else { break };
-        let style = match number == cursor.get() {
-            true => theme.selected,
-            false => Style::new(),
+
+    fn placement(&self) -> Placement {
+        Placement::Body
+    }
+
+    fn handle(&mut self, input: Input<'_>, state: &mut State) -> Step {
+        let count = state.live.tools.len();
+        match input {
+            Input::Key(key) => match act(Context::Tools, &key) {
+                Some(Act::Leave) => return Step::Leave,
+                Some(Act::Switched) => update::enable_tool(state, self.0.get()),
+                Some(Act::OfHistory) => {
+                    update::health_of_history(state);
+                    return Step::Leave;
+                }
+                _ => drop(self.0.key(key, count)),
+            },
+            Input::Mouse(event) => drop(self.0.mouse(event, count)),
+            Input::Paste(_) | Input::Edited(_) => {}
+        }
+        Step::Stay
+    }
+
+    fn view(&self, frame: &mut Frame<'_>, area: Rect, state: &State, theme: &Theme) {
+        let tools = &state.live.tools;
+        let popup = Popup {
+            title: &SafeText::from_static("tools of the run"),
+            context: Context::Tools,
+            without: &[],
         };
-        write(frame, row, line(tool, names, theme), style);
+        let high = u16::try_from(tools.len() + 3).unwrap_or(u16::MAX);
+        let inside = popup.view(frame, centred(area, WIDEST, high), theme);
+        if inside.is_empty() {
+            return;
+        }
+        let names = usize::from(inside.width.saturating_sub(FIGURES).max(8));
+        let heading = format!(
+            "{:<names$} {:>6} {:>6} {:>5} {:>6}  breaker",
+            "tool", "calls", "errors", "rate", "in row"
+        );
+        write(
+            frame,
+            inside,
+            vec![Span::styled(heading, theme.title)],
+            Style::new(),
+        );
+        let body = Rect {
+            y: inside.y + 1,
+            height: inside.height - 1,
+            ..inside
+        };
+        let window = self.0.window(body, tools.len());
+        for (row, number) in rows(body).zip(window) {
+            let Some(tool) = tools.get(number) else { break };
+            let style = match number == self.0.get() {
+                true => theme.selected,
+                false => Style::new(),
+            };
+            write(frame, row, line(tool, names, theme), style);
+        }
     }
 }
 

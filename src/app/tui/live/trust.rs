@@ -1,15 +1,16 @@
 //! What an agent's file would run, shown before its first command runs.
 
-use super::approval::{vetted, whole};
+use super::approval::{Vetted, whole};
 use super::vetting::Vetting;
 use crate::tui::keymap::Context;
 use crate::tui::keymap::overlays::{Act, act};
+use crate::tui::layer::{Input, Layer, Step};
+use crate::tui::state::State;
 use crate::tui::state::detail::{Line, Tone};
 use crate::tui::theme::Theme;
+use crate::tui::update;
 use ratatui::Frame;
-use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::layout::Rect;
-use retake_core::engine::Millis;
 use retake_core::safe_text::SafeText;
 
 /// What is said until the end was seen.
@@ -23,15 +24,6 @@ pub struct TrustRequest {
     pub why: String,
     /// What it may do, a sentence each: which programs run with which environment, which servers are reached.
     pub powers: Vec<String>,
-}
-
-/// What a key did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// Nothing that concerns others.
-    Pending,
-    /// It is trusted, or not.
-    Answer(bool),
 }
 
 #[derive(Debug, Clone)]
@@ -64,41 +56,43 @@ impl Trust {
             text: Vetting::new(lines),
         }
     }
+}
 
-    /// It is on the screen now.
-    pub fn show(&mut self, now: Millis) {
-        self.text.show(now);
+impl Layer<State> for Trust {
+    type Output = ();
+
+    fn contexts(&self) -> &'static [Context] {
+        &[Context::Trust]
     }
 
-    /// Takes a key of this moment.
-    pub fn key(&mut self, key: KeyEvent, now: Millis) -> Outcome {
-        if !self.text.hears(now) {
-            return Outcome::Pending;
-        }
-        match act(Context::Trust, &key) {
-            Some(Act::Leave | Act::No) => Outcome::Answer(false),
-            Some(Act::Yes) if self.text.was_read() => Outcome::Answer(true),
-            _ => {
-                self.text.key(key);
-                Outcome::Pending
+    fn handle(&mut self, input: Input<'_>, state: &mut State) -> Step {
+        match input {
+            Input::Key(key) if self.text.hears(state.now) => {
+                let is_trusted = match act(Context::Trust, &key) {
+                    Some(Act::Leave | Act::No) => false,
+                    Some(Act::Yes) if self.text.was_read() => true,
+                    _ => {
+                        self.text.key(key);
+                        return Step::Stay;
+                    }
+                };
+                update::answer_trust(state, is_trusted);
+                return Step::Leave;
             }
+            Input::Mouse(event) => self.text.mouse(event),
+            Input::Key(_) | Input::Paste(_) | Input::Edited(_) => {}
         }
+        Step::Stay
     }
 
-    pub fn mouse(&mut self, event: MouseEvent) {
-        self.text.mouse(event);
-    }
-
-    /// Draws the dialog in the middle of `area`.
-    pub fn view(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
-        let gated = [Act::Yes];
-        vetted(
-            frame,
-            area,
-            theme,
-            (&self.title, Context::Trust, &gated),
-            &self.text,
-            MORE,
-        );
+    fn view(&self, frame: &mut Frame<'_>, area: Rect, state: &State, theme: &Theme) {
+        let dialog = Vetted {
+            title: &self.title,
+            context: Context::Trust,
+            gated: &[Act::Yes],
+            text: &self.text,
+            more: MORE,
+        };
+        dialog.view(frame, area, state.now, theme);
     }
 }

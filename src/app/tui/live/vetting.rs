@@ -18,7 +18,7 @@ const TYPED_AHEAD: Millis = 300;
 pub struct Vetting {
     page: Page,
     /// Since when it is seen.
-    since: Option<Millis>,
+    since: Cell<Option<Millis>>,
     /// Whether its end was on the screen.
     was_read: Cell<bool>,
 }
@@ -32,15 +32,10 @@ impl Vetting {
         }
     }
 
-    /// It is on the screen now.
-    pub fn show(&mut self, now: Millis) {
-        self.since.get_or_insert(now);
-    }
-
     /// Whether a key of this moment was typed for it.
     pub fn hears(&self, now: Millis) -> bool {
-        let for_ms = self.since.map(|since| now.saturating_sub(since));
-        for_ms.is_some_and(|for_ms| for_ms >= TYPED_AHEAD)
+        let since = self.since.get();
+        since.is_some_and(|since| now.saturating_sub(since) >= TYPED_AHEAD)
     }
 
     /// Whether it was shown to its end.
@@ -62,7 +57,9 @@ impl Vetting {
         self.page.rows(width, most)
     }
 
-    pub fn view(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+    /// Draws what is seen of it at this moment.
+    pub fn view(&self, frame: &mut Frame<'_>, area: Rect, now: Millis, theme: &Theme) {
+        self.since.set(self.since.get().or(Some(now)));
         let has_more = self.page.view(frame, area, theme);
         if !has_more && !area.intersection(frame.area()).is_empty() {
             self.was_read.set(true);

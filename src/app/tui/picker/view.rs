@@ -2,6 +2,7 @@
 
 use super::{Picker, Row};
 use crate::tui::keymap::hints::{Hint, fitting};
+use crate::tui::layer::Layer as _;
 use crate::tui::theme::Theme;
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -84,7 +85,7 @@ impl Picker {
         };
         self.view_footer(frame, footer, theme);
         if let Some(help) = &self.help {
-            help.view(frame, area, theme);
+            help.view(frame, area, self, theme);
         }
     }
 
@@ -160,7 +161,7 @@ impl Picker {
             frame.render_widget(line, first);
         }
         if self.is_filtering {
-            self.filter.view(frame, last, theme);
+            self.filter.draw(frame, last, theme);
             return;
         }
         let mut hint = SafeText::default();

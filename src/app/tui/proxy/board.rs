@@ -5,15 +5,11 @@ use super::rows::{Rows, is_held};
 use super::sift::{Sift, holds};
 use super::{About, words};
 use crate::tui::copy;
-use crate::tui::help::Help;
-use crate::tui::keymap::exchanges::Deed;
-use crate::tui::keymap::{Context, Direction};
+use crate::tui::keymap::Direction;
+use crate::tui::layer::{Layers, Screen};
 use crate::tui::list::ListCursor;
-use crate::tui::live::breakpoints::Breakpoints;
-use crate::tui::live::places::Places;
-use crate::tui::palette::Palette;
+use crate::tui::live::breakpoints::Stops;
 use crate::tui::prompt::Prompt;
-use crate::tui::recovery::forms::Confirmation;
 use retake_core::engine::Breakpoint;
 use retake_core::exchange::{ExchangeId, Phase, Seen};
 use retake_core::safe_text::SafeText;
@@ -45,40 +41,6 @@ pub enum Wish {
     /// Give the terminal back until the shell calls again.
     Suspend,
     Redraw,
-}
-
-/// What lies over the list; the last one has the keys.
-#[derive(Debug)]
-pub(super) enum Over {
-    Help(Box<Help>),
-    Palette(Box<Palette>, Vec<Deed>),
-    Sure(Box<Confirmation>, Wish),
-    /// How agents are pointed at the proxy.
-    Connect,
-    /// What has happened, with how many of the newest events are below the window.
-    Log(usize),
-    Copy,
-    Find,
-    Filter,
-    Places(Box<Places>),
-    Breakpoints(Box<Breakpoints>),
-    /// A breakpoint in words.
-    Break(Box<Prompt>),
-}
-
-impl Over {
-    /// The places whose keys work in it, where it has keys of its own.
-    pub(super) fn places(&self) -> &'static [Context] {
-        match self {
-            Self::Palette(..) => &[Context::Palette],
-            Self::Sure(..) => &[Context::Question],
-            Self::Find | Self::Filter | Self::Break(_) => &[Context::Line],
-            Self::Places(_) => &[Context::Places],
-            Self::Breakpoints(_) => &[Context::Breakpoints],
-            Self::Copy | Self::Connect => &[Context::Copying],
-            Self::Help(_) | Self::Log(_) => &[],
-        }
-    }
 }
 
 /// Something that has happened.
@@ -114,7 +76,9 @@ pub struct Board {
     pub(super) breakpoints: Vec<Breakpoint>,
     pub(super) log: VecDeque<Event>,
     pub(super) child: Child,
-    pub(super) over: Vec<Over>,
+    pub(super) layers: Layers<Self>,
+    /// What is wanted since the last key.
+    pub(super) wishes: Vec<Wish>,
     pub(super) notice: Option<String>,
     pub(super) find: Prompt,
     pub(super) filter: Prompt,
@@ -140,7 +104,8 @@ impl Board {
             listeners: Vec::new(),
             log: VecDeque::new(),
             child: Child::default(),
-            over: Vec::new(),
+            layers: Layers::default(),
+            wishes: Vec::new(),
             notice: None,
             find: Prompt::new("/", "smart case"),
             filter: Prompt::new(
@@ -187,7 +152,7 @@ impl Board {
             News::Listening {
                 address, upstream, ..
             } => {
-                self.say(false, format!("{address} listens for {upstream}"));
+                self.note(false, format!("{address} listens for {upstream}"));
                 // What only this machine can reach is told by its port.
                 let short = match address.ip().is_loopback() {
                     true => format!(":{}", address.port()),
@@ -211,12 +176,12 @@ impl Board {
                 let rule = rule.map_or_else(String::new, |rule| format!(" for {rule}"));
                 let wording = wording.map_or_else(String::new, |name| format!(", wording {name}"));
                 let words = format!("{by}: {action}{rule}{wording}");
-                self.say(false, format!("exchange {id}: {words}"));
+                self.note(false, format!("exchange {id}: {words}"));
                 remember(&mut self.decided, id, words);
             }
             News::Journal { id, path } => remember(&mut self.journals, id, path),
             News::Notice(words) => {
-                self.say(true, words.clone());
+                self.note(true, words.clone());
                 self.notice = Some(words);
             }
             News::Output { text: line, .. } => {
@@ -229,7 +194,7 @@ impl Board {
                 let code = status.code();
                 self.child.ended = Some(code);
                 let words = self.child_words();
-                self.say(code != Some(0), words.clone());
+                self.note(code != Some(0), words.clone());
                 self.notice = Some(words);
             }
             // What was found stands in the exchange; what it was found in is asked for when it is opened.
@@ -251,12 +216,12 @@ impl Board {
                     // What was last said of it, that it goes on, is no longer so.
                     self.notice = Some(words.clone());
                 }
-                self.say(true, words);
+                self.note(true, words);
             }
             Phase::Ended(ending) if was != Some(&seen.phase) => {
                 let is_known = was.is_some_and(|was| was.hold().is_some());
                 if is_known || words::is_trouble(ending) {
-                    self.say(words::is_trouble(ending), words::outcome(seen, None));
+                    self.note(words::is_trouble(ending), words::outcome(seen, None));
                 }
             }
             _ => {}
@@ -288,7 +253,7 @@ impl Board {
         self.about.child.is_some() && self.child.ended.is_none()
     }
 
-    fn say(&mut self, is_trouble: bool, words: String) {
+    fn note(&mut self, is_trouble: bool, words: String) {
         if self.log.len() >= EVENTS {
             self.log.pop_front();
         }
@@ -335,10 +300,6 @@ impl Board {
             Command::Breakpoints(breakpoints) => self.breakpoints.clone_from(breakpoints),
             Command::Release(_) | Command::ReleaseAll | Command::Cut(_) => {}
         }
-    }
-
-    pub fn breakpoints(&self) -> &[Breakpoint] {
-        &self.breakpoints
     }
 
     pub(super) fn journal(&self, id: ExchangeId) -> Option<&PathBuf> {
@@ -456,6 +417,33 @@ impl Board {
             _ => return None,
         };
         Some(SafeText::single_line(&words, copy::LIMIT.min(LINE)))
+    }
+}
+
+impl Screen for Board {
+    fn layers(&mut self) -> &mut Layers<Self> {
+        &mut self.layers
+    }
+
+    /// Nothing that lies over the list is edited outside.
+    fn edit(&mut self, _: String) {}
+}
+
+impl Stops for Board {
+    const EXAMPLES: &'static str = "tool search_*, arg .n > 9, rule tool-error";
+
+    fn breakpoints(&self) -> &[Breakpoint] {
+        &self.breakpoints
+    }
+
+    fn set_breakpoints(&mut self, breakpoints: Vec<Breakpoint>) {
+        self.breakpoints.clone_from(&breakpoints);
+        let command = Command::Breakpoints(breakpoints);
+        self.wishes.push(Wish::Tell(command));
+    }
+
+    fn say(&mut self, words: String) {
+        self.notice = Some(words);
     }
 }
 

@@ -1,20 +1,26 @@
 //! Keys, the mouse and pasted text in the list of exchanges, and what lies over it.
 
-use super::board::{Board, Over, Wish};
+use super::board::{Board, Wish};
 use super::rows::is_held;
 use super::sift::Sift;
 use super::words;
 use crate::tui::copy;
 use crate::tui::help::Help;
 use crate::tui::keymap::exchanges::{Deed, deed, deeds};
-use crate::tui::keymap::{self, Command as Shared};
+use crate::tui::keymap::{self, Command as Shared, Context};
+use crate::tui::layer::{Flow, Input, Layer, Placement, Screen as _, Step};
 use crate::tui::live::breakpoints::Breakpoints;
+use crate::tui::live::places::{self, Places};
 use crate::tui::palette::{Choice, Palette};
-use crate::tui::prompt::Typing;
-use crate::tui::recovery::forms::{Confirmation, ConfirmationOutcome};
+use crate::tui::recovery::forms::Confirmation;
+use crate::tui::theme::Theme;
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseEvent, MouseEventKind};
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use retake_core::engine::Place;
 use retake_core::exchange::ExchangeId;
 use retake_core::safe_text::SafeText;
+use retake_core::session::Kind;
 use retake_live::proxy::Command;
 use std::os::unix::ffi::OsStrExt as _;
 
@@ -23,58 +29,38 @@ const PAGE: usize = 10;
 
 impl Board {
     pub fn key(&mut self, key: KeyEvent) -> Vec<Wish> {
-        if key.kind == KeyEventKind::Release {
-            return Vec::new();
+        if key.kind != KeyEventKind::Release {
+            self.notice = None;
+            if !self.give_to_layers(Input::Key(key))
+                && let Some(deed) = deed(&key)
+            {
+                self.obey(deed, key);
+            }
         }
-        self.notice = None;
-        if !self.over.is_empty() {
-            return self.key_over(key);
-        }
-        match deed(&key) {
-            Some(deed) => self.obey(deed, key),
-            None => Vec::new(),
-        }
+        std::mem::take(&mut self.wishes)
     }
 
     pub fn paste(&mut self, text: &str) {
-        match self.over.last_mut() {
-            Some(Over::Palette(palette, _)) => palette.paste(text),
-            Some(Over::Help(help)) => help.paste(text),
-            Some(Over::Find) => drop(self.find.paste(text)),
-            Some(Over::Filter) => {
-                let typed = self.filter.paste(text);
-                self.filtering(typed);
-            }
-            Some(Over::Break(prompt)) => drop(prompt.paste(text)),
-            _ => {}
-        }
+        self.give_to_layers(Input::Paste(text));
     }
 
     /// Takes the mouse: the wheel moves, a click chooses, a click on the chosen row opens.
     pub fn mouse(&mut self, event: MouseEvent) -> Vec<Wish> {
-        match self.over.last_mut() {
-            Some(Over::Help(help)) => help.mouse(event),
-            Some(Over::Places(menu)) => menu.mouse(event),
-            Some(Over::Breakpoints(list)) => list.mouse(event),
-            Some(_) => {}
-            None => {
-                let before = self.cursor.get();
-                if !self.cursor.mouse(event, self.rows.len()) {
-                    return Vec::new();
-                }
-                let is_click = matches!(event.kind, MouseEventKind::Down(_));
-                let is_second = is_click && !self.follows && self.cursor.get() == before;
-                self.has_moved();
-                if is_click {
-                    // What is chosen by hand stays chosen.
-                    self.follows = false;
-                }
-                if is_second {
-                    return self.open();
-                }
+        let is_over = self.give_to_layers(Input::Mouse(event)) || !self.layers.is_empty();
+        let before = self.cursor.get();
+        if !is_over && self.cursor.mouse(event, self.rows.len()) {
+            let is_click = matches!(event.kind, MouseEventKind::Down(_));
+            let is_second = is_click && !self.follows && self.cursor.get() == before;
+            self.has_moved();
+            if is_click {
+                // What is chosen by hand stays chosen.
+                self.follows = false;
+            }
+            if is_second {
+                self.open_here();
             }
         }
-        Vec::new()
+        std::mem::take(&mut self.wishes)
     }
 
     /// The newest exchange is followed from its row on, and not from any other.
@@ -82,21 +68,23 @@ impl Board {
         self.follows = self.cursor.get() + 1 >= self.rows.len();
     }
 
-    fn obey(&mut self, deed: Deed, key: KeyEvent) -> Vec<Wish> {
+    fn obey(&mut self, deed: Deed, key: KeyEvent) {
         match deed {
-            Deed::Open => return self.open(),
-            Deed::Release => return self.release(),
+            Deed::Open => self.open_here(),
+            Deed::Release => self.release(),
             Deed::ReleaseAll => {
                 if self.rows.totals().held > 0 {
-                    return vec![Wish::Tell(Command::ReleaseAll)];
+                    self.wishes.push(Wish::Tell(Command::ReleaseAll));
+                } else {
+                    self.tell("nothing is held");
                 }
-                self.tell("nothing is held");
             }
             Deed::Cut => self.ask_to_cut(),
             Deed::Intercept => {
                 self.is_intercepting = !self.is_intercepting;
                 self.tell(words::interception(self.is_intercepting));
-                return vec![Wish::Tell(Command::Intercept(self.is_intercepting))];
+                let command = Command::Intercept(self.is_intercepting);
+                self.wishes.push(Wish::Tell(command));
             }
             Deed::Finding(direction) => {
                 if !self.seek(direction, |seen| !seen.found.is_empty()) {
@@ -105,78 +93,117 @@ impl Board {
             }
             Deed::Held(direction) => self.seek_held(direction),
             Deed::Find => {
-                self.find.open("");
-                self.over.push(Over::Find);
+                let mut prompt = self.find.clone();
+                prompt.open("");
+                self.open(prompt, |board, prompt, text| {
+                    board.find = prompt.clone();
+                    board.look_for(&text);
+                });
             }
             Deed::Hit(direction) => self.next_hit(direction),
-            Deed::Filter => {
-                let applied = self.applied.clone();
-                self.filter.open(&applied);
-                self.over.push(Over::Filter);
-            }
+            Deed::Filter => self.ask_for_filter(),
             Deed::Follow => {
                 self.follows = !self.follows;
                 let at = self.here();
                 self.put_cursor(at);
             }
             Deed::Break => self.break_here(),
-            Deed::Breakpoints => {
-                let list = Breakpoints::new(self.breakpoints.clone());
-                self.over.push(Over::Breakpoints(Box::new(list)));
-            }
-            Deed::Connect => self.over.push(Over::Connect),
+            Deed::Breakpoints => self.open(Breakpoints::default(), |_, _, ()| ()),
+            Deed::Connect => self.open(Connect, |_, _, ()| ()),
             Deed::Child if self.about.child.is_none() => {
                 self.tell("the proxy has started no agent: retake proxy ... -- CMD does");
             }
             Deed::Child => self.child.is_shown = !self.child.is_shown,
-            Deed::Log => self.over.push(Over::Log(0)),
-            Deed::Copy => self.over.push(Over::Copy),
+            Deed::Log => self.open(EventLog::default(), |_, _, ()| ()),
+            Deed::Copy => self.open(CopyList, |_, _, ()| ()),
             Deed::Palette => {
-                let (rows, deeds): (Vec<_>, Vec<_>) =
-                    keymap::exchanges::deeds().into_iter().unzip();
+                let (rows, deeds): (Vec<_>, Vec<_>) = deeds().into_iter().unzip();
                 let palette = Palette::new(&rows, "an exchange");
-                self.over.push(Over::Palette(Box::new(palette), deeds));
+                self.open(palette, move |board, _, choice| match choice {
+                    Choice::Chosen(number) => board.run(deeds[number]),
+                    Choice::Number(number) => board.go_to_number(number),
+                });
             }
-            Deed::Shared(command) => return self.obey_shared(command, key),
+            Deed::Shared(command) => self.obey_shared(command, key),
         }
-        Vec::new()
     }
 
-    fn obey_shared(&mut self, command: Shared, key: KeyEvent) -> Vec<Wish> {
+    fn ask_for_filter(&mut self) {
+        let mut prompt = self.filter.clone();
+        prompt.open(&self.applied);
+        self.open(prompt, |board, prompt, text| match Sift::parse(&text) {
+            Ok(sift) => {
+                board.filter = prompt.clone();
+                board.apply(sift, text.trim());
+                Flow::Close
+            }
+            Err(error) => {
+                prompt.complain(SafeText::single_line(&error.to_string(), 200));
+                Flow::Stay
+            }
+        });
+    }
+
+    /// The menu of what a breakpoint may be set on here.
+    fn break_here(&mut self) {
+        let found = self.seen_here().map_or(&[][..], |seen| &seen.found[..]);
+        let mut choices = Vec::new();
+        for found in found {
+            let tool = found.tool.as_ref().filter(|tool| !tool.is_empty());
+            choices.extend(tool.map(|tool| Place::Tool(tool.clone())));
+            choices.push(Place::Rule(found.rule.to_owned()));
+        }
+        choices.push(Place::Kind(Kind::Call.word().to_owned()));
+        choices.dedup();
+        let has_tool = choices.iter().any(|place| matches!(place, Place::Tool(_)));
+        let mut choices: Vec<_> = choices.into_iter().map(places::Choice::Place).collect();
+        // Where a tool stands in the menu, it is its arguments that are left to be written.
+        let begun = if has_tool { "arg ." } else { "tool " };
+        choices.push(places::Choice::Written(begun.to_owned()));
+        self.open(Places::new(choices), |_, _, ()| ());
+    }
+
+    fn obey_shared(&mut self, command: Shared, key: KeyEvent) {
         match command {
             Shared::Help => {
                 let rows: Vec<_> = deeds().into_iter().map(|(row, _)| row).collect();
                 let help = Help::new(&rows, &keymap::all_keys(), &[copy::NOTE]);
-                self.over.push(Over::Help(Box::new(help)));
+                self.open(help, |_, _, ()| ());
             }
             Shared::Back if self.child.is_shown => self.child.is_shown = false,
             Shared::Back if !self.applied.is_empty() => self.apply(Sift::default(), ""),
             Shared::Close if self.child.is_shown => self.child.is_shown = false,
-            Shared::Close | Shared::Quit => return self.ask_to_leave(),
-            Shared::Suspend => return self.ask_to_suspend(),
-            Shared::Redraw => return vec![Wish::Redraw],
+            Shared::Close | Shared::Quit => self.ask_to_leave(),
+            Shared::Suspend => self.ask_to_suspend(),
+            Shared::Redraw => self.wishes.push(Wish::Redraw),
             _ => {
                 if self.cursor.key(key, self.rows.len()) {
                     self.has_moved();
                 }
             }
         }
-        Vec::new()
     }
 
-    fn open(&self) -> Vec<Wish> {
-        self.here().map(Wish::Open).into_iter().collect()
+    fn open_here(&mut self) {
+        let here = self.here();
+        self.wishes.extend(here.map(Wish::Open));
     }
 
-    fn release(&mut self) -> Vec<Wish> {
+    fn release(&mut self) {
         match self.seen_here().map(|seen| (seen.id, is_held(seen))) {
-            Some((id, true)) => return vec![Wish::Tell(Command::Release(id))],
+            Some((id, true)) => self.wishes.push(Wish::Tell(Command::Release(id))),
             Some((id, false)) if self.rows.totals().held > 0 => {
                 self.tell(format!("exchange {id} is not held: }} goes to one that is"));
             }
             _ => self.tell("nothing is held"),
         }
-        Vec::new()
+    }
+
+    /// Asks whether this is wanted.
+    fn confirm(&mut self, question: Confirmation, wish: Wish) {
+        self.open(question, move |board, _, ()| {
+            board.wishes.push(wish.clone())
+        });
     }
 
     fn ask_to_cut(&mut self) {
@@ -189,8 +216,7 @@ impl Board {
                     ask again.";
                 let question = format!("Cut the connection of exchange {id}?");
                 let question = Confirmation::new("cut", reason, &question);
-                let wish = Wish::Tell(Command::Cut(id));
-                self.over.push(Over::Sure(Box::new(question), wish));
+                self.confirm(question, Wish::Tell(Command::Cut(id)));
             }
             Some((id, true)) => {
                 self.tell(format!("exchange {id} is over: there is nothing to cut"))
@@ -201,24 +227,23 @@ impl Board {
 
     /// Leaves, unless somebody would lose something by that: then the operator is asked. The list comes back by
     /// itself when an exchange is decided, and what led back to it a moment ago must not end it.
-    fn ask_to_leave(&mut self) -> Vec<Wish> {
+    fn ask_to_leave(&mut self) {
         let totals = self.rows.totals();
         let lost = match (totals.held, self.is_child_running()) {
-            (0, false) if totals.all == 0 => return vec![Wish::Leave],
+            (0, false) if totals.all == 0 => return self.wishes.push(Wish::Leave),
             (0, false) => words::IN_USE.to_owned(),
             (0, true) => format!("{} and would be stopped", self.child_words()),
             (held, _) => words::held(held),
         };
         let question = Confirmation::new("quit", &lost, "Quit?");
-        self.over.push(Over::Sure(Box::new(question), Wish::Leave));
-        Vec::new()
+        self.confirm(question, Wish::Leave);
     }
 
     /// The shell stops the proxy as well: whoever waits for it is not forgotten.
-    fn ask_to_suspend(&mut self) -> Vec<Wish> {
+    fn ask_to_suspend(&mut self) {
         let open = self.rows.totals().open;
         if open == 0 {
-            return vec![Wish::Suspend];
+            return self.wishes.push(Wish::Suspend);
         }
         let reason = format!(
             "{}: nothing passes and nothing keeps a client alive until the shell calls again.",
@@ -228,81 +253,15 @@ impl Board {
             }
         );
         let question = Confirmation::new("suspend", &reason, "Suspend the proxy?");
-        self.over
-            .push(Over::Sure(Box::new(question), Wish::Suspend));
-        Vec::new()
-    }
-
-    fn key_over(&mut self, key: KeyEvent) -> Vec<Wish> {
-        let places = self.over.last().map_or(&[][..], Over::places);
-        if let Some(help) = keymap::help_of(places, &key) {
-            self.over.push(Over::Help(Box::new(help)));
-            return Vec::new();
-        }
-        match self.over.last_mut() {
-            Some(Over::Help(help)) => {
-                let is_left = help.key(key);
-                if is_left {
-                    self.over.pop();
-                }
-            }
-            Some(Over::Palette(palette, deeds)) => match palette.key(key) {
-                Choice::Pending => {}
-                Choice::Left => drop(self.over.pop()),
-                Choice::Chosen(number) => {
-                    let chosen = deeds.get(number).copied();
-                    self.over.pop();
-                    return chosen.map_or_else(Vec::new, |deed| self.run(deed));
-                }
-                Choice::Number(number) => {
-                    self.over.pop();
-                    self.go_to_number(number);
-                }
-            },
-            Some(Over::Sure(question, wish)) => match question.key(key) {
-                ConfirmationOutcome::Pending => {}
-                ConfirmationOutcome::No => drop(self.over.pop()),
-                ConfirmationOutcome::Yes => {
-                    let wish = wish.clone();
-                    self.over.pop();
-                    return vec![wish];
-                }
-            },
-            Some(Over::Connect) => {
-                if matches!(key.code, KeyCode::Char('y')) {
-                    self.over.pop();
-                    return vec![Wish::Copy(self.connect_lines().into_bytes())];
-                }
-                self.over.pop();
-            }
-            Some(Over::Log(_)) => self.key_log(key),
-            Some(Over::Copy) => return self.key_copy(key),
-            Some(Over::Find) => match self.find.key(key) {
-                Typing::Pending | Typing::Changed => {}
-                Typing::Cancelled => drop(self.over.pop()),
-                Typing::Submitted(text) => {
-                    self.over.pop();
-                    self.look_for(&text);
-                }
-            },
-            Some(Over::Filter) => {
-                let typed = self.filter.key(key);
-                self.filtering(typed);
-            }
-            Some(Over::Places(_) | Over::Breakpoints(_) | Over::Break(_)) => {
-                return self.key_breaks(key);
-            }
-            None => {}
-        }
-        Vec::new()
+        self.confirm(question, Wish::Suspend);
     }
 
     /// Does what was chosen by name: what moves is done by the key that stands for it.
-    fn run(&mut self, deed: Deed) -> Vec<Wish> {
+    fn run(&mut self, deed: Deed) {
         let mut rows = keymap::KEYMAP.iter();
         let row = rows.find(|row| deed == Deed::Shared(row.command));
         let key = row.and_then(|row| keymap::event(row.first_key()));
-        self.obey(deed, key.unwrap_or(KeyCode::Null.into()))
+        self.obey(deed, key.unwrap_or(KeyCode::Null.into()));
     }
 
     /// Puts the cursor on the exchange of this number.
@@ -312,44 +271,6 @@ impl Board {
             Some(id) => self.go_to(id),
             None => self.tell(format!("exchange {number} is not in the list")),
         }
-    }
-
-    fn filtering(&mut self, typed: Typing) {
-        match typed {
-            Typing::Pending | Typing::Changed => {}
-            Typing::Cancelled => drop(self.over.pop()),
-            Typing::Submitted(text) => match Sift::parse(&text) {
-                Ok(sift) => {
-                    self.over.pop();
-                    self.apply(sift, text.trim());
-                }
-                Err(error) => {
-                    let complaint = SafeText::single_line(&error.to_string(), 200);
-                    self.filter.complain(complaint);
-                }
-            },
-        }
-    }
-
-    fn key_log(&mut self, key: KeyEvent) {
-        let most = self.log.len().saturating_sub(1);
-        let Some(Over::Log(below)) = self.over.last_mut() else {
-            return;
-        };
-        let control = key.modifiers.contains(KeyModifiers::CONTROL);
-        *below = match (key.code, control) {
-            (KeyCode::Down | KeyCode::Char('j'), false) => below.saturating_sub(1),
-            (KeyCode::Up | KeyCode::Char('k'), false) => *below + 1,
-            (KeyCode::PageDown, _) | (KeyCode::Char('d' | 'f'), true) => below.saturating_sub(PAGE),
-            (KeyCode::PageUp, _) | (KeyCode::Char('u' | 'b'), true) => *below + PAGE,
-            (KeyCode::Home | KeyCode::Char('g'), false) => most,
-            (KeyCode::End | KeyCode::Char('G'), false) => 0,
-            _ => {
-                self.over.pop();
-                return;
-            }
-        }
-        .min(most);
     }
 
     /// What can be copied here: its key, its name, whether there is any.
@@ -364,22 +285,7 @@ impl Board {
         ]
     }
 
-    fn key_copy(&mut self, key: KeyEvent) -> Vec<Wish> {
-        let chosen = match key.code {
-            KeyCode::Enter => Some('y'),
-            KeyCode::Char(letter) => Some(letter),
-            _ => None,
-        };
-        let copies = self.copies();
-        let known = copies.iter().find(|(letter, ..)| Some(*letter) == chosen);
-        let Some((letter, _, is_there)) = known else {
-            self.over.pop();
-            return Vec::new();
-        };
-        if !is_there {
-            return Vec::new();
-        }
-        self.over.pop();
+    fn copy(&mut self, letter: char) {
         let path = |path: &std::path::Path| Wish::Copy(path.as_os_str().as_bytes().to_vec());
         let here: Option<ExchangeId> = self.here();
         let wish = match letter {
@@ -388,6 +294,113 @@ impl Board {
             'j' => here.and_then(|id| self.journal(id)).map(|it| path(it)),
             _ => self.about.recording.as_deref().map(path),
         };
-        wish.into_iter().collect()
+        self.wishes.extend(wish);
+    }
+}
+
+/// How agents are pointed at the proxy.
+#[derive(Debug)]
+struct Connect;
+
+impl Layer<Board> for Connect {
+    type Output = ();
+
+    fn contexts(&self) -> &'static [Context] {
+        &[Context::Copying]
+    }
+
+    fn placement(&self) -> Placement {
+        Placement::Body
+    }
+
+    fn handle(&mut self, input: Input<'_>, board: &mut Board) -> Step {
+        let Input::Key(key) = input else {
+            return Step::Stay;
+        };
+        if key.code == KeyCode::Char('y') {
+            board.copy('y');
+        }
+        Step::Leave
+    }
+
+    fn view(&self, frame: &mut Frame<'_>, area: Rect, board: &Board, theme: &Theme) {
+        board.view_connect(frame, area, theme);
+    }
+}
+
+/// What has happened, with how many of the newest events are below the window.
+#[derive(Debug, Default)]
+struct EventLog(usize);
+
+impl Layer<Board> for EventLog {
+    type Output = ();
+
+    fn placement(&self) -> Placement {
+        Placement::Body
+    }
+
+    fn handle(&mut self, input: Input<'_>, board: &mut Board) -> Step {
+        let Input::Key(key) = input else {
+            return Step::Stay;
+        };
+        let most = board.log.len().saturating_sub(1);
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        let below = self.0;
+        self.0 = match (key.code, control) {
+            (KeyCode::Down | KeyCode::Char('j'), false) => below.saturating_sub(1),
+            (KeyCode::Up | KeyCode::Char('k'), false) => below + 1,
+            (KeyCode::PageDown, _) | (KeyCode::Char('d' | 'f'), true) => below.saturating_sub(PAGE),
+            (KeyCode::PageUp, _) | (KeyCode::Char('u' | 'b'), true) => below + PAGE,
+            (KeyCode::Home | KeyCode::Char('g'), false) => most,
+            (KeyCode::End | KeyCode::Char('G'), false) => 0,
+            _ => return Step::Leave,
+        }
+        .min(most);
+        Step::Stay
+    }
+
+    fn view(&self, frame: &mut Frame<'_>, area: Rect, board: &Board, theme: &Theme) {
+        board.view_log(frame, area, self.0, theme);
+    }
+}
+
+/// What can be copied of an exchange and of the proxy.
+#[derive(Debug)]
+struct CopyList;
+
+impl Layer<Board> for CopyList {
+    type Output = ();
+
+    fn contexts(&self) -> &'static [Context] {
+        &[Context::Copying]
+    }
+
+    fn placement(&self) -> Placement {
+        Placement::Body
+    }
+
+    fn handle(&mut self, input: Input<'_>, board: &mut Board) -> Step {
+        let chosen = match input {
+            Input::Key(key) => match key.code {
+                KeyCode::Enter => Some('y'),
+                KeyCode::Char(letter) => Some(letter),
+                _ => None,
+            },
+            Input::Mouse(_) | Input::Paste(_) | Input::Edited(_) => return Step::Stay,
+        };
+        let copies = board.copies();
+        let known = copies.iter().find(|(letter, ..)| Some(*letter) == chosen);
+        match known {
+            Some((_, _, false)) => Step::Stay,
+            Some((letter, _, true)) => {
+                board.copy(*letter);
+                Step::Leave
+            }
+            None => Step::Leave,
+        }
+    }
+
+    fn view(&self, frame: &mut Frame<'_>, area: Rect, board: &Board, theme: &Theme) {
+        board.view_copy(frame, area, theme);
     }
 }

@@ -9,7 +9,6 @@
 //! forwarded never waits for it.
 
 pub mod board;
-mod breaks;
 pub mod columns;
 pub mod curl;
 pub mod inbox;

@@ -3,12 +3,13 @@
 mod over;
 mod row;
 
-use super::board::{Board, Over};
+use super::board::Board;
 use super::columns::fit;
 use super::words;
 use crate::tui::keymap::Command as Shared;
 use crate::tui::keymap::exchanges::{Deed, hints};
 use crate::tui::keymap::hints::{Hint, cells, cells_of_help, fitting};
+use crate::tui::layer::Areas;
 use crate::tui::recovery::popup::{rows, write};
 use crate::tui::state::layout::{LEAST, WIDE};
 use crate::tui::theme::Theme;
@@ -84,9 +85,9 @@ impl Board {
             ..size
         };
         self.view_footer(frame, footer, theme);
-        for over in &self.over {
-            self.view_over(over, frame, theme);
-        }
+        // What must be seen stays in sight.
+        self.layers
+            .view(frame, Areas::below(above, size), self, theme);
     }
 
     /// What must be seen for as long as it is so.
@@ -352,34 +353,5 @@ impl Board {
             all.sort_by_key(|(key, _)| !matches!(*key, "enter" | "a"));
         }
         all
-    }
-
-    fn view_over(&self, over: &Over, frame: &mut Frame<'_>, theme: &Theme) {
-        let area = frame.area();
-        // What must be seen stays in sight.
-        let top = 1 + u16::from(!self.about.unverified.is_empty());
-        let above = Rect {
-            y: area.y + top,
-            height: area.height.saturating_sub(top + 1),
-            ..area
-        };
-        let footer = Rect {
-            y: area.bottom().saturating_sub(1),
-            height: 1,
-            ..area
-        };
-        match over {
-            Over::Help(help) => help.view(frame, area, theme),
-            Over::Palette(palette, _) => palette.view(frame, area, theme),
-            Over::Sure(question, _) => question.view(frame, area, theme),
-            Over::Connect => self.view_connect(frame, above, theme),
-            Over::Log(below) => self.view_log(frame, above, *below, theme),
-            Over::Copy => self.view_copy(frame, above, theme),
-            Over::Find => over::prompt(&self.find, frame, footer, theme),
-            Over::Filter => over::prompt(&self.filter, frame, footer, theme),
-            Over::Break(prompt) => over::prompt(prompt, frame, footer, theme),
-            Over::Places(menu) => menu.view(frame, above, theme),
-            Over::Breakpoints(list) => list.view(frame, above, theme),
-        }
     }
 }

@@ -5,6 +5,7 @@ use super::board::{Board, Wish};
 use super::inbox::Inbox;
 use super::{Exchanges, Watched, curl};
 use crate::tui::debugger::Opened;
+use crate::tui::live::breakpoints::Stops as _;
 use crate::tui::loader::Staged;
 use crate::tui::recovery::wording::Drafts;
 use crate::tui::state::State;

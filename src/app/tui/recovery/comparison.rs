@@ -9,20 +9,15 @@ pub use items::{ItemText, Which};
 use super::difference::Row;
 use crate::tui::keymap::overlays::{Act, act};
 use crate::tui::keymap::{Context, Direction};
+use crate::tui::layer::{Input, Layer, Step};
+use crate::tui::theme::Theme;
 use draw::Drawn;
 use items::{Stretch, align};
+use ratatui::Frame;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent, MouseEventKind};
+use ratatui::layout::Rect;
 use retake_core::safe_text::SafeText;
 use std::cell::{Cell, RefCell};
-
-/// What a key did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// Nothing that concerns others.
-    Pending,
-    /// The comparison is to be closed.
-    Leave,
-}
 
 #[derive(Debug, Clone)]
 pub struct Comparison {
@@ -65,13 +60,13 @@ impl Comparison {
         }
     }
 
-    pub fn key(&mut self, key: KeyEvent) -> Outcome {
+    fn key(&mut self, key: KeyEvent) -> Step {
         match act(Context::Comparison, &key) {
-            Some(Act::Leave) => return Outcome::Leave,
+            Some(Act::Leave) => return Step::Leave,
             Some(Act::Difference(direction)) => self.jump(direction),
             _ => self.scroll(key),
         }
-        Outcome::Pending
+        Step::Stay
     }
 
     fn scroll(&mut self, key: KeyEvent) {
@@ -92,7 +87,7 @@ impl Comparison {
         .min(last);
     }
 
-    pub fn mouse(&mut self, event: MouseEvent) {
+    fn mouse(&mut self, event: MouseEvent) {
         match event.kind {
             MouseEventKind::ScrollDown => self.top = (self.top + 3).min(self.last_top()),
             MouseEventKind::ScrollUp => self.top = self.top.saturating_sub(3),
@@ -119,6 +114,27 @@ impl Comparison {
         drop(drawn);
         // The last difference may not reach the top.
         self.top = next.unwrap_or(self.top).min(self.last_top());
+    }
+}
+
+impl<S> Layer<S> for Comparison {
+    type Output = ();
+
+    fn contexts(&self) -> &'static [Context] {
+        &[Context::Comparison]
+    }
+
+    fn handle(&mut self, input: Input<'_>, _: &mut S) -> Step {
+        match input {
+            Input::Key(key) => return self.key(key),
+            Input::Mouse(event) => self.mouse(event),
+            Input::Paste(_) | Input::Edited(_) => {}
+        }
+        Step::Stay
+    }
+
+    fn view(&self, frame: &mut Frame<'_>, area: Rect, _: &S, theme: &Theme) {
+        self.draw(frame, area, theme);
     }
 }
 
@@ -214,12 +230,12 @@ mod tests {
         let mut comparison = comparison(&sides());
         let view = |comparison: &Comparison, size| {
             screen(size, |frame, area, theme| {
-                comparison.view(frame, area, theme)
+                comparison.draw(frame, area, theme)
             })
         };
         insta::assert_snapshot!("beside", view(&comparison, (110, 26)));
         let parts = emphasis((110, 26), |frame, area, theme| {
-            comparison.view(frame, area, theme);
+            comparison.draw(frame, area, theme);
         });
         assert!(
             parts.starts_with(&["serch".to_owned(), "search".to_owned()]),
@@ -235,14 +251,14 @@ mod tests {
         comparison.key(event("G"));
         comparison.key(event("j"));
         assert!(view(&comparison, (110, 8)).contains("at 9"));
-        assert_eq!(comparison.key(event("esc")), Outcome::Leave);
+        assert_eq!(comparison.key(event("esc")), Step::Leave);
     }
 
     #[test]
     fn below_a_hundred_columns_they_stand_one_below_the_other() {
         let comparison = comparison(&sides());
         let view =
-            |frame: &mut Frame<'_>, area: Rect, theme: &_| comparison.view(frame, area, theme);
+            |frame: &mut Frame<'_>, area: Rect, theme: &_| comparison.draw(frame, area, theme);
         insta::assert_snapshot!("below", plain_screen((80, 30), view));
         assert_draws_at_any_size(view);
     }
@@ -252,7 +268,7 @@ mod tests {
         let [left, _] = sides();
         let equal = comparison(&[left.clone(), left]);
         let shown = screen((100, 8), |frame, area, theme| {
-            equal.view(frame, area, theme)
+            equal.draw(frame, area, theme)
         });
         assert!(shown.contains("41 items the same"), "{shown}");
     }
@@ -268,7 +284,7 @@ mod tests {
         });
         assert!(asked.get() < 2000, "{}", asked.get());
         let shown = screen((110, 40), |frame, area, theme| {
-            comparison.view(frame, area, theme)
+            comparison.draw(frame, area, theme)
         });
         assert!(shown.contains("0 items the same"), "{shown}");
     }

@@ -4,12 +4,13 @@
 mod readings;
 mod words;
 
-pub use readings::{Reading, Readings, ReadingsOutcome};
-pub use words::{WordsForm, WordsOutcome, WordsSetup};
+pub use readings::{Reading, Readings};
+pub use words::{WordsForm, WordsSetup, Written};
 
 use super::popup::{Popup, centred, rows, write};
 use crate::tui::keymap::Context;
 use crate::tui::keymap::overlays::{Act, act};
+use crate::tui::layer::{Input, Layer, Step};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
 use ratatui::crossterm::event::KeyEvent;
@@ -29,14 +30,6 @@ pub struct Confirmation {
     question: SafeText,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ConfirmationOutcome {
-    Pending,
-    /// No, or the question was left.
-    No,
-    Yes,
-}
-
 impl Confirmation {
     /// Asks `question`; `reason` says what the operator has to know to answer.
     pub fn new(title: &str, reason: &str, question: &str) -> Self {
@@ -47,16 +40,30 @@ impl Confirmation {
         }
     }
 
-    pub fn key(&mut self, key: KeyEvent) -> ConfirmationOutcome {
+    fn key(&mut self, key: KeyEvent) -> Step {
         match act(Context::Question, &key) {
-            Some(Act::Yes) => ConfirmationOutcome::Yes,
-            Some(Act::No | Act::Leave) => ConfirmationOutcome::No,
-            _ => ConfirmationOutcome::Pending,
+            Some(Act::Yes) => Step::Done(()),
+            Some(Act::No | Act::Leave) => Step::Leave,
+            _ => Step::Stay,
+        }
+    }
+}
+
+impl<S> Layer<S> for Confirmation {
+    type Output = ();
+
+    fn contexts(&self) -> &'static [Context] {
+        &[Context::Question]
+    }
+
+    fn handle(&mut self, input: Input<'_>, _: &mut S) -> Step {
+        match input {
+            Input::Key(key) => self.key(key),
+            Input::Mouse(_) | Input::Paste(_) | Input::Edited(_) => Step::Stay,
         }
     }
 
-    /// Draws the question in the middle of `area`.
-    pub fn view(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+    fn view(&self, frame: &mut Frame<'_>, area: Rect, _: &S, theme: &Theme) {
         let area = area.intersection(frame.area());
         let width = usize::from(WIDEST.min(area.width).saturating_sub(4)).max(1);
         let mut lines: Vec<_> = self
@@ -98,15 +105,16 @@ mod tests {
              is not undone.",
             "Ask the model again?",
         );
-        let view =
-            |frame: &mut Frame<'_>, area: Rect, theme: &Theme| question.view(frame, area, theme);
+        let view = |frame: &mut Frame<'_>, area: Rect, theme: &Theme| {
+            question.view(frame, area, &(), theme)
+        };
         insta::assert_snapshot!("confirmation", screen((60, 12), view));
         assert!(plain_screen((80, 24), view).contains("y yes  n no"));
         assert!(screen((40, 6), view).contains("Ask the model again?"));
         assert_draws_at_any_size(view);
-        assert_eq!(question.key(event("enter")), ConfirmationOutcome::Pending);
-        assert_eq!(question.key(event("n")), ConfirmationOutcome::No);
-        assert_eq!(question.key(event("esc")), ConfirmationOutcome::No);
-        assert_eq!(question.key(event("y")), ConfirmationOutcome::Yes);
+        assert_eq!(question.key(event("enter")), Step::Stay);
+        assert_eq!(question.key(event("n")), Step::Leave);
+        assert_eq!(question.key(event("esc")), Step::Leave);
+        assert_eq!(question.key(event("y")), Step::Done(()));
     }
 }

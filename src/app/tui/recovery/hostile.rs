@@ -8,6 +8,7 @@ use super::proposal::{Change, Fate, Proposal, Proposed};
 use super::saving::{SaveDialog, SaveFormat};
 use super::takes::{TakeRow, TakeTree};
 use super::wording::{Entry, Fault, Previewer, Setup, WordingEditor};
+use crate::tui::layer::Layer as _;
 use crate::tui::tests::hostile::{is_harmless, texts};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
@@ -84,14 +85,14 @@ fn faces(text: &str) -> Vec<View> {
         ..TakeRow::default()
     }]);
     let mut views: Vec<View> = vec![
-        Box::new(move |frame, area, theme| proposal.view(frame, area, theme)),
-        Box::new(move |frame, area, theme| comparison.view(frame, area, theme)),
-        Box::new(move |frame, area, theme| readings.view(frame, area, theme)),
-        Box::new(move |frame, area, theme| confirmation.view(frame, area, theme)),
-        Box::new(move |frame, area, theme| form.view(frame, area, theme)),
-        Box::new(move |frame, area, theme| menu.view(frame, area, theme)),
-        Box::new(move |frame, area, theme| dialog.view(frame, area, theme)),
-        Box::new(move |frame, area, theme| tree.view(frame, area, theme)),
+        Box::new(move |frame, area, theme| proposal.view(frame, area, &(), theme)),
+        Box::new(move |frame, area, theme| comparison.view(frame, area, &(), theme)),
+        Box::new(move |frame, area, theme| readings.view(frame, area, &(), theme)),
+        Box::new(move |frame, area, theme| confirmation.view(frame, area, &(), theme)),
+        Box::new(move |frame, area, theme| form.view(frame, area, &(), theme)),
+        Box::new(move |frame, area, theme| menu.view(frame, area, &(), theme)),
+        Box::new(move |frame, area, theme| dialog.view(frame, area, &(), theme)),
+        Box::new(move |frame, area, theme| tree.view(frame, area, &(), theme)),
     ];
     views.extend(editors(text));
     views
@@ -126,7 +127,7 @@ fn editors(text: &str) -> [View; 2] {
             last_try: Some(own()),
             previewer,
         });
-        let view: View = Box::new(move |frame, area, theme| editor.view(frame, area, theme));
+        let view: View = Box::new(move |frame, area, theme| editor.view(frame, area, &(), theme));
         view
     })
 }

@@ -5,6 +5,7 @@ use super::popup::{Popup, centred, rows, write};
 use super::proposal::safety_words;
 use crate::tui::keymap::Context;
 use crate::tui::keymap::overlays::{Act, act};
+use crate::tui::layer::{Input, Layer, Placement, Step};
 use crate::tui::list::ListCursor;
 use crate::tui::theme::Theme;
 use ratatui::Frame;
@@ -59,23 +60,9 @@ pub struct Group {
     pub has_words: bool,
 }
 
-/// What a key did.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
-    /// Nothing that concerns others.
-    Pending,
-    /// Nothing is to be done.
-    Leave,
-    /// This is to be done.
-    Choose {
-        /// Index of the finding among those that were given.
-        finding: usize,
-        /// Id of the action.
-        action: &'static str,
-    },
-    /// The wording lab is to be opened for the finding of this index.
-    Lab(usize),
-}
+/// The index of a finding among those that were given, and the id of an action; without one it is the wording
+/// lab that is to be opened.
+pub type Chosen = (usize, Option<&'static str>);
 
 /// A row of the menu.
 #[derive(Debug, Clone)]
@@ -128,9 +115,9 @@ impl OffersMenu {
         }
     }
 
-    pub fn key(&mut self, key: KeyEvent) -> Outcome {
+    fn key(&mut self, key: KeyEvent) -> Step<Chosen> {
         match act(Context::Offers, &key) {
-            Some(Act::Leave) => return Outcome::Leave,
+            Some(Act::Leave) => return Step::Leave,
             Some(Act::Choose) => return self.choose(),
             _ => {}
         }
@@ -149,11 +136,11 @@ impl OffersMenu {
         let before = self.cursor.get();
         self.cursor.key(key, self.rows.len());
         self.leave_heading(self.cursor.get() < before);
-        Outcome::Pending
+        Step::Stay
     }
 
     /// Takes the mouse; a click only moves the cursor.
-    pub fn mouse(&mut self, event: MouseEvent) {
+    fn mouse(&mut self, event: MouseEvent) {
         self.cursor.mouse(event, self.rows.len());
         self.leave_heading(false);
     }
@@ -174,47 +161,15 @@ impl OffersMenu {
     }
 
     /// What is under the cursor, unless it does not apply: then its reason stands below anyway.
-    fn choose(&self) -> Outcome {
+    fn choose(&self) -> Step<Chosen> {
         let row = self.rows.get(self.cursor.get());
         match (row, row.and_then(|row| self.offered(row))) {
             (Some(Row::Offer(finding, ..)), Some(offered)) if offered.refusal.is_none() => {
-                Outcome::Choose {
-                    finding: *finding,
-                    action: offered.offer.action,
-                }
+                Step::Done((*finding, Some(offered.offer.action)))
             }
-            (Some(Row::Lab(finding)), _) => Outcome::Lab(*finding),
-            _ => Outcome::Pending,
+            (Some(Row::Lab(finding)), _) => Step::Done((*finding, None)),
+            _ => Step::Stay,
         }
-    }
-
-    /// Draws the menu in the middle of `area`.
-    pub fn view(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
-        let area = area.intersection(frame.area());
-        let wanted = u16::try_from(self.rows.len()).unwrap_or(u16::MAX);
-        let high = wanted.saturating_add(TOLD + 3);
-        let title = SafeText::from_static("what can be done");
-        let popup = Popup {
-            title: &title,
-            context: Context::Offers,
-            without: &[],
-        };
-        let inside = popup.view(frame, centred(area, WIDEST, high), theme);
-        let told = (TOLD + 1).min(inside.height / 3);
-        let list = Rect {
-            height: inside.height - told,
-            ..inside
-        };
-        let window = self.cursor.window(list, self.rows.len());
-        for (area, number) in rows(list).zip(window) {
-            self.row(frame, area, number, theme);
-        }
-        let below = Rect {
-            y: list.bottom(),
-            height: told,
-            ..inside
-        };
-        self.told(frame, below, theme);
     }
 
     fn row(&self, frame: &mut Frame<'_>, area: Rect, number: usize, theme: &Theme) {
@@ -270,6 +225,55 @@ impl OffersMenu {
         for (row, line) in rows(area).skip(1).zip(lines) {
             write(frame, row, theme.spans(&line, theme.dim), Style::new());
         }
+    }
+}
+
+impl<S> Layer<S> for OffersMenu {
+    type Output = Chosen;
+
+    fn contexts(&self) -> &'static [Context] {
+        &[Context::Offers]
+    }
+
+    fn placement(&self) -> Placement {
+        Placement::Body
+    }
+
+    fn handle(&mut self, input: Input<'_>, _: &mut S) -> Step<Chosen> {
+        match input {
+            Input::Key(key) => return self.key(key),
+            Input::Mouse(event) => self.mouse(event),
+            Input::Paste(_) | Input::Edited(_) => {}
+        }
+        Step::Stay
+    }
+
+    fn view(&self, frame: &mut Frame<'_>, area: Rect, _: &S, theme: &Theme) {
+        let area = area.intersection(frame.area());
+        let wanted = u16::try_from(self.rows.len()).unwrap_or(u16::MAX);
+        let high = wanted.saturating_add(TOLD + 3);
+        let title = SafeText::from_static("what can be done");
+        let popup = Popup {
+            title: &title,
+            context: Context::Offers,
+            without: &[],
+        };
+        let inside = popup.view(frame, centred(area, WIDEST, high), theme);
+        let told = (TOLD + 1).min(inside.height / 3);
+        let list = Rect {
+            height: inside.height - told,
+            ..inside
+        };
+        let window = self.cursor.window(list, self.rows.len());
+        for (area, number) in rows(list).zip(window) {
+            self.row(frame, area, number, theme);
+        }
+        let below = Rect {
+            y: list.bottom(),
+            height: told,
+            ..inside
+        };
+        self.told(frame, below, theme);
     }
 }
 
@@ -397,11 +401,13 @@ mod tests {
     }
 
     fn shown(menu: &OffersMenu, size: (u16, u16)) -> String {
-        screen(size, |frame, area, theme| menu.view(frame, area, theme))
+        screen(size, |frame, area, theme| {
+            menu.view(frame, area, &(), theme)
+        })
     }
 
-    fn chosen(finding: usize, action: &'static str) -> Outcome {
-        Outcome::Choose { finding, action }
+    fn chosen(finding: usize, action: &'static str) -> Step<Chosen> {
+        Step::Done((finding, Some(action)))
     }
 
     #[test]
@@ -411,16 +417,16 @@ mod tests {
         assert_eq!(menu.key(event("enter")), chosen(0, "inject-error"));
         menu.key(event("j"));
         insta::assert_snapshot!("offers_refused", shown(&menu, (60, 16)));
-        assert_eq!(menu.key(event("enter")), Outcome::Pending);
-        assert_eq!(menu.key(event("s")), Outcome::Pending, "it does not apply");
+        assert_eq!(menu.key(event("enter")), Step::Stay);
+        assert_eq!(menu.key(event("s")), Step::Stay, "it does not apply");
         assert_eq!(menu.key(event("x")), chosen(0, "drop-pair"));
         assert_eq!(menu.key(event("o")), chosen(1, "supply-output"));
         menu.key(event("j"));
         assert_eq!(menu.key(event("enter")), chosen(1, "drop-pair"));
-        assert_eq!(menu.key(event("W")), Outcome::Lab(0));
-        assert_eq!(menu.key(event("enter")), Outcome::Lab(0));
+        assert_eq!(menu.key(event("W")), Step::Done((0, None)));
+        assert_eq!(menu.key(event("enter")), Step::Done((0, None)));
         insta::assert_snapshot!("offers_lab", shown(&menu, (80, 24)));
-        assert_eq!(menu.key(event("esc")), Outcome::Leave);
+        assert_eq!(menu.key(event("esc")), Step::Leave);
     }
 
     #[test]
@@ -443,11 +449,12 @@ mod tests {
     #[test]
     fn it_is_drawn_without_colour_and_utf_8_and_at_any_size() {
         let menu = menu();
-        let view = |frame: &mut Frame<'_>, area: Rect, theme: &Theme| menu.view(frame, area, theme);
+        let view =
+            |frame: &mut Frame<'_>, area: Rect, theme: &Theme| menu.view(frame, area, &(), theme);
         insta::assert_snapshot!("offers_plain", plain_screen((100, 16), view));
         assert_draws_at_any_size(view);
         let nothing = OffersMenu::new(Vec::new());
-        assert_draws_at_any_size(|frame, area, theme| nothing.view(frame, area, theme));
+        assert_draws_at_any_size(|frame, area, theme| nothing.view(frame, area, &(), theme));
     }
 
     #[test]

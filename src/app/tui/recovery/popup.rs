@@ -54,6 +54,29 @@ impl Popup<'_> {
     }
 }
 
+/// Draws a plain frame; gives what is inside, a cell away from both sides.
+pub(in crate::tui) fn framed(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    title: &SafeText,
+    keys: &'static str,
+    theme: &Theme,
+) -> Rect {
+    let mut line = vec![Span::raw(" ")];
+    line.extend(theme.spans(title, theme.title));
+    line.push(Span::raw(" "));
+    let keys = Line::styled(keys, theme.key).right_aligned();
+    let pane = theme.pane(Line::from(line), true).title_bottom(keys);
+    let inside = pane.inner(area);
+    frame.render_widget(Clear, area);
+    frame.render_widget(pane, area);
+    Rect {
+        x: inside.x + 1.min(inside.width),
+        width: inside.width.saturating_sub(2),
+        ..inside
+    }
+}
+
 /// A rectangle of at most this size in the middle of another.
 pub(in crate::tui) fn centred(area: Rect, width: u16, height: u16) -> Rect {
     let (width, height) = (width.min(area.width), height.min(area.height));

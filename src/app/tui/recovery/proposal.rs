@@ -6,10 +6,11 @@ use super::page::Page;
 use super::popup::Popup;
 use crate::tui::keymap::Context;
 use crate::tui::keymap::overlays::{Act, act};
+use crate::tui::layer::{Input, Layer, Step};
 use crate::tui::state::detail::{Line, Tone};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
-use ratatui::crossterm::event::{KeyEvent, MouseEvent};
+use ratatui::crossterm::event::KeyEvent;
 use ratatui::layout::Rect;
 use retake_core::actions::Safety;
 use retake_core::safe_text::SafeText;
@@ -66,14 +67,8 @@ pub struct Proposed {
     pub has_words: bool,
 }
 
-/// What a key did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// Nothing that concerns others.
-    Pending,
-    /// The change is not to be made.
-    Leave,
-    /// The change is to be made.
+pub enum Verdict {
     Accept,
     /// The operator wants other words.
     Reword,
@@ -125,11 +120,11 @@ impl Proposal {
         }
     }
 
-    pub fn key(&mut self, key: KeyEvent) -> Outcome {
+    fn key(&mut self, key: KeyEvent) -> Step<Verdict> {
         match act(Context::Proposal, &key) {
-            Some(Act::Accept) => return Outcome::Accept,
-            Some(Act::Leave) => return Outcome::Leave,
-            Some(Act::Reword) if self.has_words => return Outcome::Reword,
+            Some(Act::Accept) => return Step::Done(Verdict::Accept),
+            Some(Act::Leave) => return Step::Leave,
+            Some(Act::Reword) if self.has_words => return Step::Done(Verdict::Reword),
             Some(Act::Difference(direction)) => {
                 let top = self.page.top();
                 let mut starts = self.starts.iter();
@@ -146,15 +141,27 @@ impl Proposal {
                 self.page.key(key);
             }
         }
-        Outcome::Pending
+        Step::Stay
+    }
+}
+
+impl<S> Layer<S> for Proposal {
+    type Output = Verdict;
+
+    fn contexts(&self) -> &'static [Context] {
+        &[Context::Proposal]
     }
 
-    pub fn mouse(&mut self, event: MouseEvent) {
-        self.page.mouse(event);
+    fn handle(&mut self, input: Input<'_>, _: &mut S) -> Step<Verdict> {
+        match input {
+            Input::Key(key) => return self.key(key),
+            Input::Mouse(event) => self.page.mouse(event),
+            Input::Paste(_) | Input::Edited(_) => {}
+        }
+        Step::Stay
     }
 
-    /// Draws the view over `area`.
-    pub fn view(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+    fn view(&self, frame: &mut Frame<'_>, area: Rect, _: &S, theme: &Theme) {
         let without: &[Act] = if self.has_words { &[] } else { &[Act::Reword] };
         let popup = Popup {
             title: &self.title,
@@ -278,7 +285,9 @@ mod tests {
     }
 
     fn shown(proposal: &Proposal, size: (u16, u16)) -> String {
-        screen(size, |frame, area, theme| proposal.view(frame, area, theme))
+        screen(size, |frame, area, theme| {
+            proposal.view(frame, area, &(), theme)
+        })
     }
 
     #[test]
@@ -286,13 +295,13 @@ mod tests {
         let mut proposal = Proposal::new(&proposed());
         insta::assert_snapshot!("proposal", shown(&proposal, (80, 24)));
         let parts = emphasis((80, 24), |frame, area, theme| {
-            proposal.view(frame, area, theme);
+            proposal.view(frame, area, &(), theme);
         });
         assert_eq!(parts, ["serch", "search"]);
-        assert_eq!(proposal.key(event("j")), Outcome::Pending);
-        assert_eq!(proposal.key(event("e")), Outcome::Reword);
-        assert_eq!(proposal.key(event("esc")), Outcome::Leave);
-        assert_eq!(proposal.key(event("enter")), Outcome::Accept);
+        assert_eq!(proposal.key(event("j")), Step::Stay);
+        assert_eq!(proposal.key(event("e")), Step::Done(Verdict::Reword));
+        assert_eq!(proposal.key(event("esc")), Step::Leave);
+        assert_eq!(proposal.key(event("enter")), Step::Done(Verdict::Accept));
     }
 
     #[test]
@@ -324,11 +333,11 @@ mod tests {
         proposed.more_removed = 1200;
         let mut proposal = Proposal::new(&proposed);
         let view = |frame: &mut Frame<'_>, area: Rect, theme: &Theme| {
-            proposal.view(frame, area, theme);
+            proposal.view(frame, area, &(), theme);
         };
         insta::assert_snapshot!("proposal_plain", plain_screen((60, 30), view));
         assert_draws_at_any_size(view);
-        assert_eq!(proposal.key(event("e")), Outcome::Pending);
+        assert_eq!(proposal.key(event("e")), Step::Stay);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use super::popup::{Popup, centred, rows, write};
 use crate::tui::keymap::Context;
 use crate::tui::keymap::overlays::{Act, act};
+use crate::tui::layer::{Input, Layer, Step};
 use crate::tui::textbox::TextBox;
 use crate::tui::theme::Theme;
 use ratatui::Frame;
@@ -30,22 +31,15 @@ pub struct SaveFormat {
     pub losses: Vec<String>,
 }
 
-/// What a key did.
+/// How a take is to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SaveOutcome {
-    /// Nothing that concerns others.
-    Pending,
-    /// Nothing is to be written.
-    Leave,
-    /// The take is to be written.
-    Save {
-        /// Where to, as it was typed.
-        path: String,
-        /// Id of the format.
-        format: &'static str,
-        /// Whether a file that is there already may be replaced.
-        force: bool,
-    },
+pub struct Save {
+    /// Where to, as it was typed.
+    pub path: String,
+    /// Id of the format.
+    pub format: &'static str,
+    /// Whether a file that is there already may be replaced.
+    pub force: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -115,29 +109,20 @@ impl SaveDialog {
         self.complaint = Some(SafeText::from_str(complaint));
     }
 
-    /// The place whose keys work.
+    /// The table whose keys hold.
     fn context(&self) -> Context {
-        if self.asks_to_overwrite {
-            Context::Question
-        } else {
-            Context::Saving
-        }
-    }
-
-    /// The same for the help.
-    pub fn places(&self) -> &'static [Context] {
         match self.asks_to_overwrite {
-            true => &[Context::Question],
-            false => &[Context::Saving],
+            true => Context::Question,
+            false => Context::Saving,
         }
     }
 
-    pub fn key(&mut self, key: KeyEvent) -> SaveOutcome {
+    fn key(&mut self, key: KeyEvent) -> Step<Save> {
         match act(self.context(), &key) {
             Some(Act::Yes) => return self.save(true),
             Some(Act::No) => self.asks_to_overwrite = false,
             Some(Act::Leave) if self.asks_to_overwrite => self.asks_to_overwrite = false,
-            Some(Act::Leave) => return SaveOutcome::Leave,
+            Some(Act::Leave) => return Step::Leave,
             Some(Act::Accept) => return self.save(false),
             Some(Act::Value(direction)) => {
                 let count = self.formats.len().max(1);
@@ -153,17 +138,17 @@ impl SaveDialog {
             None | Some(Act::Type) if self.path.key(key) => self.complaint = None,
             _ => {}
         }
-        SaveOutcome::Pending
+        Step::Stay
     }
 
     /// Takes a pasted text.
-    pub fn paste(&mut self, text: &str) {
+    fn paste(&mut self, text: &str) {
         if !self.asks_to_overwrite && self.path.paste(text) {
             self.complaint = None;
         }
     }
 
-    fn save(&mut self, force: bool) -> SaveOutcome {
+    fn save(&mut self, force: bool) -> Step<Save> {
         self.asks_to_overwrite = false;
         let path = self.path.text();
         let complaint = match self.formats.get(self.chosen) {
@@ -173,19 +158,67 @@ impl SaveDialog {
                 "this is the recording itself: it is never changed; save beside it"
             }
             Some(format) => {
-                return SaveOutcome::Save {
+                return Step::Done(Save {
                     path,
                     format: format.id,
                     force,
-                };
+                });
             }
         };
         self.complaint = Some(SafeText::from_static(complaint));
-        SaveOutcome::Pending
+        Step::Stay
     }
 
-    /// Draws the dialog in the middle of `area`.
-    pub fn view(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+    /// What stands below the formats: the question, the complaint, or what the format cannot say.
+    fn said(&self, width: usize, theme: &Theme) -> Vec<Vec<Span<'static>>> {
+        let wrapped = |text: &SafeText, style| -> Vec<_> {
+            let lines = text.wrapped(width);
+            lines.map(|line| theme.spans(&line, style)).collect()
+        };
+        if self.asks_to_overwrite {
+            let words = SafeText::from_static("this file is there already: replace it?");
+            return wrapped(&words, theme.warning);
+        }
+        if let Some(complaint) = &self.complaint {
+            return wrapped(complaint, theme.error);
+        }
+        let losses = match self.formats.get(self.chosen) {
+            Some(format) if format.losses.is_empty() => {
+                let words = SafeText::from_static("nothing is lost");
+                return wrapped(&words, theme.dim);
+            }
+            Some(format) => &format.losses,
+            None => return Vec::new(),
+        };
+        let lines = losses.iter().flat_map(|loss| {
+            let mut text = SafeText::from_static("lost: ");
+            text.push(&SafeText::from_str(loss));
+            wrapped(&text, theme.warning)
+        });
+        lines.collect()
+    }
+}
+
+impl<S> Layer<S> for SaveDialog {
+    type Output = Save;
+
+    fn contexts(&self) -> &'static [Context] {
+        match self.asks_to_overwrite {
+            true => &[Context::Question],
+            false => &[Context::Saving],
+        }
+    }
+
+    fn handle(&mut self, input: Input<'_>, _: &mut S) -> Step<Save> {
+        match input {
+            Input::Key(key) => return self.key(key),
+            Input::Paste(text) => self.paste(text),
+            Input::Mouse(_) | Input::Edited(_) => {}
+        }
+        Step::Stay
+    }
+
+    fn view(&self, frame: &mut Frame<'_>, area: Rect, _: &S, theme: &Theme) {
         let area = area.intersection(frame.area());
         let title = SafeText::from_static("save the take");
         let popup = Popup {
@@ -227,35 +260,6 @@ impl SaveDialog {
             write(frame, row, spans, Style::new());
         }
     }
-
-    /// What stands below the formats: the question, the complaint, or what the format cannot say.
-    fn said(&self, width: usize, theme: &Theme) -> Vec<Vec<Span<'static>>> {
-        let wrapped = |text: &SafeText, style| -> Vec<_> {
-            let lines = text.wrapped(width);
-            lines.map(|line| theme.spans(&line, style)).collect()
-        };
-        if self.asks_to_overwrite {
-            let words = SafeText::from_static("this file is there already: replace it?");
-            return wrapped(&words, theme.warning);
-        }
-        if let Some(complaint) = &self.complaint {
-            return wrapped(complaint, theme.error);
-        }
-        let losses = match self.formats.get(self.chosen) {
-            Some(format) if format.losses.is_empty() => {
-                let words = SafeText::from_static("nothing is lost");
-                return wrapped(&words, theme.dim);
-            }
-            Some(format) => &format.losses,
-            None => return Vec::new(),
-        };
-        let lines = losses.iter().flat_map(|loss| {
-            let mut text = SafeText::from_static("lost: ");
-            text.push(&SafeText::from_str(loss));
-            wrapped(&text, theme.warning)
-        });
-        lines.collect()
-    }
 }
 
 #[cfg(test)]
@@ -284,24 +288,26 @@ mod tests {
         SaveDialog::new("runs/airline-12.jsonl.zst", 2, formats)
     }
 
-    fn press(dialog: &mut SaveDialog, keys: &str) -> SaveOutcome {
-        let mut last = SaveOutcome::Pending;
+    fn press(dialog: &mut SaveDialog, keys: &str) -> Step<Save> {
+        let mut last = Step::Stay;
         for event in events(keys) {
             last = dialog.key(event);
         }
         last
     }
 
-    fn saved(path: &str, format: &'static str, force: bool) -> SaveOutcome {
-        SaveOutcome::Save {
+    fn saved(path: &str, format: &'static str, force: bool) -> Step<Save> {
+        Step::Done(Save {
             path: path.to_owned(),
             format,
             force,
-        }
+        })
     }
 
     fn shown(dialog: &SaveDialog, size: (u16, u16)) -> String {
-        screen(size, |frame, area, theme| dialog.view(frame, area, theme))
+        screen(size, |frame, area, theme| {
+            dialog.view(frame, area, &(), theme)
+        })
     }
 
     #[test]
@@ -321,7 +327,7 @@ mod tests {
             press(&mut dialog, "S-tab S-tab ^u \"x.json\" tab enter"),
             saved("x.json", "responses", false)
         );
-        assert_eq!(press(&mut dialog, "esc"), SaveOutcome::Leave);
+        assert_eq!(press(&mut dialog, "esc"), Step::Leave);
     }
 
     #[test]
@@ -329,7 +335,7 @@ mod tests {
         let mut dialog = dialog();
         dialog.ask_to_overwrite();
         insta::assert_snapshot!("overwrite", shown(&dialog, (60, 14)));
-        assert_eq!(press(&mut dialog, "enter \"z\" n"), SaveOutcome::Pending);
+        assert_eq!(press(&mut dialog, "enter \"z\" n"), Step::Stay);
         assert_eq!(
             press(&mut dialog, "enter"),
             saved("runs/airline-12.take-2.jsonl", "own", false)
@@ -348,10 +354,10 @@ mod tests {
         let mut dialog = dialog();
         assert_eq!(
             press(&mut dialog, "^u \"runs/airline-12.jsonl.zst\" enter"),
-            SaveOutcome::Pending
+            Step::Stay
         );
         assert!(shown(&dialog, (80, 16)).contains("it is never changed"));
-        assert_eq!(press(&mut dialog, "^u enter"), SaveOutcome::Pending);
+        assert_eq!(press(&mut dialog, "^u enter"), Step::Stay);
         assert!(shown(&dialog, (80, 16)).contains("a path is needed"));
         dialog.paste("a\nb");
         assert!(!shown(&dialog, (80, 16)).contains("a path is needed"));
@@ -370,7 +376,7 @@ mod tests {
         let mut dialog = dialog();
         press(&mut dialog, "tab tab");
         let view =
-            |frame: &mut Frame<'_>, area: Rect, theme: &Theme| dialog.view(frame, area, theme);
+            |frame: &mut Frame<'_>, area: Rect, theme: &Theme| dialog.view(frame, area, &(), theme);
         assert!(plain_screen((60, 16), view).contains("(*) Chat messages"));
         assert_draws_at_any_size(view);
     }

@@ -5,9 +5,14 @@ mod draw;
 use super::popup::write;
 use crate::tui::keymap::Context;
 use crate::tui::keymap::overlays::{Act, act};
+use crate::tui::layer::{Input, Layer, Step};
 use crate::tui::list::ListCursor;
 use crate::tui::prompt::{Prompt, Typing};
+use crate::tui::theme::Theme;
+use crate::tui::update::TakesCommand;
+use ratatui::Frame;
 use ratatui::crossterm::event::{KeyEvent, MouseEvent};
+use ratatui::layout::Rect;
 use retake_core::safe_text::SafeText;
 
 /// A take, for the tree.
@@ -38,23 +43,6 @@ pub struct TakeRow {
     pub is_current: bool,
     /// Whether it is no recording but the request that a run began with.
     pub is_first_request: bool,
-}
-
-/// What a key did.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
-    /// Nothing that concerns others.
-    Pending,
-    /// The tree is to be closed.
-    Leave,
-    /// This take is to be shown.
-    GoTo(u32),
-    /// These two are to be compared.
-    Compare(u32, u32),
-    /// This is to be noted; an empty text takes the note away.
-    Note(u32, String),
-    /// The take is to be called so; an empty name takes it away.
-    Rename(u32, String),
 }
 
 /// What is being typed.
@@ -106,7 +94,7 @@ impl TakeTree {
         self.rows.get(self.cursor.get())
     }
 
-    pub fn key(&mut self, key: KeyEvent) -> Outcome {
+    fn key(&mut self, key: KeyEvent) -> Step<TakesCommand> {
         self.complaint = None;
         if let Some(asked) = self.asked {
             let typed = self.prompt.key(key);
@@ -114,13 +102,13 @@ impl TakeTree {
         }
         let Some(id) = self.selected().map(|row| row.id) else {
             return match act(Context::Takes, &key) {
-                Some(Act::Leave) => Outcome::Leave,
-                _ => Outcome::Pending,
+                Some(Act::Leave) => Step::Leave,
+                _ => Step::Stay,
             };
         };
         match act(Context::Takes, &key) {
-            Some(Act::Leave) => return Outcome::Leave,
-            Some(Act::Choose) => return Outcome::GoTo(id),
+            Some(Act::Leave) => return Step::Leave,
+            Some(Act::Choose) => return Step::Done(TakesCommand::GoTo(id)),
             Some(Act::Compare) => return self.compare(id),
             Some(Act::Mark) => {
                 self.marked = (self.marked != Some(id)).then_some(id);
@@ -131,23 +119,18 @@ impl TakeTree {
                 self.cursor.key(key, self.rows.len());
             }
         }
-        Outcome::Pending
-    }
-
-    /// Whether a note or a name is being typed.
-    pub fn is_typing(&self) -> bool {
-        self.asked.is_some()
+        Step::Stay
     }
 
     /// Takes a pasted text.
-    pub fn paste(&mut self, text: &str) {
+    fn paste(&mut self, text: &str) {
         if self.asked.is_some() {
             self.prompt.paste(text);
         }
     }
 
     /// Takes the mouse; a click only moves the cursor.
-    pub fn mouse(&mut self, event: MouseEvent) {
+    fn mouse(&mut self, event: MouseEvent) {
         if self.asked.is_none() {
             self.cursor.mouse(event, self.rows.len());
         }
@@ -155,16 +138,16 @@ impl TakeTree {
 
     /// The take under the cursor beside the marked one, else beside the current one, and the current one beside
     /// the take that it came from; the older one stands left.
-    fn compare(&mut self, id: u32) -> Outcome {
+    fn compare(&mut self, id: u32) -> Step<TakesCommand> {
         let current = self.rows.iter().find(|row| row.is_current);
         let parent = self.selected().and_then(|row| row.parent);
         let others = [self.marked, current.map(|row| row.id), parent];
         match others.into_iter().flatten().find(|other| *other != id) {
-            Some(other) => Outcome::Compare(other.min(id), other.max(id)),
+            Some(other) => Step::Done(TakesCommand::Compare(other.min(id), other.max(id))),
             None => {
                 self.complaint =
                     Some("a take differs from another one: move to it, or mark it with m");
-                Outcome::Pending
+                Step::Stay
             }
         }
     }
@@ -180,21 +163,46 @@ impl TakeTree {
         self.asked = Some(asked);
     }
 
-    fn typed(&mut self, asked: Asked, typed: Typing) -> Outcome {
+    fn typed(&mut self, asked: Asked, typed: Typing) -> Step<TakesCommand> {
         let text = match typed {
-            Typing::Pending | Typing::Changed => return Outcome::Pending,
+            Typing::Pending | Typing::Changed => return Step::Stay,
             Typing::Submitted(text) => text,
             Typing::Cancelled => {
                 self.asked = None;
-                return Outcome::Pending;
+                return Step::Stay;
             }
         };
         self.asked = None;
         match (asked, self.selected()) {
-            (Asked::Note, Some(row)) => Outcome::Note(row.id, text),
-            (Asked::Name, Some(row)) => Outcome::Rename(row.id, text),
-            (_, None) => Outcome::Pending,
+            (Asked::Note, Some(row)) => Step::Done(TakesCommand::NoteTake(row.id, text)),
+            (Asked::Name, Some(row)) => Step::Done(TakesCommand::Rename(row.id, text)),
+            (_, None) => Step::Stay,
         }
+    }
+}
+
+impl<S> Layer<S> for TakeTree {
+    type Output = TakesCommand;
+
+    fn contexts(&self) -> &'static [Context] {
+        match self.asked {
+            Some(_) => &[Context::Line],
+            None => &[Context::Takes],
+        }
+    }
+
+    fn handle(&mut self, input: Input<'_>, _: &mut S) -> Step<TakesCommand> {
+        match input {
+            Input::Key(key) => return self.key(key),
+            Input::Mouse(event) => self.mouse(event),
+            Input::Paste(text) => self.paste(text),
+            Input::Edited(_) => {}
+        }
+        Step::Stay
+    }
+
+    fn view(&self, frame: &mut Frame<'_>, area: Rect, _: &S, theme: &Theme) {
+        self.draw(frame, area, theme);
     }
 }
 
@@ -266,8 +274,8 @@ mod tests {
         TakeTree::new(rows())
     }
 
-    fn press(tree: &mut TakeTree, keys: &str) -> Outcome {
-        let mut last = Outcome::Pending;
+    fn press(tree: &mut TakeTree, keys: &str) -> Step<TakesCommand> {
+        let mut last = Step::Stay;
         for event in events(keys) {
             last = tree.key(event);
         }
@@ -275,19 +283,22 @@ mod tests {
     }
 
     fn shown(tree: &TakeTree, size: (u16, u16)) -> String {
-        screen(size, |frame, area, theme| tree.view(frame, area, theme))
+        screen(size, |frame, area, theme| tree.draw(frame, area, theme))
     }
 
     #[test]
     fn takes_stand_below_those_that_they_came_from() {
         let mut tree = tree();
         insta::assert_snapshot!("takes", shown(&tree, (100, 16)));
-        assert_eq!(press(&mut tree, "enter"), Outcome::GoTo(4));
+        assert_eq!(press(&mut tree, "enter"), Step::Done(TakesCommand::GoTo(4)));
         press(&mut tree, "j");
         insta::assert_snapshot!("takes_narrow", shown(&tree, (60, 16)));
-        assert_eq!(press(&mut tree, "enter"), Outcome::GoTo(2));
-        assert_eq!(press(&mut tree, "g enter"), Outcome::GoTo(0));
-        assert_eq!(press(&mut tree, "esc"), Outcome::Leave);
+        assert_eq!(press(&mut tree, "enter"), Step::Done(TakesCommand::GoTo(2)));
+        assert_eq!(
+            press(&mut tree, "g enter"),
+            Step::Done(TakesCommand::GoTo(0))
+        );
+        assert_eq!(press(&mut tree, "esc"), Step::Leave);
     }
 
     #[test]
@@ -295,24 +306,33 @@ mod tests {
         let mut tree = tree();
         assert_eq!(
             press(&mut tree, "d"),
-            Outcome::Compare(1, 4),
+            Step::Done(TakesCommand::Compare(1, 4)),
             "the current one with its parent"
         );
-        assert_eq!(press(&mut tree, "j d"), Outcome::Compare(2, 4));
+        assert_eq!(
+            press(&mut tree, "j d"),
+            Step::Done(TakesCommand::Compare(2, 4))
+        );
         press(&mut tree, "m");
         assert!(
             shown(&tree, (100, 16)).contains("marked"),
             "{}",
             shown(&tree, (100, 16))
         );
-        assert_eq!(press(&mut tree, "g d"), Outcome::Compare(0, 2));
+        assert_eq!(
+            press(&mut tree, "g d"),
+            Step::Done(TakesCommand::Compare(0, 2))
+        );
         press(&mut tree, "G m");
-        assert_eq!(press(&mut tree, "k d"), Outcome::Compare(1, 4));
+        assert_eq!(
+            press(&mut tree, "k d"),
+            Step::Done(TakesCommand::Compare(1, 4))
+        );
         let mut alone = TakeTree::new(vec![TakeRow {
             is_current: true,
             ..TakeRow::default()
         }]);
-        assert_eq!(press(&mut alone, "d"), Outcome::Pending);
+        assert_eq!(press(&mut alone, "d"), Step::Stay);
         assert!(shown(&alone, (100, 16)).contains("a take differs from another one"));
     }
 
@@ -325,14 +345,14 @@ mod tests {
         assert!(!asked.contains("? help"), "{asked}");
         assert_eq!(
             press(&mut tree, "^u \"better\" enter"),
-            Outcome::Note(2, "better".to_owned())
+            Step::Done(TakesCommand::NoteTake(2, "better".to_owned()))
         );
-        assert_eq!(press(&mut tree, "r \"q\" esc"), Outcome::Pending);
+        assert_eq!(press(&mut tree, "r \"q\" esc"), Step::Stay);
         assert_eq!(
             press(&mut tree, "r \"q\" enter"),
-            Outcome::Rename(2, "q".to_owned())
+            Step::Done(TakesCommand::Rename(2, "q".to_owned()))
         );
-        assert_eq!(press(&mut tree, "esc"), Outcome::Leave);
+        assert_eq!(press(&mut tree, "esc"), Step::Leave);
     }
 
     #[test]
@@ -343,10 +363,10 @@ mod tests {
         rows.insert(1, take(7, 0, &[true], "retry turn"));
         rows.push(take(6, 2, &[false], "retry turn"));
         tree.set_rows(rows);
-        assert_eq!(press(&mut tree, "enter"), Outcome::GoTo(2));
+        assert_eq!(press(&mut tree, "enter"), Step::Done(TakesCommand::GoTo(2)));
         assert_eq!(tree.marked, Some(2));
         tree.set_rows(Vec::new());
-        assert_eq!(press(&mut tree, "enter j d n"), Outcome::Pending);
+        assert_eq!(press(&mut tree, "enter j d n"), Step::Stay);
     }
 
     #[test]
@@ -365,10 +385,10 @@ mod tests {
     #[test]
     fn it_is_drawn_without_colour_and_utf_8_and_at_any_size() {
         let mut tree = tree();
-        let view = |frame: &mut ratatui::Frame<'_>, area, theme: &_| tree.view(frame, area, theme);
+        let view = |frame: &mut ratatui::Frame<'_>, area, theme: &_| tree.draw(frame, area, theme);
         insta::assert_snapshot!("takes_plain", plain_screen((80, 14), view));
         assert_draws_at_any_size(view);
         press(&mut tree, "n");
-        assert_draws_at_any_size(|frame, area, theme| tree.view(frame, area, theme));
+        assert_draws_at_any_size(|frame, area, theme| tree.draw(frame, area, theme));
     }
 }

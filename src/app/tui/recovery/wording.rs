@@ -15,10 +15,14 @@ use super::difference::lines_of;
 use super::page::Page;
 use crate::tui::keymap::Context;
 use crate::tui::keymap::overlays::{Act, act};
+use crate::tui::layer::{Input, Layer, Step};
 use crate::tui::list::ListCursor;
 use crate::tui::state::detail::{Line, Tone};
 use crate::tui::textbox::TextBox;
-use ratatui::crossterm::event::{KeyEvent, MouseEvent};
+use crate::tui::theme::Theme;
+use ratatui::Frame;
+use ratatui::crossterm::event::KeyEvent;
+use ratatui::layout::Rect;
 use retake_core::safe_text::SafeText;
 use std::fmt;
 use std::sync::Arc;
@@ -85,21 +89,12 @@ pub struct Setup {
     pub previewer: Previewer,
 }
 
-/// What a key did.
+/// What the model shall read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
-    /// Nothing that concerns others.
-    Pending,
-    /// The operator leaves; the text is to be kept for the next time.
-    Leave,
-    /// The operator wants to edit this text outside.
-    Editor(String),
-    /// This is what the model shall read.
-    Accept {
-        template: String,
-        /// Whether all faulty calls of the turn are answered.
-        whole_turn: bool,
-    },
+pub struct Worded {
+    pub template: String,
+    /// Whether all faulty calls of the turn are answered.
+    pub whole_turn: bool,
 }
 
 /// Which part has the keys.
@@ -170,10 +165,10 @@ impl WordingEditor {
         }
     }
 
-    pub fn key(&mut self, key: KeyEvent) -> Outcome {
+    fn key(&mut self, key: KeyEvent) -> Step<Worded> {
         match act(self.context(), &key) {
-            Some(Act::Leave) => return Outcome::Leave,
-            Some(Act::Editor) => return Outcome::Editor(self.text()),
+            Some(Act::Leave) => return Step::Leave,
+            Some(Act::Editor) => return Step::Edit(self.text()),
             Some(Act::Accept) => return self.accept(),
             Some(Act::Switch) => self.set_focus(match self.focus {
                 Focus::Text if !self.library.is_empty() => Focus::Library,
@@ -190,24 +185,24 @@ impl WordingEditor {
             Some(_) => {}
             None => self.type_or_move(key),
         }
-        Outcome::Pending
+        Step::Stay
     }
 
     /// Accepts what is previewed: the text, or the wording under the cursor. What makes no
     /// item cannot be accepted.
-    fn accept(&mut self) -> Outcome {
+    fn accept(&mut self) -> Step<Worded> {
         if self.focus == Focus::Library {
             self.take_entry();
         }
         if self.fault.is_some() {
             self.is_refused = true;
             self.page.go_to(0);
-            return Outcome::Pending;
+            return Step::Stay;
         }
-        Outcome::Accept {
+        Step::Done(Worded {
             template: self.text(),
             whole_turn: self.whole_turn,
-        }
+        })
     }
 
     fn type_or_move(&mut self, key: KeyEvent) {
@@ -222,19 +217,14 @@ impl WordingEditor {
     }
 
     /// Takes a pasted text.
-    pub fn paste(&mut self, text: &str) {
+    fn paste(&mut self, text: &str) {
         self.set_focus(Focus::Text);
         self.text.paste(text);
         self.refresh();
     }
 
-    /// Takes the wheel, for the preview.
-    pub fn mouse(&mut self, event: MouseEvent) {
-        self.page.mouse(event);
-    }
-
     /// Takes over a text that was edited outside; it can be undone.
-    pub fn take_over(&mut self, text: &str) {
+    fn take_over(&mut self, text: &str) {
         self.text.replace(text.strip_suffix('\n').unwrap_or(text));
         self.text.go_to_start();
         self.set_focus(Focus::Text);
@@ -284,6 +274,28 @@ impl WordingEditor {
                 self.page.go_to(0);
             }
         }
+    }
+}
+
+impl<S> Layer<S> for WordingEditor {
+    type Output = Worded;
+
+    fn contexts(&self) -> &'static [Context] {
+        &[Context::Wording, Context::Library]
+    }
+
+    fn handle(&mut self, input: Input<'_>, _: &mut S) -> Step<Worded> {
+        match input {
+            Input::Key(key) => return self.key(key),
+            Input::Mouse(event) => self.page.mouse(event),
+            Input::Paste(text) => self.paste(text),
+            Input::Edited(text) => self.take_over(text),
+        }
+        Step::Stay
+    }
+
+    fn view(&self, frame: &mut Frame<'_>, area: Rect, _: &S, theme: &Theme) {
+        self.draw(frame, area, theme);
     }
 }
 

@@ -265,12 +265,6 @@ impl Live {
         }
         0
     }
-
-    /// The lowest number that no breakpoint has had.
-    pub fn next_breakpoint(&self) -> u32 {
-        let last = self.breakpoints.iter().map(|it| it.number).max();
-        last.unwrap_or(0).saturating_add(1)
-    }
 }
 
 /// The item of a call, looked for from the end.

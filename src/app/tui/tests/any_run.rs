@@ -5,8 +5,8 @@ use super::hostile::{is_harmless, texts};
 use super::live_phases::{
     CALLED, QUESTION, SAID, agent, approval, asking, call, fault, paused, streaming,
 };
+use crate::tui::live::approval::Approval;
 use crate::tui::live::trust::TrustRequest;
-use crate::tui::state::Overlay;
 use crate::tui::state::live::AgentInfo;
 use crate::tui::theme::{Glyphs, Theme, Variant};
 use crate::tui::update::{LiveCommand, Message, Report};
@@ -261,7 +261,7 @@ proptest! {
         let mut desk = Desk::live(&[SAID, CALLED]);
         let mut told = Phase::Idle;
         for (number, (what, which)) in steps.into_iter().enumerate() {
-            let was_read = matches!(desk.state.overlays.last(), Some(Overlay::Approval(_)));
+            let was_read = desk.state.layers.top::<Approval>().is_some();
             match what {
                 0 => {
                     told = phase_of(which);

@@ -145,6 +145,8 @@ impl Desk {
     pub(super) fn send(&mut self, message: Message) {
         let effects = update(&mut self.state, message);
         self.state.prepare();
+        // What has to be read counts from when it was seen.
+        super::screen(&self.state);
         self.perform(effects);
     }
 

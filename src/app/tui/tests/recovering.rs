@@ -1,6 +1,7 @@
 //! Each recovery from its key to the take, as the operator sees it.
 
 use super::desk::Desk;
+use crate::tui::layer::{Input, Screen as _};
 use crate::tui::update::{Message, Report, TakesReport};
 
 /// A request of the Responses API with these items behind the user's words.
@@ -121,7 +122,7 @@ fn a_fallback_is_held_to_the_schema_and_enters_the_history_or_not() {
 /// Takes everything out of the form.
 fn clear(desk: &mut Desk) {
     desk.press("^e");
-    crate::tui::update::reworded(&mut desk.state, "");
+    desk.state.give_to_layers(Input::Edited(""));
 }
 
 #[test]
@@ -244,7 +245,7 @@ fn arguments_that_are_no_json_are_edited_as_the_text_that_they_are() {
         desk.press("e").sees(r#""{'to': 1}""#);
         desk.press("^s").sees("there is nothing to change");
         let mended = recorded.replace(r#""{'to': 1}""#, r#"{"to": 1}"#);
-        crate::tui::update::reworded(&mut desk.state, &mended);
+        desk.state.give_to_layers(Input::Edited(&mended));
         desk.press("^s enter");
         let expected = recorded.replace("{'to': 1}", r#"{\"to\": 1}"#);
         assert_eq!(desk.text(call), expected, "{dialect}");

@@ -6,11 +6,10 @@ use crate::tui::state::{Follow, Stage, State};
 use retake_core::rules::Severity;
 use std::sync::Arc;
 
-pub(super) fn arrive(state: &mut State, report: Report) -> Vec<Effect> {
+pub(super) fn arrive(state: &mut State, report: Report) {
     match report {
         Report::Progress { done, total } => {
             state.stage = Stage::Reading { done, total };
-            Vec::new()
         }
         Report::Tail(document) => tail(state, document),
         Report::Whole(document) => {
@@ -47,39 +46,32 @@ pub(super) fn arrive(state: &mut State, report: Report) -> Vec<Effect> {
             if let Some(open) = state.exchange.as_mut().filter(|open| open.is_seat) {
                 open.asked = Some(items);
             }
-            Vec::new()
         }
         Report::Breakpoints(breakpoints) => {
             state.live.breakpoints = breakpoints;
-            Vec::new()
         }
         Report::Agent(agent) => {
             live::agent(state, *agent);
-            Vec::new()
         }
         Report::Past(event, time) => {
             state.live.recall(&event, time);
-            Vec::new()
         }
         Report::Trust(request) => live::trust(state, request),
         // A take stays on the screen while its recording grows.
         Report::Grown(document) if state.recovery.takes.current != 0 => {
-            vec![Effect::Discard(document)]
+            state.effects.push(Effect::Discard(document))
         }
         Report::Grown(document) => {
-            let effects = whole(state, document);
+            whole(state, document);
             if state.follow == Follow::On {
                 motion::to_end(state);
             }
-            effects
         }
         Report::Lines(lines) => {
             state.lines = lines;
-            Vec::new()
         }
         Report::Notice(text) => {
             state.notice = Some(text);
-            Vec::new()
         }
         Report::Sifted {
             document,
@@ -90,7 +82,6 @@ pub(super) fn arrive(state: &mut State, report: Report) -> Vec<Effect> {
             if session == state.session && is_shown(state, &document) {
                 layers::sifted(state, shown, is_preview);
             }
-            Vec::new()
         }
         Report::Found(found) => layers::found(state, found),
         Report::Counted(counting, places, is_done) => {
@@ -99,7 +90,6 @@ pub(super) fn arrive(state: &mut State, report: Report) -> Vec<Effect> {
         Report::Paths(paths) => live::completed(state, &paths),
         Report::Failed(reason) => {
             state.stage = Stage::Failed(reason);
-            Vec::new()
         }
     }
 }
@@ -131,38 +121,31 @@ fn begin_at(state: &mut State, session: usize, least: Severity) {
     }
 }
 
-fn tail(state: &mut State, document: Arc<Document>) -> Vec<Effect> {
+fn tail(state: &mut State, document: Arc<Document>) {
     if state.is_whole() && document.extent == Extent::Tail && state.follow == Follow::Off {
-        return Vec::new();
+        return;
     }
     let sessions = document.recording.sessions.len();
+    state.show(document);
     recover::abandon(state);
-    let old = state.show(document);
     state.session = sessions.saturating_sub(1);
     motion::to_end(state);
-    old.map(Effect::Discard).into_iter().collect()
 }
 
 /// Shows the whole file with the cursor on the item where it was.
-fn whole(state: &mut State, document: Arc<Document>) -> Vec<Effect> {
+fn whole(state: &mut State, document: Arc<Document>) {
     let place = state
         .document
         .as_ref()
         .and_then(|old| same_place(old, &document, state));
+    state.show(document);
     recover::abandon(state);
-    let mut effects: Vec<Effect> = state
-        .show(document)
-        .map(Effect::Discard)
-        .into_iter()
-        .collect();
-    effects.extend(state.head.take().map(Effect::Discard));
+    let head = state.head.take().map(Effect::Discard);
+    state.effects.extend(head);
     let place = place.unwrap_or_default();
     state.session = place.session;
     state.item = place.item;
-    if let Some(filter) = state.filter.clone() {
-        effects.extend(layers::sift(state, filter, false));
-    }
-    effects
+    layers::sift_again(state);
 }
 
 /// Where the item with the cursor stands in the new document.

@@ -1,12 +1,14 @@
 //! An exchange of a proxy in the debugger: its own commands, what is left to do once its client is gone, which
 //! items the agent sees.
 
-use super::{Effect, LiveCommand, overlay, recover};
+use super::{Effect, LiveCommand, recover};
 use crate::tui::keymap::Command;
-use crate::tui::recovery::forms::{Confirmation, ConfirmationOutcome};
+use crate::tui::layer::{Layers, Screen as _};
+use crate::tui::recovery::forms::{Confirmation, WordsForm};
+use crate::tui::recovery::wording::WordingEditor;
+use crate::tui::state::State;
 use crate::tui::state::exchange::Intercepted;
 use crate::tui::state::tree::Shown;
-use crate::tui::state::{Overlay, State};
 use retake_core::engine;
 use retake_core::exchange::Seen;
 use retake_core::session::Kind;
@@ -18,7 +20,7 @@ const GONE: &str = "the client is gone: nothing can be decided any more; q close
 
 /// Takes news of the exchange that is open, and of how many others are held. False: it is decided, and nothing
 /// is left to do here.
-pub(super) fn hear(state: &mut State, seen: Arc<Seen>, others: usize) -> bool {
+pub fn hear(state: &mut State, seen: Arc<Seen>, others: usize) -> bool {
     let Some(open) = &mut state.exchange else {
         return true;
     };
@@ -33,8 +35,8 @@ pub(super) fn hear(state: &mut State, seen: Arc<Seen>, others: usize) -> bool {
         return true;
     }
     if is_gone {
-        if !is_written(&state.overlays) {
-            state.overlays.clear();
+        if !is_written(&mut state.layers) {
+            state.leave_layers();
         }
         state.notice = Some(GONE.to_owned());
         return true;
@@ -45,14 +47,13 @@ pub(super) fn hear(state: &mut State, seen: Arc<Seen>, others: usize) -> bool {
         return true;
     }
     // What is being written is not thrown away, and its keys are not for the list.
-    open.is_over = is_written(&state.overlays);
+    open.is_over = is_written(&mut state.layers);
     open.is_over
 }
 
 /// Whether words are being written for a decision.
-fn is_written(overlays: &[Overlay]) -> bool {
-    let mut overlays = overlays.iter();
-    overlays.any(|overlay| matches!(overlay, Overlay::Words(_) | Overlay::Wording(_)))
+fn is_written(layers: &mut Layers<State>) -> bool {
+    layers.of::<WordsForm>().next().is_some() || layers.of::<WordingEditor>().next().is_some()
 }
 
 /// The ids of the calls of a held reply that the agent does not have.
@@ -83,53 +84,62 @@ pub(super) fn comes_too_late(state: &State) -> bool {
 }
 
 /// Leaves an exchange that was decided while words for it were written, once they are left.
-pub(super) fn leave_what_is_over(state: &State) -> Option<Effect> {
+pub(super) fn leave_what_is_over(state: &mut State) {
     let is_over = state.exchange.as_ref().is_some_and(|open| open.is_over);
-    (is_over && !is_written(&state.overlays)).then_some(Effect::Close)
+    if is_over && !is_written(&mut state.layers) {
+        state.effects.push(Effect::Close);
+    }
 }
 
-/// Does what a command says where an exchange gives it a meaning of its own.
-pub(super) fn obey(state: &mut State, command: Command) -> Option<Vec<Effect>> {
+/// Does what a command says where an exchange gives it a meaning of its own; whether it does.
+pub(super) fn obey(state: &mut State, command: Command) -> bool {
     let Some(open) = &mut state.exchange else {
         let is_own = matches!(command, Command::Intercept | Command::Views);
-        return is_own.then(|| notice(state, "nothing is intercepted here: retake proxy does"));
+        if is_own {
+            notice(state, "nothing is intercepted here: retake proxy does");
+        }
+        return is_own;
     };
     if open.is_gone() {
         let offers = command == Command::Open && state.offering_here().next().is_some();
-        if decides(command) || offers {
-            return Some(notice(state, GONE));
+        let decides = decides(command) || offers;
+        if decides {
+            notice(state, GONE);
         }
-        return None;
+        return decides;
     }
     let id = open.id();
     match command {
         Command::Intercept => {
             open.is_intercepting = !open.is_intercepting;
             let on = open.is_intercepting;
-            state.notice = Some(crate::tui::proxy::words::interception(on).to_owned());
-            Some(vec![Effect::Proxy(proxy::Command::Intercept(on))])
+            notice(state, crate::tui::proxy::words::interception(on));
+            let command = proxy::Command::Intercept(on);
+            state.effects.push(Effect::Proxy(command));
         }
-        Command::Views => Some(views(state)),
-        Command::Abort if open.is_seat => Some(cut(state)),
-        Command::Continue if open.is_seat && !state.live.is_on() => Some(notice(
+        Command::Views => views(state),
+        Command::Abort if open.is_seat => cut(state),
+        Command::Continue if open.is_seat && !state.live.is_on() => notice(
             state,
             "the proxy has this exchange: q goes back to the list",
-        )),
+        ),
         Command::Always if open.is_seat && state.live.reasons().is_empty() => {
-            Some(vec![Effect::Proxy(proxy::Command::Release(id))])
+            let command = proxy::Command::Release(id);
+            state.effects.push(Effect::Proxy(command));
         }
         Command::Recover("fallback")
             if open.is_seat
                 && !recover::offers_here(state, "fallback")
                 && state.live.reason_at(state.item).is_none() =>
         {
-            Some(match state.live.is_paused() {
-                true => vec![Effect::Live(LiveCommand::Engine(engine::Command::Release))],
-                false => vec![Effect::Proxy(proxy::Command::Release(id))],
-            })
+            state.effects.push(match state.live.is_paused() {
+                true => Effect::Live(LiveCommand::Engine(engine::Command::Release)),
+                false => Effect::Proxy(proxy::Command::Release(id)),
+            });
         }
-        _ => None,
+        _ => return false,
     }
+    true
 }
 
 /// Whether a command decides something: none does once the client is gone.
@@ -151,36 +161,26 @@ fn decides(command: Command) -> bool {
     )
 }
 
-fn notice(state: &mut State, words: &str) -> Vec<Effect> {
+fn notice(state: &mut State, words: &str) {
     state.notice = Some(words.to_owned());
-    Vec::new()
 }
 
 /// Cuts the connection to the agent, once the operator has confirmed it.
-fn cut(state: &mut State) -> Vec<Effect> {
+fn cut(state: &mut State) {
     let reason = "The agent's connection is broken off; its client reads that as an error and may ask again.";
     let question = Confirmation::new("cut", reason, "Cut the connection to the agent?");
-    overlay(state, Overlay::Cutting(Box::new(question)))
-}
-
-/// What the operator said to that.
-pub(super) fn cutting(state: &mut State, outcome: ConfirmationOutcome) -> Vec<Effect> {
-    if outcome == ConfirmationOutcome::Pending {
-        return Vec::new();
-    }
-    state.overlays.pop();
-    let open = state.exchange.as_ref();
-    let is_meant = outcome == ConfirmationOutcome::Yes;
-    let open = open.filter(|open| is_meant && !open.is_gone());
-    let cut = open.map(|open| Effect::Proxy(proxy::Command::Cut(open.id())));
-    cut.into_iter().collect()
+    state.open(question, |state, _, ()| {
+        let open = state.exchange.as_ref().filter(|open| !open.is_gone());
+        let cut = open.map(|open| Effect::Proxy(proxy::Command::Cut(open.id())));
+        state.effects.extend(cut);
+    });
 }
 
 /// From what the provider sees to what the agent sees, and back.
-fn views(state: &mut State) -> Vec<Effect> {
+fn views(state: &mut State) {
     let is_request = |open: &Intercepted| open.holding().is_some_and(|held| held.is_request);
     let Some(open) = state.exchange.as_mut() else {
-        return Vec::new();
+        return;
     };
     if is_request(open) {
         let words = "the agent sees its own request, the provider the take: T compares them";

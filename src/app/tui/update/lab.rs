@@ -2,6 +2,7 @@
 
 use super::{Effect, recover};
 use crate::tui::lab::{Candidate, Subject};
+use crate::tui::layer::Screen as _;
 use crate::tui::state::State;
 use crate::tui::state::document::Place;
 use crate::tui::state::recovery::Awaited;
@@ -12,25 +13,24 @@ use retake_core::session::{Family, Kind as ItemKind, Session};
 use retake_core::wording::{self, Channel, Kind};
 
 /// Opens the lab for the finding at the cursor, or says why not.
-pub(super) fn begin(state: &mut State) -> Vec<Effect> {
+pub(super) fn begin(state: &mut State) {
     if !recover::is_known(state) {
         return recover::wait(state, Awaited::Lab, "the wording lab");
     }
     match subject(state) {
-        Ok(subject) => vec![Effect::Lab(Box::new(subject))],
+        Ok(subject) => state.effects.push(Effect::Lab(Box::new(subject))),
         Err(why) => {
             state.notice = Some(why.to_owned());
-            Vec::new()
         }
     }
 }
 
 /// Opens it for the finding of this number among those at the cursor.
-pub(super) fn begin_on(state: &mut State, finding: usize) -> Vec<Effect> {
-    state.overlays.clear();
+pub(super) fn begin_on(state: &mut State, finding: usize) {
+    state.leave_layers();
     let finding = state.offering_here().nth(finding).cloned();
     match finding.and_then(|finding| subject_of(state, &finding)) {
-        Some(subject) => vec![Effect::Lab(Box::new(subject))],
+        Some(subject) => state.effects.push(Effect::Lab(Box::new(subject))),
         None => begin(state),
     }
 }

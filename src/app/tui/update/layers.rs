@@ -1,182 +1,88 @@
-//! What lies over the panes and takes the keys: the prompt, the palette, the menus.
+//! What the panes open over themselves to look for something: find, filter, copy, the log, the tool health.
 
-use super::{Counting, Effect, Search, Sifting, motion, obey, overlay};
-use crate::tui::copy::{Copied, CopyMenu, Copying};
-use crate::tui::filter::{Filter, Filtering};
-use crate::tui::keymap::{self, Direction, KEYMAP};
-use crate::tui::live::words;
-use crate::tui::palette::Choice;
-use crate::tui::prompt::Typing;
+use super::{Counting, Effect, Search, Sifting, motion};
+use crate::tui::copy::{Copied, CopyMenu};
+use crate::tui::filter::{Filter, FilterBar, Filtering};
+use crate::tui::keymap::Direction;
+use crate::tui::layer::{Flow, Opening, Screen as _};
+use crate::tui::state::State;
 use crate::tui::state::document::Place;
 use crate::tui::state::hits::Hits;
 use crate::tui::state::layout::Pane;
 use crate::tui::state::tree::Shown;
-use crate::tui::state::{Overlay, State};
-use crossterm::event::KeyEvent;
+use crate::tui::texts::{HealthTable, Log};
 use retake_core::dialects::body_of;
 use retake_core::rules::Health;
 use retake_core::session::{Item, Kind};
 use retake_live::search::Needle;
 use std::sync::Arc;
 
-/// Rows of the screen that the log leaves free.
-const LOG_FRAME: u16 = 4;
-
-/// Gives a key to what lies on top; `None` where that leaves it to the table of keys.
-pub(super) fn press(state: &mut State, key: &KeyEvent) -> Option<Vec<Effect>> {
-    match state.overlays.last_mut()? {
-        Overlay::Find => {
-            let typed = state.find.key(*key);
-            return Some(typing(state, typed));
+/// Asks for a text to find.
+pub(super) fn find(state: &mut State) {
+    let mut prompt = state.find.clone();
+    prompt.open("");
+    state.open(prompt, |state, prompt, text| {
+        state.find = prompt.clone();
+        match Needle::new(&text) {
+            Ok(needle) => {
+                state.needle = Some(Arc::new(needle));
+                next_hit(state, Direction::Forward);
+            }
+            Err(error) => state.notice = Some(error.to_string()),
         }
-        Overlay::Filter => {
-            let filtering = state.filter_bar.key(*key);
-            return Some(filtering_done(state, filtering));
-        }
-        Overlay::Help(help) => {
-            if help.key(*key) {
-                state.overlays.pop();
-            }
-        }
-        Overlay::Palette(palette) => match palette.key(*key) {
-            Choice::Pending => {}
-            Choice::Left => {
-                state.overlays.pop();
-            }
-            Choice::Chosen(number) => {
-                state.overlays.pop();
-                let command = KEYMAP.get(number).map(|binding| binding.command);
-                return command.map(|command| obey(state, command));
-            }
-            Choice::Number(number) => {
-                state.overlays.pop();
-                motion::go_to_turn(state, number);
-            }
-        },
-        Overlay::Copy(menu) => match menu.key(*key) {
-            Copying::Pending => {}
-            Copying::Left => {
-                state.overlays.pop();
-            }
-            Copying::Copy(what) => {
-                state.overlays.pop();
-                return Some(copy(state, what));
-            }
-        },
-        Overlay::Note => {
-            let typed = state.note.key(*key);
-            return Some(noted(state, typed));
-        }
-        _ => return None,
-    }
-    Some(Vec::new())
+    });
 }
 
-/// Shows the keys of what lies on top, where the key asks for that.
-pub(super) fn help(state: &mut State, key: &KeyEvent) -> Option<Vec<Effect>> {
-    let help = keymap::help_of(state.overlays.last()?.places(), key)?;
-    Some(overlay(state, Overlay::Help(Box::new(help))))
-}
-
-/// Gives pasted text to what lies on top.
-pub(super) fn paste(state: &mut State, text: &str) -> Vec<Effect> {
-    match state.overlays.last_mut() {
-        Some(Overlay::Find) => {
-            let typed = state.find.paste(text);
-            return typing(state, typed);
+/// Asks for a filter; what it lets through is shown while it is typed.
+pub(super) fn filter(state: &mut State) {
+    let mut bar = state.filter_bar.clone();
+    bar.open();
+    let before = state.shown.clone();
+    let opening = Opening::new(bar, |state: &mut State, bar, filtering| match filtering {
+        Filtering::Preview(filter) => {
+            sift(state, filter, true);
+            Flow::Stay
         }
-        Some(Overlay::Filter) => {
-            let filtering = state.filter_bar.paste(text);
-            return filtering_done(state, filtering);
-        }
-        Some(Overlay::Palette(palette)) => palette.paste(text),
-        Some(Overlay::Help(help)) => help.paste(text),
-        Some(Overlay::Note) => {
-            let typed = state.note.paste(text);
-            return noted(state, typed);
-        }
-        _ => {
-            super::faces::paste(state, text);
-        }
-    }
-    Vec::new()
-}
-
-fn noted(state: &mut State, typed: Typing) -> Vec<Effect> {
-    match typed {
-        Typing::Pending | Typing::Changed => Vec::new(),
-        Typing::Cancelled => {
-            state.overlays.pop();
-            Vec::new()
-        }
-        Typing::Submitted(text) => {
-            state.overlays.pop();
-            super::takes::note(state, text)
-        }
-    }
-}
-
-fn typing(state: &mut State, typed: Typing) -> Vec<Effect> {
-    match typed {
-        Typing::Pending | Typing::Changed => Vec::new(),
-        Typing::Cancelled => {
-            state.overlays.pop();
-            Vec::new()
-        }
-        Typing::Submitted(text) => {
-            state.overlays.pop();
-            match Needle::new(&text) {
-                Ok(needle) => {
-                    state.needle = Some(Arc::new(needle));
-                    next_hit(state, Direction::Forward)
-                }
-                Err(error) => {
-                    state.notice = Some(error.to_string());
-                    Vec::new()
-                }
-            }
-        }
-    }
-}
-
-fn filtering_done(state: &mut State, filtering: Filtering) -> Vec<Effect> {
-    match filtering {
-        Filtering::Pending => Vec::new(),
-        Filtering::Preview(filter) => sift(state, filter, true).into_iter().collect(),
         Filtering::Apply(filter) => {
-            state.overlays.pop();
+            state.filter_bar = bar.clone();
             state.only_marked = false;
             state.shown = None;
             state.filter = (!matches!(filter, Filter::Everything)).then(|| filter.clone());
             state.has_moved = true;
-            sift(state, filter, false).into_iter().collect()
+            sift(state, filter, false);
+            Flow::Close
         }
-        Filtering::Cancelled => {
-            state.overlays.pop();
-            state.shown = state.shown_before.take();
-            Vec::new()
-        }
-    }
+    });
+    opening
+        .if_left(move |state, _| state.shown = before)
+        .over(state);
 }
 
 /// Asks which items a filter lets through.
-pub(super) fn sift(state: &mut State, filter: Filter, is_preview: bool) -> Option<Effect> {
+pub(super) fn sift(state: &mut State, filter: Filter, is_preview: bool) {
     if matches!(filter, Filter::Everything) {
         state.shown = None;
-        return None;
+    } else if let Some(document) = state.document.clone() {
+        state.effects.push(Effect::Sift(Sifting {
+            document,
+            session: state.session,
+            checked: state.checked.get(state.session).cloned().flatten(),
+            filter,
+            is_preview,
+        }));
     }
-    Some(Effect::Sift(Sifting {
-        document: state.document.clone()?,
-        session: state.session,
-        checked: state.checked.get(state.session).cloned().flatten(),
-        filter,
-        is_preview,
-    }))
+}
+
+/// Applies the filter again to what is shown now.
+pub(super) fn sift_again(state: &mut State) {
+    if let Some(filter) = state.filter.clone() {
+        sift(state, filter, false);
+    }
 }
 
 /// Shows what a filter lets through.
 pub(super) fn sifted(state: &mut State, shown: Arc<Shown>, is_preview: bool) {
-    let is_typing = matches!(state.overlays.last(), Some(Overlay::Filter));
+    let is_typing = state.layers.top::<FilterBar>().is_some();
     if is_preview != is_typing {
         return;
     }
@@ -192,14 +98,14 @@ pub(super) fn sifted(state: &mut State, shown: Arc<Shown>, is_preview: bool) {
 }
 
 /// Asks for the next item that holds the text.
-pub(super) fn next_hit(state: &mut State, direction: Direction) -> Vec<Effect> {
+pub(super) fn next_hit(state: &mut State, direction: Direction) {
     let (Some(needle), Some(document)) = (state.needle.clone(), state.document.clone()) else {
         state.notice = Some("nothing to find yet: / asks for a text".to_owned());
-        return Vec::new();
+        return;
     };
     if !state.is_whole() {
         state.notice = Some("the file is still being read".to_owned());
-        return Vec::new();
+        return;
     }
     state.has_moved = true;
     state.notice = Some("searching".to_owned());
@@ -208,7 +114,7 @@ pub(super) fn next_hit(state: &mut State, direction: Direction) -> Vec<Effect> {
         needle: needle.clone(),
         session: state.session,
     };
-    let mut effects = vec![Effect::Search(Search {
+    state.effects.push(Effect::Search(Search {
         document,
         needle,
         from: Place {
@@ -216,20 +122,16 @@ pub(super) fn next_hit(state: &mut State, direction: Direction) -> Vec<Effect> {
             item: state.item,
         },
         direction,
-    })];
-    if !state
-        .hits
-        .as_ref()
-        .is_some_and(|hits| hits.is_of(&counting))
-    {
+    }));
+    let hits = state.hits.as_ref();
+    if !hits.is_some_and(|hits| hits.is_of(&counting)) {
         state.hits = Some(Hits::new(counting.clone()));
-        effects.push(Effect::Count(counting));
+        state.effects.push(Effect::Count(counting));
     }
-    effects
 }
 
 /// Goes to the item that was found.
-pub(super) fn found(state: &mut State, found: Option<(Place, bool)>) -> Vec<Effect> {
+pub(super) fn found(state: &mut State, found: Option<(Place, bool)>) {
     state.notice = match found {
         None => Some("not found".to_owned()),
         Some((_, true)) => Some("search wrapped".to_owned()),
@@ -241,42 +143,30 @@ pub(super) fn found(state: &mut State, found: Option<(Place, bool)>) -> Vec<Effe
         state.go_to(place.item);
         state.detail.seeks = true;
     }
-    Vec::new()
 }
 
 /// Takes more of the items that hold the text.
-pub(super) fn counted(
-    state: &mut State,
-    counting: &Counting,
-    places: Vec<Place>,
-    is_done: bool,
-) -> Vec<Effect> {
+pub(super) fn counted(state: &mut State, counting: &Counting, places: Vec<Place>, is_done: bool) {
     let hits = state.hits.as_mut();
     if let Some(hits) = hits.filter(|hits| hits.is_of(counting)) {
         hits.take(places, is_done);
     }
-    Vec::new()
 }
 
-/// Opens the log at its end.
-pub(super) fn log(state: &mut State) -> Vec<Effect> {
-    let effects = overlay(state, Overlay::Log);
-    // The newest events are what is looked for.
-    state.tops.overlay = log_end(state);
-    effects
+/// Opens the log at its end: the newest events are what is looked for.
+pub(super) fn log(state: &mut State) {
+    let log = Log::at_end(state);
+    state.open(log, |_, _, ()| ());
 }
 
-/// The first event of the last page of the log.
-pub(super) fn log_end(state: &State) -> usize {
-    let rows = usize::from(state.size.1.saturating_sub(LOG_FRAME));
-    let width = words::log_width(state.size.0);
-    state.live.last_page(width, rows)
-}
-
-/// Counts what is checked so far, for the table of tool health.
-pub(super) fn health(state: &mut State) -> Vec<Effect> {
+/// Counts what is checked so far, for the table of tool health; the same key closes it.
+pub fn health(state: &mut State) {
+    if state.layers.top::<HealthTable>().is_some() {
+        state.leave_layer();
+        return;
+    }
     let Some(document) = state.document.clone() else {
-        return Vec::new();
+        return;
     };
     let sessions = &document.recording.sessions;
     let mut health = Health::default();
@@ -285,11 +175,12 @@ pub(super) fn health(state: &mut State) -> Vec<Effect> {
             health.add(session, checked.findings());
         }
     }
-    overlay(state, Overlay::Health(Box::new(health), sessions.len()))
+    let table = HealthTable::new(health, sessions.len());
+    state.open(table, |_, _, ()| ());
 }
 
-/// The menu of what can be copied of the item with the cursor.
-pub(super) fn copy_menu(state: &State) -> CopyMenu {
+/// Opens the menu of what can be copied of the item with the cursor.
+pub(super) fn copy(state: &mut State) {
     let mut available = vec![Copied::Text, Copied::Path, Copied::Raw];
     let kind = state.item().map(|item| item.kind);
     if matches!(kind, Some(Kind::Call | Kind::HostedCall)) {
@@ -304,18 +195,11 @@ pub(super) fn copy_menu(state: &State) -> CopyMenu {
     if state.item().is_some_and(|item| !item.call_id.is_none()) {
         available.push(Copied::CallId);
     }
-    CopyMenu::new(&available)
-}
-
-/// The bytes that are to be copied.
-fn copy(state: &mut State, what: Copied) -> Vec<Effect> {
-    match copied(state, what) {
-        Some(bytes) => vec![Effect::Copy(bytes)],
-        None => {
-            state.notice = Some("nothing to copy".to_owned());
-            Vec::new()
-        }
-    }
+    let menu = CopyMenu::new(&available);
+    state.open(menu, |state, _, what| match copied(state, what) {
+        Some(bytes) => state.effects.push(Effect::Copy(bytes)),
+        None => state.notice = Some("nothing to copy".to_owned()),
+    });
 }
 
 fn copied(state: &State, what: Copied) -> Option<Vec<u8>> {
@@ -344,7 +228,7 @@ fn copied(state: &State, what: Copied) -> Option<Vec<u8>> {
 
 /// One step back: what lies over the panes, then a filter, then the pane.
 pub(super) fn back(state: &mut State) {
-    if state.overlays.pop().is_some() {
+    if state.leave_layer() {
     } else if state.shown.is_some() {
         state.show_all();
     } else if state.focus != Pane::Turns {

@@ -1,22 +1,27 @@
 //! A live run on the screen: news of it come in, the operator's commands go out. No command is obeyed here;
 //! each is an [`Effect::Live`] that the conductor answers with news.
 
-mod breaks;
 mod decide;
 mod hear;
 
-pub(super) use breaks::{changed as breakpoints_changed, placed, write_breakpoint};
-pub(super) use decide::{answered, approved, recover, trusted};
+pub(super) use decide::recover;
+pub use decide::{answer_trust, approve, edit_call, reject};
 pub(super) use hear::{agent, grown, hear, past_agent, resume_following, shown, trust};
 
-use super::{Effect, Paths, overlay, takes};
+use super::{Effect, Paths, takes};
 use crate::tui::keymap::Command;
-use crate::tui::list::ListCursor;
-use crate::tui::prompt::{Prompt, Typing};
+use crate::tui::layer::{Flow, Screen as _};
+use crate::tui::live::agent_prompt::AgentPrompt;
+use crate::tui::live::breakpoints::Breakpoints;
+use crate::tui::live::places::{Choice, Places};
+use crate::tui::live::tools::Tools;
+use crate::tui::prompt::Prompt;
 use crate::tui::recovery::forms::Confirmation;
-use crate::tui::state::{Asked, Overlay, State};
-use retake_core::engine::{self, Breakpoint, Reason};
+use crate::tui::state::State;
+use crate::tui::state::preview::tool_of;
+use retake_core::engine::{self, Breakpoint, Place, Reason};
 use retake_core::safe_text::SafeText;
+use retake_core::session::Kind;
 use retake_live::live::Phase;
 
 /// Something to be done to the live run.
@@ -42,34 +47,57 @@ pub enum LiveCommand {
     Say(String),
 }
 
-fn told(command: engine::Command) -> Vec<Effect> {
-    vec![Effect::Live(LiveCommand::Engine(command))]
+fn tell(state: &mut State, command: engine::Command) {
+    let command = LiveCommand::Engine(command);
+    state.effects.push(Effect::Live(command));
 }
 
-fn notice(state: &mut State, words: &str) -> Vec<Effect> {
+fn notice(state: &mut State, words: &str) {
     state.notice = Some(words.to_owned());
-    Vec::new()
 }
 
 /// What is said where there is nothing to command.
 const NO_RUN: &str = "nothing runs: c goes on live from this take";
 
 /// Does what a command of the run says.
-pub(super) fn obey(state: &mut State, command: Command) -> Vec<Effect> {
+pub(super) fn obey(state: &mut State, command: Command) {
     match command {
-        Command::Break => breaks::break_here(state),
-        Command::Breakpoints => breaks::list(state),
+        Command::Break => break_here(state),
+        Command::Breakpoints => state.open(Breakpoints::default(), |_, _, ()| ()),
         Command::StepRun => step(state),
         Command::Continue => go_on(state),
         Command::PauseRun => pause(state),
         Command::Abort => abort(state),
         Command::Always => decide::always(state),
-        _ => Vec::new(),
+        _ => {}
     }
 }
 
+/// The menu of what a breakpoint may be set on here.
+fn break_here(state: &mut State) {
+    let mut choices = Vec::new();
+    if let (Some(session), Some(item)) = (state.session(), state.item()) {
+        let tool = tool_of(session, state.item);
+        if !tool.is_empty() {
+            choices.push(Place::Tool(tool.to_owned()));
+        }
+        for finding in state.findings_here() {
+            choices.push(Place::Rule(finding.rule.id.to_owned()));
+        }
+        choices.push(Place::Kind(item.kind.word().to_owned()));
+        let turn = u32::try_from(state.turn() + 1).unwrap_or(u32::MAX);
+        choices.push(Place::Turn(turn));
+    }
+    choices.dedup();
+    let mut choices: Vec<Choice> = choices.into_iter().map(Choice::Place).collect();
+    let is_call = state.item().is_some_and(|item| item.kind == Kind::Call);
+    let begun = if is_call { "arg ." } else { "tool " };
+    choices.push(Choice::Written(begun.to_owned()));
+    state.open(Places::new(choices), |_, _, ()| ());
+}
+
 /// Goes on, or begins to.
-fn go_on(state: &mut State) -> Vec<Effect> {
+fn go_on(state: &mut State) {
     if let Some(request) = state.live.trust.take() {
         return trust(state, request);
     }
@@ -78,23 +106,23 @@ fn go_on(state: &mut State) -> Vec<Effect> {
         Phase::Asking { .. } | Phase::Running { .. } => {
             notice(state, "the run is going on: p pauses it, X aborts it")
         }
-        Phase::Waiting { .. } => told(engine::Command::Now),
+        Phase::Waiting { .. } => tell(state, engine::Command::Now),
         Phase::Paused { .. } => settle(state, engine::Command::Continue),
     }
 }
 
 /// One step of the run.
-fn step(state: &mut State) -> Vec<Effect> {
+fn step(state: &mut State) {
     match &state.live.phase {
         Phase::Idle | Phase::Ended(_) => notice(state, NO_RUN),
         Phase::Asking { .. } | Phase::Running { .. } => pause(state),
-        Phase::Waiting { .. } => told(engine::Command::Now),
+        Phase::Waiting { .. } => tell(state, engine::Command::Now),
         Phase::Paused { .. } => settle(state, engine::Command::Step),
     }
 }
 
 /// Stops before the next step.
-fn pause(state: &mut State) -> Vec<Effect> {
+fn pause(state: &mut State) {
     if !state.live.is_busy() {
         let words = match state.live.is_paused() {
             true => "the run is paused already",
@@ -103,11 +131,11 @@ fn pause(state: &mut State) -> Vec<Effect> {
         return notice(state, words);
     }
     state.notice = Some("the run pauses before its next step".to_owned());
-    told(engine::Command::Pause)
+    tell(state, engine::Command::Pause)
 }
 
 /// Goes on from a pause, or asks what has to be decided before.
-fn settle(state: &mut State, command: engine::Command) -> Vec<Effect> {
+fn settle(state: &mut State, command: engine::Command) {
     let here = state.live.reason_at(state.item);
     let reason = here.or_else(|| state.live.reasons().first()).cloned();
     match reason {
@@ -116,61 +144,73 @@ fn settle(state: &mut State, command: engine::Command) -> Vec<Effect> {
         Some(Reason::TurnLimit { turns }) => {
             let mut prompt = Prompt::new("more replies", "how many more the model may give");
             prompt.open(&turns.to_string());
-            overlay(state, Overlay::Line(Box::new(prompt), Asked::MoreTurns))
+            state.open(prompt, |state, prompt, text| match text.trim().parse() {
+                Ok(0) | Err(_) => {
+                    prompt.complain(SafeText::from_static("a number from 1 is needed"));
+                    Flow::Stay
+                }
+                Ok(turns) => {
+                    tell(state, engine::Command::MoreTurns(turns));
+                    Flow::Close
+                }
+            });
         }
         Some(Reason::Fault { .. }) => {
             state.notice = Some("what is wrong holds the run: A releases it as it is".to_owned());
-            told(command)
+            tell(state, command)
         }
         Some(Reason::MayHaveRun { .. }) => {
             state.notice = Some("r runs the call again, o supplies its output".to_owned());
-            told(command)
+            tell(state, command)
         }
         Some(Reason::Breakpoint { .. } | Reason::Model { .. } | Reason::Stepped) | None => {
-            told(command)
+            tell(state, command)
         }
     }
 }
 
-fn begin(state: &mut State) -> Vec<Effect> {
+fn begin(state: &mut State) {
     if !takes::may_ask(state) {
-        return Vec::new();
+        return;
     }
     let live = &state.live;
     match &live.agent {
         Some(agent) if live.phase == Phase::Idle && !live.is_of_recording => {
             let agent = agent.path.clone();
-            vec![Effect::Live(LiveCommand::Begin { agent })]
+            state
+                .effects
+                .push(Effect::Live(LiveCommand::Begin { agent }))
         }
         Some(agent) if !agent.path.is_empty() => go_on_with(state, agent.path.clone()),
         _ => {
             let proposed = live.proposed_agent.clone().unwrap_or_default();
-            let mut prompt = Prompt::new(
-                "agent",
-                "the agent's file that goes on from here  tab completes",
-            );
-            prompt.open(&proposed);
-            let mut effects = overlay(state, Overlay::Line(Box::new(prompt), Asked::Agent));
+            state.open(AgentPrompt::new(&proposed), |state, prompt, path| {
+                if path.is_empty() {
+                    prompt.complain("a path is needed");
+                    return Flow::Stay;
+                }
+                go_on_with(state, path);
+                Flow::Close
+            });
             if proposed.is_empty() {
-                effects.push(Effect::Complete(proposed));
+                state.effects.push(Effect::Complete(proposed));
             }
-            effects
         }
     }
 }
 
-fn go_on_with(state: &mut State, agent: String) -> Vec<Effect> {
+fn go_on_with(state: &mut State, agent: String) {
     state.live.is_of_recording = true;
     state.live.proposed_agent = Some(agent.clone());
-    vec![Effect::Live(LiveCommand::GoOnFrom {
+    state.effects.push(Effect::Live(LiveCommand::GoOnFrom {
         agent,
         take: state.recovery.takes.current,
         session: state.session,
-    })]
+    }));
 }
 
 /// Ends the run, once the operator has confirmed it.
-fn abort(state: &mut State) -> Vec<Effect> {
+fn abort(state: &mut State) {
     if !state.live.is_on() {
         return notice(state, NO_RUN);
     }
@@ -187,131 +227,45 @@ fn abort(state: &mut State) -> Vec<Effect> {
     };
     let reason = format!("{reason} Open calls are closed with outputs that say so.");
     let question = Confirmation::new("abort", &reason, "Abort the run?");
-    let command = LiveCommand::Engine(engine::Command::Abort);
-    overlay(state, Overlay::Sure(Box::new(question), command))
+    state.open(question, |state, _, ()| tell(state, engine::Command::Abort));
 }
 
 /// Leaves by a command; a run that is under way is ended first.
-pub(super) fn leave(state: &mut State, command: Command) -> Vec<Effect> {
+pub(super) fn leave(state: &mut State, command: Command) {
     // The proxy goes on with what is given back to it.
     let is_given_back = state.exchange.is_some();
     if !state.live.is_busy() || state.live.leaving.is_some() || is_given_back {
-        return takes::leave(command);
+        return takes::leave(state, command);
     }
-    state.overlays.clear();
+    state.leave_layers();
     state.live.leaving = Some(command);
     state.notice = Some("the run is being stopped: the same key again leaves at once".to_owned());
-    told(engine::Command::Abort)
+    tell(state, engine::Command::Abort)
 }
 
 /// The tools of the run, or how tools fared in the history where nothing ran.
-pub(super) fn health(state: &mut State) -> Vec<Effect> {
+pub(super) fn health(state: &mut State) {
     if state.live.tools.is_empty() {
         return super::layers::health(state);
     }
-    overlay(state, Overlay::Tools(ListCursor::default()))
+    state.open(Tools::default(), |_, _, ()| ());
 }
 
 /// Uses a tool again that a breaker has switched off.
-pub(super) fn enable(state: &mut State, number: usize) -> Vec<Effect> {
+pub fn enable_tool(state: &mut State, number: usize) {
     match state.live.tools.get(number) {
-        Some(tool) if tool.breaker != "closed" => told(engine::Command::Enable {
-            tool: tool.tool.clone(),
-        }),
+        Some(tool) if tool.breaker != "closed" => {
+            let tool = tool.tool.clone();
+            tell(state, engine::Command::Enable { tool });
+        }
         Some(_) => notice(state, "this tool is in use: its breaker is closed"),
-        None => Vec::new(),
+        None => {}
     }
 }
 
-pub(super) fn line(state: &mut State, typed: Typing, asked: Asked) -> Vec<Effect> {
-    let text = match typed {
-        Typing::Pending | Typing::Changed => return Vec::new(),
-        Typing::Cancelled => {
-            state.overlays.pop();
-            return Vec::new();
-        }
-        Typing::Submitted(text) => text,
-    };
-    let text = text.trim();
-    let done = match asked {
-        Asked::Agent if text.is_empty() => Err("a path is needed".to_owned()),
-        Asked::Agent => {
-            state.overlays.pop();
-            return go_on_with(state, text.to_owned());
-        }
-        Asked::MoreTurns => match text.parse() {
-            Ok(0) | Err(_) => Err("a number from 1 is needed".to_owned()),
-            Ok(turns) => Ok(told(engine::Command::MoreTurns(turns))),
-        },
-        Asked::Breakpoint => {
-            return breaks::written(state, text);
-        }
-    };
-    match done {
-        Ok(effects) => {
-            state.overlays.pop();
-            effects
-        }
-        Err(complaint) => complain(state, &complaint),
+/// Takes what the path of an agent's file can be completed to.
+pub(super) fn completed(state: &mut State, paths: &Paths) {
+    if let Some(prompt) = state.layers.top_mut::<AgentPrompt>() {
+        prompt.complete(paths);
     }
-}
-
-/// Asks what the path that is typed can be completed to.
-pub(super) fn complete(state: &State) -> Vec<Effect> {
-    match state.overlays.last() {
-        Some(Overlay::Line(prompt, Asked::Agent)) => vec![Effect::Complete(prompt.text())],
-        _ => Vec::new(),
-    }
-}
-
-/// Completes the path of the agent's file as far as that is certain; says what it may be
-/// where there are several.
-pub(super) fn completed(state: &mut State, paths: &Paths) -> Vec<Effect> {
-    let Some(Overlay::Line(prompt, Asked::Agent)) = state.overlays.last_mut() else {
-        return Vec::new();
-    };
-    // What was typed meanwhile counts.
-    if prompt.text() != paths.typed {
-        return Vec::new();
-    }
-    let Some(first) = paths.found.first() else {
-        if !paths.typed.is_empty() {
-            prompt.complain(SafeText::from_static(
-                "no folder and no .toml file begins so",
-            ));
-        }
-        return Vec::new();
-    };
-    let same = |one: &str, other: &str| {
-        let letters = one.char_indices().zip(other.chars());
-        let shared = letters.take_while(|((_, one), other)| one == other);
-        shared
-            .last()
-            .map_or(0, |((at, letter), _)| at + letter.len_utf8())
-    };
-    let common = paths
-        .found
-        .iter()
-        .fold(first.len(), |most, path| most.min(same(first, path)));
-    prompt.open(&first[..common]);
-    if paths.found.len() > 1 {
-        let name = |path: &String| {
-            let path = path.trim_end_matches('/');
-            path.rsplit('/').next().unwrap_or_default().to_owned()
-        };
-        let names: Vec<String> = paths.found.iter().take(NAMED).map(name).collect();
-        let words = format!("{}: {}", paths.found.len(), names.join("  "));
-        prompt.complain(SafeText::single_line(&words, 200));
-    }
-    Vec::new()
-}
-
-/// How many paths are named that a text can be completed to.
-const NAMED: usize = 8;
-
-fn complain(state: &mut State, complaint: &str) -> Vec<Effect> {
-    if let Some(Overlay::Line(prompt, _)) = state.overlays.last_mut() {
-        prompt.complain(SafeText::single_line(complaint, 200));
-    }
-    Vec::new()
 }

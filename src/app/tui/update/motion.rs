@@ -5,12 +5,12 @@ use crate::tui::keymap::{Command, Direction};
 use crate::tui::state::document::{Checked, Extent, item_of};
 use crate::tui::state::layout::{Pane, WIDE};
 use crate::tui::state::tree::{Folds, Row};
-use crate::tui::state::{Follow, Overlay, Stage, State};
+use crate::tui::state::{Follow, Stage, State};
 use retake_core::rules::Severity;
 use std::sync::Arc;
 
 /// Does what a command of moving says.
-pub(super) fn motion(state: &mut State, command: Command) -> Vec<Effect> {
+pub(super) fn motion(state: &mut State, command: Command) {
     state.has_moved = true;
     let leads_back = matches!(
         command,
@@ -31,7 +31,7 @@ pub(super) fn motion(state: &mut State, command: Command) -> Vec<Effect> {
         Command::Step(direction) => steps(state, 1, direction),
         Command::HalfPage(direction) => steps(state, page.div_ceil(2), direction),
         Command::Page(direction) => steps(state, page, direction),
-        Command::Edge(direction) => return edge(state, direction),
+        Command::Edge(direction) => edge(state, direction),
         Command::Turn(direction) => turns(state, 1, direction),
         Command::Unfold => unfold(state),
         Command::Fold => fold(state),
@@ -46,26 +46,14 @@ pub(super) fn motion(state: &mut State, command: Command) -> Vec<Effect> {
         Command::SameTool => same_tool(state),
         _ => {}
     }
-    Vec::new()
 }
 
 fn page(state: &State) -> usize {
-    if state.has_overlay() {
-        return usize::from(state.size.1).saturating_sub(4).max(1);
-    }
     state.layout.height(state.focus).saturating_sub(1).max(1)
 }
 
 /// Moves within the pane that has the keys.
 pub(super) fn steps(state: &mut State, count: usize, direction: Direction) {
-    if state.has_overlay() {
-        let total = match state.overlays.last() {
-            Some(Overlay::Log) if state.live.has_news() => super::layers::log_end(state) + 1,
-            _ => usize::MAX,
-        };
-        state.tops.overlay = shifted(state.tops.overlay, count, direction, total);
-        return;
-    }
     match state.focus {
         Pane::Turns => tree_steps(state, count, direction),
         Pane::Items => item_steps(state, count, direction),
@@ -143,22 +131,20 @@ fn scroll(state: &mut State, count: usize, direction: Direction) {
     }
 }
 
-fn edge(state: &mut State, direction: Direction) -> Vec<Effect> {
-    if state.has_overlay() || matches!(state.focus, Pane::Findings | Pane::Sessions) {
+fn edge(state: &mut State, direction: Direction) {
+    if matches!(state.focus, Pane::Findings | Pane::Sessions) {
         steps(state, usize::MAX / 2, direction);
-        return Vec::new();
+        return;
     }
     match (state.focus, direction) {
         (Pane::Detail, Direction::Backward) => {
             state.detail.scroll = Default::default();
-            Vec::new()
         }
         (Pane::Detail, Direction::Forward) => {
             state.read_detail_to_end();
             let (width, height) = (state.detail_width(), state.layout.height(Pane::Detail));
             state.detail.scroll =
                 crate::tui::state::detail::Scroll::end(&state.detail.lines, width, height);
-            Vec::new()
         }
         (_, Direction::Forward) => to_end(state),
         (_, Direction::Backward) => to_beginning(state),
@@ -166,31 +152,29 @@ fn edge(state: &mut State, direction: Direction) -> Vec<Effect> {
 }
 
 /// To the last item; while the file is being read, to the end of what is read of its end.
-pub(super) fn to_end(state: &mut State) -> Vec<Effect> {
+pub(super) fn to_end(state: &mut State) {
     state.has_moved = true;
     let extent = state.document.as_ref().map(|document| document.extent);
     if extent == Some(Extent::Head) {
-        return vec![Effect::ReadTail];
+        return state.effects.push(Effect::ReadTail);
     }
     let Some(tree) = state.tree() else {
-        return Vec::new();
+        return;
     };
     if let Some(last) = tree.items().checked_sub(1) {
         let item = tree.item(last);
         state.go_to(item);
     }
-    Vec::new()
 }
 
-fn to_beginning(state: &mut State) -> Vec<Effect> {
-    let mut effects = Vec::new();
+fn to_beginning(state: &mut State) {
     let is_tail = state
         .document
         .as_ref()
         .is_some_and(|document| document.extent == Extent::Tail);
     if let Some(head) = state.head.clone().filter(|_| is_tail) {
         state.session = 0;
-        effects.extend(state.show(head).map(Effect::Discard));
+        state.show(head);
     }
     let row = state
         .tree()
@@ -199,7 +183,6 @@ fn to_beginning(state: &mut State) -> Vec<Effect> {
     if let Some(row) = row {
         put_on(state, row);
     }
-    effects
 }
 
 fn turns(state: &mut State, count: usize, direction: Direction) {

@@ -1,7 +1,8 @@
 //! The mouse: a click puts the cursor on a row, the wheel moves the pane below it.
 
-use super::{Effect, motion};
+use super::motion;
 use crate::tui::keymap::Direction;
+use crate::tui::layer::{Input, Screen as _};
 use crate::tui::state::State;
 use crate::tui::state::layout::Pane;
 use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
@@ -9,32 +10,30 @@ use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 /// How many rows a notch of the wheel moves.
 const NOTCH: usize = 3;
 
-pub(super) fn mouse(state: &mut State, event: MouseEvent) -> Vec<Effect> {
+pub(super) fn mouse(state: &mut State, event: MouseEvent) {
     state.recovery.awaited = None;
-    if super::faces::mouse(state, event) {
-        return Vec::new();
+    if state.give_to_layers(Input::Mouse(event)) {
+        return;
     }
     let direction = match event.kind {
         MouseEventKind::ScrollDown => Direction::Forward,
         MouseEventKind::ScrollUp => Direction::Backward,
         MouseEventKind::Down(MouseButton::Left) => {
             click(state, event.column, event.row);
-            return Vec::new();
+            return;
         }
-        _ => return Vec::new(),
+        _ => return,
     };
-    state.has_moved = true;
     if state.has_overlay() {
-        motion::steps(state, NOTCH, direction);
-        return Vec::new();
+        return;
     }
+    state.has_moved = true;
     let before = state.focus;
     if let Some((pane, _)) = pane_at(state, event.column, event.row) {
         state.focus = pane;
         motion::steps(state, NOTCH, direction);
         state.focus = before;
     }
-    Vec::new()
 }
 
 fn pane_at(state: &State, column: u16, row: u16) -> Option<(Pane, usize)> {
@@ -48,8 +47,7 @@ fn pane_at(state: &State, column: u16, row: u16) -> Option<(Pane, usize)> {
 }
 
 fn click(state: &mut State, column: u16, row: u16) {
-    if state.has_overlay() {
-        state.overlays.pop();
+    if state.leave_layer() {
         return;
     }
     let Some((pane, row)) = pane_at(state, column, row) else {

@@ -1,22 +1,20 @@
 //! From a key on a finding to a proposal: what the action needs is asked, what it would change is shown,
 //! nothing is done yet.
 
-mod stale;
 mod words;
 
-pub(super) use stale::abandon;
-pub(super) use words::{flattened, previewer};
+pub(super) use words::previewer;
 
-use super::{Effect, Order, exchange, lab, overlay, takes};
+use super::{Effect, Order, exchange, lab, takes};
+use crate::tui::layer::{Flow, Layer, Opening, Screen as _};
 use crate::tui::recovery::changes::{changes_of, open_arguments};
-use crate::tui::recovery::forms::Confirmation;
-use crate::tui::recovery::forms::{Reading, Readings};
-use crate::tui::recovery::offers::{Group, Offered, OffersMenu};
-use crate::tui::recovery::proposal::{Proposal, Proposed};
-use crate::tui::recovery::wording::Subject;
-use crate::tui::state::document::Place;
+use crate::tui::recovery::forms::{Confirmation, Reading, Readings, WordsForm, Written};
+use crate::tui::recovery::offers::{Chosen, Group, Offered, OffersMenu};
+use crate::tui::recovery::proposal::{Proposal, Proposed, Verdict};
+use crate::tui::recovery::wording::{Subject, Worded, WordingEditor};
+use crate::tui::state::State;
+use crate::tui::state::document::{Document, Place};
 use crate::tui::state::recovery::{Attempt, Awaited};
-use crate::tui::state::{Overlay, State};
 use retake_core::actions::{self, Choice, Defect, Planned, Refusal, Safety};
 use retake_core::engine::TURN_LIMIT;
 use retake_core::repair::{Repair, repair};
@@ -25,16 +23,16 @@ use retake_core::session::takes::{Author, Cause, Outcome, Take};
 use retake_core::session::{Dialect, Edit, Session};
 use retake_core::wording;
 use retake_live::live::{Phase, goes_on};
-use stale::is_of_another_document;
-use words::{fallback_purpose, kind_of, named, wording_editor, words_form};
+use std::sync::Arc;
+use words::{fallback_purpose, flattened, kind_of, named, wording_editor, words_form};
 
 /// Opens the menu of everything that can be done about the findings at the cursor.
-pub(super) fn offers(state: &mut State) -> Vec<Effect> {
+pub(super) fn offers(state: &mut State) {
     let (Some(document), Some(checked)) = (state.document.clone(), state.checked()) else {
-        return Vec::new();
+        return;
     };
     let Some(session) = document.session(state.session) else {
-        return Vec::new();
+        return;
     };
     let findings = checked.findings();
     let run = Run::new(session, state.recovery.target);
@@ -73,22 +71,26 @@ pub(super) fn offers(state: &mut State) -> Vec<Effect> {
         }
     });
     let menu = OffersMenu::new(groups.collect());
-    overlay(state, Overlay::Offers(Box::new(menu)))
+    let choose = |state: &mut State, _: &mut OffersMenu, (finding, action): Chosen| match action {
+        Some(action) => begin_on(state, finding, action),
+        None => lab::begin_on(state, finding),
+    };
+    open_planned(state, Opening::new(menu, choose), document);
 }
 
 /// Begins an action on the finding of this index among those at the cursor.
-pub(super) fn begin_on(state: &mut State, finding: usize, action: &'static str) -> Vec<Effect> {
+pub(super) fn begin_on(state: &mut State, finding: usize, action: &'static str) {
     let finding = state.offering_here().nth(finding).cloned();
-    state.overlays.clear();
+    state.leave_layers();
     begin_with(state, action, finding)
 }
 
 /// Begins an action on what is at the cursor: the finding that offers it, else the item itself. While the rules
 /// have not seen the session, the action waits for them; the next key makes it forgotten.
-pub(super) fn begin(state: &mut State, action: &'static str) -> Vec<Effect> {
+pub(super) fn begin(state: &mut State, action: &'static str) {
     if state.recovery.is_busy {
         takes::may_ask(state);
-        return Vec::new();
+        return;
     }
     if !is_known(state) {
         let title = actions::find(action).map_or(action, |action| action.title);
@@ -106,17 +108,24 @@ pub(super) fn begin(state: &mut State, action: &'static str) -> Vec<Effect> {
     begin_with(state, action, finding)
 }
 
-/// Begins the fallback of a run that has used up its turns: a final message behind what was said last. `None`
+/// Begins the fallback of a run that has used up its turns: a final message behind what was said last. False
 /// where the cursor is elsewhere.
-pub(super) fn end_at_limit(state: &mut State) -> Option<Vec<Effect>> {
-    let session = state.session()?;
-    let last = session.turns[session.last_spoken_turn()?];
-    let end = last.items().next_back()?;
-    if !last.items().contains(&state.item) || state.recovery.is_busy || !is_known(state) {
-        return None;
+pub(super) fn end_at_limit(state: &mut State) -> bool {
+    let may_begin = !state.recovery.is_busy && is_known(state);
+    let finding = at_limit(state).filter(|_| may_begin);
+    let is_there = finding.is_some();
+    if is_there {
+        begin_with(state, "fallback", finding);
     }
-    let finding = Finding::new(rules::find(TURN_LIMIT)?, end);
-    Some(begin_with(state, "fallback", Some(finding)))
+    is_there
+}
+
+fn at_limit(state: &State) -> Option<Finding> {
+    let session = state.session()?;
+    let last = session.turns[session.last_spoken_turn()?].items();
+    let end = last.clone().next_back()?;
+    let limit = rules::find(TURN_LIMIT).filter(|_| last.contains(&state.item))?;
+    Some(Finding::new(limit, end))
 }
 
 /// Whether what is suggested at the cursor is other arguments, and not another name: a repair that the tool
@@ -138,17 +147,16 @@ pub(super) fn is_known(state: &State) -> bool {
 }
 
 /// Lets something wait for the rules, and says so.
-pub(super) fn wait(state: &mut State, what: Awaited, title: &str) -> Vec<Effect> {
+pub(super) fn wait(state: &mut State, what: Awaited, title: &str) {
     state.recovery.awaited = Some(what);
     state.notice = Some(format!("{title}: as soon as the session is checked"));
-    Vec::new()
 }
 
 /// Begins what waited for the rules, if they have seen the session now.
-pub(super) fn begin_awaited(state: &mut State) -> Vec<Effect> {
+pub(super) fn begin_awaited(state: &mut State) {
     let may_begin = is_known(state) && !state.recovery.is_busy && !state.has_overlay();
     let Some(awaited) = state.recovery.awaited.take_if(|_| may_begin) else {
-        return Vec::new();
+        return;
     };
     state.notice = None;
     match awaited {
@@ -179,9 +187,9 @@ fn finding_for<'s>(state: &'s State, action: &str) -> Option<&'s Finding> {
         .or_else(|| if state.on_turn { of_turn() } else { None })
 }
 
-fn begin_with(state: &mut State, action: &'static str, finding: Option<Finding>) -> Vec<Effect> {
+fn begin_with(state: &mut State, action: &'static str, finding: Option<Finding>) {
     let (Some(action), Some(document)) = (actions::find(action), state.document.clone()) else {
-        return Vec::new();
+        return;
     };
     let offer = finding.as_ref().and_then(|finding| {
         let mut offers = finding.offers.iter();
@@ -207,12 +215,12 @@ fn begin_with(state: &mut State, action: &'static str, finding: Option<Finding>)
 }
 
 /// Proposes the item with the cursor as it was edited outside.
-pub(super) fn edited(state: &mut State, text: &str) -> Vec<Effect> {
+pub fn edited(state: &mut State, text: &str) {
     if !takes::may_ask(state) {
-        return Vec::new();
+        return;
     }
     let (Some(action), Some(document)) = (actions::find("edit"), state.document.clone()) else {
-        return Vec::new();
+        return;
     };
     state.recovery.attempt = Some(Attempt {
         document,
@@ -229,86 +237,203 @@ pub(super) fn edited(state: &mut State, text: &str) -> Vec<Effect> {
         confirmed: false,
         never_ran: Vec::new(),
     });
-    propose(state)
+    propose(state, None);
 }
 
 /// Asks for what the action needs, or proposes it at once. What no words could make possible is refused before
 /// any are asked for.
-fn ask(state: &mut State, attempt: Attempt) -> Vec<Effect> {
+fn ask(state: &mut State, attempt: Attempt) {
     let findings = findings_of(state, attempt.place.session);
     let tried = plan(&attempt, &findings, state.recovery.target);
     if let Err(refusal) = tried
         && !refusal.is_question()
         && !matches!(refusal, Refusal::BadWords(_))
     {
-        return refused(state, &attempt, &refusal);
+        return refused(state, &attempt, &refusal, None);
     }
-    let opened = match attempt.action.id {
-        "inject-error" => wording_editor(state, &attempt),
-        "retry" => words_form(
-            state,
-            &attempt,
-            "what the model is told before it is asked again; empty: nothing",
-        ),
-        "fallback" => words_form(state, &attempt, &fallback_purpose(&attempt)),
-        "supply-output" => words_form(state, &attempt, "what the tool returns"),
-        "edit" => words_form(
-            state,
-            &attempt,
-            "the item as JSON; its kind and its call id stay",
-        ),
-        _ => None,
+    let purpose = match attempt.action.id {
+        "retry" => "what the model is told before it is asked again; empty: nothing",
+        "fallback" => &fallback_purpose(&attempt),
+        "supply-output" => "what the tool returns",
+        "edit" => "the item as JSON; its kind and its call id stay",
+        _ => "",
     };
-    state.recovery.attempt = Some(attempt);
-    match opened {
-        Some(opened) => overlay(state, opened),
-        None => propose(state),
+    state.recovery.attempt = Some(attempt.clone());
+    let is_asked = match attempt.action.id {
+        "inject-error" => ask_for_wording(state, &attempt),
+        _ if purpose.is_empty() => false,
+        _ => ask_for_words(state, &attempt, purpose),
+    };
+    if !is_asked {
+        propose(state, None);
     }
 }
 
-/// Plans the attempt and shows what it would change, or asks what is missing.
-pub(super) fn propose(state: &mut State) -> Vec<Effect> {
+/// Opens a layer about items of a document; it is left once another one is shown.
+fn open_planned<L: Layer<State>>(
+    state: &mut State,
+    opening: Opening<State, L>,
+    document: Arc<Document>,
+) {
+    let is_shown = move |state: &State| is_shown(state, &document);
+    opening.as_long_as(is_shown).over(state);
+}
+
+/// Opens the editor for the wording of an error; false where there is nothing to word.
+fn ask_for_wording(state: &mut State, attempt: &Attempt) -> bool {
+    let Some(editor) = wording_editor(state, attempt) else {
+        return false;
+    };
+    let subject = subject(attempt);
+    let accept = move |state: &mut State, _: &mut WordingEditor, worded: Worded| {
+        keep(state, subject, worded.template.clone());
+        accept_words(state, None, |attempt| {
+            attempt.words = Some(worded.template);
+            attempt.whole_turn = worded.whole_turn;
+        })
+    };
+    let opening = Opening::new(editor, accept)
+        .if_left(move |state, editor| leave_words(state, subject, editor.text()));
+    open_planned(state, opening, attempt.document.clone());
+    true
+}
+
+/// Opens the form for plain words; false where there is no item that they could be about.
+fn ask_for_words(state: &mut State, attempt: &Attempt, purpose: &str) -> bool {
+    let Some(form) = words_form(state, attempt, purpose) else {
+        return false;
+    };
+    let subject = subject(attempt);
+    let accept = move |state: &mut State, form: &mut WordsForm, written: Written| {
+        keep(state, subject, written.text.clone());
+        accept_words(state, Some(form), |attempt| {
+            attempt.words = Some(match attempt.action.id {
+                "edit" => flattened(&written.text),
+                _ => written.text,
+            });
+            attempt.in_history = written.in_history;
+        })
+    };
+    let opening = Opening::new(form, accept)
+        .if_left(move |state, form| leave_words(state, subject, form.text()));
+    open_planned(state, opening, attempt.document.clone());
+    true
+}
+
+/// Proposes what the attempt becomes with words; their form stays below the proposal.
+fn accept_words(
+    state: &mut State,
+    form: Option<&mut WordsForm>,
+    change: impl FnOnce(&mut Attempt),
+) -> Flow {
+    if exchange::comes_too_late(state) {
+        state.recovery.attempt = None;
+        return Flow::Close;
+    }
+    if let Some(attempt) = &mut state.recovery.attempt {
+        change(attempt);
+    }
+    propose(state, form);
+    Flow::Stay
+}
+
+/// Leaves a text; it stands there again the next time.
+fn leave_words(state: &mut State, subject: Option<Subject>, text: String) {
+    keep(state, subject, text);
+    state.recovery.attempt = None;
+}
+
+fn keep(state: &mut State, subject: Option<Subject>, text: String) {
+    if let Some(subject) = subject {
+        state.recovery.drafts.keep(subject, text);
+    }
+}
+
+/// Plans the attempt and shows what it would change, or asks what is missing. What is wrong with words stands
+/// in their form.
+fn propose(state: &mut State, form: Option<&mut WordsForm>) {
     let Some(attempt) = state.recovery.attempt.clone() else {
-        return Vec::new();
+        return;
     };
     if is_of_another_document(state, &attempt) {
-        return Vec::new();
+        return;
     }
     let findings = findings_of(state, attempt.place.session);
     match plan(&attempt, &findings, state.recovery.target) {
         Ok(planned) => {
             let Some(session) = attempt.document.session(attempt.place.session) else {
-                return Vec::new();
+                return;
             };
             let next = what_follows(state, &attempt, &planned).into_iter();
             let next = next.chain(exchange::text_sent(state).filter(|_| planned.asks_model));
             let proposal = Proposal::new(&proposed(session, &attempt, &planned, next));
-            overlay(state, Overlay::Proposal(Box::new((proposal, planned))))
+            let decide = move |state: &mut State, _: &mut Proposal, verdict| {
+                decide(state, &planned, verdict)
+            };
+            let opening = Opening::new(proposal, decide).if_left(|state, _| reject(state));
+            open_planned(state, opening, attempt.document);
         }
-        Err(refusal) => refused(state, &attempt, &refusal),
+        Err(refusal) => refused(state, &attempt, &refusal, form),
     }
 }
 
-fn refused(state: &mut State, attempt: &Attempt, refusal: &Refusal) -> Vec<Effect> {
-    let reason = refusal.to_string();
-    match (state.overlays.last_mut(), refusal) {
-        (Some(Overlay::Words(form)), Refusal::BadWords(_) | Refusal::NeedsWords(_)) => {
-            form.complain(&reason);
-            Vec::new()
+/// What the operator says to a proposal.
+fn decide(state: &mut State, planned: &Planned, verdict: Verdict) -> Flow {
+    match verdict {
+        Verdict::Reword => {}
+        Verdict::Accept if exchange::comes_too_late(state) => {
+            state.leave_layers();
+            give_up(state);
         }
-        (_, Refusal::NeedsConfirmation(_)) => match readings(attempt) {
-            Some(readings) => overlay(state, Overlay::Readings(Box::new(readings))),
-            None => {
-                let question = format!("{}?", attempt.action.title);
-                let question = Confirmation::new(attempt.action.title, &reason, &question);
-                overlay(state, Overlay::Question(Box::new(question)))
-            }
-        },
-        _ => {
-            state.notice = Some(format!("{}: {reason}", attempt.action.title));
-            Vec::new()
-        }
+        Verdict::Accept if !takes::may_ask(state) => return Flow::Stay,
+        Verdict::Accept => order(state, planned),
     }
+    Flow::Close
+}
+
+/// Leaves a proposal. Below it lies the form with its words, or nothing that would need the attempt.
+fn reject(state: &mut State) {
+    let layers = &state.layers;
+    let is_asking = layers.top::<WordingEditor>().is_some() || layers.top::<WordsForm>().is_some();
+    match &mut state.recovery.attempt {
+        Some(attempt) if is_asking => attempt.confirmed = false,
+        attempt => *attempt = None,
+    }
+}
+
+fn refused(state: &mut State, attempt: &Attempt, refusal: &Refusal, form: Option<&mut WordsForm>) {
+    let reason = refusal.to_string();
+    let form = form.or_else(|| state.layers.top_mut());
+    match (form, refusal) {
+        (Some(form), Refusal::BadWords(_) | Refusal::NeedsWords(_)) => form.complain(&reason),
+        (_, Refusal::NeedsConfirmation(_)) => confirm(state, attempt, &reason),
+        _ => state.notice = Some(format!("{}: {reason}", attempt.action.title)),
+    }
+}
+
+/// Asks what has to be confirmed before the attempt is planned: which reading is meant, or whether it is meant
+/// at all.
+fn confirm(state: &mut State, attempt: &Attempt, reason: &str) {
+    let document = attempt.document.clone();
+    if let Some(readings) = readings(attempt) {
+        let choose = |state: &mut State, _: &mut Readings, index| {
+            let text = reading(state, index);
+            confirmed(state, |attempt| attempt.words = text);
+        };
+        return open_planned(state, Opening::new(readings, choose), document);
+    }
+    let title = attempt.action.title;
+    let question = Confirmation::new(title, reason, &format!("{title}?"));
+    let answer = |state: &mut State, _: &mut Confirmation, ()| confirmed(state, |_| {});
+    open_planned(state, Opening::new(question, answer), document);
+}
+
+fn confirmed(state: &mut State, change: impl FnOnce(&mut Attempt)) {
+    if let Some(attempt) = &mut state.recovery.attempt {
+        attempt.confirmed = true;
+        change(attempt);
+    }
+    propose(state, None);
 }
 
 /// What broken arguments may have meant, where two readers disagree.
@@ -333,7 +458,7 @@ fn readings(attempt: &Attempt) -> Option<Readings> {
 }
 
 /// The text of the reading of this index.
-pub(super) fn reading(state: &State, index: usize) -> Option<String> {
+fn reading(state: &State, index: usize) -> Option<String> {
     let attempt = state.recovery.attempt.as_ref()?;
     match (repair(&arguments_of(attempt)?), index) {
         (Repair::Disagree { a, .. }, 0) => Some(a),
@@ -429,14 +554,14 @@ fn proposed(
 }
 
 /// The order that makes a take of what was proposed.
-pub(super) fn order(state: &mut State, planned: &Planned) -> Vec<Effect> {
+fn order(state: &mut State, planned: &Planned) {
     let Some(attempt) = state.recovery.attempt.take() else {
-        return Vec::new();
+        return;
     };
     if is_of_another_document(state, &attempt) {
-        return Vec::new();
+        return;
     }
-    state.overlays.clear();
+    state.leave_layers();
     state.recovery.is_busy = true;
     let kind = kind_of(&attempt, state.recovery.target);
     let template = attempt
@@ -475,18 +600,48 @@ pub(super) fn order(state: &mut State, planned: &Planned) -> Vec<Effect> {
         },
         ..Take::default()
     };
-    vec![Effect::Take(Box::new(Order {
+    state.effects.push(Effect::Take(Box::new(Order {
         document: attempt.document,
         session: attempt.place.session,
         edits: planned.edits.clone(),
         about,
-    }))]
+    })));
 }
 
 /// What words are kept for: the item, and the action.
-pub(super) fn subject(state: &State) -> Option<Subject> {
-    let attempt = state.recovery.attempt.as_ref()?;
+fn subject(attempt: &Attempt) -> Option<Subject> {
     let session = attempt.document.session(attempt.place.session)?;
     let item = session.items.get(attempt.place.item)?;
     Some((item.span.start, attempt.action.id))
+}
+
+/// Gives up what was planned for a document that is no longer shown; words stand there again the next time.
+/// Whether anything was open.
+pub(super) fn abandon(state: &mut State) -> bool {
+    let was_open = state.leave_outdated();
+    state.recovery.attempt = None;
+    if was_open {
+        give_up(state);
+    }
+    was_open
+}
+
+fn give_up(state: &mut State) {
+    state.recovery.attempt = None;
+    state.notice = Some("the history has changed: what was begun is closed".to_owned());
+}
+
+fn is_shown(state: &State, document: &Arc<Document>) -> bool {
+    let shown = state.document.as_ref();
+    shown.is_some_and(|shown| Arc::ptr_eq(shown, document))
+}
+
+/// Whether an attempt was planned for another document than the one that is shown; it is given up then.
+fn is_of_another_document(state: &mut State, attempt: &Attempt) -> bool {
+    let is_shown = is_shown(state, &attempt.document);
+    if !is_shown {
+        state.leave_outdated();
+        give_up(state);
+    }
+    !is_shown
 }

@@ -1,16 +1,17 @@
 //! Takes on the screen: undo and redo, the tree, notes and marks, saving, and what the loader brings of them.
 
-use super::{Effect, Order, TakesCommand, layers, live, motion, overlay, recover};
+use super::{Effect, Order, TakesCommand, layers, live, motion, recover};
 use crate::tui::keymap::overlays::{Act, act};
 use crate::tui::keymap::{Command, Context};
+use crate::tui::layer::{Flow, Screen as _};
 use crate::tui::recovery::comparison::Comparison;
 use crate::tui::recovery::forms::Confirmation;
-use crate::tui::recovery::saving::{SaveDialog, SaveFormat};
+use crate::tui::recovery::saving::{Save, SaveDialog, SaveFormat};
 use crate::tui::recovery::takes::TakeTree;
 use crate::tui::state::document::{Document, Place};
 use crate::tui::state::layout::Pane;
 use crate::tui::state::recovery::TakesView;
-use crate::tui::state::{Overlay, Stage, State};
+use crate::tui::state::{Stage, State};
 use crossterm::event::KeyEvent;
 use retake_core::session::Edit;
 use retake_core::session::takes::{Cause, Outcome, Take};
@@ -58,7 +59,7 @@ pub enum TakesReport {
 
 /// Asks for something to be done to the takes; one thing at a time. To save is no answer to what is shown: it
 /// waits for its turn.
-pub(super) fn ask(state: &mut State, command: TakesCommand) -> Vec<Effect> {
+pub(super) fn ask(state: &mut State, command: TakesCommand) {
     let is_formats = matches!(command, TakesCommand::Formats(_));
     let can_wait = is_formats || matches!(command, TakesCommand::Save { .. });
     if is_formats && state.is_whole() {
@@ -66,13 +67,13 @@ pub(super) fn ask(state: &mut State, command: TakesCommand) -> Vec<Effect> {
     }
     if can_wait && state.recovery.is_busy && state.is_whole() {
         state.recovery.queued = Some(command);
-        return Vec::new();
+        return;
     }
     if !may_ask(state) {
-        return Vec::new();
+        return;
     }
     state.recovery.is_busy = true;
-    vec![Effect::Takes(command)]
+    state.effects.push(Effect::Takes(command))
 }
 
 /// Whether anything may be asked for that is about the items that are shown; else the operator reads why not.
@@ -104,19 +105,18 @@ pub(super) fn keep_key(state: &mut State, key: &KeyEvent) -> bool {
 }
 
 /// The last thing that was asked for is done: what waits is next.
-fn done(state: &mut State) -> Vec<Effect> {
+fn done(state: &mut State) {
     state.recovery.is_busy = false;
     match state.recovery.queued.take() {
         Some(command) => ask(state, command),
         None => {
             state.recovery.typed = None;
-            Vec::new()
         }
     }
 }
 
 /// Leaves, unless takes would be lost by that: then the operator is asked.
-pub(super) fn ask_to_leave(state: &mut State, command: Command) -> Vec<Effect> {
+pub(super) fn ask_to_leave(state: &mut State, command: Command) {
     let takes = &state.recovery.takes;
     let held = state.exchange.as_ref().filter(|_| command == Command::Quit);
     let held = held.map_or(0, |open| {
@@ -128,7 +128,7 @@ pub(super) fn ask_to_leave(state: &mut State, command: Command) -> Vec<Effect> {
         _ if held > 0 => crate::tui::proxy::words::held(held),
         _ if is_of_proxy && command == Command::Quit => crate::tui::proxy::words::IN_USE.to_owned(),
         0 if is_busy => "the run is going on and will be stopped".to_owned(),
-        0 => return leave(command),
+        0 => return leave(state, command),
         1 => "1 take is only in memory and will be lost".to_owned(),
         count => format!("{count} takes are only in memory and will be lost"),
     };
@@ -139,44 +139,48 @@ pub(super) fn ask_to_leave(state: &mut State, command: Command) -> Vec<Effect> {
     };
     let reason = takes.banner.as_deref().unwrap_or_default();
     let question = Confirmation::new(verb, reason, &format!("{lost}: {verb}?"));
-    overlay(state, Overlay::Leaving(Box::new(question), command))
+    state.open(question, move |state, _, ()| live::leave(state, command));
 }
 
 /// Leaves by this command.
-pub(super) fn leave(command: Command) -> Vec<Effect> {
-    vec![match command {
+pub(super) fn leave(state: &mut State, command: Command) {
+    state.effects.push(match command {
         Command::Close => Effect::Close,
         _ => Effect::Quit,
-    }]
+    });
 }
 
-pub(super) fn tree(state: &mut State) -> Vec<Effect> {
+pub(super) fn tree(state: &mut State) {
     let rows = state.recovery.takes.rows.clone();
     if rows.len() < 2 {
         state.notice = Some("no takes yet: i, r, a, s, e, o and x make them".to_owned());
-        return Vec::new();
+        return;
     }
-    overlay(state, Overlay::Takes(Box::new(TakeTree::new(rows))))
+    state.open(TakeTree::new(rows), |state, _, command| {
+        let goes = matches!(command, TakesCommand::GoTo(_));
+        ask(state, command);
+        if goes { Flow::Close } else { Flow::Stay }
+    });
 }
 
 /// A take that ends behind the item with the cursor, or behind the turn.
-pub(super) fn fork(state: &mut State) -> Vec<Effect> {
+pub(super) fn fork(state: &mut State) {
     let (Some(document), Some(session)) = (state.document.clone(), state.session()) else {
-        return Vec::new();
+        return;
     };
     let is_on_turn = state.on_turn && state.focus == Pane::Turns;
     let turn = session.turns.get(state.turn()).filter(|_| is_on_turn);
     let item = turn.map_or(state.item, |turn| turn.items().end.saturating_sub(1));
     if item + 1 >= session.items.len() {
         state.notice = Some("nothing stands behind this item".to_owned());
-        return Vec::new();
+        return;
     }
     let number = u32::try_from(item).unwrap_or(u32::MAX);
     if !may_ask(state) {
-        return Vec::new();
+        return;
     }
     state.recovery.is_busy = true;
-    vec![Effect::Take(Box::new(Order {
+    state.effects.push(Effect::Take(Box::new(Order {
         document,
         session: state.session,
         edits: vec![Edit::Cut { from: number + 1 }],
@@ -193,7 +197,7 @@ pub(super) fn fork(state: &mut State) -> Vec<Effect> {
             },
             ..Take::default()
         },
-    }))]
+    })));
 }
 
 /// The first byte and the bytes of the item with the cursor.
@@ -203,18 +207,20 @@ fn item_here(state: &State) -> Option<(u64, Vec<u8>)> {
 }
 
 /// Marks the item with the cursor, or takes its mark away. Nobody waits for a mark.
-pub(super) fn mark(state: &mut State) -> Vec<Effect> {
+pub(super) fn mark(state: &mut State) {
     if !may_ask(state) {
-        return Vec::new();
+        return;
     }
     let Some((at, bytes)) = item_here(state) else {
-        return Vec::new();
+        return;
     };
     let set = !state.marks.remove(&at);
     if set {
         state.marks.insert(at);
     }
-    vec![Effect::Takes(TakesCommand::Mark { at, bytes, set })]
+    state
+        .effects
+        .push(Effect::Takes(TakesCommand::Mark { at, bytes, set }))
 }
 
 /// The note on the item with the cursor.
@@ -225,27 +231,31 @@ fn note_here(state: &State) -> String {
 }
 
 /// Asks for a note on the item with the cursor.
-pub(super) fn ask_for_note(state: &mut State) -> Vec<Effect> {
+pub(super) fn ask_for_note(state: &mut State) {
     if !may_ask(state) {
-        return Vec::new();
+        return;
     }
     let known = note_here(state);
-    state.note.open(&known);
-    overlay(state, Overlay::Note)
+    let mut prompt = state.note.clone();
+    prompt.open(&known);
+    state.open(prompt, |state, prompt, text| {
+        state.note = prompt.clone();
+        note(state, text);
+    });
 }
 
 /// Writes a note on the item with the cursor.
-pub(super) fn note(state: &mut State, text: String) -> Vec<Effect> {
+fn note(state: &mut State, text: String) {
     let Some((at, bytes)) = item_here(state) else {
-        return Vec::new();
+        return;
     };
     ask(state, TakesCommand::NoteItem { at, bytes, text })
 }
 
 /// Takes news of the takes.
-pub(super) fn arrive(state: &mut State, report: TakesReport) -> Vec<Effect> {
+pub(super) fn arrive(state: &mut State, report: TakesReport) {
     match report {
-        TakesReport::Done => return done(state),
+        TakesReport::Done => done(state),
         TakesReport::Found(view) => {
             // A take of a held exchange is what is held, not one from before.
             match view.count() - 1 {
@@ -261,7 +271,7 @@ pub(super) fn arrive(state: &mut State, report: TakesReport) -> Vec<Effect> {
             take_view(state, view);
         }
         TakesReport::Tree(view) => {
-            if let Some(Overlay::Takes(tree)) = state.overlays.last_mut() {
+            if let Some(tree) = state.layers.top_mut::<TakeTree>() {
                 tree.set_rows(view.rows.clone());
             }
             take_view(state, view);
@@ -271,37 +281,44 @@ pub(super) fn arrive(state: &mut State, report: TakesReport) -> Vec<Effect> {
             at,
             view,
             said,
-        } => return show(state, document, at, view, said),
-        TakesReport::Grown { document, view } => return live::grown(state, document, view),
+        } => show(state, document, at, view, said),
+        TakesReport::Grown { document, view } => live::grown(state, document, view),
         TakesReport::Compared(comparison) => {
-            return overlay(state, Overlay::Comparison(comparison));
+            state.open(*comparison, |_, _, ()| ());
         }
         TakesReport::Formats(name, formats) => {
             let take = state.recovery.takes.current;
             let dialog = SaveDialog::new(&name, take, formats);
-            let mut effects = overlay(state, Overlay::Saving(Box::new(dialog)));
+            state.open(dialog, |state, _, save: Save| {
+                let command = TakesCommand::Save {
+                    session: state.session,
+                    path: save.path,
+                    format: save.format,
+                    force: save.force,
+                };
+                ask(state, command);
+                Flow::Stay
+            });
             for key in state.recovery.typed.take().unwrap_or_default() {
-                effects.extend(super::press(state, &key));
+                super::press(state, key);
             }
-            return effects;
         }
         TakesReport::Saved(said) => {
-            if matches!(state.overlays.last(), Some(Overlay::Saving(_))) {
-                state.overlays.pop();
+            if state.layers.top::<SaveDialog>().is_some() {
+                state.leave_layer();
             }
             state.notice = Some(said);
         }
         TakesReport::Exists => {
-            if let Some(Overlay::Saving(dialog)) = state.overlays.last_mut() {
+            if let Some(dialog) = state.layers.top_mut::<SaveDialog>() {
                 dialog.ask_to_overwrite();
             }
         }
-        TakesReport::Refused(reason) => match state.overlays.last_mut() {
-            Some(Overlay::Saving(dialog)) => dialog.complain(&reason),
-            _ => state.notice = Some(reason),
+        TakesReport::Refused(reason) => match state.layers.top_mut::<SaveDialog>() {
+            Some(dialog) => dialog.complain(&reason),
+            None => state.notice = Some(reason),
         },
     }
-    Vec::new()
 }
 
 pub(super) fn take_view(state: &mut State, view: Arc<TakesView>) {
@@ -321,17 +338,13 @@ fn show(
     at: Option<Place>,
     view: Arc<TakesView>,
     said: String,
-) -> Vec<Effect> {
+) {
     let sessions = document.recording.sessions.len();
+    state.show(document);
     let said = match recover::abandon(state) {
         true => format!("{said}; what was begun is closed"),
         false => said,
     };
-    let mut effects: Vec<Effect> = state
-        .show(document)
-        .map(Effect::Discard)
-        .into_iter()
-        .collect();
     state.checked = vec![None; sessions];
     state.stage = Stage::Checking;
     state.notice = Some(said);
@@ -346,11 +359,8 @@ fn show(
     state.go_to(place.item);
     state.has_moved = true;
     if is_wanted {
-        effects.extend(motion::to_end(state));
+        motion::to_end(state);
     }
     live::shown(state);
-    if let Some(filter) = state.filter.clone() {
-        effects.extend(layers::sift(state, filter, false));
-    }
-    effects
+    layers::sift_again(state);
 }

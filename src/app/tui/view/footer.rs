@@ -7,7 +7,7 @@ use crate::tui::state::State;
 use crate::tui::state::document::Place;
 use crate::tui::state::layout::WIDE;
 use crate::tui::theme::Theme;
-use crate::tui::update::context_of;
+use crate::tui::update;
 use ratatui::Frame;
 use ratatui::text::{Line, Span};
 use retake_core::engine::Reason;
@@ -60,7 +60,7 @@ fn hints(state: &State) -> Vec<Hint> {
     if let Some(hints) = super::exchange::hints(state) {
         return hints;
     }
-    let context = context_of(state);
+    let context = update::context(state);
     let mut bindings = keymap::footer(context);
     let live = match context {
         Context::Overlay => Vec::new(),

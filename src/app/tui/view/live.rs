@@ -6,7 +6,6 @@ use crate::tui::keymap::hints::Hint;
 use crate::tui::keymap::{Command, KEYMAP};
 use crate::tui::live::reply::Part;
 use crate::tui::live::words;
-use crate::tui::proxy;
 use crate::tui::state::State;
 use crate::tui::state::detail::Scroll;
 use crate::tui::state::preview::tool_of;
@@ -14,7 +13,7 @@ use crate::tui::theme::Theme;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
-use ratatui::text::{Line, Span};
+use ratatui::text::Span;
 use retake_core::engine::Reason;
 use retake_core::safe_text::SafeText;
 use retake_core::session::Speaker;
@@ -256,55 +255,4 @@ pub(super) fn reply(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &Th
         };
         drawn.draw(frame, area, at);
     }
-}
-
-/// The events of the run, the newest at the end; what could not be read stands above them.
-pub(super) fn events(state: &State, theme: &Theme, room: usize) -> (String, Vec<Line<'static>>) {
-    let live = &state.live;
-    let (name, mut lines) = super::overlay::log(state, theme, room);
-    let problems = state.document.as_ref();
-    let has_problems = problems.is_some_and(|it| !it.recording.problems.is_empty());
-    if !has_problems {
-        lines.pop();
-    }
-    let room = room.saturating_sub(lines.len() + usize::from(has_problems));
-    let count = live.log.len();
-    let width = words::log_width(state.size.0);
-    let top = state.tops.overlay.min(live.last_page(width, room));
-    let began = live.began.unwrap_or_default();
-    let mut rows = Vec::new();
-    for entry in live.log.iter().skip(top) {
-        let ms = entry.at.saturating_sub(began);
-        let time = match entry.past {
-            None => format!("{:>5}.{:03} s  ", ms / 1000, ms % 1000),
-            Some(0) => format!("{:>13}", "earlier  "),
-            Some(at) => format!("{:>13}", proxy::words::time(at) + "  "),
-        };
-        let style = if entry.is_trouble {
-            theme.error
-        } else {
-            theme.text
-        };
-        for (number, words) in words::log_rows(&entry.words, width).enumerate() {
-            let before = match number {
-                0 => Span::styled(time.clone(), theme.dim),
-                _ => Span::raw(" ".repeat(time.len())),
-            };
-            let mut spans = vec![before];
-            spans.extend(theme.spans(&words, style));
-            rows.push(Line::from(spans));
-        }
-        if rows.len() >= room && top < live.last_page(width, room) {
-            break;
-        }
-    }
-    // On the last page the newest event is seen to its end.
-    let is_last = top == live.last_page(width, room);
-    let surplus = rows.len().saturating_sub(room);
-    lines.extend(rows.into_iter().skip(if is_last { surplus } else { 0 }));
-    let name = match has_problems {
-        true => format!("{name}and events {count} "),
-        false => format!(" Events {count} "),
-    };
-    (name, lines)
 }

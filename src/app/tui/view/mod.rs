@@ -7,12 +7,12 @@ mod footer;
 mod header;
 mod items;
 mod live;
-mod overlay;
 mod sessions;
 mod turns;
 
 pub(super) use detail::spans as detail_spans;
 
+use super::layer::Areas;
 use super::state::State;
 use super::state::document::Counts;
 use super::state::layout::{Area, LEAST, Pane};
@@ -53,9 +53,9 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
         }
     }
     footer::draw(frame, state, theme);
-    for overlay in &state.overlays {
-        overlay::draw(frame, overlay, state, theme);
-    }
+    state
+        .layers
+        .view(frame, Areas::below(0, size), state, theme);
     exchange::warn(frame, state, theme);
 }
 

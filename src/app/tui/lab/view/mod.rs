@@ -3,7 +3,6 @@
 mod bar;
 mod columns;
 mod form;
-mod over;
 mod samples;
 mod table;
 
@@ -14,6 +13,7 @@ use super::words;
 use crate::tui::keymap::Command as Shared;
 use crate::tui::keymap::hints::{cells_of_help, fitting};
 use crate::tui::keymap::lab::{Job, hints};
+use crate::tui::layer::Areas;
 use crate::tui::recovery::popup::{rows, write};
 use crate::tui::state::layout::LEAST;
 use crate::tui::theme::Theme;
@@ -53,9 +53,12 @@ impl Lab {
             ..size
         };
         self.view_footer(frame, footer, theme);
-        for over in &self.over {
-            self.view_over(over, frame, (middle, footer), theme);
-        }
+        let areas = Areas {
+            screen: middle,
+            body: middle,
+            footer,
+        };
+        self.layers.view(frame, areas, self, theme);
     }
 
     fn view_header(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {

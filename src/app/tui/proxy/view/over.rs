@@ -2,14 +2,12 @@
 
 use super::super::board::{Board, Event};
 use super::super::words;
-use crate::tui::prompt::Prompt;
-use crate::tui::recovery::popup::{centred, rows, write};
+use crate::tui::recovery::popup::{centred, framed, rows, write};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
-use ratatui::text::{Line, Span};
-use ratatui::widgets::Clear;
+use ratatui::text::Span;
 use retake_core::safe_text::SafeText;
 use std::borrow::Cow;
 
@@ -19,7 +17,12 @@ const EVENT: usize = 240;
 const WIDEST: u16 = 110;
 
 impl Board {
-    pub(super) fn view_connect(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+    pub(in crate::tui::proxy) fn view_connect(
+        &self,
+        frame: &mut Frame<'_>,
+        area: Rect,
+        theme: &Theme,
+    ) {
         let width = usize::from(WIDEST.min(area.width).saturating_sub(4)).max(1);
         let lines: Vec<SafeText> = self
             .about
@@ -33,22 +36,23 @@ impl Board {
             .collect();
         let high = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX);
         let area = centred(area, WIDEST, high);
-        let inside = pane(
-            frame,
-            area,
-            " connect an agent ",
-            " y copy  esc leave ",
-            theme,
-        );
+        let title = SafeText::from_static("connect an agent");
+        let inside = framed(frame, area, &title, " y copy  esc leave ", theme);
         for (row, line) in rows(inside).zip(lines) {
             write(frame, row, theme.spans(&line, theme.text), Style::new());
         }
     }
 
-    pub(super) fn view_log(&self, frame: &mut Frame<'_>, area: Rect, below: usize, theme: &Theme) {
+    pub(in crate::tui::proxy) fn view_log(
+        &self,
+        frame: &mut Frame<'_>,
+        area: Rect,
+        below: usize,
+        theme: &Theme,
+    ) {
         let area = centred(area, WIDEST, area.height);
-        let title = format!(" Events {} ", self.log.len());
-        let inside = pane(frame, area, &title, " esc leave ", theme);
+        let title = SafeText::from_str(&format!("Events {}", self.log.len()));
+        let inside = framed(frame, area, &title, " esc leave ", theme);
         let end = self.log.len().saturating_sub(below);
         let end = end.max(usize::from(inside.height)).min(self.log.len());
         let start = end.saturating_sub(usize::from(inside.height));
@@ -62,7 +66,12 @@ impl Board {
         }
     }
 
-    pub(super) fn view_copy(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+    pub(in crate::tui::proxy) fn view_copy(
+        &self,
+        frame: &mut Frame<'_>,
+        area: Rect,
+        theme: &Theme,
+    ) {
         let copies = self.copies();
         let (width, height) = (30.min(area.width), 6.min(area.height));
         let area = Rect {
@@ -71,7 +80,7 @@ impl Board {
             width,
             height,
         };
-        let inside = pane(frame, area, " copy ", "", theme);
+        let inside = framed(frame, area, &SafeText::from_static("copy"), "", theme);
         for (row, (letter, name, is_there)) in rows(inside).zip(copies) {
             let (letter, key, style) = match is_there {
                 true => (letter, theme.key, theme.text),
@@ -105,27 +114,6 @@ fn logged(event: &Event, width: u16, theme: &Theme) -> Vec<Vec<Span<'static>>> {
         spans
     });
     rows.collect()
-}
-
-/// Draws a frame; gives what is inside, a cell away from both sides.
-fn pane(frame: &mut Frame<'_>, area: Rect, title: &str, keys: &'static str, theme: &Theme) -> Rect {
-    let line = Line::styled(title.to_owned(), theme.title);
-    let keys = Line::styled(keys, theme.key).right_aligned();
-    let pane = theme.pane(line, true).title_bottom(keys);
-    let inside = pane.inner(area);
-    frame.render_widget(Clear, area);
-    frame.render_widget(pane, area);
-    Rect {
-        x: inside.x + 1.min(inside.width),
-        width: inside.width.saturating_sub(2),
-        ..inside
-    }
-}
-
-/// Draws a prompt in place of the footer.
-pub(super) fn prompt(prompt: &Prompt, frame: &mut Frame<'_>, footer: Rect, theme: &Theme) {
-    frame.render_widget(Clear, footer);
-    prompt.view(frame, footer, theme);
 }
 
 /// A line of a program without the sequences by which it colours its words: they mean nothing here. What else

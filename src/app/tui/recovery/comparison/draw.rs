@@ -36,7 +36,7 @@ pub(super) struct Drawn {
 
 impl Comparison {
     /// Draws the comparison over `area`.
-    pub fn view(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+    pub(super) fn draw(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
         let area = area.intersection(frame.area());
         let is_wide = area.width >= WIDE;
         let mut title = self.names[0].clone();

@@ -6,6 +6,7 @@ use super::super::page::Page;
 use super::super::popup::Popup;
 use crate::tui::keymap::Context;
 use crate::tui::keymap::overlays::{Act, act};
+use crate::tui::layer::{Input, Layer, Step};
 use crate::tui::state::detail::{Line, Tone};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
@@ -22,16 +23,6 @@ pub struct Reading {
     /// Who reads it so: the name of the repair.
     pub by: String,
     pub text: String,
-}
-
-/// What a key did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReadingsOutcome {
-    /// Nothing that concerns others.
-    Pending,
-    Leave,
-    /// The reading of this index.
-    Choose(usize),
 }
 
 #[derive(Debug, Clone)]
@@ -57,16 +48,16 @@ impl Readings {
         question
     }
 
-    pub fn key(&mut self, key: KeyEvent) -> ReadingsOutcome {
+    fn key(&mut self, key: KeyEvent) -> Step<usize> {
         match act(Context::Readings, &key) {
-            Some(Act::Leave) => return ReadingsOutcome::Leave,
-            Some(Act::Choose) => return ReadingsOutcome::Choose(self.chosen),
+            Some(Act::Leave) => return Step::Leave,
+            Some(Act::Choose) => return Step::Done(self.chosen),
             Some(Act::Value(direction)) => self.choose(usize::from(direction.is_forward())),
             _ => {
                 self.page.key(key);
             }
         }
-        ReadingsOutcome::Pending
+        Step::Stay
     }
 
     fn choose(&mut self, reading: usize) {
@@ -101,9 +92,24 @@ impl Readings {
         self.page.set_lines(lines);
         start
     }
+}
 
-    /// Draws the question over `area`.
-    pub fn view(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+impl<S> Layer<S> for Readings {
+    /// The index of the reading.
+    type Output = usize;
+
+    fn contexts(&self) -> &'static [Context] {
+        &[Context::Readings]
+    }
+
+    fn handle(&mut self, input: Input<'_>, _: &mut S) -> Step<usize> {
+        match input {
+            Input::Key(key) => self.key(key),
+            Input::Mouse(_) | Input::Paste(_) | Input::Edited(_) => Step::Stay,
+        }
+    }
+
+    fn view(&self, frame: &mut Frame<'_>, area: Rect, _: &S, theme: &Theme) {
         let popup = Popup {
             title: &self.title,
             context: Context::Readings,
@@ -196,28 +202,29 @@ mod tests {
         let mut question = question();
         let view = |question: &Readings| {
             screen((80, 20), |frame, area, theme| {
-                question.view(frame, area, theme)
+                question.view(frame, area, &(), theme)
             })
         };
         insta::assert_snapshot!("readings", view(&question));
         let parts = emphasis((80, 20), |frame, area, theme| {
-            question.view(frame, area, theme)
+            question.view(frame, area, &(), theme)
         });
         assert_eq!(parts, [", "]);
-        assert_eq!(question.key(event("enter")), ReadingsOutcome::Choose(0));
+        assert_eq!(question.key(event("enter")), Step::Done(0));
         question.key(event("j"));
         assert!(view(&question).contains("[x] 2  jsonfix"));
-        assert_eq!(question.key(event("enter")), ReadingsOutcome::Choose(1));
+        assert_eq!(question.key(event("enter")), Step::Done(1));
         question.key(event("1"));
-        assert_eq!(question.key(event("enter")), ReadingsOutcome::Choose(0));
-        assert_eq!(question.key(event("esc")), ReadingsOutcome::Leave);
+        assert_eq!(question.key(event("enter")), Step::Done(0));
+        assert_eq!(question.key(event("esc")), Step::Leave);
     }
 
     #[test]
     fn it_is_drawn_without_colour_and_utf_8_and_at_any_size() {
         let question = question();
-        let view =
-            |frame: &mut Frame<'_>, area: Rect, theme: &Theme| question.view(frame, area, theme);
+        let view = |frame: &mut Frame<'_>, area: Rect, theme: &Theme| {
+            question.view(frame, area, &(), theme)
+        };
         assert!(plain_screen((60, 20), view).contains("~   \"city\""));
         assert_draws_at_any_size(view);
     }

@@ -3,6 +3,7 @@
 use super::super::popup::{Popup, centred, rows, rule, write};
 use crate::tui::keymap::Context;
 use crate::tui::keymap::overlays::{Act, act};
+use crate::tui::layer::{Input, Layer, Step};
 use crate::tui::textbox::TextBox;
 use crate::tui::theme::Theme;
 use ratatui::Frame;
@@ -30,21 +31,12 @@ pub struct WordsSetup {
     pub in_history: Option<bool>,
 }
 
-/// What a key did.
+/// The words that were written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WordsOutcome {
-    /// Nothing that concerns others.
-    Pending,
-    /// The operator leaves; the text is to be kept for the next time.
-    Leave,
-    /// The operator wants to edit this text outside.
-    Editor(String),
-    /// These are the words.
-    Accept {
-        text: String,
-        /// Whether the value enters the history; false where that was no question.
-        in_history: bool,
-    },
+pub struct Written {
+    pub text: String,
+    /// Whether the value enters the history; false where that was no question.
+    pub in_history: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -79,15 +71,15 @@ impl WordsForm {
         self.complaint = Some(SafeText::from_str(complaint));
     }
 
-    pub fn key(&mut self, key: KeyEvent) -> WordsOutcome {
+    fn key(&mut self, key: KeyEvent) -> Step<Written> {
         match act(Context::Words, &key) {
-            Some(Act::Leave) => return WordsOutcome::Leave,
-            Some(Act::Editor) => return WordsOutcome::Editor(self.text()),
+            Some(Act::Leave) => return Step::Leave,
+            Some(Act::Editor) => return Step::Edit(self.text()),
             Some(Act::Accept) => {
-                return WordsOutcome::Accept {
+                return Step::Done(Written {
                     text: self.text(),
                     in_history: self.in_history.unwrap_or(false),
-                };
+                });
             }
             Some(Act::Toggle) => self.in_history = self.in_history.map(|answer| !answer),
             Some(Act::Undo) if self.text.undo() => self.complaint = None,
@@ -96,25 +88,42 @@ impl WordsForm {
             None if self.text.key(key) => self.complaint = None,
             None => {}
         }
-        WordsOutcome::Pending
+        Step::Stay
     }
 
     /// Takes a pasted text.
-    pub fn paste(&mut self, text: &str) {
+    fn paste(&mut self, text: &str) {
         if self.text.paste(text) {
             self.complaint = None;
         }
     }
 
     /// Takes over a text that was edited outside; it can be undone.
-    pub fn take_over(&mut self, text: &str) {
+    fn take_over(&mut self, text: &str) {
         self.text.replace(text.strip_suffix('\n').unwrap_or(text));
         self.text.go_to_start();
         self.complaint = None;
     }
+}
 
-    /// Draws the form in the middle of `area`.
-    pub fn view(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+impl<S> Layer<S> for WordsForm {
+    type Output = Written;
+
+    fn contexts(&self) -> &'static [Context] {
+        &[Context::Words]
+    }
+
+    fn handle(&mut self, input: Input<'_>, _: &mut S) -> Step<Written> {
+        match input {
+            Input::Key(key) => return self.key(key),
+            Input::Paste(text) => self.paste(text),
+            Input::Edited(text) => self.take_over(text),
+            Input::Mouse(_) => {}
+        }
+        Step::Stay
+    }
+
+    fn view(&self, frame: &mut Frame<'_>, area: Rect, _: &S, theme: &Theme) {
         let area = area.intersection(frame.area());
         let without: &[Act] = if self.in_history.is_some() {
             &[]
@@ -198,8 +207,8 @@ mod tests {
     use super::super::super::fixture::{assert_draws_at_any_size, events, plain_screen, screen};
     use super::*;
 
-    fn press(form: &mut WordsForm, keys: &str) -> WordsOutcome {
-        let mut last = WordsOutcome::Pending;
+    fn press(form: &mut WordsForm, keys: &str) -> Step<Written> {
+        let mut last = Step::Stay;
         for event in events(keys) {
             last = form.key(event);
         }
@@ -220,19 +229,22 @@ mod tests {
     fn a_fallback_is_written_and_asked_whether_it_enters_the_history() {
         let mut form = fallback();
         form.complain("/answer: 1 is not of type \"string\"");
-        let view = |frame: &mut Frame<'_>, area: Rect, theme: &Theme| form.view(frame, area, theme);
+        let view =
+            |frame: &mut Frame<'_>, area: Rect, theme: &Theme| form.view(frame, area, &(), theme);
         insta::assert_snapshot!("fallback", screen((80, 24), view));
         insta::assert_snapshot!("fallback_plain", plain_screen((60, 14), view));
         assert_draws_at_any_size(view);
         press(&mut form, r#""}""#);
-        let changed = screen((80, 24), |frame, area, theme| form.view(frame, area, theme));
+        let changed = screen((80, 24), |frame, area, theme| {
+            form.view(frame, area, &(), theme)
+        });
         assert!(!changed.contains("is not of type"), "{changed}");
         assert!(matches!(
             press(&mut form, "^t ^s"),
-            WordsOutcome::Accept {
+            Step::Done(Written {
                 in_history: true,
                 ..
-            }
+            })
         ));
     }
 
@@ -243,23 +255,25 @@ mod tests {
             purpose: "What the tool would have said.".to_owned(),
             ..WordsSetup::default()
         });
-        let shown = screen((80, 24), |frame, area, theme| form.view(frame, area, theme));
+        let shown = screen((80, 24), |frame, area, theme| {
+            form.view(frame, area, &(), theme)
+        });
         assert!(
             !shown.contains("history") && !shown.contains("^t"),
             "{shown}"
         );
         press(&mut form, r#""two" enter "lines" ^t"#);
         let text = "two\nlines".to_owned();
-        assert_eq!(press(&mut form, "^e"), WordsOutcome::Editor(text.clone()));
+        assert_eq!(press(&mut form, "^e"), Step::Edit(text.clone()));
         form.take_over("other\n");
         assert_eq!(
             press(&mut form, "^u F2"),
-            WordsOutcome::Accept {
+            Step::Done(Written {
                 text,
                 in_history: false
-            }
+            })
         );
-        assert_eq!(press(&mut form, "esc"), WordsOutcome::Leave);
+        assert_eq!(press(&mut form, "esc"), Step::Leave);
         form.paste("!");
         assert_eq!(form.text(), "two\nlines!");
     }

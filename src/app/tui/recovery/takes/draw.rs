@@ -19,11 +19,11 @@ const WIDE: u16 = 80;
 
 impl TakeTree {
     /// Draws the tree over `area`.
-    pub fn view(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+    pub(super) fn draw(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
         let title = SafeText::from_static("takes");
         let popup = Popup {
             title: &title,
-            context: match self.is_typing() {
+            context: match self.asked.is_some() {
                 true => Context::Line,
                 false => Context::Takes,
             },
@@ -48,7 +48,7 @@ impl TakeTree {
         rule(frame, bar, Vec::new(), theme);
         if self.asked.is_some() {
             if let Some(row) = below.next() {
-                self.prompt.view(frame, row, theme);
+                self.prompt.draw(frame, row, theme);
             }
             return;
         }

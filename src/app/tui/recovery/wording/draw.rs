@@ -20,7 +20,7 @@ const TOLD: u16 = 5;
 
 impl WordingEditor {
     /// Draws the editor over `area`.
-    pub fn view(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+    pub(super) fn draw(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
         let without: &[Act] = match (self.faulty > 1, self.library.is_empty()) {
             (true, false) => &[],
             (true, true) => &[Act::Switch],

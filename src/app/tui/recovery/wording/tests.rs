@@ -69,8 +69,8 @@ fn setup() -> Setup {
     }
 }
 
-fn press(editor: &mut WordingEditor, keys: &str) -> Outcome {
-    let mut last = Outcome::Pending;
+fn press(editor: &mut WordingEditor, keys: &str) -> Step<Worded> {
+    let mut last = Step::Stay;
     for event in events(keys) {
         last = editor.key(event);
     }
@@ -78,7 +78,7 @@ fn press(editor: &mut WordingEditor, keys: &str) -> Outcome {
 }
 
 fn shown(editor: &WordingEditor, size: (u16, u16)) -> String {
-    screen(size, |frame, area, theme| editor.view(frame, area, theme))
+    screen(size, |frame, area, theme| editor.draw(frame, area, theme))
 }
 
 #[test]
@@ -88,10 +88,10 @@ fn what_is_typed_is_seen_as_the_provider_will_see_it() {
     insta::assert_snapshot!("typed", shown(&editor, (80, 24)));
     let accepted = press(&mut editor, "^s");
     let template = "Error: {{ tool }} is not a tool.\nUse search_flights. Now.".to_owned();
-    let expected = Outcome::Accept {
+    let expected = Step::Done(Worded {
         template,
         whole_turn: false,
-    };
+    });
     assert_eq!(accepted, expected);
     assert_eq!(press(&mut editor, "F2"), expected);
 }
@@ -101,11 +101,7 @@ fn a_fault_is_shown_with_its_line_above_the_last_good_preview() {
     let mut editor = WordingEditor::new(setup());
     press(&mut editor, r#"down end " {{ who }}""#);
     insta::assert_snapshot!("faulty", shown(&editor, (80, 20)));
-    assert_eq!(
-        press(&mut editor, "^s"),
-        Outcome::Pending,
-        "nothing to accept"
-    );
+    assert_eq!(press(&mut editor, "^s"), Step::Stay, "nothing to accept");
     editor.key(event("^u"));
     let mut undone = 1;
     while editor.text().contains("{{ w") {
@@ -129,10 +125,10 @@ fn the_library_is_previewed_and_taken_in_one_step_that_can_be_undone() {
     press(&mut editor, "^r");
     assert!(editor.text().starts_with("No {{ tool }}!"));
     let accepted = press(&mut editor, "tab g ^s");
-    let seen = Outcome::Accept {
+    let seen = Step::Done(Worded {
         template: "Tool not found.".to_owned(),
         whole_turn: false,
-    };
+    });
     assert_eq!(accepted, seen, "what is previewed is what is accepted");
 }
 
@@ -147,19 +143,19 @@ fn all_faulty_calls_of_the_turn_can_be_answered_at_once() {
     insta::assert_snapshot!("whole_turn", shown(&editor, (60, 24)));
     assert!(matches!(
         press(&mut editor, "^s"),
-        Outcome::Accept {
+        Step::Done(Worded {
             whole_turn: true,
             ..
-        }
+        })
     ));
     let mut single = WordingEditor::new(setup());
     press(&mut single, "^t");
     assert!(matches!(
         press(&mut single, "^s"),
-        Outcome::Accept {
+        Step::Done(Worded {
             whole_turn: false,
             ..
-        }
+        })
     ));
 }
 
@@ -168,7 +164,7 @@ fn leaving_keeps_the_words_for_this_finding() {
     let mut drafts = Drafts::default();
     let mut editor = WordingEditor::new(setup());
     press(&mut editor, r#"down end " More.""#);
-    assert_eq!(press(&mut editor, "esc"), Outcome::Leave);
+    assert_eq!(press(&mut editor, "esc"), Step::Leave);
     drafts.keep((120, "unknown-tool"), editor.text());
     let text = drafts.find((120, "unknown-tool")).unwrap().to_owned();
     let again = WordingEditor::new(Setup { text, ..setup() });
@@ -179,7 +175,7 @@ fn leaving_keeps_the_words_for_this_finding() {
 #[test]
 fn the_operators_own_editor_gets_the_text_and_gives_it_back() {
     let mut editor = WordingEditor::new(setup());
-    let Outcome::Editor(text) = press(&mut editor, "^e") else {
+    let Step::Edit(text) = press(&mut editor, "^e") else {
         panic!("^e opens the editor");
     };
     editor.take_over(&format!("{text}\nThird.\n"));
@@ -198,12 +194,12 @@ fn it_is_drawn_without_colour_and_utf_8_and_at_any_size() {
     });
     press(&mut editor, "tab j");
     editor.tried("other mistake");
-    let view = |frame: &mut ratatui::Frame<'_>, area, theme: &_| editor.view(frame, area, theme);
+    let view = |frame: &mut ratatui::Frame<'_>, area, theme: &_| editor.draw(frame, area, theme);
     insta::assert_snapshot!("plain", plain_screen((80, 20), view));
     assert_draws_at_any_size(view);
     let alone = WordingEditor::new(Setup {
         library: Vec::new(),
         ..setup()
     });
-    assert_draws_at_any_size(|frame, area, theme| alone.view(frame, area, theme));
+    assert_draws_at_any_size(|frame, area, theme| alone.draw(frame, area, theme));
 }

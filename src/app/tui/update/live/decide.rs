@@ -1,40 +1,42 @@
 //! What the operator decides at a pause: about a call that needs approval, one whose output the operator
 //! writes, one that may have run, a fault that is to pass.
 
-use super::super::{Effect, obey, overlay, recover as recoveries};
-use super::{LiveCommand, notice, told};
+use super::super::{Effect, obey, recover as recoveries};
+use super::{LiveCommand, notice, tell};
 use crate::tui::keymap::Command;
-use crate::tui::live::answer::{self, Answer, Answering};
+use crate::tui::layer::{Flow, Opening, Screen as _};
+use crate::tui::live::answer::{Answer, Answered};
 use crate::tui::live::approval::{self, Approval};
 use crate::tui::live::words;
 use crate::tui::recovery::forms::Confirmation;
+use crate::tui::state::State;
 use crate::tui::state::detail::{Line, Tone};
-use crate::tui::state::{Overlay, State};
 use retake_core::engine::{Command as Wish, Reason};
 use retake_core::safe_text::SafeText;
 use retake_core::session::ledger::CallKey;
 
 /// What the model reads of a call that is rejected, until the operator writes something else.
 const REJECTED: &str = "The operator rejected this call.";
+const MUTE: &str = "the model needs words to read";
 
-/// A key of recovering at a pause, where what holds there wants something else than a recording does.
-pub(in crate::tui::update) fn recover(
-    state: &mut State,
-    action: &'static str,
-) -> Option<Vec<Effect>> {
+/// A key of recovering at a pause, where what holds there wants something else than a recording does; whether
+/// it does.
+pub(in crate::tui::update) fn recover(state: &mut State, action: &'static str) -> bool {
     let is_at_limit = |reason: &Reason| matches!(reason, Reason::TurnLimit { .. });
     if action == "fallback" && state.live.reasons().iter().any(is_at_limit) {
         return recoveries::end_at_limit(state);
     }
-    let reason = state.live.reason_at(state.item)?.clone();
-    let effects = match (action, reason) {
+    let Some(reason) = state.live.reason_at(state.item).cloned() else {
+        return false;
+    };
+    match (action, reason) {
         ("fallback", Reason::Fault { .. }) if !recoveries::offers_here(state, action) => {
-            told(Wish::Release)
+            tell(state, Wish::Release);
         }
         ("fallback", Reason::Approval { .. }) => open_approval(state),
-        ("inject-error", Reason::Approval { call, tool, .. }) => reject(state, call, &tool),
+        ("inject-error", Reason::Approval { call, .. }) => reject(state, call),
         ("inject-error", Reason::AskOperator { .. } | Reason::MayHaveRun { .. }) => {
-            open_answer(state, true)
+            open_answer(state, true);
         }
         (
             "supply-output",
@@ -42,18 +44,18 @@ pub(in crate::tui::update) fn recover(
         ) => open_answer(state, false),
         ("retry", Reason::MayHaveRun { call, tool }) => run_again(state, call, &tool),
         // The request that failed is what there is to be tried again.
-        ("retry", Reason::Model { .. }) => told(Wish::Continue),
-        _ => return None,
-    };
-    Some(effects)
+        ("retry", Reason::Model { .. }) => tell(state, Wish::Continue),
+        _ => return false,
+    }
+    true
 }
 
 /// Approves a tool for good, or lets what holds pass as it is.
-pub(super) fn always(state: &mut State) -> Vec<Effect> {
+pub(super) fn always(state: &mut State) {
     let here = state.live.reason_at(state.item);
     match here.or_else(|| state.live.reasons().first()) {
         Some(Reason::Approval { .. }) => open_approval(state),
-        Some(Reason::Fault { .. } | Reason::Breakpoint { .. }) => told(Wish::Release),
+        Some(Reason::Fault { .. } | Reason::Breakpoint { .. }) => tell(state, Wish::Release),
         Some(_) => notice(state, "there is nothing to release here"),
         None => notice(state, "nothing holds"),
     }
@@ -68,18 +70,26 @@ fn approval(state: &State) -> Option<Reason> {
 }
 
 /// Opens the dialog about the call that waits for approval.
-pub(super) fn open_approval(state: &mut State) -> Vec<Effect> {
-    if let Some(Reason::Approval {
+pub(super) fn open_approval(state: &mut State) {
+    let Some(Reason::Approval {
         call,
         tool,
         arguments,
     }) = approval(state)
-    {
-        let runs = state.live.runs(&tool);
-        let dialog = Approval::new(call, &tool, arguments, runs);
-        state.overlays.push(Overlay::Approval(Box::new(dialog)));
-    }
-    Vec::new()
+    else {
+        return;
+    };
+    let runs = state.live.runs(&tool);
+    let dialog = Approval::new(call.clone(), &tool, arguments.clone(), runs);
+    Opening::new(dialog, |_: &mut State, _, ()| ())
+        // Nothing is approved but what was shown.
+        .as_long_as(move |state| {
+            state.live.reasons().iter().any(|reason| {
+                matches!(reason, Reason::Approval { call: waiting, arguments: shown, .. }
+                    if *waiting == call && *shown == arguments)
+            })
+        })
+        .over(state);
 }
 
 /// Opens the dialog by itself where an approval is the first thing that holds.
@@ -89,39 +99,18 @@ pub(super) fn offer_approval(state: &mut State) {
     }
 }
 
-/// What the operator said to a call that waits for approval.
-pub(in crate::tui::update) fn approved(
-    state: &mut State,
-    call: CallKey,
-    outcome: approval::Outcome,
-) -> Vec<Effect> {
-    if outcome == approval::Outcome::Pending {
-        return Vec::new();
+/// Lets a call run, and all later calls of its tool where that is meant.
+pub fn approve(state: &mut State, call: CallKey, always: bool) {
+    tell(state, Wish::Approve { call, always });
+}
+
+/// Proposes the call with other arguments.
+pub fn edit_call(state: &mut State, call: &CallKey) {
+    if let Some(item) = item_of(state, call) {
+        state.go_to(item);
+        state.on_turn = false;
     }
-    state.overlays.pop();
-    match outcome {
-        approval::Outcome::Pending => Vec::new(),
-        approval::Outcome::Leave => notice(state, "the call still waits: a asks again"),
-        approval::Outcome::Approve { always } => told(Wish::Approve { call, always }),
-        approval::Outcome::Reject => {
-            let tool = state.live.reasons().iter().find_map(|reason| match reason {
-                Reason::Approval {
-                    call: waiting,
-                    tool,
-                    ..
-                } if *waiting == call => Some(tool.clone()),
-                _ => None,
-            });
-            reject(state, call, &tool.unwrap_or_default())
-        }
-        approval::Outcome::Edit => {
-            if let Some(item) = item_of(state, &call) {
-                state.go_to(item);
-                state.on_turn = false;
-            }
-            obey(state, Command::Recover("edit"))
-        }
-    }
+    obey(state, Command::Recover("edit"));
 }
 
 fn item_of(state: &State, call: &CallKey) -> Option<usize> {
@@ -133,61 +122,120 @@ fn item_of(state: &State, call: &CallKey) -> Option<usize> {
     found.and_then(|(_, place)| *place)
 }
 
-fn reject(state: &mut State, call: CallKey, tool: &str) -> Vec<Effect> {
+/// Asks for what the model reads in place of the output of a call.
+pub fn reject(state: &mut State, call: CallKey) {
+    let tool = state.live.reasons().iter().find_map(|reason| match reason {
+        Reason::Approval {
+            call: waiting,
+            tool,
+            ..
+        } if *waiting == call => Some(tool.as_str()),
+        _ => None,
+    });
+    let title = format!("reject {}", tool.unwrap_or_default());
     let told = vec![Line::new(
         Tone::Dim,
         SafeText::from_static("what the model reads as the output of the call"),
     )];
     let text = draft(state, &call).unwrap_or_else(|| REJECTED.to_owned());
-    let form = Answer::new(&format!("reject {tool}"), told, &text, None);
-    let answering = Answering::Reject(call);
-    overlay(state, Overlay::Answer(Box::new(form), answering))
+    let form = Answer::new(&title, told, &text, None);
+    ask_about(state, form, call, |call, answered| Wish::Reject {
+        call,
+        words: answered.text,
+    });
+}
+
+/// Opens a form about a call. A text that is left stands there again the next time.
+fn ask_about(
+    state: &mut State,
+    form: Answer,
+    call: CallKey,
+    command: fn(CallKey, Answered) -> Wish,
+) {
+    let (left, waiting) = (call.clone(), call.clone());
+    Opening::new(form, move |state: &mut State, form, answered: Answered| {
+        let command = command(call.clone(), answered);
+        // An output may be empty where it is no error; what the model is told never is.
+        let is_mute = match &command {
+            Wish::Supply {
+                output, is_error, ..
+            } => *is_error && output.trim().is_empty(),
+            Wish::Reject { words, .. } => words.trim().is_empty(),
+            _ => false,
+        };
+        if is_mute {
+            form.complain(MUTE);
+            return Flow::Stay;
+        }
+        state.live.draft = None;
+        tell(state, command);
+        Flow::Close
+    })
+    .if_left(move |state, form| state.live.draft = Some((left, form.text())))
+    .as_long_as(move |state| waits(state, &waiting))
+    .over(state);
+}
+
+/// Whether the run waits for the operator's word about a call.
+fn waits(state: &State, call: &CallKey) -> bool {
+    state.live.reasons().iter().any(|reason| match reason {
+        Reason::Approval { call: waiting, .. }
+        | Reason::AskOperator { call: waiting, .. }
+        | Reason::MayHaveRun { call: waiting, .. } => waiting == call,
+        _ => false,
+    })
 }
 
 /// Opens the form for what the operator has to write at the cursor.
-pub(super) fn open_answer(state: &mut State, is_error: bool) -> Vec<Effect> {
+pub(super) fn open_answer(state: &mut State, is_error: bool) {
     let here = state.live.reason_at(state.item).cloned();
-    let reason = here.or_else(|| state.live.reasons().first().cloned());
-    let (answering, title, told) = match reason {
+    let (call, tool, told) = match here.or_else(|| state.live.reasons().first().cloned()) {
         Some(Reason::AskOperator {
             call,
             tool,
             arguments,
             note,
         }) => {
-            let runs = state.live.runs(&tool);
-            let mut lines = approval::told(&tool, &call.call_id, runs);
+            let mut lines = approval::told(&tool, &call.call_id, state.live.runs(&tool));
             if !note.is_empty() {
                 lines.push(Line::new(Tone::Warning, SafeText::from_str(&note)));
             }
             lines.extend(approval::arguments_of(&arguments));
-            (
-                Answering::Supply(call),
-                format!("the output of {tool}"),
-                lines,
-            )
+            (call, tool, lines)
         }
         Some(reason @ Reason::MayHaveRun { .. }) => {
-            let lines = vec![Line::new(
-                Tone::Warning,
-                SafeText::from_str(&words::sentence(&reason)),
-            )];
+            let words = SafeText::from_str(&words::sentence(&reason));
             let Reason::MayHaveRun { call, tool } = reason else {
-                return Vec::new();
+                return;
             };
-            (
-                Answering::Supply(call),
-                format!("the output of {tool}"),
-                lines,
-            )
+            (call, tool, vec![Line::new(Tone::Warning, words)])
         }
-        Some(Reason::NothingSaid) => (Answering::Say, "the first message".to_owned(), Vec::new()),
-        _ => return Vec::new(),
+        Some(Reason::NothingSaid) => return ask_for_message(state),
+        _ => return,
     };
-    let text = answering.call().and_then(|call| draft(state, call));
-    let asks = matches!(answering, Answering::Supply(_)).then_some(is_error);
-    let form = Answer::new(&title, told, &text.unwrap_or_default(), asks);
-    overlay(state, Overlay::Answer(Box::new(form), answering))
+    let text = draft(state, &call).unwrap_or_default();
+    let title = format!("the output of {tool}");
+    let form = Answer::new(&title, told, &text, Some(is_error));
+    ask_about(state, form, call, |call, answered| Wish::Supply {
+        call,
+        output: answered.text,
+        is_error: answered.is_error,
+    });
+}
+
+/// Opens the form for the first message of a run.
+fn ask_for_message(state: &mut State) {
+    let form = Answer::new("the first message", Vec::new(), "", None);
+    state.open(form, |state, form, answered| {
+        if answered.text.trim().is_empty() {
+            form.complain(MUTE);
+            return Flow::Stay;
+        }
+        state.live.draft = None;
+        let command = LiveCommand::Say(answered.text);
+        state.effects.push(Effect::Live(command));
+        Flow::Close
+    });
 }
 
 fn draft(state: &State, call: &CallKey) -> Option<String> {
@@ -196,48 +244,8 @@ fn draft(state: &State, call: &CallKey) -> Option<String> {
     Some(kept.1.clone())
 }
 
-/// What came of a text that the run asked for.
-pub(in crate::tui::update) fn answered(
-    state: &mut State,
-    answering: Answering,
-    outcome: answer::Outcome,
-) -> Vec<Effect> {
-    let (text, is_error) = match outcome {
-        answer::Outcome::Pending => return Vec::new(),
-        answer::Outcome::Editor(text) => return vec![Effect::EditWords(text)],
-        answer::Outcome::Leave => {
-            if let (Some(Overlay::Answer(form, _)), Some(call)) =
-                (state.overlays.pop(), answering.call())
-            {
-                state.live.draft = Some((call.clone(), form.text()));
-            }
-            return Vec::new();
-        }
-        answer::Outcome::Accept { text, is_error } => (text, is_error),
-    };
-    // An output may be empty where it is no error; what the model is told never is.
-    let needs_words = is_error || !matches!(answering, Answering::Supply(_));
-    if needs_words && text.trim().is_empty() {
-        if let Some(Overlay::Answer(form, _)) = state.overlays.last_mut() {
-            form.complain("the model needs words to read");
-        }
-        return Vec::new();
-    }
-    state.overlays.pop();
-    state.live.draft = None;
-    match answering {
-        Answering::Supply(call) => told(Wish::Supply {
-            call,
-            output: text,
-            is_error,
-        }),
-        Answering::Reject(call) => told(Wish::Reject { call, words: text }),
-        Answering::Say => vec![Effect::Live(LiveCommand::Say(text))],
-    }
-}
-
 /// Asks whether a call that may have run is to run again.
-fn run_again(state: &mut State, call: CallKey, tool: &str) -> Vec<Effect> {
+fn run_again(state: &mut State, call: CallKey, tool: &str) {
     let arguments = state.live.places.iter().find_map(|place| {
         let session = state.session()?;
         let item = session.items.get((*place)?)?;
@@ -252,16 +260,21 @@ fn run_again(state: &mut State, call: CallKey, tool: &str) -> Vec<Effect> {
         time:\n{tool} {arguments}"
     );
     let question = Confirmation::new("run again", &reason, &format!("Run {tool} again?"));
-    let command = LiveCommand::Engine(Wish::RunAgain { call });
-    overlay(state, Overlay::Sure(Box::new(question), command))
+    let waiting = call.clone();
+    Opening::new(question, move |state, _, ()| {
+        let call = call.clone();
+        tell(state, Wish::RunAgain { call });
+    })
+    .as_long_as(move |state| waits(state, &waiting))
+    .over(state);
 }
 
-/// What the operator said to an agent's file.
-pub(in crate::tui::update) fn trusted(state: &mut State, is_trusted: bool) -> Vec<Effect> {
-    state.overlays.pop();
+/// Says whether an agent's file is trusted.
+pub fn answer_trust(state: &mut State, is_trusted: bool) {
     if !is_trusted {
         state.live.agent = None;
         state.notice = Some("nothing of the agent runs".to_owned());
     }
-    vec![Effect::Live(LiveCommand::ConfirmTrust(is_trusted))]
+    let command = LiveCommand::ConfirmTrust(is_trusted);
+    state.effects.push(Effect::Live(command));
 }

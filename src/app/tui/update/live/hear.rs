@@ -1,22 +1,23 @@
 //! News of the run: what is shown of them, where the cursor goes, which dialog comes by itself.
 
-use super::super::{Effect, exchange, layers, motion, recover, takes};
-use super::{LiveCommand, decide};
+use super::super::{exchange, layers, motion, recover, takes};
+use super::decide;
 use crate::tui::keymap::Command;
+use crate::tui::layer::Screen as _;
 use crate::tui::live::trust::{Trust, TrustRequest};
 use crate::tui::live::words;
 use crate::tui::state::document::Document;
 use crate::tui::state::live::AgentInfo;
 use crate::tui::state::recovery::TakesView;
-use crate::tui::state::{Follow, Overlay, Stage, State};
-use retake_core::engine::{self, Reason};
-use retake_core::session::ledger::{CallKey, LedgerEvent};
+use crate::tui::state::{Follow, Stage, State};
+use retake_core::engine::Reason;
+use retake_core::session::ledger::LedgerEvent;
 use retake_core::session::takes::Author;
 use retake_live::live::{News, Phase};
 use std::sync::Arc;
 
 /// Takes news of the run.
-pub(in crate::tui::update) fn hear(state: &mut State, news: News) -> Vec<Effect> {
+pub(in crate::tui::update) fn hear(state: &mut State, news: News) {
     if let News::Notice(text) = &news {
         state.notice = Some(text.clone());
     }
@@ -28,17 +29,19 @@ pub(in crate::tui::update) fn hear(state: &mut State, news: News) -> Vec<Effect>
         state.notice = Some(words::event(event).1);
     }
     if !state.live.hear(news, state.now) {
-        return Vec::new();
+        return;
     }
     if !was_on && state.live.is_on() {
         state.follow = Follow::On;
         // A run begins where the whole of its history is known.
-        let _nothing_to_read = motion::to_end(state);
+        motion::to_end(state);
     }
     let live = &mut state.live;
     let document = state.document.as_ref();
     live.find_places(document.and_then(|document| document.session(state.session)));
-    close_what_is_over(state);
+    if state.leave_outdated() {
+        state.notice = Some("the run has gone on: what was begun is closed".to_owned());
+    }
     if state.live.is_paused() {
         drop_one_shots(state);
         state.live.jumps = true;
@@ -47,12 +50,9 @@ pub(in crate::tui::update) fn hear(state: &mut State, news: News) -> Vec<Effect>
             decide::offer_approval(state);
         }
     }
-    match state.live.leaving.filter(|_| !state.live.is_on()) {
-        Some(command) => {
-            state.live.leaving = None;
-            takes::leave(command)
-        }
-        None => Vec::new(),
+    if let Some(command) = state.live.leaving.filter(|_| !state.live.is_on()) {
+        state.live.leaving = None;
+        takes::leave(state, command);
     }
 }
 
@@ -63,24 +63,20 @@ pub(in crate::tui::update) fn agent(state: &mut State, agent: AgentInfo) {
 }
 
 /// Takes note of the agent that ran here before: going on means going on with it.
-pub(in crate::tui::update) fn past_agent(state: &mut State, path: String) -> Vec<Effect> {
+pub(in crate::tui::update) fn past_agent(state: &mut State, path: String) {
     state.live.is_of_recording = true;
     state.live.proposed_agent = Some(path.clone());
     state.live.agent.get_or_insert_default().path = path;
-    Vec::new()
 }
 
 /// Asks whether an agent's file is trusted; later, where the operator is at something else.
-pub(in crate::tui::update) fn trust(state: &mut State, request: TrustRequest) -> Vec<Effect> {
+pub(in crate::tui::update) fn trust(state: &mut State, request: TrustRequest) {
     if state.has_overlay() {
         state.notice = Some("the agent's file has to be trusted first: c shows it".to_owned());
         state.live.trust = Some(request);
-        return Vec::new();
+        return;
     }
-    state
-        .overlays
-        .push(Overlay::Trust(Box::new(Trust::new(&request))));
-    Vec::new()
+    state.open(Trust::new(&request), |_, _, ()| ());
 }
 
 /// Shows the take that the run drives, which has grown. What is known of its items stays until
@@ -89,24 +85,17 @@ pub(in crate::tui::update) fn grown(
     state: &mut State,
     document: Arc<Document>,
     view: Arc<TakesView>,
-) -> Vec<Effect> {
+) {
     let sessions = document.recording.sessions.len();
+    state.show(document);
     recover::abandon(state);
-    let mut effects: Vec<Effect> = state
-        .show(document)
-        .map(Effect::Discard)
-        .into_iter()
-        .collect();
     state.stage = Stage::Checking;
     takes::take_view(state, view);
     state.session = state.session.min(sessions.saturating_sub(1));
     let items = state.session().map_or(0, |session| session.items.len());
     state.item = state.item.min(items.saturating_sub(1));
     shown(state);
-    if let Some(filter) = state.filter.clone() {
-        effects.extend(layers::sift(state, filter, false));
-    }
-    effects
+    layers::sift_again(state);
 }
 
 /// Another document is shown: the cursor goes where the run is, unless the operator looks elsewhere.
@@ -164,47 +153,4 @@ fn drop_one_shots(state: &mut State) {
         let is_hit = |reason: &Reason| matches!(reason, Reason::Breakpoint { number, .. } if *number == breakpoint.number);
         !(breakpoint.is_one_shot && reasons.iter().any(is_hit))
     });
-    let rows = live.breakpoints.clone();
-    for overlay in &mut state.overlays {
-        if let Overlay::Breakpoints(list) = overlay {
-            list.set_rows(rows.clone());
-        }
-    }
-}
-
-/// Closes dialogs about calls that no longer wait; a text that was begun is kept.
-fn close_what_is_over(state: &mut State) {
-    let State { live, overlays, .. } = state;
-    let waits = |call: &CallKey| {
-        live.reasons().iter().any(|reason| match reason {
-            Reason::Approval { call: waiting, .. }
-            | Reason::AskOperator { call: waiting, .. }
-            | Reason::MayHaveRun { call: waiting, .. } => waiting == call,
-            _ => false,
-        })
-    };
-    let mut draft = None;
-    let open = overlays.len();
-    overlays.retain(|overlay| match overlay {
-        // Nothing is approved but what was shown.
-        Overlay::Approval(dialog) => live.reasons().iter().any(|reason| {
-            matches!(reason, Reason::Approval { call, arguments, .. }
-                if *call == dialog.call && *arguments == dialog.arguments)
-        }),
-        Overlay::Answer(form, answering) => match answering.call() {
-            Some(call) if !waits(call) => {
-                draft = Some((call.clone(), form.text()));
-                false
-            }
-            _ => true,
-        },
-        Overlay::Sure(_, LiveCommand::Engine(engine::Command::RunAgain { call })) => waits(call),
-        _ => true,
-    });
-    if overlays.len() < open {
-        state.notice = Some("the run has gone on: what was begun is closed".to_owned());
-    }
-    if draft.is_some() {
-        live.draft = draft;
-    }
 }

@@ -6,10 +6,10 @@ use crate::tui::recovery::difference::lines_of;
 use crate::tui::recovery::forms::{WordsForm, WordsSetup};
 use crate::tui::recovery::takes::TakeRow;
 use crate::tui::recovery::wording::{Entry, Fault, Previewer, Setup, WordingEditor};
+use crate::tui::state::State;
 use crate::tui::state::document::{Document, Place};
 use crate::tui::state::preview::tool_of;
 use crate::tui::state::recovery::Attempt;
-use crate::tui::state::{Overlay, State};
 use retake_core::actions::{self, Defect, Safety, wording_kind};
 use retake_core::engine::TURN_LIMIT;
 use retake_core::rules::{Finding, Run};
@@ -42,7 +42,7 @@ pub(super) fn kind_of(attempt: &Attempt, target: Option<Dialect>) -> Option<word
 }
 
 /// The editor for the wording of an error.
-pub(super) fn wording_editor(state: &State, attempt: &Attempt) -> Option<Overlay> {
+pub(super) fn wording_editor(state: &State, attempt: &Attempt) -> Option<WordingEditor> {
     let session = attempt.document.session(attempt.place.session)?;
     let kind = kind_of(attempt, state.recovery.target)?;
     let findings = findings_of(state, attempt.place.session);
@@ -71,7 +71,7 @@ pub(super) fn wording_editor(state: &State, attempt: &Attempt) -> Option<Overlay
             preview(&tried, &findings, target, template, whole_turn)
         }),
     };
-    Some(Overlay::Wording(Box::new(WordingEditor::new(setup))))
+    Some(WordingEditor::new(setup))
 }
 
 /// Shows what a template makes of a finding. Where no error can be injected, a sound template is
@@ -200,7 +200,7 @@ fn last_try(state: &State, attempt: &Attempt) -> Option<String> {
 }
 
 /// A form for plain words.
-pub(super) fn words_form(state: &State, attempt: &Attempt, purpose: &str) -> Option<Overlay> {
+pub(super) fn words_form(state: &State, attempt: &Attempt, purpose: &str) -> Option<WordsForm> {
     let session = attempt.document.session(attempt.place.session)?;
     let item = session.items.get(attempt.place.item)?;
     let kept = state
@@ -228,7 +228,7 @@ pub(super) fn words_form(state: &State, attempt: &Attempt, purpose: &str) -> Opt
         text,
         in_history: (attempt.action.id == "fallback").then_some(attempt.in_history),
     };
-    Some(Overlay::Words(Box::new(WordsForm::new(&setup))))
+    Some(WordsForm::new(&setup))
 }
 
 /// What the model gave as its final output, where that is JSON: there is a value to mend.
@@ -287,6 +287,6 @@ pub(super) fn named(session: &Session, index: usize) -> &str {
 }
 
 /// Edited JSON without the white space of its lines.
-pub(in crate::tui::update) fn flattened(text: &str) -> String {
+pub(super) fn flattened(text: &str) -> String {
     text.lines().map(str::trim).collect()
 }

@@ -1,0 +1,335 @@
+//! What lies over a screen: one trait, one stack.
+//!
+//! A layer has the keys while it is on top. What it makes of them it gives to its opener: a dialog knows
+//! nobody, and a screen says where it opens a dialog what is to become of the answer.
+//!
+//! ```text
+//! state.open(Confirmation::new("abort", reason, "Abort the run?"), |state, _, ()| abort(state));
+//! ```
+
+use super::keymap::{self, Context};
+use super::theme::Theme;
+use crossterm::event::{KeyEvent, MouseEvent};
+use ratatui::Frame;
+use ratatui::layout::Constraint::{Fill, Length};
+use ratatui::layout::{Layout, Rect};
+use ratatui::widgets::Clear;
+use std::any::Any;
+use std::fmt;
+
+/// Something that lies over the screen `S`.
+pub trait Layer<S>: fmt::Debug + Send + 'static {
+    /// What it gives to its opener.
+    type Output;
+
+    /// The tables of keys that hold here, the nearest first.
+    fn contexts(&self) -> &'static [Context] {
+        &[]
+    }
+
+    fn placement(&self) -> Placement {
+        Placement::Screen
+    }
+
+    fn handle(&mut self, input: Input<'_>, screen: &mut S) -> Step<Self::Output>;
+
+    fn view(&self, frame: &mut Frame<'_>, area: Rect, screen: &S, theme: &Theme);
+}
+
+/// Which part of the screen a layer is given to draw in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placement {
+    /// Its own keys stand in its frame: it may cover the footer.
+    Screen,
+    /// The header and the footer stay in sight, where the screen has use for them.
+    Body,
+    /// One line in place of the footer.
+    Footer,
+}
+
+/// The areas that these are.
+#[derive(Debug, Clone, Copy)]
+pub struct Areas {
+    pub screen: Rect,
+    pub body: Rect,
+    pub footer: Rect,
+}
+
+impl Areas {
+    /// Of a screen with so many rows that stay in sight above, and a footer.
+    pub fn below(rows: u16, screen: Rect) -> Self {
+        let [_, body, footer] = Layout::vertical([Length(rows), Fill(1), Length(1)]).areas(screen);
+        Self {
+            screen,
+            body,
+            footer,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub enum Input<'a> {
+    Key(KeyEvent),
+    Mouse(MouseEvent),
+    Paste(&'a str),
+    /// What was made in $EDITOR of a text that the layer gave away with [`Step::Edit`].
+    Edited(&'a str),
+}
+
+/// What an input led to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step<T = ()> {
+    /// Nothing that concerns others.
+    Stay,
+    /// It is not for this layer: the screen may know it.
+    Pass,
+    /// The layer closes; nothing is to be done.
+    Leave,
+    /// This text is to be edited in $EDITOR.
+    Edit(String),
+    Done(T),
+}
+
+/// Whether a layer stays once its opener has its output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flow {
+    Stay,
+    Close,
+}
+
+/// An opener that says nothing wants the layer closed.
+impl From<()> for Flow {
+    fn from((): ()) -> Self {
+        Self::Close
+    }
+}
+
+/// A screen that layers lie over.
+pub trait Screen: Sized + 'static {
+    fn layers(&mut self) -> &mut Layers<Self>;
+
+    /// Gives a text to $EDITOR; what is made of it comes back as [`Input::Edited`].
+    fn edit(&mut self, text: String);
+
+    /// Opens a layer; `then` gets what it gives, with the layer itself. The layer is not among the others
+    /// while it has an input, so that what `then` opens lies over it.
+    fn open<L: Layer<Self>, R: Into<Flow>>(
+        &mut self,
+        layer: L,
+        then: impl FnMut(&mut Self, &mut L, L::Output) -> R + Send + 'static,
+    ) {
+        Opening::new(layer, then).over(self);
+    }
+
+    /// Gives an input to the topmost layer; false where there is none, or where it is not for it.
+    fn give_to_layers(&mut self, input: Input<'_>) -> bool {
+        let Some(mut top) = self.layers().0.pop() else {
+            return false;
+        };
+        if let Input::Key(key) = input
+            && let Some(help) = keymap::help_of(top.contexts(), &key)
+        {
+            self.layers().0.push(top);
+            self.open(help, |_, _, ()| ());
+            return true;
+        }
+        let depth = self.layers().0.len();
+        let after = top.handle(input, self);
+        match after {
+            After::Stay | After::Pass => {
+                let layers = &mut self.layers().0;
+                layers.insert(depth.min(layers.len()), top);
+            }
+            After::Leave => top.leave(self),
+            After::Done => {}
+        }
+        !matches!(after, After::Pass)
+    }
+
+    /// Leaves the topmost layer; false where there is none.
+    fn leave_layer(&mut self) -> bool {
+        let top = self.layers().0.pop();
+        top.map(|top| top.leave(self)).is_some()
+    }
+
+    fn leave_layers(&mut self) {
+        while self.leave_layer() {}
+    }
+
+    /// Leaves the layers that no longer hold; whether there were any.
+    fn leave_outdated(&mut self) -> bool {
+        let layers = std::mem::take(&mut self.layers().0);
+        let (valid, outdated): (Vec<_>, Vec<_>) =
+            layers.into_iter().partition(|layer| layer.is_valid(self));
+        self.layers().0 = valid;
+        let were_any = !outdated.is_empty();
+        outdated.into_iter().for_each(|layer| layer.leave(self));
+        were_any
+    }
+}
+
+/// The layers over a screen, the topmost last.
+pub struct Layers<S>(Vec<Box<dyn Opened<S>>>);
+
+impl<S> Default for Layers<S> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<S> fmt::Debug for Layers<S> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_list().entries(&self.0).finish()
+    }
+}
+
+impl<S: 'static> Layers<S> {
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The topmost layer, where it is of this kind.
+    pub fn top<L: Layer<S>>(&self) -> Option<&L> {
+        self.0.last()?.layer().downcast_ref()
+    }
+
+    /// The same, to be changed.
+    pub fn top_mut<L: Layer<S>>(&mut self) -> Option<&mut L> {
+        self.0.last_mut()?.layer_mut().downcast_mut()
+    }
+
+    /// The layers of a kind, the topmost last.
+    pub fn of<L: Layer<S>>(&mut self) -> impl Iterator<Item = &mut L> {
+        let layers = self.0.iter_mut();
+        layers.filter_map(|layer| layer.layer_mut().downcast_mut())
+    }
+
+    pub fn view(&self, frame: &mut Frame<'_>, areas: Areas, screen: &S, theme: &Theme) {
+        for layer in &self.0 {
+            let area = match layer.placement() {
+                Placement::Screen => areas.screen,
+                Placement::Body => areas.body,
+                Placement::Footer => {
+                    frame.render_widget(Clear, areas.footer);
+                    areas.footer
+                }
+            };
+            layer.view(frame, area, screen, theme);
+        }
+    }
+}
+
+/// A layer that is to be opened.
+pub struct Opening<S, L: Layer<S>> {
+    layer: L,
+    then: Then<S, L>,
+    left: Option<Left<S, L>>,
+    holds: Option<Holds<S>>,
+}
+
+type Then<S, L> = Box<dyn FnMut(&mut S, &mut L, <L as Layer<S>>::Output) -> Flow + Send>;
+type Left<S, L> = Box<dyn FnOnce(&mut S, &L) + Send>;
+type Holds<S> = Box<dyn Fn(&S) -> bool + Send>;
+
+impl<S: Screen, L: Layer<S>> Opening<S, L> {
+    pub fn new<R: Into<Flow>>(
+        layer: L,
+        mut then: impl FnMut(&mut S, &mut L, L::Output) -> R + Send + 'static,
+    ) -> Self {
+        Self {
+            layer,
+            then: Box::new(move |screen, layer, output| then(screen, layer, output).into()),
+            left: None,
+            holds: None,
+        }
+    }
+
+    /// What is to be done where it is left, or no longer holds: not where it is done.
+    pub fn if_left(mut self, left: impl FnOnce(&mut S, &L) + Send + 'static) -> Self {
+        self.left = Some(Box::new(left));
+        self
+    }
+
+    /// [`Screen::leave_outdated`] closes it once this is false.
+    pub fn as_long_as(mut self, holds: impl Fn(&S) -> bool + Send + 'static) -> Self {
+        self.holds = Some(Box::new(holds));
+        self
+    }
+
+    pub fn over(self, screen: &mut S) {
+        screen.layers().0.push(Box::new(self));
+    }
+}
+
+/// What the stack knows of a layer.
+trait Opened<S>: Send + fmt::Debug {
+    fn contexts(&self) -> &'static [Context];
+    fn placement(&self) -> Placement;
+    fn handle(&mut self, input: Input<'_>, screen: &mut S) -> After;
+    fn view(&self, frame: &mut Frame<'_>, area: Rect, screen: &S, theme: &Theme);
+    fn is_valid(&self, screen: &S) -> bool;
+    fn leave(self: Box<Self>, screen: &mut S);
+    fn layer(&self) -> &dyn Any;
+    fn layer_mut(&mut self) -> &mut dyn Any;
+}
+
+enum After {
+    Stay,
+    Pass,
+    Leave,
+    Done,
+}
+
+impl<S: Screen, L: Layer<S>> Opened<S> for Opening<S, L> {
+    fn contexts(&self) -> &'static [Context] {
+        self.layer.contexts()
+    }
+
+    fn placement(&self) -> Placement {
+        self.layer.placement()
+    }
+
+    fn handle(&mut self, input: Input<'_>, screen: &mut S) -> After {
+        match self.layer.handle(input, screen) {
+            Step::Stay => After::Stay,
+            Step::Pass => After::Pass,
+            Step::Leave => After::Leave,
+            Step::Edit(text) => {
+                screen.edit(text);
+                After::Stay
+            }
+            Step::Done(output) => match (self.then)(screen, &mut self.layer, output) {
+                Flow::Stay => After::Stay,
+                Flow::Close => After::Done,
+            },
+        }
+    }
+
+    fn view(&self, frame: &mut Frame<'_>, area: Rect, screen: &S, theme: &Theme) {
+        self.layer.view(frame, area, screen, theme);
+    }
+
+    fn is_valid(&self, screen: &S) -> bool {
+        self.holds.as_ref().is_none_or(|holds| holds(screen))
+    }
+
+    fn leave(self: Box<Self>, screen: &mut S) {
+        if let Some(left) = self.left {
+            left(screen, &self.layer);
+        }
+    }
+
+    fn layer(&self) -> &dyn Any {
+        &self.layer
+    }
+
+    fn layer_mut(&mut self) -> &mut dyn Any {
+        &mut self.layer
+    }
+}
+
+impl<S, L: Layer<S>> fmt::Debug for Opening<S, L> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.layer.fmt(formatter)
+    }
+}

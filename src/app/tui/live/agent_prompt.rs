@@ -1,0 +1,97 @@
+//! The path of the agent's file that goes on from here: a line with completion.
+
+use crate::tui::keymap::Context;
+use crate::tui::keymap::overlays::{Act, act};
+use crate::tui::layer::{Input, Layer, Placement, Step};
+use crate::tui::prompt::Prompt;
+use crate::tui::state::State;
+use crate::tui::theme::Theme;
+use crate::tui::update::{Effect, Paths};
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use retake_core::safe_text::SafeText;
+
+/// How many paths are named that a text can be completed to.
+const NAMED: usize = 8;
+
+#[derive(Debug)]
+pub struct AgentPrompt(Prompt);
+
+impl AgentPrompt {
+    pub fn new(proposed: &str) -> Self {
+        let mut prompt = Prompt::new(
+            "agent",
+            "the agent's file that goes on from here  tab completes",
+        );
+        prompt.open(proposed);
+        Self(prompt)
+    }
+
+    pub fn complain(&mut self, complaint: &'static str) {
+        self.0.complain(SafeText::from_static(complaint));
+    }
+
+    /// Completes the path as far as that is certain; says what it may be where there are several.
+    pub fn complete(&mut self, paths: &Paths) {
+        // What was typed meanwhile counts.
+        if self.0.text() != paths.typed {
+            return;
+        }
+        let Some(first) = paths.found.first() else {
+            if !paths.typed.is_empty() {
+                self.complain("no folder and no .toml file begins so");
+            }
+            return;
+        };
+        let same = |one: &str, other: &str| {
+            let letters = one.char_indices().zip(other.chars());
+            let shared = letters.take_while(|((_, one), other)| one == other);
+            shared
+                .last()
+                .map_or(0, |((at, letter), _)| at + letter.len_utf8())
+        };
+        let common = paths
+            .found
+            .iter()
+            .fold(first.len(), |most, path| most.min(same(first, path)));
+        self.0.open(&first[..common]);
+        if paths.found.len() > 1 {
+            let name = |path: &String| {
+                let path = path.trim_end_matches('/');
+                path.rsplit('/').next().unwrap_or_default().to_owned()
+            };
+            let names: Vec<String> = paths.found.iter().take(NAMED).map(name).collect();
+            let words = format!("{}: {}", paths.found.len(), names.join("  "));
+            self.0.complain(SafeText::single_line(&words, 200));
+        }
+    }
+}
+
+impl Layer<State> for AgentPrompt {
+    type Output = String;
+
+    fn contexts(&self) -> &'static [Context] {
+        &[Context::Line]
+    }
+
+    fn placement(&self) -> Placement {
+        Placement::Footer
+    }
+
+    fn handle(&mut self, input: Input<'_>, state: &mut State) -> Step<String> {
+        if let Input::Key(key) = input
+            && act(Context::Line, &key) == Some(Act::Complete)
+        {
+            state.effects.push(Effect::Complete(self.0.text()));
+            return Step::Stay;
+        }
+        match self.0.handle(input, state) {
+            Step::Done(path) => Step::Done(path.trim().to_owned()),
+            step => step,
+        }
+    }
+
+    fn view(&self, frame: &mut Frame<'_>, area: Rect, _: &State, theme: &Theme) {
+        self.0.draw(frame, area, theme);
+    }
+}
