@@ -3,9 +3,9 @@
 use super::output::{Output, safe_line};
 use super::style::Palette;
 use crate::tui::state::pretty::lay_out;
-use retake_core::session::{Change, Session, compare};
+use retake_core::session::{Change, Session, compare, operations_of};
 use retake_live::{Base, Mended};
-use similar::{Change as Line, ChangeTag, DiffOp, DiffTag, TextDiff};
+use similar::{DiffTag, group_diff_ops};
 use std::borrow::Cow;
 use std::io::{self, Write};
 
@@ -95,43 +95,34 @@ fn hunk(
     });
     let [old, new] = texts;
     let (old, new) = (old?, new?);
-    let difference = TextDiff::from_lines(&old, &new);
-    for group in difference.grouped_ops(CONTEXT) {
-        for operation in &group {
-            for change in difference.iter_changes(operation) {
-                let line = change.value().trim_end_matches('\n');
-                let other = counterpart(&difference, operation, &change);
-                let line = safe_line(&other.map_or_else(|| line.into(), |it| around(line, it)));
-                match change.tag() {
-                    ChangeTag::Delete => {
-                        writeln!(output, "{}", palette.error(format!("- {line}")))?
-                    }
-                    ChangeTag::Insert => {
-                        writeln!(output, "{}", palette.added(format!("+ {line}")))?
-                    }
-                    ChangeTag::Equal => writeln!(output, "  {line}")?,
-                }
+    let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+    for operation in group_diff_ops(operations_of(&old, &new), CONTEXT)
+        .iter()
+        .flatten()
+    {
+        let (gone, come) = (&old[operation.old_range()], &new[operation.new_range()]);
+        if operation.tag() == DiffTag::Equal {
+            for line in gone {
+                writeln!(output, "  {}", safe_line(line))?;
             }
+            continue;
+        }
+        // Lines that take each other's places are shown from where they differ on.
+        let is_same_count = gone.len() == come.len();
+        let shown = |line: &str, other: Option<&&str>| match other.filter(|_| is_same_count) {
+            Some(other) => safe_line(&around(line, other)),
+            None => safe_line(line),
+        };
+        for (at, line) in gone.iter().enumerate() {
+            let line = shown(line, come.get(at));
+            writeln!(output, "{}", palette.error(format!("- {line}")))?;
+        }
+        for (at, line) in come.iter().enumerate() {
+            let line = shown(line, gone.get(at));
+            writeln!(output, "{}", palette.added(format!("+ {line}")))?;
         }
     }
     Ok(())
-}
-
-/// The line that stands on the other side in the place of a changed one.
-fn counterpart<'a>(
-    difference: &'a TextDiff<'_, '_, str>,
-    operation: &DiffOp,
-    line: &Line<&str>,
-) -> Option<&'a str> {
-    let (tag, old, new) = operation.as_tag_tuple();
-    if tag != DiffTag::Replace || old.len() != new.len() {
-        return None;
-    }
-    match line.tag() {
-        ChangeTag::Delete => difference.new_slice(new.start + line.old_index()? - old.start),
-        ChangeTag::Insert => difference.old_slice(old.start + line.new_index()? - new.start),
-        ChangeTag::Equal => None,
-    }
 }
 
 /// A long line without most of what it begins with like the other one.

@@ -1,15 +1,14 @@
 //! What differs between a request and a recorded history, in words.
 
 use super::said::Said;
-use similar::{Algorithm, DiffOp, DiffTag, capture_diff_slices, group_diff_ops};
+use crate::session::operations_of;
+use similar::{DiffOp, DiffTag, group_diff_ops};
 use std::fmt;
 
 /// Most differences that are told one by one.
 const TOLD: usize = 12;
 /// Unchanged words around changed ones.
 const AROUND: usize = 4;
-/// Words that are compared one by one at most; where more differ, only the beginnings are shown.
-const COMPARED_WORDS: usize = 4000;
 /// Longest text of one difference, in characters.
 const LONGEST: usize = 600;
 
@@ -100,7 +99,7 @@ impl Differing {
 pub(super) fn differing(recorded: &[Said], asked: &[Said]) -> Vec<Differing> {
     let [before, after] =
         [recorded, asked].map(|said| said.iter().map(Said::key).collect::<Vec<_>>());
-    let operations = capture_diff_slices(Algorithm::Myers, &before, &after);
+    let operations = operations_of(&before, &after);
     let mut all = Vec::new();
     for operation in operations {
         if operation.tag() == DiffTag::Equal {
@@ -153,23 +152,7 @@ pub(super) fn told(mut all: Vec<Differing>) -> (Vec<Differing>, usize) {
 /// The changed words of a text with a few unchanged ones around them.
 fn changed_words(recorded: &str, asked: &str) -> String {
     let [old, new] = [recorded, asked].map(words_of);
-    let same = old.iter().zip(&new).take_while(|(one, other)| one == other);
-    let begin = same.count();
-    let same = old[begin..].iter().rev().zip(new[begin..].iter().rev());
-    let end = same.take_while(|(one, other)| one == other).count();
-    let (old_end, new_end) = (old.len() - end, new.len() - end);
-    let is_long = (old_end - begin).max(new_end - begin) > COMPARED_WORDS;
-    let operations = if is_long {
-        vec![DiffOp::Replace {
-            old_index: begin,
-            old_len: old_end - begin,
-            new_index: begin,
-            new_len: new_end - begin,
-        }]
-    } else {
-        within(&old, &new, (begin, old_end, new_end))
-    };
-    let groups = group_diff_ops(operations, AROUND);
+    let groups = group_diff_ops(operations_of(&old, &new), AROUND);
     let mut out = String::new();
     for (number, group) in groups.iter().enumerate() {
         let starts = group.first().map_or(0, |first| first.old_range().start);
@@ -188,53 +171,6 @@ fn changed_words(recorded: &str, asked: &str) -> String {
         }
     }
     shortened(out.trim())
-}
-
-/// The operations between two texts whose beginnings and ends are the same.
-fn within(
-    old: &[&str],
-    new: &[&str],
-    (begin, old_end, new_end): (usize, usize, usize),
-) -> Vec<DiffOp> {
-    let equal = |old_index, new_index, len| DiffOp::Equal {
-        old_index,
-        new_index,
-        len,
-    };
-    let mut all = vec![equal(0, 0, begin)];
-    for mut operation in
-        capture_diff_slices(Algorithm::Myers, &old[begin..old_end], &new[begin..new_end])
-    {
-        match &mut operation {
-            DiffOp::Equal {
-                old_index,
-                new_index,
-                ..
-            }
-            | DiffOp::Delete {
-                old_index,
-                new_index,
-                ..
-            }
-            | DiffOp::Insert {
-                old_index,
-                new_index,
-                ..
-            }
-            | DiffOp::Replace {
-                old_index,
-                new_index,
-                ..
-            } => {
-                *old_index += begin;
-                *new_index += begin;
-            }
-        }
-        all.push(operation);
-    }
-    all.push(equal(old_end, new_end, old.len() - old_end));
-    all.retain(|operation| !(operation.old_range().is_empty() && operation.new_range().is_empty()));
-    all
 }
 
 fn show(operation: &DiffOp, old: &[&str], new: &[&str], out: &mut String) {

@@ -2,7 +2,7 @@
 //! `RunConfig`, `failure_error_function` of a function tool, `error_handlers` of `Runner.run`. Facts: the
 //! source of openai-agents 0.22.0 and 0.24.0 (`run_config.py`, `run_error_handlers.py`, `tool.py`).
 
-use super::python::{body, literal, quoted};
+use super::python::{literal, quoted};
 use super::{NoRecipe, Recovery};
 use crate::wording::grammar::{self, Piece};
 use crate::wording::{Kind, VARIABLES, Variable, check};
@@ -130,9 +130,8 @@ fn needs_words(recovery: &Recovery<'_>) -> Result<(), NoRecipe> {
     Ok(check(recovery.template)?)
 }
 
-/// The function that gives the text, with its imports; how it is called with what stands ready; what does not.
+/// The function that gives the text; how it is called with what stands ready; what does not.
 struct Words {
-    imports: Vec<&'static str>,
     function: String,
     call: String,
     missing: Vec<&'static str>,
@@ -141,35 +140,25 @@ struct Words {
 
 fn words(template: &str, origin: Origin) -> Result<Words, NoRecipe> {
     let pieces = grammar::pieces(template)?;
-    let variables = used(&pieces);
-    let names = variables.iter().map(|variable| variable.name);
-    let names = names.collect::<Vec<_>>();
+    let names = used(&pieces)
+        .iter()
+        .map(|variable| variable.name)
+        .collect::<Vec<_>>();
     let parameters = match names.join(", ") {
         names if names.is_empty() => names,
         names => format!("*, {names}"),
     };
-    let mut imports = Vec::new();
-    let mut function = format!(
-        "def wording({parameters}) -> str:\n    \"\"\"The text that the model reads.\"\"\"\n"
-    );
-    let compact = "def compact(value) -> str:\n    return json.dumps(value, ensure_ascii=False, \
-        separators=(\",\", \":\"))\n\n\n";
-    if let Some(lines) = body(&pieces) {
-        let _ = writeln!(function, "{}", lines.join("\n"));
-        if function.contains("compact(") {
-            imports.push("import json");
-            function.insert_str(0, compact);
-        }
-    } else {
-        imports.extend([
-            "import json",
-            "import jinja2  # pip install jinja2: the template needs it",
-        ]);
-        let given = names.iter().map(|name| format!("{name}={name}"));
-        let given = given.collect::<Vec<_>>().join(", ");
-        let _ = writeln!(function, "    return TEMPLATE.render({given})");
-        function = format!("{compact}{}\n\n{function}", template_object(template));
-    }
+    let given = names.iter().map(|name| format!("{name}={name}"));
+    let given = given.collect::<Vec<_>>().join(", ");
+    let function = format!(
+        r#"{TEMPLATE}
+
+def wording({parameters}) -> str:
+    """The text that the model reads."""
+    return TEMPLATE.render({given})
+"#
+    )
+    .replace("WORDING", &quoted(template));
     let call = names.iter().map(|name| {
         let value = origin(name).unwrap_or(empty(name));
         format!("{name}={value}")
@@ -177,7 +166,6 @@ fn words(template: &str, origin: Origin) -> Result<Words, NoRecipe> {
     let call = call.collect::<Vec<_>>().join(", ");
     let missing = names.iter().copied().filter(|name| origin(name).is_none());
     Ok(Words {
-        imports,
         function,
         call: format!("wording({call})"),
         missing: missing.collect(),
@@ -186,9 +174,11 @@ fn words(template: &str, origin: Origin) -> Result<Words, NoRecipe> {
 }
 
 /// The template for jinja2, which shows values as retake does.
-fn template_object(template: &str) -> String {
-    format!(
-        r#"def shown(value):
+const TEMPLATE: &str = r#"def compact(value) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def shown(value):
     if value is None:
         return ""
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
@@ -198,11 +188,8 @@ fn template_object(template: &str) -> String {
 
 ENVIRONMENT = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True, finalize=shown)
 ENVIRONMENT.filters["tojson"] = compact
-TEMPLATE = ENVIRONMENT.from_string({})
-"#,
-        quoted(template)
-    )
-}
+TEMPLATE = ENVIRONMENT.from_string(WORDING)
+"#;
 
 /// The head of the module: what it does, what it cannot do, imports.
 fn head(what: &str, recovery: &Recovery<'_>, words: Option<&Words>, imports: &[&str]) -> String {
@@ -218,7 +205,10 @@ fn head(what: &str, recovery: &Recovery<'_>, words: Option<&Words>, imports: &[&
             "# openai-agents does not hand over {missing} here: left empty."
         );
     }
-    let own = words.map_or(&[][..], |words| words.imports.as_slice());
+    let own = match words {
+        Some(_) => &["import json", "import jinja2  # pip install jinja2"][..],
+        None => &[],
+    };
     let mut imports = imports.iter().chain(own).copied().collect::<Vec<_>>();
     imports.sort_by_key(|import| (group(import), *import));
     imports.dedup();
