@@ -5,7 +5,7 @@ use retake_core::config::Keys;
 use retake_core::engine::agent::AGENT_TABLES;
 use retake_core::engine::{PLACES, POLICY_TABLES};
 use retake_core::formats::FORMATS;
-use retake_core::lab::{CLASSES, SpecPlace, spec_keys_table};
+use retake_core::lab::{self, CLASSES};
 use retake_core::rules;
 use retake_core::wording::VERBS;
 use std::fmt::Write as _;
@@ -56,11 +56,6 @@ fn classes() -> String {
         writeln!(table, "| `{word}` | {meaning} |").unwrap();
     }
     table
-}
-
-fn spec_keys() -> String {
-    let tables = SpecPlace::ALL.map(|place| format!("In {place}:\n\n{}", spec_keys_table(place)));
-    tables.join("\n")
 }
 
 fn key_tables(tables: &[&Keys]) -> String {
@@ -127,7 +122,7 @@ fn readme_and_help_tables_are_true() {
         ("src/help/policy.md", "verbs", verbs()),
         ("src/help/run.md", "places", places()),
         ("src/help/lab.md", "lab-classes", classes()),
-        ("src/help/lab.md", "lab-spec", spec_keys()),
+        ("src/help/lab.md", "lab-spec", key_tables(&lab::SPEC_TABLES)),
         (
             "src/help/proxy.md",
             "agents",

@@ -83,13 +83,6 @@ fn read(path: &Path) -> Result<Spec, Failure> {
     let name = safe_line(&path.to_string_lossy());
     read_spec(path).map_err(|error| match error {
         NoSpec::Unreadable(error) => Failure::refused(format!("{name}: {error}")),
-        NoSpec::Faulty(errors) => {
-            let errors = errors.in_file(&name);
-            let lines: Vec<String> = errors.lines().map(safe_line).collect();
-            Failure::with_hint(
-                lines.join("\n"),
-                "`retake help chaos` lists what a spec can say",
-            )
-        }
+        NoSpec::Faulty(errors) => Failure::invalid_file(path, &errors, "chaos"),
     })
 }

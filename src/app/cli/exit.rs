@@ -2,8 +2,10 @@
 
 use super::output::safe_line;
 use super::style;
+use retake_core::config::ConfigErrors;
 use serde::Serialize;
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// How a command ended.
@@ -100,6 +102,14 @@ impl Failure {
             message: message.into(),
             hint: Some(hint.into()),
         }
+    }
+
+    /// What is wrong with a file, each error on a line that begins with its place; `topic` is the help about it.
+    pub(super) fn invalid_file(path: &Path, errors: &ConfigErrors, topic: &str) -> Self {
+        let errors = errors.in_file(&safe_line(&path.to_string_lossy()));
+        let lines: Vec<String> = errors.lines().map(safe_line).collect();
+        let hint = format!("`retake help {topic}` lists what the file can say");
+        Self::with_hint(lines.join("\n"), hint)
     }
 
     /// Says on stderr what went wrong; nothing for a closed pipe.

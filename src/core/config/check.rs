@@ -80,6 +80,11 @@ impl<'t> Checker<'t> {
         Err(ConfigErrors { errors, more })
     }
 
+    /// Whether nothing was found so far.
+    pub fn is_clean(&self) -> bool {
+        self.errors.is_empty()
+    }
+
     /// The line of a byte of the file, from 1.
     pub fn line(&self, at: usize) -> usize {
         let before = self.text.as_bytes().get(..at).unwrap_or_default();
@@ -193,7 +198,9 @@ impl<'t> Checker<'t> {
                     self.value(Subject::key(name.get_ref()), &table, node);
                 }
             }
-            (Shape::List(_, item), DeValue::Array(list)) if !list.is_empty() => {
+            (Shape::List(_, item) | Shape::AnyList(_, item), DeValue::Array(list))
+                if !list.is_empty() || matches!(shape, Shape::AnyList(..)) =>
+            {
                 let is_element = true;
                 for node in list {
                     self.value(
@@ -287,6 +294,9 @@ impl<'t> Checker<'t> {
             // Without a noun the shape lists the words itself.
             (Shape::Word(None, words), DeValue::String(word)) => nearest(word, &words()),
             (Shape::Word(Some(_), words), DeValue::String(word)) => meant(word, &words()),
+            (Shape::Tables(_) | Shape::OtherTables, DeValue::Table(_)) => {
+                format!("; write `[[{}]]` with two brackets", quoted(subject.key))
+            }
             _ => String::new(),
         };
         let text = format!("{subject} is {shape}, not {found}{near}");
@@ -328,7 +338,7 @@ fn is_text(shape: &Shape) -> bool {
 /// Whether a value is of the type of TOML that a shape has.
 fn accepts(shape: &Shape, value: &DeValue<'_>) -> bool {
     match shape {
-        Shape::List(..) => value.is_array(),
+        Shape::List(..) | Shape::AnyList(..) => value.is_array(),
         Shape::Tables(_) | Shape::OtherTables => value
             .as_array()
             .is_some_and(|list| list.iter().all(is_table)),
@@ -412,10 +422,11 @@ fn ticked(keys: &[&str]) -> String {
     keys.collect::<Vec<_>>().join(", ")
 }
 
-/// The beginning of a text from the file, for a message.
+/// The beginning of the first line of a text from the file, for a message.
 pub(crate) fn quoted(text: &str) -> String {
-    match text.char_indices().nth(QUOTED) {
-        Some((end, _)) => format!("{}...", &text[..end]),
-        None => text.to_owned(),
-    }
+    let line = text.lines().next().unwrap_or_default();
+    let end = line.char_indices().nth(QUOTED);
+    let end = end.map_or(line.len(), |(end, _)| end);
+    let more = if end < text.len() { "..." } else { "" };
+    format!("{}{more}", &line[..end])
 }

@@ -50,6 +50,8 @@ pub enum Shape {
     Duration(u64),
     /// A list that is not empty, with a noun for its elements.
     List(&'static str, &'static Shape),
+    /// A list that may be empty, with a noun for its elements.
+    AnyList(&'static str, &'static Shape),
     /// The first shape of these that is a text, a list or a table as the value is.
     Either(&'static [Shape]),
     /// A value that JSON has, too.
@@ -169,7 +171,7 @@ impl fmt::Display for Shape {
                     "a time{above} such as \"500ms\", \"30s\" or \"2m\", a day at most"
                 )
             }
-            Self::List(items, _) => write!(f, "a list of {items}"),
+            Self::List(items, _) | Self::AnyList(items, _) => write!(f, "a list of {items}"),
             Self::Either(shapes) => {
                 let shapes: Vec<String> = shapes.iter().map(ToString::to_string).collect();
                 f.write_str(&with_or(&shapes))

@@ -50,24 +50,6 @@ pub fn read<T>(
     checker.finish(value.flatten())
 }
 
-/// Reads a table of a larger file, of which `text` is the whole.
-///
-/// # Errors
-/// All that is wrong with the table.
-pub fn read_table<T>(
-    text: &str,
-    at: usize,
-    table: &DeTable<'_>,
-    keys: &'static Keys,
-    build: impl FnOnce(Section<'_>, &mut Checker<'_>) -> Option<T>,
-) -> Result<T, ConfigErrors> {
-    let mut checker = Checker::new(text);
-    let table = Section::new(at, table);
-    checker.check(keys, table);
-    let value = build(table, &mut checker);
-    checker.finish(value)
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;

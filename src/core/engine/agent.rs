@@ -26,7 +26,7 @@ use crate::session::{Dialect, OutputSchema};
 use crate::wording::Kind;
 use keys::AGENT_KEYS;
 use read::Reader;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 /// Longest agent file, in bytes.
@@ -61,35 +61,46 @@ pub struct Beside<'a> {
     pub wording: &'a dyn Fn(Kind, &str) -> Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+/// It is written as the `[model]` that it was read from.
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Model {
     /// How its API spells things.
     pub dialect: Dialect,
     /// Its name in requests.
     pub name: String,
+    #[serde(flatten)]
     pub at: Endpoint,
     /// Whether replies come as a stream.
     pub stream: bool,
     /// How long a reply may take without a byte, in milliseconds.
+    #[serde(rename = "timeout", serialize_with = "write_millis")]
     pub timeout_ms: Millis,
     /// The most tokens of a reply.
     pub max_tokens: Option<u32>,
     /// Further members of every request.
+    #[serde(skip_serializing_if = "Map::is_empty")]
     pub settings: Map<String, Value>,
 }
 
 /// Who answers for a model.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
 pub enum Endpoint {
     Http {
         /// Where its API begins, without a slash at the end.
         base_url: String,
         /// The environment variable of the key.
         key_env: Option<String>,
+        #[serde(
+            serialize_with = "write_headers",
+            skip_serializing_if = "Vec::is_empty"
+        )]
         headers: Vec<Header>,
     },
     Script {
+        #[serde(rename = "script")]
         file: String,
+        #[serde(skip)]
         text: String,
     },
 }
@@ -266,6 +277,18 @@ impl Model {
             "max_tokens"
         }
     }
+}
+
+fn write_millis<S: Serializer>(millis: &Millis, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(&format_args!("{millis}ms"))
+}
+
+fn write_headers<S: Serializer>(headers: &[Header], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_map(headers.iter().map(|header| {
+        let variable = header.env.as_ref().map(|name| format!("env:{name}"));
+        let value = format!("{}{}", header.text, variable.unwrap_or_default());
+        (&header.name, value)
+    }))
 }
 
 impl Canned {

@@ -2,6 +2,7 @@
 
 use crate::session::takes::TakeId;
 use crate::wording::{Axes, Channel, Kind};
+use serde::Serialize;
 
 /// How often each wording is tried where nothing else is said.
 pub const USUAL_SAMPLES: u32 = 20;
@@ -65,7 +66,8 @@ pub struct Experiment {
 }
 
 /// When a trial ends before its last sample.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(tag = "stop", rename_all = "lowercase")]
 pub enum Stop {
     Never,
     /// When one wording is better than each of the others.
@@ -76,11 +78,13 @@ pub enum Stop {
 }
 
 /// What may be spent by the whole experiment. What is on its way when a cap is reached still counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Caps {
     /// Requests to models, those that were sent again among them.
+    #[serde(rename = "max_requests")]
     pub requests: Option<u32>,
     /// Tokens, sent and answered; estimated where a provider tells none.
+    #[serde(rename = "max_tokens")]
     pub tokens: Option<u64>,
 }
 

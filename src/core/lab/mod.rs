@@ -37,10 +37,7 @@ pub use machine::{Earlier, Effect, Event, Leader, Machine, OutOfPlace};
 pub use outcome::{FailedCall, Reply, classify};
 pub use sample::{CLASSES, Class, Sample, Tokens};
 pub use sequential::{Race, leader_of, race_of};
-pub use spec::{
-    Added, Assertion, Named, SPEC_KEYS, Spec, SpecFault, SpecFaults, SpecKey, SpecPlace, Wanted,
-    Which, spec_keys_table,
-};
+pub use spec::{Added, Assertion, Named, SPEC_TABLES, Spec, Wanted, Which};
 pub use standing::{Measured, Merged, Overall, Standing, highest, overall, standings};
 pub use verdict::{AssertionFault, Claim, Judged, Verdict, judge, together};
 pub use winner::{NoTest, Winner, regression, winner};

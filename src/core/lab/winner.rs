@@ -210,7 +210,7 @@ mod tests {
         crate::engine::Policy::parse(&policy).unwrap();
         assert!(won.recipe.unwrap().contains("tool_not_found"));
         let test = won.test.unwrap();
-        assert_eq!(parse(&test.write()), test);
+        assert_eq!(parse(&test.write().unwrap()), test);
         let assertion = &test.assertions[0];
         // Wilson's interval of 38 of 40 begins at 0.835.
         assert_eq!(assertion.at_least, Some(0.83));

@@ -88,7 +88,8 @@ pub enum Listing {
 }
 
 /// How a wording reaches the model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Channel {
     /// As the output of the call.
     Output,

@@ -81,16 +81,8 @@ fn of_file(path: &Path, wish: &TrialWish, wordings: &Wordings) -> Result<Order, 
             found.map(|choice| choice.template.to_owned())
         },
     };
-    let spec = Spec::parse(&text, beside).map_err(|faults| {
-        let faults = faults.to_string();
-        let lines = faults.lines();
-        let lines = lines.map(|line| format!("{}: {}", name_of(path), safe_line(line)));
-        let lines = lines.collect::<Vec<_>>().join(
-            "
-",
-        );
-        Failure::with_hint(lines, "`retake help lab` lists what a spec can say")
-    })?;
+    let spec = Spec::parse(&text, beside);
+    let spec = spec.map_err(|errors| Failure::invalid_file(path, &errors, "lab"))?;
     let found = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let confirmation = Confirmation::new(&found, content, powers(&spec, &folder));
     Ok(Order {

@@ -36,7 +36,10 @@ pub(super) fn winning(
     let text = match form {
         WinnerForm::Policy => won.policy.map_err(refused),
         WinnerForm::OpenaiAgents => won.recipe.map_err(refused),
-        WinnerForm::Spec => won.test.map(|spec| spec.write()).map_err(refused),
+        WinnerForm::Spec => won.test.map_err(refused).and_then(|spec| {
+            let written = spec.write();
+            written.map_err(|error| Failure::refused(error.to_string()))
+        }),
     }?;
     if trials > 1 {
         complain(

@@ -223,7 +223,10 @@ impl Desk {
         let folder = path.parent().unwrap_or_else(|| Path::new(""));
         let text = match &saving.what {
             Saved::Text(text) => Ok(text.clone()),
-            Saved::Spec(order) => self.bench.spec(order, folder).map(|spec| spec.write()),
+            Saved::Spec(order) => {
+                let spec = self.bench.spec(order, folder);
+                spec.and_then(|spec| spec.write().map_err(|error| error.to_string()))
+            }
         };
         let written = text.and_then(|text| {
             let written = replace(&path, Backup::None, |out| out.write_all(text.as_bytes()));

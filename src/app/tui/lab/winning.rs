@@ -76,7 +76,10 @@ impl Winning {
         let rule = &board.experiment.trials.get(trial)?.subject.rule;
         let told = |what: Result<Becomes, String>| match what {
             Ok(Becomes::Text(text)) => (text.clone(), Some(Becomes::Text(text))),
-            Ok(Becomes::Spec(spec)) => (spec.write(), Some(Becomes::Spec(spec))),
+            Ok(Becomes::Spec(spec)) => match spec.write() {
+                Ok(text) => (text, Some(Becomes::Spec(spec))),
+                Err(why) => (format!("not possible: {why}"), None),
+            },
             Err(why) => (format!("not possible: {why}"), None),
         };
         let text = |text: Result<String, NoRecipe>| {

@@ -3,44 +3,53 @@
 
 mod keys;
 mod labels;
-mod parse;
-mod reader;
+mod read;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests;
-mod write;
 
-pub use keys::{SPEC_KEYS, SpecKey, SpecPlace, spec_keys_table};
-pub use reader::{SpecFault, SpecFaults};
+pub use keys::SPEC_TABLES;
+
+use keys::SPEC_KEYS;
 
 use super::{Caps, Stop};
+use crate::config::{self, ConfigErrors};
 use crate::engine::agent::{Beside, Model};
 use crate::wording::Channel;
+use serde::{Deserialize, Serialize};
 
-#[derive(Debug, Clone, PartialEq)]
+/// Longest spec, in bytes.
+const LONGEST: usize = 1024 * 1024;
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Spec {
     /// What reports call the experiment.
     pub name: String,
+    #[serde(rename = "finding")]
     pub findings: Vec<Which>,
     pub wordings: Wanted,
     /// The models; each finding is tried with each.
+    #[serde(rename = "model")]
     pub models: Vec<Model>,
     /// How often each wording is tried.
     pub samples: u32,
     /// When a trial may end before that.
+    #[serde(flatten)]
     pub stop: Stop,
     /// What may be spent.
+    #[serde(flatten)]
     pub caps: Caps,
     /// How many questions are on their way at once.
     pub concurrency: u32,
     /// Where the order in which wordings are tried comes from.
     pub seed: u64,
     /// What has to come out, for `--assert`.
+    #[serde(rename = "assert")]
     pub assertions: Vec<Assertion>,
 }
 
 /// Findings of a recording; what is not given fits all.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Which {
     /// The file, beside the spec.
     pub path: String,
@@ -57,7 +66,8 @@ pub struct Which {
 }
 
 /// Which wordings are tried.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Wanted {
     /// Whether the baseline is among them: the words that the model read when it was recorded, or none where a
     /// turn is asked for again.
@@ -66,29 +76,43 @@ pub struct Wanted {
     /// those of these names.
     pub named: Named,
     /// Words of the spec.
+    #[serde(rename = "add")]
     pub added: Vec<Added>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+impl Default for Wanted {
+    fn default() -> Self {
+        Self {
+            recorded: true,
+            named: Named::All,
+            added: Vec::new(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Named {
     /// All that there are for the kind of the finding, besides the baseline.
     All,
     /// These, in this order; one that the kind of a finding does not have is left out there. The baseline
     /// may be named, too.
+    #[serde(untagged)]
     These(Vec<String>),
 }
 
 /// Words of one's own.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Added {
     pub name: String,
     pub text: String,
     /// How they reach the model.
+    #[serde(default)]
     pub channel: Channel,
 }
 
 /// What has to come out.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Assertion {
     /// The wording that it is about.
     pub wording: String,
@@ -101,18 +125,20 @@ pub struct Assertion {
 }
 
 impl Spec {
-    /// Reads a spec. All that is wrong with it is told at once. Files that it names are read through `beside`:
+    /// Reads a spec. All that is wrong with it is reported at once. Files that it names are read through `beside`:
     /// scripts, agent files, and the files that those name, all as paths from the spec.
-    pub fn parse(text: &str, beside: Beside<'_>) -> Result<Self, SpecFaults> {
-        parse::parse(text, beside)
+    pub fn parse(text: &str, mut beside: Beside<'_>) -> Result<Self, ConfigErrors> {
+        config::read(text, LONGEST, &SPEC_KEYS, |file, checker| {
+            read::spec(file, checker, &mut beside)
+        })
     }
 
     /// The spec as TOML, which is read as the same spec. The model of an agent file stands there
     /// with its own keys.
-    pub fn write(&self) -> String {
-        let mut text = String::new();
-        // Writing to a text cannot fail.
-        let _ = write::write(self, &mut text);
-        text
+    ///
+    /// # Errors
+    /// Where the settings of a model hold what TOML cannot.
+    pub fn write(&self) -> Result<String, toml::ser::Error> {
+        toml::to_string(self)
     }
 }
