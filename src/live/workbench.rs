@@ -14,7 +14,7 @@ use super::{
     Base, Input, InputError, NoBase, Progress, ReadOptions, Recording, going_on, read_input,
 };
 use retake_core::formats::convert::{Options, convert};
-use retake_core::formats::{CannotWrite, lower};
+use retake_core::formats::{self, CannotWrite, lower};
 use retake_core::repair::likely;
 use retake_core::session::ledger::Ledger;
 use retake_core::session::takes::{
@@ -385,17 +385,23 @@ fn own_text(session: &Session, to: Dialect) -> Result<OwnText, NoTake> {
 
 /// A request as the ground of takes.
 fn base_of(name: &str, own: &OwnText) -> Result<Base, NoTake> {
+    let recording = read_text(name, &own.format, &own.text, false)?;
+    Ok(Base::new(Arc::new(recording), None)?)
+}
+
+/// Reads a text in a format; the request that a run begins with is its own.
+fn read_text(name: &str, format: &str, text: &[u8], is_run: bool) -> Result<Recording, InputError> {
     let input = Input {
         name: name.to_owned(),
         path: None,
-        source: Arc::new(own.text.clone()),
+        source: Arc::new(text.to_owned()),
         buffer: None,
         notices: Vec::new(),
-        run: None,
+        run: is_run.then(|| formats::find(format)).flatten(),
     };
     let options = ReadOptions {
-        format: Some(own.format.clone()),
+        format: Some(format.to_owned()),
         ..ReadOptions::default()
     };
-    Ok(Base::new(Arc::new(read_input(input, &options)?), None)?)
+    read_input(input, &options)
 }

@@ -68,10 +68,11 @@ impl Recent {
     pub(super) fn recording(
         &self,
         id: ExchangeId,
+        upstreams: &[String],
         secrets: &[(String, String)],
     ) -> Option<serde_json::Result<Input>> {
         let kept = self.find(id)?;
-        Some(as_journal(&kept.recorded, secrets).map(|text| {
+        Some(as_journal(&kept.recorded, upstreams, secrets).map(|text| {
             let text = Arc::new(text);
             Input {
                 name: format!("exchange {id}"),
@@ -113,8 +114,8 @@ mod tests {
         for id in 1..=3 {
             recent.keep(recorded(id, 30 << 20), None);
         }
-        assert!(recent.recording(ExchangeId(1), &[]).is_none());
-        let input = recent.recording(ExchangeId(3), &[]).unwrap().unwrap();
+        assert!(recent.recording(ExchangeId(1), &[], &[]).is_none());
+        let input = recent.recording(ExchangeId(3), &[], &[]).unwrap().unwrap();
         let read = crate::read_input(input, &crate::ReadOptions::default());
         assert_eq!(read.unwrap().sessions[0].items.len(), 1);
     }

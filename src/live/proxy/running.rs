@@ -158,7 +158,8 @@ impl Proxy {
     /// An exchange that is over, to be read like a recording; `None` where it is no longer at hand:
     /// its journal has it.
     pub fn recording(&self, id: ExchangeId) -> Option<serde_json::Result<Input>> {
-        self.floor.recent().recording(id, self.floor.tokens())
+        let (upstreams, tokens) = (self.floor.upstreams(), self.floor.tokens());
+        self.floor.recent().recording(id, upstreams, tokens)
     }
 
     /// The request of an exchange that is over; `None` where it is no longer at hand.
@@ -235,26 +236,26 @@ fn tell_earlier(
     let thread = std::thread::Builder::new().name("earlier journals".to_owned());
     thread.spawn(move || {
         let notice = |words: String| report(News::Notice(words));
-        let left = match recorder::interrupted_until(&folder, &|| stop.is_cancelled()) {
-            Ok(left) => left,
-            Err(error) => {
-                let folder = folder.display();
-                return notice(format!("earlier journals in {folder} cannot be read: {error}"));
-            }
-        };
-        for left in &left {
+        let mut count = 0;
+        let closed = recorder::close_interrupted(&folder, &|| stop.is_cancelled(), |left| {
+            count += 1;
             notice(format!(
                 "exchange {} was held when retake was ended: {}; nothing of it is sent again; it is in {}",
                 left.id,
                 left.why,
                 left.journal.display()
             ));
-        }
-        if left.len() > 1 {
-            let count = left.len();
+        });
+        let failed = match closed {
+            Ok(failed) => failed,
+            Err(error) => {
+                let folder = folder.display();
+                return notice(format!("earlier journals in {folder} cannot be read: {error}"));
+            }
+        };
+        if count > 1 {
             notice(format!("{count} exchanges were held when retake was ended"));
         }
-        let failed = recorder::close(&left, wall_clock());
         if failed > 0 {
             notice(format!("{failed} of these journals cannot be written to"));
         }

@@ -1,8 +1,8 @@
 //! Takes that grow, and what is done in the world meanwhile: what a live run writes.
 
-use super::{NoTake, Workbench};
-use crate::takes::{About, Clock, Damage, FirstRequest, Happened, Journal, NotRecording};
-use crate::{Input, InputError, ReadOptions, Recording, read_input};
+use super::{NoTake, Workbench, read_text};
+use crate::InputError;
+use crate::takes::{About, Clock, Damage, Happened, Journal, NotRecording};
 use retake_core::formats::lower;
 use retake_core::session::ledger::{Ledger, LedgerEvent};
 use retake_core::session::takes::{Anchored, TakeId, anchor};
@@ -27,9 +27,8 @@ pub enum NoRun {
 impl Workbench {
     /// Begins a run: makes its journal, with the first request in it. The file must not be there yet.
     pub fn begin_run(path: &Path, about: About, base: &[u8], clock: Clock) -> Result<Self, NoRun> {
-        let first = FirstRequest::new(&about.format, base);
         // What cannot be read is not begun.
-        read_first(&path.to_string_lossy(), &first)?;
+        read_text(&path.to_string_lossy(), &about.format, base, true)?;
         Journal::begin_run(path, about, base, clock)?;
         let (workbench, _) = Self::open_run(path, clock)?;
         Ok(workbench)
@@ -41,7 +40,7 @@ impl Workbench {
         let Some(base) = &opened.base else {
             return Err(NoRun::NoBase);
         };
-        let recording = read_first(&path.to_string_lossy(), base)?;
+        let recording = read_text(&path.to_string_lossy(), &base.format, &base.text, true)?;
         Ok(Self::of(Arc::new(recording), Some(path), opened))
     }
 
@@ -113,22 +112,4 @@ impl Workbench {
     pub fn line(&self, id: TakeId) -> Vec<TakeId> {
         self.takes.line(id)
     }
-}
-
-/// Reads the request that a run begins with.
-fn read_first(name: &str, base: &FirstRequest) -> Result<Recording, InputError> {
-    let format = retake_core::formats::find(&base.format);
-    let input = Input {
-        name: name.to_owned(),
-        path: None,
-        source: Arc::new(base.text.clone()),
-        buffer: None,
-        notices: Vec::new(),
-        run: format,
-    };
-    let options = ReadOptions {
-        format: Some(base.format.clone()),
-        ..ReadOptions::default()
-    };
-    read_input(input, &options)
 }

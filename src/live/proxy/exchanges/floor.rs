@@ -245,9 +245,9 @@ impl Floor {
         self.intercepts.load(Ordering::Relaxed) && self.judge.decides()
     }
 
-    /// Host and port of an upstream.
-    pub(super) fn upstream(&self, place: usize) -> String {
-        self.upstreams.get(place).cloned().unwrap_or_default()
+    /// Host and port of each upstream.
+    pub(in crate::proxy) fn upstreams(&self) -> &[String] {
+        &self.upstreams
     }
 
     /// The held exchange that a request is a retry of: one whose client has left, else the one that its client
@@ -450,7 +450,6 @@ impl Observer for Along {
         self.seen.total_ms = Some(total);
         self.floor.over_and_recorded(
             Recorded {
-                upstream: self.floor.upstream(self.seen.upstream),
                 seen: std::mem::take(&mut self.seen),
                 ..Recorded::default()
             },

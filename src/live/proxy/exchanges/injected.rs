@@ -261,7 +261,6 @@ impl Injected {
             body: self.plain,
         });
         let recorded = Recorded {
-            upstream: self.floor.upstream(self.seen.upstream),
             seen: self.seen,
             request: recorder::Body::whole(self.question.body),
             request_head: recorder::Head::of(&self.question.lines),

@@ -271,7 +271,6 @@ impl Watch for Watcher {
         };
         self.floor.over_and_recorded(
             Recorded {
-                upstream: self.floor.upstream(self.place),
                 seen,
                 ..Recorded::default()
             },

@@ -105,7 +105,6 @@ fn over(
         ..Seen::default()
     };
     let mut recorded = Recorded {
-        upstream: floor.upstream(seen.upstream),
         seen,
         request: Body::whole(asked.clone()),
         reply: Body::whole(reply.clone()),

@@ -23,17 +23,8 @@ pub struct Interrupted {
     pub journal: PathBuf,
     /// The number of the exchange in it.
     pub id: ExchangeId,
-    /// Since when it was held, in milliseconds since 1970.
-    pub since: u64,
+    /// Why it was held.
     pub why: String,
-    /// What its client called itself.
-    pub client: String,
-    /// The path that was asked.
-    pub path: String,
-    /// The model that was asked.
-    pub model: String,
-    /// The file of the run that the hold was.
-    pub run: Option<PathBuf>,
 }
 
 /// What is read of an entry.
@@ -43,40 +34,26 @@ struct Line {
     kind: String,
     #[serde(default)]
     id: ExchangeId,
-    #[serde(default)]
-    at: u64,
-    #[serde(default)]
-    client: String,
-    #[serde(default)]
-    path: String,
-    #[serde(default)]
-    model: String,
     holding: Option<Holding>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 struct Holding {
-    since: u64,
     why: String,
-    journal: Option<PathBuf>,
 }
 
-/// The proxies' journals of a folder that no process writes to, and what was held in them. A journal that
-/// cannot be read is left out; the error is that of the folder. A journal in which nothing was held is marked
-/// as closed, so that it is not read again.
-pub fn interrupted(folder: &Path) -> io::Result<Vec<Interrupted>> {
-    interrupted_until(folder, &|| false)
-}
-
-/// The same, until somebody says that it is not wanted any more.
-pub fn interrupted_until(
+/// Reports what was held in the proxies' journals of a folder that no process writes to, and notes in them that
+/// it is over, so that it is not reported again. Gives how many of these journals could not be written to. A
+/// journal that cannot be read is left out; the error is that of the folder. It ends early once it `is_over`.
+pub fn close_interrupted(
     folder: &Path,
     is_over: &dyn Fn() -> bool,
-) -> io::Result<Vec<Interrupted>> {
+    mut report: impl FnMut(Interrupted),
+) -> io::Result<usize> {
     let Some(open) = Folder::open(folder, Subfolder::None)? else {
-        return Ok(Vec::new());
+        return Ok(0);
     };
-    let mut found = Vec::new();
+    let mut failed = 0;
     for name in open.journals()? {
         if is_over() {
             break;
@@ -89,112 +66,63 @@ pub fn interrupted_until(
         if !is_of_proxy || !lock(&file).unwrap_or(false) {
             continue;
         }
-        let read = read_one(&mut file, &folder.join(&name), is_over);
-        unlock(&file);
         // What cannot be read is said when it is opened.
-        found.extend(read.unwrap_or_default());
+        if let Ok(Some(left)) = Left::read(&mut file, is_over) {
+            for (id, why) in &left.held {
+                report(Interrupted {
+                    journal: folder.join(&name),
+                    id: *id,
+                    why: why.clone(),
+                });
+            }
+            let closed = left.close(&mut file);
+            failed += usize::from(closed.is_err() && !left.held.is_empty());
+        }
+        unlock(&file);
     }
-    Ok(found)
+    Ok(failed)
 }
 
-fn read_one(
-    file: &mut File,
-    path: &Path,
-    is_over: &dyn Fn() -> bool,
-) -> io::Result<Vec<Interrupted>> {
-    if is_closed(file)? {
-        return Ok(Vec::new());
-    }
-    let read = HeldExchanges::of(file, path, is_over)?;
-    if is_over() {
-        return Ok(Vec::new());
-    }
-    if read.held.is_empty() {
-        read.append_ends(file, &[], wall_clock())?;
-    }
-    Ok(read.held.into_values().collect())
-}
-
-/// Notes in their journals that these exchanges are over, so that they are not listed again. Says how many
-/// journals could not be written to.
-pub fn close(interrupted: &[Interrupted], now: u64) -> usize {
-    let mut journals: BTreeMap<&Path, Vec<ExchangeId>> = BTreeMap::new();
-    for one in interrupted {
-        journals.entry(&one.journal).or_default().push(one.id);
-    }
-    let failed = journals
-        .into_iter()
-        .filter(|(path, ids)| close_in(path, ids, now).is_err());
-    failed.count()
-}
-
-fn is_closed(file: &mut File) -> io::Result<bool> {
-    let length = file.metadata()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(TAIL)))?;
-    let mut tail = Vec::new();
-    file.read_to_end(&mut tail)?;
-    file.seek(SeekFrom::Start(0))?;
-    let tail = tail.strip_suffix(b"\n").unwrap_or_default();
-    let last = tail
-        .rsplit(|byte| *byte == b'\n')
-        .next()
-        .unwrap_or_default();
-    Ok(line_of(last).is_some_and(|line| line.kind == "closed"))
-}
-
-/// The entry of a line that can be trusted.
-fn line_of(bytes: &[u8]) -> Option<Line> {
-    let sound = decode_line(bytes)?;
-    serde_json::from_slice(&bytes[sound.entry]).ok()
-}
-
-/// What was held when a journal ends, and where it ends.
+/// What a journal left that was not closed.
 #[derive(Default)]
-struct HeldExchanges {
-    held: BTreeMap<ExchangeId, Interrupted>,
+struct Left {
+    /// What was held, and why.
+    held: BTreeMap<ExchangeId, String>,
     /// The number of the last line.
     last: u64,
     is_torn: bool,
 }
 
-impl HeldExchanges {
-    fn of(file: &File, path: &Path, is_over: &dyn Fn() -> bool) -> io::Result<Self> {
-        let mut lines = BufReader::new(file.try_clone()?);
-        let (mut line, mut read) = (Vec::new(), Self::default());
-        lines.seek(SeekFrom::Start(0))?;
-        loop {
+impl Left {
+    /// `None` where the journal was closed, or nobody wants to know any more.
+    fn read(file: &mut File, is_over: &dyn Fn() -> bool) -> io::Result<Option<Self>> {
+        if is_closed(file)? {
+            return Ok(None);
+        }
+        let mut lines = BufReader::new(file);
+        let (mut line, mut left) = (Vec::new(), Self::default());
+        while !is_over() {
             line.clear();
-            if is_over() || lines.by_ref().take(LINE).read_until(b'\n', &mut line)? == 0 {
-                return Ok(read);
+            if lines.by_ref().take(LINE).read_until(b'\n', &mut line)? == 0 {
+                return Ok(Some(left));
             }
-            read.is_torn = !line.ends_with(b"\n");
+            left.is_torn = !line.ends_with(b"\n");
             if let Some(sound) = decode_line(&line) {
-                read.last = sound.seq;
+                left.last = sound.seq;
+                // What this version does not know holds nothing.
                 if let Ok(entry) = serde_json::from_slice(&line[sound.entry]) {
-                    read.entry(entry, path);
+                    left.apply(entry);
                 }
             }
         }
+        Ok(None)
     }
 
-    fn entry(&mut self, entry: Line, path: &Path) {
+    fn apply(&mut self, entry: Line) {
         match entry.kind.as_str() {
             "held" => {
-                let holding = entry.holding.unwrap_or(Holding {
-                    since: entry.at,
-                    ..Holding::default()
-                });
-                let held = Interrupted {
-                    journal: path.to_owned(),
-                    id: entry.id,
-                    since: holding.since,
-                    why: holding.why,
-                    run: holding.journal,
-                    client: entry.client,
-                    path: entry.path,
-                    model: entry.model,
-                };
-                self.held.insert(entry.id, held);
+                let holding = entry.holding.unwrap_or_default();
+                self.held.insert(entry.id, holding.why);
             }
             "exchange" | "ended" => {
                 self.held.remove(&entry.id);
@@ -204,13 +132,14 @@ impl HeldExchanges {
     }
 
     /// Appends the ends. A torn line stays what it is, on a line of its own.
-    fn append_ends(&self, file: &mut File, ids: &[ExchangeId], now: u64) -> io::Result<()> {
-        let ends = ids.iter().map(|id| Entry::Ended {
+    fn close(&self, file: &mut File) -> io::Result<()> {
+        let at = wall_clock();
+        let ends = self.held.keys().map(|id| Entry::Ended {
             id: *id,
-            at: now,
+            at,
             ending: Ending::Interrupted,
         });
-        let entries = ends.chain(std::iter::once(Entry::Closed { at: now }));
+        let entries = ends.chain(std::iter::once(Entry::Closed { at }));
         let mut text = String::from(if self.is_torn { "\n" } else { "" });
         for (seq, entry) in (self.last + 1..).zip(entries) {
             text.push_str(&encode_line(seq, &serde_json::to_string(&entry)?));
@@ -220,17 +149,15 @@ impl HeldExchanges {
     }
 }
 
-fn close_in(path: &Path, ids: &[ExchangeId], now: u64) -> io::Result<()> {
-    let folder = path.parent().unwrap_or_else(|| Path::new("."));
-    let name = path.file_name().and_then(|name| name.to_str());
-    let name = name.ok_or(io::ErrorKind::InvalidFilename)?;
-    let open = Folder::open(folder, Subfolder::None)?.ok_or(io::ErrorKind::NotFound)?;
-    let (mut file, _) = open.file(name)?.ok_or(io::ErrorKind::NotFound)?;
-    if !lock(&file)? {
-        return Err(io::ErrorKind::WouldBlock.into());
-    }
-    let read = HeldExchanges::of(&file, path, &|| false);
-    let closed = read.and_then(|read| read.append_ends(&mut file, ids, now));
-    unlock(&file);
-    closed
+fn is_closed(file: &mut File) -> io::Result<bool> {
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(TAIL)))?;
+    let mut tail = Vec::new();
+    file.read_to_end(&mut tail)?;
+    file.seek(SeekFrom::Start(0))?;
+    let tail = tail.strip_suffix(b"\n").unwrap_or_default();
+    let last = tail.rsplit(|byte| *byte == b'\n').next();
+    let last = last.unwrap_or_default();
+    let entry = decode_line(last).and_then(|sound| serde_json::from_slice(&last[sound.entry]).ok());
+    Ok(entry.is_some_and(|entry: Line| entry.kind == "closed"))
 }

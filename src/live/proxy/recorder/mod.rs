@@ -20,7 +20,7 @@ mod stream;
 mod tests;
 mod writer;
 
-pub use interrupted::{Interrupted, close, interrupted, interrupted_until};
+pub use interrupted::{Interrupted, close_interrupted};
 pub(super) use stream::{assemble, looks_streamed};
 
 pub use recorded::{Body, Head, REPLY_CAP, REQUEST_CAP, Recorded};
@@ -78,10 +78,11 @@ pub fn proxies_folder(root: &Path) -> PathBuf {
 /// A journal that holds nothing but this exchange, without its secrets and these.
 pub(in crate::proxy) fn as_journal(
     recorded: &Recorded,
+    upstreams: &[String],
     secrets: &[(String, String)],
 ) -> serde_json::Result<Vec<u8>> {
     let mut secrets = Secrets::new(secrets.to_vec());
-    let entry = spell::exchange(recorded, &Stage::Over, &mut secrets)?;
+    let entry = spell::exchange(recorded, upstreams, &Stage::Over, &mut secrets)?;
     let mut text = encode_header();
     text.push_str(&encode_line(1, &entry));
     Ok(text.into_bytes())
@@ -123,6 +124,7 @@ impl Recorder {
         let failed = journal.path();
         let writer = Writer {
             journal,
+            upstreams: options.upstreams,
             secrets: Secrets::new(options.secrets),
             spread: Spread::default(),
             load: load.clone(),

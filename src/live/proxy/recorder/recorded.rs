@@ -19,8 +19,6 @@ const VALUE_CAP: usize = 512;
 pub struct Recorded {
     /// What is known of it.
     pub seen: Seen,
-    /// Host and port of its upstream.
-    pub upstream: String,
     pub request: Body,
     pub request_head: Head,
     /// The provider's first reply.

@@ -24,12 +24,14 @@ pub(super) enum Stage {
 /// What is written of an exchange: one JSON object without line feeds and without secrets.
 pub(super) fn exchange(
     recorded: &Recorded,
+    upstreams: &[String],
     stage: &Stage,
     secrets: &mut Secrets,
 ) -> serde_json::Result<String> {
     secrets.learn(&recorded.request_head.secrets);
     secrets.learn(&recorded.reply_head.secrets);
-    let mut entry = ExchangeEntry::of(&recorded.seen, &recorded.upstream);
+    let upstream = upstreams.get(recorded.seen.upstream);
+    let mut entry = ExchangeEntry::of(&recorded.seen, upstream.map_or("", String::as_str));
     entry.headers = HeadersEntry {
         request: &recorded.request_head.kept,
         response: &recorded.reply_head.kept,

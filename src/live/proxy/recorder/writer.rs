@@ -59,6 +59,8 @@ pub(super) type Tell = Box<dyn Fn(String) + Send>;
 
 pub(super) struct Writer {
     pub(super) journal: ProxyJournal,
+    /// Host and port of each upstream.
+    pub(super) upstreams: Vec<String>,
     pub(super) secrets: Secrets,
     /// What WebSockets say piece by piece.
     pub(super) spread: Spread,
@@ -127,7 +129,7 @@ impl Writer {
                         self.held.insert(id);
                     }
                 }
-                spell::exchange(&recorded, &stage, &mut self.secrets)
+                spell::exchange(&recorded, &self.upstreams, &stage, &mut self.secrets)
             }
             What::Observed(id, at, from, text) => {
                 // It is read here, and not where it passes.

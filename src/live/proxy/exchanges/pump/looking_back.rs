@@ -68,7 +68,6 @@ impl Pump {
         };
         Recorded {
             seen: self.seen.clone(),
-            upstream: self.floor.upstream(self.seen.upstream),
             request: recorder::Body::whole(self.question.body.clone()),
             request_head: recorder::Head::of(&self.question.lines),
             reply,
