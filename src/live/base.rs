@@ -154,12 +154,8 @@ impl Base {
 
     fn input(&self, rope: &Arc<Rope>) -> Input {
         Input {
-            name: self.recording.name.clone(),
-            path: None,
-            source: rope.clone(),
-            buffer: None,
-            notices: Vec::new(),
             run: self.goes_on.then_some(self.recording.format),
+            ..Input::of(&self.recording.name, rope.clone())
         }
     }
 

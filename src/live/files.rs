@@ -186,6 +186,20 @@ pub struct Input {
     pub run: Option<&'static Format>,
 }
 
+impl Input {
+    /// Bytes that are no file.
+    pub fn of(name: impl Into<String>, source: Arc<dyn Source>) -> Self {
+        Self {
+            name: name.into(),
+            path: None,
+            source,
+            buffer: None,
+            notices: Vec::new(),
+            run: None,
+        }
+    }
+}
+
 /// Why an input cannot be read at all.
 #[derive(Debug, thiserror::Error)]
 pub enum InputError {
@@ -305,12 +319,8 @@ pub fn open(path: &Path) -> Result<Input, InputError> {
         return Ok(input);
     }
     Ok(Input {
-        name,
         path: Some(path.to_owned()),
-        source: Arc::new(source),
-        buffer: None,
-        notices: Vec::new(),
-        run: None,
+        ..Input::of(name, Arc::new(source))
     })
 }
 
@@ -373,11 +383,8 @@ fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Input, InputError> {
     }
     let buffer = Arc::new(bytes);
     Ok(Input {
-        name: name.to_owned(),
-        path: None,
-        source: buffer.clone(),
-        buffer: Some(buffer),
+        buffer: Some(buffer.clone()),
         notices,
-        run: None,
+        ..Input::of(name, buffer)
     })
 }

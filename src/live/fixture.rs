@@ -1,7 +1,7 @@
 //! The regression fixture of a recovery: the history of a take up to and with what it changed, as one request,
 //! with what `check` finds in it.
 
-use super::{Base, Input, InputError, ReadOptions, Recording, check_session, read_input};
+use super::{Base, Input, InputError, Recording, check_session, read_written};
 use retake_core::formats::convert::{Options, convert};
 use retake_core::formats::{CannotWrite, lower};
 use retake_core::redact::shareable_json;
@@ -176,22 +176,8 @@ impl Fixture<'_> {
 }
 
 fn read_text(text: &str, to: Dialect) -> Result<Recording, InputError> {
-    let input = Input {
-        name: "fixture".to_owned(),
-        path: None,
-        source: Arc::new(text.as_bytes().to_vec()),
-        buffer: None,
-        notices: Vec::new(),
-        run: None,
-    };
-    let format = Some(to.facts().format.to_owned());
-    read_input(
-        input,
-        &ReadOptions {
-            format,
-            ..ReadOptions::default()
-        },
-    )
+    let input = Input::of("fixture", Arc::new(text.as_bytes().to_vec()));
+    read_written(input, to.facts().format)
 }
 
 /// A history as the elements of a request.

@@ -74,4 +74,4 @@ pub use sqlite::{DatabaseError, read_database};
 pub use sqlite_save::SaveDatabaseError;
 pub use workbench::{AS_REQUEST, NoRun, NoTake, Workbench};
 
-use reading::{as_sent, going_on};
+use reading::{as_sent, going_on, read_written};

@@ -72,6 +72,15 @@ pub(super) fn as_sent(sessions: &mut [Session]) {
 /// Told how many bytes of how many are read.
 pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
 
+/// Reads a text that was written in a format.
+pub(crate) fn read_written(input: Input, format: &str) -> Result<Recording, InputError> {
+    let options = ReadOptions {
+        format: Some(format.to_owned()),
+        ..ReadOptions::default()
+    };
+    read_input(input, &options)
+}
+
 /// Reads an input that is open.
 pub fn read_input(mut input: Input, options: &ReadOptions) -> Result<Recording, InputError> {
     if let (true, Some(_), Some(text)) = (options.as_file, input.run, &input.buffer) {

@@ -11,7 +11,7 @@ pub use growth::NoRun;
 
 use super::takes::{Clock, Damage, Happened, Journal, NotRecording, Opened, is_run_file, lay};
 use super::{
-    Base, Input, InputError, NoBase, Progress, ReadOptions, Recording, going_on, read_input,
+    Base, Input, InputError, NoBase, Progress, ReadOptions, Recording, going_on, read_written,
 };
 use retake_core::formats::convert::{Options, convert};
 use retake_core::formats::{self, CannotWrite, lower};
@@ -392,16 +392,8 @@ fn base_of(name: &str, own: &OwnText) -> Result<Base, NoTake> {
 /// Reads a text in a format; the request that a run begins with is its own.
 fn read_text(name: &str, format: &str, text: &[u8], is_run: bool) -> Result<Recording, InputError> {
     let input = Input {
-        name: name.to_owned(),
-        path: None,
-        source: Arc::new(text.to_owned()),
-        buffer: None,
-        notices: Vec::new(),
         run: is_run.then(|| formats::find(format)).flatten(),
+        ..Input::of(name, Arc::new(text.to_owned()))
     };
-    let options = ReadOptions {
-        format: Some(format.to_owned()),
-        ..ReadOptions::default()
-    };
-    read_input(input, &options)
+    read_written(input, format)
 }

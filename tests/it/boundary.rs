@@ -197,12 +197,8 @@ fn reply(
 fn read(text: &str, format: &str) -> Session {
     let bytes = Arc::new(text.as_bytes().to_vec());
     let input = Input {
-        name: "text".to_owned(),
-        path: None,
-        source: bytes.clone(),
-        buffer: Some(bytes),
-        notices: Vec::new(),
-        run: None,
+        buffer: Some(bytes.clone()),
+        ..Input::of("text", bytes)
     };
     let options = ReadOptions {
         format: Some(format.to_owned()),

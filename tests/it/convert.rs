@@ -36,12 +36,8 @@ pub(crate) fn converted(session: &Session, to: Dialect, options: Options) -> (Ve
 pub(crate) fn read(bytes: Vec<u8>, to: Dialect) -> Option<Session> {
     let bytes = Arc::new(bytes);
     let input = Input {
-        name: "converted".to_owned(),
-        path: None,
-        source: bytes.clone(),
-        buffer: Some(bytes),
-        notices: Vec::new(),
-        run: None,
+        buffer: Some(bytes.clone()),
+        ..Input::of("converted", bytes)
     };
     let options = ReadOptions {
         format: Some(to.facts().format.to_owned()),

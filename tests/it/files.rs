@@ -649,14 +649,7 @@ fn work(text: &str, format: &Format) -> f64 {
         bytes: text.as_bytes().to_vec(),
         read: Default::default(),
     });
-    let input = retake_live::Input {
-        name: "counted".into(),
-        path: None,
-        source: source.clone(),
-        buffer: None,
-        notices: Vec::new(),
-        run: None,
-    };
+    let input = retake_live::Input::of("counted", source.clone());
     let options = ReadOptions {
         format: Some(format.id.into()),
         ..ReadOptions::default()

@@ -23,12 +23,8 @@ fn fewer() -> ProptestConfig {
 pub(crate) fn input(bytes: &[u8], is_held: bool) -> Input {
     let bytes = Arc::new(bytes.to_vec());
     Input {
-        name: "text".to_owned(),
-        path: None,
-        source: bytes.clone(),
-        buffer: is_held.then_some(bytes),
-        notices: Vec::new(),
-        run: None,
+        buffer: is_held.then(|| bytes.clone()),
+        ..Input::of("text", bytes)
     }
 }
 

@@ -19,7 +19,7 @@ pub use conduct::Lab;
 pub use prepare::{Beside, Prepared, prepare};
 
 use super::live::NotPrepared;
-use super::{Input, InputError, NoRun, NoTake, ReadOptions, Recording, read_input};
+use super::{Input, InputError, NoRun, NoTake, Recording, read_written};
 use retake_core::actions::Refusal;
 use retake_core::dialects::write::request::NoRequest;
 use retake_core::lab::Board;
@@ -157,19 +157,7 @@ pub fn labs_folder(root: &Path) -> PathBuf {
 
 /// Reads a request that was written here.
 fn read_request(format: &str, text: Vec<u8>) -> Result<Recording, InputError> {
-    let input = Input {
-        name: "request".to_owned(),
-        path: None,
-        source: Arc::new(text),
-        buffer: None,
-        notices: Vec::new(),
-        run: None,
-    };
-    let options = ReadOptions {
-        format: Some(format.to_owned()),
-        ..ReadOptions::default()
-    };
-    read_input(input, &options)
+    read_written(Input::of("request", Arc::new(text)), format)
 }
 
 #[cfg(test)]

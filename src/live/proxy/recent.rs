@@ -75,12 +75,8 @@ impl Recent {
         Some(as_journal(&kept.recorded, upstreams, secrets).map(|text| {
             let text = Arc::new(text);
             Input {
-                name: format!("exchange {id}"),
-                path: None,
-                source: text.clone(),
-                buffer: Some(text),
-                notices: Vec::new(),
-                run: None,
+                buffer: Some(text.clone()),
+                ..Input::of(format!("exchange {id}"), text)
             }
         }))
     }

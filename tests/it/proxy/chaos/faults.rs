@@ -45,12 +45,8 @@ fn found(agent: &Agent, reply: &str) -> BTreeMap<&'static str, usize> {
     history.extend(elements);
     let text = Arc::new(request.to_string().into_bytes());
     let input = Input {
-        name: "request.json".to_owned(),
-        path: None,
-        source: text.clone(),
-        buffer: Some(text),
-        notices: Vec::new(),
-        run: None,
+        buffer: Some(text.clone()),
+        ..Input::of("request.json", text)
     };
     let recording = read_input(input, &ReadOptions::default()).unwrap();
     let findings = check_recording(&recording, None).unwrap();
