@@ -10,9 +10,7 @@ mod tests;
 pub use growth::NoRun;
 
 use super::takes::{Clock, Damage, Happened, Journal, NotRecording, Opened, is_run_file, lay};
-use super::{
-    Base, Input, InputError, NoBase, Progress, ReadOptions, Recording, going_on, read_written,
-};
+use super::{Base, Input, InputError, NoBase, Progress, Recording, going_on, read_written};
 use retake_core::formats::convert::{Options, convert};
 use retake_core::formats::{self, CannotWrite, lower};
 use retake_core::repair::likely;

@@ -5,8 +5,9 @@ use super::style;
 use retake_core::config::ConfigErrors;
 use serde::Serialize;
 use std::io::{self, Write};
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::ExitCode;
+use std::process::{ExitCode, ExitStatus};
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,6 +43,15 @@ pub(super) enum Why {
         /// The signal that ended it.
         signal: Option<i32>,
     },
+}
+
+impl From<ExitStatus> for Why {
+    fn from(status: ExitStatus) -> Self {
+        Self::Agent {
+            code: status.code(),
+            signal: status.signal(),
+        }
+    }
 }
 
 /// The exit code of a program that Rust's own handler of panics ends.

@@ -16,7 +16,8 @@ use headless::{Watched, watch};
 use jsonl::is_silent;
 use retake_core::engine::Policy;
 use retake_live::note_ends;
-use retake_live::proxy::agent::{self, Order};
+use retake_live::proxy::agent::{self, Agent, Order};
+use retake_live::proxy::connect::Reach;
 use retake_live::proxy::{News, NotRunning, Options, Ports, Proxy, Report};
 use retake_live::read_policy;
 use retake_live::wordings::{Wordings, usual_files};
@@ -74,6 +75,21 @@ pub(super) fn run(arguments: &ProxyArguments) -> Result<Exit, Failure> {
     };
     let (out, hints) = (io::stdout().lock(), io::stderr());
     watch(watched, signal, move || drop(proxy), out, hints)
+}
+
+/// Starts the agent of a command line.
+pub(super) fn start_agent(
+    order: Order,
+    reaches: &[Reach],
+    report: &Report,
+) -> Result<Agent, Failure> {
+    let name = order
+        .argv
+        .first()
+        .map(|name| safe_line(&name.to_string_lossy()));
+    let name = name.unwrap_or_default();
+    Agent::start(order, reaches, report)
+        .map_err(|error| Failure::refused(format!("{name} cannot be started: {error}")))
 }
 
 pub(super) fn not_running(error: NotRunning) -> Failure {

@@ -1,12 +1,14 @@
 //! `replay`: the model turns of recordings as an endpoint, for an agent that runs again.
 
 mod chaos;
-mod told;
+mod report;
 
 use super::arguments::{Delay, ReplayArguments};
 use super::exit::{Exit, Failure, Why, complain};
 use super::inputs::{describe, hint_for, name_of};
 use super::output::{counted, safe_line};
+use super::proxy::start_agent;
+use report::Teller;
 use retake_core::replay::{Matching, Tape};
 use retake_core::session::Session;
 use retake_core::session::takes::TakeId;
@@ -19,13 +21,10 @@ use retake_live::{
     ReadOptions, Recording, Workbench, note_ends, read_input, read_path, read_stdin,
 };
 use std::io::{self, IsTerminal, Write};
-use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
-use told::Teller;
 
 /// How often a signal is looked for.
 const LOOK: Duration = Duration::from_millis(100);
@@ -101,7 +100,7 @@ fn watch(
         }
         match heard.recv_timeout(LOOK) {
             Ok(Heard::Asked(event)) => teller.asked(&event)?,
-            Ok(Heard::Agent(News::Output { text, is_error })) => teller.output(&text, is_error)?,
+            Ok(Heard::Agent(news @ News::Output { .. })) => teller.output(&news)?,
             Ok(Heard::Agent(News::AgentEnded(status))) => {
                 // What it asked last may stand behind its end.
                 for event in heard.try_iter() {
@@ -109,20 +108,13 @@ fn watch(
                         teller.asked(&event)?;
                     }
                 }
-                return Ok(ended(status));
+                return Ok(status.into());
             }
             Ok(Heard::Agent(_)) | Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(Failure::refused("the replay ended by itself"));
             }
         }
-    }
-}
-
-fn ended(status: ExitStatus) -> Why {
-    Why::Agent {
-        code: status.code(),
-        signal: status.signal(),
     }
 }
 
@@ -158,11 +150,7 @@ fn started(
         output: None,
         defaults: KEYS,
     };
-    Agent::start(order, reaches, report).map_err(|error| {
-        let name = arguments.command.first().cloned().unwrap_or_default();
-        let name = safe_line(&name.to_string_lossy());
-        Failure::refused(format!("{name} cannot be started: {error}"))
-    })
+    start_agent(order, reaches, report)
 }
 
 fn reads_stdin(arguments: &ReplayArguments) -> bool {

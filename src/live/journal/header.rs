@@ -64,15 +64,18 @@ impl Identity {
 
     /// The name of the journal, without its ending.
     pub(crate) fn stem(&self) -> String {
-        let name = self.path().file_name().unwrap_or_default().as_bytes();
-        let letter = |byte: &u8| match byte {
-            b'-' | b'_' | b'.' => char::from(*byte),
-            byte if byte.is_ascii_alphanumeric() => char::from(*byte),
-            _ => '_',
-        };
-        let name: String = name.iter().take(NAME).map(letter).collect();
-        format!("{}-{name}", Digest::of(&self.path))
+        let name = self.path().file_name().unwrap_or_default();
+        format!("{}-{}", Digest::of(&self.path), plain_name(name.as_bytes()))
     }
+}
+
+/// The letters and digits of a name, shortened.
+pub(crate) fn plain_name(name: &[u8]) -> String {
+    let letter = |byte: &u8| match byte {
+        b'-' | b'.' | b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => char::from(*byte),
+        _ => '_',
+    };
+    name.iter().take(NAME).map(letter).collect()
 }
 
 fn head(size: u64) -> Span {

@@ -1,9 +1,8 @@
 //! Takes of a recording that are there again, and those that grow.
 
 use super::*;
-use crate::check_session;
-use crate::read_path;
 use crate::takes::About;
+use crate::{ReadOptions, check_session, read_path};
 use retake_core::rules::{Finding, Severity};
 use retake_core::session::ledger::LedgerEvent;
 use retake_core::session::{Kind, Source, Span, Standing, Voice};

@@ -2,14 +2,13 @@
 
 use super::backlog::Backlog;
 use super::jsonl::Teller;
+use super::start_agent;
 use crate::cli::exit::{Exit, Failure, Why};
-use crate::cli::output::safe_line;
 use retake_live::proxy::agent::{Agent, Order};
 use retake_live::proxy::connect::{self, Reach};
 use retake_live::proxy::{News, Report, Upstream};
-use std::io::{self, Write};
+use std::io::Write;
 use std::iter;
-use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
@@ -66,8 +65,7 @@ pub(super) fn watch(
                     match news {
                         News::Listening { base, .. } => listening.add(base, watched.upstreams)?,
                         News::AgentEnded(status) => {
-                            let (code, signal) = (status.code(), status.signal());
-                            break 'told Why::Agent { code, signal };
+                            break 'told status.into();
                         }
                         _ => {}
                     }
@@ -127,10 +125,7 @@ impl<H: Write> Listening<'_, H> {
         }
         match self.order.take() {
             Some(order) => {
-                let name = order.argv.first().cloned().unwrap_or_default();
-                let started = Agent::start(order, &self.reaches, self.report);
-                let agent = started.map_err(|error| not_started(&name.to_string_lossy(), &error));
-                self.agent = Some(agent?);
+                self.agent = Some(start_agent(order, &self.reaches, self.report)?);
             }
             None => {
                 // Without stderr there is nobody to tell.
@@ -141,8 +136,4 @@ impl<H: Write> Listening<'_, H> {
         }
         Ok(())
     }
-}
-
-fn not_started(name: &str, error: &io::Error) -> Failure {
-    Failure::refused(format!("{} cannot be started: {error}", safe_line(name)))
 }

@@ -27,7 +27,7 @@ pub use recorded::{Body, Head, REPLY_CAP, REQUEST_CAP, Recorded};
 
 use super::exchanges::lock;
 use crate::journal::{
-    Clock, Header, JournalError, Location, NotRecording, OpenFile, Subfolder, Subject,
+    Clock, Header, JournalError, Location, NotRecording, OpenFile, Subfolder, Subject, plain_name,
 };
 use journal::ProxyJournal;
 use retake_core::exchange::ExchangeId;
@@ -51,8 +51,6 @@ use writer::{Job, Load, Tell, What, Writer};
 pub const QUEUE: usize = 64 << 20;
 /// Most entries that wait to be written.
 const ENTRIES: usize = 100_000;
-/// How long the name of an upstream is in the name of a file.
-const NAME: usize = 80;
 
 /// What a recorder is made of.
 pub struct Options {
@@ -278,11 +276,7 @@ fn location(options: &Options) -> Result<Location, JournalError> {
     let Some(path) = &options.path else {
         let root = options.root.clone().ok_or(JournalError::NoHome)?;
         let upstream = options.upstreams.first().map_or("proxy", String::as_str);
-        let letter = |byte: char| match byte {
-            '-' | '.' | 'a'..='z' | 'A'..='Z' | '0'..='9' => byte,
-            _ => '_',
-        };
-        let name: String = upstream.chars().take(NAME).map(letter).collect();
+        let name = plain_name(upstream.as_bytes());
         let stem = format!("{name}-{began}");
         return Ok(Location::own(&root, Subfolder::Proxies, stem, header));
     };

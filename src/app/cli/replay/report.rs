@@ -6,6 +6,7 @@ use crate::cli::output::{counted, safe_line};
 use crate::cli::report::write_line;
 use retake_core::replay::{Differences, Differing, LeftOut, Part, Place, Tape};
 use retake_core::session::Dialect;
+use retake_live::proxy::News;
 use retake_live::replay::Event;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -36,10 +37,6 @@ enum Line<'a> {
         nearest: Option<Turn>,
         differences: Vec<DifferenceLine<'a>>,
         more: usize,
-    },
-    Output {
-        stream: &'static str,
-        text: &'a str,
     },
     End {
         #[serde(flatten)]
@@ -226,11 +223,12 @@ impl<'a, W: Write> Teller<'a, W> {
     }
 
     /// Says a line of the agent that was started.
-    pub(super) fn output(&mut self, text: &str, is_error: bool) -> io::Result<()> {
-        let stream = if is_error { "stderr" } else { "stdout" };
-        match self.format {
-            LineFormat::Text => writeln!(self.out, "| {}", safe_line(text))?,
-            LineFormat::Json => self.write(&Line::Output { stream, text })?,
+    pub(super) fn output(&mut self, news: &News) -> io::Result<()> {
+        match (self.format, news) {
+            (LineFormat::Text, News::Output { text, .. }) => {
+                writeln!(self.out, "| {}", safe_line(text))?;
+            }
+            _ => write_line(&mut self.out, news)?,
         }
         self.out.flush()
     }
