@@ -118,9 +118,12 @@ fn wrappings(message: &str) -> Vec<String> {
 
 #[test]
 fn a_message_means_the_same_in_every_wrapping() {
-    for row in table().filter(|row| !row.example.contains(['{', '\n'])) {
-        let bare = one(row.example);
-        for text in wrappings(row.example) {
+    for row in table()
+        .iter()
+        .filter(|row| !row.example.contains(['{', '\n']))
+    {
+        let bare = one(&row.example);
+        for text in wrappings(&row.example) {
             let decoded = one(&text);
             assert_eq!(
                 (

@@ -1,8 +1,10 @@
 //! The closed list of what a refusal can mean, and who says so. Every word of explanation stands here, once.
 
+use serde::Deserialize;
+
 /// Who speaks: a provider's API, or a program between the model and the operator.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "each variant is the name of a product")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Provider {
     OpenAi,
     OpenAiResponses,
@@ -64,7 +66,8 @@ impl Provider {
 macro_rules! faults {
     ($($name:ident, $rule:expr, $meaning:literal, $remedy:literal;)*) => {
         /// What is wrong, whatever the provider calls it.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+        #[serde(rename_all = "kebab-case")]
         pub enum Fault {
             $(#[doc = $meaning] $name,)*
         }

@@ -1,118 +1,45 @@
 //! One row of the table: a sentence, what it means, and an example that proves the row works.
 
 use regex::{Captures, Match};
+use serde::Deserialize;
 
 use super::place::Place;
 use super::text::Folded;
 use super::{Decoded, Fault, Limits, Provider};
 
-/// A sentence that a provider or an agent runtime says.
-#[derive(Debug)]
+/// A sentence that a provider or an agent runtime says. `rows.toml` holds them, and says what each member is.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Row {
-    /// Who says it. [`Provider::OpenAi`] is narrowed by the place: `input` is Responses, `messages` is Chat.
     pub provider: Provider,
     pub fault: Fault,
-    /// Where the text was seen: an issue, a source file, a recording. `not re-checked` is from memory: the
-    /// sentence is known, its exact wording has no reference.
-    pub source: &'static str,
-    /// A regular expression over folded text: lower case, no quotes, single spaces. Groups: `ids` (call ids,
-    /// separated by a comma and a space), `item` and `other` (item ids), `tool`, `place`, `message` (an index
-    /// into `messages`), `value`, `expected`, `limit` and `actual`.
-    pub pattern: &'static str,
-    /// A text as the provider writes it, long lists and ids shortened.
-    pub example: &'static str,
-    /// What the example names.
-    pub expected: Expected<'static>,
-    /// When the text also appears for another reason: which.
-    pub misleading: Option<&'static str>,
+    pub source: String,
+    pub pattern: String,
+    pub example: String,
+    #[serde(default)]
+    pub names: Names,
+    pub misleading: Option<String>,
 }
 
 /// What a text names: ids, a tool, a place, numbers.
-#[derive(Debug, Clone, Copy)]
-pub struct Expected<'a> {
-    pub call_ids: &'a [&'a str],
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Names {
+    pub calls: Vec<String>,
     /// Ids of other items.
-    pub item_ids: &'a [&'a str],
-    pub tool: Option<&'a str>,
-    pub place: Option<(&'a str, &'a [usize])>,
-    pub value: Option<&'a str>,
+    pub items: Vec<String>,
+    pub tool: Option<String>,
+    pub place: Option<String>,
+    pub indices: Vec<usize>,
+    pub value: Option<String>,
     /// What would have been accepted.
-    pub accepted: Option<&'a str>,
-    /// Limit and actual number.
-    pub limits: Option<Limits>,
-}
-
-impl Row {
-    pub(super) const fn new(
-        provider: Provider,
-        fault: Fault,
-        source: &'static str,
-        pattern: &'static str,
-        example: &'static str,
-    ) -> Row {
-        let expected = Expected {
-            call_ids: &[],
-            item_ids: &[],
-            tool: None,
-            place: None,
-            value: None,
-            accepted: None,
-            limits: None,
-        };
-        Row {
-            provider,
-            fault,
-            source,
-            pattern,
-            example,
-            expected,
-            misleading: None,
-        }
-    }
-
-    pub(super) const fn calls(mut self, ids: &'static [&'static str]) -> Row {
-        self.expected.call_ids = ids;
-        self
-    }
-
-    pub(super) const fn items(mut self, ids: &'static [&'static str]) -> Row {
-        self.expected.item_ids = ids;
-        self
-    }
-
-    pub(super) const fn tool(mut self, name: &'static str) -> Row {
-        self.expected.tool = Some(name);
-        self
-    }
-
-    pub(super) const fn at(mut self, path: &'static str, indices: &'static [usize]) -> Row {
-        self.expected.place = Some((path, indices));
-        self
-    }
-
-    pub(super) const fn value(mut self, value: &'static str) -> Row {
-        self.expected.value = Some(value);
-        self
-    }
-
-    pub(super) const fn accepts(mut self, accepted: &'static str) -> Row {
-        self.expected.accepted = Some(accepted);
-        self
-    }
-
-    pub(super) const fn limit(mut self, limit: Option<u64>, actual: Option<u64>) -> Row {
-        self.expected.limits = Some(Limits { limit, actual });
-        self
-    }
-
-    pub(super) const fn misleading(mut self, reason: &'static str) -> Row {
-        self.misleading = Some(reason);
-        self
-    }
+    pub accepted: Option<String>,
+    pub limit: Option<u64>,
+    pub actual: Option<u64>,
 }
 
 /// Reads what a match names.
-pub(super) fn read(row: &Row, folded: &Folded, captures: &Captures<'_>) -> Decoded {
+pub(super) fn read(row: &'static Row, folded: &Folded, captures: &Captures<'_>) -> Decoded {
     let written = |group: Match<'_>| &folded.text[group.range()];
     let name = |group| captures.name(group).map(written).and_then(named);
     let number = |group| captures.name(group).and_then(|group| count(group.as_str()));
@@ -157,7 +84,7 @@ pub(super) fn read(row: &Row, folded: &Folded, captures: &Captures<'_>) -> Decod
         limits: (limit.is_some() || actual.is_some()).then_some(Limits { limit, actual }),
         meaning: row.fault.meaning(),
         remedy: row.fault.remedy(),
-        misleading: row.misleading,
+        misleading: row.misleading.as_deref(),
     }
 }
 
@@ -200,45 +127,24 @@ fn count(text: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// What a result names, in the shape of [`Expected`] but owned.
-    type Named = (
-        Vec<String>,
-        Vec<String>,
-        Option<String>,
-        Option<(String, Vec<usize>)>,
-        Option<String>,
-        Option<String>,
-        Option<Limits>,
-    );
-
-    impl Expected<'_> {
-        pub(in super::super) fn of(decoded: &Decoded) -> Named {
-            (
-                decoded.call_ids.clone(),
-                decoded.item_ids.clone(),
-                decoded.tool.clone(),
-                decoded
-                    .place
-                    .as_ref()
-                    .map(|place| (place.path.clone(), place.indices.clone())),
-                decoded.value.clone(),
-                decoded.expected.clone(),
-                decoded.limits,
-            )
-        }
-
-        pub(in super::super) fn owned(&self) -> Named {
-            let all = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect();
-            (
-                all(self.call_ids),
-                all(self.item_ids),
-                self.tool.map(str::to_owned),
-                self.place
-                    .map(|(path, indices)| (path.to_owned(), indices.to_vec())),
-                self.value.map(str::to_owned),
-                self.accepted.map(str::to_owned),
-                self.limits,
-            )
+    impl Names {
+        pub(in super::super) fn of(decoded: &Decoded) -> Self {
+            let place = decoded.place.clone();
+            let limits = decoded.limits;
+            Self {
+                calls: decoded.call_ids.clone(),
+                items: decoded.item_ids.clone(),
+                tool: decoded.tool.clone(),
+                indices: place
+                    .iter()
+                    .flat_map(|place| place.indices.clone())
+                    .collect(),
+                place: place.map(|place| place.path),
+                value: decoded.value.clone(),
+                accepted: decoded.expected.clone(),
+                limit: limits.and_then(|limits| limits.limit),
+                actual: limits.and_then(|limits| limits.actual),
+            }
         }
     }
 
